@@ -1,0 +1,31 @@
+//! Units, bit sets, metadata tables and the small traits between Craton's layers.
+//!
+//! **What.** The words that every layer shares: how much ([`Bytes`], [`Pages`], [`HugePages`]), where ([`PageId`],
+//! [`HugePageId`], [`PageRange`]), sets of pages inside one hugepage ([`Bits256`]), metadata arrays that grow with the
+//! heap ([`Table`]) and the seams ([`Floor`], [`SpanSource`], [`Clock`]).
+//!
+//! **Units.** A *page* is 8 KiB, the unit of the page heap; a *hugepage* is 2 MiB, 256 pages. Both are units of
+//! Craton, whatever the page size of the machine: the machine's is found at run time by the floor.
+//! Page 0 is the first page of the heap's region, wherever that was mapped: policies count pages, only the floor and
+//! the layers that hand out pointers know an address.
+//!
+//! **Failure.** A seam can refuse ([`NoMemory`]); after a refusal the caller's state is as before.
+//!
+//! **Not here.** Anything that calls the system, allocates, or keeps a policy.
+#![no_std]
+
+mod bits;
+mod seams;
+mod table;
+mod units;
+
+pub use bits::Bits256;
+pub use seams::{Advice, Clock, Density, Floor, NoMemory, Residency, Span, SpanSource};
+pub use table::{Table, Zeroed};
+pub use units::{
+    Bytes, HUGEPAGE_SHIFT, HUGEPAGE_SIZE, HugePageId, HugePages, PAGE_SHIFT, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId,
+    PageRange, Pages,
+};
+
+#[cfg(test)]
+mod tests;

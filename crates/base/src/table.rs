@@ -1,0 +1,69 @@
+//! Metadata arrays that grow with the heap.
+//!
+//! **What.** A [`Table`] is an array in the metadata arena with an entry for each page or hugepage of the region. Its
+//! address space is reserved once for the largest heap; [`crate::Floor::reserve`] makes the entries of the pages that
+//! it grants usable, all zero. It never moves and never shrinks, and no reference ever spans entries not yet granted.
+
+/// Types for which all-zero bytes are a valid value.
+///
+/// # Safety
+/// Every bit pattern of zeros must be a valid value of the type.
+pub unsafe trait Zeroed {}
+
+/// A fixed array; an entry may be touched once its page has been granted.
+pub struct Table<T: 'static> {
+    first: *mut T,
+    len: usize,
+}
+
+// SAFETY: a table owns its entries like a boxed slice does.
+unsafe impl<T: Send> Send for Table<T> {}
+// SAFETY: `&Table` gives only `&T`.
+unsafe impl<T: Sync> Sync for Table<T> {}
+
+impl<T: Zeroed> Table<T> {
+    /// A table without entries.
+    pub const EMPTY: Self = Self { first: core::ptr::null_mut(), len: 0 };
+
+    /// A table over `len` entries at `first`.
+    ///
+    /// # Safety
+    /// `first..first + len` is aligned for `T` and belongs to this table alone for ever; each entry is zero or valid,
+    /// and writable, before the first access to it.
+    pub const unsafe fn new(first: *mut T, len: usize) -> Self {
+        Self { first, len }
+    }
+
+    /// A table over a slice that is given away.
+    pub fn from_slice(slice: &'static mut [T]) -> Self {
+        Self { first: slice.as_mut_ptr(), len: slice.len() }
+    }
+
+    /// How many entries there are.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<T> core::ops::Index<usize> for Table<T> {
+    type Output = T;
+    /// Entry `i`; panics when `i` is not below the table's length.
+    fn index(&self, i: usize) -> &T {
+        assert!(i < self.len, "table index out of range");
+        // SAFETY: `i < len`, and `new` promised that entry `i` is valid, when used, and ours.
+        unsafe { &*self.first.add(i) }
+    }
+}
+
+impl<T> core::ops::IndexMut<usize> for Table<T> {
+    fn index_mut(&mut self, i: usize) -> &mut T {
+        assert!(i < self.len, "table index out of range");
+        // SAFETY: as in `index`, and `&mut self` makes the access the only one.
+        unsafe { &mut *self.first.add(i) }
+    }
+}

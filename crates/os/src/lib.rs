@@ -1,0 +1,31 @@
+//! The Linux floor: what Craton asks of the system, and nothing else.
+//!
+//! **What.** Address space with the metadata of its pages ([`Region`]), mappings of their own for huge objects
+//! ([`mapping`]), a lock that works before the C library is ready ([`Mutex`]), the time ([`CoarseClock`]), facts of the
+//! process ([`process`]) and lines on standard error that need no memory ([`Line`]).
+//!
+//! **Units.** Bytes, unless a name says otherwise; ranges of the heap in pages of 8 KiB. The machine's page size is
+//! asked for at run time.
+//!
+//! **Threads.** Only [`Mutex`] synchronises; everything else is called under a lock of the layer above, or is a pure
+//! system call.
+//!
+//! **Failure.** A refused system call is [`craton_base::NoMemory`] or `None`; `errno` is left to the caller.
+//!
+//! **Not here.** Any decision about how much, when, or which: those are policies of the layers above.
+#![no_std]
+
+mod clock;
+mod line;
+pub mod mapping;
+mod mutex;
+pub mod process;
+mod region;
+
+pub use clock::CoarseClock;
+pub use line::Line;
+pub use mutex::{Guard, Mutex};
+pub use region::{PartSpec, Region};
+
+#[cfg(test)]
+mod tests;

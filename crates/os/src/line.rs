@@ -1,0 +1,106 @@
+//! One line for standard error, built without memory.
+//!
+//! **What.** A report must come out when the heap is broken, so it is put together in a fixed buffer and written by one
+//! system call. What does not fit is cut.
+//!
+//! **Unsafe.** Calls `write` and `abort`.
+
+/// A text of at most 512 bytes under construction.
+pub struct Line {
+    text: [u8; Line::CAPACITY],
+    len: usize,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Line {
+    /// Bytes that fit; the rest is cut.
+    pub const CAPACITY: usize = 512;
+
+    /// An empty line.
+    pub const fn new() -> Self {
+        Self { text: [0; Self::CAPACITY], len: 0 }
+    }
+
+    /// Adds text.
+    pub fn text(mut self, s: &str) -> Self {
+        self.push(s.as_bytes());
+        self
+    }
+
+    /// Adds raw bytes, which should be text.
+    pub fn bytes(mut self, s: &[u8]) -> Self {
+        self.push(s);
+        self
+    }
+
+    /// Adds a number in decimal.
+    pub fn number(mut self, n: u64) -> Self {
+        let mut digits = [0u8; 20];
+        let mut at = digits.len();
+        let mut rest = n;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.push(&digits[at..]);
+        self
+    }
+
+    /// Adds an address in hexadecimal with `0x` before it.
+    pub fn address(mut self, a: usize) -> Self {
+        let mut digits = [0u8; 16];
+        let mut at = digits.len();
+        let mut rest = a;
+        loop {
+            at -= 1;
+            digits[at] = b"0123456789abcdef"[rest % 16];
+            rest /= 16;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.push(b"0x");
+        self.push(&digits[at..]);
+        self
+    }
+
+    fn push(&mut self, s: &[u8]) {
+        let n = s.len().min(Self::CAPACITY - 1 - self.len);
+        self.text[self.len..self.len + n].copy_from_slice(&s[..n]);
+        self.len += n;
+    }
+
+    /// What has been put together so far.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+
+    /// Writes the line, ended by a newline, to a file descriptor; a failure is ignored, there is nobody to tell.
+    pub fn write_to(mut self, fd: i32) {
+        self.text[self.len] = b'\n';
+        // SAFETY: the buffer holds `len + 1` bytes: `push` always leaves room for the newline.
+        unsafe { libc::write(fd, self.text.as_ptr().cast(), self.len + 1) };
+    }
+
+    /// Writes the line to standard error.
+    pub fn print(self) {
+        self.write_to(libc::STDERR_FILENO);
+    }
+
+    /// Writes the line to standard error and ends the process by `SIGABRT`.
+    #[cold]
+    pub fn abort(self) -> ! {
+        self.print();
+        // SAFETY: no preconditions.
+        unsafe { libc::abort() }
+    }
+}

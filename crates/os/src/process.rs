@@ -1,0 +1,97 @@
+//! Facts of the process: error number, page size, memory, limits, privilege.
+//!
+//! **Unsafe.** Calls the C library's queries, and reads `errno`'s thread-local place.
+
+/// The calling thread's error number.
+pub fn errno() -> i32 {
+    // SAFETY: the C library promises a valid place for each thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets the calling thread's error number.
+pub fn set_errno(value: i32) {
+    // SAFETY: as in `errno`.
+    unsafe { *libc::__errno_location() = value }
+}
+
+/// No memory: the value of `errno` that the standards ask for.
+pub const ENOMEM: i32 = libc::ENOMEM;
+/// Bad argument, likewise.
+pub const EINVAL: i32 = libc::EINVAL;
+
+/// Bytes in a page of this machine.
+pub fn page_size() -> usize {
+    // SAFETY: no preconditions; the kernel always passes AT_PAGESZ.
+    unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
+}
+
+/// Whether the program runs with more rights than its user (set-uid and the like), so that its environment is not to
+/// be trusted.
+pub fn is_privileged() -> bool {
+    // SAFETY: no preconditions.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Bytes of physical memory, or 0 when the system will not say.
+pub fn physical_memory() -> usize {
+    // SAFETY: `sysinfo` is plain data for which zeros are valid, and the call fills it.
+    let info = unsafe {
+        let mut info: libc::sysinfo = core::mem::zeroed();
+        if libc::sysinfo(&mut info) != 0 {
+            return 0;
+        }
+        info
+    };
+    (info.totalram as usize).saturating_mul(info.mem_unit as usize)
+}
+
+/// The limit on address space (`ulimit -v`) in bytes; `None` when there is none.
+pub fn address_space_limit() -> Option<usize> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is a valid place for the answer.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
+}
+
+/// The process id.
+pub fn id() -> u32 {
+    // SAFETY: no preconditions.
+    unsafe { libc::getpid() as u32 }
+}
+
+/// A number that another process cannot guess: from the kernel's random bytes at program start.
+pub fn random_seed() -> u64 {
+    // SAFETY: AT_RANDOM, when present, points at 16 bytes that live as long as the process.
+    unsafe {
+        let bytes = libc::getauxval(libc::AT_RANDOM) as *const u64;
+        if bytes.is_null() { 0x9e37_79b9_7f4a_7c15 } else { bytes.read_unaligned() ^ bytes.add(1).read_unaligned() }
+    }
+}
+
+/// End of the C library's own heap (the program break).
+pub fn program_break() -> usize {
+    // SAFETY: an increment of 0 only asks.
+    unsafe { libc::sbrk(0) as usize }
+}
+
+/// Name of the running program, at most 15 bytes, into `name`; returns its length.
+pub fn name(name: &mut [u8; 16]) -> usize {
+    // SAFETY: PR_GET_NAME writes at most 16 bytes, the last of them 0.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name.iter().position(|b| *b == 0).unwrap_or(0)
+}
+
+/// Appends `text` to the file at `path` (0-terminated), making it readable by its user alone if it is new.
+pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
+    debug_assert!(path.last() == Some(&0));
+    // SAFETY: the path is 0-terminated, the buffer as long as said, the descriptor our own.
+    unsafe {
+        let fd = libc::open(path.as_ptr().cast(), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC, 0o600);
+        if fd < 0 {
+            return false;
+        }
+        let written = libc::write(fd, text.as_ptr().cast(), text.len());
+        libc::close(fd);
+        written == text.len() as isize
+    }
+}

@@ -1,0 +1,211 @@
+//! The heap's region: one range of address space, with the metadata of its pages before it.
+//!
+//! **What.** Reserved once, as large as the heap may ever become, without access and so without cost; made usable from
+//! the front in large steps. The metadata arrays ("parts") are proportional to the heap and become usable with it.
+//!
+//! **State.**
+//! ```text
+//! | part 0 ... | part 1 ... | ... | (up to 2 MiB) | heap: hugepage 0 | 1 | ... | capacity - 1 |
+//!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE
+//! ```
+//! **Cost.** Two mappings for each part and two or three for the heap, however large it grows.
+//!
+//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, which belongs to the region for ever.
+
+use crate::process;
+use core::ptr::null_mut;
+use craton_base::{Advice, Floor, HugePages, NoMemory, PageRange, Residency};
+
+/// How many metadata arrays a region can carry.
+const MAX_PARTS: usize = 4;
+
+/// A metadata array: how many bytes of it belong to one hugepage of the heap.
+#[derive(Clone, Copy, Debug)]
+pub struct PartSpec {
+    /// Bytes for each hugepage, at least 1.
+    pub bytes_per_hugepage: usize,
+}
+
+/// A reservation and how much of it is usable.
+#[derive(Debug)]
+pub struct Region {
+    base: usize,
+    capacity: HugePages,
+    granted: HugePages,
+    parts: [Part; MAX_PARTS],
+    metadata_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    at: usize,
+    bytes_per_hugepage: usize,
+}
+
+impl Region {
+    /// A region of no pages.
+    pub const EMPTY: Self = Self {
+        base: 0,
+        capacity: HugePages(0),
+        granted: HugePages(0),
+        parts: [Part { at: 0, bytes_per_hugepage: 0 }; MAX_PARTS],
+        metadata_bytes: 0,
+    };
+
+    /// Reserves address space for `capacity` hugepages and their metadata, or for half as many as often as that is
+    /// refused, down to `least`. At most four parts.
+    pub fn new(capacity: HugePages, least: HugePages, parts: &[PartSpec]) -> Option<Self> {
+        let mut capacity = capacity;
+        loop {
+            if let Some(region) = Self::exactly(capacity, parts) {
+                return Some(region);
+            }
+            if capacity.0 / 2 < least.0.max(1) {
+                return None;
+            }
+            capacity = HugePages(capacity.0 / 2);
+        }
+    }
+
+    fn exactly(capacity: HugePages, specs: &[PartSpec]) -> Option<Self> {
+        assert!(specs.len() <= MAX_PARTS);
+        let page = process::page_size();
+        let huge = HugePages(1).bytes().0;
+        let part_len = |s: &PartSpec| (s.bytes_per_hugepage * capacity.0 as usize).next_multiple_of(page);
+        let metadata: usize = specs.iter().map(part_len).sum();
+        let total = metadata.checked_add(capacity.bytes().0)?.checked_add(huge)?;
+        // SAFETY: a new mapping without access, at an address of the kernel's choice.
+        let start = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            libc::mmap(null_mut(), total, libc::PROT_NONE, flags, -1, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let start = start as usize;
+        // Under `transparent_hugepage=always` the first touch of a sparse array, or of a small heap, would take 2 MiB.
+        // SAFETY: advice on our own reservation.
+        unsafe { libc::madvise(start as *mut _, total, libc::MADV_NOHUGEPAGE) };
+        let mut region = Self { base: (start + metadata).next_multiple_of(huge), capacity, ..Self::EMPTY };
+        let mut at = start;
+        for (part, spec) in region.parts.iter_mut().zip(specs) {
+            *part = Part { at, bytes_per_hugepage: spec.bytes_per_hugepage };
+            at += part_len(spec);
+        }
+        Some(region)
+    }
+
+    /// Address of the heap's first byte, a multiple of 2 MiB.
+    pub fn base(&self) -> usize {
+        self.base
+    }
+
+    /// How many hugepages the region can ever have.
+    pub fn capacity(&self) -> HugePages {
+        self.capacity
+    }
+
+    /// How many hugepages are usable.
+    pub fn granted(&self) -> HugePages {
+        self.granted
+    }
+
+    /// Address of metadata array `i`.
+    pub fn part(&self, i: usize) -> usize {
+        self.parts[i].at
+    }
+
+    /// Bytes of metadata made usable so far (address space; memory follows on first touch).
+    pub fn metadata_bytes(&self) -> usize {
+        self.metadata_bytes
+    }
+
+    /// First address and length in bytes of a range of pages.
+    fn span(&self, range: PageRange) -> (*mut libc::c_void, usize) {
+        assert!(range.end().0 <= self.granted.pages().0, "range beyond what was reserved");
+        ((self.base + range.first.offset().0) as *mut _, range.len.bytes().0)
+    }
+
+    fn advise_with(&self, range: PageRange, advice: i32) -> Result<(), NoMemory> {
+        let (at, len) = self.span(range);
+        let saved = process::errno();
+        // SAFETY: the range is usable memory of this region; the caller knows what the advice does to its contents.
+        let refused = unsafe { libc::madvise(at, len, advice) } != 0;
+        process::set_errno(saved);
+        if refused { Err(NoMemory) } else { Ok(()) }
+    }
+}
+
+/// Makes whole machine pages readable and writable.
+fn make_usable(from: usize, to: usize) -> Result<(), NoMemory> {
+    if from >= to {
+        return Ok(());
+    }
+    // SAFETY: the range lies in a region's own reservation.
+    match unsafe { libc::mprotect(from as *mut _, to - from, libc::PROT_READ | libc::PROT_WRITE) } {
+        0 => Ok(()),
+        _ => Err(NoMemory),
+    }
+}
+
+impl Floor for Region {
+    fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory> {
+        if total > self.capacity {
+            return Err(NoMemory);
+        }
+        assert!(total >= self.granted, "a region does not shrink");
+        let page = process::page_size();
+        let mut metadata = 0;
+        for part in self.parts.iter().filter(|p| p.bytes_per_hugepage > 0) {
+            let used = |n: HugePages| (part.bytes_per_hugepage * n.0 as usize).next_multiple_of(page);
+            make_usable(part.at + used(self.granted), part.at + used(total))?;
+            metadata += used(total);
+        }
+        make_usable(self.base + self.granted.bytes().0, self.base + total.bytes().0)?;
+        self.granted = total;
+        self.metadata_bytes = metadata;
+        Ok(())
+    }
+
+    fn back(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.advise_with(range, libc::MADV_POPULATE_WRITE)
+    }
+
+    fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.advise_with(range, libc::MADV_DONTNEED)
+    }
+
+    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.advise_with(range, MADV_COLLAPSE)
+    }
+
+    fn advise(&mut self, range: PageRange, advice: Advice) {
+        let advice = match advice {
+            Advice::Huge => libc::MADV_HUGEPAGE,
+            Advice::Small => libc::MADV_NOHUGEPAGE,
+        };
+        // A kernel built without hugepages refuses: then small pages it is.
+        let _ = self.advise_with(range, advice);
+    }
+
+    fn residency(&self, range: PageRange) -> Residency {
+        let (at, len) = self.span(range);
+        let page = process::page_size();
+        let mut resident = 0;
+        let mut seen = [0u8; 512];
+        let mut done = 0;
+        while done < len {
+            let step = (len - done).min(seen.len() * page);
+            // SAFETY: the range is mapped, and `seen` has a byte for each machine page of the step.
+            let answered = unsafe { libc::mincore(at.add(done), step, seen.as_mut_ptr().cast()) } == 0;
+            if answered {
+                resident += seen[..step.div_ceil(page)].iter().filter(|b| **b & 1 == 1).count() * page;
+            }
+            done += step;
+        }
+        Residency { resident_bytes: resident }
+    }
+}
+
+/// Synchronous collapse into hugepages, Linux 6.1 on; older kernels refuse it.
+const MADV_COLLAPSE: i32 = 25;

@@ -1,0 +1,72 @@
+extern crate std;
+use crate::*;
+use craton_base::{Advice, Clock, Floor, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages};
+use std::vec::Vec;
+
+fn region(capacity: u32) -> Region {
+    Region::new(HugePages(capacity), HugePages(1), &[PartSpec { bytes_per_hugepage: 80 }]).expect("address space")
+}
+
+#[test]
+fn a_region_is_usable_where_granted_and_reads_as_zeros() {
+    let mut region = region(64);
+    region.reserve(HugePages(2)).unwrap();
+    assert_eq!(region.base() % HugePages(1).bytes().0, 0);
+    let bytes = region.base() as *mut u8;
+    // SAFETY: two hugepages were granted.
+    unsafe {
+        assert_eq!(*bytes.add(HugePages(2).bytes().0 - 1), 0);
+        *bytes = 7;
+        *(region.part(0) as *mut u8).add(159) = 1;
+    }
+    let first = PageRange::new(PageId(0), Pages(1));
+    assert_eq!(region.residency(first).resident_bytes, process::page_size());
+    region.unback(first).unwrap();
+    // SAFETY: still granted.
+    assert_eq!(unsafe { *bytes }, 0);
+    region.advise(HugePageId(1).range(), Advice::Huge);
+    assert_eq!(region.reserve(HugePages(65)), Err(NoMemory));
+    assert_eq!(region.granted(), HugePages(2));
+}
+
+#[test]
+fn a_mapping_is_aligned_and_keeps_its_contents_when_it_moves() {
+    let page = process::page_size();
+    let at = mapping::map(16 * page, 1 << 22).unwrap();
+    assert_eq!(at % (1 << 22), 0);
+    // SAFETY: the mapping is ours and sixteen pages long.
+    unsafe { *(at as *mut u8).add(page) = 9 };
+    let to = mapping::remap(at, 16 * page, 4096 * page).unwrap();
+    // SAFETY: the contents moved along.
+    assert_eq!(unsafe { *(to as *mut u8).add(page) }, 9);
+    mapping::unmap(to, 4096 * page);
+    assert_eq!(mapping::map(usize::MAX - page + 1, page), None);
+}
+
+#[test]
+fn a_mutex_lets_one_thread_in_at_a_time() {
+    let total = Mutex::new(0u64);
+    std::thread::scope(|s| {
+        for _ in 0..4 {
+            s.spawn(|| (0..20_000).for_each(|_| *total.lock() += 1));
+        }
+    });
+    assert_eq!(*total.lock(), 80_000);
+}
+
+#[test]
+fn a_line_formats_numbers_and_cuts_what_does_not_fit() {
+    let line = Line::new().text("n=").number(0).text(" m=").number(u64::MAX).text(" a=").address(0xdead0);
+    assert_eq!(line.as_bytes(), b"n=0 m=18446744073709551615 a=0xdead0");
+    let long: Vec<u8> = std::vec![b'x'; 1000];
+    assert_eq!(Line::new().bytes(&long).as_bytes().len(), Line::CAPACITY - 1);
+}
+
+#[test]
+fn the_process_knows_its_page_size_and_the_clock_runs() {
+    assert!(process::page_size().is_power_of_two());
+    assert!(process::physical_memory() > 0);
+    let before = CoarseClock.now_ns();
+    assert!(before > 0 && CoarseClock.now_ns() >= before);
+    assert!(!process::is_privileged());
+}

@@ -1,0 +1,81 @@
+//! How many free hugepages keep their memory.
+//!
+//! **From.** TEMERAIRE §4.3: the limit follows the difference between the highest and the lowest demand of the last two
+//! seconds. Where we differ: the paper raises the limit to that difference when memory comes back; we raise it when
+//! demand that had dropped *returns* and finds the cache empty. Then a program that gives up most of its memory once gets it
+//! released at once, and one that oscillates pays for it one swing long, as the paper says.
+//!
+//! **State.** Demand's extremes in [`EPOCHS`] slices of the window, a ring indexed by time.
+
+use craton_base::HugePages;
+
+/// The sliding window, in nanoseconds.
+pub const WINDOW_NS: u64 = 2_000_000_000;
+/// Free hugepages that are always kept: 16 MiB, so that small heaps never thrash.
+pub const CACHE_MIN_HUGEPAGES: HugePages = HugePages(8);
+const EPOCHS: usize = 8;
+const EPOCH_NS: u64 = WINDOW_NS / EPOCHS as u64;
+
+#[derive(Clone, Copy)]
+struct Extremes {
+    epoch: u64,
+    low: u32,
+    high: u32,
+}
+
+/// The limit, and the demand that it follows.
+pub(crate) struct CacheLimit {
+    limit: HugePages,
+    ring: [Extremes; EPOCHS],
+    shrunk_at_epoch: u64,
+}
+
+impl CacheLimit {
+    pub(crate) const fn new() -> Self {
+        let none = Extremes { epoch: 0, low: 0, high: 0 };
+        Self { limit: CACHE_MIN_HUGEPAGES, ring: [none; EPOCHS], shrunk_at_epoch: 0 }
+    }
+
+    /// Free hugepages that may keep their memory.
+    pub(crate) fn limit(&self) -> HugePages {
+        self.limit
+    }
+
+    /// Notes the demand (hugepages in use) at a time; once an epoch, lowers the limit to what the window justifies.
+    pub(crate) fn note(&mut self, demand: HugePages, now_ns: u64) {
+        let epoch = now_ns / EPOCH_NS;
+        let slot = &mut self.ring[epoch as usize % EPOCHS];
+        if slot.epoch != epoch {
+            *slot = Extremes { epoch, low: demand.0, high: demand.0 };
+        }
+        slot.low = slot.low.min(demand.0);
+        slot.high = slot.high.max(demand.0);
+        if self.shrunk_at_epoch != epoch {
+            self.shrunk_at_epoch = epoch;
+            self.limit = self.limit.min(self.swing(epoch)).max(CACHE_MIN_HUGEPAGES);
+        }
+    }
+
+    /// A request found `missing` hugepages too few in the cache, at a demand that is already noted. When the window has seen
+    /// that much demand before, we released too early.
+    pub(crate) fn missed(&mut self, missing: HugePages, demand: HugePages, now_ns: u64) {
+        let epoch = now_ns / EPOCH_NS;
+        if demand.0 <= self.peak_before(epoch) {
+            self.limit = HugePages(self.limit.0 + missing.0).min(self.swing(epoch).max(self.limit));
+        }
+    }
+
+    fn in_window(&self, epoch: u64) -> impl Iterator<Item = &Extremes> {
+        self.ring.iter().filter(move |e| e.epoch + EPOCHS as u64 > epoch && e.high > 0)
+    }
+
+    fn swing(&self, epoch: u64) -> HugePages {
+        let high = self.in_window(epoch).map(|e| e.high).max().unwrap_or(0);
+        let low = self.in_window(epoch).map(|e| e.low).min().unwrap_or(0);
+        HugePages(high - low)
+    }
+
+    fn peak_before(&self, epoch: u64) -> u32 {
+        self.in_window(epoch).map(|e| e.high).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,92 @@
+//! Ranked lists of hugepages, the first non-empty one found through a bitmap.
+//!
+//! **From.** TEMERAIRE §4.4, Figure "ranked lists": index `Cmax · L + C`.
+//!
+//! **State.** A list is linked through `next`/`prev` of the trackers; links hold the place plus 1, so that zeros are
+//! empty lists.
+
+use crate::tracker::Tracker;
+use craton_base::{HugePageId, PAGES_PER_HUGEPAGE, Table};
+
+/// Chunks by number of allocations for each longest free range.
+pub(crate) const CHUNKS: usize = 8;
+/// Lists in a family: L from 0 to 256, times the chunks.
+pub(crate) const LISTS: usize = CHUNKS * (PAGES_PER_HUGEPAGE as usize + 1);
+const WORDS: usize = LISTS.div_ceil(64);
+
+/// The rank of a hugepage: a small L first, and among equals the one with most spans, which will live longest.
+pub(crate) fn rank(longest_free: u32, allocs: u32) -> usize {
+    let log = (u32::BITS - allocs.leading_zeros()) as usize;
+    CHUNKS * longest_free as usize + (CHUNKS - 1 - log.min(CHUNKS - 1))
+}
+
+/// One family of ranked lists.
+pub(crate) struct Lists {
+    heads: [u32; LISTS],
+    occupied: [u64; WORDS],
+    len: u32,
+}
+
+impl Lists {
+    pub(crate) const EMPTY: Self = Self { heads: [0; LISTS], occupied: [0; WORDS], len: 0 };
+
+    /// Puts a hugepage on top of list `at`.
+    pub(crate) fn push(&mut self, trackers: &mut Table<Tracker>, at: usize, id: HugePageId) {
+        let head = self.heads[at];
+        if head != 0 {
+            trackers[(head - 1) as usize].prev = id.0 + 1;
+        }
+        let t = &mut trackers[id.0 as usize];
+        (t.next, t.prev) = (head, 0);
+        self.heads[at] = id.0 + 1;
+        self.occupied[at / 64] |= 1 << (at % 64);
+        self.len += 1;
+    }
+
+    /// Takes a hugepage off list `at`, on which it must be.
+    pub(crate) fn remove(&mut self, trackers: &mut Table<Tracker>, at: usize, id: HugePageId) {
+        let t = &mut trackers[id.0 as usize];
+        let (next, prev) = (t.next, t.prev);
+        (t.next, t.prev) = (0, 0);
+        if next != 0 {
+            trackers[(next - 1) as usize].prev = prev;
+        }
+        if prev != 0 {
+            trackers[(prev - 1) as usize].next = next;
+        } else {
+            debug_assert_eq!(self.heads[at], id.0 + 1);
+            self.heads[at] = next;
+            if next == 0 {
+                self.occupied[at / 64] &= !(1 << (at % 64));
+            }
+        }
+        self.len -= 1;
+    }
+
+    /// The first non-empty list at or behind `from`.
+    pub(crate) fn first_at(&self, from: usize) -> Option<usize> {
+        if from >= LISTS {
+            return None;
+        }
+        let mut w = from / 64;
+        let mut word = self.occupied[w] & (u64::MAX << (from % 64));
+        while word == 0 {
+            w += 1;
+            if w == WORDS {
+                return None;
+            }
+            word = self.occupied[w];
+        }
+        Some(w * 64 + word.trailing_zeros() as usize)
+    }
+
+    /// The hugepage on top of list `at`.
+    pub(crate) fn head(&self, at: usize) -> Option<HugePageId> {
+        self.heads[at].checked_sub(1).map(HugePageId)
+    }
+
+    /// Hugepages on all lists.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+}

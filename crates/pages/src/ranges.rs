@@ -1,0 +1,157 @@
+//! Free ranges of hugepages of one kind: unbacked ones (HugeAllocator), or cached ones.
+//!
+//! **From.** TEMERAIRE §4.2. The paper keeps a treap; each hugepage has a tracker anyway, so a range is marked by its
+//! length at both ends (boundary tags) and hangs in a bin by the logarithm of its length: putting back, joining
+//! with neighbours and taking an exact size are constant time, and the fit is approximately the best.
+//!
+//! **Invariants.** P4 ranges are maximal; P1 every hugepage of a range has the set's place.
+
+use crate::tracker::{Place, Tracker};
+use craton_base::{HugePageId, HugePages, Table};
+
+const BINS: usize = 25;
+/// Ranges of a bin that are looked at for a better fit.
+const LOOKS: usize = 8;
+
+/// A set of free ranges.
+pub(crate) struct Ranges {
+    place: Place,
+    bins: [u32; BINS],
+    total: HugePages,
+    /// Hugepages granted by the floor: trackers from here on must not be looked at.
+    end: u32,
+}
+
+fn bin(len: u32) -> usize {
+    (u32::BITS - 1 - len.leading_zeros()) as usize
+}
+
+impl Ranges {
+    pub(crate) const fn new(place: Place) -> Self {
+        Self { place, bins: [0; BINS], total: HugePages(0), end: 0 }
+    }
+
+    /// Hugepages in all ranges.
+    pub(crate) fn total(&self) -> HugePages {
+        self.total
+    }
+
+    /// Tells how many hugepages exist.
+    pub(crate) fn set_end(&mut self, granted: HugePages) {
+        self.end = granted.0;
+    }
+
+    /// Adds a range, joining it with free neighbours of the same kind. The trackers are reset.
+    pub(crate) fn insert(&mut self, trackers: &mut Table<Tracker>, first: HugePageId, len: HugePages) {
+        self.total.0 += len.0;
+        for i in first.0..first.0 + len.0 {
+            let t = &mut trackers[i as usize];
+            t.reset();
+            t.place = self.place;
+        }
+        let (mut first, mut len) = (first.0, len.0);
+        if first > 0 && trackers[first as usize - 1].place == self.place {
+            let before = trackers[first as usize - 1].run;
+            first -= before;
+            len += before;
+            self.unlink(trackers, first);
+        }
+        let behind = first + len;
+        if behind < self.end && trackers[behind as usize].place == self.place {
+            self.unlink(trackers, behind);
+            len += trackers[behind as usize].run;
+        }
+        self.link(trackers, first, len);
+    }
+
+    /// Takes `len` hugepages whose first is a multiple of `align`, from the front of the range where they fit.
+    pub(crate) fn take(
+        &mut self,
+        trackers: &mut Table<Tracker>,
+        len: HugePages,
+        align: HugePages,
+    ) -> Option<HugePageId> {
+        for b in bin(len.0)..BINS {
+            let mut best: Option<(u32, u32)> = None;
+            let mut at = self.bins[b];
+            for _ in 0..LOOKS {
+                let Some(first) = at.checked_sub(1) else { break };
+                let (run, start) = (trackers[first as usize].run, first.next_multiple_of(align.0));
+                if start + len.0 <= first + run && best.is_none_or(|(_, r)| run < r) {
+                    best = Some((start, run));
+                }
+                at = trackers[first as usize].next;
+            }
+            if let Some((start, _)) = best {
+                self.take_at(trackers, HugePageId(start), len);
+                return Some(HugePageId(start));
+            }
+        }
+        None
+    }
+
+    /// How many free hugepages of this kind lie from `at` on, when a range begins there.
+    pub(crate) fn run_from(&self, trackers: &Table<Tracker>, at: HugePageId) -> HugePages {
+        if at.0 < self.end && trackers[at.0 as usize].place == self.place {
+            HugePages(trackers[at.0 as usize].run)
+        } else {
+            HugePages(0)
+        }
+    }
+
+    /// Takes exactly `first..first + len`, which must lie in one range.
+    pub(crate) fn take_at(&mut self, trackers: &mut Table<Tracker>, first: HugePageId, len: HugePages) {
+        // The range's first hugepage: walk back over the tags of the free neighbour before us, if any.
+        let mut start = first.0;
+        while start > 0 && trackers[start as usize - 1].place == self.place {
+            start -= 1;
+        }
+        let run = trackers[start as usize].run;
+        debug_assert!(start + run >= first.0 + len.0);
+        self.unlink(trackers, start);
+        for i in first.0..first.0 + len.0 {
+            trackers[i as usize].place = Place::Large;
+        }
+        self.total.0 -= len.0;
+        if first.0 > start {
+            self.link(trackers, start, first.0 - start);
+        }
+        let end = first.0 + len.0;
+        if start + run > end {
+            self.link(trackers, end, start + run - end);
+        }
+    }
+
+    /// Some range of the set, the largest kind first, for release.
+    pub(crate) fn any(&self, trackers: &Table<Tracker>) -> Option<(HugePageId, HugePages)> {
+        let head = self.bins.iter().rev().find_map(|b| b.checked_sub(1))?;
+        Some((HugePageId(head), HugePages(trackers[head as usize].run)))
+    }
+
+    fn link(&mut self, trackers: &mut Table<Tracker>, first: u32, len: u32) {
+        let b = bin(len);
+        let head = self.bins[b];
+        if head != 0 {
+            trackers[(head - 1) as usize].prev = first + 1;
+        }
+        trackers[(first + len - 1) as usize].run = len;
+        let t = &mut trackers[first as usize];
+        (t.run, t.next, t.prev) = (len, head, 0);
+        self.bins[b] = first + 1;
+    }
+
+    fn unlink(&mut self, trackers: &mut Table<Tracker>, first: u32) {
+        let t = &mut trackers[first as usize];
+        let (b, next, prev) = (bin(t.run), t.next, t.prev);
+        (t.next, t.prev) = (0, 0);
+        if next != 0 {
+            trackers[(next - 1) as usize].prev = prev;
+        }
+        if prev != 0 {
+            trackers[(prev - 1) as usize].next = next;
+        } else {
+            debug_assert_eq!(self.bins[b], first + 1);
+            self.bins[b] = next;
+        }
+    }
+}

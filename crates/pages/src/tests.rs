@@ -1,0 +1,195 @@
+extern crate std;
+use crate::heap::{HugeBacking, PageHeap};
+use crate::huge_cache::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
+use crate::lists::rank;
+use crate::tracker::Tracker;
+use core::cell::Cell;
+use craton_base::*;
+use std::rc::Rc;
+use std::vec::Vec;
+
+/// A floor that grants up to a limit and counts what it is told.
+#[derive(Default)]
+struct Counting {
+    limit: u32,
+    unbacked: Vec<PageRange>,
+    huge: Vec<PageRange>,
+}
+
+impl Floor for Counting {
+    fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory> {
+        if total.0 > self.limit { Err(NoMemory) } else { Ok(()) }
+    }
+    fn back(&mut self, _: PageRange) -> Result<(), NoMemory> {
+        Ok(())
+    }
+    fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.unbacked.push(range);
+        Ok(())
+    }
+    fn collapse(&mut self, _: PageRange) -> Result<(), NoMemory> {
+        Ok(())
+    }
+    fn advise(&mut self, range: PageRange, advice: Advice) {
+        assert_eq!(advice, Advice::Huge);
+        self.huge.push(range);
+    }
+    fn residency(&self, _: PageRange) -> Residency {
+        Residency::default()
+    }
+}
+
+struct Ticks(Rc<Cell<u64>>);
+impl Clock for Ticks {
+    fn now_ns(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+type Heap = PageHeap<Counting, Ticks>;
+
+fn heap(capacity: u32) -> (Heap, Rc<Cell<u64>>) {
+    let now = Rc::new(Cell::new(WINDOW_NS));
+    let trackers = Table::from_slice((0..capacity).map(|_| Tracker::default()).collect::<Vec<_>>().leak());
+    let floor = Counting { limit: capacity, ..Counting::default() };
+    (PageHeap::new(floor, Ticks(now.clone()), trackers, HugePages(capacity), HugeBacking::AUTO), now)
+}
+
+fn take(heap: &mut Heap, pages: u32) -> PageRange {
+    let span = heap.alloc(Pages(pages), Pages(1), Density::Sparse).expect("room");
+    heap.check().unwrap();
+    span.range
+}
+
+fn give(heap: &mut Heap, span: PageRange) {
+    heap.free(span, Density::Sparse);
+    heap.check().unwrap();
+}
+
+#[test]
+fn a_full_hugepage_is_preferred_to_an_empty_one() {
+    let (mut heap, _) = heap(64);
+    let a: Vec<_> = (0..4).map(|_| take(&mut heap, 64)).collect();
+    let b = take(&mut heap, 100);
+    assert_eq!((a[3].first.hugepage(), b.first.hugepage()), (HugePageId(0), HugePageId(1)));
+    give(&mut heap, a[1]);
+    // Both hugepages have room for 64; the fuller one's longest free range is smaller.
+    assert_eq!(take(&mut heap, 64), a[1]);
+}
+
+#[test]
+fn the_rank_puts_small_gaps_first_and_many_spans_before_few() {
+    assert!(rank(3, 1) < rank(4, 200));
+    assert!(rank(4, 200) < rank(4, 3));
+    assert!(rank(4, 3) < rank(4, 1));
+}
+
+#[test]
+fn slack_of_a_large_span_is_donated_and_comes_back_with_it() {
+    let (mut heap, _) = heap(64);
+    let large = take(&mut heap, 2 * 256 + 64);
+    assert_eq!(heap.stats().in_use, Pages(2 * 256 + 64));
+    let small = take(&mut heap, 64);
+    assert_eq!(small.first.hugepage(), HugePageId(large.first.hugepage().0 + 2));
+    give(&mut heap, large);
+    assert_eq!(heap.stats().in_use, Pages(64));
+    give(&mut heap, small);
+    assert_eq!((heap.stats().in_use, heap.demand()), (Pages(0), HugePages(0)));
+}
+
+#[test]
+fn a_drop_goes_back_to_the_system_at_once_but_for_the_minimum() {
+    let (mut heap, _) = heap(256);
+    let spans: Vec<_> = (0..100).map(|_| take(&mut heap, 256)).collect();
+    spans.into_iter().for_each(|s| give(&mut heap, s));
+    assert_eq!(heap.cached.total(), CACHE_MIN_HUGEPAGES);
+    assert_eq!(heap.stats().released_total, u64::from(100 - CACHE_MIN_HUGEPAGES.0) * 256);
+}
+
+#[test]
+fn demand_that_returns_is_kept_from_then_on() {
+    let (mut heap, now) = heap(256);
+    for round in 0..4 {
+        let spans: Vec<_> = (0..100).map(|_| take(&mut heap, 256)).collect();
+        spans.into_iter().for_each(|s| give(&mut heap, s));
+        now.set(now.get() + WINDOW_NS / 20);
+        if round == 1 {
+            heap.floor.unbacked.clear();
+        }
+    }
+    assert!(heap.floor.unbacked.is_empty(), "an oscillation was released again");
+    // Two quiet windows later the limit has fallen, and the next free shows it.
+    now.set(now.get() + 2 * WINDOW_NS);
+    let one = take(&mut heap, 1);
+    give(&mut heap, one);
+    assert_eq!(heap.cached.total(), CACHE_MIN_HUGEPAGES);
+}
+
+#[test]
+fn hugepages_are_asked_for_from_the_threshold_on() {
+    let (mut heap, _) = heap(256);
+    let first = take(&mut heap, 1);
+    let asked: Vec<_> = heap.floor.huge.clone();
+    assert!(!asked.is_empty() && asked.iter().all(|r| r.first.hugepage() >= HugeBacking::AUTO.from));
+    give(&mut heap, first);
+}
+
+#[test]
+fn a_span_grows_and_shrinks_where_it_stands() {
+    let (mut heap, _) = heap(64);
+    let mut span = take(&mut heap, 10);
+    let mut grow = |heap: &mut Heap, pages: u32| {
+        let zeroed = heap.resize(span, Pages(pages));
+        heap.check().unwrap();
+        if zeroed.is_ok() {
+            span.len = Pages(pages);
+        }
+        zeroed
+    };
+    assert_eq!(grow(&mut heap, 200), Ok(true));
+    assert_eq!(grow(&mut heap, 256), Ok(true));
+    assert_eq!(grow(&mut heap, 300), Ok(true));
+    assert_eq!(grow(&mut heap, 5000), Ok(true));
+    assert_eq!(grow(&mut heap, 600), Ok(true));
+    assert_eq!(grow(&mut heap, 601), Ok(false), "pages used before do not read as zeros");
+    assert_eq!(grow(&mut heap, 64 * 256 + 1), Err(NoMemory));
+    assert_eq!(heap.stats().in_use, Pages(601));
+    let behind = take(&mut heap, 10);
+    assert_eq!(behind.first, span.end(), "the donated slack serves others");
+    assert_eq!(heap.resize(span, Pages(602)), Err(NoMemory));
+    assert_eq!(heap.resize(span, Pages(1)), Ok(true));
+    heap.check().unwrap();
+    give(&mut heap, PageRange::new(span.first, Pages(1)));
+    give(&mut heap, behind);
+    assert_eq!(heap.stats().in_use, Pages(0));
+}
+
+#[test]
+fn release_takes_whole_hugepages_first_and_breaks_others_only_when_allowed() {
+    let (mut heap, _) = heap(64);
+    let spans: Vec<_> = (0..8).map(|_| take(&mut heap, 64)).collect();
+    let (keep, lose) = (spans[0], spans[1]);
+    give(&mut heap, lose);
+    let whole = take(&mut heap, 512);
+    give(&mut heap, whole);
+    assert_eq!(heap.release(Pages(256), false), 256);
+    assert_eq!(heap.release(Pages(u32::MAX), false), 256);
+    assert_eq!(heap.release(Pages(u32::MAX), true), 64);
+    heap.check().unwrap();
+    assert_eq!(heap.release(Pages(u32::MAX), true), 0);
+    let again = heap.alloc(Pages(64), Pages(1), Density::Sparse).unwrap();
+    assert!(again.zeroed && again.range == lose, "a broken hugepage is used when nothing else has room");
+    give(&mut heap, keep);
+}
+
+#[test]
+fn bad_requests_are_refused_with_the_state_unchanged() {
+    let (mut heap, _) = heap(4);
+    let before = heap.stats();
+    for (pages, align) in [(0, 1), (u32::MAX, 1), (5 * 256, 1), (1, 1 << 20)] {
+        assert_eq!(heap.alloc(Pages(pages), Pages(align), Density::Dense), Err(NoMemory));
+        assert_eq!(heap.stats(), before);
+    }
+    let span = heap.alloc(Pages(1), Pages(512), Density::Sparse).unwrap();
+    assert_eq!(span.range.first.0 % 512, 0);
+}

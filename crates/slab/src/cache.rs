@@ -1,0 +1,233 @@
+//! A cache of equal objects.
+//!
+//! **From.** Bonwick94 §3.2.
+//!
+//! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
+
+use crate::chain::{self, Chain};
+use crate::geometry::Geometry;
+use crate::record::SlabRecord;
+use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource, Table};
+
+/// Counts of one cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SlabStats {
+    /// Slabs, of whatever fullness.
+    pub slabs: u32,
+    /// Objects that are out: with the program or in the caches in front.
+    pub objects_out: u64,
+    /// Chains handed out since the start.
+    pub refills: u64,
+    /// Objects in those chains.
+    pub objects_refilled: u64,
+}
+
+/// Objects of one size.
+pub struct SlabCache {
+    pub(crate) geometry: Geometry,
+    /// First and last slab of the partial list, plus 1; the complete slab, if any, is the last.
+    pub(crate) head: u32,
+    tail: u32,
+    pub(crate) complete: u32,
+    pub(crate) stats: SlabStats,
+}
+
+impl SlabCache {
+    /// A cache without slabs.
+    pub const fn new(geometry: Geometry) -> Self {
+        let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0 };
+        Self { geometry, head: 0, tail: 0, complete: 0, stats }
+    }
+
+    /// Sizes of the slabs and their objects.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Counts.
+    pub fn stats(&self) -> SlabStats {
+        self.stats
+    }
+
+    /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab.
+    ///
+    /// # Safety
+    /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are readable and writable, and
+    /// `records` has an entry for each, used by this cache alone while it holds the span.
+    pub unsafe fn alloc(
+        &mut self,
+        want: u32,
+        base: *mut u8,
+        records: &Table<SlabRecord>,
+        source: &mut impl SpanSource,
+    ) -> Chain {
+        let mut out = Chain::EMPTY;
+        while out.len() < want {
+            let slab = match self.head.checked_sub(1) {
+                Some(first) => PageId(first),
+                None => match self.add_slab(records, source) {
+                    Some(first) => first,
+                    None => break,
+                },
+            };
+            // SAFETY: the slab is one of ours, by the lists.
+            unsafe { self.take_from(slab, want, base, records, &mut out) };
+        }
+        self.stats.refills += 1;
+        self.stats.objects_refilled += u64::from(out.len());
+        self.stats.objects_out += u64::from(out.len());
+        out
+    }
+
+    /// Takes objects of one slab until the chain holds `want` or the slab is used up: free ones first, then new cuts.
+    ///
+    /// # Safety
+    /// As [`SlabCache::alloc`]; `slab` is a partial slab of this cache.
+    unsafe fn take_from(
+        &mut self,
+        slab: PageId,
+        want: u32,
+        base: *mut u8,
+        records: &Table<SlabRecord>,
+        out: &mut Chain,
+    ) {
+        let record = &records[slab.0 as usize];
+        let (mut used, mut carved) = (record.used(), record.carved());
+        let mut free = record.free() as *mut u8;
+        if used == 0 {
+            self.complete -= 1;
+        }
+        while out.len() < want && !free.is_null() {
+            let object = free;
+            // SAFETY: objects on a slab's free list are ours and linked; each leaves the list before it joins the chain.
+            unsafe {
+                free = chain::next(object);
+                out.push(object);
+            }
+            used += 1;
+        }
+        while out.len() < want && carved < self.geometry.capacity {
+            let offset = slab.offset().0 + carved as usize * self.geometry.object as usize;
+            // SAFETY: the place lies in our slab, and nobody has had it yet.
+            unsafe { out.push(base.add(offset)) };
+            carved += 1;
+            used += 1;
+        }
+        record.set_free(free as usize);
+        record.set_used(used);
+        record.set_carved(carved);
+        if used == self.geometry.capacity {
+            self.unlink(slab, records);
+        }
+    }
+
+    /// Takes objects back; slabs that become complete go back to `source`, all but one.
+    ///
+    /// # Safety
+    /// As [`SlabCache::alloc`], with the same arguments; each object of `chain` came from this cache and is given back once.
+    pub unsafe fn free(
+        &mut self,
+        mut chain: Chain,
+        base: *mut u8,
+        records: &Table<SlabRecord>,
+        source: &mut impl SpanSource,
+    ) {
+        self.stats.objects_out -= u64::from(chain.len());
+        while let Some(object) = chain.pop() {
+            let slab = self.slab_of(object as usize - base as usize);
+            let record = &records[slab.0 as usize];
+            let used = record.used();
+            // SAFETY: the object is ours again; the slab's free list is of our objects.
+            unsafe { chain::link(object, record.free() as *mut u8) };
+            record.set_free(object as usize);
+            record.set_used(used - 1);
+            if used == self.geometry.capacity {
+                self.push_front(slab, records);
+            }
+            if used == 1 {
+                self.completed(slab, records, source);
+            }
+        }
+    }
+
+    /// Gives the complete slab back, if there is one; returns its pages.
+    pub fn reap(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Pages {
+        let Some(first) = self.tail.checked_sub(1).filter(|_| self.complete > 0) else { return Pages(0) };
+        self.complete -= 1;
+        self.retire(PageId(first), records, source);
+        self.geometry.pages
+    }
+
+    /// The slab that holds the object at `offset` bytes from the region's start.
+    fn slab_of(&self, offset: usize) -> PageId {
+        let page = (offset >> PAGE_SHIFT) as u32;
+        // A slab of several objects is aligned to its size; one of a single object begins where the object does.
+        PageId(if self.geometry.is_single() { page } else { page & !(self.geometry.pages.0 - 1) })
+    }
+
+    #[cold]
+    fn add_slab(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Option<PageId> {
+        let pages = self.geometry.pages;
+        let align = if self.geometry.is_single() { Pages(1) } else { pages };
+        let span = source.alloc(pages, align, self.geometry.density()).ok()?;
+        let first = span.range.first;
+        records[first.0 as usize].begin(pages);
+        self.push_front(first, records);
+        self.complete += 1;
+        self.stats.slabs += 1;
+        Some(first)
+    }
+
+    /// A slab's last object came back: it waits at the end of the list as the one complete slab, or is given up (S3).
+    fn completed(&mut self, slab: PageId, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+        if self.complete > 0 {
+            self.retire(slab, records, source);
+            return;
+        }
+        self.complete = 1;
+        self.unlink(slab, records);
+        self.push_back(slab, records);
+    }
+
+    fn retire(&mut self, slab: PageId, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+        self.unlink(slab, records);
+        records[slab.0 as usize].set_pages(Pages(0));
+        self.stats.slabs -= 1;
+        source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());
+    }
+
+    fn push_front(&mut self, slab: PageId, records: &Table<SlabRecord>) {
+        let record = &records[slab.0 as usize];
+        record.set_prev(0);
+        record.set_next(self.head);
+        match self.head.checked_sub(1) {
+            Some(head) => records[head as usize].set_prev(slab.0 + 1),
+            None => self.tail = slab.0 + 1,
+        }
+        self.head = slab.0 + 1;
+    }
+
+    fn push_back(&mut self, slab: PageId, records: &Table<SlabRecord>) {
+        let record = &records[slab.0 as usize];
+        record.set_next(0);
+        record.set_prev(self.tail);
+        match self.tail.checked_sub(1) {
+            Some(tail) => records[tail as usize].set_next(slab.0 + 1),
+            None => self.head = slab.0 + 1,
+        }
+        self.tail = slab.0 + 1;
+    }
+
+    fn unlink(&mut self, slab: PageId, records: &Table<SlabRecord>) {
+        let record = &records[slab.0 as usize];
+        let (next, prev) = (record.next(), record.prev());
+        match prev.checked_sub(1) {
+            Some(prev) => records[prev as usize].set_next(next),
+            None => self.head = next,
+        }
+        match next.checked_sub(1) {
+            Some(next) => records[next as usize].set_prev(prev),
+            None => self.tail = prev,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A list of free objects, linked through their first words.
+//!
+//! **Unsafe.** Reads and writes the first word of free objects.
+
+/// Free objects on their way between a slab and a cache. Owns the objects; dropping a chain that is not empty leaks them.
+#[derive(Debug)]
+#[must_use]
+pub struct Chain {
+    head: *mut u8,
+    len: u32,
+}
+
+// SAFETY: a chain owns its objects, like a box does.
+unsafe impl Send for Chain {}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl Chain {
+    /// A chain of no objects.
+    pub const EMPTY: Self = Self { head: core::ptr::null_mut(), len: 0 };
+
+    /// Takes over `len` objects linked from `head`.
+    ///
+    /// # Safety
+    /// `head` begins a list of exactly `len` objects, ended by a null link, and the caller gives all of them up.
+    pub unsafe fn from_raw(head: *mut u8, len: u32) -> Self {
+        Self { head, len }
+    }
+
+    /// Gives the list away: its first object (null when empty) and its length.
+    pub fn into_raw(self) -> (*mut u8, u32) {
+        (self.head, self.len)
+    }
+
+    /// Objects in the chain.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Puts a free object in front.
+    ///
+    /// # Safety
+    /// `object` is aligned to 16, at least 16 bytes long, free, and given up by the caller.
+    #[inline]
+    pub unsafe fn push(&mut self, object: *mut u8) {
+        // SAFETY: the object's memory is ours by the contract.
+        unsafe { link(object, self.head) };
+        self.head = object;
+        self.len += 1;
+    }
+
+    /// Takes the first object.
+    #[inline]
+    pub fn pop(&mut self) -> Option<*mut u8> {
+        if self.len == 0 {
+            return None;
+        }
+        let object = self.head;
+        // SAFETY: the chain owns `len` > 0 linked objects, of which this is the first.
+        self.head = unsafe { next(object) };
+        self.len -= 1;
+        Some(object)
+    }
+}
+
+/// Writes the link of a free object.
+///
+/// # Safety
+/// `object` is a free object's first byte, aligned to 8, and the caller owns it.
+#[inline]
+pub(crate) unsafe fn link(object: *mut u8, to: *mut u8) {
+    // SAFETY: by the contract; a free object's first word is ours.
+    unsafe { object.cast::<*mut u8>().write(to) }
+}
+
+/// Reads the link of a free object.
+///
+/// # Safety
+/// As [`link`], and the link has been written.
+#[inline]
+pub(crate) unsafe fn next(object: *mut u8) -> *mut u8 {
+    // SAFETY: by the contract.
+    unsafe { object.cast::<*mut u8>().read() }
+}

@@ -1,0 +1,49 @@
+//! Caches of equal objects on slabs.
+//!
+//! **What.** A [`SlabCache`] cuts spans of pages into equal objects and hands them out and takes them back in chains. A
+//! size class of malloc is such a cache without a constructor.
+//!
+//! **From.** Bonwick94 §3.2: a slab is one or more pages cut into equal objects with a count of those in use; partial
+//! slabs are used first, a complete one last; a slab whose last object comes back can be given up whole. Where we
+//! differ: the slab's record lies apart, in a table indexed by page, so that objects of powers of two do not
+//! waste a slab's worth for it, and so that a stray write of the program cannot reach it; a fresh slab's objects are cut
+//! one by one as they are first asked for, so that memory is not touched before it is used.
+//!
+//! **Units.** Objects; pages of 8 KiB; a slab is named by its first page.
+//!
+//! **State.**
+//! ```text
+//! record (32 bytes, in a table by first page): free list · carved · used · links of the partial list
+//! free object: | link to the next free object | … the rest is the front end's … |
+//! ```
+//!
+//! **Invariants** (walked by [`SlabCache::check`]):
+//! - S1 used + free-list length = carved ≤ capacity, for each slab;
+//! - S2 a slab is on the partial list exactly when used < capacity;
+//! - S3 at most one slab of a cache is complete (used = 0);
+//! - S4 the cache's counts are the sums over its slabs.
+//!
+//! **Threads.** A cache and the records of its slabs are used under the cache's lock. Records are made of relaxed
+//! atomics only because records of different caches share a table.
+//!
+//! **Failure.** When the span source refuses, a shorter chain, down to an empty one, is the answer.
+//!
+//! **Not here.** Whether a pointer is valid: the front end checks that before an object comes back.
+//!
+//! **Unsafe.** Uses links inside free objects, whose memory belongs to the cache.
+#![no_std]
+
+mod cache;
+mod chain;
+mod check;
+mod geometry;
+mod record;
+
+pub use cache::{SlabCache, SlabStats};
+pub use chain::Chain;
+pub use check::Broken;
+pub use geometry::Geometry;
+pub use record::SlabRecord;
+
+#[cfg(test)]
+mod tests;
