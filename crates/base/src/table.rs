@@ -3,6 +3,8 @@
 //! **What.** A [`Table`] is an array in the metadata arena with an entry for each page or hugepage of the region. Its
 //! address space is reserved once for the largest heap; [`crate::Floor::reserve`] makes the entries of the pages that
 //! it grants usable, all zero. It never moves and never shrinks, and no reference ever spans entries not yet granted.
+//!
+//! **Unsafe.** Keeps an array in memory that it is given, and gives out references to its entries.
 
 /// Types for which all-zero bytes are a valid value.
 ///

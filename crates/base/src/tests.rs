@@ -11,7 +11,11 @@ fn bits_agree_with_a_list_of_booleans() {
     for round in 0..64u32 {
         let (first, len) = ranges[(round as usize * 5) % ranges.len()];
         let set = round % 3 != 2;
-        if set { bits.insert(first, len) } else { bits.remove(first, len) }
+        if set {
+            bits.insert(first, len)
+        } else {
+            bits.remove(first, len)
+        }
         model[first as usize..(first + len) as usize].fill(set);
         for from in [0, 1, 62, 63, 64, 127, 200, 255, 256] {
             let find = |want| (from..256).find(|i| model[*i as usize] == want).unwrap_or(256);

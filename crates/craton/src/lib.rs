@@ -1,0 +1,95 @@
+//! Craton for Rust programs.
+//!
+//! ```
+//! #[global_allocator]
+//! static ALLOCATOR: craton::Craton = craton::Craton;
+//!
+//! fn main() {
+//!     let numbers: Vec<u64> = (0..1000).collect();
+//!     assert_eq!(numbers.iter().sum::<u64>(), 499_500);
+//! }
+//! ```
+//!
+//! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, the same one that the C functions of
+//! `libcraton.so` use. Options come from `CRATON_OPTIONS` as for the shared library.
+//!
+//! **Failure.** No memory is a null pointer, which Rust turns into its own error. Freeing what was never allocated ends the
+//! process with a line that names the address.
+//!
+//! **Unsafe.** `GlobalAlloc` is an unsafe trait.
+#![no_std]
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr::null_mut;
+use craton_malloc::front;
+
+/// The allocator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Craton;
+
+/// Objects of the heap are aligned to this without being asked.
+const ALIGN: usize = 16;
+
+// SAFETY: the heap's objects have the size and alignment of their layout, do not overlap, and stay until they are freed; nothing
+// unwinds.
+unsafe impl GlobalAlloc for Craton {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() <= ALIGN { front::malloc(layout.size()) } else { front::aligned(layout.align(), layout.size()) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, pointer: *mut u8, _layout: Layout) {
+        // SAFETY: the program gives the object up.
+        unsafe {
+            if !front::try_free(pointer) {
+                free_slowly(pointer);
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if layout.align() <= ALIGN {
+            return front::calloc(layout.size());
+        }
+        let object = front::aligned(layout.align(), layout.size());
+        if !object.is_null() {
+            // SAFETY: the object has this size and is ours until we return it.
+            unsafe { object.write_bytes(0, layout.size()) };
+        }
+        object
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if layout.align() <= ALIGN {
+            // SAFETY: the program gives the old pointer up if the new one is not null.
+            return match unsafe { front::realloc(pointer, size) } {
+                Ok(new) => new,
+                Err(misuse) => front::die("realloc", pointer, misuse),
+            };
+        }
+        // The heap's realloc may move an object to a place of less alignment.
+        let new = front::aligned(layout.align(), size);
+        if new.is_null() {
+            return null_mut();
+        }
+        // SAFETY: both objects have at least so many bytes, and they are different ones; the program gives the old one up.
+        unsafe {
+            new.copy_from_nonoverlapping(pointer, layout.size().min(size));
+            self.dealloc(pointer, layout);
+        }
+        new
+    }
+}
+
+/// # Safety
+/// As [`GlobalAlloc::dealloc`].
+#[cold]
+#[inline(never)]
+unsafe fn free_slowly(pointer: *mut u8) {
+    // SAFETY: by the contract.
+    if let Err(misuse) = unsafe { front::free(pointer) } {
+        front::die("dealloc", pointer, misuse);
+    }
+}

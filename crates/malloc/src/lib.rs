@@ -1,0 +1,40 @@
+//! malloc: size classes and per-thread caches over slabs over the page heap.
+//!
+//! **What.** The straight line of a request: size → class → this thread's list of free objects → a batch from the class's
+//! slabs → a span of the page heap → hugepage-aligned address space of Linux.
+//!
+//! **From.** TEMERAIRE §3 (TCMalloc's structure), with Bonwick's slabs as the middle (a size class is an object cache
+//! without a constructor).
+//!
+//! **State.** One [`heap::Heap`] in static memory; its metadata, the page map and the caches lie in mappings of their own:
+//! nothing here ever calls malloc.
+//!
+//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it; M2 a pointer's memory is touched only
+//! after the page map said that it is ours; M3 no lock is held while the C library is called in a way that may allocate.
+//!
+//! **Threads.** Caches are their threads' own; classes, page heap and huge objects have a lock each (order: class → pages). Any
+//! thread may free any object: it goes into that thread's cache.
+//!
+//! **Failure.** Null and `errno`; after it everything is as before. A bad pointer from the program is reported with its
+//! address before anything has been changed.
+#![no_std]
+
+mod cpu_cache;
+pub mod front;
+mod heap;
+mod huge;
+mod lifecycle;
+mod options;
+mod page_map;
+mod registry;
+pub mod report;
+mod route;
+pub mod segment;
+pub mod size_class;
+pub mod stats;
+mod tls;
+
+pub use route::Misuse;
+
+#[cfg(test)]
+mod tests;

@@ -21,9 +21,11 @@ pub mod mapping;
 mod mutex;
 pub mod process;
 mod region;
+pub mod symbol;
+pub mod thread;
 
 pub use clock::CoarseClock;
-pub use line::Line;
+pub use line::{Line, write_to_stream};
 pub use mutex::{Guard, Mutex};
 pub use region::{PartSpec, Region};
 

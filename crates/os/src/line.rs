@@ -1,7 +1,7 @@
 //! One line for standard error, built without memory.
 //!
 //! **What.** A report must come out when the heap is broken, so it is put together in a fixed buffer and written by one
-//! system call. What does not fit is cut.
+//! system call. What does not fit is cut. Nothing here is inlined: reports are rare, and should stay small.
 //!
 //! **Unsafe.** Calls `write` and `abort`.
 
@@ -27,18 +27,21 @@ impl Line {
     }
 
     /// Adds text.
+    #[inline(never)]
     pub fn text(mut self, s: &str) -> Self {
         self.push(s.as_bytes());
         self
     }
 
     /// Adds raw bytes, which should be text.
+    #[inline(never)]
     pub fn bytes(mut self, s: &[u8]) -> Self {
         self.push(s);
         self
     }
 
     /// Adds a number in decimal.
+    #[inline(never)]
     pub fn number(mut self, n: u64) -> Self {
         let mut digits = [0u8; 20];
         let mut at = digits.len();
@@ -56,6 +59,7 @@ impl Line {
     }
 
     /// Adds an address in hexadecimal with `0x` before it.
+    #[inline(never)]
     pub fn address(mut self, a: usize) -> Self {
         let mut digits = [0u8; 16];
         let mut at = digits.len();
@@ -73,6 +77,7 @@ impl Line {
         self
     }
 
+    #[inline(never)]
     fn push(&mut self, s: &[u8]) {
         let n = s.len().min(Self::CAPACITY - 1 - self.len);
         self.text[self.len..self.len + n].copy_from_slice(&s[..n]);
@@ -85,6 +90,7 @@ impl Line {
     }
 
     /// Writes the line, ended by a newline, to a file descriptor; a failure is ignored, there is nobody to tell.
+    #[inline(never)]
     pub fn write_to(mut self, fd: i32) {
         self.text[self.len] = b'\n';
         // SAFETY: the buffer holds `len + 1` bytes: `push` always leaves room for the newline.
@@ -103,4 +109,13 @@ impl Line {
         // SAFETY: no preconditions.
         unsafe { libc::abort() }
     }
+}
+
+/// Writes text to a C stream (`FILE *`); a failure is the stream's to remember.
+///
+/// # Safety
+/// The stream is open.
+pub unsafe fn write_to_stream(stream: *mut core::ffi::c_void, text: &[u8]) {
+    // SAFETY: by the contract; the text is as long as said.
+    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream.cast()) };
 }

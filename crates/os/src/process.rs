@@ -86,7 +86,8 @@ pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     debug_assert!(path.last() == Some(&0));
     // SAFETY: the path is 0-terminated, the buffer as long as said, the descriptor our own.
     unsafe {
-        let fd = libc::open(path.as_ptr().cast(), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC, 0o600);
+        let fd =
+            libc::open(path.as_ptr().cast(), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC, 0o600);
         if fd < 0 {
             return false;
         }

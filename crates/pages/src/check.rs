@@ -72,6 +72,9 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         if !sums {
             return Err(Broken { invariant: "P1", at });
         }
+        if self.stats().in_use != self.in_use() {
+            return Err(Broken { invariant: "P1", at });
+        }
         let mut used = 0;
         let mut listed = 0;
         for family in 0..crate::filler::FAMILIES {

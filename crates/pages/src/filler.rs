@@ -50,9 +50,10 @@ impl Filler {
         self.families.iter().find_map(|lists| {
             self.find_in(lists, trackers, pages, align, LOOKS)
                 // Any hugepage with this much room holds an aligned place.
-                .or_else(|| self.find_in(lists, trackers, pages + align - 1, 1, 1).and_then(|(id, _)| {
-                    trackers[id.0 as usize].best_fit(pages, align).map(|at| (id, at))
-                }))
+                .or_else(|| {
+                    self.find_in(lists, trackers, pages + align - 1, 1, 1)
+                        .and_then(|(id, _)| trackers[id.0 as usize].best_fit(pages, align).map(|at| (id, at)))
+                })
         })
     }
 

@@ -8,6 +8,7 @@ use crate::huge_cache::CacheLimit;
 use crate::lists::LISTS;
 use crate::ranges::Ranges;
 use crate::tracker::{Place, Tracker};
+use core::cmp::Ordering;
 use craton_base::{
     Advice, Clock, Density, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span,
     SpanSource, Table,
@@ -52,13 +53,14 @@ pub struct PageHeap<F, C> {
     pub(crate) floor: F,
     clock: C,
     pub(crate) trackers: Table<Tracker>,
-    pub(crate) unbacked: Ranges,
-    pub(crate) cached: Ranges,
+    pub(crate) unbacked: Ranges<{ Place::Unbacked as u8 }>,
+    pub(crate) cached: Ranges<{ Place::Cached as u8 }>,
     limit: CacheLimit,
     pub(crate) filler: Filler,
     pub(crate) granted: HugePages,
     capacity: HugePages,
     backing: HugeBacking,
+    in_use: Pages,
     released_total: u64,
 }
 
@@ -70,20 +72,52 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
             floor,
             clock,
             trackers,
-            unbacked: Ranges::new(Place::Unbacked),
-            cached: Ranges::new(Place::Cached),
+            unbacked: Ranges::EMPTY,
+            cached: Ranges::EMPTY,
             limit: CacheLimit::new(),
             filler: Filler::EMPTY,
             granted: HugePages(0),
             capacity,
             backing,
+            in_use: Pages(0),
             released_total: 0,
         }
+    }
+
+    /// A heap without memory, all zeros if `floor` and `clock` are, so that a static one takes no place in a program's file.
+    pub const fn empty(floor: F, clock: C) -> Self {
+        Self::new(floor, clock, Table::EMPTY, HugePages(0), HugeBacking::ALWAYS)
+    }
+
+    /// Makes an empty heap one as [`PageHeap::new`] makes it, in place: a heap is too large to be moved for nothing.
+    pub fn install(&mut self, floor: F, trackers: Table<Tracker>, capacity: HugePages, backing: HugeBacking) {
+        debug_assert_eq!(self.granted, HugePages(0));
+        (self.floor, self.trackers, self.capacity, self.backing) = (floor, trackers, capacity, backing);
+    }
+
+    /// Hugepages that the floor granted so far.
+    pub fn granted(&self) -> HugePages {
+        self.granted
+    }
+
+    /// Pages in spans.
+    pub fn in_use(&self) -> Pages {
+        self.in_use
+    }
+
+    /// Hugepages that may have memory: those in use and those cached.
+    pub fn backed(&self) -> HugePages {
+        HugePages(self.granted.0 - self.unbacked.total().0)
     }
 
     /// The floor below.
     pub fn floor(&self) -> &F {
         &self.floor
+    }
+
+    /// From where on hugepages are asked for.
+    pub fn backing(&self) -> HugeBacking {
+        self.backing
     }
 
     /// Changes from where on hugepages are asked for; what has been granted already is advised anew.
@@ -405,6 +439,36 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         self.limit.note(self.demand(), now);
     }
 
+    /// Makes a span shorter.
+    fn shorten(&mut self, span: PageRange, pages: Pages) {
+        let (id, at) = (span.first.hugepage(), span.first.in_hugepage());
+        if self.trackers[id.0 as usize].place == Place::Filler {
+            self.filler.update(&mut self.trackers, id, |t| t.truncate(at + pages.0, span.len.0 - pages.0));
+        } else {
+            self.shorten_across(span, pages);
+        }
+    }
+
+    /// Makes a span longer; says whether what was added reads as zeros.
+    fn lengthen(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
+        let (old, new) = (span.len.0, pages.0);
+        let (id, at) = (span.first.hugepage(), span.first.in_hugepage());
+        if self.trackers[id.0 as usize].place == Place::Filler {
+            // A span that fills its hugepage leaves the filler.
+            return if at == 0 && new >= PAGES_PER_HUGEPAGE {
+                self.extend_across(span, pages)
+            } else {
+                self.extend_within(id, at + old, new - old)
+            };
+        }
+        let (old_whole, old_tail) = (old / PAGES_PER_HUGEPAGE, old % PAGES_PER_HUGEPAGE);
+        if old_tail > 0 && old_whole == new / PAGES_PER_HUGEPAGE {
+            self.extend_within(HugePageId(id.0 + old_whole), old_tail, new - old)
+        } else {
+            self.extend_across(span, pages)
+        }
+    }
+
     /// Shortens a span of several hugepages: whole hugepages at its end come free, the new last one's rest is donated.
     fn shorten_across(&mut self, span: PageRange, pages: Pages) {
         let first = span.first.hugepage();
@@ -435,14 +499,17 @@ impl<F: Floor, C: Clock> SpanSource for PageHeap<F, C> {
         if pages.0 == 0 || pages.0 > self.capacity.pages().0 || align.0 > self.capacity.pages().0 {
             return Err(NoMemory);
         }
-        if pages.0 < PAGES_PER_HUGEPAGE && align.0 < PAGES_PER_HUGEPAGE {
-            self.alloc_small(pages.0, align.0)
+        let span = if pages.0 < PAGES_PER_HUGEPAGE && align.0 < PAGES_PER_HUGEPAGE {
+            self.alloc_small(pages.0, align.0)?
         } else {
-            self.alloc_large(pages.0, align.0)
-        }
+            self.alloc_large(pages.0, align.0)?
+        };
+        self.in_use.0 += pages.0;
+        Ok(span)
     }
 
     fn free(&mut self, span: PageRange, _density: Density) {
+        self.in_use.0 -= span.len.0;
         let (first, at) = (span.first.hugepage(), span.first.in_hugepage());
         let place = self.trackers[first.0 as usize].place;
         if place == Place::Filler {
@@ -461,33 +528,15 @@ impl<F: Floor, C: Clock> SpanSource for PageHeap<F, C> {
         if pages.0 == 0 || pages.0 > self.capacity.pages().0 {
             return Err(NoMemory);
         }
-        let (old, new) = (span.len.0, pages.0);
-        let (id, at) = (span.first.hugepage(), span.first.in_hugepage());
-        let within = self.trackers[id.0 as usize].place == Place::Filler;
-        if new == old {
-            return Ok(true);
-        }
-        if within {
-            if new < old {
-                self.filler.update(&mut self.trackers, id, |t| t.truncate(at + new, old - new));
-                return Ok(true);
+        let zeroed = match pages.0.cmp(&span.len.0) {
+            Ordering::Equal => true,
+            Ordering::Less => {
+                self.shorten(span, pages);
+                true
             }
-            // A span that fills its hugepage leaves the filler.
-            return if at == 0 && new >= PAGES_PER_HUGEPAGE {
-                self.extend_across(span, pages)
-            } else {
-                self.extend_within(id, at + old, new - old)
-            };
-        }
-        if new < old {
-            self.shorten_across(span, pages);
-            return Ok(true);
-        }
-        let (old_whole, new_whole) = (old / PAGES_PER_HUGEPAGE, new / PAGES_PER_HUGEPAGE);
-        let old_tail = old % PAGES_PER_HUGEPAGE;
-        if old_tail > 0 && (old_whole == new_whole) {
-            return self.extend_within(HugePageId(id.0 + old_whole), old_tail, new - old);
-        }
-        self.extend_across(span, pages)
+            Ordering::Greater => self.lengthen(span, pages)?,
+        };
+        self.in_use.0 = self.in_use.0 - span.len.0 + pages.0;
+        Ok(zeroed)
     }
 }

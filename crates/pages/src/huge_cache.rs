@@ -25,7 +25,8 @@ struct Extremes {
 
 /// The limit, and the demand that it follows.
 pub(crate) struct CacheLimit {
-    limit: HugePages,
+    /// The limit less [`CACHE_MIN_HUGEPAGES`].
+    above_min: u32,
     ring: [Extremes; EPOCHS],
     shrunk_at_epoch: u64,
 }
@@ -33,12 +34,12 @@ pub(crate) struct CacheLimit {
 impl CacheLimit {
     pub(crate) const fn new() -> Self {
         let none = Extremes { epoch: 0, low: 0, high: 0 };
-        Self { limit: CACHE_MIN_HUGEPAGES, ring: [none; EPOCHS], shrunk_at_epoch: 0 }
+        Self { above_min: 0, ring: [none; EPOCHS], shrunk_at_epoch: 0 }
     }
 
     /// Free hugepages that may keep their memory.
     pub(crate) fn limit(&self) -> HugePages {
-        self.limit
+        HugePages(CACHE_MIN_HUGEPAGES.0 + self.above_min)
     }
 
     /// Notes the demand (hugepages in use) at a time; once an epoch, lowers the limit to what the window justifies.
@@ -52,7 +53,7 @@ impl CacheLimit {
         slot.high = slot.high.max(demand.0);
         if self.shrunk_at_epoch != epoch {
             self.shrunk_at_epoch = epoch;
-            self.limit = self.limit.min(self.swing(epoch)).max(CACHE_MIN_HUGEPAGES);
+            self.set_limit(self.limit().min(self.swing(epoch)));
         }
     }
 
@@ -61,8 +62,13 @@ impl CacheLimit {
     pub(crate) fn missed(&mut self, missing: HugePages, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS;
         if demand.0 <= self.peak_before(epoch) {
-            self.limit = HugePages(self.limit.0 + missing.0).min(self.swing(epoch).max(self.limit));
+            let limit = self.limit();
+            self.set_limit(HugePages(limit.0 + missing.0).min(self.swing(epoch).max(limit)));
         }
+    }
+
+    fn set_limit(&mut self, limit: HugePages) {
+        self.above_min = limit.0.saturating_sub(CACHE_MIN_HUGEPAGES.0);
     }
 
     fn in_window(&self, epoch: u64) -> impl Iterator<Item = &Extremes> {

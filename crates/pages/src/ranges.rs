@@ -13,9 +13,8 @@ const BINS: usize = 25;
 /// Ranges of a bin that are looked at for a better fit.
 const LOOKS: usize = 8;
 
-/// A set of free ranges.
-pub(crate) struct Ranges {
-    place: Place,
+/// A set of free ranges of hugepages in the place with the number `PLACE`. All zeros are the empty set.
+pub(crate) struct Ranges<const PLACE: u8> {
     bins: [u32; BINS],
     total: HugePages,
     /// Hugepages granted by the floor: trackers from here on must not be looked at.
@@ -26,10 +25,10 @@ fn bin(len: u32) -> usize {
     (u32::BITS - 1 - len.leading_zeros()) as usize
 }
 
-impl Ranges {
-    pub(crate) const fn new(place: Place) -> Self {
-        Self { place, bins: [0; BINS], total: HugePages(0), end: 0 }
-    }
+impl<const PLACE: u8> Ranges<PLACE> {
+    pub(crate) const EMPTY: Self = Self { bins: [0; BINS], total: HugePages(0), end: 0 };
+
+    const PLACE: Place = if PLACE == Place::Unbacked as u8 { Place::Unbacked } else { Place::Cached };
 
     /// Hugepages in all ranges.
     pub(crate) fn total(&self) -> HugePages {
@@ -47,17 +46,17 @@ impl Ranges {
         for i in first.0..first.0 + len.0 {
             let t = &mut trackers[i as usize];
             t.reset();
-            t.place = self.place;
+            t.place = Self::PLACE;
         }
         let (mut first, mut len) = (first.0, len.0);
-        if first > 0 && trackers[first as usize - 1].place == self.place {
+        if first > 0 && trackers[first as usize - 1].place == Self::PLACE {
             let before = trackers[first as usize - 1].run;
             first -= before;
             len += before;
             self.unlink(trackers, first);
         }
         let behind = first + len;
-        if behind < self.end && trackers[behind as usize].place == self.place {
+        if behind < self.end && trackers[behind as usize].place == Self::PLACE {
             self.unlink(trackers, behind);
             len += trackers[behind as usize].run;
         }
@@ -92,7 +91,7 @@ impl Ranges {
 
     /// How many free hugepages of this kind lie from `at` on, when a range begins there.
     pub(crate) fn run_from(&self, trackers: &Table<Tracker>, at: HugePageId) -> HugePages {
-        if at.0 < self.end && trackers[at.0 as usize].place == self.place {
+        if at.0 < self.end && trackers[at.0 as usize].place == Self::PLACE {
             HugePages(trackers[at.0 as usize].run)
         } else {
             HugePages(0)
@@ -103,7 +102,7 @@ impl Ranges {
     pub(crate) fn take_at(&mut self, trackers: &mut Table<Tracker>, first: HugePageId, len: HugePages) {
         // The range's first hugepage: walk back over the tags of the free neighbour before us, if any.
         let mut start = first.0;
-        while start > 0 && trackers[start as usize - 1].place == self.place {
+        while start > 0 && trackers[start as usize - 1].place == Self::PLACE {
             start -= 1;
         }
         let run = trackers[start as usize].run;

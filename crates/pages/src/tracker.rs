@@ -3,6 +3,8 @@
 //! **From.** TEMERAIRE §4.4: bitmap, longest free range L, allocations A, used pages U.
 //!
 //! **State.** 88 bytes; all zeros stand for a hugepage that has not been granted yet.
+//!
+//! **Unsafe.** Declares that zeros are a valid tracker.
 
 use craton_base::{Bits256, PAGES_PER_HUGEPAGE, Zeroed};
 

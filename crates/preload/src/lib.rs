@@ -1,0 +1,35 @@
+//! The C face of Craton: `libcraton.so` and `libcraton.a`.
+//!
+//! **What.** Every function by which C and C++ programs ask for memory, with their standards' rules about errors; each is a
+//! thin shell around [`craton_malloc::front`].
+//!
+//! **Failure.** No memory: null and `ENOMEM`, or `std::bad_alloc`. A bad argument: as the function's standard says. A bad
+//! pointer: handed to the allocator that the process otherwise uses, if that is another one; else a line on standard error
+//! that names call and address, and `SIGABRT`.
+//!
+//! **Not here.** Anything that decides about memory.
+//!
+//! **Unsafe.** Takes pointers from C.
+#![no_std]
+
+mod api;
+mod c;
+mod cxx;
+mod introspection;
+mod next;
+
+/// Our own bug: says where, and aborts, without allocating.
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    let line = craton_os::Line::new().text("craton: internal error");
+    match info.location() {
+        Some(at) => line.text(" at ").text(at.file()).text(":").number(at.line().into()),
+        None => line,
+    }
+    .text("; please report it")
+    .abort()
+}
+
+// Nothing here unwinds, but code shared with builds that do refers to the personality routine. Hidden: not for others.
+core::arch::global_asm!(".globl rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", ".long 0",);

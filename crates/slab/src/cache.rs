@@ -33,6 +33,14 @@ pub struct SlabCache {
 }
 
 impl SlabCache {
+    /// A cache that is still to be made by [`SlabCache::new`]; all zeros.
+    pub const UNSET: Self = Self::new(Geometry { object: 0, pages: Pages(0), capacity: 0 });
+
+    /// Whether this is [`SlabCache::UNSET`].
+    pub fn is_unset(&self) -> bool {
+        self.geometry.capacity == 0
+    }
+
     /// A cache without slabs.
     pub const fn new(geometry: Geometry) -> Self {
         let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0 };

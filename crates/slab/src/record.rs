@@ -1,6 +1,8 @@
 //! What a cache knows of one slab.
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
+//!
+//! **Unsafe.** Declares that zeros are a valid record.
 
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Pages, Zeroed};

@@ -1,0 +1,40 @@
+# Craton's two commands are `make run` and `make test`; `make help` lists the rest.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+export CARGO PREFIX DESTDIR
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test test-full bench install uninstall fmt
+
+help: ## this list
+	@echo "make TARGET, where TARGET is one of:"
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	  while IFS='|' read -r name text; do printf '  %-11s %s\n' "$$name" "$$text"; done
+	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) (install, uninstall), CARGO_TARGET_DIR"
+
+build: ## build the program, the library and the bundled workload, optimized
+	$(CARGO) build --release -p craton-cli -p craton-preload -p craton-lab
+
+run: build ## the main job: compare glibc and Craton on the bundled server and on programs found here
+	@scripts/demo.sh
+
+test: ## install what the tests need (apt), then run every check and test
+	@scripts/test.sh
+
+test-full: ## the same, with many more cases in the randomized tests
+	@scripts/test.sh --full
+
+bench: build ## the comparisons of `run` with more runs; writes results/first-light/*.json
+	@scripts/bench.sh
+
+install: $(if $(shell command -v $(CARGO) 2>/dev/null),build) ## install the program, the libraries, the header, pkg-config and CMake files
+	@scripts/install.sh "$(TARGET)/release"
+
+uninstall: ## remove what `install` installed under the same PREFIX and DESTDIR
+	@scripts/install.sh --uninstall
+
+fmt: ## format the sources
+	$(CARGO) fmt --all

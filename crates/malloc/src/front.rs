@@ -1,0 +1,389 @@
+//! The process's heap: malloc and its kin over one heap, with a cache for each thread.
+//!
+//! **What.** What C, C++ and Rust call, before their own rules about names and errors. Null means no memory, with
+//! `errno` set; a bad pointer is an [`Misuse`](crate::route::Misuse) for the caller to report.
+//!
+//! **Cost.** malloc: 16 instructions when the thread's cache has an object; free: 24 when it has room.
+//!
+//! **Unsafe.** Keeps a pointer to a cache for each thread, and takes objects from callers.
+
+use crate::cpu_cache::thread::ThreadCache;
+use crate::heap::{Heap, Parts};
+use crate::page_map::PageMap;
+use crate::registry::Registry;
+use crate::report::Call;
+use crate::route::{Found, Misuse};
+use crate::segment::{self, SEGMENT};
+use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
+use crate::{options, tls};
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use craton_base::{Bytes, HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Table};
+use craton_os::thread::Key;
+use craton_os::{CoarseClock, Mutex, PartSpec, Region, process};
+use craton_pages::Tracker;
+use craton_slab::SlabRecord;
+
+pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
+static CACHES: Mutex<Registry> = Mutex::new(Registry::EMPTY);
+static READY: AtomicBool = AtomicBool::new(false);
+static SETTING_UP: Mutex<()> = Mutex::new(());
+/// The key whose value makes [`thread_ends`] run, plus 1.
+static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Bytes that one thread's cache may hold, at the most; an option.
+pub(crate) static THREAD_CACHE_BYTES: AtomicUsize = AtomicUsize::new(2 << 20);
+/// Bytes that all threads' caches together may grow to before each gets less.
+const ALL_CACHES_BYTES: usize = 32 << 20;
+/// What a thread's cache gets in any case.
+const LEAST_CACHE_BYTES: usize = 256 << 10;
+
+/// Objects larger than this cannot exist (C11 6.5.6: differences of pointers must fit).
+const MAX_SIZE: usize = isize::MAX as usize;
+
+/// `size` bytes, aligned to 16.
+#[inline(always)]
+pub fn malloc(size: usize) -> *mut u8 {
+    if size <= MAX_TABLED {
+        let class = size_class::class_of_tabled(size);
+        // SAFETY: the pointer is this thread's cache or the one that nobody uses.
+        let object = unsafe { ThreadCache::pop(tls::get(), class) };
+        if !object.is_null() {
+            return object;
+        }
+        return malloc_class(class);
+    }
+    malloc_beyond_table(size)
+}
+
+#[inline(never)]
+fn malloc_beyond_table(size: usize) -> *mut u8 {
+    if size > MAX_CLASSED {
+        return malloc_large(size, 1, false);
+    }
+    let class = size_class::class_of(size);
+    // SAFETY: as in `malloc`.
+    let object = unsafe { ThreadCache::pop(tls::get(), class) };
+    if object.is_null() { malloc_class(class) } else { object }
+}
+
+/// An object of a class that the thread's cache does not hold.
+#[cold]
+#[inline(never)]
+fn malloc_class(class: usize) -> *mut u8 {
+    let object = match own_cache() {
+        // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
+        Some(cache) => unsafe {
+            let object = ThreadCache::pop(cache, class);
+            if object.is_null() { HEAP.refill(cache, class) } else { object }
+        },
+        None if READY.load(Ordering::Relaxed) => HEAP.take_one(class),
+        None => null_mut(),
+    };
+    or_errno(object)
+}
+
+#[cold]
+fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
+    if size > MAX_SIZE || !set_up() {
+        return or_errno(null_mut());
+    }
+    or_errno(HEAP.allocate_large(size, align, zero))
+}
+
+fn or_errno(object: *mut u8) -> *mut u8 {
+    if object.is_null() {
+        process::set_errno(process::ENOMEM);
+    }
+    object
+}
+
+/// `size` bytes that read as zero.
+pub fn calloc(size: usize) -> *mut u8 {
+    if size > MAX_CLASSED {
+        return malloc_large(size, 1, true);
+    }
+    let object = malloc(size);
+    if !object.is_null() {
+        // SAFETY: the object holds `size` bytes and is ours until we return it.
+        unsafe { object.write_bytes(0, size) };
+    }
+    object
+}
+
+/// `size` bytes at a multiple of `align`, a power of two.
+pub fn aligned(align: usize, size: usize) -> *mut u8 {
+    debug_assert!(align.is_power_of_two());
+    if align <= 16 {
+        return malloc(size);
+    }
+    match size_class::class_of_aligned(size, align) {
+        Some(class) => {
+            // SAFETY: as in `malloc`.
+            let object = unsafe { ThreadCache::pop(tls::get(), class) };
+            if object.is_null() { malloc_class(class) } else { object }
+        }
+        None if align > MAX_SIZE => or_errno(null_mut()),
+        None => malloc_large(size, align, false),
+    }
+}
+
+/// Frees an object on the fast path; `false` when that could not be done, and [`free`] must.
+///
+/// # Safety
+/// Any pointer may be given; if it is an object of ours the caller gives it up, unless the answer is `false`.
+#[inline(always)]
+pub unsafe fn try_free(pointer: *mut u8) -> bool {
+    // SAFETY: the cache is this thread's or the one that nobody uses.
+    unsafe { ThreadCache::push(tls::get(), pointer) }
+}
+
+/// Frees an object; null is nothing to free.
+///
+/// # Safety
+/// Any pointer may be given; if it is an object of ours the caller gives it up.
+pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
+    if pointer.is_null() {
+        return Ok(());
+    }
+    if !READY.load(Ordering::Relaxed) {
+        return Err(Misuse::Foreign);
+    }
+    let cache = own_cache();
+    let saved = process::errno();
+    // SAFETY: it is this thread's cache, and by the contract.
+    let result = unsafe { HEAP.take_back(cache, pointer) };
+    process::set_errno(saved);
+    result
+}
+
+/// Changes an object's size, keeping its contents; null makes a new one. On failure the object is as it was.
+///
+/// # Safety
+/// As [`free`]; if the result is another pointer, the old one is given up.
+pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> {
+    if pointer.is_null() {
+        return Ok(malloc(size));
+    }
+    if !READY.load(Ordering::Relaxed) {
+        return Err(Misuse::Foreign);
+    }
+    let found = HEAP.find(pointer);
+    if let Found::Bad(misuse) = found {
+        return Err(misuse);
+    }
+    if size > MAX_SIZE {
+        return Ok(or_errno(null_mut()));
+    }
+    if let Some(same) = HEAP.resize(pointer, found, size) {
+        return Ok(same);
+    }
+    let old = HEAP.usable(pointer)?;
+    let new = malloc(size);
+    if !new.is_null() {
+        // SAFETY: both objects hold so many bytes, and they are different ones.
+        unsafe {
+            new.copy_from_nonoverlapping(pointer, old.min(size));
+            free(pointer)?;
+        }
+    }
+    Ok(new)
+}
+
+/// Bytes that may be used behind an object's pointer; 0 behind null.
+pub fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
+    if pointer.is_null() {
+        return Ok(0);
+    }
+    if !READY.load(Ordering::Relaxed) {
+        return Err(Misuse::Foreign);
+    }
+    HEAP.usable(pointer)
+}
+
+/// Gives all free memory back to the system, also between objects; returns the bytes that lost their memory.
+pub fn release() -> u64 {
+    if !READY.load(Ordering::Relaxed) {
+        return 0;
+    }
+    let saved = process::errno();
+    if let Some(cache) = own_cache() {
+        // SAFETY: it is this thread's cache.
+        unsafe { HEAP.empty_cache(cache) };
+    }
+    let bytes = HEAP.release(Bytes(usize::MAX), true);
+    process::set_errno(saved);
+    bytes
+}
+
+/// The calling thread's cache, made if it has none yet; `None` for a thread that is ending, or without memory.
+fn own_cache() -> Option<*mut ThreadCache> {
+    let cache = tls::get();
+    if cache == tls::gone() {
+        return None;
+    }
+    if cache != tls::none() {
+        return Some(cache);
+    }
+    thread_begins()
+}
+
+#[cold]
+fn thread_begins() -> Option<*mut ThreadCache> {
+    if !set_up() {
+        return None;
+    }
+    let mut caches = CACHES.lock();
+    let (cache, used) = caches.take()?;
+    let share = ALL_CACHES_BYTES / caches.taken();
+    drop(caches);
+    let most = THREAD_CACHE_BYTES.load(Ordering::Relaxed);
+    // SAFETY: the registry gave the cache to us alone. One used before can hold objects of a thread that a fork ended.
+    unsafe {
+        if used {
+            HEAP.empty_cache(cache);
+        }
+        ThreadCache::begin(cache, HEAP.view(), most.min(share.max(LEAST_CACHE_BYTES)));
+    }
+    segment::add(&SEGMENT.threads_seen, 1);
+    tls::set(cache);
+    // From here on this thread can allocate, which the next line may need (see `Key::set`).
+    if let Some(key) = EXIT_KEY.load(Ordering::Relaxed).checked_sub(1) {
+        Key::from_number(key).set(cache.cast());
+    }
+    Some(cache)
+}
+
+/// Runs at a thread's end, perhaps before other destructors that still allocate and free: those do without a cache.
+///
+/// # Safety
+/// Called by the C library only.
+unsafe extern "C" fn thread_ends(_: *mut c_void) {
+    let cache = tls::get();
+    if cache == tls::none() || cache == tls::gone() {
+        return;
+    }
+    tls::set(tls::gone());
+    // SAFETY: the thread has given its cache up, one line before.
+    unsafe {
+        HEAP.empty_cache(cache);
+        CACHES.lock().give(cache);
+    }
+}
+
+/// Sets the heap up at the first request, whoever makes it; `false` when there is no address space.
+pub(crate) fn set_up() -> bool {
+    // ORDERING: Acquire pairs with the Release in `set_up_now`: whoever sees the flag sees the heap's layout.
+    READY.load(Ordering::Acquire) || set_up_now()
+}
+
+#[cold]
+fn set_up_now() -> bool {
+    let _only_one = SETTING_UP.lock();
+    if READY.load(Ordering::Relaxed) {
+        return true;
+    }
+    let parts = [
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize },
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SlabRecord>() },
+        PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
+    ];
+    let Some(region) = Region::new(wanted_capacity(), HugePages(1), &parts) else { return false };
+    let capacity = region.capacity();
+    let parts = Parts {
+        base: region.base(),
+        capacity,
+        metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum(),
+        key: process::random_seed() as usize | 1,
+        // SAFETY: the region keeps a zero byte for each page that it grants, and nothing else writes there.
+        map: unsafe { PageMap::new(region.part(0) as *const _) },
+        // SAFETY: likewise a zero record for each page; parts begin at machine pages, so they are aligned.
+        records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
+        // SAFETY: likewise a zero tracker for each hugepage.
+        trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
+    };
+    // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
+    unsafe { HEAP.install(region, parts) };
+    if let Some(key) = Key::create(Some(thread_ends)) {
+        EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
+    }
+    SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
+    // ORDERING: Release pairs with the Acquire in `set_up`.
+    READY.store(true, Ordering::Release);
+    true
+}
+
+/// How large the region should be: four times the machine's memory, at least 64 GiB and at most 16 TiB, since huge objects lie
+/// elsewhere and what is reserved costs nothing; but at most half of what a limit on address space leaves.
+fn wanted_capacity() -> HugePages {
+    let bytes = match process::address_space_limit() {
+        Some(limit) => limit / 2,
+        None => process::physical_memory().saturating_mul(4).clamp(64 << 30, 16 << 40),
+    };
+    HugePages((bytes / HUGEPAGE_SIZE).max(1) as u32)
+}
+
+/// Runs before a fork: nobody may be inside when the process is copied.
+///
+/// # Safety
+/// Called by the C library only.
+pub(crate) unsafe extern "C" fn before_fork() {
+    SETTING_UP.hold_for_fork();
+    CACHES.hold_for_fork();
+    HEAP.hold_for_fork();
+}
+
+/// Runs after a fork in the parent.
+///
+/// # Safety
+/// Called by the C library only.
+pub(crate) unsafe extern "C" fn after_fork_in_parent() {
+    // SAFETY: `before_fork` took them in this thread.
+    unsafe {
+        HEAP.release_after_fork();
+        CACHES.release_after_fork();
+        SETTING_UP.release_after_fork();
+    }
+}
+
+/// Runs after a fork in the child, whose only thread is a copy of the one that took the locks.
+///
+/// # Safety
+/// Called by the C library only.
+pub(crate) unsafe extern "C" fn after_fork_in_child() {
+    // SAFETY: as above.
+    unsafe { after_fork_in_parent() };
+    CACHES.lock().forked(tls::get());
+    SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
+}
+
+/// Bytes of objects with the program, as far as known without stopping it: what caches hold is counted in.
+pub fn bytes_in_use() -> u64 {
+    if !READY.load(Ordering::Relaxed) {
+        return 0;
+    }
+    let large = SEGMENT.huge_bytes.load(Ordering::Relaxed) + HEAP.large_bytes();
+    let own = own_cache().map_or(0, |c| {
+        // SAFETY: it is this thread's cache.
+        unsafe { (*c).bytes() as u64 }
+    });
+    (HEAP.bytes_out() + large).saturating_sub(own)
+}
+
+/// Sets an option while the program runs; `false` when there is no such key or value.
+pub fn option_set(key: &[u8], value: &[u8]) -> bool {
+    options::set(key, value)
+}
+
+/// Counts of one size class, `1..=CLASSES`.
+pub fn class_stats(class: usize) -> craton_slab::SlabStats {
+    HEAP.class_stats(class)
+}
+
+/// Ends the process with a line about a bad pointer.
+pub fn die(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
+    crate::report::misuse(call, pointer, misuse)
+}
+
+const _: () = assert!(PAGE_SIZE >= 4096);

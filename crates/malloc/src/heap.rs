@@ -1,0 +1,301 @@
+//! The heap behind the caches: slabs, page heap, huge objects, and their locks.
+//!
+//! **State.** A slab cache for each size class, each under a lock on cache lines of its own; the page heap under one lock;
+//! the table of huge objects under one.
+//!
+//! **Threads.** Lock order: class → pages; `huge` is taken alone. A fork takes them all, in this order.
+//!
+//! **Unsafe.** Hands slabs the address of the region, and writes the page map.
+
+use crate::cpu_cache::thread::HeapView;
+use crate::huge::HugeTable;
+use crate::page_map::PageMap;
+use crate::segment::{self, SEGMENT};
+use crate::size_class::{self, CLASSES, LARGE};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use craton_base::{
+    Bytes, Clock, Density, Floor, HugePages, NoMemory, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanSource, Table,
+};
+use craton_os::{Guard, Mutex};
+use craton_pages::{HugeBacking, PageHeap, Tracker};
+use craton_slab::{Chain, SlabCache, SlabRecord};
+
+/// A class's slabs, on cache lines of their own.
+#[repr(align(128))]
+struct Class(Mutex<SlabCache>);
+
+/// What is set once, before the heap is used.
+struct Layout {
+    base: usize,
+    map: PageMap,
+    records: Table<SlabRecord>,
+    metadata_per_hugepage: usize,
+    key: usize,
+}
+
+/// Metadata that a heap is made over.
+pub struct Parts {
+    /// Address of page 0, a multiple of 2 MiB.
+    pub base: usize,
+    /// The page map.
+    pub map: PageMap,
+    /// A record for each page.
+    pub records: Table<SlabRecord>,
+    /// A tracker for each hugepage.
+    pub trackers: Table<Tracker>,
+    /// How many hugepages the floor can grant.
+    pub capacity: HugePages,
+    /// Bytes of metadata that become usable with each hugepage.
+    pub metadata_per_hugepage: usize,
+    /// The mark of free objects: nothing that a program would write by chance.
+    pub key: usize,
+}
+
+/// A heap over a floor.
+pub struct Heap<F: Floor, C: Clock> {
+    /// Pages granted; 0 until the heap is installed. Never falls.
+    granted_pages: AtomicUsize,
+    layout: UnsafeCell<Layout>,
+    classes: [Class; CLASSES],
+    pub(crate) pages: Mutex<PageHeap<F, C>>,
+    pub(crate) huge: Mutex<HugeTable>,
+}
+
+// SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
+unsafe impl<F: Floor + Send, C: Clock + Send> Sync for Heap<F, C> {}
+
+impl<F: Floor, C: Clock> Heap<F, C> {
+    /// A heap without memory, over an empty floor.
+    pub const fn new(floor: F, clock: C) -> Self {
+        Self {
+            granted_pages: AtomicUsize::new(0),
+            layout: UnsafeCell::new(Layout {
+                base: 0,
+                map: PageMap::EMPTY,
+                records: Table::EMPTY,
+                metadata_per_hugepage: 0,
+                key: 0,
+            }),
+            classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES],
+            pages: Mutex::new(PageHeap::empty(floor, clock)),
+            huge: Mutex::new(HugeTable::EMPTY),
+        }
+    }
+
+    /// Gives the heap its floor and metadata.
+    ///
+    /// # Safety
+    /// Called once, before the heap is used otherwise, with no other thread in it. `parts` describe `floor`'s region: entries of
+    /// the page map, the records and the trackers become usable, zero, with the pages that the floor grants.
+    pub unsafe fn install(&self, floor: F, parts: Parts) {
+        let Parts { base, map, records, trackers, capacity, metadata_per_hugepage, key } = parts;
+        // SAFETY: nobody else is in the heap yet.
+        unsafe { *self.layout.get() = Layout { base, map, records, metadata_per_hugepage, key } };
+        self.pages.lock().install(floor, trackers, capacity, HugeBacking::AUTO);
+    }
+
+    fn layout(&self) -> &Layout {
+        // SAFETY: not written any more once the heap is used.
+        unsafe { &*self.layout.get() }
+    }
+
+    /// A class's slabs, locked.
+    fn slabs(&self, class: usize) -> Guard<'_, SlabCache> {
+        let mut slabs = self.classes[class - 1].0.lock();
+        // The static heap is all zeros, so that classes which a program does not use take no memory.
+        if slabs.is_unset() {
+            *slabs = SlabCache::new(size_class::geometry(class));
+        }
+        slabs
+    }
+
+    /// What a cache must know.
+    pub fn view(&self) -> HeapView {
+        let Layout { base, map, key, .. } = *self.layout();
+        // A thread frees only what it was given, and that came to it after the page was granted: relaxed will do.
+        HeapView { base, pages: self.granted_pages.load(Ordering::Relaxed), map, key }
+    }
+
+    /// The address of a page.
+    pub(crate) fn address(&self, page: PageId) -> *mut u8 {
+        (self.layout().base + page.offset().0) as *mut u8
+    }
+
+    /// The page that holds an address, if it was granted.
+    pub(crate) fn page_of(&self, address: usize) -> Option<PageId> {
+        let page = address.wrapping_sub(self.layout().base) >> PAGE_SHIFT;
+        (page < self.view().pages).then_some(PageId(page as u32))
+    }
+
+    /// The mark of a granted page.
+    pub(crate) fn mark(&self, page: PageId) -> u8 {
+        // SAFETY: `PageId`s here come from `page_of`.
+        unsafe { self.layout().map.get(page.0 as usize) }
+    }
+
+    /// The start of the object that covers a granted page of a span with several pages, by the page map.
+    pub(crate) fn span_around(&self, page: PageId) -> Option<(PageRange, u8)> {
+        // SAFETY: as in `mark`.
+        let (first, mark) = unsafe { self.layout().map.marked_before(page)? };
+        let span = PageRange::new(first, self.layout().records[first.0 as usize].pages());
+        span.contains(page).then_some((span, mark))
+    }
+
+    /// Takes up to `want` objects of a class from its slabs; an empty chain when there is no memory.
+    pub(crate) fn take(&self, class: usize, want: u32) -> Chain {
+        let mut source = Marked { heap: self, class };
+        let Layout { base, records, .. } = self.layout();
+        // SAFETY: the base, the records and the source are those of this heap; the class's lock is held.
+        let chain = unsafe { self.slabs(class).alloc(want, *base as *mut u8, records, &mut source) };
+        segment::add(&SEGMENT.refills, 1);
+        segment::add(&SEGMENT.objects_out, chain.len().into());
+        chain
+    }
+
+    /// Gives objects of a class back to their slabs.
+    ///
+    /// # Safety
+    /// The objects are of this class and heap, and the caller gives them up.
+    pub(crate) unsafe fn give(&self, class: usize, chain: Chain) {
+        if chain.is_empty() {
+            let (_, _) = chain.into_raw();
+            return;
+        }
+        let mut source = Marked { heap: self, class };
+        let Layout { base, records, .. } = self.layout();
+        // SAFETY: as in `take`, and by the contract.
+        unsafe { self.slabs(class).free(chain, *base as *mut u8, records, &mut source) };
+    }
+
+    /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
+    pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, NoMemory> {
+        let span = self.with_pages(|p| p.alloc(pages, align, Density::Sparse))?;
+        self.layout().records[span.range.first.0 as usize].set_pages(pages);
+        self.set_marks(span.range, LARGE, false);
+        segment::add(&SEGMENT.large_allocs, 1);
+        Ok(span)
+    }
+
+    /// Length of the large object that begins at a page marked so.
+    pub(crate) fn large_pages(&self, first: PageId) -> Pages {
+        self.layout().records[first.0 as usize].pages()
+    }
+
+    /// Gives a large object's span back.
+    pub(crate) fn give_large(&self, first: PageId) {
+        let record = &self.layout().records[first.0 as usize];
+        let span = PageRange::new(first, record.pages());
+        record.set_pages(Pages(0));
+        self.set_marks(span, 0, false);
+        self.with_pages(|p| p.free(span, Density::Sparse));
+    }
+
+    /// Makes a large object longer or shorter where it stands.
+    pub(crate) fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), NoMemory> {
+        let record = &self.layout().records[first.0 as usize];
+        self.with_pages(|p| p.resize(PageRange::new(first, record.pages()), pages))?;
+        record.set_pages(pages);
+        Ok(())
+    }
+
+    /// Uses the page heap, and publishes what changed.
+    fn with_pages<R>(&self, f: impl FnOnce(&mut PageHeap<F, C>) -> R) -> R {
+        let mut pages = self.pages.lock();
+        let result = f(&mut pages);
+        self.publish(&pages);
+        result
+    }
+
+    fn publish(&self, pages: &PageHeap<F, C>) {
+        self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
+        let (in_use, backed) = (pages.in_use().bytes(), pages.backed().bytes());
+        let metadata = pages.granted().0 as usize * self.layout().metadata_per_hugepage;
+        SEGMENT.metadata_bytes.store(metadata as u64, Ordering::Relaxed);
+        SEGMENT.heap_in_use_bytes.store(in_use.0 as u64, Ordering::Relaxed);
+        SEGMENT.heap_backed_bytes.store(backed.0 as u64, Ordering::Relaxed);
+    }
+
+    fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
+        // SAFETY: the span belongs to the caller, and spans lie in granted pages.
+        unsafe { self.layout().map.set(range, mark, all) };
+    }
+
+    /// Gives memory back to the system: complete slabs, then free pages; returns the bytes that lost their memory.
+    pub(crate) fn release(&self, bytes: Bytes, break_hugepages: bool) -> u64 {
+        for class in 1..=CLASSES {
+            let mut source = Marked { heap: self, class };
+            self.slabs(class).reap(&self.layout().records, &mut source);
+        }
+        let pages = bytes.pages_up().unwrap_or(Pages(u32::MAX));
+        self.with_pages(|p| p.release(pages, break_hugepages)) << PAGE_SHIFT
+    }
+
+    /// Bytes of large objects.
+    pub(crate) fn large_bytes(&self) -> u64 {
+        let slabs: u64 = (1..=CLASSES)
+            .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
+            .sum();
+        (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs)
+    }
+
+    /// Bytes of objects that slabs have given out.
+    pub(crate) fn bytes_out(&self) -> u64 {
+        (1..=CLASSES).map(|c| self.slabs(c).stats().objects_out * size_class::size_of_class(c) as u64).sum()
+    }
+
+    /// Counts of one class.
+    pub(crate) fn class_stats(&self, class: usize) -> craton_slab::SlabStats {
+        self.slabs(class).stats()
+    }
+
+    /// Takes every lock, for a fork.
+    pub(crate) fn hold_for_fork(&self) {
+        self.classes.iter().for_each(|c| c.0.hold_for_fork());
+        self.pages.hold_for_fork();
+        self.huge.hold_for_fork();
+    }
+
+    /// Gives every lock up after a fork.
+    ///
+    /// # Safety
+    /// As [`Mutex::release_after_fork`].
+    pub(crate) unsafe fn release_after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe {
+            self.huge.release_after_fork();
+            self.pages.release_after_fork();
+            self.classes.iter().for_each(|c| c.0.release_after_fork());
+        }
+    }
+}
+
+/// The page heap as a class's slabs see it: spans are marked in the page map while the class has them.
+struct Marked<'a, F: Floor, C: Clock> {
+    heap: &'a Heap<F, C>,
+    class: usize,
+}
+
+impl<F: Floor, C: Clock> Marked<'_, F, C> {
+    fn mark(&self, range: PageRange, mark: u8) {
+        // Of a single object only the first page may be freed.
+        self.heap.set_marks(range, mark, !size_class::geometry(self.class).is_single());
+    }
+}
+
+impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
+    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, NoMemory> {
+        let span = self.heap.with_pages(|p| p.alloc(pages, align, density))?;
+        self.mark(span.range, self.class as u8);
+        Ok(span)
+    }
+
+    fn free(&mut self, span: PageRange, density: Density) {
+        self.mark(span, 0);
+        self.heap.with_pages(|p| p.free(span, density));
+    }
+
+    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, NoMemory> {
+        Err(NoMemory)
+    }
+}

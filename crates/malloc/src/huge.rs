@@ -1,0 +1,132 @@
+//! Objects too large for the region: each a mapping of its own.
+//!
+//! **What.** A table of where they are, so that a pointer is recognised before its memory is touched.
+//!
+//! **State.** Open addressing with linear probing, at most half full, in a mapping of its own that doubles. An entry of
+//! address 0 is empty; removal closes the gap behind it.
+//!
+//! **Unsafe.** Keeps its entries in a mapping.
+
+use core::slice;
+use craton_base::NoMemory;
+use craton_os::mapping;
+
+/// Where a huge object is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    pub(crate) at: usize,
+    /// Mapped bytes, all usable.
+    pub(crate) bytes: usize,
+}
+
+const FIRST_CAPACITY: usize = 256;
+
+pub(crate) struct HugeTable {
+    entries: *mut Entry,
+    capacity: usize,
+    len: usize,
+}
+
+// SAFETY: the table owns its mapping.
+unsafe impl Send for HugeTable {}
+
+impl HugeTable {
+    pub(crate) const EMPTY: Self = Self { entries: core::ptr::null_mut(), capacity: 0, len: 0 };
+
+    fn entries(&self) -> &[Entry] {
+        if self.capacity == 0 {
+            return &[];
+        }
+        // SAFETY: the mapping holds `capacity` entries, zeroed when made; zeros are empty entries.
+        unsafe { slice::from_raw_parts(self.entries, self.capacity) }
+    }
+
+    fn entries_mut(&mut self) -> &mut [Entry] {
+        if self.capacity == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above, and `&mut self` makes the access the only one.
+        unsafe { slice::from_raw_parts_mut(self.entries, self.capacity) }
+    }
+
+    /// Where the search for an address begins. Mappings are multiples of 4 KiB; the multiplier spreads their pages.
+    fn slot(&self, at: usize) -> usize {
+        ((at >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) & (self.capacity - 1)
+    }
+
+    /// The entry that begins at an address.
+    pub(crate) fn find(&self, at: usize) -> Option<Entry> {
+        self.index_of(at).map(|i| self.entries()[i])
+    }
+
+    fn index_of(&self, at: usize) -> Option<usize> {
+        if self.capacity == 0 || at == 0 {
+            return None;
+        }
+        let entries = self.entries();
+        let mut i = self.slot(at);
+        while entries[i].at != 0 {
+            if entries[i].at == at {
+                return Some(i);
+            }
+            i = (i + 1) & (self.capacity - 1);
+        }
+        None
+    }
+
+    /// The entry around an address, for reports; looks at every entry.
+    pub(crate) fn around(&self, at: usize) -> Option<Entry> {
+        self.entries().iter().copied().find(|e| e.at != 0 && at >= e.at && at - e.at < e.bytes)
+    }
+
+    /// Makes room for one more entry, so that the next `insert` cannot fail.
+    pub(crate) fn prepare(&mut self) -> Result<(), NoMemory> {
+        if (self.len + 1) * 2 <= self.capacity {
+            return Ok(());
+        }
+        let capacity = (self.capacity * 2).max(FIRST_CAPACITY);
+        let entries = mapping::map(capacity * size_of::<Entry>(), 1).ok_or(NoMemory)? as *mut Entry;
+        let old = core::mem::replace(self, Self { entries, capacity, len: 0 });
+        old.entries().iter().filter(|e| e.at != 0).for_each(|e| self.insert(*e));
+        if old.capacity > 0 {
+            mapping::unmap(old.entries as usize, old.capacity * size_of::<Entry>());
+        }
+        Ok(())
+    }
+
+    /// Adds an entry, for which `prepare` has made room.
+    pub(crate) fn insert(&mut self, entry: Entry) {
+        let mask = self.capacity - 1;
+        let mut i = self.slot(entry.at);
+        let entries = self.entries_mut();
+        while entries[i].at != 0 {
+            i = (i + 1) & mask;
+        }
+        entries[i] = entry;
+        self.len += 1;
+    }
+
+    /// Takes the entry that begins at an address out.
+    pub(crate) fn remove(&mut self, at: usize) -> Option<Entry> {
+        let mut gap = self.index_of(at)?;
+        let mask = self.capacity - 1;
+        let found = self.entries()[gap];
+        let mut i = gap;
+        loop {
+            i = (i + 1) & mask;
+            let e = self.entries()[i];
+            if e.at == 0 {
+                break;
+            }
+            // An entry may move into the gap if its search begins at or before the gap.
+            let from = self.slot(e.at);
+            if (i.wrapping_sub(from) & mask) >= (i.wrapping_sub(gap) & mask) {
+                self.entries_mut()[gap] = e;
+                gap = i;
+            }
+        }
+        self.entries_mut()[gap] = Entry { at: 0, bytes: 0 };
+        self.len -= 1;
+        Some(found)
+    }
+}

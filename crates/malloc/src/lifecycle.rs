@@ -1,0 +1,28 @@
+//! What happens when the library is loaded and when the process ends.
+//!
+//! **Unsafe.** Places function pointers in the sections that the dynamic linker walks.
+
+use crate::{front, options, stats};
+use core::ffi::{c_char, c_int};
+use craton_os::{process, thread};
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = at_end;
+
+/// Runs when the library is loaded, perhaps long after the first malloc. The C library passes the environment.
+extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
+    thread::at_fork(front::before_fork, front::after_fork_in_parent, front::after_fork_in_child);
+    if !process::is_privileged() {
+        // SAFETY: the C library passes main's third argument to constructors.
+        unsafe { options::from_environment(environment) };
+    }
+}
+
+extern "C" fn at_end() {
+    stats::at_exit();
+}

@@ -1,0 +1,109 @@
+//! Options: `CRATON_OPTIONS=key=value,key=value`, or set by the program.
+//!
+//! **What.** `stats=0|1` statistics on standard error at exit · `stats_file=PATH` one line of JSON appended at exit ·
+//! `thp=auto|always|never` when hugepages are asked for · `thread_cache=BYTES` what a thread's cache may hold.
+//!
+//! **Failure.** An unknown key or a bad value is one line on standard error; the program goes on.
+//!
+//! **Unsafe.** Reads the environment that the C library passes to constructors.
+
+use crate::front::{HEAP, THREAD_CACHE_BYTES, set_up};
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use craton_os::{Line, Mutex};
+use craton_pages::HugeBacking;
+
+/// Longest path that `stats_file` takes, its closing 0 included.
+pub(crate) const PATH_MAX: usize = 512;
+
+pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
+/// The path and its length; an empty one is none.
+pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
+
+/// Applies the variable `CRATON_OPTIONS` of an environment.
+///
+/// # Safety
+/// `environment` is null, or an array of C strings ended by null.
+pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
+    let mut at = environment;
+    // SAFETY: by the contract; the array is not read behind its null.
+    while !at.is_null() && unsafe { !(*at).is_null() } {
+        // SAFETY: as above, each entry is a C string.
+        let entry = unsafe { CStr::from_ptr(*at) }.to_bytes();
+        if let Some(text) = entry.strip_prefix(b"CRATON_OPTIONS=") {
+            apply(text);
+            return;
+        }
+        // SAFETY: the entry was not the closing null.
+        at = unsafe { at.add(1) };
+    }
+}
+
+/// Applies a list of options, saying on standard error what it does not understand.
+fn apply(text: &[u8]) {
+    for option in text.split(|b| *b == b',').filter(|o| !o.is_empty()) {
+        let complain = |what: &str| Line::new().text("craton: option \"").bytes(option).text("\": ").text(what).print();
+        let Some(equals) = option.iter().position(|b| *b == b'=') else {
+            complain("not of the form key=value; ignored");
+            continue;
+        };
+        let (key, value) = (&option[..equals], &option[equals + 1..]);
+        if !KEYS.contains(&key) {
+            complain("no such key (there are stats, stats_file, thp, thread_cache); ignored");
+        } else if !set(key, value) {
+            complain("bad value; ignored");
+        }
+    }
+}
+
+const KEYS: [&[u8]; 4] = [b"stats", b"stats_file", b"thp", b"thread_cache"];
+
+/// Sets one option; `false` when the key or the value is not known.
+pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
+    match key {
+        b"stats" => match value {
+            b"0" => STATS.store(false, Relaxed),
+            b"1" => STATS.store(true, Relaxed),
+            _ => return false,
+        },
+        b"stats_file" => {
+            if value.len() >= PATH_MAX || value.contains(&0) {
+                return false;
+            }
+            let mut file = STATS_FILE.lock();
+            file.0[..value.len()].copy_from_slice(value);
+            file.0[value.len()] = 0;
+            file.1 = value.len();
+        }
+        b"thp" => {
+            let backing = match value {
+                b"auto" => HugeBacking::AUTO,
+                b"always" => HugeBacking::ALWAYS,
+                b"never" => HugeBacking::NEVER,
+                _ => return false,
+            };
+            // The heap has its floor before it can be told how to use it.
+            if !set_up() {
+                return false;
+            }
+            HEAP.pages.lock().set_backing(backing);
+        }
+        b"thread_cache" => match number(value) {
+            Some(bytes) => THREAD_CACHE_BYTES.store(bytes, Relaxed),
+            None => return false,
+        },
+        _ => return false,
+    }
+    true
+}
+
+/// A decimal number that fits.
+fn number(text: &[u8]) -> Option<usize> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0usize, |n, b| {
+        let digit = b.is_ascii_digit().then(|| usize::from(b - b'0'))?;
+        n.checked_mul(10)?.checked_add(digit)
+    })
+}

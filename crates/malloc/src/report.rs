@@ -1,0 +1,31 @@
+//! What is said when the program hands in a bad pointer.
+
+use crate::route::Misuse;
+use craton_os::Line;
+
+/// The name of the call, as the program knows it.
+pub type Call = &'static str;
+
+/// Prints one line that names call and address, and aborts: the heap is no longer what the program thinks.
+#[cold]
+pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
+    let line = Line::new().text("craton: ").text(call).text("(").address(pointer as usize).text("): ");
+    match misuse {
+        Misuse::Freed { size } => line.text("double free of a ").number(size as u64).text("-byte object"),
+        Misuse::Inside { offset, size } => line
+            .text("not the start of an object: it points ")
+            .number(offset as u64)
+            .text(" bytes into an object of ")
+            .number(size as u64)
+            .text(" bytes"),
+        Misuse::InsideLarge { start, size } => line
+            .text("points into a large object, which starts at ")
+            .address(start)
+            .text(" and has ")
+            .number(size as u64)
+            .text(" bytes"),
+        Misuse::Unallocated => line.text("points into memory that is not allocated"),
+        Misuse::Foreign => line.text("not allocated by Craton"),
+    }
+    .abort()
+}

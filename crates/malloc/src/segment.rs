@@ -1,0 +1,108 @@
+//! The statistics that a running process shows.
+//!
+//! **What.** One page of numbers, updated as they change, exported as `craton_segment`: whoever may read the process's
+//! memory (its user) finds it by the library's symbol table. The layout is that of `struct craton_segment` in `craton.h`.
+//!
+//! **Unsafe.** Exports the segment under a name of its own.
+//!
+//! **Threads.** Each number is exact by itself; two read together may be a moment apart.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// First word of a segment: "\0CRATON1" read as a little-endian number.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
+/// Version of the layout.
+pub const VERSION: u64 = 1;
+
+/// The numbers. All but the first three count from the process's start.
+#[repr(C, align(4096))]
+#[derive(Debug)]
+pub struct Segment {
+    magic: AtomicU64,
+    version: AtomicU64,
+    /// The process; a forked child writes its own.
+    pub pid: AtomicU64,
+    /// Chains of objects handed from slabs to caches.
+    pub refills: AtomicU64,
+    /// Objects in those chains.
+    pub objects_out: AtomicU64,
+    /// Large objects allocated from the page heap.
+    pub large_allocs: AtomicU64,
+    /// Huge objects mapped by themselves.
+    pub huge_allocs: AtomicU64,
+    /// Bytes of the heap in spans, now.
+    pub heap_in_use_bytes: AtomicU64,
+    /// Bytes of the heap that may have memory, now.
+    pub heap_backed_bytes: AtomicU64,
+    /// Bytes of metadata made usable (address space; memory follows on first touch).
+    pub metadata_bytes: AtomicU64,
+    /// Threads that have had a cache.
+    pub threads_seen: AtomicU64,
+    /// Bytes of huge objects, now; not part of the heap's bytes.
+    pub huge_bytes: AtomicU64,
+}
+
+/// The process's own.
+#[unsafe(export_name = "craton_segment")]
+pub static SEGMENT: Segment = Segment::new();
+
+/// How many numbers a segment has.
+pub const WORDS: usize = 12;
+
+impl Segment {
+    /// A segment of a process that has not started.
+    pub const fn new() -> Self {
+        const ZERO: AtomicU64 = AtomicU64::new(0);
+        Self {
+            magic: AtomicU64::new(MAGIC),
+            version: AtomicU64::new(VERSION),
+            pid: ZERO,
+            refills: ZERO,
+            objects_out: ZERO,
+            large_allocs: ZERO,
+            huge_allocs: ZERO,
+            heap_in_use_bytes: ZERO,
+            heap_backed_bytes: ZERO,
+            metadata_bytes: ZERO,
+            threads_seen: ZERO,
+            huge_bytes: ZERO,
+        }
+    }
+
+    /// All numbers, in the order of `struct craton_segment`.
+    pub fn words(&self) -> [u64; WORDS] {
+        let mut words = [MAGIC; WORDS];
+        words[1] = VERSION;
+        for (word, (_, value)) in words[2..].iter_mut().zip(self.numbers()) {
+            *word = value;
+        }
+        words
+    }
+
+    /// The numbers with their names, without magic and version.
+    pub fn numbers(&self) -> [(&'static str, u64); WORDS - 2] {
+        [
+            ("pid", self.pid.load(Relaxed)),
+            ("refills", self.refills.load(Relaxed)),
+            ("objects_out", self.objects_out.load(Relaxed)),
+            ("large_allocs", self.large_allocs.load(Relaxed)),
+            ("huge_allocs", self.huge_allocs.load(Relaxed)),
+            ("heap_in_use_bytes", self.heap_in_use_bytes.load(Relaxed)),
+            ("heap_backed_bytes", self.heap_backed_bytes.load(Relaxed)),
+            ("metadata_bytes", self.metadata_bytes.load(Relaxed)),
+            ("threads_seen", self.threads_seen.load(Relaxed)),
+            ("huge_bytes", self.huge_bytes.load(Relaxed)),
+        ]
+    }
+}
+
+impl Default for Segment {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Adds to a number.
+pub(crate) fn add(number: &AtomicU64, n: u64) {
+    number.fetch_add(n, Relaxed);
+}

@@ -1,0 +1,72 @@
+//! Statistics as text: a table for people, a line of JSON for tools.
+
+use crate::front::HEAP;
+use crate::options;
+use crate::segment::SEGMENT;
+use crate::size_class::{self, CLASSES};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_os::{Line, process};
+
+/// Prints the process's statistics on a file descriptor.
+pub fn print(fd: i32) {
+    Line::new().text("craton: statistics of process ").number(process::id().into()).write_to(fd);
+    for (name, value) in SEGMENT.numbers().into_iter().skip(1) {
+        Line::new().text("  ").text(name).text(" ").number(value).write_to(fd);
+    }
+    Line::new().text("  object_bytes  slabs  objects_out  refills  objects_refilled").write_to(fd);
+    for class in 1..=CLASSES {
+        let s = HEAP.class_stats(class);
+        if s.refills > 0 {
+            Line::new()
+                .text("  ")
+                .number(size_class::size_of_class(class) as u64)
+                .text(" ")
+                .number(s.slabs.into())
+                .text(" ")
+                .number(s.objects_out)
+                .text(" ")
+                .number(s.refills)
+                .text(" ")
+                .number(s.objects_refilled)
+                .write_to(fd);
+        }
+    }
+}
+
+/// The line of JSON for `stats_file`.
+fn json() -> Line {
+    let mut name = [0u8; 16];
+    let len = process::name(&mut name);
+    // A program can call itself anything; what JSON would have to escape becomes a question mark.
+    for byte in &mut name[..len] {
+        if matches!(*byte, b'"' | b'\\' | 0..=31 | 127..) {
+            *byte = b'?';
+        }
+    }
+    let mut line = Line::new().text("{\"exe\":\"").bytes(&name[..len]).text("\"");
+    for (key, value) in SEGMENT.numbers() {
+        line = line.text(",\"").text(key).text("\":").number(value);
+    }
+    line.text("}")
+}
+
+/// What the options ask for at a normal exit.
+pub(crate) fn at_exit() {
+    if SEGMENT.pid.load(Relaxed) == 0 {
+        return;
+    }
+    if options::STATS.load(Relaxed) {
+        print(2);
+    }
+    let file = options::STATS_FILE.lock();
+    if file.1 > 0 {
+        let line = json();
+        let mut text = [0u8; Line::CAPACITY];
+        let n = line.as_bytes().len();
+        text[..n].copy_from_slice(line.as_bytes());
+        text[n] = b'\n';
+        if !process::append_to_file(&file.0[..=file.1], &text[..=n]) {
+            Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]).print();
+        }
+    }
+}

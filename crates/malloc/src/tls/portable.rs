@@ -1,0 +1,33 @@
+//! The thread's pointer through a POSIX thread-specific value: slower, and the same everywhere.
+
+use crate::cpu_cache::thread::ThreadCache;
+use core::sync::atomic::{AtomicU32, Ordering};
+use craton_os::thread::Key;
+
+/// The key plus 1; 0 until [`set`] is first called.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+fn key() -> Option<Key> {
+    // ORDERING: Acquire pairs with the Release in `set`: the key exists once its number is seen.
+    KEY.load(Ordering::Acquire).checked_sub(1).map(Key::from_number)
+}
+
+/// The calling thread's cache.
+#[inline]
+pub(crate) fn get() -> *mut ThreadCache {
+    let cache: *mut ThreadCache = key().map_or(core::ptr::null_mut(), |k| k.get().cast());
+    if cache.is_null() { super::none() } else { cache }
+}
+
+/// Sets the calling thread's cache. When the system has no key left the thread stays without.
+pub(crate) fn set(cache: *mut ThreadCache) {
+    if key().is_none()
+        && let Some(new) = Key::create(None)
+    {
+        // ORDERING: Release pairs with the Acquire in `key`. A thread that comes second keeps the first one's key.
+        let _ = KEY.compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
+    }
+    if let Some(k) = key() {
+        k.set(cache.cast());
+    }
+}

@@ -1,0 +1,52 @@
+//! The thread's pointer by the initial-exec model, in two instructions.
+//!
+//! **What.** `thread_local!` in a shared library calls a function for each access, which costs as much as the rest of malloc.
+//! Eight bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
+//!
+//! **Unsafe.** Defines and reads a thread-local word by assembly, which stable Rust cannot express.
+
+use crate::cpu_cache::thread::ThreadCache;
+use core::arch::{asm, global_asm};
+
+global_asm!(
+    ".pushsection .tdata,\"awT\",@progbits",
+    ".globl __craton_tls_cache",
+    ".hidden __craton_tls_cache",
+    ".type __craton_tls_cache,@object",
+    ".size __craton_tls_cache,8",
+    ".balign 8",
+    "__craton_tls_cache:",
+    ".quad {none}",
+    ".popsection",
+    none = sym super::NO_CACHE,
+);
+
+/// The calling thread's cache.
+#[inline(always)]
+pub(crate) fn get() -> *mut ThreadCache {
+    let cache: *mut ThreadCache;
+    // SAFETY: reads the word defined above, at its offset from the thread pointer; touches nothing else.
+    unsafe {
+        asm!(
+            "mov {p}, qword ptr [rip + __craton_tls_cache@GOTTPOFF]",
+            "mov {p}, qword ptr fs:[{p}]",
+            p = out(reg) cache,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    cache
+}
+
+/// Sets the calling thread's cache.
+pub(crate) fn set(cache: *mut ThreadCache) {
+    // SAFETY: writes the word defined above; only this thread reads it.
+    unsafe {
+        asm!(
+            "mov {p}, qword ptr [rip + __craton_tls_cache@GOTTPOFF]",
+            "mov qword ptr fs:[{p}], {v}",
+            p = out(reg) _,
+            v = in(reg) cache,
+            options(nostack, preserves_flags),
+        );
+    }
+}

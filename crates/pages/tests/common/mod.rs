@@ -1,0 +1,212 @@
+//! A page heap over simulated memory, and what a naive model says of it.
+//!
+//! **What.** A [`World`] drives the heap through [`Checked`] (spans never overlap, are aligned, come back whole), writes to
+//! every page it gets, and after each step compares the heap with what can be seen from outside: the spans that
+//! are out, and the simulated memory, which knows what was written and what was taken away.
+//!
+//! **Unsafe.** Lends the heap its trackers and frees them with the world: exhaustive tests make too many to leak them.
+#![allow(dead_code)] // Each test file uses its own part.
+
+use craton_base::{
+    Advice, Density, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, SpanSource, Table,
+};
+use craton_pages::{HugeBacking, PageHeap, PageHeapStats, Tracker};
+use craton_sim::{Checked, FaultPlan, SimFloor, ThpMode, VirtualClock};
+
+/// One step of a test. Spans that are out are named by their number in order of age, modulo how many there are.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Op {
+    Alloc { pages: u32, align: u32 },
+    Free { nth: usize },
+    Resize { nth: usize, pages: u32 },
+    Release { pages: u32, break_hugepages: bool },
+    Back(HugeBacking),
+    Wait { ns: u64 },
+}
+
+/// The heap and everything around it.
+pub struct World {
+    pub heap: Checked<PageHeap<SimFloor, VirtualClock>>,
+    pub sim: SimFloor,
+    pub clock: VirtualClock,
+    pub faults: FaultPlan,
+    /// The spans that are out, the oldest first.
+    pub out: Vec<PageRange>,
+    pub capacity: HugePages,
+    thp: ThpMode,
+    trackers: *mut [Tracker],
+}
+
+/// All that may not change when a request is refused.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Snapshot {
+    stats: PageHeapStats,
+    in_use: Pages,
+    backed: HugePages,
+    resident_bytes: usize,
+    written: Pages,
+    out: Vec<PageRange>,
+}
+
+impl World {
+    pub fn new(capacity: u32, thp: ThpMode, backing: HugeBacking) -> Self {
+        let (capacity, faults, clock) = (HugePages(capacity), FaultPlan::default(), VirtualClock::new(1 << 40));
+        let sim = SimFloor::with_faults(capacity, thp, faults.clone());
+        let boxed: Box<[Tracker]> = (0..capacity.0).map(|_| Tracker::default()).collect();
+        let trackers = Box::into_raw(boxed);
+        // SAFETY: the slice is valid, all zeros, and used by this table alone until the world is dropped.
+        let table = unsafe { Table::new(trackers.cast::<Tracker>(), capacity.0 as usize) };
+        let heap = PageHeap::new(sim.clone(), clock.clone(), table, capacity, backing);
+        Self { heap: Checked::new(heap), sim, clock, faults, out: Vec::new(), capacity, thp, trackers }
+    }
+
+    fn granted_range(&self) -> PageRange {
+        HugePageId(0).run(self.sim.granted())
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        let heap = self.heap.inner();
+        Snapshot {
+            // A larger grant is no change that anyone can see: it has no memory, and later requests find it.
+            stats: PageHeapStats { granted: HugePages(0), ..heap.stats() },
+            in_use: heap.in_use(),
+            backed: heap.backed(),
+            resident_bytes: self.sim.backed_bytes().0,
+            written: self.sim.written(self.granted_range()),
+            out: self.out.clone(),
+        }
+    }
+
+    /// Takes one step; refusal of an alloc or resize is an answer.
+    pub fn step(&mut self, op: Op) -> Result<(), NoMemory> {
+        match op {
+            Op::Alloc { pages, align } => {
+                let span = self.heap.alloc(Pages(pages), Pages(align), Density::Sparse)?;
+                self.use_new(span.range, span.zeroed);
+                self.out.push(span.range);
+            }
+            Op::Free { nth } if !self.out.is_empty() => {
+                let span = self.out.remove(nth % self.out.len());
+                self.assert_kept(span);
+                self.heap.free(span, Density::Sparse);
+            }
+            Op::Resize { nth, pages } if !self.out.is_empty() => {
+                let nth = nth % self.out.len();
+                let span = self.out[nth];
+                let zeroed = self.heap.resize(span, Pages(pages))?;
+                self.out[nth].len = Pages(pages);
+                let more = PageRange::new(span.end(), Pages(pages.saturating_sub(span.len.0)));
+                self.use_new(more, zeroed);
+            }
+            Op::Release { pages, break_hugepages } => {
+                let before = self.heap.inner().stats();
+                let resident = self.sim.backed_bytes().0;
+                let done = self.heap.inner_mut().release(Pages(pages), break_hugepages);
+                let after = self.heap.inner().stats();
+                assert_eq!(after.released_total, before.released_total + done);
+                let had = before.cached.0 + before.free_backed.0;
+                assert_eq!(u64::from(after.cached.0 + after.free_backed.0) + done, u64::from(had));
+                assert!(self.sim.backed_bytes().0 <= resident);
+            }
+            Op::Back(backing) => self.heap.inner_mut().set_backing(backing),
+            Op::Wait { ns } => {
+                self.clock.advance(ns);
+            }
+            Op::Free { .. } | Op::Resize { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// What is new must be zero exactly if the heap says so; then every page of it is written to.
+    fn use_new(&self, range: PageRange, zeroed: bool) {
+        assert_eq!(zeroed, self.sim.written(range) == Pages(0), "{range:?} reads as zeros?");
+        self.sim.touch(range);
+    }
+
+    /// Nobody took a page away from under a span that is out.
+    fn assert_kept(&self, span: PageRange) {
+        assert_eq!(self.sim.written(span), span.len, "{span:?} lost contents");
+    }
+
+    /// Walks the invariants of the heap and of the floor, and compares both with the model.
+    pub fn check(&self) {
+        let heap = self.heap.inner();
+        heap.check().unwrap_or_else(|broken| panic!("{broken:?}"));
+        self.sim.check().unwrap_or_else(|broken| panic!("simulated floor: {broken:?}"));
+        self.out.iter().for_each(|span| self.assert_kept(*span));
+        let live: u32 = self.out.iter().map(|s| s.len.0).sum();
+        let stats = heap.stats();
+        assert_eq!((stats.in_use, heap.in_use(), self.heap.live()), (Pages(live), Pages(live), Pages(live)));
+        assert_eq!((stats.granted, heap.granted()), (self.sim.granted(), self.sim.granted()));
+        assert!(self.sim.granted() <= self.capacity);
+        for id in (0..self.sim.granted().0).map(HugePageId) {
+            let huge = self.sim.advice(id) == Some(Advice::Huge);
+            assert_eq!(
+                huge,
+                id >= heap.backing().from,
+                "hugepages are asked for exactly from the threshold on: {id:?}"
+            );
+        }
+        // Every page that was handed out was written to, so the heap's counts are exact.
+        let written = self.sim.written(self.granted_range());
+        assert_eq!(written, Pages(live + stats.cached.0 + stats.free_backed.0), "pages with contents");
+        if self.thp == ThpMode::Never {
+            assert_eq!(self.sim.backed_bytes(), written.bytes(), "pages with memory");
+        }
+        assert!(self.sim.backed_bytes() <= heap.backed().bytes(), "unbacked hugepages have no memory");
+    }
+
+    /// Free runs of pages up to the capacity, as the spans that are out leave them.
+    fn free_runs(&self) -> Vec<PageRange> {
+        let mut runs = Vec::new();
+        let mut at = 0;
+        let end = PageRange::new(PageId(self.capacity.pages().0), Pages(0));
+        for span in self.heap.spans().chain([end]) {
+            runs.push(PageRange::new(PageId(at), Pages(span.first.0 - at)));
+            at = span.end().0;
+        }
+        runs
+    }
+
+    /// Whether a naive allocator would have to refuse too: a span below a hugepage only when no hugepage has a free run
+    /// that holds it wherever the run begins; longer ones, which the heap serves from one kind of free hugepages at a time, when the part of
+    /// the region that was never granted is too short.
+    pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
+        if pages < PAGES_PER_HUGEPAGE && align < PAGES_PER_HUGEPAGE {
+            let fits = |run: &PageRange| {
+                (run.first.hugepage().0..=run.end().hugepage().0).any(|id| {
+                    let first = run.first.0.max(id * PAGES_PER_HUGEPAGE);
+                    let end = run.end().0.min((id + 1) * PAGES_PER_HUGEPAGE);
+                    end.saturating_sub(first) >= pages + align - 1
+                })
+            };
+            return !self.free_runs().iter().any(fits);
+        }
+        let len = Pages(pages).hugepages_up().0;
+        let start = self.sim.granted().0.next_multiple_of(align.div_ceil(PAGES_PER_HUGEPAGE));
+        pages == 0 || start.saturating_add(len) > self.capacity.0
+    }
+
+    /// Frees and releases everything: no page may be left with memory.
+    pub fn drain(&mut self) {
+        for span in std::mem::take(&mut self.out) {
+            self.assert_kept(span);
+            self.heap.free(span, Density::Sparse);
+        }
+        self.heap.inner_mut().release(Pages(u32::MAX), true);
+        self.check();
+        assert_eq!((self.sim.backed_bytes().0, self.heap.inner().backed()), (0, HugePages(0)));
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // SAFETY: the box that `new` took apart. The heap, the only other user, is dropped without touching its table.
+        drop(unsafe { Box::from_raw(self.trackers) });
+    }
+}
+
+/// Whether the long forms of the tests were asked for.
+pub fn full() -> bool {
+    std::env::var_os("CRATON_FULL").is_some_and(|v| v == "1")
+}

@@ -1,0 +1,62 @@
+//! Random sequences against the naive model, every invariant walked after each step.
+
+mod common;
+
+use common::{Op, World};
+use craton_base::HugePageId;
+use craton_pages::{HugeBacking, WINDOW_NS};
+use craton_sim::ThpMode;
+use proptest::prelude::*;
+
+const CAPACITY: u32 = 40;
+
+fn pages() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        4 => 1..20u32,
+        3 => 20..257u32,
+        2 => (1..6u32, -2..3i32).prop_map(|(hugepages, off)| (hugepages * 256).saturating_add_signed(off)),
+        2 => 257..2000u32,
+        1 => prop_oneof![Just(0), Just(CAPACITY * 256), Just(CAPACITY * 256 + 1), Just(u32::MAX)],
+    ]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        10 => (pages(), prop_oneof![6 => Just(0u32), 3 => 1..8u32, 1 => 8..12u32])
+            .prop_map(|(pages, log)| Op::Alloc { pages, align: 1 << log }),
+        8 => any::<usize>().prop_map(|nth| Op::Free { nth }),
+        // A span of no pages is not a span: the seam asks for at least one.
+        6 => (any::<usize>(), pages()).prop_map(|(nth, pages)| Op::Resize { nth, pages: pages.max(1) }),
+        1 => (prop_oneof![1..2000u32, Just(u32::MAX)], any::<bool>())
+            .prop_map(|(pages, break_hugepages)| Op::Release { pages, break_hugepages }),
+        1 => (0..CAPACITY).prop_map(|from| Op::Back(HugeBacking { from: HugePageId(from) })),
+        2 => (0..2 * WINDOW_NS).prop_map(|ns| Op::Wait { ns }),
+    ]
+}
+
+fn replay(ops: &[Op], thp: ThpMode) {
+    let mut world = World::new(CAPACITY, thp, HugeBacking::AUTO);
+    for op in ops {
+        if matches!(op, Op::Alloc { pages: 0, .. }) {
+            continue;
+        }
+        let before = world.snapshot();
+        if world.step(*op).is_err() {
+            assert_eq!(world.snapshot(), before, "{op:?} was refused, and yet changed something");
+            if let Op::Alloc { pages, align } = *op {
+                assert!(world.refusal_is_right(pages, align), "{op:?} was refused without need");
+            }
+        }
+        world.check();
+    }
+    world.drain();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if common::full() { 20_000 } else { 1_000 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_heap_agrees_with_the_model(ops in prop::collection::vec(op(), 1..120), mode in 0..3usize) {
+        replay(&ops, [ThpMode::Always, ThpMode::Madvise, ThpMode::Never][mode]);
+    }
+}

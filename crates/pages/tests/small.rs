@@ -1,0 +1,85 @@
+//! Every sequence of up to k operations on a heap of three hugepages, in small and in huge memory.
+
+mod common;
+
+use common::{Op, World, full};
+use craton_pages::HugeBacking;
+use craton_sim::ThpMode;
+
+/// Sizes on both sides of each border: one page, half a hugepage, a whole one, slack donated, more than one.
+const OPS: [Op; 14] = [
+    Op::Alloc { pages: 1, align: 1 },
+    Op::Alloc { pages: 100, align: 64 },
+    Op::Alloc { pages: 255, align: 1 },
+    Op::Alloc { pages: 256, align: 1 },
+    Op::Alloc { pages: 300, align: 1 },
+    Op::Alloc { pages: 10, align: 512 },
+    Op::Free { nth: 0 },
+    Op::Free { nth: usize::MAX },
+    Op::Resize { nth: 0, pages: 30 },
+    Op::Resize { nth: 0, pages: 256 },
+    Op::Resize { nth: 0, pages: 310 },
+    Op::Resize { nth: 0, pages: 512 },
+    Op::Release { pages: 1, break_hugepages: false },
+    Op::Release { pages: u32::MAX, break_hugepages: true },
+];
+
+/// Runs the sequence that the digits of `code` name and checks after its last step: its beginnings are sequences too.
+fn run(mut code: u32, len: u32, thp: ThpMode) {
+    let mut world = World::new(3, thp, HugeBacking::ALWAYS);
+    let mut done = [None; 8];
+    for i in 0..len {
+        let op = OPS[code as usize % OPS.len()];
+        code /= OPS.len() as u32;
+        done[i as usize] = Some(op);
+        let before = (i + 1 == len).then(|| world.snapshot());
+        let refused = world.step(op).is_err();
+        if let (Some(before), true) = (before, refused) {
+            assert_eq!(world.snapshot(), before, "a refusal changed the state: {done:?}");
+            if let Op::Alloc { pages, align } = op {
+                assert!(world.refusal_is_right(pages, align), "refused without need: {done:?}");
+            }
+        }
+    }
+    world.check();
+    world.drain();
+}
+
+fn every_sequence(longest: u32, thp: ThpMode) {
+    for len in 1..=longest {
+        (0..(OPS.len() as u32).pow(len)).for_each(|code| {
+            // A panic of the heap does not know the sequence that led to it.
+            let result = std::panic::catch_unwind(|| run(code, len, thp));
+            assert!(result.is_ok(), "sequence {code} of {len} operations, {thp:?}");
+        });
+    }
+}
+
+#[test]
+fn every_short_sequence_keeps_the_invariants_on_small_pages() {
+    every_sequence(if full() { 6 } else { 4 }, ThpMode::Never);
+}
+
+#[test]
+fn every_short_sequence_keeps_the_invariants_on_hugepages() {
+    every_sequence(if full() { 6 } else { 4 }, ThpMode::Always);
+}
+
+#[test]
+fn an_aligned_span_is_found_behind_any_number_of_misaligned_gaps() {
+    let mut world = World::new(7, ThpMode::Never, HugeBacking::ALWAYS);
+    // Each hugepage: a page, then a gap. Only the longest gap holds 64 pages at a multiple of 64.
+    for gap in [64, 65, 66, 67, 68, 69, 127] {
+        for pages in [1, gap, 255 - gap] {
+            world.step(Op::Alloc { pages, align: 1 }).unwrap();
+        }
+    }
+    for middle in (1..21).step_by(3).rev() {
+        world.step(Op::Free { nth: middle }).unwrap();
+    }
+    world.check();
+    world.step(Op::Alloc { pages: 64, align: 64 }).unwrap();
+    assert_eq!(world.out.last().map(|span| span.first.0), Some(6 * 256 + 64));
+    world.check();
+    world.drain();
+}

@@ -1,0 +1,45 @@
+//! Craton's own functions (`craton.h`).
+//!
+//! **Unsafe.** Takes pointers from C.
+
+use core::ffi::{CStr, c_char, c_int};
+use craton_malloc::front;
+use craton_malloc::segment::{SEGMENT, WORDS};
+use craton_os::process;
+
+/// The library's version.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// Copies the process's statistics.
+///
+/// # Safety
+/// `into` points at a `struct craton_segment`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_stats(into: *mut [u64; WORDS]) {
+    // SAFETY: the program's struct has this layout.
+    unsafe { into.write(SEGMENT.words()) };
+}
+
+/// Sets an option; 0, or -1 with `EINVAL` when there is no such key or value.
+///
+/// # Safety
+/// Both are C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_char) -> c_int {
+    // SAFETY: the program's strings.
+    let (key, value) = unsafe { (CStr::from_ptr(key), CStr::from_ptr(value)) };
+    if front::option_set(key.to_bytes(), value.to_bytes()) {
+        return 0;
+    }
+    process::set_errno(process::EINVAL);
+    -1
+}
+
+/// Gives all free memory back to the system; returns how many bytes that was.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_release() -> usize {
+    front::release() as usize
+}

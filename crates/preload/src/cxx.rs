@@ -1,0 +1,139 @@
+//! C++'s `operator new` and `operator delete`, in all their forms (C++17 [new.delete]).
+//!
+//! **What.** A throwing form that finds no memory calls the program's new handler until there is some, and throws
+//! `std::bad_alloc` when there is no handler. A nothrow form returns null at once: the handler may throw, and only the C++
+//! runtime could catch that.
+//!
+//! **Unsafe.** Takes pointers from C++, and exports its mangled names.
+
+use crate::next;
+use core::ffi::c_void;
+use craton_malloc::front;
+use craton_os::{Line, symbol, weak};
+
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+mod portable;
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+mod x86_64;
+
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+use portable::new_failed;
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+use x86_64::new_failed;
+
+/// C++'s own alignment of `operator new` without one.
+const DEFAULT_ALIGN: usize = 16;
+
+/// One more attempt, between two calls of the new handler.
+extern "C" fn retry(size: usize, align: usize) -> *mut c_void {
+    front::aligned(align, size).cast()
+}
+
+/// The program's new handler, or null.
+extern "C" fn new_handler() -> usize {
+    let mut get = weak!("_ZSt15get_new_handlerv");
+    if get == 0 {
+        get = symbol::find(c"_ZSt15get_new_handlerv");
+    }
+    if get == 0 {
+        return 0;
+    }
+    // SAFETY: `std::get_new_handler()` takes nothing and returns a function pointer.
+    unsafe { core::mem::transmute::<usize, extern "C" fn() -> usize>(get)() }
+}
+
+/// The function that throws `std::bad_alloc`; without a C++ runtime in sight the process ends here.
+extern "C" fn thrower(size: usize) -> usize {
+    let mut throw = weak!("_ZSt17__throw_bad_allocv");
+    if throw == 0 {
+        throw = symbol::find(c"_ZSt17__throw_bad_allocv");
+    }
+    if throw == 0 {
+        Line::new()
+            .text("craton: operator new(")
+            .number(size as u64)
+            .text("): no memory, and no C++ runtime to throw")
+            .abort();
+    }
+    throw
+}
+
+macro_rules! new {
+    ($name:ident($($extra:ty),*)) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(size: usize $(, _: $extra)*) -> *mut c_void {
+            let object = front::malloc(size);
+            // SAFETY: the cold path may throw, which passes through no frame of ours: it is the last thing that happens.
+            if object.is_null() { unsafe { new_failed(size, DEFAULT_ALIGN) } } else { object.cast() }
+        }
+    };
+}
+
+macro_rules! new_aligned {
+    ($name:ident) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(size: usize, align: usize) -> *mut c_void {
+            let object = front::aligned(align, size);
+            // SAFETY: as in `new`.
+            if object.is_null() { unsafe { new_failed(size, align) } } else { object.cast() }
+        }
+    };
+}
+
+macro_rules! delete {
+    ($name:ident($($extra:ty),*), $call:literal) => {
+        /// # Safety
+        /// The program no longer uses the object.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(pointer: *mut c_void $(, _: $extra)*) {
+            // SAFETY: the program gives the object up.
+            unsafe {
+                if !front::try_free(pointer.cast()) {
+ next::free_slowly(pointer, $call);
+ }
+            }
+        }
+    };
+}
+
+new!(_Znwm());
+new!(_Znam());
+new_aligned!(_ZnwmSt11align_val_t);
+new_aligned!(_ZnamSt11align_val_t);
+
+/// `operator new(size, nothrow)`.
+#[unsafe(no_mangle)]
+extern "C" fn _ZnwmRKSt9nothrow_t(size: usize, _: *const c_void) -> *mut c_void {
+    front::malloc(size).cast()
+}
+
+/// `operator new[](size, nothrow)`.
+#[unsafe(no_mangle)]
+extern "C" fn _ZnamRKSt9nothrow_t(size: usize, _: *const c_void) -> *mut c_void {
+    front::malloc(size).cast()
+}
+
+/// `operator new(size, align, nothrow)`.
+#[unsafe(no_mangle)]
+extern "C" fn _ZnwmSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _: *const c_void) -> *mut c_void {
+    front::aligned(align, size).cast()
+}
+
+/// `operator new[](size, align, nothrow)`.
+#[unsafe(no_mangle)]
+extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _: *const c_void) -> *mut c_void {
+    front::aligned(align, size).cast()
+}
+
+delete!(_ZdlPv(), "operator delete");
+delete!(_ZdaPv(), "operator delete[]");
+delete!(_ZdlPvm(usize), "operator delete");
+delete!(_ZdaPvm(usize), "operator delete[]");
+delete!(_ZdlPvSt11align_val_t(usize), "operator delete");
+delete!(_ZdaPvSt11align_val_t(usize), "operator delete[]");
+delete!(_ZdlPvmSt11align_val_t(usize, usize), "operator delete");
+delete!(_ZdaPvmSt11align_val_t(usize, usize), "operator delete[]");
+delete!(_ZdlPvRKSt9nothrow_t(*const c_void), "operator delete");
+delete!(_ZdaPvRKSt9nothrow_t(*const c_void), "operator delete[]");
+delete!(_ZdlPvSt11align_val_tRKSt9nothrow_t(usize, *const c_void), "operator delete");
+delete!(_ZdaPvSt11align_val_tRKSt9nothrow_t(usize, *const c_void), "operator delete[]");

@@ -1,0 +1,74 @@
+//! What a throwing `operator new` does without memory, in assembly.
+//!
+//! **What.** An exception may not pass through a Rust frame, neither from the handler nor from the throw. This frame is
+//! described to the unwinder and holds nothing that needs cleaning up; when it throws it is already gone.
+//!
+//! **Unsafe.** Defines a function by assembly.
+
+use core::arch::global_asm;
+use core::ffi::c_void;
+
+global_asm!(
+    ".pushsection .text.unlikely,\"ax\",@progbits",
+    ".globl __craton_new_failed",
+    ".hidden __craton_new_failed",
+    ".type __craton_new_failed,@function",
+    "__craton_new_failed:",
+    ".cfi_startproc",
+    "push rbx",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset rbx, 0",
+    "push r12",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset r12, 0",
+    "sub rsp, 8",
+    ".cfi_adjust_cfa_offset 8",
+    "mov rbx, rdi",
+    "mov r12, rsi",
+    "2:",
+    "call {handler}",
+    "test rax, rax",
+    "jz 3f",
+    "call rax",
+    "mov rdi, rbx",
+    "mov rsi, r12",
+    "call {retry}",
+    "test rax, rax",
+    "jz 2b",
+    "add rsp, 8",
+    ".cfi_remember_state",
+    ".cfi_adjust_cfa_offset -8",
+    "pop r12",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore r12",
+    "pop rbx",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore rbx",
+    "ret",
+    "3:",
+    ".cfi_restore_state",
+    "mov rdi, rbx",
+    "call {thrower}",
+    "add rsp, 8",
+    ".cfi_adjust_cfa_offset -8",
+    "pop r12",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore r12",
+    "pop rbx",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore rbx",
+    "jmp rax",
+    ".cfi_endproc",
+    ".size __craton_new_failed, . - __craton_new_failed",
+    ".popsection",
+    handler = sym super::new_handler,
+    retry = sym super::retry,
+    thrower = sym super::thrower,
+);
+
+// SAFETY: the signature is that of the function above.
+unsafe extern "C" {
+    /// Gets memory with the help of the new handler, or throws.
+    #[link_name = "__craton_new_failed"]
+    pub(super) fn new_failed(size: usize, align: usize) -> *mut c_void;
+}

@@ -1,0 +1,75 @@
+//! Pointers that are not ours.
+//!
+//! **What.** When the library was opened by `dlopen`, the process goes on with its own allocator, and pointers of that one may
+//! reach us: they are handed to it. When we are the process's allocator there is nobody to hand them to.
+//!
+//! **Unsafe.** Calls functions by the address that the dynamic linker gave, with the types that their names imply.
+
+use core::ffi::{CStr, c_void};
+use craton_malloc::{Misuse, front};
+use craton_os::symbol;
+
+/// The function of the process's own allocator with this name, unless that is `ours`.
+fn other(name: &CStr, ours: usize) -> Option<usize> {
+    Some(symbol::find(name)).filter(|a| *a != 0 && *a != ours)
+}
+
+/// Frees a pointer that the fast path did not take.
+///
+/// # Safety
+/// The program gives the pointer up.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn free_slowly(pointer: *mut c_void, call: &'static str) {
+    // SAFETY: by the contract.
+    unsafe {
+        if let Err(misuse) = front::free(pointer.cast()) {
+            free_refused(call, pointer, misuse);
+        }
+    }
+}
+
+/// Deals with a pointer that is none of ours, or bad.
+///
+/// # Safety
+/// The program gives the pointer up.
+unsafe fn free_refused(call: &'static str, pointer: *mut c_void, misuse: Misuse) {
+    match other(c"free", crate::c::free as *const () as usize) {
+        Some(address) if misuse == Misuse::Foreign => {
+            // SAFETY: this is what the process calls `free`, and the pointer is not ours.
+            unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void)>(address)(pointer) }
+        }
+        _ => front::die(call, pointer.cast(), misuse),
+    }
+}
+
+/// Deals with a pointer that `realloc` refused.
+///
+/// # Safety
+/// As the program's call of `realloc`.
+#[cold]
+pub(crate) unsafe fn realloc(call: &'static str, pointer: *mut c_void, size: usize, misuse: Misuse) -> *mut c_void {
+    type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+    match other(c"realloc", crate::c::realloc as *const () as usize) {
+        Some(address) if misuse == Misuse::Foreign => {
+            // SAFETY: this is what the process calls `realloc`, and the pointer is not ours.
+            unsafe { core::mem::transmute::<usize, Realloc>(address)(pointer, size) }
+        }
+        _ => front::die(call, pointer.cast(), misuse),
+    }
+}
+
+/// Deals with a pointer that `malloc_usable_size` refused.
+///
+/// # Safety
+/// As the program's call of `malloc_usable_size`.
+#[cold]
+pub(crate) unsafe fn usable_size(pointer: *mut c_void, misuse: Misuse) -> usize {
+    match other(c"malloc_usable_size", crate::c::malloc_usable_size as *const () as usize) {
+        Some(address) if misuse == Misuse::Foreign => {
+            // SAFETY: this is what the process calls `malloc_usable_size`, and the pointer is not ours.
+            unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(address)(pointer) }
+        }
+        _ => front::die("malloc_usable_size", pointer.cast(), misuse),
+    }
+}

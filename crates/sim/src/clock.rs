@@ -1,0 +1,34 @@
+//! Time that passes when the test says so.
+
+use craton_base::Clock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A clock that stands still until it is advanced. Clones show the same time.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualClock {
+    // A number that only grows and guards nothing else: relaxed accesses will do.
+    now_ns: Arc<AtomicU64>,
+}
+
+impl VirtualClock {
+    /// A clock that shows `now_ns`.
+    pub fn new(now_ns: u64) -> Self {
+        Self { now_ns: Arc::new(AtomicU64::new(now_ns)) }
+    }
+
+    /// Lets `ns` nanoseconds pass; returns the new time. At the end of time (`u64::MAX`) the clock stops.
+    pub fn advance(&self, ns: u64) -> u64 {
+        let before = self.now_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(ns)));
+        before.unwrap_or_else(|now| now).saturating_add(ns)
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now_ns(&self) -> u64 {
+        self.now_ns.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

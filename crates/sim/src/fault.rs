@@ -1,0 +1,131 @@
+//! Which calls are refused.
+//!
+//! **What.** A plan numbers the fallible calls that it is shown from 1 on and refuses those that its rule names. The test
+//! keeps a clone, changes the rule between steps and reads what was refused.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A call that can be refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// `Floor::reserve`
+    Reserve,
+    /// `Floor::back`
+    Back,
+    /// `Floor::unback`
+    Unback,
+    /// `Floor::collapse`
+    Collapse,
+    /// `SpanSource::alloc`
+    Alloc,
+    /// `SpanSource::resize`
+    Resize,
+}
+
+/// Which calls, numbered from 1 since the rule was set, are refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FaultRule {
+    /// None.
+    #[default]
+    Never,
+    /// This one.
+    Nth(u64),
+    /// Every k-th; k is at least 1.
+    Every(u64),
+    /// This one and all behind it.
+    From(u64),
+}
+
+/// A call that was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// Its number since the rule was set.
+    pub number: u64,
+    /// Which method.
+    pub call: Call,
+}
+
+/// Refusals that are remembered one by one; those behind are only counted.
+const REMEMBERED: usize = 1024;
+
+#[derive(Debug, Default)]
+struct Plan {
+    rule: FaultRule,
+    only: Option<Call>,
+    calls: u64,
+    refused: u64,
+    record: Vec<Refusal>,
+}
+
+/// A plan of refusals. Clones share it; the default refuses nothing.
+#[derive(Clone, Debug, Default)]
+pub struct FaultPlan {
+    plan: Arc<Mutex<Plan>>,
+}
+
+impl FaultPlan {
+    /// A plan with this rule.
+    pub fn new(rule: FaultRule) -> Self {
+        let plan = Self::default();
+        plan.set(rule);
+        plan
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the rule: counting starts anew, for every kind of call, and the record is empty.
+    pub fn set(&self, rule: FaultRule) {
+        assert!(rule != FaultRule::Every(0), "FaultRule::Every(0): the period must be at least 1");
+        *self.lock() = Plan { rule, ..Plan::default() };
+    }
+
+    /// As [`Self::set`], but only calls of one kind are counted and refused.
+    pub fn set_only(&self, call: Call, rule: FaultRule) {
+        self.set(rule);
+        self.lock().only = Some(call);
+    }
+
+    /// Whether this call, the next one, is to be refused.
+    #[must_use]
+    pub fn refuses(&self, call: Call) -> bool {
+        let mut plan = self.lock();
+        if plan.only.is_some_and(|only| only != call) {
+            return false;
+        }
+        plan.calls += 1;
+        let number = plan.calls;
+        let refused = match plan.rule {
+            FaultRule::Never => false,
+            FaultRule::Nth(n) => number == n,
+            FaultRule::Every(k) => number.checked_rem(k) == Some(0),
+            FaultRule::From(n) => number >= n,
+        };
+        if refused {
+            plan.refused += 1;
+            if plan.record.len() < REMEMBERED {
+                plan.record.push(Refusal { number, call });
+            }
+        }
+        refused
+    }
+
+    /// Calls counted since the rule was set.
+    pub fn calls(&self) -> u64 {
+        self.lock().calls
+    }
+
+    /// Calls refused since the rule was set.
+    pub fn refused(&self) -> u64 {
+        self.lock().refused
+    }
+
+    /// The first 1024 refusals since the rule was set, in order.
+    pub fn record(&self) -> Vec<Refusal> {
+        self.lock().record.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

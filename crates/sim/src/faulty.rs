@@ -1,0 +1,74 @@
+//! A floor or span source that refuses what a plan names.
+
+use crate::fault::{Call, FaultPlan};
+use craton_base::{Advice, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanSource};
+
+/// Refuses calls before they reach the one below, so that after a refusal nothing can have changed there.
+#[derive(Clone, Debug)]
+pub struct Faulty<T> {
+    inner: T,
+    plan: FaultPlan,
+}
+
+impl<T> Faulty<T> {
+    /// Wraps `inner`; keep a clone of `plan` to change it later.
+    pub fn new(inner: T, plan: FaultPlan) -> Self {
+        Self { inner, plan }
+    }
+
+    /// The one below.
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    /// The one below, past the plan.
+    pub fn inner_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+
+    fn admit(&self, call: Call) -> Result<(), NoMemory> {
+        if self.plan.refuses(call) { Err(NoMemory) } else { Ok(()) }
+    }
+}
+
+impl<F: Floor> Floor for Faulty<F> {
+    fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory> {
+        self.admit(Call::Reserve)?;
+        self.inner.reserve(total)
+    }
+    fn back(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.admit(Call::Back)?;
+        self.inner.back(range)
+    }
+    fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.admit(Call::Unback)?;
+        self.inner.unback(range)
+    }
+    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.admit(Call::Collapse)?;
+        self.inner.collapse(range)
+    }
+    fn advise(&mut self, range: PageRange, advice: Advice) {
+        self.inner.advise(range, advice);
+    }
+    fn residency(&self, range: PageRange) -> Residency {
+        self.inner.residency(range)
+    }
+}
+
+impl<S: SpanSource> SpanSource for Faulty<S> {
+    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, NoMemory> {
+        self.admit(Call::Alloc)?;
+        self.inner.alloc(pages, align, density)
+    }
+    fn free(&mut self, span: PageRange, density: Density) {
+        self.inner.free(span, density);
+    }
+    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
+        self.admit(Call::Resize)?;
+        self.inner.resize(span, pages)
+    }
+}
+
+#[cfg(test)]
+mod tests;

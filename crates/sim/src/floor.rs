@@ -1,0 +1,347 @@
+//! Simulated memory: the state of a region's pages, no bytes.
+//!
+//! **State** and **Invariants** M1 to M4: see the crate's theory.
+//!
+//! **Cost.** Four sets of 32 bytes for a hugepage; a call takes time in the hugepages it covers.
+
+use crate::fault::{Call, FaultPlan};
+use craton_base::{
+    Advice, Bits256, Bytes, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageRange, Pages, Residency,
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// When the simulated system gives hugepages at first touch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThpMode {
+    /// Everywhere but where small pages are advised.
+    Always,
+    /// Where hugepages are advised.
+    Madvise,
+    /// Nowhere.
+    Never,
+}
+
+/// What was asked of a floor, and what came of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FloorCalls {
+    /// Calls of `reserve`, refused ones among them, as in the four below.
+    pub reserve: u64,
+    /// Calls of `back`.
+    pub back: u64,
+    /// Calls of `unback`.
+    pub unback: u64,
+    /// Calls of `collapse`.
+    pub collapse: u64,
+    /// Calls of `advise`.
+    pub advise: u64,
+    /// Calls refused, for whatever reason.
+    pub refused: u64,
+    /// First touches that took one small page, also by `back`.
+    pub small_faults: u64,
+    /// First touches that took a whole hugepage, also by `back`.
+    pub huge_faults: u64,
+    /// Pages that lost their memory.
+    pub pages_unbacked: u64,
+    /// Pages that `collapse` gave memory to.
+    pub pages_collapsed: u64,
+    /// Physical hugepages that a partial `unback` split.
+    pub splits: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Hugepage {
+    backed: Bits256,
+    written: Bits256,
+    advised_huge: Bits256,
+    advised_small: Bits256,
+    huge: bool,
+}
+
+struct State {
+    thp: ThpMode,
+    granted: u32,
+    hugepages: Vec<Hugepage>,
+    calls: FloorCalls,
+    backed_pages: u64,
+    huge: u64,
+    faults: FaultPlan,
+}
+
+/// A floor that keeps only the state of memory. Clones are handles to the same memory.
+#[derive(Clone)]
+pub struct SimFloor {
+    state: Arc<Mutex<State>>,
+}
+
+/// The parts of `range` in each hugepage: its place, the first page in it, and how many.
+fn parts(range: PageRange) -> impl Iterator<Item = (usize, u32, u32)> {
+    let end = u64::from(range.first.0) + u64::from(range.len.0);
+    let mut at = u64::from(range.first.0);
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let (id, first) = (at / u64::from(PAGES_PER_HUGEPAGE), (at % u64::from(PAGES_PER_HUGEPAGE)) as u32);
+        let len = u64::from(PAGES_PER_HUGEPAGE - first).min(end - at);
+        at += len;
+        Some((id as usize, first, len as u32))
+    })
+}
+
+impl State {
+    /// The contract of every range: inside what was granted.
+    fn assert_granted(&self, call: &str, range: PageRange) {
+        let end = u64::from(range.first.0) + u64::from(range.len.0);
+        let granted = u64::from(self.granted) * u64::from(PAGES_PER_HUGEPAGE);
+        assert!(
+            end <= granted,
+            "{call}: pages {}..{end} reach beyond the {granted} pages ({} hugepages) that reserve granted",
+            range.first.0,
+            self.granted
+        );
+    }
+
+    fn refuse(&mut self) -> Result<(), NoMemory> {
+        self.calls.refused += 1;
+        Err(NoMemory)
+    }
+
+    fn may_be_huge(&self, page: &Hugepage) -> bool {
+        match self.thp {
+            ThpMode::Always => page.advised_small.is_empty(),
+            ThpMode::Madvise => page.advised_huge.len() == PAGES_PER_HUGEPAGE,
+            ThpMode::Never => false,
+        }
+    }
+
+    fn fault_in(&mut self, range: PageRange, write: bool) {
+        for (id, first, len) in parts(range) {
+            let mut page = self.hugepages[id];
+            if page.backed.is_empty() && self.may_be_huge(&page) {
+                page.backed = Bits256::EMPTY.complement();
+                page.huge = true;
+                self.huge += 1;
+                self.calls.huge_faults += 1;
+                self.backed_pages += u64::from(PAGES_PER_HUGEPAGE);
+            } else {
+                let new = u64::from(len - page.backed.count(first, len));
+                page.backed.insert(first, len);
+                self.calls.small_faults += new;
+                self.backed_pages += new;
+            }
+            if write {
+                page.written.insert(first, len);
+            }
+            self.hugepages[id] = page;
+        }
+    }
+
+    fn drop_memory(&mut self, range: PageRange) {
+        for (id, first, len) in parts(range) {
+            let page = &mut self.hugepages[id];
+            let gone = u64::from(page.backed.count(first, len));
+            page.backed.remove(first, len);
+            page.written.remove(first, len);
+            if page.huge {
+                page.huge = false;
+                self.huge -= 1;
+                self.calls.splits += u64::from(len < PAGES_PER_HUGEPAGE);
+            }
+            self.calls.pages_unbacked += gone;
+            self.backed_pages -= gone;
+        }
+    }
+}
+
+impl SimFloor {
+    /// A region of at most `capacity` hugepages, none granted yet.
+    pub fn new(capacity: HugePages, thp: ThpMode) -> Self {
+        Self::with_faults(capacity, thp, FaultPlan::default())
+    }
+
+    /// As [`Self::new`]; `faults` says which calls are refused.
+    pub fn with_faults(capacity: HugePages, thp: ThpMode, faults: FaultPlan) -> Self {
+        let state = State {
+            thp,
+            granted: 0,
+            hugepages: vec![Hugepage::default(); capacity.0 as usize],
+            calls: FloorCalls::default(),
+            backed_pages: 0,
+            huge: 0,
+            faults,
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A test that expects the panic of a broken contract goes on looking at the state, which is still whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The program writes to every page of a usable range.
+    pub fn touch(&self, range: PageRange) {
+        let mut s = self.lock();
+        s.assert_granted("touch", range);
+        s.fault_in(range, true);
+    }
+
+    /// How many pages of the range were written to since they last lost their memory: the others read as zeros.
+    pub fn written(&self, range: PageRange) -> Pages {
+        let s = self.lock();
+        s.assert_granted("written", range);
+        Pages(parts(range).map(|(id, first, len)| s.hugepages[id].written.count(first, len)).sum())
+    }
+
+    /// Whether the hugepage's memory is physically one.
+    pub fn is_huge(&self, id: HugePageId) -> bool {
+        let s = self.lock();
+        s.assert_granted("is_huge", id.range());
+        s.hugepages[id.0 as usize].huge
+    }
+
+    /// The advice last given for the whole hugepage; `None` if there was none, or not the same for all of it.
+    pub fn advice(&self, id: HugePageId) -> Option<Advice> {
+        let s = self.lock();
+        s.assert_granted("advice", id.range());
+        let page = &s.hugepages[id.0 as usize];
+        match (page.advised_huge.len(), page.advised_small.len()) {
+            (PAGES_PER_HUGEPAGE, _) => Some(Advice::Huge),
+            (_, PAGES_PER_HUGEPAGE) => Some(Advice::Small),
+            _ => None,
+        }
+    }
+
+    /// Hugepages granted by `reserve`.
+    pub fn granted(&self) -> HugePages {
+        HugePages(self.lock().granted)
+    }
+
+    /// Bytes with memory behind them, the process's resident size.
+    pub fn backed_bytes(&self) -> Bytes {
+        Bytes(self.lock().backed_pages as usize * Pages(1).bytes().0)
+    }
+
+    /// Bytes on physical hugepages.
+    pub fn huge_bytes(&self) -> Bytes {
+        Bytes(self.lock().huge as usize * HugePages(1).bytes().0)
+    }
+
+    /// The counters.
+    pub fn calls(&self) -> FloorCalls {
+        self.lock().calls
+    }
+
+    /// Changes when hugepages are given, from the next touch on.
+    pub fn set_thp(&self, thp: ThpMode) {
+        self.lock().thp = thp;
+    }
+
+    /// Walks M1 to M4 and the sums; the first that fails is named, with its hugepage.
+    pub fn check(&self) -> Result<(), (&'static str, HugePageId)> {
+        let s = self.lock();
+        let (mut backed, mut huge) = (0, 0);
+        for (i, page) in s.hugepages.iter().enumerate() {
+            let fail = |what| Err((what, HugePageId(i as u32)));
+            if !page.written.minus(&page.backed).is_empty() {
+                return fail("M1");
+            }
+            if page.huge && page.backed.len() != PAGES_PER_HUGEPAGE {
+                return fail("M2");
+            }
+            if i >= s.granted as usize && *page != Hugepage::default() {
+                return fail("M3");
+            }
+            if page.advised_huge.minus(&page.advised_small) != page.advised_huge {
+                return fail("M4");
+            }
+            backed += u64::from(page.backed.len());
+            huge += u64::from(page.huge);
+        }
+        if (backed, huge) != (s.backed_pages, s.huge) { Err(("sums", HugePageId(s.granted))) } else { Ok(()) }
+    }
+}
+
+impl Floor for SimFloor {
+    fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory> {
+        let mut s = self.lock();
+        assert!(total.0 >= s.granted, "reserve: the grant of {} hugepages cannot shrink to {}", s.granted, total.0);
+        s.calls.reserve += 1;
+        if s.faults.refuses(Call::Reserve) || total.0 as usize > s.hugepages.len() {
+            return s.refuse();
+        }
+        s.granted = total.0;
+        Ok(())
+    }
+
+    fn back(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        let mut s = self.lock();
+        s.assert_granted("back", range);
+        s.calls.back += 1;
+        if s.faults.refuses(Call::Back) {
+            return s.refuse();
+        }
+        s.fault_in(range, false);
+        Ok(())
+    }
+
+    fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        let mut s = self.lock();
+        s.assert_granted("unback", range);
+        s.calls.unback += 1;
+        if s.faults.refuses(Call::Unback) {
+            return s.refuse();
+        }
+        s.drop_memory(range);
+        Ok(())
+    }
+
+    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        let mut s = self.lock();
+        s.assert_granted("collapse", range);
+        assert!(
+            range.first.in_hugepage() == 0 && range.end().in_hugepage() == 0,
+            "collapse: {} pages from page {} on are not whole hugepages",
+            range.len.0,
+            range.first.0
+        );
+        s.calls.collapse += 1;
+        if s.faults.refuses(Call::Collapse) || parts(range).any(|(id, ..)| s.hugepages[id].backed.is_empty()) {
+            return s.refuse();
+        }
+        for (id, ..) in parts(range) {
+            let page = &mut s.hugepages[id];
+            let new = u64::from(PAGES_PER_HUGEPAGE - page.backed.len());
+            let was_huge = core::mem::replace(&mut page.huge, true);
+            page.backed = Bits256::EMPTY.complement();
+            s.calls.pages_collapsed += new;
+            s.backed_pages += new;
+            s.huge += u64::from(!was_huge);
+        }
+        Ok(())
+    }
+
+    fn advise(&mut self, range: PageRange, advice: Advice) {
+        let mut s = self.lock();
+        s.assert_granted("advise", range);
+        s.calls.advise += 1;
+        for (id, first, len) in parts(range) {
+            let page = &mut s.hugepages[id];
+            let (on, off) = match advice {
+                Advice::Huge => (&mut page.advised_huge, &mut page.advised_small),
+                Advice::Small => (&mut page.advised_small, &mut page.advised_huge),
+            };
+            on.insert(first, len);
+            off.remove(first, len);
+        }
+    }
+
+    fn residency(&self, range: PageRange) -> Residency {
+        let s = self.lock();
+        s.assert_granted("residency", range);
+        let pages: u32 = parts(range).map(|(id, first, len)| s.hugepages[id].backed.count(first, len)).sum();
+        Residency { resident_bytes: Pages(pages).bytes().0 }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! A floor with real bytes, for the layers that touch objects.
+//!
+//! **What.** One region, aligned to a hugepage, that behaves as a floor promises: new parts read as zeros, what is unbacked
+//! reads as zeros again. Contracts, counters and refusals are those of the [`SimFloor`] that it keeps beside the bytes.
+//! The system's own allocator gives the memory, so that a test needs no system call and runs under Miri.
+//!
+//! **Not here.** Touches by the program are not seen: [`Floor::residency`] knows only of `back` and of what the test
+//! tells [`RealFloor::sim`].
+//!
+//! **Unsafe.** Allocates the region, and zeroes ranges of it that the caller gave up.
+
+use crate::fault::FaultPlan;
+use crate::floor::{SimFloor, ThpMode};
+use craton_base::{Advice, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Residency};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Real zeroed memory, aligned to 2 MiB; freed when dropped.
+pub struct RealMemory {
+    /// What the allocator gave: a hugepage more than asked for, so that an aligned region lies inside.
+    block: NonNull<u8>,
+    layout: Layout,
+    base: NonNull<u8>,
+    capacity: HugePages,
+}
+
+// SAFETY: the memory belongs to no thread; this type itself reaches it only in `zero`, whose contract excludes races.
+unsafe impl Send for RealMemory {}
+// SAFETY: as above: `&RealMemory` gives an address and a size.
+unsafe impl Sync for RealMemory {}
+
+impl RealMemory {
+    /// `capacity` (≥ 1) hugepages. Memory is taken as it is touched, if the system's allocator works so for large requests.
+    pub fn new(capacity: HugePages) -> Self {
+        assert!(capacity.0 > 0, "RealMemory::new: a region of 0 hugepages has no address");
+        // An alignment of 2 MiB would make the allocator write all the zeros itself; so align by hand.
+        let layout =
+            Layout::from_size_align(capacity.bytes().0 + HUGEPAGE_SIZE, 16).expect("a region below 2^63 bytes");
+        // SAFETY: the layout's size is not 0.
+        let block = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
+        let skip = block.as_ptr().align_offset(HUGEPAGE_SIZE);
+        assert!(skip < HUGEPAGE_SIZE, "no aligned address in the region");
+        // SAFETY: `skip` is below a hugepage, which the allocation has on top of `capacity`.
+        let base = unsafe { block.add(skip) };
+        Self { block, layout, base, capacity }
+    }
+
+    /// The address of page 0. What lies behind it is valid while this value lives, and raw: whoever uses it keeps to what a
+    /// floor promises, and has no reference to bytes that are being unbacked.
+    pub fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// Hugepages in the region.
+    pub fn capacity(&self) -> HugePages {
+        self.capacity
+    }
+
+    /// # Safety
+    /// `range` lies inside the region, and nobody uses its bytes meanwhile.
+    unsafe fn zero(&self, range: PageRange) {
+        // SAFETY: inside the region, says the contract, and unused.
+        unsafe { self.base.add(range.first.offset().0).write_bytes(0, range.len.bytes().0) }
+    }
+}
+
+impl Drop for RealMemory {
+    fn drop(&mut self) {
+        // SAFETY: `block` came from the allocator with this layout and is freed once.
+        unsafe { dealloc(self.block.as_ptr(), self.layout) }
+    }
+}
+
+/// A floor over [`RealMemory`]. Clones are handles to the same region.
+#[derive(Clone)]
+pub struct RealFloor {
+    memory: Arc<RealMemory>,
+    sim: SimFloor,
+}
+
+impl RealFloor {
+    /// A floor over new memory of `capacity` hugepages, none granted yet.
+    pub fn new(capacity: HugePages) -> Self {
+        Self::with_faults(capacity, FaultPlan::default())
+    }
+
+    /// As [`Self::new`]; `faults` says which calls are refused.
+    pub fn with_faults(capacity: HugePages, faults: FaultPlan) -> Self {
+        let sim = SimFloor::with_faults(capacity, ThpMode::Never, faults);
+        Self { memory: Arc::new(RealMemory::new(capacity)), sim }
+    }
+
+    /// The address of page 0; see [`RealMemory::base`].
+    pub fn base(&self) -> *mut u8 {
+        self.memory.base()
+    }
+
+    /// The memory, to be kept alive apart from the floor.
+    pub fn memory(&self) -> &Arc<RealMemory> {
+        &self.memory
+    }
+
+    /// The state beside the bytes: counters, the grant, what was unbacked.
+    pub fn sim(&self) -> &SimFloor {
+        &self.sim
+    }
+}
+
+impl Floor for RealFloor {
+    fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory> {
+        self.sim.reserve(total)
+    }
+    fn back(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.sim.back(range)
+    }
+    fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.sim.unback(range)?;
+        // SAFETY: the simulated floor asserted that the range was granted, hence lies in the region. Who unbacks a range
+        // gives its contents up, and `base` asks users to have no reference to it.
+        unsafe { self.memory.zero(range) };
+        Ok(())
+    }
+    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        self.sim.collapse(range)
+    }
+    fn advise(&mut self, range: PageRange, advice: Advice) {
+        self.sim.advise(range, advice);
+    }
+    fn residency(&self, range: PageRange) -> Residency {
+        self.sim.residency(range)
+    }
+}
+
+#[cfg(test)]
+mod tests;

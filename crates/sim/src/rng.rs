@@ -1,0 +1,60 @@
+//! Chance that a seed replays.
+//!
+//! **From.** SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014): a Weyl sequence
+//! through a mixing function. Every seed is good, the state is one word, and the numbers are the same on every machine.
+
+use std::ops::Range;
+
+/// A small deterministic generator, for tests; not for secrets.
+#[derive(Clone, Debug)]
+pub struct Rng {
+    state: u64,
+}
+
+impl Rng {
+    /// The generator of this seed.
+    pub const fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// 64 bits, each value as likely as any other.
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`; panics when `n` is 0. (High half of a product: the bias is below `n / 2^64`.)
+    pub fn below(&mut self, n: u64) -> u64 {
+        assert!(n > 0, "Rng::below(0): there is no number below 0");
+        ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+
+    /// A number of the range; panics when that is empty.
+    pub fn in_range(&mut self, range: Range<u64>) -> u64 {
+        assert!(range.start < range.end, "Rng::in_range({range:?}): the range is empty");
+        range.start + self.below(range.end - range.start)
+    }
+
+    /// A number from 1 to `max` (≥ 1), each binary order of magnitude about as likely: sizes as programs ask for them.
+    pub fn size(&mut self, max: u64) -> u64 {
+        let order = self.below(u64::from(u64::BITS - max.leading_zeros()).max(1)) as u32;
+        let low = 1u64 << order;
+        self.in_range(low..low.saturating_mul(2)).min(max)
+    }
+
+    /// `true` once in `n` calls on average; `n` is at least 1.
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One element; panics when there is none.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Installs what a release build made, or removes it again. `make install` and `make uninstall` call this.
+#   PREFIX=/usr/local DESTDIR= scripts/install.sh RELEASE_DIR | --uninstall
+# PREFIX is where the files will be used, DESTDIR a folder to put that tree under (for building packages).
+set -euo pipefail
+[ $# = 1 ] || { echo "usage: PREFIX=DIR DESTDIR=DIR $0 RELEASE_DIR | --uninstall" >&2; exit 2; }
+prefix=${PREFIX:-/usr/local}
+[ "${prefix#/}" != "$prefix" ] || { echo "$0: PREFIX must be an absolute path, it is \"$prefix\"" >&2; exit 2; }
+root=${DESTDIR-}$prefix
+files=(bin/craton lib/libcraton.so lib/libcraton.a include/craton.h lib/pkgconfig/craton.pc
+  lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake)
+
+if [ "$1" = --uninstall ]; then
+  for file in "${files[@]}"; do
+    rm -f "$root/$file"
+  done
+  # The one folder that is Craton's own; the others belong to everybody.
+  rmdir "$root/lib/cmake/craton" 2>/dev/null || true
+  echo "removed Craton from $root"
+  exit 0
+fi
+
+release=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+version=$(sed -nE '/^\[workspace\.package\]/,/^\[/ s/^version = "(.*)"/\1/p' Cargo.toml)
+put() { # MODE FROM TO
+  [ -r "$2" ] || { echo "$0: $2 is missing; run \`make build\` first" >&2; exit 1; }
+  install -D -m "$1" "$2" "$root/$3"
+}
+fill() { # TEMPLATE TO
+  install -d "$root/$(dirname "$2")"
+  sed -e "s|@PREFIX@|$prefix|g" -e "s|@VERSION@|$version|g" "packaging/$1" >"$root/$2"
+  chmod 644 "$root/$2"
+}
+put 755 "$release/craton" bin/craton
+put 755 "$release/libcraton.so" lib/libcraton.so
+put 644 "$release/libcraton.a" lib/libcraton.a
+put 644 crates/preload/include/craton.h include/craton.h
+fill craton.pc.in lib/pkgconfig/craton.pc
+fill craton-config.cmake.in lib/cmake/craton/craton-config.cmake
+fill craton-config-version.cmake.in lib/cmake/craton/craton-config-version.cmake
+printf 'installed %s\n' "${files[@]/#/$root/}"

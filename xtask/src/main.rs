@@ -1,0 +1,32 @@
+//! `cargo xtask`: the repository's own checks.
+
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask tidy [--fix]
+
+Checks what the compiler does not: arrows between crates, file sizes, explained unsafe code and
+memory orderings, the ledger UNSAFE.md, words and paths that do not belong in the tree.
+  --fix   rewrite UNSAFE.md from the sources
+
+Exit status: 0 all is well, 1 something is not, 2 wrong usage.
+Example: cargo xtask tidy --fix";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["-h" | "--help"] | ["tidy", "-h" | "--help"] => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        ["tidy"] => tidy::run(false),
+        ["tidy", "--fix"] => tidy::run(true),
+        other => {
+            eprintln!("xtask: cannot do `{}`\n{USAGE}", other.join(" "));
+            ExitCode::from(2)
+        }
+    }
+}

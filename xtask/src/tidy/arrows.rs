@@ -1,0 +1,110 @@
+//! Arrows between crates point down.
+//!
+//! **What.** [`CRATES`] is the order of the house; `cargo metadata` says what is true. Development dependencies are
+//! free (tests of every crate above `base` may use the simulated floor); all others are checked.
+
+use super::Complaint;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// What one crate may name.
+struct Crate {
+    name: &'static str,
+    /// Crates of this repository that it may depend on.
+    below: &'static [&'static str],
+    /// Crates from elsewhere that it may depend on; `None` for any.
+    outside: Option<&'static [&'static str]>,
+}
+
+/// A crate of the library: what it links, every program that loads it links.
+const fn core(name: &'static str, below: &'static [&'static str]) -> Crate {
+    Crate { name, below, outside: Some(&[]) }
+}
+
+const fn tool(name: &'static str, below: &'static [&'static str]) -> Crate {
+    Crate { name, below, outside: None }
+}
+
+/// Every package, from the bottom up.
+const CRATES: [Crate; 12] = [
+    core("craton-base", &[]),
+    // The one crate that speaks to the system, through the declarations of `libc`.
+    Crate { name: "craton-os", below: &["craton-base"], outside: Some(&["libc"]) },
+    core("craton-sim", &["craton-base"]),
+    core("craton-pages", &["craton-base"]),
+    core("craton-slab", &["craton-base"]),
+    core("craton-malloc", &["craton-base", "craton-os", "craton-pages", "craton-slab"]),
+    core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
+    core("craton", &["craton-base", "craton-os", "craton-malloc"]),
+    tool(
+        "craton-lab",
+        &["craton-base", "craton-os", "craton-sim", "craton-pages", "craton-slab", "craton-malloc", "craton"],
+    ),
+    tool("craton-cli", &["craton-lab"]),
+    tool("craton-programs", &["craton", "craton-lab"]),
+    tool("xtask", &[]),
+];
+
+/// What cargo says of the workspace, without following dependencies.
+pub fn metadata(root: &Path) -> Result<String, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let out = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root)
+        .output()
+        .map_err(|e| format!("cannot run `cargo metadata`: {e}"))?;
+    if !out.status.success() {
+        return Err(format!("`cargo metadata` failed: {}", String::from_utf8_lossy(&out.stderr).trim()));
+    }
+    String::from_utf8(out.stdout).map_err(|e| format!("`cargo metadata` wrote what is not UTF-8: {e}"))
+}
+
+/// Complains of each arrow that [`CRATES`] does not allow, and of packages that it does not know.
+pub fn check(metadata: &str) -> Result<Vec<Complaint>, String> {
+    let document: Value =
+        serde_json::from_str(metadata).map_err(|e| format!("cannot read what `cargo metadata` wrote: {e}"))?;
+    let mut found = Vec::new();
+    for package in list(&document, "packages") {
+        let name = text(package, "name");
+        let path = format!("package {name}");
+        let Some(known) = CRATES.iter().find(|c| c.name == name) else {
+            let text =
+                "not in the order of the house: add it to CRATES in xtask/src/tidy/arrows.rs, with what it may name";
+            found.push(Complaint::new(&path, 0, text));
+            continue;
+        };
+        // `kind` is null for a normal dependency, "dev" or "build" otherwise.
+        for to in list(package, "dependencies").iter().filter(|d| text(d, "kind") != "dev").map(|d| text(d, "name")) {
+            let ours = CRATES.iter().any(|c| c.name == to);
+            let allowed = if ours { known.below.contains(&to) } else { known.outside.is_none_or(|o| o.contains(&to)) };
+            if allowed {
+                continue;
+            }
+            let below = names(known.below);
+            let outside = known.outside.map_or("any".to_owned(), names);
+            let text =
+                format!("the arrow {name} → {to} is not allowed; {name} may name: {below}; from elsewhere: {outside}");
+            found.push(Complaint::new(&path, 0, text));
+        }
+    }
+    if found.is_empty() && list(&document, "packages").is_empty() {
+        return Err("`cargo metadata` names no packages: is this the repository's root?".to_owned());
+    }
+    Ok(found)
+}
+
+fn names(list: &[&str]) -> String {
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! The files that the rules see: tracked by git, or new and not ignored.
+
+use super::lex::Source;
+use std::path::Path;
+use std::process::Command;
+
+/// A text file of the tree.
+pub struct File {
+    /// Relative to the repository's root, with `/`.
+    pub path: String,
+    /// Its contents.
+    pub text: String,
+    /// The same as tokens and comments, for a Rust file.
+    pub rust: Option<Source>,
+}
+
+impl File {
+    /// A file with these contents; Rust sources are known by their names.
+    pub fn new(path: &str, text: &str) -> Self {
+        let rust = path.ends_with(".rs").then(|| Source::new(text));
+        Self { path: path.to_owned(), text: text.to_owned(), rust }
+    }
+}
+
+/// Whether a whole file is test code, by its name or folder.
+pub fn is_test_path(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
+}
+
+/// Every text file of the repository at `root`, sorted by path.
+pub fn read_tree(root: &Path) -> Result<Vec<File>, String> {
+    let out = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .map_err(|e| format!("cannot run `git ls-files`: {e}; tidy reads the list of files from git, install it"))?;
+    if !out.status.success() {
+        let why = String::from_utf8_lossy(&out.stderr);
+        return Err(format!("`git ls-files` failed in {}: {}", root.display(), why.trim()));
+    }
+    let list = String::from_utf8_lossy(&out.stdout).into_owned();
+    let mut paths: Vec<&str> = list.split('\0').filter(|p| !p.is_empty()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let mut files = Vec::new();
+    for path in paths {
+        let full = root.join(path);
+        // Deleted in the working tree but still in the index, or a link: nothing of ours to read.
+        if !full.symlink_metadata().is_ok_and(|m| m.is_file()) {
+            continue;
+        }
+        let bytes = std::fs::read(&full).map_err(|e| format!("cannot read {path}: {e}"))?;
+        // What is not UTF-8 is data, not text.
+        if let Ok(text) = String::from_utf8(bytes) {
+            files.push(File::new(path, &text));
+        }
+    }
+    Ok(files)
+}
