@@ -35,7 +35,11 @@ const ALIGN: usize = 16;
 unsafe impl GlobalAlloc for Craton {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() <= ALIGN { front::malloc(layout.size()) } else { front::aligned(layout.align(), layout.size()) }
+        if layout.align() <= ALIGN {
+            front::malloc(layout.size())
+        } else {
+            front::aligned(layout.align(), layout.size())
+        }
     }
 
     #[inline]

@@ -133,6 +133,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// An object of more than [`MAX_CLASSED`] bytes, or of an alignment that no class has; zeroed if `zero`. Null when there is
     /// no memory. `align` is a power of two.
     pub(crate) fn allocate_large(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
+        if align > HUGEPAGE_SIZE {
+            // The region itself begins at no more than a hugepage's boundary.
+            return self.allocate_huge(size, align);
+        }
         if size >= HUGE_MIN {
             // The region is the second choice: it has the address space that a limit may have left us.
             let object = self.allocate_huge(size, align);

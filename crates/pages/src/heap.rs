@@ -162,7 +162,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
             None => {
                 let id = match self.unbacked.take(&mut self.trackers, len, align) {
                     Some(id) => id,
-                    None => self.grow(len, align)?,
+                    None => self.grow(len, align).or_else(|refused| self.take_mixed(len, align).ok_or(refused))?,
                 };
                 let now = self.clock.now_ns();
                 self.limit.missed(len, self.demand(), now);
@@ -174,23 +174,54 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         Ok(id)
     }
 
+    /// Takes hugepages from where free ones of both kinds, or not yet granted ones, lie side by side: a walk over the region, and
+    /// so the last resort.
+    #[cold]
+    fn take_mixed(&mut self, len: HugePages, align: HugePages) -> Option<HugePageId> {
+        let mut start = 0u32;
+        while start.checked_add(len.0)? <= self.capacity.0 {
+            let end = (start + len.0).min(self.granted.0);
+            // The last one in the way; the next place to look is behind it.
+            let taken = (start..end).rev().find(|i| {
+                let place = self.trackers[*i as usize].place;
+                place != Place::Unbacked && place != Place::Cached
+            });
+            match taken {
+                Some(i) => start = (i + 1).next_multiple_of(align.0),
+                None => {
+                    let first = HugePageId(start);
+                    return self.free_from(first, len).then(|| {
+                        self.take_from(first, len);
+                        first
+                    });
+                }
+            }
+        }
+        None
+    }
+
     /// Makes more address space usable and takes `len` hugepages of it.
     #[cold]
     fn grow(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
-        // The end of the region may be free already, and then needs only the rest.
-        let start = self.granted.0.next_multiple_of(align.0);
-        let need = start.checked_add(len.0).ok_or(NoMemory)?;
-        let step = (self.granted.0 / 4).max(GROW_MIN.0);
-        let generous = HugePages(need.max(self.granted.0 + step).min(self.capacity.0));
-        let frugal = HugePages(need);
-        if frugal > self.capacity {
+        // What is free at the end of the region already counts.
+        let free = self.unbacked.run_at_end(&self.trackers);
+        let start = (self.granted.0 - free.0).next_multiple_of(align.0);
+        self.grow_to(HugePages(start.checked_add(len.0).ok_or(NoMemory)?))?;
+        Ok(self.unbacked.take(&mut self.trackers, len, align).expect("just granted"))
+    }
+
+    /// Makes at least `need` hugepages usable, and more if that is not refused: steps are large, so that they are rare.
+    fn grow_to(&mut self, need: HugePages) -> Result<(), NoMemory> {
+        if need > self.capacity {
             return Err(NoMemory);
         }
+        let step = (self.granted.0 / 4).max(GROW_MIN.0);
+        let generous = HugePages(need.0.max(self.granted.0 + step).min(self.capacity.0));
         let granted = match self.floor.reserve(generous) {
             Ok(()) => generous,
             Err(NoMemory) => {
-                self.floor.reserve(frugal)?;
-                frugal
+                self.floor.reserve(need)?;
+                need
             }
         };
         let old = core::mem::replace(&mut self.granted, granted);
@@ -198,7 +229,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         self.cached.set_end(granted);
         self.advise(HugePageId(self.backing.from.0.max(old.0)), HugePageId(granted.0), Advice::Huge);
         self.unbacked.insert(&mut self.trackers, HugePageId(old.0), HugePages(granted.0 - old.0));
-        Ok(self.unbacked.take(&mut self.trackers, len, align).expect("just granted"))
+        Ok(())
     }
 
     fn advise(&mut self, from: HugePageId, to: HugePageId, advice: Advice) {
@@ -310,7 +341,9 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         }
         for family in (0..FAMILIES).rev() {
             let mut below = LISTS;
-            while let Some((_, at)) = self.filler.emptiest(family, below) {
+            while done < u64::from(pages.0)
+                && let Some((_, at)) = self.filler.emptiest(family, below)
+            {
                 below = at;
                 // Releasing moves the hugepage to another family, so the list's head is asked for each time; those that
                 // have nothing to give stay, and are walked past.
@@ -410,15 +443,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         if end != self.granted.0 {
             return false;
         }
-        let missing = HugePages(at.0 + len.0 - end);
-        match self.grow(missing, HugePages(1)) {
-            Ok(got) => {
-                // Only asked to make it exist: it is taken with the rest.
-                self.unbacked.insert(&mut self.trackers, got, missing);
-                true
-            }
-            Err(NoMemory) => false,
-        }
+        self.grow_to(HugePages(at.0 + len.0)).is_ok()
     }
 
     /// Takes the free hugepages `at..at + len`, of whichever kind they are.

@@ -18,6 +18,7 @@ const EPOCH_NS: u64 = WINDOW_NS / EPOCHS as u64;
 
 #[derive(Clone, Copy)]
 struct Extremes {
+    /// Number of the slice plus 1; 0 when the slot has not been used.
     epoch: u64,
     low: u32,
     high: u32,
@@ -44,7 +45,7 @@ impl CacheLimit {
 
     /// Notes the demand (hugepages in use) at a time; once an epoch, lowers the limit to what the window justifies.
     pub(crate) fn note(&mut self, demand: HugePages, now_ns: u64) {
-        let epoch = now_ns / EPOCH_NS;
+        let epoch = now_ns / EPOCH_NS + 1;
         let slot = &mut self.ring[epoch as usize % EPOCHS];
         if slot.epoch != epoch {
             *slot = Extremes { epoch, low: demand.0, high: demand.0 };
@@ -60,7 +61,7 @@ impl CacheLimit {
     /// A request found `missing` hugepages too few in the cache, at a demand that is already noted. When the window has seen
     /// that much demand before, we released too early.
     pub(crate) fn missed(&mut self, missing: HugePages, demand: HugePages, now_ns: u64) {
-        let epoch = now_ns / EPOCH_NS;
+        let epoch = now_ns / EPOCH_NS + 1;
         if demand.0 <= self.peak_before(epoch) {
             let limit = self.limit();
             self.set_limit(HugePages(limit.0 + missing.0).min(self.swing(epoch).max(limit)));
@@ -72,7 +73,7 @@ impl CacheLimit {
     }
 
     fn in_window(&self, epoch: u64) -> impl Iterator<Item = &Extremes> {
-        self.ring.iter().filter(move |e| e.epoch + EPOCHS as u64 > epoch && e.high > 0)
+        self.ring.iter().filter(move |e| e.epoch > 0 && e.epoch + EPOCHS as u64 > epoch)
     }
 
     fn swing(&self, epoch: u64) -> HugePages {

@@ -77,36 +77,52 @@ impl<const PLACE: u8> Ranges<PLACE> {
                 let Some(first) = at.checked_sub(1) else { break };
                 let (run, start) = (trackers[first as usize].run, first.next_multiple_of(align.0));
                 if start + len.0 <= first + run && best.is_none_or(|(_, r)| run < r) {
-                    best = Some((start, run));
+                    best = Some((first, run));
                 }
                 at = trackers[first as usize].next;
             }
-            if let Some((start, _)) = best {
-                self.take_at(trackers, HugePageId(start), len);
-                return Some(HugePageId(start));
+            if let Some((first, _)) = best {
+                let start = HugePageId(first.next_multiple_of(align.0));
+                self.split(trackers, first, start, len);
+                return Some(start);
             }
         }
         None
     }
 
-    /// How many free hugepages of this kind lie from `at` on, when a range begins there.
+    /// How many free hugepages of this kind lie from `at` on.
     pub(crate) fn run_from(&self, trackers: &Table<Tracker>, at: HugePageId) -> HugePages {
-        if at.0 < self.end && trackers[at.0 as usize].place == Self::PLACE {
-            HugePages(trackers[at.0 as usize].run)
-        } else {
-            HugePages(0)
+        if at.0 >= self.end || trackers[at.0 as usize].place != Self::PLACE {
+            return HugePages(0);
+        }
+        let start = Self::start_of(trackers, at);
+        HugePages(start + trackers[start as usize].run - at.0)
+    }
+
+    /// Where the range around `at` begins: in front of it, unless an aligned place inside the range is asked for.
+    fn start_of(trackers: &Table<Tracker>, at: HugePageId) -> u32 {
+        let before = (0..at.0).rev().take_while(|i| trackers[*i as usize].place == Self::PLACE).count();
+        at.0 - before as u32
+    }
+
+    /// How many free hugepages of this kind lie at the end of the region.
+    pub(crate) fn run_at_end(&self, trackers: &Table<Tracker>) -> HugePages {
+        match self.end.checked_sub(1) {
+            Some(last) if trackers[last as usize].place == Self::PLACE => HugePages(trackers[last as usize].run),
+            _ => HugePages(0),
         }
     }
 
     /// Takes exactly `first..first + len`, which must lie in one range.
     pub(crate) fn take_at(&mut self, trackers: &mut Table<Tracker>, first: HugePageId, len: HugePages) {
-        // The range's first hugepage: walk back over the tags of the free neighbour before us, if any.
-        let mut start = first.0;
-        while start > 0 && trackers[start as usize - 1].place == Self::PLACE {
-            start -= 1;
-        }
+        let start = Self::start_of(trackers, first);
+        self.split(trackers, start, first, len);
+    }
+
+    /// Takes `first..first + len` out of the range that begins at `start`.
+    fn split(&mut self, trackers: &mut Table<Tracker>, start: u32, first: HugePageId, len: HugePages) {
         let run = trackers[start as usize].run;
-        debug_assert!(start + run >= first.0 + len.0);
+        debug_assert!(start <= first.0 && start + run >= first.0 + len.0);
         self.unlink(trackers, start);
         for i in first.0..first.0 + len.0 {
             trackers[i as usize].place = Place::Large;

@@ -7,6 +7,8 @@
 #[must_use]
 pub struct Chain {
     head: *mut u8,
+    /// The last object, of which the link is null; null when the chain is empty.
+    tail: *mut u8,
     len: u32,
 }
 
@@ -21,14 +23,15 @@ impl Default for Chain {
 
 impl Chain {
     /// A chain of no objects.
-    pub const EMPTY: Self = Self { head: core::ptr::null_mut(), len: 0 };
+    pub const EMPTY: Self = Self { head: core::ptr::null_mut(), tail: core::ptr::null_mut(), len: 0 };
 
-    /// Takes over `len` objects linked from `head`.
+    /// Takes over `len` objects linked from `head` to `tail`.
     ///
     /// # Safety
-    /// `head` begins a list of exactly `len` objects, ended by a null link, and the caller gives all of them up.
-    pub unsafe fn from_raw(head: *mut u8, len: u32) -> Self {
-        Self { head, len }
+    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null link; both are null when there are
+    /// none. The caller gives all of them up.
+    pub unsafe fn from_raw(head: *mut u8, tail: *mut u8, len: u32) -> Self {
+        Self { head, tail, len }
     }
 
     /// Gives the list away: its first object (null when empty) and its length.
@@ -46,15 +49,22 @@ impl Chain {
         self.len == 0
     }
 
-    /// Puts a free object in front.
+    /// Puts a free object at the end, so that a chain hands its objects out in the order in which they came.
     ///
     /// # Safety
     /// `object` is aligned to 16, at least 16 bytes long, free, and given up by the caller.
     #[inline]
     pub unsafe fn push(&mut self, object: *mut u8) {
-        // SAFETY: the object's memory is ours by the contract.
-        unsafe { link(object, self.head) };
-        self.head = object;
+        // SAFETY: the memory of the object, and of the last one in the chain, is ours by the contract.
+        unsafe {
+            link(object, core::ptr::null_mut());
+            if self.tail.is_null() {
+                self.head = object;
+            } else {
+                link(self.tail, object);
+            }
+        }
+        self.tail = object;
         self.len += 1;
     }
 
@@ -67,6 +77,9 @@ impl Chain {
         let object = self.head;
         // SAFETY: the chain owns `len` > 0 linked objects, of which this is the first.
         self.head = unsafe { next(object) };
+        if self.head.is_null() {
+            self.tail = self.head;
+        }
         self.len -= 1;
         Some(object)
     }

@@ -284,7 +284,7 @@ impl ThreadCache {
         // A fork can have left the count one behind the list.
         list.room = (list.room + n).min(list.max);
         // SAFETY: `n` objects hang from `first`, and are off the list.
-        unsafe { Chain::from_raw(first, n) }
+        unsafe { Chain::from_raw(first, last, n) }
     }
 
     /// Bytes in free objects, for statistics.

@@ -168,9 +168,8 @@ impl World {
         runs
     }
 
-    /// Whether a naive allocator would have to refuse too: a span below a hugepage only when no hugepage has a free run
-    /// that holds it wherever the run begins; longer ones, which the heap serves from one kind of free hugepages at a time, when the part of
-    /// the region that was never granted is too short.
+    /// Whether a naive allocator would have to refuse too: a span below a hugepage only when no hugepage has a free run that holds
+    /// it wherever the run begins; longer ones when no run of free hugepages, granted or not, holds it.
     pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
         if pages < PAGES_PER_HUGEPAGE && align < PAGES_PER_HUGEPAGE {
             let fits = |run: &PageRange| {
@@ -182,9 +181,12 @@ impl World {
             };
             return !self.free_runs().iter().any(fits);
         }
-        let len = Pages(pages).hugepages_up().0;
-        let start = self.sim.granted().0.next_multiple_of(align.div_ceil(PAGES_PER_HUGEPAGE));
-        pages == 0 || start.saturating_add(len) > self.capacity.0
+        let (len, align) = (Pages(pages).hugepages_up().0, align.div_ceil(PAGES_PER_HUGEPAGE));
+        let fits = |run: &PageRange| {
+            let start = run.first.0.div_ceil(PAGES_PER_HUGEPAGE).next_multiple_of(align);
+            start.saturating_add(len) <= run.end().0 / PAGES_PER_HUGEPAGE
+        };
+        pages == 0 || !self.free_runs().iter().any(fits)
     }
 
     /// Frees and releases everything: no page may be left with memory.
