@@ -42,6 +42,9 @@ const LEAST_CACHE_BYTES: usize = 256 << 10;
 /// Objects larger than this cannot exist (C11 6.5.6: differences of pointers must fit).
 const MAX_SIZE: usize = isize::MAX as usize;
 
+/// Largest object that `calloc` takes from the thread's cache and clears itself.
+const MAX_CLEARED: usize = 32 << 10;
+
 /// `size` bytes, aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
@@ -101,7 +104,8 @@ fn or_errno(object: *mut u8) -> *mut u8 {
 
 /// `size` bytes that read as zero.
 pub fn calloc(size: usize) -> *mut u8 {
-    if size > MAX_CLASSED {
+    if size > MAX_CLEARED {
+        // The page heap knows which pages read as zeros already: they are neither cleared nor touched.
         return malloc_large(size, 1, true);
     }
     let object = malloc(size);

@@ -37,4 +37,6 @@ mod tls;
 pub use route::Misuse;
 
 #[cfg(test)]
+extern crate std;
+#[cfg(test)]
 mod tests;

@@ -1,1 +1,3 @@
-
+mod classes;
+mod heaps;
+mod huge_table;

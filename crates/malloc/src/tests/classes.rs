@@ -1,0 +1,44 @@
+use crate::size_class::*;
+
+#[test]
+fn every_size_has_the_smallest_class_that_holds_it() {
+    for size in 0..=MAX_CLASSED {
+        let class = class_of(size);
+        assert!(size_of_class(class) >= size);
+        assert!(class == 1 || size_of_class(class - 1) < size, "{size} could be in a smaller class than {class}");
+    }
+    assert_eq!((size_of_class(1), size_of_class(CLASSES)), (16, MAX_CLASSED));
+}
+
+#[test]
+fn a_class_wastes_an_eighth_at_the_most_above_128_bytes() {
+    for size in 129..=MAX_CLASSED {
+        let held = size_of_class(class_of(size));
+        assert!((held - size) * 8 <= held, "{size} bytes in {held}");
+    }
+    // Below, the alignment of 16 that the C ABI asks for is the limit.
+    assert!((1..=128).all(|size| size_of_class(class_of(size)) - size < 16));
+}
+
+#[test]
+fn aligned_classes_have_aligned_objects_everywhere_on_their_slabs() {
+    for align in (0..=18).map(|s| 1usize << s) {
+        for size in [0, 1, 16, 24, 100, 1000, 5000, 40_000, MAX_CLASSED] {
+            let Some(class) = class_of_aligned(size, align) else {
+                assert!(align > 8192, "size {size} at {align} has a class");
+                continue;
+            };
+            let g = geometry(class);
+            assert!(size_of_class(class) >= size && size_of_class(class) % align == 0);
+            let slab_align = if g.is_single() { 8192 } else { g.pages.bytes().0 };
+            assert_eq!(slab_align % align, 0);
+        }
+    }
+    assert_eq!(class_of_aligned(1, 1 << 19), None);
+    assert_eq!(class_of_aligned(MAX_CLASSED + 1, 16), None);
+}
+
+#[test]
+fn batches_are_between_one_and_64_objects() {
+    assert_eq!((batch(1), batch(class_of(1024)), batch(CLASSES)), (64, 16, 1));
+}

@@ -1,0 +1,229 @@
+//! A heap and its caches without the process around them: over real bytes of a simulated floor, which can refuse.
+
+use crate::cpu_cache::thread::ThreadCache;
+use crate::heap::{Heap, Parts};
+use crate::page_map::PageMap;
+use crate::route::{Found, Misuse};
+use crate::size_class::{self, CLASSES};
+use core::sync::atomic::AtomicU8;
+use craton_base::{HugePages, Pages, Table};
+use craton_pages::Tracker;
+use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, VirtualClock};
+use craton_slab::SlabRecord;
+use std::boxed::Box;
+use std::vec::Vec;
+
+const KEY: usize = 0x1357_9bdf_0246_8ace;
+
+struct World {
+    heap: &'static Heap<RealFloor, VirtualClock>,
+    cache: *mut ThreadCache,
+    faults: FaultPlan,
+}
+
+fn world(hugepages: u32, budget: usize) -> World {
+    let (capacity, faults) = (HugePages(hugepages), FaultPlan::default());
+    let floor = RealFloor::with_faults(capacity, faults.clone());
+    let pages = capacity.pages().0;
+    let marks: Vec<AtomicU8> = (0..pages).map(|_| AtomicU8::new(0)).collect();
+    let records: Vec<SlabRecord> = (0..pages).map(|_| SlabRecord::default()).collect();
+    let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
+    let heap = Box::leak(Box::new(Heap::new(RealFloor::new(HugePages(1)), VirtualClock::new(1))));
+    let parts = Parts {
+        base: floor.base() as usize,
+        // SAFETY: there is a zero byte for each page, for ever.
+        map: unsafe { PageMap::new(marks.leak().as_ptr()) },
+        records: Table::from_slice(records.leak()),
+        trackers: Table::from_slice(trackers.leak()),
+        capacity,
+        metadata_per_hugepage: 0,
+        key: KEY,
+    };
+    // SAFETY: called once, with parts that belong to the floor.
+    unsafe { heap.install(floor, parts) };
+    let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
+    // SAFETY: memory for one cache, ours.
+    unsafe { ThreadCache::begin(cache, heap.view(), budget) };
+    World { heap, cache, faults }
+}
+
+impl World {
+    fn take(&self, class: usize) -> *mut u8 {
+        // SAFETY: the cache is ours, and of this heap.
+        unsafe {
+            let object = ThreadCache::pop(self.cache, class);
+            if object.is_null() { self.heap.refill(self.cache, class) } else { object }
+        }
+    }
+
+    fn give(&self, object: *mut u8) -> Result<(), Misuse> {
+        // SAFETY: as above; tests give up what they give.
+        unsafe {
+            if ThreadCache::push(self.cache, object) { Ok(()) } else { self.heap.take_back(Some(self.cache), object) }
+        }
+    }
+
+    fn empty(&self) {
+        // SAFETY: the cache is ours.
+        unsafe { self.heap.empty_cache(self.cache) };
+        self.heap.release(craton_base::Bytes(usize::MAX), true);
+        self.heap.pages.lock().check().unwrap();
+    }
+}
+
+#[test]
+fn m1_objects_of_all_classes_are_distinct_writable_and_come_back() {
+    let w = world(64, 2 << 20);
+    let mut rng = Rng::new(3);
+    let mut out: Vec<(*mut u8, usize, u8)> = Vec::new();
+    let mut bytes = 0;
+    for round in 0..60_000u32 {
+        if rng.below(100) < 55 && bytes < 48 << 20 {
+            let class = 1 + rng.below(CLASSES as u64) as usize;
+            let (object, size) = (w.take(class), size_class::size_of_class(class));
+            assert!(!object.is_null());
+            assert_eq!(w.heap.find(object), Found::Small { class });
+            // SAFETY: the object has so many bytes and is ours.
+            unsafe { object.write_bytes(round as u8, size) };
+            out.push((object, size, round as u8));
+            bytes += size;
+        } else if !out.is_empty() {
+            let (object, size, fill) = out.swap_remove(rng.below(out.len() as u64) as usize);
+            // SAFETY: the object is ours until it is given back.
+            unsafe { assert!((0..size).step_by(61).chain([size - 1]).all(|i| *object.add(i) == fill)) };
+            w.give(object).unwrap();
+            bytes -= size;
+        }
+    }
+    for (object, _, _) in out {
+        w.give(object).unwrap();
+    }
+    w.empty();
+    assert_eq!(w.heap.pages.lock().in_use(), Pages(0));
+    assert_eq!(w.heap.bytes_out(), 0);
+}
+
+#[test]
+fn a_second_free_is_seen_wherever_the_object_went() {
+    let w = world(8, 2 << 20);
+    for class in 1..=CLASSES {
+        let size = size_class::size_of_class(class);
+        let objects: Vec<_> = (0..40).map(|_| w.take(class)).filter(|o| !o.is_null()).collect();
+        for o in &objects {
+            w.give(*o).unwrap();
+        }
+        // Some lie in the cache, some are back on their slabs, and some of those slabs are gone.
+        for o in &objects {
+            let misuse = w.give(*o).unwrap_err();
+            assert!(misuse == Misuse::Freed { size } || misuse == Misuse::Unallocated, "{misuse:?} for class {class}");
+        }
+        w.empty();
+    }
+}
+
+#[test]
+fn a_pointer_into_an_object_is_seen_before_anything_changes() {
+    let w = world(16, 2 << 20);
+    for class in 1..=CLASSES {
+        let (object, size) = (w.take(class), size_class::size_of_class(class));
+        for offset in [1, 8, 15, size / 2 + 1, size - 1] {
+            // SAFETY: stays inside the object.
+            let misuse = w.give(unsafe { object.add(offset) }).unwrap_err();
+            let inside = matches!(misuse, Misuse::Inside { offset: o, size: s } if (o, s) == (offset, size))
+                || matches!(misuse, Misuse::InsideLarge { start, .. } if start == object as usize);
+            assert!(inside, "{misuse:?} for class {class} + {offset}");
+        }
+        w.give(object).unwrap();
+    }
+}
+
+#[test]
+fn the_divisibility_test_is_exact_for_every_offset_of_every_class() {
+    let w = world(8, 2 << 20);
+    for class in 1..=CLASSES {
+        let g = size_class::geometry(class);
+        if g.is_single() {
+            continue;
+        }
+        let object = w.take(class);
+        let slab = object as usize & !(g.pages.bytes().0 - 1);
+        for offset in (0..g.pages.bytes().0).step_by(if g.pages.0 > 4 { 16 } else { 1 }) {
+            let is_start = offset % g.object as usize == 0 && offset / (g.object as usize) < g.capacity as usize;
+            let found = w.heap.find((slab + offset) as *mut u8);
+            assert_eq!(matches!(found, Found::Small { .. }), is_start, "class {class} offset {offset}");
+        }
+        w.give(object).unwrap();
+    }
+}
+
+#[test]
+fn large_objects_grow_shrink_and_come_back() {
+    let w = world(64, 0);
+    let object = w.heap.allocate_large(300 << 10, 1, true);
+    assert!(!object.is_null());
+    let found = w.heap.find(object);
+    assert!(matches!(found, Found::Large { pages: Pages(38), .. }));
+    assert_eq!(w.heap.resize(object, found, 3 << 20), Some(object));
+    assert_eq!(w.heap.usable(object), Ok(3 << 20));
+    let found = w.heap.find(object);
+    assert_eq!(w.heap.resize(object, found, 400 << 10), Some(object));
+    // SAFETY: stays inside the object.
+    let inside = unsafe { object.add(8192) };
+    assert_eq!(w.give(inside), Err(Misuse::InsideLarge { start: object as usize, size: 50 * 8192 }));
+    w.give(object).unwrap();
+    assert_eq!(w.give(object), Err(Misuse::Unallocated));
+    assert_eq!(w.give(&raw const w as *mut u8), Err(Misuse::Foreign));
+    w.empty();
+}
+
+#[test]
+fn a_calloc_of_reused_pages_reads_as_zeros() {
+    let w = world(16, 0);
+    for _ in 0..3 {
+        let object = w.heap.allocate_large(5 << 20, 1, true);
+        // SAFETY: the object has 5 MiB and is ours.
+        unsafe {
+            assert!((0..5 << 20).step_by(509).all(|i| *object.add(i) == 0));
+            object.write_bytes(1, 5 << 20);
+        }
+        w.give(object).unwrap();
+    }
+}
+
+#[test]
+fn every_refused_floor_call_is_null_and_leaves_the_heap_usable() {
+    for n in 1..40 {
+        let w = world(24, 1 << 20);
+        w.faults.set(FaultRule::From(n));
+        let mut out = Vec::new();
+        let mut rng = Rng::new(n);
+        // Half of a region: what is refused is refused by the plan.
+        for _ in 0..4000 {
+            let class = 1 + rng.below(CLASSES as u64) as usize;
+            let object = w.take(class);
+            if object.is_null() {
+                break;
+            }
+            out.push(object);
+        }
+        w.heap.pages.lock().check().unwrap();
+        out.drain(..).for_each(|o| w.give(o).unwrap());
+        w.faults.set(FaultRule::Never);
+        assert!(!w.take(1).is_null() && !w.take(CLASSES).is_null());
+        w.heap.pages.lock().check().unwrap();
+    }
+}
+
+#[test]
+fn t1_a_list_never_holds_more_than_its_bound_and_the_budget_is_kept() {
+    let (w, budget) = (world(32, 256 << 10), 256 << 10);
+    let class = size_class::class_of(64);
+    for _ in 0..50 {
+        let objects: Vec<_> = (0..20_000).map(|_| w.take(class)).collect();
+        objects.into_iter().for_each(|o| w.give(o).unwrap());
+    }
+    // SAFETY: the cache is ours.
+    let bytes = unsafe { (*w.cache).bytes() };
+    let first = CLASSES * (4 << 10);
+    assert!(bytes <= budget + first, "{bytes} bytes in a cache with a budget of {budget}");
+}

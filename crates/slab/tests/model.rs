@@ -1,0 +1,49 @@
+//! Random sequences against a list of what is out, for several geometries.
+
+mod common;
+use common::World;
+use craton_sim::{FaultPlan, FaultRule};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn objects_never_overlap_and_all_slabs_come_back(
+        object in prop::sample::select(vec![16usize, 48, 144, 1024, 1152, 5120, 20480, 32768, 57344]),
+        steps in prop::collection::vec((any::<bool>(), 1u32..70), 1..60),
+    ) {
+        let mut world = World::new(object, FaultPlan::default());
+        for (take, n) in steps {
+            if take && world.out.len() * object < 6 << 20 {
+                world.take(n);
+            } else {
+                let (len, n) = (world.out.len(), n as usize);
+                world.give((0..len).filter(|i| i * 7919 % 97 < n));
+            }
+        }
+        world.drain();
+    }
+}
+
+#[test]
+fn a_refused_span_gives_a_shorter_chain_and_changes_nothing_else() {
+    for n in 1..12 {
+        let faults = FaultPlan::default();
+        let mut world = World::new(8192, faults.clone());
+        faults.set(FaultRule::From(n));
+        let mut total = 0;
+        loop {
+            let got = world.take(3);
+            total += got;
+            if got < 3 {
+                break;
+            }
+        }
+        assert_eq!(total % world.cache.geometry().capacity as usize, 0, "every slab that was given is used up");
+        assert_eq!(world.refuse(1), 0);
+        faults.set(FaultRule::Never);
+        assert_eq!(world.take(3), 3);
+        world.drain();
+    }
+}

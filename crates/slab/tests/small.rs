@@ -1,0 +1,65 @@
+//! Every short sequence of operations on slabs with few objects, without randomness.
+
+mod common;
+use common::World;
+use craton_sim::FaultPlan;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Take(u32),
+    GiveFirst,
+    GiveLast,
+    GiveAll,
+    GiveEverySecond,
+}
+
+const STEPS: [Step; 7] = [
+    Step::Take(1),
+    Step::Take(2),
+    Step::Take(5),
+    Step::GiveFirst,
+    Step::GiveLast,
+    Step::GiveAll,
+    Step::GiveEverySecond,
+];
+
+fn apply(world: &mut World, step: Step) {
+    let n = world.out.len();
+    match step {
+        Step::Take(want) => assert_eq!(world.take(want), want as usize),
+        Step::GiveFirst => world.give(0..1),
+        Step::GiveLast => world.give(n.saturating_sub(1)..n),
+        Step::GiveAll => world.give(0..n),
+        Step::GiveEverySecond => world.give((0..n).step_by(2)),
+    }
+}
+
+fn every_sequence(object: usize, length: u32) {
+    for code in 0..STEPS.len().pow(length) {
+        let mut world = World::new(object, FaultPlan::default());
+        let mut rest = code;
+        for _ in 0..length {
+            apply(&mut world, STEPS[rest % STEPS.len()]);
+            rest /= STEPS.len();
+        }
+        world.drain();
+    }
+}
+
+#[test]
+fn slabs_of_four_objects_keep_s1_to_s4() {
+    every_sequence(16 << 10, 4);
+}
+
+#[test]
+fn slabs_of_one_object_keep_s1_to_s4() {
+    every_sequence(40 << 10, 4);
+}
+
+#[test]
+fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
+    let mut world = World::new(64, FaultPlan::default());
+    world.take(50);
+    world.take(50);
+    assert!(world.out.windows(2).all(|w| w[1] == w[0] + 64));
+}
