@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 case "${1-}" in
   "") ;;
-  --full) export PROPTEST_CASES=${PROPTEST_CASES:-5000} ;;
+  --full) export PROPTEST_CASES=${PROPTEST_CASES:-5000} CRATON_FULL=1 ;;
   *) echo "usage: $0 [--full]" >&2; exit 2 ;;
 esac
 
