@@ -254,7 +254,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     tls::set(cache);
     // From here on this thread can allocate, which the next line may need (see `Key::set`).
     if let Some(key) = EXIT_KEY.load(Ordering::Relaxed).checked_sub(1) {
-        Key::from_number(key).set(cache.cast());
+        Key::from_number(key).set(cache as usize);
     }
     Some(cache)
 }

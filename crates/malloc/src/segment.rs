@@ -52,20 +52,19 @@ pub const WORDS: usize = 12;
 impl Segment {
     /// A segment of a process that has not started.
     pub const fn new() -> Self {
-        const ZERO: AtomicU64 = AtomicU64::new(0);
         Self {
             magic: AtomicU64::new(MAGIC),
             version: AtomicU64::new(VERSION),
-            pid: ZERO,
-            refills: ZERO,
-            objects_out: ZERO,
-            large_allocs: ZERO,
-            huge_allocs: ZERO,
-            heap_in_use_bytes: ZERO,
-            heap_backed_bytes: ZERO,
-            metadata_bytes: ZERO,
-            threads_seen: ZERO,
-            huge_bytes: ZERO,
+            pid: AtomicU64::new(0),
+            refills: AtomicU64::new(0),
+            objects_out: AtomicU64::new(0),
+            large_allocs: AtomicU64::new(0),
+            huge_allocs: AtomicU64::new(0),
+            heap_in_use_bytes: AtomicU64::new(0),
+            heap_backed_bytes: AtomicU64::new(0),
+            metadata_bytes: AtomicU64::new(0),
+            threads_seen: AtomicU64::new(0),
+            huge_bytes: AtomicU64::new(0),
         }
     }
 

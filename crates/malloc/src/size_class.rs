@@ -53,7 +53,7 @@ static TABLE: [u8; MAX_TABLED / 16 + 1] = {
 #[inline(always)]
 pub fn class_of_tabled(size: usize) -> usize {
     debug_assert!(size <= MAX_TABLED);
-    TABLE[(size + 15) / 16] as usize
+    TABLE[size.div_ceil(16)] as usize
 }
 
 /// The class of a size up to [`MAX_CLASSED`].

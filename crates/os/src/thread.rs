@@ -30,16 +30,16 @@ impl Key {
         Self(number)
     }
 
-    /// The calling thread's value, null if none was set.
-    pub fn get(self) -> *mut c_void {
+    /// The calling thread's value, an address; 0 if none was set.
+    pub fn get(self) -> usize {
         // SAFETY: the key exists.
-        unsafe { libc::pthread_getspecific(self.0) }
+        unsafe { libc::pthread_getspecific(self.0) as usize }
     }
 
     /// Sets the calling thread's value. For a process's 33rd key and later ones, the C library allocates memory here.
-    pub fn set(self, value: *mut c_void) {
+    pub fn set(self, value: usize) {
         // SAFETY: the key exists; the C library does not look at the value.
-        unsafe { libc::pthread_setspecific(self.0, value) };
+        unsafe { libc::pthread_setspecific(self.0, value as *const c_void) };
     }
 }
 

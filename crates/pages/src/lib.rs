@@ -4,7 +4,8 @@
 //! come free again and can go back to the system. It decides with numbers and never touches the memory it manages.
 //!
 //! **From.** TEMERAIRE §4: routing (§4.1), [`ranges`] stands for HugeAllocator's range tree (§4.2), [`huge_cache`] is
-//! HugeCache (§4.3), [`filler`] is HugeFiller (§4.4), donation of slack (§4.1, Figure 8), release (§4.6). Where we
+//! HugeCache (§4.3), [`filler`] is HugeFiller (§4.4), donation of slack (§4.1, Figure 8) in [`heap`], [`release`] (§4.6);
+//! [`supply`] moves whole hugepages between these, [`resize`] changes spans where they stand. Where we
 //! differ: free ranges are found by boundary tags and size bins instead of a treap, since their metadata is at hand
 //! anyway; the cache's limit starts small and grows when demand that was just released returns, so that a
 //! single drop goes back to the system at once; backing by hugepages is asked for only from a heap size on
@@ -39,6 +40,9 @@ mod heap;
 mod huge_cache;
 mod lists;
 mod ranges;
+mod release;
+mod resize;
+mod supply;
 mod tracker;
 
 pub use check::Broken;

@@ -9,7 +9,7 @@
 use crate::next;
 use core::ffi::c_void;
 use craton_malloc::front;
-use craton_os::{Line, symbol, weak};
+use craton_os::{symbol, weak};
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 mod portable;
@@ -40,22 +40,6 @@ extern "C" fn new_handler() -> usize {
     }
     // SAFETY: `std::get_new_handler()` takes nothing and returns a function pointer.
     unsafe { core::mem::transmute::<usize, extern "C" fn() -> usize>(get)() }
-}
-
-/// The function that throws `std::bad_alloc`; without a C++ runtime in sight the process ends here.
-extern "C" fn thrower(size: usize) -> usize {
-    let mut throw = weak!("_ZSt17__throw_bad_allocv");
-    if throw == 0 {
-        throw = symbol::find(c"_ZSt17__throw_bad_allocv");
-    }
-    if throw == 0 {
-        Line::new()
-            .text("craton: operator new(")
-            .number(size as u64)
-            .text("): no memory, and no C++ runtime to throw")
-            .abort();
-    }
-    throw
 }
 
 macro_rules! new {

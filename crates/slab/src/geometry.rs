@@ -28,7 +28,7 @@ impl Geometry {
     /// holds 8 objects, if 8 pages are enough for that. Beyond: one object of whole pages, which the page heap packs better
     /// than any slab could.
     pub const fn of(object: usize) -> Self {
-        assert!(object > 0 && object % 16 == 0);
+        assert!(object > 0 && object.is_multiple_of(16));
         if object > 4 * PAGE_SIZE {
             let pages = match Bytes(object).pages_up() {
                 Some(pages) => pages,

@@ -29,7 +29,7 @@ fn aligned_classes_have_aligned_objects_everywhere_on_their_slabs() {
                 continue;
             };
             let g = geometry(class);
-            assert!(size_of_class(class) >= size && size_of_class(class) % align == 0);
+            assert!(size_of_class(class) >= size && size_of_class(class).is_multiple_of(align));
             let slab_align = if g.is_single() { 8192 } else { g.pages.bytes().0 };
             assert_eq!(slab_align % align, 0);
         }

@@ -9,11 +9,11 @@ fn the_table_agrees_with_a_map() {
         // Few different addresses, so that probes collide and gaps are closed over each other.
         let at = (1 + rng.below(2000) as usize) << 21;
         if rng.below(5) < 3 {
-            if !model.contains_key(&at) {
+            model.entry(at).or_insert_with(|| {
                 table.prepare().unwrap();
                 table.insert(Entry { at, bytes: 1 << 20 });
-                model.insert(at, 1usize << 20);
-            }
+                1usize << 20
+            });
         } else {
             assert_eq!(table.remove(at).map(|e| e.bytes), model.remove(&at));
         }

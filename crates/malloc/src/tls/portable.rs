@@ -15,7 +15,7 @@ fn key() -> Option<Key> {
 /// The calling thread's cache.
 #[inline]
 pub(crate) fn get() -> *mut ThreadCache {
-    let cache: *mut ThreadCache = key().map_or(core::ptr::null_mut(), |k| k.get().cast());
+    let cache: *mut ThreadCache = key().map_or(0, Key::get) as *mut ThreadCache;
     if cache.is_null() { super::none() } else { cache }
 }
 
@@ -28,6 +28,6 @@ pub(crate) fn set(cache: *mut ThreadCache) {
         let _ = KEY.compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
     }
     if let Some(k) = key() {
-        k.set(cache.cast());
+        k.set(cache as usize);
     }
 }

@@ -7,6 +7,7 @@
 
 use core::arch::global_asm;
 use core::ffi::c_void;
+use craton_os::{Line, symbol, weak};
 
 global_asm!(
     ".pushsection .text.unlikely,\"ax\",@progbits",
@@ -63,7 +64,7 @@ global_asm!(
     ".popsection",
     handler = sym super::new_handler,
     retry = sym super::retry,
-    thrower = sym super::thrower,
+    thrower = sym thrower,
 );
 
 // SAFETY: the signature is that of the function above.
@@ -71,4 +72,20 @@ unsafe extern "C" {
     /// Gets memory with the help of the new handler, or throws.
     #[link_name = "__craton_new_failed"]
     pub(super) fn new_failed(size: usize, align: usize) -> *mut c_void;
+}
+
+/// The function that throws `std::bad_alloc`; without a C++ runtime in sight the process ends here.
+extern "C" fn thrower(size: usize) -> usize {
+    let mut throw = weak!("_ZSt17__throw_bad_allocv");
+    if throw == 0 {
+        throw = symbol::find(c"_ZSt17__throw_bad_allocv");
+    }
+    if throw == 0 {
+        Line::new()
+            .text("craton: operator new(")
+            .number(size as u64)
+            .text("): no memory, and no C++ runtime to throw")
+            .abort();
+    }
+    throw
 }

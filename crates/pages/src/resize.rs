@@ -1,0 +1,108 @@
+//! Spans that become longer or shorter where they stand.
+//!
+//! **What.** `realloc` of a large object need not copy when the pages behind it are free. A span inside one hugepage may grow to
+//! its end; one that begins a hugepage, over the free hugepages behind it.
+
+use crate::heap::PageHeap;
+use crate::tracker::Place;
+use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageRange, Pages};
+
+impl<F: Floor, C: Clock> PageHeap<F, C> {
+    /// Makes a span longer; says whether what was added reads as zeros.
+    pub(crate) fn lengthen(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
+        let (old, new) = (span.len.0, pages.0);
+        let (id, at) = (span.first.hugepage(), span.first.in_hugepage());
+        if self.trackers[id.0 as usize].place == Place::Filler {
+            // A span that fills its hugepage leaves the filler.
+            return if at == 0 && new >= PAGES_PER_HUGEPAGE {
+                self.extend_across(span, pages)
+            } else {
+                self.extend_within(id, at + old, new - old)
+            };
+        }
+        let (old_whole, old_tail) = (old / PAGES_PER_HUGEPAGE, old % PAGES_PER_HUGEPAGE);
+        if old_tail > 0 && old_whole == new / PAGES_PER_HUGEPAGE {
+            self.extend_within(HugePageId(id.0 + old_whole), old_tail, new - old)
+        } else {
+            self.extend_across(span, pages)
+        }
+    }
+
+    /// Lengthens a span whose last hugepage is `id`, inside that hugepage.
+    pub(crate) fn extend_within(&mut self, id: HugePageId, at: u32, pages: u32) -> Result<bool, NoMemory> {
+        let t = &self.trackers[id.0 as usize];
+        if t.place != Place::Filler || at + pages > PAGES_PER_HUGEPAGE || t.used().count(at, pages) > 0 {
+            return Err(NoMemory);
+        }
+        Ok(self.filler.update(&mut self.trackers, id, |t| t.extend(at, pages)))
+    }
+
+    /// Lengthens a span that starts at a hugepage's start over the free hugepages behind it.
+    pub(crate) fn extend_across(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
+        let first = span.first.hugepage();
+        let (old_whole, old_tail) = (span.len.0 / PAGES_PER_HUGEPAGE, span.len.0 % PAGES_PER_HUGEPAGE);
+        let (new_whole, new_tail) = (pages.0 / PAGES_PER_HUGEPAGE, pages.0 % PAGES_PER_HUGEPAGE);
+        let end = HugePageId(first.0 + span.len.hugepages_up().0);
+        let more = HugePages(pages.hugepages_up().0 - span.len.hugepages_up().0);
+        if old_tail > 0 {
+            // The rest of the present tail must be free.
+            let id = HugePageId(first.0 + old_whole);
+            let t = &self.trackers[id.0 as usize];
+            if t.place != Place::Filler || t.used_pages() != old_tail {
+                return Err(NoMemory);
+            }
+        }
+        if !self.free_from(end, more) {
+            return Err(NoMemory);
+        }
+        let mut zeroed = true;
+        if old_tail > 0 {
+            let id = HugePageId(first.0 + old_whole);
+            self.filler.expel(&mut self.trackers, id);
+            let t = &mut self.trackers[id.0 as usize];
+            zeroed &= t.extend(old_tail, PAGES_PER_HUGEPAGE - old_tail);
+            t.place = Place::Large;
+            (t.donated, t.broken) = (false, false);
+        }
+        self.take_from(end, more);
+        let whole_more = HugePages(first.0 + new_whole - end.0);
+        zeroed &= self.occupy_whole(end, whole_more);
+        if new_tail > 0 {
+            zeroed &= self.donate(HugePageId(first.0 + new_whole), new_tail);
+        }
+        Ok(zeroed)
+    }
+
+    /// Makes a span shorter.
+    pub(crate) fn shorten(&mut self, span: PageRange, pages: Pages) {
+        let (id, at) = (span.first.hugepage(), span.first.in_hugepage());
+        if self.trackers[id.0 as usize].place == Place::Filler {
+            self.filler.update(&mut self.trackers, id, |t| t.truncate(at + pages.0, span.len.0 - pages.0));
+        } else {
+            self.shorten_across(span, pages);
+        }
+    }
+
+    /// Shortens a span of several hugepages: whole hugepages at its end come free, the new last one's rest is donated.
+    pub(crate) fn shorten_across(&mut self, span: PageRange, pages: Pages) {
+        let first = span.first.hugepage();
+        let (old_whole, old_tail) = (span.len.0 / PAGES_PER_HUGEPAGE, span.len.0 % PAGES_PER_HUGEPAGE);
+        let (new_whole, new_tail) = (pages.0 / PAGES_PER_HUGEPAGE, pages.0 % PAGES_PER_HUGEPAGE);
+        let last = HugePageId(first.0 + old_whole);
+        if old_whole == new_whole && new_tail > 0 {
+            self.filler.update(&mut self.trackers, last, |t| t.truncate(new_tail, old_tail - new_tail));
+            return;
+        }
+        if old_tail > 0 {
+            self.vacate(last, 0, old_tail);
+        }
+        let mut free_from = first.0 + new_whole;
+        if new_tail > 0 {
+            self.donate(HugePageId(free_from), new_tail);
+            free_from += 1;
+        }
+        if free_from < last.0 {
+            self.put(HugePageId(free_from), HugePages(last.0 - free_from));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Whole hugepages: where they come from, and where they go.
+//!
+//! **From.** TEMERAIRE §4.2 and §4.3: with memory from the cache, without from the free ranges, else from address space that was
+//! not used yet.
+
+use crate::heap::PageHeap;
+use crate::tracker::Place;
+use craton_base::{Advice, Bits256, Clock, Floor, HugePageId, HugePages, NoMemory};
+
+/// Address space is made usable in steps of at least 32 MiB.
+const GROW_MIN: HugePages = HugePages(16);
+
+impl<F: Floor, C: Clock> PageHeap<F, C> {
+    /// Hugepages that serve the program now.
+    pub(crate) fn demand(&self) -> HugePages {
+        HugePages(self.granted.0 - self.unbacked.total().0 - self.cached.total().0)
+    }
+
+    /// Takes whole free hugepages: with memory if there are any.
+    pub(crate) fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
+        let id = match self.cached.take(&mut self.trackers, len, align) {
+            Some(id) => id,
+            None => {
+                let id = match self.unbacked.take(&mut self.trackers, len, align) {
+                    Some(id) => id,
+                    None => self.grow(len, align).or_else(|refused| self.take_mixed(len, align).ok_or(refused))?,
+                };
+                let now = self.clock.now_ns();
+                self.limit.missed(len, self.demand(), now);
+                id
+            }
+        };
+        let now = self.clock.now_ns();
+        self.limit.note(self.demand(), now);
+        Ok(id)
+    }
+
+    /// Takes hugepages from where free ones of both kinds, or not yet granted ones, lie side by side: a walk over the region, and
+    /// so the last resort.
+    #[cold]
+    pub(crate) fn take_mixed(&mut self, len: HugePages, align: HugePages) -> Option<HugePageId> {
+        let mut start = 0u32;
+        while start.checked_add(len.0)? <= self.capacity.0 {
+            let end = (start + len.0).min(self.granted.0);
+            // The last one in the way; the next place to look is behind it.
+            let taken = (start..end).rev().find(|i| {
+                let place = self.trackers[*i as usize].place;
+                place != Place::Unbacked && place != Place::Cached
+            });
+            match taken {
+                Some(i) => start = (i + 1).next_multiple_of(align.0),
+                None => {
+                    let first = HugePageId(start);
+                    return self.free_from(first, len).then(|| {
+                        self.take_from(first, len);
+                        first
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    /// Makes more address space usable and takes `len` hugepages of it.
+    #[cold]
+    pub(crate) fn grow(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
+        // What is free at the end of the region already counts.
+        let free = self.unbacked.run_at_end(&self.trackers);
+        let start = (self.granted.0 - free.0).next_multiple_of(align.0);
+        self.grow_to(HugePages(start.checked_add(len.0).ok_or(NoMemory)?))?;
+        Ok(self.unbacked.take(&mut self.trackers, len, align).expect("just granted"))
+    }
+
+    /// Makes at least `need` hugepages usable, and more if that is not refused: steps are large, so that they are rare.
+    pub(crate) fn grow_to(&mut self, need: HugePages) -> Result<(), NoMemory> {
+        if need > self.capacity {
+            return Err(NoMemory);
+        }
+        let step = (self.granted.0 / 4).max(GROW_MIN.0);
+        let generous = HugePages(need.0.max(self.granted.0 + step).min(self.capacity.0));
+        let granted = match self.floor.reserve(generous) {
+            Ok(()) => generous,
+            Err(NoMemory) => {
+                self.floor.reserve(need)?;
+                need
+            }
+        };
+        let old = core::mem::replace(&mut self.granted, granted);
+        self.unbacked.set_end(granted);
+        self.cached.set_end(granted);
+        self.advise(HugePageId(self.backing.from.0.max(old.0)), HugePageId(granted.0), Advice::Huge);
+        self.unbacked.insert(&mut self.trackers, HugePageId(old.0), HugePages(granted.0 - old.0));
+        Ok(())
+    }
+
+    /// Whether the `len` hugepages from `at` on are free, growing the region when it ends there.
+    pub(crate) fn free_from(&mut self, at: HugePageId, len: HugePages) -> bool {
+        let mut end = at.0;
+        while end < at.0 + len.0 {
+            let run = self.cached.run_from(&self.trackers, HugePageId(end)).0
+                + self.unbacked.run_from(&self.trackers, HugePageId(end)).0;
+            if run == 0 {
+                break;
+            }
+            end += run;
+        }
+        if end >= at.0 + len.0 {
+            return true;
+        }
+        if end != self.granted.0 {
+            return false;
+        }
+        self.grow_to(HugePages(at.0 + len.0)).is_ok()
+    }
+
+    /// Takes the free hugepages `at..at + len`, of whichever kind they are.
+    pub(crate) fn take_from(&mut self, at: HugePageId, len: HugePages) {
+        let (mut at, end) = (at.0, at.0 + len.0);
+        while at < end {
+            let id = HugePageId(at);
+            let cached = self.cached.run_from(&self.trackers, id).0.min(end - at);
+            let unbacked = self.unbacked.run_from(&self.trackers, id).0.min(end - at);
+            if cached > 0 {
+                self.cached.take_at(&mut self.trackers, id, HugePages(cached));
+            } else {
+                self.unbacked.take_at(&mut self.trackers, id, HugePages(unbacked));
+            }
+            at += cached + unbacked;
+        }
+        let now = self.clock.now_ns();
+        self.limit.note(self.demand(), now);
+    }
+
+    pub(crate) fn advise(&mut self, from: HugePageId, to: HugePageId, advice: Advice) {
+        if from < to {
+            self.floor.advise(from.run(HugePages(to.0 - from.0)), advice);
+        }
+    }
+
+    /// Takes whole hugepages back; those above the cache's limit lose their memory.
+    pub(crate) fn put(&mut self, first: HugePageId, len: HugePages) {
+        self.cached.insert(&mut self.trackers, first, len);
+        let now = self.clock.now_ns();
+        self.limit.note(self.demand(), now);
+        let excess = self.cached.total().0.saturating_sub(self.limit.limit().0);
+        self.shrink_cache(HugePages(excess));
+    }
+
+    /// Takes the memory of up to `want` cached hugepages away; returns how many pages lost theirs.
+    pub(crate) fn shrink_cache(&mut self, want: HugePages) -> u64 {
+        let mut pages = 0;
+        let mut left = want.0;
+        while left > 0 {
+            let Some((first, len)) = self.cached.any(&self.trackers) else { break };
+            let part = HugePages(len.0.min(left));
+            if self.floor.unback(first.run(part)).is_err() {
+                break;
+            }
+            self.cached.take_at(&mut self.trackers, first, part);
+            for i in first.0..first.0 + part.0 {
+                let t = &mut self.trackers[i as usize];
+                pages += u64::from(t.touched.len());
+                t.touched = Bits256::EMPTY;
+            }
+            self.unbacked.insert(&mut self.trackers, first, part);
+            left -= part.0;
+        }
+        self.released_total += pages;
+        pages
+    }
+}
