@@ -31,5 +31,6 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     .abort()
 }
 
-// Nothing here unwinds, but code shared with builds that do refers to the personality routine. Hidden: not for others.
-core::arch::global_asm!(".globl rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", ".long 0",);
+// Nothing here unwinds, but code shared with builds that do refers to the personality routine. Hidden, and weak so that a
+// program which has one already can link `libcraton.a`.
+core::arch::global_asm!(".weak rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", ".long 0",);
