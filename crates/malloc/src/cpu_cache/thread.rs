@@ -76,12 +76,12 @@ impl List {
 /// A thread's free objects, and what its fast paths need to know of the heap.
 #[repr(C, align(64))]
 pub struct ThreadCache {
+    lists: [List; MARKS],
     base: usize,
     /// Pages granted when this was last looked up; 0 in a cache that is not in use.
     pages: usize,
     map: PageMap,
     key: usize,
-    lists: [List; MARKS],
     /// Bytes by which lists may still grow.
     budget: usize,
     /// Next in the registry of all caches.
