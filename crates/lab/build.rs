@@ -1,0 +1,22 @@
+//! Puts the commit into the program, for the documents that it writes.
+//!
+//! **Failure.** Without git, or outside a checkout, the commit is "unknown".
+
+use std::path::Path;
+use std::process::Command;
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok().filter(|o| o.status.success())?;
+    String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    // Each commit and each checkout writes one of them. A path that is not there would mean a rebuild each time.
+    for name in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", name]).filter(|p| Path::new(p).exists()) {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
+    println!("cargo::rustc-env=CRATON_COMMIT={}", git(&["rev-parse", "HEAD"]).as_deref().unwrap_or("unknown"));
+}

@@ -1,0 +1,285 @@
+//! One run of the command on one allocator.
+//!
+//! **What.** Prepares the environment, starts the [`launcher`], and looks after it until it is gone: one loop reads
+//! reports and standard error, samples hugepages, and asks for the end when the time is over.
+//!
+//! **Failure.** A run always ends in a [`Status`]; none if the plan's `stop` was set.
+//!
+//! **Cost.** Samples take at most a fiftieth of a processor: the more one takes, the later the next.
+//!
+//! **Unsafe.** Calls `poll` and `kill`.
+
+use super::launcher::{self, Ended, Report};
+use super::{Allocator, Plan, Run, STDERR_BYTES, Status, proof, sample};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, PipeReader, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
+/// What a sample took, times this, is the least time to the next.
+const SAMPLE_REST: u32 = 50;
+
+/// Runs the command once; none if it was stopped.
+pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize, proofs: &proof::Directory) -> Option<Run> {
+    let prepared = Prepared::new(plan, allocator, proofs);
+    let watched = match prepared.as_ref().map_err(String::clone).and_then(|p| Watched::start(plan, p)) {
+        Ok(watched) => watched.finish(plan),
+        Err(why) => return Some(Run::without(&allocator.name, index, Status::CannotStart(why))),
+    };
+    if watched.killed == Some(Reason::Stop) {
+        return None;
+    }
+    let ended = watched.ended.unwrap_or_default();
+    let stderr = String::from_utf8_lossy(&watched.stderr).into_owned();
+    let served = |stderr| prepared.as_ref().is_ok_and(|p| p.served(stderr));
+    Some(Run {
+        allocator: allocator.name.clone(),
+        index,
+        wall_s: ended.wall_ns as f64 / 1e9,
+        cpu_s: ended.cpu_us as f64 / 1e6,
+        peak_rss_bytes: ended.peak_rss_kib * 1024,
+        minor_faults: ended.minor_faults,
+        hugepage_bytes: watched.hugepage_bytes,
+        status: match watched.status(&plan.command) {
+            Status::Ok if !served(&stderr) => Status::NotServed,
+            status => status,
+        },
+        stderr,
+    })
+}
+
+/// What the command gets besides this process's environment.
+struct Prepared {
+    variables: Vec<(OsString, OsString)>,
+    preload: Option<PathBuf>,
+    /// Where Craton's proof will be, and the options that the command had without it.
+    proof: Option<(PathBuf, Option<OsString>)>,
+}
+
+impl Prepared {
+    fn new(plan: &Plan<'_>, allocator: &Allocator, proofs: &proof::Directory) -> Result<Self, String> {
+        if plan.command.is_empty() {
+            return Err("there is no command; name a program to run".to_owned());
+        }
+        let mut variables = allocator.env.clone();
+        for (key, _) in &variables {
+            if key.is_empty() || key.as_bytes().contains(&b'=') {
+                return Err(format!("{key:?} is no name of an environment variable"));
+            }
+        }
+        let inherited = |variables: &[(OsString, OsString)], key: &str| {
+            let own = variables.iter().rev().find(|(k, _)| k == key).map(|(_, value)| value.clone());
+            own.or_else(|| std::env::var_os(key))
+        };
+        let preload = allocator.preload.as_deref().map(library).transpose()?;
+        // The launcher itself runs without; so what was there already has to be handed on as well.
+        let mut list = preload.as_ref().map(|p| p.clone().into_os_string()).unwrap_or_default();
+        if let Some(others) = inherited(&variables, "LD_PRELOAD").filter(|o| !o.is_empty()) {
+            if !list.is_empty() {
+                list.push(":");
+            }
+            list.push(others);
+        }
+        if !list.is_empty() {
+            variables.push(("LD_PRELOAD".into(), list));
+        }
+        let mut proof = None;
+        if allocator.is_craton() {
+            let file = proofs.file()?;
+            let options = inherited(&variables, "CRATON_OPTIONS");
+            variables.push(("CRATON_OPTIONS".into(), proof::options_with(options.as_deref(), &file)));
+            proof = Some((file, options));
+        }
+        Ok(Self { variables, preload, proof })
+    }
+
+    /// Whether the allocator served a run that left this on standard error.
+    fn served(&self, stderr: &str) -> bool {
+        if let Some((file, options)) = &self.proof {
+            proof::pass_on(file, options.as_deref());
+            return proof::served(file);
+        }
+        // The dynamic linker goes on without a library that it cannot load, and says so.
+        let name = self.preload.as_ref().map(|p| p.to_string_lossy());
+        !name.is_some_and(|name| stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded")))
+    }
+}
+
+/// The library's path as `LD_PRELOAD` needs it: absolute, or a bare name that the dynamic linker looks up.
+fn library(path: &Path) -> Result<PathBuf, String> {
+    let text = path.as_os_str().as_bytes();
+    let absolute = if text.contains(&b'/') {
+        let absolute = std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        std::fs::File::open(&absolute).map_err(|e| format!("cannot read the library {}: {e}", absolute.display()))?;
+        absolute
+    } else {
+        path.to_owned()
+    };
+    if absolute.as_os_str().as_bytes().iter().any(|b| matches!(b, b' ' | b':')) {
+        return Err(format!(
+            "{}: LD_PRELOAD ends a path at a space or a colon; copy the library to another place",
+            absolute.display()
+        ));
+    }
+    Ok(absolute)
+}
+
+/// Why a run was ended from here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Timeout,
+    Stop,
+}
+
+/// A launcher under way, and what it has told.
+struct Watched {
+    child: Child,
+    reports: PipeReader,
+    errors: Option<PipeReader>,
+    start: Instant,
+    unread: Vec<u8>,
+    started: bool,
+    cannot_execute: Option<i32>,
+    ended: Option<Ended>,
+    killed: Option<Reason>,
+    hugepage_bytes: u64,
+    stderr: Vec<u8>,
+}
+
+impl Watched {
+    fn start(plan: &Plan<'_>, prepared: &Prepared) -> Result<Self, String> {
+        launcher::keep();
+        let failed = |e: io::Error| format!("cannot start the launcher: {e}");
+        let (reports, report_to) = io::pipe().map_err(failed)?;
+        let (errors, errors_to) = io::pipe().map_err(failed)?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(launcher::NAME).arg(prepared.variables.len().to_string());
+        for (key, value) in &prepared.variables {
+            let mut pair = key.clone();
+            pair.push("=");
+            pair.push(value);
+            command.arg(pair);
+        }
+        command.args(&plan.command).env_remove("LD_PRELOAD").process_group(0);
+        command.stdin(Stdio::null()).stdout(report_to).stderr(errors_to);
+        let child = command.spawn().map_err(failed)?;
+        // Dropping the command closes this process's writing ends, so that the pipes end with the launcher.
+        drop(command);
+        Ok(Self {
+            child,
+            reports,
+            errors: Some(errors),
+            start: Instant::now(),
+            unread: Vec::new(),
+            started: false,
+            cannot_execute: None,
+            ended: None,
+            killed: None,
+            hugepage_bytes: 0,
+            stderr: Vec::new(),
+        })
+    }
+
+    /// Looks after the run until the launcher is gone.
+    fn finish(mut self, plan: &Plan<'_>) -> Self {
+        let mut next_sample = self.start + SAMPLE_PERIOD;
+        loop {
+            if self.killed.is_none() {
+                if plan.stop.load(Relaxed) {
+                    self.kill(Reason::Stop);
+                } else if plan.timeout.is_some_and(|t| self.start.elapsed() >= t) {
+                    self.kill(Reason::Timeout);
+                }
+            }
+            let (report, error) = self.poll(SAMPLE_PERIOD);
+            if report && !self.read_reports() {
+                break;
+            }
+            if error {
+                self.read_errors();
+            }
+            let now = Instant::now();
+            if self.started && self.ended.is_none() && now >= next_sample {
+                self.hugepage_bytes = self.hugepage_bytes.max(sample::anon_huge_bytes(self.child.id()));
+                next_sample = Instant::now() + SAMPLE_PERIOD.max(now.elapsed() * SAMPLE_REST);
+            }
+        }
+        let _ = self.child.wait();
+        // What the command wrote last. A process that left its group may go on writing: not for ever here.
+        for _ in 0..64 {
+            if !self.poll(Duration::ZERO).1 {
+                break;
+            }
+            self.read_errors();
+        }
+        self
+    }
+
+    /// Whether there is a report to read, and something of standard error.
+    fn poll(&self, wait: Duration) -> (bool, bool) {
+        let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // A negative descriptor is passed over.
+        let errors = self.errors.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        let mut entries = [entry(self.reports.as_raw_fd()), entry(errors)];
+        // SAFETY: an array of two live entries. Interrupted, the call changes none.
+        let ready = unsafe { libc::poll(entries.as_mut_ptr(), 2, wait.as_millis() as i32) };
+        (ready > 0 && entries[0].revents != 0, ready > 0 && entries[1].revents != 0)
+    }
+
+    /// Reads reports; false at their end.
+    fn read_reports(&mut self) -> bool {
+        let mut bytes = [0; 4 * Report::BYTES];
+        let n = self.reports.read(&mut bytes).unwrap_or(0);
+        self.unread.extend(&bytes[..n]);
+        while let Some((first, rest)) = self.unread.split_first_chunk() {
+            match Report::parse(first) {
+                Some(Report::Started) => self.started = true,
+                Some(Report::CannotExecute(errno)) => self.cannot_execute = Some(errno),
+                Some(Report::Ended(ended)) => self.ended = Some(ended),
+                None => {}
+            }
+            self.unread = rest.to_vec();
+        }
+        n > 0
+    }
+
+    fn read_errors(&mut self) {
+        let mut bytes = [0; 16 * STDERR_BYTES];
+        match self.errors.as_mut().map_or(Ok(0), |pipe| pipe.read(&mut bytes)) {
+            Ok(0) | Err(_) => self.errors = None,
+            Ok(n) => {
+                self.stderr.extend(&bytes[..n]);
+                self.stderr.drain(..self.stderr.len().saturating_sub(STDERR_BYTES));
+            }
+        }
+    }
+
+    /// Asks the launcher to kill the command's process group.
+    fn kill(&mut self, why: Reason) {
+        self.killed = Some(why);
+        // SAFETY: a pure system call; the launcher is this process's child and not waited for yet.
+        unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
+    }
+
+    fn status(&self, command: &[OsString]) -> Status {
+        let program = command.first().map_or(OsStr::new(""), OsString::as_os_str).display();
+        if let Some(errno) = self.cannot_execute {
+            return Status::CannotStart(format!("{program}: {}", io::Error::from_raw_os_error(errno)));
+        }
+        match self.ended {
+            _ if self.killed == Some(Reason::Timeout) => Status::TimedOut,
+            None => Status::CannotStart(format!("{program}: its launcher ended without a word; run it again")),
+            Some(ended) if libc::WIFSIGNALED(ended.wait_status) => Status::Signal(libc::WTERMSIG(ended.wait_status)),
+            Some(ended) => match libc::WEXITSTATUS(ended.wait_status) {
+                0 => Status::Ok,
+                status => Status::Exit(status),
+            },
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Proof that Craton served a command.
+//!
+//! **What.** Each run on Craton gets a `stats_file` of its own: a served process appends a line of JSON there when it
+//! exits, in which `refills` counts what its heap handed out. One process with a refill is proof: a command may well
+//! start others that are linked statically.
+//!
+//! **Failure.** Without a directory to put the file in there is no proof, and no run: the error says why.
+
+use serde_json::Value;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// The option that names the file.
+const OPTION: &[u8] = b"stats_file=";
+
+/// A private directory, removed with its files when dropped.
+pub struct Directory(Result<PathBuf, String>);
+
+impl Directory {
+    /// Makes one under the directory for temporary files.
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        // A comma would end the option's value.
+        let parent = Some(std::env::temp_dir()).filter(|p| !p.as_os_str().as_bytes().contains(&b','));
+        let parent = parent.unwrap_or_else(|| "/tmp".into());
+        loop {
+            // An earlier process of the same number may have been killed before it removed its directory.
+            let number = NEXT.fetch_add(1, Relaxed);
+            let path = parent.join(format!("craton-lab-{}-{number}", std::process::id()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Self(Ok(path)),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Self(Err(format!("cannot create {} for statistics: {e}", path.display()))),
+            }
+        }
+    }
+
+    /// The file for the next run, which does not exist yet.
+    pub fn file(&self) -> Result<PathBuf, String> {
+        let file = self.0.clone()?.join("stats");
+        let _ = fs::remove_file(&file);
+        Ok(file)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if let Ok(path) = &self.0 {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+/// `options` of Craton with `file` as the file for statistics; of two, the library takes the last.
+pub fn options_with(options: Option<&OsStr>, file: &Path) -> OsString {
+    let mut text = options.map(|o| o.as_bytes().to_vec()).filter(|o| !o.is_empty()).unwrap_or_default();
+    if !text.is_empty() {
+        text.push(b',');
+    }
+    text.extend(OPTION);
+    text.extend(file.as_os_str().as_bytes());
+    OsString::from_vec(text)
+}
+
+/// Whether a process that wrote to `file` handed out objects.
+pub fn served(file: &Path) -> bool {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let refills = |line| serde_json::from_str::<Value>(line).ok()?.get("refills")?.as_u64();
+    text.lines().filter_map(refills).any(|refills| refills > 0)
+}
+
+/// Appends the lines to the file that `options` had asked for before, if any.
+pub fn pass_on(file: &Path, options: Option<&OsStr>) {
+    let wanted =
+        options.and_then(|o| o.as_bytes().split(|b| *b == b',').filter_map(|o| o.strip_prefix(OPTION)).next_back());
+    if let (Some(wanted), Ok(lines)) = (wanted.filter(|w| !w.is_empty()), fs::read(file)) {
+        let target = OpenOptions::new().append(true).create(true).open(OsStr::from_bytes(wanted));
+        if let Err(e) = target.and_then(|mut target| target.write_all(&lines)) {
+            eprintln!("craton: stats_file: cannot append to {}: {e}", String::from_utf8_lossy(wanted));
+        }
+    }
+}

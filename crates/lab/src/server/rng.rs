@@ -1,0 +1,55 @@
+//! Random numbers for the workload: the same from the same seed, on any machine.
+//!
+//! **From.** SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): one addition
+//! and a mixer, so that neighbouring seeds, such as the numbers of requests, give unrelated sequences.
+
+/// A sequence of random numbers.
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+/// 2^64 divided by the golden ratio, odd.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The mixer: each bit of the result depends on each of the argument.
+pub fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+impl Rng {
+    /// The sequence of item `number` under `seed`.
+    pub fn new(seed: u64, number: u64) -> Self {
+        Self(mix(seed.wrapping_add(STEP)).wrapping_add(mix(number)))
+    }
+
+    /// The next 64 random bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
+        mix(self.0)
+    }
+
+    /// A number below `bound`, which is not 0. The bias, below `bound` / 2^32, does not matter here.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
+    }
+
+    /// True once in `n` times.
+    pub fn one_in(&mut self, n: u32) -> bool {
+        self.below(n) == 0
+    }
+
+    /// A number below `bound`, small ones more often: the smaller of two, squared.
+    pub fn skewed(&mut self, bound: u32) -> u32 {
+        let least = u64::from(self.below(bound).min(self.below(bound)));
+        (least * least / u64::from(bound)) as u32
+    }
+
+    /// A size from 16 B to 64 KiB. Its logarithm is nearly normal around 1 KiB: the count of ones in twelve random bits
+    /// chooses the power of two, and the rest of the number a place below it.
+    pub fn size(&mut self) -> usize {
+        let bits = self.next();
+        let top = 16usize << (bits & 0xfff).count_ones();
+        (top - (bits >> 32) as usize % (top / 2)).max(16)
+    }
+}
