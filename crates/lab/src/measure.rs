@@ -10,9 +10,8 @@
 //! run. Only the groups made here are ever signalled.
 //!
 //! **Proof.** A library that was preloaded in vain would be measured as the C library. A run on Craton is therefore
-//! asked for its statistics, and is [`Status::NotServed`] if no process of it handed out an object and said so when it
-//! left. So is a command that allocates nothing, as `true`, and one whose processes all leave by `_exit`,
-//! as dash does: there is nothing to compare in the first, and a program that the shell starts is proof for the second.
+//! asked for its statistics, and is [`Status::NotServed`] if no process of it wrote any when it left. So is one whose
+//! processes all leave by `_exit`, as dash does; a program that the shell starts is proof.
 //!
 //! **Failure.** A run that failed is in the list with its status; nothing here panics or gives up half way.
 

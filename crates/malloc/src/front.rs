@@ -312,7 +312,6 @@ fn set_up_now() -> bool {
     if let Some(key) = Key::create(Some(thread_ends)) {
         EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
     }
-    SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
     // ORDERING: Release pairs with the Acquire in `set_up`.
     READY.store(true, Ordering::Release);
     true

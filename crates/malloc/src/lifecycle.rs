@@ -2,8 +2,10 @@
 //!
 //! **Unsafe.** Places function pointers in the sections that the dynamic linker walks.
 
+use crate::segment::SEGMENT;
 use crate::{front, options, stats};
 use core::ffi::{c_char, c_int};
+use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{process, thread};
 
 #[used]
@@ -16,6 +18,7 @@ static AT_END: extern "C" fn() = at_end;
 
 /// Runs when the library is loaded, perhaps long after the first malloc. The C library passes the environment.
 extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
+    SEGMENT.pid.store(process::id().into(), Relaxed);
     thread::at_fork(front::before_fork, front::after_fork_in_parent, front::after_fork_in_child);
     if !process::is_privileged() {
         // SAFETY: the C library passes main's third argument to constructors.

@@ -52,9 +52,6 @@ fn json() -> Line {
 
 /// What the options ask for at a normal exit.
 pub(crate) fn at_exit() {
-    if SEGMENT.pid.load(Relaxed) == 0 {
-        return;
-    }
     if options::STATS.load(Relaxed) {
         print(2);
     }

@@ -1,8 +1,8 @@
 //! Proof that Craton served a command.
 //!
 //! **What.** Each run on Craton gets a `stats_file` of its own: a served process appends a line of JSON there when it
-//! exits, in which `refills` counts what its heap handed out. One process with a refill is proof: a command may well
-//! start others that are linked statically.
+//! exits, with what its heap handed out. One such line is proof that the library's malloc was the process's: a command
+//! may well start others that are linked statically. A program like `true`, which never allocates, was served too.
 //!
 //! **Failure.** Without a directory to put the file in there is no proof, and no run: the error says why.
 
@@ -67,11 +67,11 @@ pub fn options_with(options: Option<&OsStr>, file: &Path) -> OsString {
     OsString::from_vec(text)
 }
 
-/// Whether a process that wrote to `file` handed out objects.
+/// Whether a process ran on the library: it wrote a line of statistics to `file`.
 pub fn served(file: &Path) -> bool {
     let text = fs::read_to_string(file).unwrap_or_default();
-    let refills = |line| serde_json::from_str::<Value>(line).ok()?.get("refills")?.as_u64();
-    text.lines().filter_map(refills).any(|refills| refills > 0)
+    let is_statistics = |line| serde_json::from_str::<Value>(line).is_ok_and(|v| v.get("refills").is_some());
+    text.lines().any(is_statistics)
 }
 
 /// Appends the lines to the file that `options` had asked for before, if any.
