@@ -48,7 +48,7 @@ pub struct Parts {
     pub capacity: HugePages,
     /// Bytes of metadata that become usable with each hugepage.
     pub metadata_per_hugepage: usize,
-    /// The mark of free objects: nothing that a program would write by chance.
+    /// What marks free objects: odd, and nothing that a program would write by chance.
     pub key: usize,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! **Unsafe.** Touches objects that a cache or a caller gives up, and clears memory just allocated.
 
-use crate::cpu_cache::thread::ThreadCache;
+use crate::cpu_cache::thread::{ThreadCache, mark};
 use crate::heap::Heap;
 use crate::huge::Entry;
 use crate::segment::{self, SEGMENT};
@@ -99,7 +99,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         // SAFETY: by the contract; the mark makes a second free visible.
         unsafe {
             chain.push(object);
-            object.cast::<usize>().add(1).write(self.view().key);
+            object.cast::<usize>().add(1).write(mark(self.view().key, object));
             self.give(class, chain);
         }
     }
@@ -214,7 +214,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             return Found::Bad(Misuse::Inside { offset, size });
         }
         // SAFETY: the pointer is an object's start, and objects of a class are always readable.
-        if unsafe { (address as *const usize).add(1).read() } == self.view().key {
+        if unsafe { (address as *const usize).add(1).read() } == mark(self.view().key, address as *mut u8) {
             return Found::Bad(Misuse::Freed { size });
         }
         Found::Small { class }

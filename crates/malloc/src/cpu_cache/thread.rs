@@ -5,9 +5,10 @@
 //!
 //! **State.** A free object in a list:
 //! ```text
-//! | link to the next (8 bytes) | key (8 bytes) | … untouched … |
+//! | link to the next (8 bytes) | mark (8 bytes) | … untouched … |
 //! ```
-//! The key is a number of this process that no program knows: a free that finds it is a double free. It is wiped when
+//! The mark is the object's address mixed with a number of this process that no program knows: a free that finds it is a double
+//! free. A mark that a program copies along with bytes it never wrote is not that of its new place. It is wiped when
 //! the object goes out.
 //!
 //! **Invariants.** T1 `room` = `max` − length of the list; T2 the lists of marks that are no class (0 and `LARGE`) have no room
@@ -99,8 +100,14 @@ pub struct HeapView {
     pub pages: usize,
     /// The page map.
     pub map: PageMap,
-    /// The mark of a free object.
+    /// What marks free objects.
     pub key: usize,
+}
+
+/// The mark of a free object. Keys are odd and objects even, so that it is never 0.
+#[inline(always)]
+pub(crate) fn mark(key: usize, object: *mut u8) -> usize {
+    key ^ object as usize
 }
 
 static FRESH_LISTS: [List; MARKS] = {
@@ -205,14 +212,15 @@ impl ThreadCache {
                 return false;
             }
             let words = object.cast::<usize>();
-            if words.add(1).read() == (*this).key {
+            let mark = mark((*this).key, object);
+            if words.add(1).read() == mark {
                 return false;
             }
             if (*list).room == 0 {
                 return false;
             }
             words.write((*list).head as usize);
-            words.add(1).write((*this).key);
+            words.add(1).write(mark);
             (*list).head = object;
             (*list).room -= 1;
             true

@@ -13,7 +13,7 @@ use craton_slab::SlabRecord;
 use std::boxed::Box;
 use std::vec::Vec;
 
-const KEY: usize = 0x1357_9bdf_0246_8ace;
+const KEY: usize = 0x1357_9bdf_0246_8acf;
 
 struct World {
     heap: &'static Heap<RealFloor, VirtualClock>,
@@ -226,4 +226,14 @@ fn t1_a_list_never_holds_more_than_its_bound_and_the_budget_is_kept() {
     let bytes = unsafe { (*w.cache).bytes() };
     let first = CLASSES * (4 << 10);
     assert!(bytes <= budget + first, "{bytes} bytes in a cache with a budget of {budget}");
+}
+
+#[test]
+fn a_mark_that_was_copied_along_with_unwritten_bytes_does_not_condemn_its_new_place() {
+    let w = world(8, 2 << 20);
+    let (small, large) = (w.take(1), w.take(size_class::class_of(64)));
+    w.give(small).unwrap();
+    // SAFETY: both objects are readable; the large one is ours.
+    unsafe { large.copy_from_nonoverlapping(small, 16) };
+    w.give(large).unwrap();
 }
