@@ -12,7 +12,7 @@ use crate::heap::{Heap, Parts};
 use crate::page_map::PageMap;
 use crate::registry::Registry;
 use crate::report::Call;
-use crate::route::{Found, Misuse};
+use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
 use crate::{options, tls};
@@ -174,16 +174,13 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         return Err(Misuse::Foreign);
     }
     let found = HEAP.find(pointer);
-    if let Found::Bad(misuse) = found {
-        return Err(misuse);
-    }
+    let old = found.usable()?;
     if size > MAX_SIZE {
         return Ok(or_errno(null_mut()));
     }
     if let Some(same) = HEAP.resize(pointer, found, size) {
         return Ok(same);
     }
-    let old = HEAP.usable(pointer)?;
     let new = malloc(size);
     if !new.is_null() {
         // SAFETY: both objects hold so many bytes, and they are different ones.
@@ -203,7 +200,7 @@ pub fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
     }
-    HEAP.usable(pointer)
+    HEAP.find(pointer).usable()
 }
 
 /// Gives all free memory back to the system, also between objects; returns the bytes that lost their memory.

@@ -33,6 +33,18 @@ pub(crate) enum Found {
     Bad(Misuse),
 }
 
+impl Found {
+    /// Bytes that may be used, or what is wrong.
+    pub(crate) fn usable(self) -> Result<usize, Misuse> {
+        match self {
+            Self::Small { class } => Ok(size_class::size_of_class(class)),
+            Self::Large { pages, .. } => Ok(pages.bytes().0),
+            Self::Huge(entry) => Ok(entry.bytes),
+            Self::Bad(misuse) => Err(misuse),
+        }
+    }
+}
+
 /// What is wrong with a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misuse {
@@ -265,16 +277,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 mapping::unmap(at, bytes);
                 Ok(())
             }
-            Found::Bad(misuse) => Err(misuse),
-        }
-    }
-
-    /// Bytes that may be used behind a pointer.
-    pub(crate) fn usable(&self, pointer: *mut u8) -> Result<usize, Misuse> {
-        match self.find(pointer) {
-            Found::Small { class } => Ok(size_class::size_of_class(class)),
-            Found::Large { pages, .. } => Ok(pages.bytes().0),
-            Found::Huge(entry) => Ok(entry.bytes),
             Found::Bad(misuse) => Err(misuse),
         }
     }

@@ -164,7 +164,7 @@ fn large_objects_grow_shrink_and_come_back() {
     let found = w.heap.find(object);
     assert!(matches!(found, Found::Large { pages: Pages(38), .. }));
     assert_eq!(w.heap.resize(object, found, 3 << 20), Some(object));
-    assert_eq!(w.heap.usable(object), Ok(3 << 20));
+    assert_eq!(w.heap.find(object).usable(), Ok(3 << 20));
     let found = w.heap.find(object);
     assert_eq!(w.heap.resize(object, found, 400 << 10), Some(object));
     // SAFETY: stays inside the object.
