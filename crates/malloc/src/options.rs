@@ -9,14 +9,16 @@
 
 use crate::front::{HEAP, THREAD_CACHE_BYTES, set_up};
 use core::ffi::{CStr, c_char};
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use craton_os::{Line, Mutex};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use craton_os::{Line, Mutex, process};
 use craton_pages::HugeBacking;
 
 /// Longest path that `stats_file` takes, its closing 0 included.
 pub(crate) const PATH_MAX: usize = 512;
 
 pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
+/// Where statistics go: programs such as `ls` close standard error before we come to write.
+pub(crate) static STATS_TO: AtomicI32 = AtomicI32::new(2);
 /// The path and its length; an empty one is none.
 pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
 
@@ -63,7 +65,11 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     match key {
         b"stats" => match value {
             b"0" => STATS.store(false, Relaxed),
-            b"1" => STATS.store(true, Relaxed),
+            b"1" => {
+                if !STATS.swap(true, Relaxed) && STATS_TO.load(Relaxed) == 2 {
+                    STATS_TO.store(process::keep_stderr(), Relaxed);
+                }
+            }
             _ => return false,
         },
         b"stats_file" => {

@@ -53,7 +53,7 @@ fn json() -> Line {
 /// What the options ask for at a normal exit.
 pub(crate) fn at_exit() {
     if options::STATS.load(Relaxed) {
-        print(2);
+        print(options::STATS_TO.load(Relaxed));
     }
     let file = options::STATS_FILE.lock();
     if file.1 > 0 {

@@ -81,6 +81,14 @@ pub fn name(name: &mut [u8; 16]) -> usize {
     name.iter().position(|b| *b == 0).unwrap_or(0)
 }
 
+/// A second descriptor for what standard error is now, out of the way of the program's own and closed at `exec`; standard
+/// error itself when that fails.
+pub fn keep_stderr() -> i32 {
+    // SAFETY: duplicating a descriptor touches no memory.
+    let kept = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, 250) };
+    if kept < 0 { libc::STDERR_FILENO } else { kept }
+}
+
 /// Appends `text` to the file at `path` (0-terminated), making it readable by its user alone if it is new.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     debug_assert!(path.last() == Some(&0));

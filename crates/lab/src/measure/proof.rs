@@ -28,6 +28,8 @@ impl Directory {
         // A comma would end the option's value.
         let parent = Some(std::env::temp_dir()).filter(|p| !p.as_os_str().as_bytes().contains(&b','));
         let parent = parent.unwrap_or_else(|| "/tmp".into());
+        // The command may change its directory before it writes.
+        let parent = std::path::absolute(&parent).unwrap_or(parent);
         loop {
             // An earlier process of the same number may have been killed before it removed its directory.
             let number = NEXT.fetch_add(1, Relaxed);

@@ -1,0 +1,147 @@
+//! What can be typed.
+//!
+//! **Failure.** What does not fit ends the program here, with status 2 and the usage.
+
+use crate::options::Setting;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args as Group, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The command line of `craton`.
+#[derive(Debug, Parser)]
+#[command(
+    name = "craton",
+    version,
+    about = "Runs programs on the Craton memory allocator, and shows whether that helps them",
+    after_help = "Examples:
+  craton run -- redis-server                 the server, on Craton
+  craton compare --runs 5 -- ./my-program    the same program on glibc's malloc and on Craton, side by side
+
+Exit status: 1 when something failed, 2 when craton was called wrongly; `craton run` ends as the program that it ran.
+`craton COMMAND --help` says more, with examples.",
+    disable_help_subcommand = true
+)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub task: Task,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Task {
+    /// Run a program on Craton
+    Run(Run),
+    /// Run a program on glibc's malloc and on Craton in turns, and print both side by side
+    Compare(Compare),
+}
+
+/// `craton run`.
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:
+  craton run -- redis-server --port 7000
+  craton run --stats -- python3 script.py
+  craton run -o thp=always -o stats_file=/var/tmp/stats.json -- ./my-program
+
+The library is the file that the variable CRATON_LIBRARY names, or libcraton.so beside this program or in ../lib or
+../lib/craton from there. It goes before what LD_PRELOAD names already. Options go behind those of CRATON_OPTIONS.
+Programs that are linked statically or run set-uid cannot be served.
+
+Exit status: that of CMD, with --stats 128 plus the number of the signal that ended it; 1 when it cannot be started.")]
+pub struct Run {
+    /// At the end, print on standard error which processes Craton served, and how much
+    #[arg(long)]
+    pub stats: bool,
+    /// Set an option of the library: stats=0|1, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES
+    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
+    pub options: Vec<Setting>,
+    /// The program to run, and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// `craton compare`.
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:
+  craton compare -- ./my-program input.txt
+  craton compare --runs 10 --timeout 60 --json result.json -- python3 script.py
+  craton compare --json - -- sh -c 'sort big.txt | uniq -c' | jq .ratios
+
+Prints the medians of wall and CPU time, peak memory (RSS), minor page faults and memory on hugepages, and what Craton
+needs compared with glibc: below 1, Craton needs less. The spread is the smallest and the largest ratio of one round.
+CMD reads nothing, and its standard output is thrown away. Ctrl-C ends the comparison and prints what there is.
+
+Exit status: 0 when every run succeeded, 1 when one failed or was not served by Craton, 2 for wrong usage.")]
+pub struct Compare {
+    /// Rounds that count; CMD runs once on each allocator in a round
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least::<1>)]
+    pub runs: usize,
+    /// Rounds before them that do not count
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least::<0>)]
+    pub warmup: usize,
+    /// Kill a run that takes longer, and count it as failed
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Write every run and the ratios to FILE as JSON; `-` for standard output (the table then goes to standard error)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// The program to run, and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+fn setting() -> impl TypedValueParser<Value = Setting> {
+    OsStringValueParser::new().try_map(Setting::parse)
+}
+
+/// More rounds than this are a slip of the finger, and their sum has to fit.
+const MOST: usize = 1_000_000;
+
+fn at_least<const LEAST: usize>(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if (LEAST..=MOST).contains(&n) => Ok(n),
+        _ => Err(format!("give a whole number from {LEAST} to {MOST}")),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let duration = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    duration.filter(|d| !d.is_zero()).ok_or_else(|| "give a number of seconds above 0, such as 2.5".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        let mut all = Args::command();
+        let commands: Vec<_> = all.get_subcommands().cloned().collect();
+        assert!(all.render_help().to_string().contains("Examples:\n  craton "));
+        for mut command in commands {
+            let start = format!("Examples:\n  craton {} ", command.get_name());
+            assert!(command.render_help().to_string().contains(&start), "{start}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_limits() {
+        assert_eq!(at_least::<1>("1"), Ok(1));
+        assert_eq!(at_least::<0>("0"), Ok(0));
+        for wrong in ["0", "-1", "x", "", "1.5", "1000001", "99999999999999999999999"] {
+            assert!(at_least::<1>(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(seconds("2.5"), Ok(Duration::from_millis(2500)));
+        for wrong in ["0", "-1", "x", "", "inf", "NaN", "1e300"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The library `libcraton.so`: where it is, and its place in `LD_PRELOAD`.
+//!
+//! **Failure.** No library at any place, or one whose path `LD_PRELOAD` cannot carry. Both errors say what to do.
+
+use crate::failure::Failure;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The variable that names the library, before any other place.
+const VARIABLE: &str = "CRATON_LIBRARY";
+/// Where it may be, relative to the program's own directory: a build, and installations.
+const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton/libcraton.so"];
+
+/// The library's absolute path, fit for `LD_PRELOAD`.
+pub fn find() -> Result<PathBuf, Failure> {
+    let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
+    let own = env::current_exe().map_err(|e| Failure(format!("cannot find out where craton itself is: {e}")))?;
+    let found = seek(named.as_deref(), &own)?;
+    check(&found)?;
+    Ok(found)
+}
+
+/// The first place that has a library: the one named, or else those around the program `own`.
+fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
+    if let Some(named) = named {
+        let path = std::path::absolute(named).unwrap_or_else(|_| named.into());
+        return readable(&path).map(|()| path.clone()).map_err(|e| {
+            let (path, advice) = (path.display(), "name the file libcraton.so there, or unset the variable");
+            Failure(format!("{VARIABLE} names {path}, which cannot be read: {e}; {advice}"))
+        });
+    }
+    let directory = own.parent().unwrap_or(Path::new("/"));
+    let places: Vec<PathBuf> = PLACES.iter().map(|place| join(directory, place)).collect();
+    places.iter().find(|place| readable(place).is_ok()).cloned().ok_or_else(|| {
+        let tried: String = places.iter().map(|place| format!("\n  {}", place.display())).collect();
+        Failure(format!(
+            "cannot find libcraton.so; these places were tried:{tried}\n\
+             Set {VARIABLE} to its path; from the sources, `cargo build --release -p craton-preload` makes it."
+        ))
+    })
+}
+
+/// `directory` and a place relative to it, without the detour of `..`.
+fn join(directory: &Path, place: &str) -> PathBuf {
+    match (place.strip_prefix("../"), directory.parent()) {
+        (Some(rest), Some(parent)) => parent.join(rest),
+        _ => directory.join(place),
+    }
+}
+
+fn readable(path: &Path) -> io::Result<()> {
+    let kind = File::open(path)?.metadata()?;
+    if kind.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(()) }
+}
+
+/// Whether `LD_PRELOAD` can carry the path: the dynamic linker would cut it at a space or a colon, and go on without.
+fn check(path: &Path) -> Result<(), Failure> {
+    if !path.as_os_str().as_bytes().iter().any(|b| matches!(b, b' ' | b':')) {
+        return Ok(());
+    }
+    Err(Failure(format!(
+        "the library's path \"{}\" has a space or a colon, at which LD_PRELOAD would cut it; make a link elsewhere, \
+         such as `ln -s \"{0}\" \"$HOME/libcraton.so\"`, and set {VARIABLE} to that link",
+        path.display()
+    )))
+}
+
+/// `LD_PRELOAD` with the library before what is there.
+pub fn preload(library: &Path, others: Option<&OsStr>) -> OsString {
+    let mut list = library.as_os_str().to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    list
+}
+
+/// Whether a value of `LD_PRELOAD` names a `libcraton.so`.
+pub fn is_in(list: &OsStr) -> bool {
+    let name = |entry: &[u8]| entry.rsplit(|b| *b == b'/').next() == Some(b"libcraton.so");
+    list.as_bytes().split(|b| matches!(b, b' ' | b':')).any(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Finding the library among directories made here.
+
+use super::*;
+use std::fs;
+
+/// A directory, removed when dropped.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("craton-cli-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("bin")).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        path
+    }
+
+    fn own(&self) -> PathBuf {
+        self.0.join("bin/craton")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_nearest_place_wins() {
+    let place = Place::new("nearest");
+    for name in ["lib/craton/libcraton.so", "lib/libcraton.so", "bin/libcraton.so"] {
+        let path = place.file(name);
+        assert_eq!(seek(None, &place.own()), Ok(path));
+    }
+}
+
+#[test]
+fn a_name_in_the_environment_is_the_only_place() {
+    let place = Place::new("named");
+    place.file("bin/libcraton.so");
+    let named = place.file("other/libcraton.so");
+    assert_eq!(seek(Some(named.as_os_str()), &place.own()), Ok(named));
+    for wrong in ["absent", "other"] {
+        let path = place.0.join(wrong);
+        let text = seek(Some(path.as_os_str()), &place.own()).unwrap_err().to_string();
+        assert!(text.contains(&*path.to_string_lossy()) && text.contains("CRATON_LIBRARY"), "{text}");
+    }
+}
+
+#[test]
+fn the_error_names_every_place() {
+    let place = Place::new("none");
+    let text = seek(None, &place.own()).unwrap_err().to_string();
+    for name in ["bin/libcraton.so", "lib/libcraton.so", "lib/craton/libcraton.so"] {
+        assert!(text.contains(&*place.0.join(name).to_string_lossy()), "{text}");
+    }
+}
+
+#[test]
+fn a_path_that_would_be_cut_is_refused() {
+    for path in ["/a b/libcraton.so", "/a:b/libcraton.so"] {
+        let text = check(Path::new(path)).unwrap_err().to_string();
+        assert!(text.contains(path) && text.contains("ln -s"), "{text}");
+    }
+    assert_eq!(check(Path::new("/a/libcraton.so")), Ok(()));
+}
+
+#[test]
+fn what_is_preloaded_already_stays() {
+    let path = Path::new("/l/libcraton.so");
+    assert_eq!(preload(path, None), "/l/libcraton.so");
+    assert_eq!(preload(path, Some(OsStr::new(""))), "/l/libcraton.so");
+    assert_eq!(preload(path, Some(OsStr::new("/a.so b.so"))), "/l/libcraton.so:/a.so b.so");
+    assert!(is_in(OsStr::new("a.so /l/libcraton.so")) && is_in(OsStr::new("libcraton.so:b.so")));
+    assert!(!is_in(OsStr::new("/libcraton.so/a.so:mylibcraton.so")));
+}

@@ -1,0 +1,36 @@
+//! The program `craton`: runs programs on Craton, and shows whether that helps them.
+//!
+//! **What.** [`run`] becomes the program that it is given, with the library preloaded; [`compare`] runs it on glibc and on
+//! Craton in turns. [`library`] finds the library, [`options`] speaks its options, [`program`] knows why a program may
+//! not be served, and [`args`] is what can be typed.
+//!
+//! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] says what was wrong and what
+//! to do next, on standard error. `craton run` otherwise ends as the program that it ran.
+//!
+//! **Cost.** `craton run` stands before every start of a program: it parses, looks for one file and calls `exec`.
+
+mod args;
+mod compare;
+mod failure;
+mod format;
+mod library;
+mod options;
+mod program;
+mod run;
+mod signals;
+mod terminal;
+
+use args::{Args, Task};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match Args::parse().task {
+        Task::Run(args) => run::run(&args),
+        Task::Compare(args) => compare::compare(&args),
+    };
+    done.unwrap_or_else(|failure| {
+        terminal::say(&format!("craton: {failure}\n"));
+        ExitCode::FAILURE
+    })
+}

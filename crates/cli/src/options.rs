@@ -1,0 +1,102 @@
+//! Options of the library, as `-o` takes them and `CRATON_OPTIONS` carries them.
+//!
+//! **What.** Keys are checked here, because a slip of the finger should be seen before the program runs; values are the
+//! library's to judge. Of two settings of one key, the library takes the last.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// The variable that carries them.
+pub const VARIABLE: &str = "CRATON_OPTIONS";
+/// The key whose value is a path.
+const STATS_FILE: &[u8] = b"stats_file=";
+
+/// The keys that the library knows, and their values.
+const KEYS: [(&str, &str); 4] =
+    [("stats", "0|1"), ("stats_file", "PATH"), ("thp", "auto|always|never"), ("thread_cache", "BYTES")];
+
+/// One option, `key=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting(OsString);
+
+impl Setting {
+    /// The option in `text`.
+    ///
+    /// # Errors
+    /// No `=`, a key that the library does not know, or a comma, which would end the value.
+    pub fn parse(text: OsString) -> Result<Self, String> {
+        let known = || KEYS.map(|(key, values)| format!("{key}={values}")).join(", ");
+        let bytes = text.as_bytes();
+        let Some(equals) = bytes.iter().position(|b| *b == b'=') else {
+            return Err(format!("not of the form KEY=VALUE; there are {}", known()));
+        };
+        if !KEYS.iter().any(|(key, _)| key.as_bytes() == &bytes[..equals]) {
+            return Err(format!("no such key; there are {}", known()));
+        }
+        if bytes.contains(&b',') {
+            return Err("a value cannot contain a comma; give each option its own -o".to_owned());
+        }
+        Ok(Self(text))
+    }
+
+    /// The statistics of each process, into a file.
+    pub fn stats_file(path: &OsStr) -> Self {
+        Self(OsString::from_vec([STATS_FILE, path.as_bytes()].concat()))
+    }
+}
+
+/// A value of `CRATON_OPTIONS`: what is there, and `settings` behind it.
+pub fn merge<'a>(there: Option<&OsStr>, settings: impl IntoIterator<Item = &'a Setting>) -> OsString {
+    let mut all = there.map(OsStr::to_owned).unwrap_or_default();
+    for Setting(setting) in settings {
+        if !all.is_empty() {
+            all.push(",");
+        }
+        all.push(setting);
+    }
+    all
+}
+
+/// The file that a value of `CRATON_OPTIONS` asks statistics to be appended to, if any.
+pub fn stats_file(options: &OsStr) -> Option<&OsStr> {
+    let mut paths = options.as_bytes().split(|b| *b == b',').filter_map(|option| option.strip_prefix(STATS_FILE));
+    paths.next_back().filter(|path| !path.is_empty()).map(OsStr::from_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(text: &str) -> Setting {
+        Setting::parse(text.into()).unwrap()
+    }
+
+    #[test]
+    fn known_keys_pass_and_others_name_the_known() {
+        for good in ["stats=1", "stats_file=/x=y", "thp=never", "thread_cache=0", "thp="] {
+            assert!(Setting::parse(good.into()).is_ok(), "{good}");
+        }
+        for bad in ["", "stats", "=1", "Stats=1", "stat=1", " thp=auto"] {
+            let text = Setting::parse(bad.into()).unwrap_err();
+            assert!(KEYS.iter().all(|(key, _)| text.contains(key)), "{bad}: {text}");
+        }
+        assert!(Setting::parse("stats_file=/a,b".into()).unwrap_err().contains("comma"));
+    }
+
+    #[test]
+    fn settings_go_behind_what_is_there() {
+        let new = [setting("thp=always"), setting("stats=1")];
+        assert_eq!(merge(None, &new), "thp=always,stats=1");
+        assert_eq!(merge(Some(OsStr::new("")), &new), "thp=always,stats=1");
+        assert_eq!(merge(Some(OsStr::new("thp=never")), &new), "thp=never,thp=always,stats=1");
+        assert_eq!(merge(Some(OsStr::new("thp=never")), []), "thp=never");
+    }
+
+    #[test]
+    fn the_last_stats_file_counts() {
+        assert_eq!(stats_file(OsStr::new("stats_file=/a,stats=1,stats_file=/b")), Some(OsStr::new("/b")));
+        assert_eq!(stats_file(OsStr::new("stats_file=/a,stats_file=")), None);
+        assert_eq!(stats_file(OsStr::new("thp=auto")), None);
+        assert_eq!(merge(None, &[Setting::stats_file(OsStr::new("/c"))]), "stats_file=/c");
+    }
+}

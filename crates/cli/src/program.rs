@@ -1,0 +1,78 @@
+//! Why the dynamic linker may not preload anything into a program.
+//!
+//! **What.** A look at the program's file: set-uid and set-gid programs ignore the environment's libraries, and one that
+//! names no interpreter (the dynamic linker) is linked statically. It is a hint for a message, never a decision.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Why nothing was served, as far as the file of `command` tells; otherwise what it may be.
+pub fn why_not_served(command: &OsStr) -> String {
+    let general = "it is linked statically or runs set-uid, or its processes ended by _exit or a signal";
+    match find(command).as_deref().and_then(obstacle) {
+        Some(obstacle) => format!("{} {obstacle}", command.display()),
+        None => format!("likely {general}"),
+    }
+}
+
+/// The file that `exec` would run.
+fn find(command: &OsStr) -> Option<PathBuf> {
+    if command.as_bytes().contains(&b'/') {
+        return Some(command.into());
+    }
+    let runs = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    env::split_paths(&env::var_os("PATH")?).map(|directory| directory.join(command)).find(runs)
+}
+
+fn obstacle(path: &Path) -> Option<&'static str> {
+    let file = File::open(path).ok()?;
+    if file.metadata().ok()?.permissions().mode() & 0o6000 != 0 {
+        return Some("runs set-uid or set-gid, and such programs take no library from the environment");
+    }
+    obstacle_in(&file)
+}
+
+/// What an ELF file's headers tell.
+fn obstacle_in(file: &File) -> Option<&'static str> {
+    const INTERPRETER: u32 = 3;
+    let mut header = [0; 64];
+    let mut reader = file;
+    reader.read_exact(&mut header).ok()?;
+    if header[..4] != *b"\x7fELF" {
+        return None;
+    }
+    if header[4] != 2 {
+        return Some("is a 32-bit program, and the library has 64 bits");
+    }
+    let word = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+    let start = u64::from_le_bytes(std::array::from_fn(|i| header[0x20 + i]));
+    let (size, entries) = (u64::from(word(0x36)), u64::from(word(0x38)));
+    for entry in 0..entries {
+        let mut kind = [0; 4];
+        file.read_exact_at(&mut kind, start.checked_add(entry * size)?).ok()?;
+        if u32::from_le_bytes(kind) == INTERPRETER {
+            return None;
+        }
+    }
+    Some("is linked statically; link it with libcraton.a instead")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dynamic_program_and_a_script_have_no_obstacle() {
+        let own = env::current_exe().unwrap();
+        assert_eq!(obstacle(&own), None);
+        assert_eq!(obstacle(Path::new("/dev/null")), None);
+        assert!(why_not_served(own.as_os_str()).starts_with("likely"));
+        assert!(why_not_served(OsStr::new("no-such-program-here")).starts_with("likely"));
+        assert!(find(OsStr::new("sh")).is_some_and(|path| path.is_absolute()));
+    }
+}

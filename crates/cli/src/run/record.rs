@@ -1,0 +1,92 @@
+//! What a process says of itself when it ends: a line of JSON in `stats_file`.
+//!
+//! **Units.** Bytes as named, others are counts; all of one process, from its start to its end.
+
+use crate::format::{bytes, count, table};
+use serde_json::Value;
+
+/// A number's key in the line, and how it is shown.
+type Number = (&'static str, fn(u64) -> String);
+
+/// The numbers in a row.
+const NUMBERS: [Number; 7] = [
+    ("refills", count),
+    ("objects_out", count),
+    ("large_allocs", count),
+    ("huge_allocs", count),
+    ("heap_in_use_bytes", bytes),
+    ("heap_backed_bytes", bytes),
+    ("metadata_bytes", bytes),
+];
+const HEAD: [&str; 9] = ["pid", "exe", "refills", "objects", "large", "huge", "heap in use", "heap backed", "metadata"];
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pid: u64,
+    exe: String,
+    numbers: [u64; NUMBERS.len()],
+}
+
+impl Record {
+    /// The record in a line; none if the line is something else.
+    pub fn parse(line: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(line).ok()?;
+        let number = |key: &str| value.get(key)?.as_u64();
+        let mut numbers = [0; NUMBERS.len()];
+        for (place, (key, _)) in numbers.iter_mut().zip(NUMBERS) {
+            *place = number(key)?;
+        }
+        Some(Self { pid: number("pid")?, exe: value.get("exe")?.as_str()?.to_owned(), numbers })
+    }
+
+    /// Whether Craton handed out objects in this process.
+    pub fn is_served(&self) -> bool {
+        self.numbers[0] > 0
+    }
+}
+
+/// The processes as a table, and their sum where there are several.
+pub fn show(records: &[Record]) -> String {
+    let row = |first: [String; 2], numbers: &[u64]| {
+        first.into_iter().chain(numbers.iter().zip(NUMBERS).map(|(n, (_, show))| show(*n))).collect::<Vec<_>>()
+    };
+    let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
+    rows.extend(records.iter().map(|r| row([r.pid.to_string(), r.exe.clone()], &r.numbers)));
+    let mut sum = [0u64; NUMBERS.len()];
+    for record in records {
+        sum.iter_mut().zip(record.numbers).for_each(|(s, n)| *s = s.saturating_add(n));
+    }
+    let many = format!("{} process{}", records.len(), if records.len() == 1 { "" } else { "es" });
+    rows.push(row(["total".to_owned(), many], &sum));
+    table(&rows, &[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"exe":"sort","pid":7,"refills":3,"objects_out":1200,"large_allocs":2,"huge_allocs":1,
+        "heap_in_use_bytes":2097152,"heap_backed_bytes":4194304,"metadata_bytes":65536,"threads_seen":1,"huge_bytes":9}"#;
+
+    #[test]
+    fn a_line_is_read_and_others_are_not() {
+        let record = Record::parse(LINE).unwrap();
+        assert!(record.is_served() && record.pid == 7 && record.exe == "sort");
+        assert!(!Record::parse(&LINE.replace("\"refills\":3", "\"refills\":0")).unwrap().is_served());
+        assert_eq!(Record::parse(&LINE.replace("refills", "refill")), None);
+        assert_eq!(Record::parse(&LINE[..50]), None);
+        assert_eq!(Record::parse(""), None);
+    }
+
+    #[test]
+    fn the_table_has_each_process_and_the_sum() {
+        let record = Record::parse(LINE).unwrap();
+        let text = show(&[record.clone(), record]);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert_eq!(lines[1][..5], ["7", "sort", "3", "1,200", "2"], "{text}");
+        assert_eq!(lines[3][..6], ["total", "2", "processes", "6", "2,400", "4"], "{text}");
+        assert!(lines[3].ends_with(&["128.0", "KiB"]), "{text}");
+    }
+}

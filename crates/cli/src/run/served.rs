@@ -1,0 +1,126 @@
+//! `craton run --stats`: which processes of a program Craton served.
+//!
+//! **What.** The program runs as a child whose processes leave their numbers in a private file when they exit; the
+//! [`record`]s there become a table on standard error. A file that the caller asked for gets the same lines.
+//!
+//! **Failure.** A process that ends by `_exit`, by `exec` or by a signal leaves no record. Where no process left one, that
+//! is said, with the likely reason; the exit status is the program's all the same.
+
+use super::record::{self, Record};
+use super::{cannot_start, forward};
+use crate::args;
+use crate::failure::Failure;
+use crate::options::{self, Setting};
+use crate::program;
+use crate::terminal::say;
+use std::env;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+
+/// The longest path of a directory under which the library takes a `stats_file`.
+const LONGEST: usize = 400;
+
+/// Runs the prepared command to its end and shows the table.
+pub fn run(mut command: Command, args: &args::Run) -> Result<ExitCode, Failure> {
+    let directory = Directory::new()
+        .map_err(|e| Failure(format!("cannot create a directory for statistics in {}: {e}", place().display())))?;
+    let file = directory.0.join("stats");
+    let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), &args.options);
+    let own = Setting::stats_file(file.as_os_str());
+    command.env(options::VARIABLE, options::merge(Some(&asked), [&own]));
+
+    forward::start();
+    let mut child = command.spawn().map_err(|e| cannot_start(args, &e))?;
+    forward::to(&child);
+    let status = forward::until_end(&child)
+        .and_then(|()| child.wait())
+        .map_err(|e| Failure(format!("cannot wait for {}: {e}", args.command[0].display())))?;
+
+    let lines = fs::read(&file).unwrap_or_default();
+    if let Some(wanted) = options::stats_file(&asked).map(Path::new) {
+        let target = OpenOptions::new().append(true).create(true).open(wanted);
+        if let Err(e) = target.and_then(|mut target| target.write_all(&lines)) {
+            say(&format!("craton: stats_file: cannot append to {}: {e}\n", wanted.display()));
+        }
+    }
+    let records: Vec<Record> = String::from_utf8_lossy(&lines).lines().filter_map(Record::parse).collect();
+    say(&report(&records, status, args));
+    Ok(ExitCode::from(code(status)))
+}
+
+fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
+    if records.iter().any(Record::is_served) {
+        let head = "craton: processes served, at their exit; one that ends by _exit or a signal is not listed";
+        return format!("{head}\n{}", record::show(records));
+    }
+    let why = match status.signal() {
+        Some(signal) => format!("it was ended by signal {signal}, so that it could not report"),
+        None => program::why_not_served(&args.command[0]),
+    };
+    format!("craton: nothing was served: no process of {} reported; {why}\n", args.command[0].display())
+}
+
+/// The exit status as a shell gives it.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// A private directory, removed with what is in it when dropped.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> io::Result<Self> {
+        let parent = place();
+        for number in 0u32.. {
+            // An earlier process of the same number may have been killed before it removed its directory.
+            let path = parent.join(format!("craton-run-{}-{number}", std::process::id()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(path)),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Where temporary files go: absolute, since the program may change its directory, and fit for an option's value.
+fn place() -> PathBuf {
+    let fits = |path: &PathBuf| !path.as_os_str().as_bytes().contains(&b',') && path.as_os_str().len() <= LONGEST;
+    std::path::absolute(env::temp_dir()).ok().filter(fits).unwrap_or_else(|| "/tmp".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_128_and_its_number() {
+        assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(code(ExitStatus::from_raw(0)), 0);
+        assert_eq!(code(ExitStatus::from_raw(libc::SIGTERM)), 143);
+        assert_eq!(code(ExitStatus::from_raw(libc::SIGABRT | 0x80)), 134);
+    }
+
+    #[test]
+    fn directories_are_private_and_go_away() {
+        use std::os::unix::fs::PermissionsExt;
+        let (one, two) = (Directory::new().unwrap(), Directory::new().unwrap());
+        assert_ne!(one.0, two.0);
+        assert_eq!(fs::metadata(&one.0).unwrap().permissions().mode() & 0o777, 0o700);
+        let path = one.0.clone();
+        drop(one);
+        assert!(!path.exists());
+    }
+}

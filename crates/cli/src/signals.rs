@@ -1,0 +1,32 @@
+//! Handlers for the signals by which people and scripts end a program.
+//!
+//! **What.** [`catch`] installs a handler. A signal that the caller ignores, as `nohup` does, stays ignored, here and in
+//! the programs started from here; where it is not ignored, those get it as by default, since handlers end with `exec`.
+//!
+//! **Unsafe.** Installs handlers, for which std has no call.
+
+use std::mem::zeroed;
+use std::ptr::null_mut;
+
+/// What the kernel calls: the signal, where it comes from, and the state that it interrupted.
+pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// The signals: from the terminal, from other programs, and at the loss of the terminal.
+pub const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// Has `handler` called for [`ENDING`]; it may do only what is allowed in a signal handler.
+pub fn catch(handler: Handler) {
+    for signal in ENDING {
+        // SAFETY: zeros are a valid sigaction, and the handler has the signature that SA_SIGINFO asks for.
+        unsafe {
+            let mut action: libc::sigaction = zeroed();
+            if libc::sigaction(signal, null_mut(), &mut action) != 0 || action.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            action.sa_sigaction = handler as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(signal, &action, null_mut());
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `craton compare` with the real library.
+
+mod common;
+
+use common::{Place, craton, heeding_signals, into_said, library, said};
+use serde_json::Value;
+use std::fs;
+use std::process::Stdio;
+
+fn json(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn the_table_and_the_document_agree() {
+    let place = Place::new("both");
+    let file = place.path("result.json");
+    fs::write(&file, "x".repeat(100_000)).unwrap();
+    let said = said(&mut craton(["compare", "--runs", "2", "--json", &file, "--", "ls", "/"]));
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    for text in
+        ["glibc", "craton", "craton/glibc", "spread", "wall time", "CPU time", "peak RSS", "minor faults", "hugepages"]
+    {
+        assert!(said.out.contains(text), "{text}: {}", said.out);
+    }
+    assert!(!said.out.contains('\x1b') && !said.out.contains("bin\n"), "{}", said.out);
+
+    let document = json(&file);
+    assert_eq!(document["name"], "compare");
+    for key in ["machine", "commit", "command", "rows", "ratios"] {
+        assert!(!document[key].is_null(), "{key}");
+    }
+    assert!(document["command"].as_array().unwrap().ends_with(&["--".into(), "ls".into(), "/".into()]));
+    let rows = document["rows"].as_array().unwrap();
+    let order: Vec<&str> = rows.iter().map(|row| row["allocator"].as_str().unwrap()).collect();
+    assert_eq!(order, ["glibc", "craton", "glibc", "craton"]);
+    for row in rows {
+        assert_eq!((&row["workload"], &row["status"]), (&"ls".into(), &"ok".into()));
+        for number in ["wall_s", "cpu_s", "peak_rss_bytes", "minor_faults", "hugepage_bytes"] {
+            assert!(row[number].is_number(), "{number}: {row}");
+        }
+        assert!(row["wall_s"].as_f64() > Some(0.0) && row["peak_rss_bytes"].as_u64() > Some(0), "{row}");
+    }
+    for ratio in ["time_vs_glibc", "rss_vs_glibc"] {
+        assert!(document["ratios"][ratio].as_f64() > Some(0.0), "{ratio}");
+    }
+}
+
+#[test]
+fn a_document_on_standard_output_stands_alone() {
+    let said = said(&mut craton(["compare", "--runs", "1", "--warmup", "0", "--json", "-", "--", "ls", "/"]));
+    assert_eq!(said.status, 0, "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(document["rows"].as_array().unwrap().len(), 2);
+    assert!(said.err.contains("peak RSS"), "{}", said.err);
+}
+
+#[test]
+fn a_document_that_cannot_be_written_is_known_before_the_runs() {
+    let place = Place::new("before");
+    let mark = place.path("mark");
+    for path in [place.path("absent/result.json"), place.path("")] {
+        let said = said(&mut craton(["compare", "--json", &path, "--", "touch", &mark]));
+        assert_eq!((said.status, said.out.as_str()), (1, ""));
+        assert!(said.err.contains(&path) && said.err.contains("nothing was run"), "{}", said.err);
+    }
+    assert!(!fs::exists(&mark).unwrap());
+}
+
+#[test]
+fn failed_runs_are_rows_with_their_status() {
+    let place = Place::new("failed");
+    let file = place.path("result.json");
+    let args = ["compare", "--runs", "2", "--json", &file, "--", "sh", "-c", "echo 'this is why' >&2; exit 3"];
+    let said = said(&mut craton(args));
+    assert_eq!(said.status, 1);
+    assert_eq!(said.out.matches("  exit 3\n").count(), 4, "{}", said.out);
+    assert_eq!(said.out.matches("\n  this is why\n").count(), 2, "{}", said.out);
+    assert!(said.err.contains("4 of 4 runs did not succeed"), "{}", said.err);
+    let document = json(&file);
+    assert!(document["rows"].as_array().unwrap().iter().all(|row| row["status"] == "exit 3"));
+    assert_eq!(document["ratios"], serde_json::json!({}));
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_a_failed_run() {
+    let said = said(&mut craton(["compare", "--", "no-such-program-here"]));
+    assert_eq!(said.status, 1);
+    assert!(said.out.contains("cannot start: no-such-program-here"), "{}", said.out);
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_ended() {
+    let said = said(&mut craton(["compare", "--runs", "1", "--timeout", "0.2", "--", "sleep", "1000"]));
+    assert_eq!(said.status, 1);
+    assert_eq!(said.out.matches("timed out").count(), 2, "{}", said.out);
+}
+
+#[test]
+fn a_static_program_is_not_served() {
+    let place = Place::new("not-served");
+    let program = place.compile("static", "int main(void) { return 0; }", &["-static"]);
+    let said = said(&mut craton(["compare", "--runs", "1", "--", &program]));
+    assert_eq!(said.status, 1);
+    assert!(said.out.contains("not served") && said.out.contains("is linked statically"), "{}", said.out);
+}
+
+#[test]
+fn craton_preloaded_already_would_be_compared_with_itself() {
+    let said = said(craton(["compare", "--", "true"]).env("LD_PRELOAD", library()));
+    assert_eq!(said.status, 1);
+    assert!(said.err.contains("LD_PRELOAD") && said.err.contains("unset"), "{}", said.err);
+}
+
+#[test]
+fn stopped_early_it_shows_what_there_is() {
+    let place = Place::new("stopped");
+    let (file, mark) = (place.path("result.json"), place.path("mark"));
+    // The third run, the second on glibc, never ends.
+    let script = format!("echo >>{mark}; [ $(wc -l <{mark}) -lt 3 ] || sleep 1000; ls / >{mark}.out");
+    let args = ["compare", "--runs", "9", "--warmup", "0", "--json", &file, "--", "sh", "-c", &script];
+    let child = heeding_signals(&mut craton(args)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while fs::read_to_string(&mark).map_or(0, |text| text.lines().count()) < 3 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // SAFETY: a pure system call on a child that is not waited for yet.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let said = into_said(child.wait_with_output().unwrap());
+    assert_eq!(said.status, 1, "{}", said.err);
+    assert!(said.err.contains("stopped after 2 of 18 runs"), "{}", said.err);
+    assert!(said.out.contains("successful runs in turns: glibc 1, craton 1"), "{}", said.out);
+    assert_eq!(json(&file)["rows"].as_array().unwrap().len(), 2);
+}

@@ -1,0 +1,171 @@
+//! `craton run` with the real library.
+
+mod common;
+
+use common::{Place, craton, heeding_signals, library, said};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+/// Prints the program's environment as it was set for it.
+const SHOW: [&str; 5] = ["run", "--", "sh", "-c", "echo \"$LD_PRELOAD|$CRATON_OPTIONS\""];
+
+#[test]
+fn the_program_takes_the_process() {
+    let child = craton(["run", "--", "sh", "-c", "echo $$"]).stdout(Stdio::piped()).spawn().unwrap();
+    let id = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), id.to_string());
+}
+
+#[test]
+fn status_and_arguments_are_passed_on() {
+    for stats in [&["run"] as &[&str], &["run", "--stats"]] {
+        let run = |script: &str| said(craton(stats).args(["--", "sh", "-c", script, "sh", "a b", "--stats"]));
+        let said = run("printf '%s,' \"$@\"; exit 37");
+        assert_eq!((said.status, said.out.as_str()), (37, "a b,--stats,"), "{}", said.err);
+        assert_eq!(run("kill -TERM $$").status, 128 + 15);
+        assert_eq!(run("kill -KILL $$").status, 128 + 9);
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_status_1() {
+    let place = Place::new("start");
+    let file = place.path("file");
+    fs::write(&file, "").unwrap();
+    for stats in [&["run"] as &[&str], &["run", "--stats"]] {
+        let absent = said(craton(stats).args(["--", "no-such-program-here"]));
+        assert_eq!(absent.status, 1);
+        assert!(absent.err.contains("craton: cannot run no-such-program-here: "), "{}", absent.err);
+        let said = said(craton(stats).args(["--", &file]));
+        assert_eq!(said.status, 1);
+        assert!(said.err.contains(&file) && said.err.contains("executable"), "{}", said.err);
+    }
+}
+
+#[test]
+fn the_environment_is_kept_and_added_to() {
+    let library = library().to_str().unwrap();
+    let said = |command: &mut Command| said(command).out.trim().to_owned();
+    assert_eq!(said(&mut craton(SHOW)), format!("{library}|"));
+    let others = "libc.so.6:libm.so.6";
+    assert_eq!(said(craton(SHOW).env("LD_PRELOAD", others)), format!("{library}:{others}|"));
+    assert_eq!(said(craton(SHOW).env("CRATON_OPTIONS", "thp=never")), format!("{library}|thp=never"));
+    let options = |args: &[&str]| craton([&["run"], args, &SHOW[1..]].concat());
+    let mut both = options(&["-o", "thp=always", "-o", "stats=0"]);
+    assert_eq!(said(&mut both), format!("{library}|thp=always,stats=0"));
+    assert_eq!(said(both.env("CRATON_OPTIONS", "thp=never")), format!("{library}|thp=never,thp=always,stats=0"));
+}
+
+#[test]
+fn options_reach_the_library() {
+    let place = Place::new("options");
+    let source = "#include <stdlib.h>\nint main(void) { return malloc(100) == NULL; }";
+    let said = said(&mut craton(["run", "-o", "stats=1", "--", &place.compile("program", source, &[])]));
+    assert_eq!(said.status, 0);
+    assert!(said.err.contains("craton: statistics of process"), "{}", said.err);
+}
+
+#[test]
+fn the_table_shows_the_processes_served() {
+    let said = said(&mut craton(["run", "--stats", "--", "sh", "-c", "ls / | sort"]));
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert!(said.out.contains("tmp\n"));
+    let row = |exe: &str| said.err.lines().find(|line| line.split_whitespace().nth(1) == Some(exe)).map(str::to_owned);
+    for exe in ["ls", "sort"] {
+        let row = row(exe).unwrap_or_else(|| panic!("no row of {exe}: {}", said.err));
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert!(cells[0].parse::<u32>().is_ok() && cells[2] != "0" && cells[3] != "0", "{row}");
+    }
+    assert!(said.err.lines().last().is_some_and(|line| line.starts_with("total")), "{}", said.err);
+    for head in ["pid", "exe", "refills", "objects", "large", "huge", "heap in use", "heap backed", "metadata"] {
+        assert!(said.err.contains(head), "{head}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_stats_file_of_the_callers_gets_its_lines_too() {
+    let place = Place::new("file");
+    let file = place.path("stats.json");
+    let option = format!("stats_file={file}");
+    let said = said(&mut craton(["run", "--stats", "-o", &option, "--", "ls", "/"]));
+    assert!(said.err.contains("total"), "{}", said.err);
+    let text = fs::read_to_string(&file).unwrap();
+    let value: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
+    assert_eq!(value["exe"], "ls");
+}
+
+#[test]
+fn nothing_served_is_said_with_the_reason() {
+    let place = Place::new("static");
+    let program = place.compile("static", "int main(void) { return 5; }", &["-static"]);
+    let said_static = said(&mut craton(["run", "--stats", "--", &program]));
+    assert_eq!(said_static.status, 5);
+    assert!(said_static.err.contains("nothing was served") && said_static.err.contains("is linked statically"));
+    let killed = said(&mut craton(["run", "--stats", "--", "sh", "-c", "kill -KILL $$"]));
+    assert!(killed.err.contains("nothing was served") && killed.err.contains("signal 9"), "{}", killed.err);
+    let source = "#include <unistd.h>\nint main(void) { _exit(0); }";
+    let silent = said(&mut craton(["run", "--stats", "--", &place.compile("silent", source, &[])]));
+    assert!(silent.err.contains("nothing was served") && silent.err.contains("_exit"), "{}", silent.err);
+}
+
+#[test]
+fn signals_are_sent_on_to_the_program() {
+    use std::io::{BufRead, BufReader};
+    for (signal, name) in [(2, "INT"), (15, "TERM"), (1, "HUP")] {
+        let script = format!("trap 'echo got {name}; exit 9' {name}; echo ready; while :; do sleep 0.02; done");
+        let mut child = heeding_signals(&mut craton(["run", "--stats", "--", "sh", "-c", &script]))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        // SAFETY: a pure system call on a child that is not waited for yet.
+        unsafe { libc::kill(child.id() as i32, signal) };
+        assert_eq!(lines.next().unwrap().unwrap(), format!("got {name}"));
+        assert_eq!(child.wait().unwrap().code(), Some(9));
+    }
+}
+
+#[test]
+fn a_signal_that_the_caller_ignores_stays_ignored() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_craton"), "run", "--stats", "--"]);
+    command.args(["sh", "-c", "kill -HUP $PPID; kill -HUP $$; exit 7"]).env("CRATON_LIBRARY", library());
+    assert_eq!(said(&mut command).status, 7);
+}
+
+#[test]
+fn the_library_is_found_beside_the_program_and_in_lib() {
+    let place = Place::new("places");
+    fs::create_dir_all(place.path("bin")).unwrap();
+    fs::create_dir_all(place.path("lib/craton")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_craton"), place.path("bin/craton")).unwrap();
+    fs::set_permissions(place.path("bin/craton"), fs::Permissions::from_mode(0o755)).unwrap();
+    let run = || {
+        let mut command = Command::new(place.path("bin/craton"));
+        said(command.args(SHOW).env_remove("CRATON_LIBRARY").env_remove("LD_PRELOAD").env_remove("CRATON_OPTIONS"))
+    };
+    let none = run();
+    assert_eq!(none.status, 1);
+    let paths = ["bin/libcraton.so", "lib/libcraton.so", "lib/craton/libcraton.so"].map(|path| place.path(path));
+    assert!(paths.iter().all(|path| none.err.contains(path.as_str())), "{}", none.err);
+    for path in paths.iter().rev() {
+        fs::copy(library(), path).unwrap();
+        assert_eq!(run().out.trim(), format!("{path}|"));
+    }
+}
+
+#[test]
+fn a_library_that_cannot_be_preloaded_is_refused() {
+    let place = Place::new("refused");
+    let link = place.path("a b.so");
+    std::os::unix::fs::symlink(library(), &link).unwrap();
+    for (path, reason) in [(place.path("absent.so"), "CRATON_LIBRARY"), (link, "a space or a colon")] {
+        let said = said(craton(SHOW).env("CRATON_LIBRARY", &path));
+        assert_eq!(said.status, 1);
+        assert!(said.err.contains(&path) && said.err.contains(reason), "{}", said.err);
+    }
+}

@@ -1,0 +1,63 @@
+//! Wrong usage is status 2 and says what is right; help and version are status 0.
+
+mod common;
+
+use common::{craton, said};
+
+fn wrong(args: &[&str], expected: &[&str]) {
+    let said = said(&mut craton(args));
+    assert_eq!(said.status, 2, "{args:?}: {}", said.err);
+    assert_eq!(said.out, "", "{args:?}");
+    for text in expected {
+        assert!(said.err.contains(text), "{args:?} does not say {text:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn no_command_and_unknown_ones() {
+    wrong(&[], &["run", "compare", "Examples"]);
+    wrong(&["rum", "--", "true"], &["rum", "run"]);
+    wrong(&["--nonsense"], &["--nonsense"]);
+}
+
+#[test]
+fn a_program_is_missing_or_not_behind_the_dashes() {
+    for command in ["run", "compare"] {
+        wrong(&[command], &["<CMD>"]);
+        wrong(&[command, "--"], &["<CMD>"]);
+        wrong(&[command, "true"], &["true", "-- <CMD>"]);
+        wrong(&[command, "--nonsense", "--", "true"], &["--nonsense"]);
+    }
+}
+
+#[test]
+fn options_of_the_library_are_checked() {
+    let all = ["stats=", "stats_file=", "thp=", "thread_cache="];
+    wrong(&["run", "-o", "thp", "--", "true"], &all);
+    wrong(&["run", "-o", "=1", "--", "true"], &all);
+    wrong(&["run", "-o", "hugepages=always", "--", "true"], &all);
+    wrong(&["run", "-o", "stats_file=/a,b", "--", "true"], &["comma"]);
+    wrong(&["run", "-o"], &["-o"]);
+}
+
+#[test]
+fn numbers_have_limits() {
+    for runs in ["0", "-1", "x", "", "1.5"] {
+        wrong(&["compare", &format!("--runs={runs}"), "--", "true"], &["--runs", "from 1"]);
+    }
+    wrong(&["compare", "--warmup=-1", "--", "true"], &["--warmup", "from 0"]);
+    for timeout in ["0", "-1", "soon", "inf"] {
+        wrong(&["compare", &format!("--timeout={timeout}"), "--", "true"], &["--timeout", "above 0"]);
+    }
+}
+
+#[test]
+fn help_has_examples_and_the_version_is_the_packages() {
+    for args in [&["--help"] as &[&str], &["run", "--help"], &["compare", "--help"], &["run", "-h"]] {
+        let said = said(&mut craton(args));
+        assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}");
+        assert!(said.out.contains("Examples:\n  craton "), "{args:?}: {}", said.out);
+    }
+    let said = said(&mut craton(["--version"]));
+    assert_eq!((said.status, said.out.as_str()), (0, concat!("craton ", env!("CARGO_PKG_VERSION"), "\n")));
+}
