@@ -28,7 +28,8 @@ find_missing() {
   need nodejs node
   need redis-server redis-server
   need redis-tools redis-cli redis-benchmark
-  need openjdk-17-jre-headless java
+  need openjdk-17-jdk-headless java javac
+  need perl perl
   # The tests run the system's python3 with its own test suite, not one that a version manager put in front of it.
   need python3 /usr/bin/python3
   if ! /usr/bin/python3 -c 'import test.test_dict' 2>/dev/null; then

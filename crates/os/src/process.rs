@@ -74,11 +74,20 @@ pub fn program_break() -> usize {
     unsafe { libc::sbrk(0) as usize }
 }
 
-/// Name of the running program, at most 15 bytes, into `name`; returns its length.
+/// Name of the running program, at most 15 bytes, into `name`; returns its length. Asks for that of the process: the calling thread may
+/// have given itself another.
 pub fn name(name: &mut [u8; 16]) -> usize {
-    // SAFETY: PR_GET_NAME writes at most 16 bytes, the last of them 0.
-    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
-    name.iter().position(|b| *b == 0).unwrap_or(0)
+    // SAFETY: the path is 0-terminated, the buffer as long as said, the descriptor our own.
+    let read = unsafe {
+        let fd = libc::open(c"/proc/self/comm".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd < 0 {
+            return 0;
+        }
+        let read = libc::read(fd, name.as_mut_ptr().cast(), name.len());
+        libc::close(fd);
+        read.max(0) as usize
+    };
+    name[..read].iter().position(|b| *b == b'\n').unwrap_or(read)
 }
 
 /// A second descriptor for what standard error is now, out of the way of the program's own and closed at `exec`; standard
