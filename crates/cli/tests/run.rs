@@ -59,6 +59,15 @@ fn the_environment_is_kept_and_added_to() {
 }
 
 #[test]
+fn keys_and_values_are_the_librarys_to_judge() {
+    for (option, complaint) in [("nonsense=1", "no such key"), ("thp=nonsense", "bad value")] {
+        let said = said(&mut craton(["run", "-o", option, "--", "sh", "-c", "exit 7"]));
+        assert_eq!(said.status, 7, "{option} kept the program from running: {}", said.err);
+        assert!(said.err.contains(option) && said.err.contains(complaint), "{}", said.err);
+    }
+}
+
+#[test]
 fn options_reach_the_library() {
     let place = Place::new("options");
     let source = "#include <stdlib.h>\nint main(void) { return malloc(100) == NULL; }";
@@ -94,6 +103,14 @@ fn a_stats_file_of_the_callers_gets_its_lines_too() {
     let text = fs::read_to_string(&file).unwrap();
     let value: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
     assert_eq!(value["exe"], "ls");
+}
+
+#[test]
+fn a_program_that_allocates_nothing_was_served_as_well() {
+    let said = said(&mut craton(["run", "--stats", "--", "true"]));
+    assert_eq!(said.status, 0);
+    assert!(said.err.contains(" true ") && said.err.contains("total"), "{}", said.err);
+    assert!(!said.err.contains("nothing was served"), "{}", said.err);
 }
 
 #[test]

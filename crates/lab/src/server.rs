@@ -11,7 +11,8 @@
 //!
 //! **State.** Worker `w` of `n` handles the requests `w, w + n, …` on a cache and sessions of its own; a request is made
 //! from the seed and its number. So the checksum, a sum over requests and over buffers handed on, depends on neither
-//! the threads' timing nor the allocator: another one means that memory was not what had been written.
+//! the threads' timing nor the allocator: another one means that memory was not what had been written. That of the
+//! default is known ([`DEFAULT_CHECKSUM`]), and the program fails on another.
 //!
 //! **Units.** Requests; MiB of live data in the caches, over all workers.
 //!
@@ -43,6 +44,9 @@ pub struct Config {
     /// Live data in the caches at the top of the day, in MiB, over all workers; at least 1.
     pub live_mb: usize,
 }
+
+/// The checksum of [`Config::default`]; it changes with the workload, and the test that compares it tells the new one.
+pub const DEFAULT_CHECKSUM: u64 = 0xb968_711a_ece3_feee;
 
 impl Default for Config {
     /// About two seconds on two processors.

@@ -1,1 +1,51 @@
+//! Whole programs under Craton: what the tests of this package share.
+//!
+//! **What.** Builds the library and small C programs, runs a program with the library in it and a limit on its time, and says
+//! from numbers of the process itself whether Craton served it. An exit status alone proves nothing: a program that the library
+//! never reached also exits with 0.
+//!
+//! ```no_run
+//! let output = craton_programs::Program::new("bash").args(["-c", "echo hello"]).preloaded().run();
+//! output.assert_success();
+//! output.assert_served("bash");
+//! assert_eq!(output.stdout, "hello\n");
+//! ```
+//!
+//! **Failure.** Everything here panics with what was run and what came of it, since its callers are tests. A program that runs
+//! past its limit is a failure, and its process group, which it has for itself, is killed.
+//!
+//! **Not here.** The tests, and anything timed: the lab measures.
 
+mod build;
+mod program;
+mod running;
+mod segment;
+
+pub use build::{cc, cxx, library, static_library, workspace};
+pub use program::{Output, Program};
+pub use running::Running;
+pub use segment::{Stats, live_segment};
+
+use std::env;
+use std::path::Path;
+
+/// Whether a program that a test needs is not there. When it is not, this panics and names the Debian package that has it,
+/// unless `CRATON_SKIP_MISSING=1`: then it says on standard error that the test was skipped, and the caller returns.
+///
+/// `program` is a name to look up in `PATH`, or a path.
+pub fn missing(program: &str, package: &str) -> bool {
+    let found = if program.contains('/') {
+        Path::new(program).exists()
+    } else {
+        env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+    };
+    if found {
+        return false;
+    }
+    assert!(
+        env::var_os("CRATON_SKIP_MISSING").is_some_and(|v| v == "1"),
+        "{program} is not here: install the Debian package {package} (`make test` does), or set CRATON_SKIP_MISSING=1"
+    );
+    eprintln!("skipped: {program} of the Debian package {package} is not here");
+    true
+}

@@ -99,7 +99,7 @@ fn failures(runs: &[Run], args: &args::Compare) -> String {
         let Some(first) = failed.iter().find(|run| run.allocator == allocator) else { continue };
         if first.status == Status::NotServed {
             let why = program::why_not_served(&args.command[0]);
-            text += &format!("\n{allocator}: no process asked Craton for memory: {why}\n");
+            text += &format!("\n{allocator}: no process reported that Craton served it: {why}\n");
         }
         if !first.stderr.trim().is_empty() {
             text +=

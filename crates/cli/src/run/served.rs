@@ -54,7 +54,7 @@ pub fn run(mut command: Command, args: &args::Run) -> Result<ExitCode, Failure> 
 }
 
 fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
-    if records.iter().any(Record::is_served) {
+    if !records.is_empty() {
         let head = "craton: processes served, at their exit; one that ends by _exit or a signal is not listed";
         return format!("{head}\n{}", record::show(records));
     }

@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The option that names the file.
 const OPTION: &[u8] = b"stats_file=";
+/// The longest parent directory: the library takes a path of 511 bytes, and the rest of it is shorter than 100.
+const LONGEST: usize = 400;
 
 /// A private directory, removed with its files when dropped.
 pub struct Directory(Result<PathBuf, String>);
@@ -25,11 +27,7 @@ impl Directory {
     /// Makes one under the directory for temporary files.
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        // A comma would end the option's value.
-        let parent = Some(std::env::temp_dir()).filter(|p| !p.as_os_str().as_bytes().contains(&b','));
-        let parent = parent.unwrap_or_else(|| "/tmp".into());
-        // The command may change its directory before it writes.
-        let parent = std::path::absolute(&parent).unwrap_or(parent);
+        let parent = place(&std::env::temp_dir());
         loop {
             // An earlier process of the same number may have been killed before it removed its directory.
             let number = NEXT.fetch_add(1, Relaxed);
@@ -56,6 +54,13 @@ impl Drop for Directory {
             let _ = fs::remove_dir_all(path);
         }
     }
+}
+
+/// Where the directory goes: absolute, since the command may change its own, and fit for an option's value, which a comma
+/// would end.
+fn place(temporary: &Path) -> PathBuf {
+    let fits = |path: &PathBuf| !path.as_os_str().as_bytes().contains(&b',') && path.as_os_str().len() <= LONGEST;
+    std::path::absolute(temporary).ok().filter(fits).unwrap_or_else(|| "/tmp".into())
 }
 
 /// `options` of Craton with `file` as the file for statistics; of two, the library takes the last.
@@ -85,5 +90,18 @@ pub fn pass_on(file: &Path, options: Option<&OsStr>) {
         if let Err(e) = target.and_then(|mut target| target.write_all(&lines)) {
             eprintln!("craton: stats_file: cannot append to {}: {e}", String::from_utf8_lossy(wanted));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_suits_a_command_that_changes_its_own_and_the_options_value() {
+        assert_eq!(place(Path::new("/var/tmp")), Path::new("/var/tmp"));
+        assert_eq!(place(Path::new("some/where")), std::env::current_dir().unwrap().join("some/where"));
+        assert_eq!(place(Path::new("/a,b")), Path::new("/tmp"));
+        assert_eq!(place(Path::new(&format!("/{}", "x".repeat(LONGEST)))), Path::new("/tmp"));
     }
 }

@@ -55,3 +55,9 @@ fn random_numbers_stay_below_their_bound() {
         }
     }
 }
+
+#[test]
+fn the_default_has_the_checksum_that_the_program_expects() {
+    let outcome = run(&Config::default());
+    assert_eq!(outcome.checksum, DEFAULT_CHECKSUM, "now {:#018x}", outcome.checksum);
+}

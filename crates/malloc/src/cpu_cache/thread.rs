@@ -36,21 +36,34 @@ struct List {
     magic: u64,
     /// A pointer's bits below the slab's alignment.
     mask: u32,
-    /// How many objects more may be pushed.
-    room: u32,
-    /// How many objects the list may hold.
-    max: u32,
-    /// It overflowed since it last ran empty: the program swings by more than it holds.
-    overflowed: bool,
+    /// How many objects more may be pushed; below 0 while more were fetched than the list keeps of what is freed.
+    room: i32,
+    /// How many freed objects the list may hold.
+    max: i32,
+    /// How many objects are fetched when the list has run empty.
+    fetch: u16,
+    /// Overflows that refills have not answered yet: by so many batches the program swings beyond what the list holds.
+    swing: u8,
 }
 
-/// Bytes that a list may hold before it has shown to need more.
-const FIRST_BYTES: usize = 2 << 10;
-/// Bytes that a list may hold at the most.
+/// Bytes fetched before a list has run empty a few times, and the same in objects.
+const FIRST_FETCH_BYTES: usize = 2 << 10;
+const FIRST_FETCH: u32 = 16;
+/// How many freed objects a list keeps that has not shown to need more, if a batch is not less. Each keeps its slab, and so its
+/// hugepage, from coming free, so they should be few; each way to the slabs takes a lock, so they should not be fewer.
+const FIRST_KEPT: u32 = 16;
+/// Bytes and objects that a list may hold at the most.
 const MAX_BYTES: usize = 512 << 10;
+const MAX_OBJECTS: i32 = 8192;
+/// So many overflows without a refill are no swing but a program that frees what it has: the list keeps less and less.
+const LONG_SWING: u8 = 128;
+
+const fn min(a: u32, b: u32) -> u32 {
+    if a < b { a } else { b }
+}
 
 impl List {
-    const NONE: Self = Self { head: null_mut(), magic: 0, mask: 0, room: 0, max: 0, overflowed: false };
+    const NONE: Self = Self { head: null_mut(), magic: 0, mask: 0, room: 0, max: 0, fetch: 0, swing: 0 };
 
     const fn of_class(class: usize) -> Self {
         let size = size_class::size_of_class(class);
@@ -62,16 +75,15 @@ impl List {
             (size, g.pages.bytes().0 - 1)
         };
         let magic = if g.is_single() { 1 } else { (u64::MAX / unit as u64) + 1 };
-        let first = FIRST_BYTES / size;
-        let max = if first == 0 {
-            1
-        } else if first > 16 {
-            16
-        } else {
-            first as u32
-        };
-        Self { head: null_mut(), magic, mask: mask as u32, room: max, max, overflowed: false }
+        let max = first_max(class);
+        let fetch = min(FIRST_FETCH, (FIRST_FETCH_BYTES / size) as u32 + 1) as u16;
+        Self { head: null_mut(), magic, mask: mask as u32, room: max, max, fetch, swing: 0 }
     }
+}
+
+/// How many freed objects a class's list holds at first.
+const fn first_max(class: usize) -> i32 {
+    min(FIRST_KEPT, size_class::batch(class)) as i32
 }
 
 /// A thread's free objects, and what its fast paths need to know of the heap.
@@ -216,7 +228,7 @@ impl ThreadCache {
             if words.add(1).read() == mark {
                 return false;
             }
-            if (*list).room == 0 {
+            if (*list).room <= 0 {
                 return false;
             }
             words.write((*list).head as usize);
@@ -227,49 +239,53 @@ impl ThreadCache {
         }
     }
 
-    /// How many objects to ask the slabs for, now that a class's list has run empty; the list may grow by it.
+    /// How many objects to ask the slabs for, now that a class's list has run empty. After an overflow it may hold more.
     pub(crate) fn want(&mut self, class: usize) -> u32 {
         let batch = size_class::batch(class);
-        let list = &self.lists[class];
-        let more = if list.max < batch {
-            list.max.min(batch - list.max)
-        } else if list.overflowed {
-            batch
-        } else {
-            0
-        };
-        self.grow(class, more);
+        if self.lists[class].swing > 0 {
+            self.lists[class].swing -= 1;
+            self.grow(class, batch as i32);
+        }
         let list = &mut self.lists[class];
-        list.overflowed = false;
-        list.max.min(batch)
+        let fetch = u32::from(list.fetch);
+        list.fetch = (2 * fetch).min(batch) as u16;
+        fetch
     }
 
-    /// Lets a list hold more, as far as the budget and the bound for a class go.
-    fn grow(&mut self, class: usize, more: u32) {
+    /// Lets a list hold more, as far as the budget and the bounds for a class go.
+    fn grow(&mut self, class: usize, more: i32) {
         let size = size_class::size_of_class(class);
         let list = &mut self.lists[class];
-        let bytes = more as usize * size;
-        if bytes <= self.budget && (list.max + more) as usize * size <= MAX_BYTES {
+        let (bytes, max) = (more as usize * size, list.max + more);
+        if bytes <= self.budget && max as usize * size <= MAX_BYTES && max <= MAX_OBJECTS {
             self.budget -= bytes;
             list.max += more;
             list.room += more;
         }
     }
 
-    /// Fills an empty list with a chain of at most its size.
+    /// Fills an empty list with a chain.
     pub(crate) fn fill(&mut self, class: usize, chain: Chain) {
         let list = &mut self.lists[class];
-        debug_assert!(list.head.is_null() && chain.len() <= list.max);
+        debug_assert!(list.head.is_null());
         let (head, len) = chain.into_raw();
         list.head = head;
-        list.room = list.max - len;
+        list.room = list.max - len as i32;
     }
 
-    /// Takes objects off a full list, for the slabs.
+    /// Takes objects off a full list, for the slabs: a batch, and more when the list is to hold less from now on.
     pub(crate) fn overflow(&mut self, class: usize) -> Chain {
-        self.lists[class].overflowed = true;
-        let batch = size_class::batch(class);
-        self.drain(class, batch)
+        let list = &mut self.lists[class];
+        let mut less = 0;
+        if list.swing < LONG_SWING {
+            list.swing += 1;
+        } else {
+            less = (list.max - first_max(class) + 1) / 2;
+            list.max -= less;
+            list.room -= less;
+            self.budget += less as usize * size_class::size_of_class(class);
+        }
+        self.drain(class, size_class::batch(class) + less as u32)
     }
 
     /// Takes up to `most` objects off a list.
@@ -290,7 +306,7 @@ impl ThreadCache {
         unsafe { last.cast::<*mut u8>().write(null_mut()) };
         list.head = at;
         // A fork can have left the count one behind the list.
-        list.room = (list.room + n).min(list.max);
+        list.room = (list.room + n as i32).min(list.max);
         // SAFETY: `n` objects hang from `first`, and are off the list.
         unsafe { Chain::from_raw(first, last, n) }
     }
@@ -298,9 +314,7 @@ impl ThreadCache {
     /// Bytes in free objects, for statistics.
     pub(crate) fn bytes(&self) -> usize {
         (1..=CLASSES)
-            .map(|c| {
-                (self.lists[c].max - self.lists[c].room.min(self.lists[c].max)) as usize * size_class::size_of_class(c)
-            })
+            .map(|c| (self.lists[c].max - self.lists[c].room).max(0) as usize * size_class::size_of_class(c))
             .sum()
     }
 }

@@ -72,7 +72,10 @@ fn a_failed_run_is_a_row_with_the_end_of_its_errors() {
     assert!(text.contains("last on standard error, craton, round 2:\n  one\n  two ?[2J\n"), "{text}");
     runs.iter_mut().for_each(|run| run.status = Status::NotServed);
     let text = show(&runs, &args(), false);
-    assert!(!text.contains("medians") && text.contains("craton: no process asked Craton for memory: likely"), "{text}");
+    assert!(
+        !text.contains("medians") && text.contains("craton: no process reported that Craton served it: likely"),
+        "{text}"
+    );
     assert_eq!(text.matches("not served\n").count(), 4, "{text}");
 }
 

@@ -1,0 +1,111 @@
+//! The library, and the small C and C++ programs beside the tests.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::env;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The workspace's root.
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .and_then(Path::parent)
+        .expect("the package lies two folders below the workspace's root")
+}
+
+/// The shared library: `CRATON_LIBRARY`, or else built in release mode, once in a process.
+pub fn library() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| match env::var_os("CRATON_LIBRARY") {
+        Some(path) => fs::canonicalize(&path)
+            .unwrap_or_else(|e| panic!("CRATON_LIBRARY={}: {e}; give the path of libcraton.so", path.display())),
+        None => built("libcraton.so"),
+    })
+}
+
+/// The static library: beside the one that `CRATON_LIBRARY` names, or else built.
+pub fn static_library() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| match env::var_os("CRATON_LIBRARY") {
+        Some(_) => library().with_file_name("libcraton.a"),
+        None => built("libcraton.a"),
+    })
+}
+
+/// A product of the preload package, which is built first. Cargo says where it put it.
+fn built(name: &str) -> PathBuf {
+    static ARTIFACTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    let artifacts = ARTIFACTS.get_or_init(|| {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["build", "--release", "-p", "craton-preload", "--message-format=json-render-diagnostics"])
+            .current_dir(workspace())
+            .output()
+            .expect("cargo can be started");
+        assert!(output.status.success(), "the library does not build:\n{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+            .filter_map(|path| path.as_str().map(PathBuf::from))
+            .collect()
+    });
+    let found = artifacts.iter().find(|path| path.file_name().is_some_and(|n| n == name));
+    found.unwrap_or_else(|| panic!("cargo built no {name}, only {artifacts:?}")).clone()
+}
+
+/// Compiles `c/SOURCE` as C (C17 with GNU names) and returns the program's path. Flags come behind the source, so that
+/// libraries among them are found. The same source with the same flags is compiled once in a process.
+pub fn cc(source: &str, flags: &[&str]) -> PathBuf {
+    compile("gcc", &["-std=gnu17"], source, flags)
+}
+
+/// Compiles `c/SOURCE` as C++17; otherwise as [`cc`].
+pub fn cxx(source: &str, flags: &[&str]) -> PathBuf {
+    compile("g++", &["-std=gnu++17"], source, flags)
+}
+
+fn compile(compiler: &str, language: &[&str], source: &str, flags: &[&str]) -> PathBuf {
+    static DONE: Mutex<Option<HashMap<u64, PathBuf>>> = Mutex::new(None);
+    let mut hasher = DefaultHasher::new();
+    (compiler, source, flags).hash(&mut hasher);
+    let key = hasher.finish();
+    // Held while compiling: a second test that wants the same program waits for it. A panic leaves the map as it was.
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let done = done.get_or_insert_default();
+    if let Some(path) = done.get(&key) {
+        return path.clone();
+    }
+    let folder = programs_folder();
+    let stem = Path::new(source).file_stem().expect("a source has a name").to_string_lossy().into_owned();
+    let path = folder.join(format!("{stem}-{key:016x}"));
+    let unfinished = folder.join(format!("{stem}-{key:016x}.{}", process::id()));
+    // -fno-builtin: the compiler may otherwise take out a malloc whose object it sees unused, which is just what is tested.
+    let output = Command::new(compiler)
+        .args(language)
+        .args(["-O1", "-g", "-Wall", "-Wextra", "-fno-builtin", "-pthread", "-o"])
+        .arg(&unfinished)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("c").join(source))
+        .args(flags)
+        .output()
+        .unwrap_or_else(|e| panic!("{compiler}: {e}; install the Debian packages gcc and g++"));
+    assert!(output.status.success(), "{source} {flags:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    // A rename, so that another process that tests at the same time never runs half a program.
+    fs::rename(&unfinished, &path).expect("the compiled program can be renamed");
+    done.insert(key, path.clone());
+    path
+}
+
+/// Where compiled programs lie: inside the target directory, which the test's own executable also lies in.
+fn programs_folder() -> PathBuf {
+    let exe = env::current_exe().expect("a test knows its executable");
+    let deps = exe.parent().expect("the executable lies in a folder");
+    let folder = deps.parent().unwrap_or(deps).join("craton-programs");
+    fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot create {}: {e}", folder.display()));
+    folder
+}

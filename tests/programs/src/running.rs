@@ -1,0 +1,180 @@
+//! A program while it runs.
+//!
+//! **Unsafe.** Sends a signal to the process group that it made.
+
+use crate::program::{Output, Program};
+use crate::segment::{Stats, live_segment, try_live_segment};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A program that was started. Dropping it kills its process group.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    command: String,
+    end: Instant,
+    limit: Duration,
+    stdout: Receiver<Vec<u8>>,
+    stderr: Receiver<Vec<u8>>,
+    folder: TempDir,
+    /// Whether the process has been waited for: its number may then belong to somebody else.
+    reaped: bool,
+}
+
+impl Running {
+    pub(crate) fn start(program: Program) -> Self {
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        let mut options = format!("stats_file={}", folder.path().join("stats").display());
+        if !program.options.is_empty() {
+            options = format!("{options},{}", program.options);
+        }
+        let mut command = Command::new(&program.command);
+        command.args(&program.args).env("CRATON_OPTIONS", options).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (key, value) in &program.env {
+            match value {
+                Some(value) => command.env(key, value),
+                None => command.env_remove(key),
+            };
+        }
+        if let Some(dir) = &program.dir {
+            command.current_dir(dir);
+        }
+        let text = format!("{:?}", command);
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {text}: {e}"));
+        let mut stdin = child.stdin.take().expect("standard input is a pipe");
+        // From a thread of its own, since the program may write before it has read all. It may also not read at all.
+        thread::spawn(move || drop(stdin.write_all(&program.stdin)));
+        let stdout = read_all(child.stdout.take().expect("standard output is a pipe"));
+        let stderr = read_all(child.stderr.take().expect("standard error is a pipe"));
+        let end = Instant::now() + program.limit;
+        Self { child, command: text, end, limit: program.limit, stdout, stderr, folder, reaped: false }
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What Craton has counted in the process so far.
+    pub fn segment(&self) -> Stats {
+        live_segment(self.pid())
+    }
+
+    /// The numbers once they are as asked. Panics when the process ends before, or its time does.
+    pub fn segment_when(&mut self, asked: impl Fn(&Stats) -> bool) -> Stats {
+        loop {
+            // The library may not be loaded yet.
+            let now = try_live_segment(self.pid());
+            match now {
+                Ok(stats) if asked(&stats) => return stats,
+                _ if self.has_ended() || Instant::now() >= self.end => {
+                    self.fail("has not come to the numbers asked for", &format!("{now:?}\n"))
+                }
+                _ => thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    }
+
+    /// Sends the process a signal, such as `libc::SIGTERM`.
+    pub fn signal(&self, signal: i32) {
+        let pid = i32::try_from(self.pid()).expect("a process number fits");
+        // SAFETY: kill touches no memory; the process has not been waited for, so the number is still its own.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "cannot signal {}", self.command);
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.ended().is_some()
+    }
+
+    /// Waits for the end. Panics when it does not come in time, or processes stay behind that hold on to the output.
+    pub fn wait(mut self) -> Output {
+        let status = loop {
+            if let Some(status) = self.ended() {
+                break status;
+            }
+            if Instant::now() >= self.end {
+                let state = self.state();
+                self.fail("has not ended", &state);
+            }
+            thread::sleep(Duration::from_millis(2));
+        };
+        let left = || self.end.saturating_duration_since(Instant::now()).max(Duration::from_secs(1));
+        let (Ok(stdout), Ok(stderr)) = (self.stdout.recv_timeout(left()), self.stderr.recv_timeout(left())) else {
+            self.fail("has left processes behind that hold its output", "");
+        };
+        let stats = fs::read_to_string(self.folder.path().join("stats")).unwrap_or_default();
+        Output {
+            command: self.command.clone(),
+            status: status.code(),
+            signal: status.signal(),
+            stdout: String::from_utf8_lossy(&stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+            stats: stats.lines().map(Stats::from_json).collect(),
+        }
+    }
+
+    fn ended(&mut self) -> Option<ExitStatus> {
+        let status = self.child.try_wait().expect("a child can be waited for");
+        self.reaped |= status.is_some();
+        status
+    }
+
+    /// Kills the group, and panics with what the program had written.
+    fn fail(&mut self, what: &str, more: &str) -> ! {
+        self.kill();
+        let mut text = String::new();
+        for (name, pipe) in [("output", &self.stdout), ("error", &self.stderr)] {
+            let bytes = pipe.recv_timeout(Duration::from_secs(5)).unwrap_or_default();
+            text += &format!("--- standard {name}\n{}\n", String::from_utf8_lossy(&bytes));
+        }
+        panic!("{} {what} after {:?} and was killed\n{more}{text}", self.command, self.limit);
+    }
+
+    /// Where each thread of the process waits, for the report of a hang.
+    fn state(&self) -> String {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.pid()));
+        let lines = tasks.into_iter().flatten().flatten().take(20).map(|task| {
+            let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
+            format!("thread {}: in {}, system call {}", task.file_name().display(), read("wchan"), read("syscall"))
+        });
+        lines.collect()
+    }
+
+    fn kill(&mut self) {
+        let group = i32::try_from(self.child.id()).expect("a process number fits");
+        // SAFETY: kill touches no memory. The group is the one that `start` made; while a member lives, or its leader has not
+        // been waited for, its number is not given to another.
+        unsafe { libc::kill(-group, libc::SIGKILL) };
+        if !self.reaped {
+            drop(self.child.wait());
+            self.reaped = true;
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.kill();
+        }
+    }
+}
+
+/// Reads a pipe to its end, which comes when the last process that holds it has closed it.
+fn read_all(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (send, receive) = channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        drop(pipe.read_to_end(&mut bytes));
+        drop(send.send(bytes));
+    });
+    receive
+}

@@ -1,0 +1,151 @@
+//! Memory that ends, and memory that goes back: `ENOMEM` as the standards say, a program that goes on, and nothing hoarded.
+
+use craton_programs::{Output, Program, cc};
+use std::path::Path;
+
+fn name(program: &Path) -> &str {
+    program.file_name().and_then(|n| n.to_str()).expect("the program has a name")
+}
+
+/// Runs a part under a limit on address space, in MiB; `least` MiB of it must be had in objects.
+fn within(limit: u64, part: &str, least: u64) {
+    let program = cc("limits.c", &[]);
+    let shell = format!("ulimit -v {} && exec \"$0\" \"$@\"", limit * 1024);
+    let run = Program::new("bash").args(["-c", &shell]).arg(&program).arg(part).arg(least.to_string());
+    let output = run.preloaded().timeout(120).run();
+    output.assert_success();
+    output.assert_served(name(&program));
+}
+
+fn part(source: &str, part: &str) -> Output {
+    let program = cc(source, &[]);
+    let output = Program::new(&program).arg(part).preloaded().timeout(120).run();
+    output.assert_success();
+    output.assert_served(name(&program));
+    output
+}
+
+#[test]
+fn sixty_mebibytes_of_address_space_are_enough_to_run_and_to_end_well() {
+    within(60, "small_to_null", 24);
+    within(60, "large_to_null", 30);
+    within(60, "mixed_to_null", 30);
+}
+
+#[test]
+fn two_hundred_mebibytes_of_address_space_are_used_to_the_end() {
+    within(200, "small_to_null", 80);
+    within(200, "large_to_null", 150);
+    within(200, "mixed_to_null", 150);
+}
+
+#[test]
+fn a_gibibyte_of_address_space_is_used_to_the_end() {
+    within(1024, "small_to_null", 400);
+    within(1024, "large_to_null", 850);
+    within(1024, "mixed_to_null", 850);
+}
+
+#[test]
+fn two_gibibytes_of_address_space_are_used_to_the_end() {
+    within(2048, "large_to_null", 1700);
+}
+
+#[test]
+fn a_limit_on_address_space_that_comes_later_is_met_with_enomem() {
+    part("limits.c", "address_space_lowered");
+}
+
+#[test]
+fn a_limit_on_data_that_comes_later_is_met_with_enomem() {
+    part("limits.c", "data_lowered");
+}
+
+#[test]
+fn refused_mmap_is_enomem_or_found_elsewhere() {
+    part("limits.c", "mmap_refused");
+}
+
+#[test]
+fn refused_mprotect_is_enomem() {
+    part("limits.c", "mprotect_refused");
+}
+
+#[test]
+fn refused_mremap_is_a_copy() {
+    part("limits.c", "mremap_refused");
+}
+
+#[test]
+fn refused_madvise_and_munmap_keep_memory_but_keep_it_right() {
+    part("limits.c", "madvise_refused");
+    part("limits.c", "munmap_refused");
+}
+
+#[test]
+fn refusing_everything_leaves_what_the_heap_has() {
+    part("limits.c", "all_refused");
+}
+
+/// Fills 400 MiB with objects of a size and frees them in order, or in another one.
+fn gives_back(size: usize, order: &str) {
+    let program = cc("giving.c", &[]);
+    let output = Program::new(&program).arg(order).arg(size.to_string()).preloaded().timeout(120).run();
+    output.assert_success();
+    output.assert_served(name(&program));
+}
+
+#[test]
+fn freed_small_objects_go_back_to_the_system_by_themselves() {
+    for size in [64, 200, 4000, 100_000] {
+        gives_back(size, "in_order");
+    }
+}
+
+#[test]
+fn small_objects_freed_in_any_order_go_back_to_the_system_by_themselves() {
+    for size in [64, 200, 4000, 100_000] {
+        gives_back(size, "shuffled");
+    }
+}
+
+#[test]
+fn freed_large_objects_go_back_to_the_system_by_themselves() {
+    for size in [1 << 20, 5 << 20, 40 << 20] {
+        gives_back(size, "in_order");
+        gives_back(size, "shuffled");
+    }
+}
+
+#[test]
+fn rounds_of_other_sizes_do_not_ratchet() {
+    part("giving.c", "no_ratchet");
+}
+
+#[test]
+fn realloc_in_growing_steps_keeps_contents_to_256_mebibytes() {
+    part("giving.c", "growth");
+}
+
+#[test]
+fn a_bad_option_is_one_line_and_the_program_goes_on() {
+    let run = |options: &str| {
+        let output = Program::new(cc("plain.c", &[])).preloaded().options(options).run();
+        output.assert_success();
+        assert_eq!(output.stdout, "hello, 42\n");
+        output.stderr
+    };
+    for (option, text) in [
+        ("nonsense=1", "no such key (there are stats, stats_file, thp, thread_cache); ignored"),
+        ("nonsense", "not of the form key=value; ignored"),
+        ("stats=2", "bad value; ignored"),
+        ("thp=sometimes", "bad value; ignored"),
+        ("thread_cache=12x", "bad value; ignored"),
+        ("thread_cache=99999999999999999999", "bad value; ignored"),
+    ] {
+        assert_eq!(run(option), format!("craton: option \"{option}\": {text}\n"));
+    }
+    assert_eq!(run("bad=1,thp=never").lines().count(), 1, "the good option behind a bad one counts in silence");
+    assert_eq!(run(""), "");
+    assert_eq!(run(",,thp=auto,,"), "");
+}

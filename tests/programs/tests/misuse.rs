@@ -1,0 +1,139 @@
+//! Bad pointers: one line that names call and address, then `SIGABRT`; never a hang, never silence.
+
+use craton_programs::{Program, cc, cxx, static_library};
+use std::path::{Path, PathBuf};
+
+/// What a line says behind `craton: CALL(ADDRESS): `.
+enum Says {
+    /// Just this.
+    Text(&'static str),
+    /// That the pointer points into a large object, which starts so many bytes before it and has at least so many bytes.
+    IntoLarge { offset: u64, size: u64 },
+    /// One of these: what a freed address belongs to depends on what the heap has done with it since.
+    OneOf(&'static [&'static str]),
+}
+use Says::{IntoLarge, OneOf, Text};
+
+const FOREIGN: &str = "not allocated by Craton";
+const UNALLOCATED: &str = "points into memory that is not allocated";
+const DOUBLE_48: &str = "double free of a 48-byte object";
+const MIB: u64 = 1 << 20;
+
+fn c_programs() -> [(PathBuf, bool); 2] {
+    let library = static_library().to_str().expect("the library's path is UTF-8");
+    let later = "-Wl,-z,dynamic-undefined-weak";
+    [(cc("misuse.c", &["-w", later]), true), (cc("misuse.c", &["-w", "-static", library]), false)]
+}
+
+/// Runs a part that must end with a line from `call`, preloaded and linked statically.
+fn c(part: &str, call: &str, says: &Says) {
+    for (program, preloaded) in c_programs() {
+        reports(&program, preloaded, part, call, says);
+    }
+}
+
+fn reports(program: &Path, preloaded: bool, part: &str, call: &str, says: &Says) {
+    let run = Program::new(program).arg(part).timeout(20);
+    let output = if preloaded { run.preloaded() } else { run }.run();
+    assert_eq!(output.signal, Some(libc::SIGABRT), "ends by SIGABRT:\n{output}");
+    let address = output.stdout.trim_end();
+    let start = format!("craton: {call}({address}): ");
+    let said = output.stderr.strip_prefix(&start).and_then(|rest| rest.strip_suffix('\n'));
+    let said = said.unwrap_or_else(|| panic!("one line from {start:?} on:\n{output}"));
+    assert!(!said.contains('\n'), "one line:\n{output}");
+    match says {
+        Text(text) => assert_eq!(said, *text, "{output}"),
+        OneOf(texts) => assert!(texts.contains(&said), "one of {texts:?}:\n{output}"),
+        IntoLarge { offset, size } => {
+            let rest = said.strip_prefix("points into a large object, which starts at 0x");
+            let (at, bytes) = rest.and_then(|r| r.split_once(" and has ")).unwrap_or_else(|| panic!("{output}"));
+            let number = |hex: &str| u64::from_str_radix(hex, 16).unwrap_or_else(|_| panic!("{hex:?}:\n{output}"));
+            let address = number(address.trim_start_matches("0x"));
+            assert_eq!(number(at), address - offset, "{output}");
+            let bytes = bytes.strip_suffix(" bytes").and_then(|b| b.parse::<u64>().ok());
+            assert!(bytes.is_some_and(|b| (*size..*size + 2 * MIB).contains(&b)), "{size} bytes:\n{output}");
+        }
+    }
+}
+
+#[test]
+fn a_small_object_freed_twice_is_reported_at_once() {
+    c("double_small", "free", &Text(DOUBLE_48));
+}
+
+#[test]
+fn a_small_object_freed_twice_is_reported_after_other_frees() {
+    c("double_small_later", "free", &Text(DOUBLE_48));
+    c("double_small_of_empty_slab", "free", &OneOf(&[DOUBLE_48, UNALLOCATED]));
+}
+
+#[test]
+fn a_double_free_is_seen_across_threads() {
+    c("double_from_thread", "free", &Text(DOUBLE_48));
+    c("double_after_thread", "free", &Text(DOUBLE_48));
+}
+
+#[test]
+fn a_double_free_names_the_call_that_made_it() {
+    c("double_before_exit", "cfree", &Text("double free of a 1024-byte object"));
+    c("free_sized_twice", "free_sized", &Text(DOUBLE_48));
+    c("free_aligned_sized_twice", "free_aligned_sized", &Text("double free of a 64-byte object"));
+}
+
+#[test]
+fn a_large_or_huge_object_freed_twice_is_reported() {
+    c("double_large", "free", &OneOf(&[UNALLOCATED, FOREIGN]));
+    c("double_huge", "free", &OneOf(&[UNALLOCATED, FOREIGN]));
+}
+
+#[test]
+fn a_pointer_into_a_small_object_is_reported_with_its_offset() {
+    c("inside_small_1", "free", &Text("not the start of an object: it points 1 bytes into an object of 160 bytes"));
+    c("inside_small_16", "free", &Text("not the start of an object: it points 16 bytes into an object of 160 bytes"));
+    c("realloc_inside", "realloc", &Text("not the start of an object: it points 32 bytes into an object of 160 bytes"));
+}
+
+#[test]
+fn a_pointer_into_a_large_or_huge_object_is_reported_with_its_start() {
+    c("inside_large_16", "free", &IntoLarge { offset: 16, size: MIB });
+    c("inside_large_page", "free", &IntoLarge { offset: 65536, size: MIB });
+    c("inside_huge_16", "free", &IntoLarge { offset: 16, size: 64 * MIB });
+    c("inside_huge_end", "free", &IntoLarge { offset: 64 * MIB - 4096, size: 64 * MIB });
+}
+
+#[test]
+fn addresses_that_malloc_never_gave_are_reported() {
+    for part in ["stack", "statics", "text", "low", "high", "noncanonical", "foreign"] {
+        c(part, "free", &Text(FOREIGN));
+    }
+    c("unallocated", "free", &OneOf(&[UNALLOCATED, FOREIGN]));
+}
+
+#[test]
+fn realloc_of_a_freed_object_is_reported() {
+    c("realloc_freed_small", "realloc", &Text(DOUBLE_48));
+    c("realloc_freed_large", "realloc", &OneOf(&[UNALLOCATED, FOREIGN]));
+    c("realloc_freed_huge", "realloc", &OneOf(&[UNALLOCATED, FOREIGN]));
+}
+
+#[test]
+fn realloc_of_a_foreign_pointer_is_reported() {
+    c("realloc_foreign", "realloc", &Text(FOREIGN));
+    c("reallocarray_foreign", "reallocarray", &Text(FOREIGN));
+    c("realloc_foreign_to_0", "realloc", &Text(FOREIGN));
+}
+
+#[test]
+fn malloc_usable_size_of_garbage_is_reported() {
+    c("usable_garbage", "malloc_usable_size", &Text(FOREIGN));
+    c("usable_freed", "malloc_usable_size", &Text(DOUBLE_48));
+}
+
+#[test]
+fn an_object_deleted_twice_is_reported() {
+    let program = cxx("misuse_cxx.cpp", &["-w"]);
+    reports(&program, true, "plain", "operator delete", &Text(DOUBLE_48));
+    reports(&program, true, "array", "operator delete[]", &Text(DOUBLE_48));
+    reports(&program, true, "sized", "operator delete", &Text(DOUBLE_48));
+    reports(&program, true, "aligned", "operator delete", &Text("double free of a 64-byte object"));
+}

@@ -1,0 +1,74 @@
+//! Threads that come and go, forks between them, and objects before main and after it.
+
+use craton_programs::{Output, Program, cc, cxx, static_library};
+use std::path::Path;
+
+fn run(program: &Path, part: &str) -> Output {
+    let output = Program::new(program).arg(part).preloaded().timeout(120).run();
+    output.assert_success();
+    output.assert_served(name(program));
+    output
+}
+
+fn name(program: &Path) -> &str {
+    program.file_name().and_then(|n| n.to_str()).expect("the program has a name")
+}
+
+#[test]
+fn sixty_four_threads_that_start_and_stop_keep_memory_bounded() {
+    let output = run(&cc("threads.c", &[]), "start_and_stop");
+    let seen = output.stats[0].threads_seen;
+    // Each thread of each round, and the main one, had a cache once.
+    assert_eq!(seen, 64 * 20 + 1, "threads seen:\n{output}");
+}
+
+#[test]
+fn a_thread_takes_over_the_cache_of_one_that_ended() {
+    let output = run(&cc("threads.c", &[]), "one_after_the_other");
+    let stats = &output.stats[0];
+    assert_eq!(stats.threads_seen, 5000 + 1, "threads seen:\n{output}");
+    assert!(stats.metadata_bytes < 8 << 20, "metadata grew with the threads:\n{output}");
+}
+
+#[test]
+fn threads_alive_together_are_counted_once_each() {
+    let output = run(&cc("threads.c", &[]), "count_them");
+    assert_eq!(output.stats[0].threads_seen, 64 + 1, "threads seen:\n{output}");
+}
+
+#[test]
+fn objects_that_only_flow_one_way_do_not_pile_up() {
+    run(&cc("threads.c", &[]), "one_way");
+}
+
+#[test]
+fn objects_outlive_the_thread_that_allocated_them() {
+    run(&cc("threads.c", &[]), "outlive");
+}
+
+#[test]
+fn children_of_a_threaded_program_allocate_and_never_hang() {
+    let program = cc("forks.c", &[]);
+    let output = Program::new(&program).preloaded().timeout(180).run();
+    output.assert_success();
+    output.assert_served(name(&program));
+    // The parent, 300 children, and 43 children of those: each left through exit and said who it was.
+    let mut pids: Vec<u64> = output.stats.iter().map(|s| s.pid).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    assert_eq!((output.stats.len(), pids.len()), (344, 344), "processes that spoke:\n{output}");
+    assert!(output.stats.iter().all(|s| s.refills > 0), "a child was not served:\n{output}");
+}
+
+#[test]
+fn objects_before_main_and_after_it_are_served() {
+    let library = static_library().to_str().expect("the library's path is UTF-8");
+    for flags in [&[][..], &[library], &["-static", library]] {
+        let program = cxx("early_late.cpp", flags);
+        let run = Program::new(&program);
+        let output = if flags.is_empty() { run.preloaded() } else { run }.run();
+        output.assert_success();
+        output.assert_served(name(&program));
+        assert_eq!(output.stdout, "end\n", "the last destructor ran:\n{output}");
+    }
+}
