@@ -8,6 +8,8 @@ fn main() {
         // No lazy binding: resolving a symbol inside malloc could call malloc.
         "-Wl,-z,now",
         "-Wl,-z,relro",
+        // What we call `free` is ours, also where the process has another: opened late, we must know which is which.
+        "-Wl,-Bsymbolic-functions",
     ] {
         println!("cargo:rustc-cdylib-link-arg={flag}");
     }

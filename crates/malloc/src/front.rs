@@ -75,6 +75,7 @@ fn malloc_beyond_table(size: usize) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn malloc_class(class: usize) -> *mut u8 {
+    let saved = process::errno();
     let object = match own_cache() {
         // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
         Some(cache) => unsafe {
@@ -84,22 +85,24 @@ fn malloc_class(class: usize) -> *mut u8 {
         None if READY.load(Ordering::Relaxed) => HEAP.take_one(class),
         None => null_mut(),
     };
-    or_errno(object)
+    with_errno(object, saved)
 }
 
 #[cold]
 fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
-    if size > MAX_SIZE || !set_up() {
-        return or_errno(null_mut());
-    }
-    or_errno(HEAP.allocate_large(size, align, zero))
+    let saved = process::errno();
+    let object = if size > MAX_SIZE || !set_up() { null_mut() } else { HEAP.allocate_large(size, align, zero) };
+    with_errno(object, saved)
 }
 
-fn or_errno(object: *mut u8) -> *mut u8 {
-    if object.is_null() {
-        process::set_errno(process::ENOMEM);
-    }
+/// No memory is `ENOMEM`; with memory `errno` is as it was, whatever was refused on the way.
+fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
+    process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
     object
+}
+
+fn no_memory() -> *mut u8 {
+    with_errno(null_mut(), 0)
 }
 
 /// `size` bytes that read as zero.
@@ -128,7 +131,7 @@ pub fn aligned(align: usize, size: usize) -> *mut u8 {
             let object = unsafe { ThreadCache::pop(tls::get(), class) };
             if object.is_null() { malloc_class(class) } else { object }
         }
-        None if align > MAX_SIZE => or_errno(null_mut()),
+        None if align > MAX_SIZE => no_memory(),
         None => malloc_large(size, align, false),
     }
 }
@@ -176,7 +179,7 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     let found = HEAP.find(pointer);
     let old = found.usable()?;
     if size > MAX_SIZE {
-        return Ok(or_errno(null_mut()));
+        return Ok(no_memory());
     }
     if let Some(same) = HEAP.resize(pointer, found, size) {
         return Ok(same);
