@@ -221,12 +221,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         unsafe { self.layout().map.set(range, mark, all) };
     }
 
-    /// Gives memory back to the system: complete slabs, then free pages; returns the bytes that lost their memory.
+    /// Gives the memory of free pages back to the system; returns the bytes that lost theirs.
     pub(crate) fn release(&self, bytes: Bytes, break_hugepages: bool) -> u64 {
-        for class in 1..=CLASSES {
-            let mut source = Marked { heap: self, class };
-            self.slabs(class).reap(&self.layout().records, &mut source);
-        }
         let pages = bytes.pages_up().unwrap_or(Pages(u32::MAX));
         self.with_pages(|p| p.release(pages, break_hugepages)) << PAGE_SHIFT
     }

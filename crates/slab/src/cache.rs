@@ -25,10 +25,8 @@ pub struct SlabStats {
 /// Objects of one size.
 pub struct SlabCache {
     pub(crate) geometry: Geometry,
-    /// First and last slab of the partial list, plus 1; the complete slab, if any, is the last.
+    /// First slab of the partial list, plus 1.
     pub(crate) head: u32,
-    tail: u32,
-    pub(crate) complete: u32,
     pub(crate) stats: SlabStats,
 }
 
@@ -44,7 +42,7 @@ impl SlabCache {
     /// A cache without slabs.
     pub const fn new(geometry: Geometry) -> Self {
         let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0 };
-        Self { geometry, head: 0, tail: 0, complete: 0, stats }
+        Self { geometry, head: 0, stats }
     }
 
     /// Sizes of the slabs and their objects.
@@ -102,9 +100,6 @@ impl SlabCache {
         let record = &records[slab.0 as usize];
         let (mut used, mut carved) = (record.used(), record.carved());
         let mut free = record.free() as *mut u8;
-        if used == 0 {
-            self.complete -= 1;
-        }
         while out.len() < want && !free.is_null() {
             let object = free;
             // SAFETY: objects on a slab's free list are ours and linked; each leaves the list before it joins the chain.
@@ -129,7 +124,7 @@ impl SlabCache {
         }
     }
 
-    /// Takes objects back; slabs that become complete go back to `source`, all but one.
+    /// Takes objects back; slabs that become complete go back to `source`.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`], with the same arguments; each object of `chain` came from this cache and is given back once.
@@ -153,17 +148,9 @@ impl SlabCache {
                 self.push_front(slab, records);
             }
             if used == 1 {
-                self.completed(slab, records, source);
+                self.retire(slab, records, source);
             }
         }
-    }
-
-    /// Gives the complete slab back, if there is one; returns its pages.
-    pub fn reap(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Pages {
-        let Some(first) = self.tail.checked_sub(1).filter(|_| self.complete > 0) else { return Pages(0) };
-        self.complete -= 1;
-        self.retire(PageId(first), records, source);
-        self.geometry.pages
     }
 
     /// The slab that holds the object at `offset` bytes from the region's start.
@@ -181,22 +168,11 @@ impl SlabCache {
         let first = span.range.first;
         records[first.0 as usize].begin(pages);
         self.push_front(first, records);
-        self.complete += 1;
         self.stats.slabs += 1;
         Some(first)
     }
 
-    /// A slab's last object came back: it waits at the end of the list as the one complete slab, or is given up (S3).
-    fn completed(&mut self, slab: PageId, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
-        if self.complete > 0 {
-            self.retire(slab, records, source);
-            return;
-        }
-        self.complete = 1;
-        self.unlink(slab, records);
-        self.push_back(slab, records);
-    }
-
+    /// A slab's last object came back.
     fn retire(&mut self, slab: PageId, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
         self.unlink(slab, records);
         records[slab.0 as usize].set_pages(Pages(0));
@@ -208,22 +184,10 @@ impl SlabCache {
         let record = &records[slab.0 as usize];
         record.set_prev(0);
         record.set_next(self.head);
-        match self.head.checked_sub(1) {
-            Some(head) => records[head as usize].set_prev(slab.0 + 1),
-            None => self.tail = slab.0 + 1,
+        if let Some(head) = self.head.checked_sub(1) {
+            records[head as usize].set_prev(slab.0 + 1);
         }
         self.head = slab.0 + 1;
-    }
-
-    fn push_back(&mut self, slab: PageId, records: &Table<SlabRecord>) {
-        let record = &records[slab.0 as usize];
-        record.set_next(0);
-        record.set_prev(self.tail);
-        match self.tail.checked_sub(1) {
-            Some(tail) => records[tail as usize].set_next(slab.0 + 1),
-            None => self.head = slab.0 + 1,
-        }
-        self.tail = slab.0 + 1;
     }
 
     fn unlink(&mut self, slab: PageId, records: &Table<SlabRecord>) {
@@ -233,9 +197,8 @@ impl SlabCache {
             Some(prev) => records[prev as usize].set_next(next),
             None => self.head = next,
         }
-        match next.checked_sub(1) {
-            Some(next) => records[next as usize].set_prev(prev),
-            None => self.tail = prev,
+        if let Some(next) = next.checked_sub(1) {
+            records[next as usize].set_prev(prev);
         }
     }
 }

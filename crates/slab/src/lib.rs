@@ -4,8 +4,9 @@
 //! size class of malloc is such a cache without a constructor.
 //!
 //! **From.** Bonwick94 §3.2: a slab is one or more pages cut into equal objects with a count of those in use; partial
-//! slabs are used first, a complete one last; a slab whose last object comes back can be given up whole. Where we
-//! differ: the slab's record lies apart, in a table indexed by page, so that objects of powers of two do not
+//! slabs are used first; a slab whose last object comes back is given up whole. Where we
+//! differ: a complete slab is not kept for a while, since the caches in front swing by more than a slab, and one kept slab
+//! can keep a hugepage from coming free; the slab's record lies apart, in a table indexed by page, so that objects of powers of two do not
 //! waste a slab's worth for it, and so that a stray write of the program cannot reach it; a fresh slab's objects are cut
 //! one by one as they are first asked for, so that memory is not touched before it is used.
 //!
@@ -20,7 +21,7 @@
 //! **Invariants** (walked by [`SlabCache::check`]):
 //! - S1 used + free-list length = carved ≤ capacity, for each slab;
 //! - S2 a slab is on the partial list exactly when used < capacity;
-//! - S3 at most one slab of a cache is complete (used = 0);
+//! - S3 no slab of a cache is complete (used = 0): it goes back with its last object;
 //! - S4 the cache's counts are the sums over its slabs.
 //!
 //! **Threads.** A cache and the records of its slabs are used under the cache's lock. Records are made of relaxed
