@@ -11,7 +11,11 @@ pub type Call = &'static str;
 pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     let line = Line::new().text("craton: ").text(call).text("(").address(pointer as usize).text("): ");
     match misuse {
-        Misuse::Freed { size } => line.text("double free of a ").number(size as u64).text("-byte object"),
+        Misuse::Freed { size } => {
+            let only_looked_at = matches!(call, "realloc" | "reallocarray" | "malloc_usable_size");
+            let what = if only_looked_at { "already freed: it was a " } else { "double free of a " };
+            line.text(what).number(size as u64).text("-byte object")
+        }
         Misuse::Inside { offset, size } => line
             .text("not the start of an object: it points ")
             .number(offset as u64)
