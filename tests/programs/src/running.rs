@@ -46,6 +46,16 @@ impl Running {
         if let Some(dir) = &program.dir {
             command.current_dir(dir);
         }
+        // A runner that was started in the background ignores these, and python's tests of interrupts would then fail.
+        // SAFETY: `signal` may be called between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in [libc::SIGINT, libc::SIGQUIT] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
+        }
         let text = format!("{:?}", command);
         let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {text}: {e}"));
         let mut stdin = child.stdin.take().expect("standard input is a pipe");
