@@ -29,7 +29,7 @@ stage "format" "$cargo" fmt --all --check
 stage "tidy" "$cargo" xtask tidy
 stage "clippy" "$cargo" clippy -q --workspace --all-targets -- -D warnings
 stage "release build" make --no-print-directory build
-stage "tests" "$cargo" test --workspace
+stage "tests" "$cargo" test --workspace --no-fail-fast
 stage "installed files" tests/install/run.sh
 printf '\n%s\n' "${times[@]}"
 echo "all passed in $SECONDS s"
