@@ -100,6 +100,7 @@ static void stack(void) {
 
 static void statics(void) { free(expect(data)); }
 static void text(void) { free(expect((void *)stack)); }
+static void last_byte(void) { free(expect((void *)UINTPTR_MAX)); }
 static void low(void) { free(expect((void *)8)); }
 static void high(void) { free(expect((void *)0xffff800000000000)); }
 static void noncanonical(void) { free(expect((void *)0x4242424242424240)); }
@@ -150,6 +151,52 @@ static void free_aligned_sized_twice(void) {
     free_aligned_sized(p, 64, 64);
 }
 
+static void double_zero(void) { double_free(0); }
+
+static void double_calloc(void) {
+    void *p = expect(calloc(1, 100000));
+    free(p);
+    free(p);
+}
+
+static void double_aligned(void) {
+    void *p = expect(aligned_alloc(4 * MIB, 100));
+    free(p);
+    free(p);
+}
+
+static void inside_aligned(void) {
+    char *p = aligned_alloc(4096, 100);
+    free(expect(p + 64));
+}
+
+/* What realloc cut off is no object's any more, and a pointer that it has moved away from is none. */
+static void cut_off_large(void) {
+    char *p = realloc(malloc(4 * MIB), MIB);
+    free(expect(p + 3 * MIB));
+}
+
+static void cut_off_huge(void) {
+    char *p = realloc(malloc(128 * MIB), 64 * MIB);
+    free(expect(p + 100 * MIB));
+}
+
+static void moved_small(void) {
+    void *p = expect(malloc(48));
+    CHECK(realloc(p, 5000) != p);
+    free(p);
+}
+
+static void usable_inside(void) {
+    char *p = malloc(160);
+    CHECK(malloc_usable_size(expect(p + 16)));
+}
+
+static void usable_inside_large(void) {
+    char *p = malloc(MIB);
+    CHECK(malloc_usable_size(expect(p + 4096)));
+}
+
 /* What nothing was ever allocated of: the hugepage behind all that the heap has. */
 static void unallocated(void) {
     char *p = malloc(MIB);
@@ -174,6 +221,7 @@ static const struct part PARTS[] = {
     {"stack", stack},
     {"statics", statics},
     {"text", text},
+    {"last_byte", last_byte},
     {"low", low},
     {"high", high},
     {"noncanonical", noncanonical},
@@ -189,6 +237,15 @@ static const struct part PARTS[] = {
     {"usable_freed", usable_freed},
     {"free_sized_twice", free_sized_twice},
     {"free_aligned_sized_twice", free_aligned_sized_twice},
+    {"double_zero", double_zero},
+    {"double_calloc", double_calloc},
+    {"double_aligned", double_aligned},
+    {"inside_aligned", inside_aligned},
+    {"cut_off_large", cut_off_large},
+    {"cut_off_huge", cut_off_huge},
+    {"moved_small", moved_small},
+    {"usable_inside", usable_inside},
+    {"usable_inside_large", usable_inside_large},
     {"unallocated", unallocated},
     {NULL, NULL},
 };

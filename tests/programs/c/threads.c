@@ -1,6 +1,7 @@
 /* Threads that start and stop, and objects that one allocates and another frees. */
 #define _GNU_SOURCE
 #include "check.h"
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -173,7 +174,71 @@ static void outlive(void) {
     CHECK(rss_kib() < 128 * 1024);
 }
 
+/* The least stack that a thread may have: what the allocator puts on it has to fit beside the program's own. */
+static void *on_a_small_stack(void *arg) {
+    for (size_t n = 1; n <= 64 * MIB; n = n * 3 / 2 + 1) {
+        unsigned char *p = malloc(n);
+        CHECK(p);
+        p[0] = p[n - 1] = 1;
+        CHECK((p = realloc(p, n + n / 2)));
+        free(p);
+        CHECK((p = calloc(1, n)));
+        free(p);
+        CHECK((p = aligned_alloc(64, n)));
+        free(p);
+    }
+    malloc_trim(0);
+    return arg;
+}
+
+static void small_stacks(void) {
+    pthread_attr_t attributes;
+    long least = sysconf(_SC_THREAD_STACK_MIN);
+    CHECK(least > 0 && pthread_attr_init(&attributes) == 0);
+    CHECK(pthread_attr_setstacksize(&attributes, (size_t)least) == 0);
+    for (int i = 0; i < 10; i++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, &attributes, on_a_small_stack, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+}
+
+static void *until_cancelled(void *arg) {
+    void *p[50] = {0};
+    for (unsigned i = 1;; i++) {
+        free(p[i % 50]);
+        CHECK((p[i % 50] = malloc(i % 3000 + 1)));
+        if (i % 1000 == 0) {
+            for (int j = 0; j < 50; j++) {
+                free(p[j]);
+                p[j] = NULL;
+            }
+            pthread_testcancel();
+        }
+    }
+    return arg;
+}
+
+static void cancelled(void) {
+    size_t early = 0;
+    for (int round = 0; round < 200; round++) {
+        pthread_t threads[8];
+        for (int i = 0; i < 8; i++)
+            CHECK(pthread_create(&threads[i], NULL, until_cancelled, NULL) == 0);
+        for (int i = 0; i < 8; i++) {
+            void *how;
+            CHECK(pthread_cancel(threads[i]) == 0 && pthread_join(threads[i], &how) == 0);
+            CHECK(how == PTHREAD_CANCELED);
+        }
+        if (round == 50)
+            early = rss_kib();
+    }
+    CHECK(rss_kib() <= early + 16 * 1024);
+}
+
 static const struct part PARTS[] = {
+    {"small_stacks", small_stacks},
+    {"cancelled", cancelled},
     {"start_and_stop", start_and_stop},
     {"one_after_the_other", one_after_the_other},
     {"count_them", count_them},

@@ -1,6 +1,6 @@
 //! Memory that ends, and memory that goes back: `ENOMEM` as the standards say, a program that goes on, and nothing hoarded.
 
-use craton_programs::{Output, Program, cc};
+use craton_programs::{Output, Program, cc, library};
 use std::path::Path;
 
 fn name(program: &Path) -> &str {
@@ -23,6 +23,29 @@ fn part(source: &str, part: &str) -> Output {
     output.assert_success();
     output.assert_served(name(&program));
     output
+}
+
+/// From less than the dynamic linker needs to more than a small program does: it ends well, or says that there was no memory.
+#[test]
+fn too_little_address_space_is_null_and_never_a_crash() {
+    let program = cc("plain.c", &[]);
+    let mut ended_well = 0;
+    for kib in (3000..=24_000).step_by(500) {
+        let shell = format!("ulimit -v {kib} && exec env LD_PRELOAD=\"$1\" \"$0\"");
+        let run = Program::new("bash").args(["-c", &shell]).arg(&program).arg(library());
+        let output = run.timeout(20).run();
+        match output.status {
+            Some(0) => {
+                assert_eq!(output.stdout, "hello, 42\n", "with {kib} KiB:\n{output}");
+                // The linker leaves out a library that it has no room for: what counts is who served the program.
+                ended_well += usize::from(output.stats.iter().any(|s| s.exe == name(&program)[..15] && s.refills > 0));
+            }
+            // plain.c's own check, which names errno.
+            Some(1) => assert!(output.stderr.contains("(errno 12)"), "ENOMEM with {kib} KiB:\n{output}"),
+            status => assert_eq!(status, Some(127), "the linker's refusal with {kib} KiB:\n{output}"),
+        }
+    }
+    assert!(ended_well >= 10, "24 MB are enough for a small program under Craton, but {ended_well} runs ended well");
 }
 
 #[test]

@@ -122,6 +122,15 @@ fn the_library_takes_little_of_the_static_thread_storage() {
 }
 
 #[test]
+fn the_numbers_of_closed_descriptors_are_left_to_the_program() {
+    let program = cc("descriptors.c", &[]);
+    let closed = Program::new("bash").args(["-c", "exec \"$0\" <&- >&- 2>&-"]).arg(&program);
+    let output = closed.preloaded().run();
+    output.assert_success();
+    output.assert_served(name(&program));
+}
+
+#[test]
 fn options_are_ignored_in_a_set_uid_program() {
     // SAFETY: asks for a number.
     if unsafe { libc::geteuid() } != 0 {

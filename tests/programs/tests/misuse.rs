@@ -85,12 +85,30 @@ fn a_double_free_names_the_call_that_made_it() {
 fn a_large_or_huge_object_freed_twice_is_reported() {
     c("double_large", "free", &OneOf(&[UNALLOCATED, FOREIGN]));
     c("double_huge", "free", &OneOf(&[UNALLOCATED, FOREIGN]));
+    c("double_calloc", "free", &OneOf(&[UNALLOCATED, FOREIGN]));
+    c("double_aligned", "free", &OneOf(&[UNALLOCATED, FOREIGN]));
+}
+
+#[test]
+fn an_object_of_size_zero_freed_twice_is_reported() {
+    c("double_zero", "free", &Text("double free of a 16-byte object"));
+}
+
+#[test]
+fn what_realloc_gave_up_is_reported() {
+    c("moved_small", "free", &Text(DOUBLE_48));
+    c("cut_off_large", "free", &OneOf(&[UNALLOCATED, FOREIGN]));
+    c("cut_off_huge", "free", &OneOf(&[UNALLOCATED, FOREIGN]));
 }
 
 #[test]
 fn a_pointer_into_a_small_object_is_reported_with_its_offset() {
     c("inside_small_1", "free", &Text("not the start of an object: it points 1 bytes into an object of 160 bytes"));
     c("inside_small_16", "free", &Text("not the start of an object: it points 16 bytes into an object of 160 bytes"));
+    let page = "not the start of an object: it points 64 bytes into an object of 4096 bytes";
+    c("inside_aligned", "free", &Text(page));
+    let looked_at = "not the start of an object: it points 16 bytes into an object of 160 bytes";
+    c("usable_inside", "malloc_usable_size", &Text(looked_at));
     c("realloc_inside", "realloc", &Text("not the start of an object: it points 32 bytes into an object of 160 bytes"));
 }
 
@@ -98,13 +116,14 @@ fn a_pointer_into_a_small_object_is_reported_with_its_offset() {
 fn a_pointer_into_a_large_or_huge_object_is_reported_with_its_start() {
     c("inside_large_16", "free", &IntoLarge { offset: 16, size: MIB });
     c("inside_large_page", "free", &IntoLarge { offset: 65536, size: MIB });
+    c("usable_inside_large", "malloc_usable_size", &IntoLarge { offset: 4096, size: MIB });
     c("inside_huge_16", "free", &IntoLarge { offset: 16, size: 64 * MIB });
     c("inside_huge_end", "free", &IntoLarge { offset: 64 * MIB - 4096, size: 64 * MIB });
 }
 
 #[test]
 fn addresses_that_malloc_never_gave_are_reported() {
-    for part in ["stack", "statics", "text", "low", "high", "noncanonical", "foreign"] {
+    for part in ["stack", "statics", "text", "low", "last_byte", "high", "noncanonical", "foreign"] {
         c(part, "free", &Text(FOREIGN));
     }
     c("unallocated", "free", &OneOf(&[UNALLOCATED, FOREIGN]));

@@ -2,6 +2,7 @@
 
 use craton_programs::{Output, Program, live_segment, missing, workspace};
 use std::fmt::Write;
+use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;
 use tempfile::TempDir;
@@ -140,6 +141,19 @@ fn git_reads_this_repository() {
     assert!(log.stdout.starts_with("commit "), "{log}");
     assert_eq!(log.stdout, git(workspace(), &["log", "-5", "--stat"]).run().stdout, "as without Craton");
     served_git(git(workspace(), &["status"]));
+
+    // The server's side of a clone gets no -c, so what it may read stands in a file.
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let (config, copy) = (folder.path().join("config"), folder.path().join("copy"));
+    fs::write(&config, "[safe]\n\tdirectory = *\n").expect("a file can be written");
+    let from = workspace().to_str().expect("the workspace's path is UTF-8");
+    let clone = git(folder.path(), &["clone", "-q", "--no-local", from, "copy"]);
+    served_git(clone.env("GIT_CONFIG_GLOBAL", &config));
+    served_git(git(&copy, &["gc", "-q", "--aggressive", "--prune=now"]));
+    served_git(git(&copy, &["fsck", "--full"]));
+    assert_eq!(served_git(git(&copy, &["status", "--porcelain"])).stdout, "");
+    let count = ["rev-list", "--count", "--all"];
+    assert_eq!(served_git(git(&copy, &count)).stdout, git(&copy, &count).run().stdout, "as without Craton");
 }
 
 /// What every test here rests on: without the library the same proofs fail.

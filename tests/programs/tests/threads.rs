@@ -47,11 +47,54 @@ fn objects_outlive_the_thread_that_allocated_them() {
 }
 
 #[test]
-fn children_of_a_threaded_program_allocate_and_never_hang() {
-    let program = cc("forks.c", &[]);
+fn threads_with_the_least_stack_allocate_all_sizes() {
+    run(&cc("threads.c", &[]), "small_stacks");
+}
+
+#[test]
+fn a_cancelled_thread_leaves_its_cache_to_the_next() {
+    let output = run(&cc("threads.c", &[]), "cancelled");
+    assert!(output.stats[0].metadata_bytes < 8 << 20, "metadata grew with the threads:\n{output}");
+}
+
+#[test]
+fn threads_of_a_fully_static_program_come_and_go() {
+    let library = static_library().to_str().expect("the library's path is UTF-8");
+    let program = cc("threads.c", &["-static", library]);
+    for (part, threads) in [("start_and_stop", 64 * 20), ("one_after_the_other", 5000), ("outlive", 64 * 10)] {
+        let output = Program::new(&program).arg(part).timeout(120).run();
+        output.assert_success();
+        assert_eq!(output.assert_served(name(&program)).threads_seen, threads + 1, "{part}:\n{output}");
+    }
+}
+
+#[test]
+fn threads_start_other_programs_while_all_allocate() {
+    let program = cc("spawn.c", &[]);
     let output = Program::new(&program).preloaded().timeout(180).run();
     output.assert_success();
     output.assert_served(name(&program));
+    // Itself, and what its threads started by posix_spawn; the shells of `system` have another name.
+    let served = output.stats.iter().filter(|s| s.exe == name(&program)[..15] && s.refills > 0).count();
+    assert_eq!(served, 1 + 6 * 40, "processes that Craton served:\n{output}");
+}
+
+#[test]
+fn children_of_a_threaded_program_allocate_and_never_hang() {
+    fork_storm(&cc("forks.c", &[]), true);
+}
+
+#[test]
+fn children_of_a_fully_static_threaded_program_never_hang() {
+    let library = static_library().to_str().expect("the library's path is UTF-8");
+    fork_storm(&cc("forks.c", &["-static", library]), false);
+}
+
+fn fork_storm(program: &Path, preloaded: bool) {
+    let run = Program::new(program).timeout(180);
+    let output = if preloaded { run.preloaded() } else { run }.run();
+    output.assert_success();
+    output.assert_served(name(program));
     // The parent, 300 children, and 43 children of those: each left through exit and said who it was.
     let mut pids: Vec<u64> = output.stats.iter().map(|s| s.pid).collect();
     pids.sort_unstable();
