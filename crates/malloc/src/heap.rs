@@ -7,9 +7,11 @@
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
 
-use crate::cpu_cache::thread::HeapView;
+use crate::cpu_cache::thread::{HeapView, mark};
 use crate::huge::HugeTable;
 use crate::page_map::PageMap;
+use crate::report;
+use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, CLASSES, LARGE};
 use core::cell::UnsafeCell;
@@ -145,15 +147,22 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Takes up to `want` objects of a class from its slabs; an empty chain when there is no memory.
     pub(crate) fn take(&self, class: usize, want: u32) -> Chain {
         let mut source = Marked { heap: self, class };
-        let Layout { base, records, .. } = self.layout();
+        let Layout { base, records, key, .. } = self.layout();
         // SAFETY: the base, the records and the source are those of this heap; the class's lock is held.
-        let chain = unsafe { self.slabs(class).alloc(want, *base as *mut u8, records, &mut source) };
+        let chain =
+            unsafe { self.slabs(class).alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o)) };
         segment::add(&SEGMENT.refills, 1);
         segment::add(&SEGMENT.objects_out, chain.len().into());
         chain
     }
 
-    /// Gives objects of a class back to their slabs.
+    /// How many objects of the slab that begins at a page have ever been handed out. Read without the lock: whoever asks about an object
+    /// of his got it after it was counted.
+    pub(crate) fn cut_objects(&self, slab: PageId) -> usize {
+        self.layout().records[slab.0 as usize].cut_objects().into()
+    }
+
+    /// Gives objects of a class back to their slabs. Ends the process if one of them never was an object.
     ///
     /// # Safety
     /// The objects are of this class and heap, and the caller gives them up.
@@ -165,7 +174,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let mut source = Marked { heap: self, class };
         let Layout { base, records, .. } = self.layout();
         // SAFETY: as in `take`, and by the contract.
-        unsafe { self.slabs(class).free(chain, *base as *mut u8, records, &mut source) };
+        let given = unsafe { self.slabs(class).free(chain, *base as *mut u8, records, &mut source) };
+        if let Err(object) = given {
+            // The cache in front could not see it. What it did since then is no longer what the program thinks.
+            report::misuse("free", object, Misuse::Unallocated);
+        }
     }
 
     /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
@@ -264,6 +277,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             self.classes.iter().for_each(|c| c.0.release_after_fork());
         }
     }
+}
+
+/// Marks an object as free, so that freeing it is seen as an error.
+fn mark_free(key: usize, object: *mut u8) {
+    // SAFETY: the slab has just cut the object, and hands it over; it has at least 16 bytes.
+    unsafe { object.cast::<usize>().add(1).write(mark(key, object)) };
 }
 
 /// The page heap as a class's slabs see it: spans are marked in the page map while the class has them.

@@ -225,6 +225,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             let offset = offset % size;
             return Found::Bad(Misuse::Inside { offset, size });
         }
+        if offset / size >= self.cut_objects(PageId(start)) {
+            return Found::Bad(Misuse::Unallocated);
+        }
         // SAFETY: the pointer is an object's start, and objects of a class are always readable.
         if unsafe { (address as *const usize).add(1).read() } == mark(self.view().key, address as *mut u8) {
             return Found::Bad(Misuse::Freed { size });

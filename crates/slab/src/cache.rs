@@ -55,7 +55,8 @@ impl SlabCache {
         self.stats
     }
 
-    /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab.
+    /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab. `cut` is told of each object that comes off a
+    /// slab for the first time, so that the front end can mark it as free like those that came back.
     ///
     /// # Safety
     /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are readable and writable, and
@@ -66,6 +67,7 @@ impl SlabCache {
         base: *mut u8,
         records: &Table<SlabRecord>,
         source: &mut impl SpanSource,
+        cut: impl Fn(*mut u8),
     ) -> Chain {
         let mut out = Chain::EMPTY;
         while out.len() < want {
@@ -77,7 +79,7 @@ impl SlabCache {
                 },
             };
             // SAFETY: the slab is one of ours, by the lists.
-            unsafe { self.take_from(slab, want, base, records, &mut out) };
+            unsafe { self.take_from(slab, want, base, records, &mut out, &cut) };
         }
         self.stats.refills += 1;
         self.stats.objects_refilled += u64::from(out.len());
@@ -96,6 +98,7 @@ impl SlabCache {
         base: *mut u8,
         records: &Table<SlabRecord>,
         out: &mut Chain,
+        cut: &impl Fn(*mut u8),
     ) {
         let record = &records[slab.0 as usize];
         let (mut used, mut carved) = (record.used(), record.carved());
@@ -112,7 +115,11 @@ impl SlabCache {
         while out.len() < want && carved < self.geometry.capacity {
             let offset = slab.offset().0 + carved as usize * self.geometry.object as usize;
             // SAFETY: the place lies in our slab, and nobody has had it yet.
-            unsafe { out.push(base.add(offset)) };
+            unsafe {
+                let object = base.add(offset);
+                cut(object);
+                out.push(object);
+            }
             carved += 1;
             used += 1;
         }
@@ -124,7 +131,8 @@ impl SlabCache {
         }
     }
 
-    /// Takes objects back; slabs that become complete go back to `source`.
+    /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that was never an object is
+    /// the error: the chain is then taken back up to there.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`], with the same arguments; each object of `chain` came from this cache and is given back once.
@@ -134,12 +142,16 @@ impl SlabCache {
         base: *mut u8,
         records: &Table<SlabRecord>,
         source: &mut impl SpanSource,
-    ) {
-        self.stats.objects_out -= u64::from(chain.len());
+    ) -> Result<(), *mut u8> {
         while let Some(object) = chain.pop() {
-            let slab = self.slab_of(object as usize - base as usize);
+            let offset = object as usize - base as usize;
+            let slab = self.slab_of(offset);
             let record = &records[slab.0 as usize];
             let used = record.used();
+            if used == 0 || offset - slab.offset().0 >= usize::from(record.carved()) * self.geometry.object as usize {
+                return Err(object);
+            }
+            self.stats.objects_out -= 1;
             // SAFETY: the object is ours again; the slab's free list is of our objects.
             unsafe { chain::link(object, record.free() as *mut u8) };
             record.set_free(object as usize);
@@ -151,6 +163,7 @@ impl SlabCache {
                 self.retire(slab, records, source);
             }
         }
+        Ok(())
     }
 
     /// The slab that holds the object at `offset` bytes from the region's start.

@@ -43,6 +43,11 @@ impl SlabRecord {
     field!(used, set_used, used, u16);
     field!(carved, set_carved, carved, u16);
 
+    /// How many objects of the slab have ever been handed out: the first so many of its places.
+    pub fn cut_objects(&self) -> u16 {
+        self.carved()
+    }
+
     /// Length of the span; 0 when no span begins here.
     pub fn pages(&self) -> Pages {
         Pages(self.pages.load(Relaxed))

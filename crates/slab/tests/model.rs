@@ -47,3 +47,12 @@ fn a_refused_span_gives_a_shorter_chain_and_changes_nothing_else() {
         world.drain();
     }
 }
+
+#[test]
+fn a_place_that_was_never_cut_is_refused_when_it_comes_back() {
+    let mut world = World::new(64, FaultPlan::default());
+    world.take(3);
+    assert!(world.give_place_behind(5));
+    world.check();
+    world.drain();
+}

@@ -197,6 +197,14 @@ static void usable_inside_large(void) {
     CHECK(malloc_usable_size(expect(p + 4096)));
 }
 
+/* The place behind the first object of a slab, which malloc has fetched and not given to anybody. */
+static void not_given_yet(void) {
+    char *p = malloc(48);
+    free(expect(p + 48));
+    void *a = malloc(48), *b = malloc(48);
+    CHECK(a != b);
+}
+
 /* What nothing was ever allocated of: the hugepage behind all that the heap has. */
 static void unallocated(void) {
     char *p = malloc(MIB);
@@ -246,6 +254,7 @@ static const struct part PARTS[] = {
     {"moved_small", moved_small},
     {"usable_inside", usable_inside},
     {"usable_inside_large", usable_inside_large},
+    {"not_given_yet", not_given_yet},
     {"unallocated", unallocated},
     {NULL, NULL},
 };

@@ -130,6 +130,11 @@ fn addresses_that_malloc_never_gave_are_reported() {
 }
 
 #[test]
+fn a_place_that_malloc_has_fetched_but_not_given_is_reported() {
+    c("not_given_yet", "free", &Text(DOUBLE_48));
+}
+
+#[test]
 fn realloc_of_a_freed_object_is_reported() {
     c("realloc_freed_small", "realloc", &Text(FREED_48));
     c("realloc_freed_large", "realloc", &OneOf(&[UNALLOCATED, FOREIGN]));

@@ -145,14 +145,15 @@ fn the_divisibility_test_is_exact_for_every_offset_of_every_class() {
         if g.is_single() {
             continue;
         }
-        let object = w.take(class);
-        let slab = object as usize & !(g.pages.bytes().0 - 1);
+        // All of the slab, so that each of its places has been an object.
+        let objects: Vec<_> = (0..g.capacity).map(|_| w.take(class)).collect();
+        let slab = objects[0] as usize & !(g.pages.bytes().0 - 1);
         for offset in (0..g.pages.bytes().0).step_by(if g.pages.0 > 4 { 16 } else { 1 }) {
             let is_start = offset % g.object as usize == 0 && offset / (g.object as usize) < g.capacity as usize;
             let found = w.heap.find((slab + offset) as *mut u8);
             assert_eq!(matches!(found, Found::Small { .. }), is_start, "class {class} offset {offset}");
         }
-        w.give(object).unwrap();
+        objects.into_iter().for_each(|o| w.give(o).unwrap());
     }
 }
 
@@ -236,4 +237,16 @@ fn a_mark_that_was_copied_along_with_unwritten_bytes_does_not_condemn_its_new_pl
     // SAFETY: both objects are readable; the large one is ours.
     unsafe { large.copy_from_nonoverlapping(small, 16) };
     w.give(large).unwrap();
+}
+
+#[test]
+fn a_place_that_was_never_handed_out_is_no_object() {
+    let w = world(8, 2 << 20);
+    let class = size_class::class_of(48);
+    let object = w.take(class);
+    // SAFETY: both places lie on the object's slab.
+    let (next, far) = unsafe { (object.add(48), object.add(48 * 120)) };
+    assert_eq!(w.give(next), Err(Misuse::Freed { size: 48 }), "cut with the batch, and waiting in the cache");
+    assert_eq!(w.heap.find(far), Found::Bad(Misuse::Unallocated));
+    w.give(object).unwrap();
 }

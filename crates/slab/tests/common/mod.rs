@@ -30,7 +30,7 @@ impl World {
     /// Takes up to `want` objects; each must be new, aligned, and inside the region. Says how many there were.
     pub fn take(&mut self, want: u32) -> usize {
         // SAFETY: base, records and source belong together, and to this cache alone.
-        let mut chain = unsafe { self.cache.alloc(want, self.memory.base(), &self.records, &mut self.source) };
+        let mut chain = unsafe { self.cache.alloc(want, self.memory.base(), &self.records, &mut self.source, |_| ()) };
         let mut got = 0;
         while let Some(object) = chain.pop() {
             assert_eq!(object as usize % 16, 0);
@@ -54,8 +54,20 @@ impl World {
             unsafe { chain.push(self.out.remove(i) as *mut u8) };
         }
         // SAFETY: as in `take`; the objects came from this cache.
-        unsafe { self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) };
+        unsafe { self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) }.unwrap();
         self.check();
+    }
+
+    /// Gives back the place so many objects behind the last one that is out; says whether that was refused.
+    #[allow(dead_code, reason = "of use where misuse is tested only")]
+    pub fn give_place_behind(&mut self, objects: usize) -> bool {
+        let place = self.out[self.out.len() - 1] + objects * self.cache.geometry().object as usize;
+        let mut chain = Chain::EMPTY;
+        // SAFETY: the place lies on the slab, and is nobody's.
+        unsafe {
+            chain.push(place as *mut u8);
+            self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) == Err(place as *mut u8)
+        }
     }
 
     /// S1 to S4, and that no two objects overlap.
