@@ -12,7 +12,7 @@ use crate::heap::{Heap, Parts};
 use crate::page_map::PageMap;
 use crate::registry::Registry;
 use crate::report::Call;
-use crate::route::Misuse;
+use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
 use crate::{options, tls};
@@ -173,10 +173,18 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     if pointer.is_null() {
         return Ok(malloc(size));
     }
+    // SAFETY: as in `malloc`.
+    let known = unsafe { ThreadCache::recognise(tls::get(), pointer) };
+    if let Some((class, _)) = known
+        && size <= MAX_CLASSED
+        && size_class::class_of(size) == class
+    {
+        return Ok(pointer);
+    }
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
     }
-    let found = HEAP.find(pointer);
+    let found = known.map_or_else(|| HEAP.find(pointer), |(class, _)| Found::Small { class });
     let old = found.usable()?;
     if size > MAX_SIZE {
         return Ok(no_memory());
@@ -197,6 +205,10 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
 
 /// Bytes that may be used behind an object's pointer; 0 behind null.
 pub fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
+    // SAFETY: as in `malloc`.
+    if let Some((class, _)) = unsafe { ThreadCache::recognise(tls::get(), pointer) } {
+        return Ok(size_class::size_of_class(class));
+    }
     if pointer.is_null() {
         return Ok(0);
     }

@@ -84,6 +84,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let mut chain = self.take(class, cache.want(class));
         let object = chain.pop().unwrap_or(null_mut());
         cache.fill(class, chain);
+        // The slabs may have grown the heap; the cache should know what it has just been given.
+        cache.look_again(self.view());
         self.wipe_mark(object)
     }
 

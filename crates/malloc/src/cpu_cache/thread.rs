@@ -210,32 +210,44 @@ impl ThreadCache {
     /// `this` as in [`ThreadCache::pop`]. Any pointer may be given; if it is an object, the caller gives it up.
     #[inline(always)]
     pub(crate) unsafe fn push(this: *mut Self, object: *mut u8) -> bool {
-        // SAFETY: no memory behind the pointer is touched before the page map has named its class and the offset has
-        // shown that it starts an object; marks are below `MARKS`.
+        // SAFETY: `recognise` has shown that the object is one of the class whose list takes it.
         unsafe {
-            let page = (object as usize).wrapping_sub((*this).base) >> PAGE_SHIFT;
-            if page >= (*this).pages {
-                return false;
-            }
-            let class = (*this).map.get(page) as usize;
+            let Some((class, mark)) = Self::recognise(this, object) else { return false };
             let list = (&raw mut (*this).lists).cast::<List>().add(class);
-            let offset = u64::from(object as u32 & (*list).mask);
-            if offset.wrapping_mul((*list).magic) >= (*list).magic {
-                return false;
-            }
-            let words = object.cast::<usize>();
-            let mark = mark((*this).key, object);
-            if words.add(1).read() == mark {
-                return false;
-            }
             if (*list).room <= 0 {
                 return false;
             }
+            let words = object.cast::<usize>();
             words.write((*list).head as usize);
             words.add(1).write(mark);
             (*list).head = object;
             (*list).room -= 1;
             true
+        }
+    }
+
+    /// The class of an object that is out, and the mark that it would have if it were free; `None` when the pointer is no such
+    /// object, or none that this cache knows.
+    ///
+    /// # Safety
+    /// `this` as in [`ThreadCache::pop`]. Any pointer may be given.
+    #[inline(always)]
+    pub(crate) unsafe fn recognise(this: *mut Self, object: *mut u8) -> Option<(usize, usize)> {
+        // SAFETY: no memory behind the pointer is touched before the page map has named its class and the offset has
+        // shown that it starts an object; marks are below `MARKS`.
+        unsafe {
+            let page = (object as usize).wrapping_sub((*this).base) >> PAGE_SHIFT;
+            if page >= (*this).pages {
+                return None;
+            }
+            let class = (*this).map.get(page) as usize;
+            let list = (&raw mut (*this).lists).cast::<List>().add(class);
+            let offset = u64::from(object as u32 & (*list).mask);
+            if offset.wrapping_mul((*list).magic) >= (*list).magic {
+                return None;
+            }
+            let mark = mark((*this).key, object);
+            (object.cast::<usize>().add(1).read() != mark).then_some((class, mark))
         }
     }
 
