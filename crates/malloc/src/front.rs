@@ -204,7 +204,10 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
 }
 
 /// Bytes that may be used behind an object's pointer; 0 behind null.
-pub fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
+///
+/// # Safety
+/// Any pointer may be given; if it is an object, nobody frees it meanwhile.
+pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     // SAFETY: as in `malloc`.
     if let Some((class, _)) = unsafe { ThreadCache::recognise(tls::get(), pointer) } {
         return Ok(size_class::size_of_class(class));

@@ -151,7 +151,8 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
 /// Any pointer may be given; if it is an object, it is not being freed at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {
-    match front::usable_size(pointer.cast()) {
+    // SAFETY: as the program's call.
+    match unsafe { front::usable_size(pointer.cast()) } {
         Ok(bytes) => bytes,
         // SAFETY: as the program's call.
         Err(misuse) => unsafe { next::usable_size(pointer, misuse) },
