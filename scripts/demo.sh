@@ -13,7 +13,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 release=${CARGO_TARGET_DIR:-target}/release
-for built in craton libcraton.so craton-work-server; do
+for built in craton libcraton.so craton-work; do
   [ -e "$release/$built" ] || { echo "$0: $release/$built is not built; run \`make build\` first" >&2; exit 1; }
 done
 [ -z "$json" ] || mkdir -p "$json"
@@ -28,7 +28,7 @@ compare() { # NAME WHAT COMMAND…
 }
 absent=()
 
-compare server "the bundled server-like workload" "$release/craton-work-server"
+compare server "the bundled server-like workload" "$release/craton-work" server
 
 # The system's python3 where there is one: a version manager's stand-in on PATH is a shell script.
 python=$(PATH=/usr/bin:/bin command -v python3 || command -v python3 || true)

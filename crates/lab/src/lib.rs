@@ -2,7 +2,7 @@
 //!
 //! **What.** [`measure`] runs a command interleaved (A B A B …) under several allocators and says what each run cost;
 //! [`summary`] makes medians and ratios of the runs; [`document`] is what `--json` writes, with [`machine`] in it;
-//! [`server`] is a workload like a server's, which the program `craton-work-server` runs.
+//! [`work`] holds the workloads, which the program `craton-work` runs.
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
 //!
@@ -13,5 +13,5 @@
 pub mod document;
 pub mod machine;
 pub mod measure;
-pub mod server;
 pub mod summary;
+pub mod work;

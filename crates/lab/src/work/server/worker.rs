@@ -1,12 +1,11 @@
 //! One thread of the workload: its requests, its cache and its sessions.
 
 use super::lru::Lru;
-use super::rng::{Rng, mix};
 use super::{Config, Outcome};
+use crate::work::rng::{Rng, mix};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
-use std::time::Instant;
 
 /// Buffers that may wait for another thread to free them.
 pub const QUEUE: usize = 1024;
@@ -67,9 +66,9 @@ impl Worker {
     }
 
     /// Handles this worker's requests, and frees what `from` brings until all who send there are gone.
-    pub fn run(mut self, from: Receiver<Vec<u8>>, deadline: Option<Instant>) -> Outcome {
+    pub fn run(mut self, from: Receiver<Vec<u8>>) -> Outcome {
         let mut number = self.number;
-        while number < self.requests && deadline.is_none_or(|d| Instant::now() < d) {
+        while number < self.requests {
             while let Ok(buffer) = from.try_recv() {
                 self.add(digest(&buffer));
             }
