@@ -12,7 +12,7 @@
 //!
 //! **Not here.** Time and memory are measured from outside, by [`crate::measure`].
 
-pub mod rng;
+pub(crate) mod rng;
 pub mod server;
 
 /// What a workload is asked to do.
