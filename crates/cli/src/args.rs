@@ -17,7 +17,7 @@ use std::time::Duration;
     about = "Runs programs on the Craton memory allocator, and shows whether that helps them",
     after_help = "Examples:
   craton run -- redis-server                 the server, on Craton
-  craton compare --runs 5 -- ./my-program    the same program on glibc's malloc and on Craton, side by side
+  craton compare --runs 5 -- ./my-program    the same program on several allocators, side by side
 
 Exit status: 1 when something failed, 2 when craton was called wrongly; `craton run` ends as the program that it ran.
 `craton COMMAND --help` says more, with examples.",
@@ -34,7 +34,7 @@ pub struct Args {
 pub enum Task {
     /// Run a program on Craton
     Run(Run),
-    /// Run a program on glibc's malloc and on Craton in turns, and print both side by side
+    /// Run a program on glibc's malloc, on Craton and on its peers in turns, and print them side by side
     Compare(Compare),
 }
 
@@ -66,15 +66,23 @@ pub struct Run {
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
   craton compare -- ./my-program input.txt
-  craton compare --runs 10 --timeout 60 --json result.json -- python3 script.py
-  craton compare --json - -- sh -c 'sort big.txt | uniq -c' | jq .ratios
+  craton compare --runs 10 --html report.html -- python3 script.py
+  craton compare --peers mimalloc3,mine=./libmine.so -- ./my-program
+  craton compare --peers none --json - -- sh -c 'sort big.txt | uniq -c' | jq .ratios
 
-Prints the medians of wall and CPU time, peak memory (RSS), minor page faults and memory on hugepages, and what Craton
-needs compared with glibc: below 1, Craton needs less. The spread is the smallest and the largest ratio of one round.
+CMD runs in turns (A B C, A B C, …) on glibc, on Craton and on the peers, after a warm-up in which each of them has to
+show that it serves CMD. The table has the medians of wall and CPU time, peak and steady memory (RSS), page faults, and
+memory on hugepages at the peak with its share; × is the ratio to glibc: below 1, less is needed. The interval of the
+ratio holds the true one with 95 % confidence.
 CMD reads nothing, and its standard output is thrown away. Ctrl-C ends the comparison and prints what there is.
 
-Exit status: 0 when every run succeeded, 1 when one failed or was not served by Craton, 2 for wrong usage.")]
+Peers: `make peers` builds them, and installed ones are found; docs/peers.md tells their names.
+
+Exit status: 0 when every run succeeded, 1 when one failed or was not served, 2 for wrong usage.")]
 pub struct Compare {
+    /// Peers to compare with, by name, or NAME=PATH for any other library; `all` that are found, or `none`
+    #[arg(long, value_name = "LIST")]
+    pub peers: Option<String>,
     /// Rounds that count; CMD runs once on each allocator in a round
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least::<1>)]
     pub runs: usize,
@@ -84,9 +92,15 @@ pub struct Compare {
     /// Kill a run that takes longer, and count it as failed
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// Keep CMD on these processors, such as 0 or 0-1
+    #[arg(long, value_name = "CPUS")]
+    pub pin: Option<String>,
     /// Write every run and the ratios to FILE as JSON; `-` for standard output (the table then goes to standard error)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write a page with tables and charts to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// The program to run, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

@@ -1,76 +1,96 @@
-//! `craton compare`: a program on glibc's malloc and on Craton, side by side.
+//! `craton compare`: a program on several allocators, side by side.
 //!
-//! **What.** The lab measures; this looks for the library, opens the document before the first run, because nobody wants
-//! to learn after an hour that it cannot be written, and prints.
+//! **What.** The lab measures; this looks for the libraries, opens the documents before the first run, because nobody wants
+//! to learn after an hour that one cannot be written, and prints.
 //!
-//! **Failure.** A run that failed, or that Craton did not serve, is a row like others, and the exit status is 1. Stopped
-//! early (Ctrl-C), what was measured is printed and written all the same.
+//! **Failure.** A run that failed, or that its allocator did not serve, is a row like others, and the exit status is 1.
+//! Stopped early (Ctrl-C), what was measured is printed and written all the same.
 
-mod output;
-mod progress;
 mod report;
 
+use crate::allocators::{self, Allocators};
+use crate::args;
 use crate::failure::Failure;
+use crate::output::Output;
+use crate::progress::Line;
 use crate::signals;
-use crate::terminal::Stream;
-use crate::{args, library};
-use craton_lab::document::Document;
-use craton_lab::measure::{self, Allocator, Plan, Run, Status};
-use output::Output;
+use craton_lab::document::{Document, Row};
+use craton_lab::machine;
+use craton_lab::measure::{self, Measured, Plan, Status};
+use craton_lab::ratios::{OURS, Ratios};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-/// What is compared: the base, and what is divided by it.
-const BASE: &str = "glibc";
-const OURS: &str = "craton";
-
-/// Set when the comparison shall end.
-static STOP: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn stop(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    STOP.store(true, Relaxed);
-}
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Does what `craton compare` was asked for.
 pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
-    let library = library::find()?;
-    if env::var_os("LD_PRELOAD").is_some_and(|list| library::is_in(&list)) {
-        let text = "LD_PRELOAD names libcraton.so, so that the runs on glibc would be on Craton too; unset it first";
-        return Err(Failure(text.to_owned()));
+    let allocators = allocators::find(args.peers.as_deref())?;
+    let processors = processors(args.pin.as_deref())?;
+    let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
+    let mut html = args.html.as_deref().map(|path| Output::open("--html", path)).transpose()?;
+    if [&json, &html].iter().all(|output| output.as_ref().is_some_and(Output::is_standard)) {
+        return Err(Failure("--json and --html both want standard output; give one of them a file".to_owned()));
     }
-    let output = args.json.as_deref().map(Output::open).transpose()?;
-    signals::catch(stop);
+    signals::catch(signals::stop);
 
-    let progress = progress::Line::new(args.runs);
-    let runs = measure::measure(&Plan {
+    let workload = workload(&args.command);
+    let line = Line::new();
+    let measured = measure::measure(&Plan {
         command: args.command.clone(),
-        allocators: vec![Allocator::glibc(), Allocator::preloaded(OURS, library)],
+        allocators: allocators.list.clone(),
         runs: args.runs,
         warmup: args.warmup,
+        prove: true,
+        processors,
         timeout: args.timeout,
-        stop: &STOP,
-        progress: &|now| progress.show(now),
+        stop: &signals::STOP,
+        progress: &|now| line.show(&workload, now),
     });
-    drop(progress);
+    drop(line);
 
-    let stream = if output.as_ref().is_some_and(Output::is_standard) { Stream::Err } else { Stream::Out };
-    let text = report::show(&runs, args, stream.colour());
+    let stream = Output::beside([&json, &html].into_iter().flatten().find(|output| output.is_standard()));
+    let text = report::show(&measured, &args.command, &allocators.notes, stream.colour());
     let printed = stream.write(&text).map_err(|e| Failure(format!("cannot print the table: {e}")));
-    // The document is worth having even where nobody reads the table.
-    if let Some(output) = output {
-        output.write(&Document::new("compare", &workload(&args.command), &command(), &runs))?;
+    // The documents are worth having even where nobody reads the table.
+    let document = document(&workload, &allocators, &measured);
+    if let Some(json) = &mut json {
+        let text = document.text().map_err(|e| Failure(format!("cannot write the figures as JSON: {e}")))?;
+        json.write(&text)?;
+    }
+    if let Some(html) = &mut html {
+        html.write("")?;
     }
     printed?;
-    verdict(&runs, args)
+    verdict(&measured, args, allocators.list.len())
+}
+
+fn document(workload: &str, allocators: &Allocators, measured: &Measured) -> Document {
+    let rows = measured.runs.iter().map(|run| Row::new(workload, run)).collect();
+    Document::new("compare", &command(), &allocators.list, rows, &Ratios::of(&[&measured.runs], OURS))
+}
+
+/// The processors of `--pin`, each of which has to be one that this process may use.
+fn processors(list: Option<&str>) -> Result<Vec<usize>, Failure> {
+    let Some(list) = list else { return Ok(Vec::new()) };
+    let allowed = machine::processors();
+    let wanted = machine::processor_list(list).unwrap_or_default();
+    match wanted.iter().find(|number| !allowed.contains(number)) {
+        None if !wanted.is_empty() => Ok(wanted),
+        _ => {
+            let names: Vec<String> = allowed.iter().map(usize::to_string).collect();
+            let names = names.join(",");
+            Err(Failure(format!("--pin {list}: give numbers of processors such as 0 or 0-1; there are: {names}")))
+        }
+    }
 }
 
 /// The exit status, and the explanation of one that is not 0.
-fn verdict(runs: &[Run], args: &args::Compare) -> Result<ExitCode, Failure> {
-    if STOP.load(Relaxed) {
-        let (done, all) = (runs.len(), args.runs.saturating_mul(2));
+fn verdict(measured: &Measured, args: &args::Compare, allocators: usize) -> Result<ExitCode, Failure> {
+    let runs = &measured.runs;
+    if signals::STOP.load(Relaxed) {
+        let (done, all) = (runs.len(), args.runs.saturating_mul(allocators));
         return Err(Failure(format!("stopped after {done} of {all} runs; the figures are of these")));
     }
     let failed = runs.iter().filter(|run| run.status != Status::Ok).count();
@@ -90,6 +110,6 @@ fn workload(command: &[OsString]) -> String {
 }
 
 /// What was typed, wherever this program lies.
-fn command() -> Vec<OsString> {
+pub fn command() -> Vec<OsString> {
     std::iter::once("craton".into()).chain(env::args_os().skip(1)).collect()
 }

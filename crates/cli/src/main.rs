@@ -1,21 +1,23 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
-//! **What.** [`run`] becomes the program that it is given, with the library preloaded; [`compare`] runs it on glibc and on
-//! Craton in turns. [`library`] finds the library, [`options`] speaks its options, [`program`] knows why a program may
-//! not be served, and [`args`] is what can be typed.
+//! **What.** [`run`] becomes the program that it is given, with the library preloaded; [`compare`] runs it on several
+//! allocators in turns. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
+//! library's options, [`program`] knows why a program may not be served, and [`args`] is what can be typed.
 //!
 //! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] says what was wrong and what
 //! to do next, on standard error. `craton run` otherwise ends as the program that it ran.
 //!
 //! **Cost.** `craton run` stands before every start of a program: it parses, looks for one file and calls `exec`.
 
+mod allocators;
 mod args;
 mod compare;
 mod failure;
-mod format;
 mod library;
 mod options;
+mod output;
 mod program;
+mod progress;
 mod run;
 mod signals;
 mod terminal;

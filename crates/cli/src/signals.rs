@@ -7,6 +7,15 @@
 
 use std::mem::zeroed;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Set by [`stop`]: measuring shall end, and what was measured be written.
+pub static STOP: AtomicBool = AtomicBool::new(false);
+
+/// The handler of commands that measure.
+pub extern "C" fn stop(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    STOP.store(true, Relaxed);
+}
 
 /// What the kernel calls: the signal, where it comes from, and the state that it interrupted.
 pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);

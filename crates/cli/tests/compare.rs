@@ -16,11 +16,22 @@ fn the_table_and_the_document_agree() {
     let place = Place::new("both");
     let file = place.path("result.json");
     fs::write(&file, "x".repeat(100_000)).unwrap();
-    let said = said(&mut craton(["compare", "--runs", "2", "--json", &file, "--", "ls", "/"]));
+    let said = said(&mut craton(["compare", "--peers", "none", "--runs", "2", "--json", &file, "--", "ls", "/"]));
     assert_eq!((said.status, said.err.as_str()), (0, ""));
-    for text in
-        ["glibc", "craton", "craton/glibc", "spread", "wall time", "CPU time", "peak RSS", "minor faults", "hugepages"]
-    {
+    for text in [
+        "glibc",
+        "craton",
+        "×",
+        "95 %",
+        "wall time",
+        "CPU time",
+        "peak RSS",
+        "steady",
+        "faults",
+        "major",
+        "hugepages",
+        "share",
+    ] {
         assert!(said.out.contains(text), "{text}: {}", said.out);
     }
     assert!(!said.out.contains('\x1b') && !said.out.contains("bin\n"), "{}", said.out);
@@ -34,9 +45,12 @@ fn the_table_and_the_document_agree() {
     let rows = document["rows"].as_array().unwrap();
     let order: Vec<&str> = rows.iter().map(|row| row["allocator"].as_str().unwrap()).collect();
     assert_eq!(order, ["glibc", "craton", "glibc", "craton"]);
+    assert_eq!(document["allocators"][1]["library"].as_str(), library().to_str());
     for row in rows {
         assert_eq!((&row["workload"], &row["status"]), (&"ls".into(), &"ok".into()));
-        for number in ["wall_s", "cpu_s", "peak_rss_bytes", "minor_faults", "hugepage_bytes"] {
+        for number in
+            ["wall_s", "cpu_s", "peak_rss_bytes", "user_s", "sys_s", "minor_faults", "major_faults", "hugepage_bytes"]
+        {
             assert!(row[number].is_number(), "{number}: {row}");
         }
         assert!(row["wall_s"].as_f64() > Some(0.0) && row["peak_rss_bytes"].as_u64() > Some(0), "{row}");
@@ -48,7 +62,9 @@ fn the_table_and_the_document_agree() {
 
 #[test]
 fn a_document_on_standard_output_stands_alone() {
-    let said = said(&mut craton(["compare", "--runs", "1", "--warmup", "0", "--json", "-", "--", "ls", "/"]));
+    let said = said(&mut craton([
+        "compare", "--peers", "none", "--runs", "1", "--warmup", "0", "--json", "-", "--", "ls", "/",
+    ]));
     assert_eq!(said.status, 0, "{}", said.err);
     let document: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(document["rows"].as_array().unwrap().len(), 2);
@@ -60,7 +76,7 @@ fn a_document_that_cannot_be_written_is_known_before_the_runs() {
     let place = Place::new("before");
     let mark = place.path("mark");
     for path in [place.path("absent/result.json"), place.path("")] {
-        let said = said(&mut craton(["compare", "--json", &path, "--", "touch", &mark]));
+        let said = said(&mut craton(["compare", "--peers", "none", "--json", &path, "--", "touch", &mark]));
         assert_eq!((said.status, said.out.as_str()), (1, ""));
         assert!(said.err.contains(&path) && said.err.contains("nothing was run"), "{}", said.err);
     }
@@ -71,7 +87,19 @@ fn a_document_that_cannot_be_written_is_known_before_the_runs() {
 fn failed_runs_are_rows_with_their_status() {
     let place = Place::new("failed");
     let file = place.path("result.json");
-    let args = ["compare", "--runs", "2", "--json", &file, "--", "sh", "-c", "echo 'this is why' >&2; exit 3"];
+    let args = [
+        "compare",
+        "--peers",
+        "none",
+        "--runs",
+        "2",
+        "--json",
+        &file,
+        "--",
+        "sh",
+        "-c",
+        "echo 'this is why' >&2; exit 3",
+    ];
     let said = said(&mut craton(args));
     assert_eq!(said.status, 1);
     assert_eq!(said.out.matches("  exit 3\n").count(), 4, "{}", said.out);
@@ -84,30 +112,44 @@ fn failed_runs_are_rows_with_their_status() {
 
 #[test]
 fn a_program_that_cannot_be_started_is_a_failed_run() {
-    let said = said(&mut craton(["compare", "--", "no-such-program-here"]));
+    let said = said(&mut craton(["compare", "--peers", "none", "--", "no-such-program-here"]));
     assert_eq!(said.status, 1);
     assert!(said.out.contains("cannot start: no-such-program-here"), "{}", said.out);
 }
 
 #[test]
 fn a_run_that_takes_too_long_is_ended() {
-    let said = said(&mut craton(["compare", "--runs", "1", "--timeout", "0.2", "--", "sleep", "1000"]));
+    let said =
+        said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--timeout", "0.2", "--", "sleep", "1000"]));
     assert_eq!(said.status, 1);
     assert_eq!(said.out.matches("timed out").count(), 2, "{}", said.out);
+}
+
+#[test]
+fn a_program_stays_on_the_processors_asked_for() {
+    let script = "test \"$(grep Cpus_allowed_list /proc/self/status | cut -f 2)\" = 0";
+    let on = |list| {
+        said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--pin", list, "--", "sh", "-c", script]))
+    };
+    assert_eq!(on("0").status, 0, "{}", on("0").out);
+    for wrong in ["", "x", "99999"] {
+        let said = on(wrong);
+        assert!(said.status == 1 && said.err.contains(&format!("--pin {wrong}: give numbers")), "{}", said.err);
+    }
 }
 
 #[test]
 fn a_static_program_is_not_served() {
     let place = Place::new("not-served");
     let program = place.compile("static", "int main(void) { return 0; }", &["-static"]);
-    let said = said(&mut craton(["compare", "--runs", "1", "--", &program]));
+    let said = said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--", &program]));
     assert_eq!(said.status, 1);
     assert!(said.out.contains("not served") && said.out.contains("is linked statically"), "{}", said.out);
 }
 
 #[test]
 fn craton_preloaded_already_would_be_compared_with_itself() {
-    let said = said(craton(["compare", "--", "true"]).env("LD_PRELOAD", library()));
+    let said = said(craton(["compare", "--peers", "none", "--", "true"]).env("LD_PRELOAD", library()));
     assert_eq!(said.status, 1);
     assert!(said.err.contains("LD_PRELOAD") && said.err.contains("unset"), "{}", said.err);
 }
@@ -116,11 +158,12 @@ fn craton_preloaded_already_would_be_compared_with_itself() {
 fn stopped_early_it_shows_what_there_is() {
     let place = Place::new("stopped");
     let (file, mark) = (place.path("result.json"), place.path("mark"));
-    // The third run, the second on glibc, never ends.
-    let script = format!("echo >>{mark}; [ $(wc -l <{mark}) -lt 3 ] || sleep 1000; ls / >{mark}.out");
-    let args = ["compare", "--runs", "9", "--warmup", "0", "--json", &file, "--", "sh", "-c", &script];
+    // After the proof and a round of both, the second run on glibc never ends.
+    let script = format!("echo >>{mark}; [ $(wc -l <{mark}) -lt 5 ] || sleep 1000; ls / >{mark}.out");
+    let args =
+        ["compare", "--peers", "none", "--runs", "9", "--warmup", "0", "--json", &file, "--", "sh", "-c", &script];
     let child = heeding_signals(&mut craton(args)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while fs::read_to_string(&mark).map_or(0, |text| text.lines().count()) < 3 {
+    while fs::read_to_string(&mark).map_or(0, |text| text.lines().count()) < 5 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     // SAFETY: a pure system call on a child that is not waited for yet.
@@ -128,6 +171,6 @@ fn stopped_early_it_shows_what_there_is() {
     let said = into_said(child.wait_with_output().unwrap());
     assert_eq!(said.status, 1, "{}", said.err);
     assert!(said.err.contains("stopped after 2 of 18 runs"), "{}", said.err);
-    assert!(said.out.contains("successful runs in turns: glibc 1, craton 1"), "{}", said.out);
+    assert!(said.out.contains("\nglibc      1  ") && said.out.contains("\ncraton     1  "), "{}", said.out);
     assert_eq!(json(&file)["rows"].as_array().unwrap().len(), 2);
 }

@@ -1,31 +1,23 @@
 //! The document that `--json` writes.
 //!
 //! **What.** `{"name", "machine", "commit", "command", "rows", "ratios"}`: a row for each run, failed ones too, and a flat
-//! map of ratios in which less than 1 means that Craton needs less.
+//! map of ratios in which less than 1 means that Craton needs less. Besides: the `intervals` of these ratios, and the
+//! `allocators`, with what was preloaded and set for each.
 //!
-//! **Units.** In the names: `_s` seconds, `_bytes` bytes.
+//! **Units.** In the names: `_s` seconds, `_ns` nanoseconds, `_bytes` bytes.
 //!
 //! **Failure.** A ratio that cannot be computed, for want of a successful run of both, is left out.
 
 use crate::machine::Machine;
-use crate::measure::Run;
-use crate::summary::{self, Figure};
+use crate::measure::{Allocator, Run};
+use crate::ratios::Ratios;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::Path;
-
-/// Ratios by name, less than 1 where Craton needs less.
-pub type Ratios = BTreeMap<String, f64>;
-
-/// The figures that have a ratio, and its name before `_vs_`.
-const RATIOS: [(&str, Figure); 4] =
-    [("time", Figure::Wall), ("rss", Figure::PeakRss), ("cpu", Figure::Cpu), ("faults", Figure::MinorFaults)];
 
 /// One measurement, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Document {
+pub struct Document<R = Row> {
     /// What was done, such as `compare`.
     pub name: String,
     /// Where.
@@ -35,9 +27,36 @@ pub struct Document {
     /// How, to do it again.
     pub command: Vec<String>,
     /// The runs, in their order.
-    pub rows: Vec<Row>,
-    /// What follows from them.
-    pub ratios: Ratios,
+    pub rows: Vec<R>,
+    /// What follows from them, by name; less than 1 where Craton needs less.
+    pub ratios: BTreeMap<String, f64>,
+    /// The ends of what a ratio may truly be, with 95 % confidence; for those of three rounds and more.
+    pub intervals: BTreeMap<String, [f64; 2]>,
+    /// What was compared.
+    pub allocators: Vec<Described>,
+}
+
+/// An allocator that was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Described {
+    /// Its name in the rows.
+    pub name: String,
+    /// What was preloaded; nothing for the C library's own.
+    pub library: Option<String>,
+    /// What was set in the environment.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl Described {
+    /// The description of `allocator`.
+    pub fn new(allocator: &Allocator) -> Self {
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        Self {
+            name: allocator.name.clone(),
+            library: allocator.preload.as_ref().map(|path| path.display().to_string()),
+            variables: allocator.env.iter().map(|(key, value)| (text(key), text(value))).collect(),
+        }
+    }
 }
 
 /// One run.
@@ -51,14 +70,24 @@ pub struct Row {
     pub run: usize,
     /// Wall time.
     pub wall_s: f64,
-    /// Processor time.
+    /// Processor time, user and system.
     pub cpu_s: f64,
+    /// Processor time in user mode.
+    pub user_s: f64,
+    /// Processor time in the kernel.
+    pub sys_s: f64,
     /// Peak resident set of the largest process.
     pub peak_rss_bytes: u64,
+    /// What that process's resident set settled at; none for a run too short to be sampled.
+    pub steady_rss_bytes: Option<u64>,
     /// Minor page faults.
     pub minor_faults: u64,
-    /// Most anonymous memory seen on hugepages.
+    /// Major page faults.
+    pub major_faults: u64,
+    /// Anonymous memory on hugepages at the peak.
     pub hugepage_bytes: u64,
+    /// The share of that moment's anonymous memory, from 0 to 1.
+    pub hugepage_coverage: Option<f64>,
     /// `ok`, or what went wrong.
     pub status: String,
 }
@@ -71,48 +100,44 @@ impl Row {
             allocator: run.allocator.clone(),
             run: run.index,
             wall_s: run.wall_s,
-            cpu_s: run.cpu_s,
+            cpu_s: run.cpu_s(),
+            user_s: run.user_s,
+            sys_s: run.sys_s,
             peak_rss_bytes: run.peak_rss_bytes,
+            steady_rss_bytes: run.steady_rss_bytes,
             minor_faults: run.minor_faults,
+            major_faults: run.major_faults,
             hugepage_bytes: run.hugepage_bytes,
+            hugepage_coverage: run.hugepage_coverage,
             status: run.status.to_string(),
         }
     }
 }
 
-impl Document {
-    /// The document of one workload's runs, with Craton's ratios to glibc.
-    pub fn new(name: &str, workload: &str, command: &[OsString], runs: &[Run]) -> Self {
+impl<R> Document<R> {
+    /// The document of `rows` that were measured here and now.
+    pub fn new(name: &str, command: &[OsString], allocators: &[Allocator], rows: Vec<R>, ratios: &Ratios) -> Self {
         Self {
             name: name.to_owned(),
             machine: Machine::here(),
             commit: commit().to_owned(),
             command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            rows: runs.iter().map(|run| Row::new(workload, run)).collect(),
-            ratios: ratios(runs, "craton", "glibc"),
+            rows,
+            ratios: ratios.values(),
+            intervals: ratios.intervals(),
+            allocators: allocators.iter().map(Described::new).collect(),
         }
-    }
-
-    /// Writes it to a file, or to standard output for `-`, as indented JSON with a newline at its end.
-    ///
-    /// # Errors
-    /// What the system says; the caller names the path.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        let mut text = serde_json::to_string_pretty(self)?;
-        text.push('\n');
-        if path == Path::new("-") {
-            let mut out = io::stdout().lock();
-            out.write_all(text.as_bytes())?;
-            return out.flush();
-        }
-        std::fs::write(path, text)
     }
 }
 
-/// `time_vs_BASE`, `rss_vs_BASE`, `cpu_vs_BASE` and `faults_vs_BASE` of an allocator, by the medians.
-pub fn ratios(runs: &[Run], allocator: &str, base: &str) -> Ratios {
-    let of = |figure| summary::ratio(runs, allocator, base, figure).map(|r| r.of_medians);
-    RATIOS.iter().filter_map(|(name, figure)| Some((format!("{name}_vs_{base}"), of(*figure)?))).collect()
+impl<R: Serialize> Document<R> {
+    /// The document as indented JSON with a newline at its end.
+    ///
+    /// # Errors
+    /// A number that JSON cannot hold.
+    pub fn text(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
 }
 
 /// The commit that this program was built from, or `unknown`.

@@ -11,7 +11,10 @@
 //! **Not here.** Finding the peers' libraries, tables and colours: the program `craton` does both.
 
 pub mod document;
+pub mod format;
 pub mod machine;
 pub mod measure;
+pub mod peers;
+pub mod ratios;
 pub mod summary;
 pub mod work;

@@ -36,6 +36,29 @@ impl Machine {
     }
 }
 
+/// The numbers of the processors that this process may use.
+pub fn processors() -> Vec<usize> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    value(&status, "Cpus_allowed_list").and_then(processor_list).unwrap_or_default()
+}
+
+/// The numbers of a list such as `0,2-3`, in rising order; none if it is no such list, or empty.
+pub fn processor_list(text: &str) -> Option<Vec<usize>> {
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<usize>().ok()).flatten();
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last).filter(|last| *last < 1 << 16)?);
+        if first > last {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Some(numbers)
+}
+
 /// The value of the first line `key: value`.
 pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().filter_map(|line| line.split_once(':')).find(|(k, _)| k.trim() == key).map(|(_, v)| v.trim())
@@ -62,6 +85,16 @@ mod tests {
         assert_eq!(bytes("24 pages"), None);
         assert_eq!(chosen("always [madvise] never\n"), Some("madvise"));
         assert_eq!(chosen(""), None);
+    }
+
+    #[test]
+    fn lists_of_processors_are_read() {
+        assert_eq!(processor_list("0"), Some(vec![0]));
+        assert_eq!(processor_list("3,0-1,1"), Some(vec![0, 1, 3]));
+        for wrong in ["", "a", "1-", "-1", "2-1", "0,,1", "+1", "0-99999999999"] {
+            assert_eq!(processor_list(wrong), None, "{wrong}");
+        }
+        assert!(!processors().is_empty());
     }
 
     #[test]

@@ -9,20 +9,23 @@
 //! end of which is kept. Whatever is left of the group when the command has ended is killed: it would disturb the next
 //! run. Only the groups made here are ever signalled.
 //!
-//! **Proof.** A library that was preloaded in vain would be measured as the C library. A run on Craton is therefore
-//! asked for its statistics, and is [`Status::NotServed`] if no process of it wrote any when it left. So is one whose
-//! processes all leave by `_exit`, as dash does; a program that the shell starts is proof.
+//! **Proof.** A library that was preloaded in vain would be measured as the C library. The first warm-up of each allocator
+//! is therefore watched ([`proof`]): if no process of it was bound to the library's malloc, it is [`Status::NotServed`].
 //!
 //! **Failure.** A run that failed is in the list with its status; nothing here panics or gives up half way.
 
 mod launcher;
 mod once;
-mod proof;
+pub mod proof;
 mod sample;
 
+pub use sample::Sample;
+
+use proof::Service;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -32,7 +35,7 @@ pub const STDERR_BYTES: usize = 4096;
 /// An allocator: what has to be preloaded and set so that a program uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
-    /// The name in tables; `craton` is asked to prove that it served the program.
+    /// The name in tables.
     pub name: String,
     /// The library to preload, before those that `LD_PRELOAD` names already; none for the C library's allocator.
     pub preload: Option<PathBuf>,
@@ -50,12 +53,6 @@ impl Allocator {
     pub fn preloaded(name: impl Into<String>, library: impl Into<PathBuf>) -> Self {
         Self { name: name.into(), preload: Some(library.into()), env: Vec::new() }
     }
-
-    /// Whether this is Craton, by its name or by its library's.
-    pub fn is_craton(&self) -> bool {
-        let library = self.preload.as_deref().and_then(Path::file_name);
-        self.name == "craton" || library.is_some_and(|name| name == "libcraton.so")
-    }
 }
 
 /// What to measure.
@@ -68,6 +65,10 @@ pub struct Plan<'a> {
     pub runs: usize,
     /// Rounds before them that do not count.
     pub warmup: usize,
+    /// Whether each allocator has to show that it serves the command; if there is no warm-up, one more run is made for it.
+    pub prove: bool,
+    /// The processors to stay on; any, if empty.
+    pub processors: Vec<usize>,
     /// What a run may take at most; it is then killed.
     pub timeout: Option<Duration>,
     /// Set by another thread or a signal handler to end early: the run under way is killed and left out.
@@ -81,8 +82,8 @@ pub struct Plan<'a> {
 pub struct Progress<'a> {
     /// The allocator whose turn it is.
     pub allocator: &'a str,
-    /// Whether this run does not count.
-    pub warmup: bool,
+    /// The round, from 0; none in the warm-up, which does not count.
+    pub round: Option<usize>,
     /// Runs done so far, warm-up included.
     pub done: usize,
     /// Runs in total, warm-up included.
@@ -101,7 +102,7 @@ pub enum Status {
     Signal(i32),
     /// It took longer than the plan allows, and was killed.
     TimedOut,
-    /// It left with status 0, but nothing shows that the allocator served it.
+    /// It left with status 0, but the allocator did not serve it.
     NotServed,
     /// It was not started, for the reason given.
     CannotStart(String),
@@ -132,15 +133,25 @@ pub struct Run {
     pub index: usize,
     /// From just before the command's process is made to its end, on the monotonic clock.
     pub wall_s: f64,
-    /// Processor time, user and system.
-    pub cpu_s: f64,
+    /// Processor time in user mode.
+    pub user_s: f64,
+    /// Processor time in the kernel.
+    pub sys_s: f64,
     /// The largest resident set that any one process of the command had, as the kernel keeps it.
     pub peak_rss_bytes: u64,
+    /// The resident set at which its largest process settled: the median of the samples in the second half of the run;
+    /// none for a run too short to be sampled.
+    pub steady_rss_bytes: Option<u64>,
     /// Page faults that needed no input.
     pub minor_faults: u64,
-    /// The most anonymous memory seen on hugepages, over the processes of the command, sampled about every 20 ms;
-    /// 0 for a run that is shorter.
+    /// Page faults that did.
+    pub major_faults: u64,
+    /// Anonymous memory on hugepages in the sample with the largest resident set; 0 for a run too short to be sampled.
     pub hugepage_bytes: u64,
+    /// The share of that sample's anonymous memory that is on hugepages, from 0 to 1.
+    pub hugepage_coverage: Option<f64>,
+    /// The memory of its largest process over time, about every 20 ms, thinned out in a long run.
+    pub samples: Vec<Sample>,
     /// How it ended.
     pub status: Status,
     /// The end of what it wrote on standard error, at most [`STDERR_BYTES`].
@@ -148,52 +159,105 @@ pub struct Run {
 }
 
 impl Run {
+    /// Processor time, in user mode and in the kernel.
+    pub fn cpu_s(&self) -> f64 {
+        self.user_s + self.sys_s
+    }
+
     /// A run that did not take place.
     pub(crate) fn without(allocator: &str, index: usize, status: Status) -> Self {
         Self {
             allocator: allocator.to_owned(),
             index,
             wall_s: 0.0,
-            cpu_s: 0.0,
+            user_s: 0.0,
+            sys_s: 0.0,
             peak_rss_bytes: 0,
+            steady_rss_bytes: None,
             minor_faults: 0,
+            major_faults: 0,
             hugepage_bytes: 0,
+            hugepage_coverage: None,
+            samples: Vec::new(),
             status,
             stderr: String::new(),
         }
     }
 }
 
+/// What came of a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The runs that count, and those for which an allocator was given up, in their order.
+    pub runs: Vec<Run>,
+    /// Who served the command when it was started on the allocator of that name.
+    pub service: BTreeMap<String, Service>,
+}
+
+/// What is known of one allocator of a plan.
+struct Turn<'a> {
+    allocator: &'a Allocator,
+    given_up: bool,
+    proven: bool,
+}
+
 /// Runs the plan: the warm-up, then `runs` rounds of one run on each allocator.
 ///
-/// An allocator whose warm-up cannot start or takes too long is not run again: that run is in the list as round 0.
-/// When `stop` is set, the runs so far come back.
-pub fn measure(plan: &Plan<'_>) -> Vec<Run> {
-    let mut runs = Vec::new();
-    let proofs = proof::Directory::new();
-    let mut given_up = vec![false; plan.allocators.len()];
-    let total = (plan.warmup + plan.runs) * plan.allocators.len();
-    let mut done = 0;
-    for round in 0..plan.warmup + plan.runs {
-        let warmup = round < plan.warmup;
-        for (allocator, given_up) in plan.allocators.iter().zip(&mut given_up) {
+/// An allocator whose warm-up cannot start, takes too long or shows that it does not serve the command is not run again:
+/// that run is in the list as round 0. When `stop` is set, the runs so far come back.
+pub fn measure(plan: &Plan<'_>) -> Measured {
+    let mut measured = Measured::default();
+    let warmup = plan.warmup.max(usize::from(plan.prove));
+    let new = |allocator| Turn { allocator, given_up: false, proven: !plan.prove };
+    let mut turns: Vec<Turn<'_>> = plan.allocators.iter().map(new).collect();
+    let total = (warmup + plan.runs) * turns.len();
+    for round in 0..warmup + plan.runs {
+        for (place, turn) in turns.iter_mut().enumerate() {
             if plan.stop.load(Relaxed) {
-                return runs;
+                return measured;
             }
-            if !*given_up {
-                (plan.progress)(Progress { allocator: &allocator.name, warmup, done, total });
-                let Some(run) = once::run(plan, allocator, round.saturating_sub(plan.warmup), &proofs) else {
-                    return runs;
-                };
-                *given_up = warmup && matches!(run.status, Status::CannotStart(_) | Status::TimedOut);
-                if !warmup || *given_up {
-                    runs.push(run);
-                }
+            if turn.given_up {
+                continue;
             }
-            done += 1;
+            let now = Progress {
+                allocator: &turn.allocator.name,
+                round: round.checked_sub(warmup),
+                done: round * plan.allocators.len() + place,
+                total,
+            };
+            (plan.progress)(now);
+            let run = if round == 0 && plan.prove {
+                prove(plan, turn, &mut measured.service)
+            } else {
+                once::run(plan, turn.allocator, round.saturating_sub(warmup), None)
+            };
+            let Some(mut run) = run else { return measured };
+            if run.status == Status::Ok && !turn.proven {
+                run.status = Status::NotServed;
+            }
+            turn.given_up =
+                round < warmup && matches!(run.status, Status::CannotStart(_) | Status::TimedOut | Status::NotServed);
+            if round >= warmup || turn.given_up {
+                measured.runs.push(run);
+            }
         }
     }
-    runs
+    measured
+}
+
+/// The first run of an allocator, watched.
+fn prove(plan: &Plan<'_>, turn: &mut Turn<'_>, services: &mut BTreeMap<String, Service>) -> Option<Run> {
+    let allocator = turn.allocator;
+    let directory = match proof::Directory::new() {
+        Ok(directory) => directory,
+        Err(why) => return Some(Run::without(&allocator.name, 0, Status::CannotStart(why))),
+    };
+    let run = once::run(plan, allocator, 0, Some(&directory))?;
+    let service = directory.read();
+    let library = allocator.preload.as_deref().map(once::library);
+    turn.proven = library.is_none_or(|library| library.is_ok_and(|library| service.served_by(&library) > 0));
+    services.insert(allocator.name.clone(), service);
+    Some(run)
 }
 
 #[cfg(test)]

@@ -1,16 +1,19 @@
 //! Medians of runs, and ratios between two allocators.
 //!
-//! **What.** A [`Summary`] is what an allocator's successful runs cost: median, smallest and largest. A [`Ratio`] compares
-//! two allocators: the ratio of their medians, and how far the ratios of the single rounds lie from it. The two runs of
-//! a round stand side by side in time, so that a machine that slows down slows both: the spread of these ratios says
-//! how much of a difference is noise.
+//! **What.** A [`Summary`] is what an allocator's successful runs cost: median, smallest and largest of each [`Figure`]. A
+//! [`Ratio`] compares two allocators: the ratio of their medians, and an interval that holds the true one with 95 %
+//! confidence. The two runs of a round stand side by side in time, so that a machine that slows down slows both: the
+//! interval comes from drawing whole rounds, again and again, with replacement (the percentile bootstrap; Efron and
+//! Tibshirani, "An introduction to the bootstrap", 1993, chapter 13). The draws are the same for the same runs.
+//! [`geomean`] joins the ratios of several workloads into one, with the interval of the joined.
 //!
-//! **Failure.** What has no successful run has no summary; a ratio to 0 is none.
+//! **Failure.** What has no successful run has no summary; a ratio to 0 is none; fewer than three rounds have no interval.
 
 use crate::measure::{Run, Status};
+use crate::work::rng::Rng;
 
 /// One of the numbers that a run yields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Figure {
     /// Wall time, in seconds.
     Wall,
@@ -18,21 +21,42 @@ pub enum Figure {
     Cpu,
     /// Peak resident set, in bytes.
     PeakRss,
+    /// Steady resident set, in bytes.
+    SteadyRss,
     /// Minor page faults.
     MinorFaults,
-    /// Peak of anonymous memory on hugepages, in bytes.
+    /// Major page faults.
+    MajorFaults,
+    /// Anonymous memory on hugepages at the peak, in bytes.
     Hugepages,
+    /// The same as a share of the anonymous memory, from 0 to 1.
+    Coverage,
 }
 
 impl Figure {
-    /// The figure's value in a run.
-    pub fn of(self, run: &Run) -> f64 {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 8] = [
+        Self::Wall,
+        Self::Cpu,
+        Self::PeakRss,
+        Self::SteadyRss,
+        Self::MinorFaults,
+        Self::MajorFaults,
+        Self::Hugepages,
+        Self::Coverage,
+    ];
+
+    /// The figure's value in a run; none where the run was too short for it.
+    pub fn of(self, run: &Run) -> Option<f64> {
         match self {
-            Self::Wall => run.wall_s,
-            Self::Cpu => run.cpu_s,
-            Self::PeakRss => run.peak_rss_bytes as f64,
-            Self::MinorFaults => run.minor_faults as f64,
-            Self::Hugepages => run.hugepage_bytes as f64,
+            Self::Wall => Some(run.wall_s),
+            Self::Cpu => Some(run.cpu_s()),
+            Self::PeakRss => Some(run.peak_rss_bytes as f64),
+            Self::SteadyRss => run.steady_rss_bytes.map(|bytes| bytes as f64),
+            Self::MinorFaults => Some(run.minor_faults as f64),
+            Self::MajorFaults => Some(run.major_faults as f64),
+            Self::Hugepages => Some(run.hugepage_bytes as f64),
+            Self::Coverage => run.hugepage_coverage,
         }
     }
 }
@@ -53,11 +77,15 @@ impl Spread {
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
-        let (min, max) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
-        Some(Self { median, min, max })
+        Some(Self { median: middle(&values)?, min: *values.first()?, max: *values.last()? })
     }
+}
+
+/// The middle of sorted values.
+fn middle(sorted: &[f64]) -> Option<f64> {
+    let half = sorted.len() / 2;
+    let upper = *sorted.get(half)?;
+    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[half - 1] + upper) / 2.0 })
 }
 
 /// What the successful runs of one allocator cost.
@@ -69,30 +97,42 @@ pub struct Summary {
     pub ok: usize,
     /// How many did not; they are in no spread.
     pub failed: usize,
-    /// Wall time, in seconds.
-    pub wall_s: Spread,
-    /// Processor time, in seconds.
-    pub cpu_s: Spread,
-    /// Peak resident set, in bytes.
-    pub peak_rss_bytes: Spread,
-    /// Minor page faults.
-    pub minor_faults: Spread,
-    /// Peak of anonymous memory on hugepages, in bytes.
-    pub hugepage_bytes: Spread,
+    /// The spread of each figure, in the order of [`Figure::ALL`]; none for one that no run had.
+    spreads: [Option<Spread>; Figure::ALL.len()],
+}
+
+impl Summary {
+    /// The spread of a figure.
+    pub fn spread(&self, figure: Figure) -> Option<Spread> {
+        self.spreads[figure as usize]
+    }
 }
 
 /// Summarizes the runs of the allocator of that name; none if no run of it succeeded.
 pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
-    Some(Summary {
+    let ok = successful(runs, allocator).count();
+    (ok > 0).then(|| Summary {
         allocator: allocator.to_owned(),
-        ok: successful(runs, allocator).count(),
+        ok,
         failed: runs.iter().filter(|r| r.allocator == allocator && r.status != Status::Ok).count(),
-        wall_s: spread(runs, allocator, Figure::Wall)?,
-        cpu_s: spread(runs, allocator, Figure::Cpu)?,
-        peak_rss_bytes: spread(runs, allocator, Figure::PeakRss)?,
-        minor_faults: spread(runs, allocator, Figure::MinorFaults)?,
-        hugepage_bytes: spread(runs, allocator, Figure::Hugepages)?,
+        spreads: Figure::ALL.map(|figure| Spread::of(successful(runs, allocator).filter_map(|run| figure.of(run)))),
     })
+}
+
+/// The ends of what a ratio may truly be, with 95 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether all of it lies on one side of 1: the two allocators differ.
+    pub fn is_clear(&self) -> bool {
+        self.high < 1.0 || self.low > 1.0
+    }
 }
 
 /// Two allocators compared in one figure.
@@ -100,26 +140,57 @@ pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
 pub struct Ratio {
     /// The ratio of the medians: below 1, the first one needs less.
     pub of_medians: f64,
-    /// The smallest ratio of a single round.
-    pub min: f64,
-    /// The largest.
-    pub max: f64,
+    /// Where the true one lies; none of fewer than three rounds.
+    pub interval: Option<Interval>,
 }
+
+/// Draws of the bootstrap.
+const DRAWS: usize = 2000;
+/// The fewest rounds that an interval can be had of.
+const LEAST_ROUNDS: usize = 3;
+
+/// The values of the first and of the second allocator in the rounds in which both succeeded.
+type Pairs = Vec<(f64, f64)>;
 
 /// `allocator` divided by `base`, over the rounds in which both succeeded; none without such a round, or if the base's
-/// median is 0. The ends come from the rounds in which the base is not 0.
+/// median is 0.
 pub fn ratio(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
-    let pairs: Vec<(f64, f64)> = successful(runs, allocator)
-        .filter_map(|a| successful(runs, base).find(|b| b.index == a.index).map(|b| (figure.of(a), figure.of(b))))
-        .collect();
-    let own = Spread::of(pairs.iter().map(|p| p.0))?.median;
-    let other = Spread::of(pairs.iter().map(|p| p.1))?.median;
-    let rounds = Spread::of(pairs.iter().filter(|p| p.1 > 0.0).map(|p| p.0 / p.1))?;
-    (other > 0.0).then(|| Ratio { of_medians: own / other, min: rounds.min, max: rounds.max })
+    geomean(&[runs], allocator, base, figure)
 }
 
-fn spread(runs: &[Run], allocator: &str, figure: Figure) -> Option<Spread> {
-    Spread::of(successful(runs, allocator).map(|run| figure.of(run)))
+/// The geometric mean of the [`ratio`]s of several workloads, given the runs of each; workloads without one are left out.
+pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
+    let all: Vec<Pairs> = workloads.iter().map(|runs| pairs(runs, allocator, base, figure)).collect();
+    let known: Vec<(&Pairs, f64)> = all.iter().filter_map(|pairs| Some((pairs, of_medians(pairs)?))).collect();
+    let mean = |logs: f64| (logs / known.len() as f64).exp();
+    let of_medians = (!known.is_empty()).then(|| mean(known.iter().map(|(_, ratio)| ratio.ln()).sum()))?;
+    let enough = known.iter().all(|(pairs, _)| pairs.len() >= LEAST_ROUNDS);
+    let interval = enough.then(|| {
+        let mut rng = Rng::new(0, 0);
+        let mut draws: Vec<f64> = (0..DRAWS)
+            .map(|_| mean(known.iter().map(|(pairs, whole)| drawn(pairs, &mut rng).unwrap_or(*whole).ln()).sum()))
+            .collect();
+        draws.sort_by(f64::total_cmp);
+        Interval { low: draws[DRAWS / 40], high: draws[DRAWS - 1 - DRAWS / 40] }
+    });
+    Some(Ratio { of_medians, interval })
+}
+
+fn pairs(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Pairs {
+    let of_round = |index| successful(runs, base).find(|b| b.index == index).and_then(|b| figure.of(b));
+    successful(runs, allocator).filter_map(|a| Some((figure.of(a)?, of_round(a.index)?))).collect()
+}
+
+/// The ratio of medians of as many rounds, drawn with replacement.
+fn drawn(pairs: &Pairs, rng: &mut Rng) -> Option<f64> {
+    let draw: Pairs = (0..pairs.len()).map(|_| pairs[rng.below(pairs.len() as u32) as usize]).collect();
+    of_medians(&draw)
+}
+
+/// None where it would not be a positive number.
+fn of_medians(pairs: &Pairs) -> Option<f64> {
+    let (own, base) = (Spread::of(pairs.iter().map(|p| p.0))?.median, Spread::of(pairs.iter().map(|p| p.1))?.median);
+    (own > 0.0 && base > 0.0).then(|| own / base)
 }
 
 fn successful<'a>(runs: &'a [Run], allocator: &'a str) -> impl Iterator<Item = &'a Run> {

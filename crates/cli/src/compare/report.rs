@@ -1,77 +1,111 @@
 //! A comparison as text: the table, what it comes to, and the runs that failed.
 
-use super::{BASE, OURS};
-use crate::format::{bytes, columns, count, seconds, table};
-use crate::{args, program};
-use craton_lab::measure::{Run, Status};
-use craton_lab::summary::{Figure, Ratio, Spread, Summary, ratio, summarize};
-
-/// A figure's name, itself, its medians in a summary, and how they are shown.
-type Line = (&'static str, Figure, fn(&Summary) -> Spread, fn(f64) -> String);
-
-const LINES: [Line; 5] = [
-    ("wall time", Figure::Wall, |s| s.wall_s, seconds),
-    ("CPU time", Figure::Cpu, |s| s.cpu_s, seconds),
-    ("peak RSS", Figure::PeakRss, |s| s.peak_rss_bytes, |v| bytes(v as u64)),
-    ("minor faults", Figure::MinorFaults, |s| s.minor_faults, |v| count(v as u64)),
-    ("on hugepages", Figure::Hugepages, |s| s.hugepage_bytes, |v| bytes(v as u64)),
-];
+use crate::program;
+use craton_lab::format::{bytes, columns, count, seconds, table};
+use craton_lab::measure::{Measured, Run, Status};
+use craton_lab::ratios::{BASE, OURS, others};
+use craton_lab::summary::{Figure, Ratio, ratio, summarize};
+use std::ffi::OsString;
+use std::path::Path;
 
 /// What a cell shows that has no value.
 const NONE: &str = "-";
 /// Lines of a failed run's standard error that are shown.
 const LAST_LINES: usize = 10;
 
-/// Everything that there is to say of `runs`.
-pub fn show(runs: &[Run], args: &args::Compare, colour: bool) -> String {
-    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
-    let command: String = words.join(" ").chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
-    let mut text = format!("{command}\n");
-    let of = [summarize(runs, BASE), summarize(runs, OURS)];
-    if of.iter().any(Option::is_some) {
-        let [base, ours] = of.each_ref().map(|s| s.as_ref().map_or(0, |s| s.ok));
-        text += &format!("medians; successful runs in turns: {BASE} {base}, {OURS} {ours}\n\n");
-        text += &medians(runs, &of, colour);
+/// A column: its head, the figure, how a value of it is shown, and whether its ratio to glibc's stands beside it.
+type Column = (&'static str, Figure, fn(f64) -> String, bool);
+
+const COLUMNS: [Column; 8] = [
+    ("wall time", Figure::Wall, seconds, true),
+    ("CPU time", Figure::Cpu, seconds, true),
+    ("peak RSS", Figure::PeakRss, |v| bytes(v as u64), true),
+    ("steady", Figure::SteadyRss, |v| bytes(v as u64), true),
+    ("faults", Figure::MinorFaults, |v| count(v as u64), true),
+    ("major", Figure::MajorFaults, |v| count(v as u64), false),
+    ("hugepages", Figure::Hugepages, |v| bytes(v as u64), false),
+    ("share", Figure::Coverage, |v| format!("{:.0} %", v * 100.0), false),
+];
+
+/// Everything that there is to say of what was measured.
+pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour: bool) -> String {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let command_line: String =
+        words.join(" ").chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    let mut text = format!("{command_line}\n");
+    let runs = &measured.runs;
+    if runs.iter().any(|run| run.status == Status::Ok) {
+        text += &medians(runs, colour);
         text += &in_words(runs).map(|words| format!("\n{words}\n")).unwrap_or_default();
     }
-    text + &failures(runs, args)
+    let notes = notes.iter().cloned().chain(own_allocator(measured));
+    text += &notes.map(|note| format!("{note}\n")).collect::<String>();
+    text + &failures(runs, command)
 }
 
-fn medians(runs: &[Run], of: &[Option<Summary>; 2], colour: bool) -> String {
-    let head = ["", BASE, OURS, &format!("{OURS}/{BASE}"), "spread"].map(str::to_owned).to_vec();
-    let mut rows = vec![head];
-    let mut paints = vec![""];
-    for (name, figure, spread, show) in LINES {
-        let ratio = ratio(runs, OURS, BASE, figure);
-        let [base, ours] = of.each_ref().map(|s| s.as_ref().map_or(NONE.to_owned(), |s| show(spread(s).median)));
-        let (of_medians, ends) = ratio.map_or((NONE.to_owned(), NONE.to_owned()), |r| {
-            (format!("{:.2}", r.of_medians), format!("{:.2}-{:.2}", r.min, r.max))
-        });
-        rows.push(vec![name.to_owned(), base, ours, of_medians, ends]);
-        // Memory on hugepages is neither good nor bad by itself.
-        paints.push(ratio.filter(|_| colour && figure != Figure::Hugepages).map_or("", paint));
+/// The allocators that ran, in the order of their turns.
+pub fn allocators(runs: &[Run]) -> Vec<&str> {
+    others(&[runs], "")
+}
+
+fn medians(runs: &[Run], colour: bool) -> String {
+    let mut head = vec![String::new(), "runs".to_owned()];
+    for (name, figure, _, with_ratio) in COLUMNS {
+        head.push(name.to_owned());
+        head.extend(with_ratio.then(|| "×".to_owned()));
+        head.extend((figure == Figure::Wall).then(|| "95 %".to_owned()));
     }
-    let mut text = String::new();
-    for (mut row, paint) in columns(&rows, &[0]).into_iter().zip(paints) {
-        if !paint.is_empty() {
-            row[3] = format!("{paint}{}\x1b[0m", row[3]);
+    let mut rows = vec![head];
+    let mut paints: Vec<Vec<(usize, &str)>> = vec![Vec::new()];
+    for name in allocators(runs) {
+        let (row, paint) = allocator(runs, name);
+        rows.push(row);
+        paints.push(paint);
+    }
+    let mut text = format!("medians; × is the ratio to {BASE}, with its 95 % interval for wall time\n\n");
+    for (mut row, paints) in columns(&rows, &[0]).into_iter().zip(paints) {
+        for (place, paint) in paints.into_iter().filter(|_| colour) {
+            row[place] = format!("{paint}{}\x1b[0m", row[place]);
         }
-        text += &format!("{}\n", row.join("  "));
+        text += &format!("{}\n", row.join("  ").trim_end());
     }
     text
 }
 
-/// Green where Craton needs less in every round, red where it needs more in every round.
-fn paint(ratio: Ratio) -> &'static str {
-    match ratio {
-        Ratio { max, .. } if max < 1.0 => "\x1b[32m",
-        Ratio { min, .. } if min > 1.0 => "\x1b[31m",
-        _ => "",
+/// The row of one allocator, and the places in it that have a colour.
+fn allocator(runs: &[Run], name: &str) -> (Vec<String>, Vec<(usize, &'static str)>) {
+    let summary = summarize(runs, name);
+    let all = runs.iter().filter(|run| run.allocator == name).count();
+    let ok = summary.as_ref().map_or(0, |s| s.ok);
+    let mut row = vec![name.to_owned(), if ok == all { ok.to_string() } else { format!("{ok}/{all}") }];
+    let mut paints = Vec::new();
+    for (_, figure, show, with_ratio) in COLUMNS {
+        let median = summary.as_ref().and_then(|s| s.spread(figure)).map(|spread| spread.median);
+        row.push(median.map_or(NONE.to_owned(), show));
+        let ratio = ratio(runs, name, BASE, figure).filter(|_| name != BASE);
+        if with_ratio {
+            paints.extend(ratio.and_then(paint).map(|paint| (row.len(), paint)));
+            row.push(ratio.map_or(NONE.to_owned(), |r| format!("{:.2}", r.of_medians)));
+        }
+        if figure == Figure::Wall {
+            let interval = ratio.and_then(|r| r.interval);
+            row.push(interval.map_or(NONE.to_owned(), |i| format!("{:.2}-{:.2}", i.low, i.high)));
+        }
+    }
+    (row, paints)
+}
+
+/// Green where less is needed for sure, red where more is.
+fn paint(ratio: Ratio) -> Option<&'static str> {
+    match ratio.interval {
+        Some(i) if i.high < 1.0 => Some("\x1b[32m"),
+        Some(i) if i.low > 1.0 => Some("\x1b[31m"),
+        _ => None,
     }
 }
 
 /// What the ratios come to; none where there are none.
-fn in_words(runs: &[Run]) -> Option<String> {
+pub fn in_words(runs: &[Run]) -> Option<String> {
     let part = |figure, name| Some(difference(ratio(runs, OURS, BASE, figure)?, name));
     let parts = [part(Figure::Wall, "wall time")?, part(Figure::PeakRss, "peak memory")?];
     Some(format!("On Craton, compared with glibc: {}.", parts.join(", ")))
@@ -79,14 +113,33 @@ fn in_words(runs: &[Run]) -> Option<String> {
 
 fn difference(ratio: Ratio, name: &str) -> String {
     let percent = (ratio.of_medians - 1.0) * 100.0;
-    if (ratio.min <= 1.0 && ratio.max >= 1.0) || percent.abs() < 0.5 {
+    let Some(interval) = ratio.interval else {
+        return format!("{percent:+.0} % {name} (too few rounds to be sure)");
+    };
+    if !interval.is_clear() || percent.abs() < 0.5 {
         return format!("no clear difference in {name}");
     }
-    format!("{:.0} % {} {name}", percent.abs(), if percent < 0.0 { "less" } else { "more" })
+    let (least, most) = ((interval.low - 1.0).abs() * 100.0, (interval.high - 1.0).abs() * 100.0);
+    let direction = if percent < 0.0 { "less" } else { "more" };
+    format!("{:.0} % {direction} {name} (95 %: {:.0} to {:.0} %)", percent.abs(), least.min(most), least.max(most))
+}
+
+/// Says so where the runs on glibc were on an allocator that the program brings along.
+fn own_allocator(measured: &Measured) -> Option<String> {
+    let service = measured.service.get(BASE)?;
+    let object = Path::new(service.mainly()?);
+    let name = object.file_name()?.to_string_lossy();
+    (!name.starts_with("libc.so")).then(|| {
+        format!(
+            "{BASE}: the program's malloc is that of {}, which it brings along; to compare with glibc's, start it as \
+             `env LD_PRELOAD=libc.so.6 craton compare …`",
+            object.display()
+        )
+    })
 }
 
 /// The runs that are in no median, and for the first of each allocator what may explain it.
-fn failures(runs: &[Run], args: &args::Compare) -> String {
+fn failures(runs: &[Run], command: &[OsString]) -> String {
     let failed: Vec<&Run> = runs.iter().filter(|run| run.status != Status::Ok).collect();
     if failed.is_empty() {
         return String::new();
@@ -95,11 +148,11 @@ fn failures(runs: &[Run], args: &args::Compare) -> String {
         |run: &&Run| vec![format!("  {}", run.allocator), format!("round {}", run.index + 1), run.status.to_string()];
     let mut text =
         format!("\nruns that do not count:\n{}", table(&failed.iter().map(row).collect::<Vec<_>>(), &[0, 1, 2]));
-    for allocator in [BASE, OURS] {
+    for allocator in allocators(runs) {
         let Some(first) = failed.iter().find(|run| run.allocator == allocator) else { continue };
         if first.status == Status::NotServed {
-            let why = program::why_not_served(&args.command[0]);
-            text += &format!("\n{allocator}: no process reported that Craton served it: {why}\n");
+            let why = command.first().map_or(String::new(), |program| program::why_not_served(program));
+            text += &format!("\n{allocator}: no process was bound to its malloc: {why}\n");
         }
         if !first.stderr.trim().is_empty() {
             text +=

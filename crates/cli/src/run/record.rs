@@ -5,7 +5,7 @@
 //!
 //! **Units.** Bytes as named, others are counts; all of one process, from its start to its end.
 
-use crate::format::{bytes, count, table};
+use craton_lab::format::{bytes, count, table};
 use serde_json::Value;
 
 /// A number's key in the line, and how it is shown.

@@ -9,9 +9,10 @@
 //! A function that the dynamic linker calls before `main` sees the name and never reaches `main`: any program that
 //! measures, a test too, is its own launcher without a word in its `main`.
 //!
-//! **State.** Arguments: [`NAME`], a number, as many `KEY=VALUE` for the command alone, then the command. Standard output
-//! is the pipe for [`Report`]s; the command gets standard input and error as they are, and /dev/null as output.
-//! Standard error is not touched. SIGTERM asks for the end: the command's process group is killed.
+//! **State.** Arguments: [`NAME`], the processors to stay on as numbers with commas between (or nothing for any), a
+//! number, as many `KEY=VALUE` for the command alone, then the command. Standard output is the pipe for [`Report`]s; the
+//! command gets standard input and error as they are, and /dev/null as output. Standard error is not touched. SIGTERM
+//! asks for the end: the command's process group is killed.
 //!
 //! **Failure.** A command that cannot be executed is a report. Without a single report the launcher itself failed. If the
 //! parent ends, the launcher is killed, and with it the command.
@@ -46,25 +47,42 @@ pub struct Ended {
     pub wait_status: i32,
     /// From before its process was made to its end.
     pub wall_ns: u64,
-    /// Processor time of it and of its descendants that ended before it, in microseconds.
-    pub cpu_us: u64,
+    /// Processor time in user mode of it and of its descendants that ended before it, in microseconds.
+    pub user_us: u64,
+    /// The same in the kernel.
+    pub sys_us: u64,
     /// Largest resident set of one of these processes, in KiB.
     pub peak_rss_kib: u64,
     /// Minor page faults of all of them.
     pub minor_faults: u64,
+    /// Major page faults of all of them.
+    pub major_faults: u64,
 }
 
 impl Report {
-    const WORDS: usize = 6;
+    const WORDS: usize = 8;
     /// Length of a report on the pipe.
     pub const BYTES: usize = Self::WORDS * 8;
 
     fn words(self) -> [u64; Self::WORDS] {
+        let mut words = [0; Self::WORDS];
         match self {
-            Self::Started => [1, 0, 0, 0, 0, 0],
-            Self::CannotExecute(errno) => [2, errno as u64, 0, 0, 0, 0],
-            Self::Ended(e) => [3, e.wait_status as u64, e.wall_ns, e.cpu_us, e.peak_rss_kib, e.minor_faults],
+            Self::Started => words[0] = 1,
+            Self::CannotExecute(errno) => words[..2].copy_from_slice(&[2, errno as u64]),
+            Self::Ended(e) => {
+                words = [
+                    3,
+                    e.wait_status as u64,
+                    e.wall_ns,
+                    e.user_us,
+                    e.sys_us,
+                    e.peak_rss_kib,
+                    e.minor_faults,
+                    e.major_faults,
+                ];
+            }
         }
+        words
     }
 
     /// The report in `bytes`; none if there is no such report.
@@ -76,9 +94,11 @@ impl Report {
             3 => Some(Self::Ended(Ended {
                 wait_status: word(1) as i32,
                 wall_ns: word(2),
-                cpu_us: word(3),
-                peak_rss_kib: word(4),
-                minor_faults: word(5),
+                user_us: word(3),
+                sys_us: word(4),
+                peak_rss_kib: word(5),
+                minor_faults: word(6),
+                major_faults: word(7),
             })),
             _ => None,
         }
@@ -109,7 +129,26 @@ extern "C" fn before_main(count: c_int, arguments: *const *const c_char, _enviro
     let name = unsafe { CStr::from_ptr(*arguments) };
     if name.to_bytes() == NAME.as_bytes() {
         // SAFETY: as above; no other thread runs before main.
-        unsafe { launch(arguments.add(1)) }
+        unsafe {
+            stay_on(CStr::from_ptr(*arguments.add(1)).to_bytes());
+            launch(arguments.add(2))
+        }
+    }
+}
+
+/// Keeps this process, and so the command, on the processors of a list such as `0,2`; on any if the list is empty.
+fn stay_on(list: &[u8]) {
+    let number = |text: &[u8]| text.iter().fold(0usize, |n, digit| n * 10 + usize::from(digit - b'0'));
+    let processors = || list.split(|byte| *byte == b',').filter(|text| !text.is_empty()).map(number);
+    if processors().next().is_none() {
+        return;
+    }
+    // SAFETY: zeros are an empty cpu_set_t, in which each number that fits is set. A failure leaves the process where it
+    // may run, which the caller has checked.
+    unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        processors().filter(|n| *n < libc::CPU_SETSIZE as usize).for_each(|n| libc::CPU_SET(n, &mut set));
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
     }
 }
 
@@ -215,9 +254,11 @@ fn reap(pid: pid_t, into: &mut Ended) -> c_int {
         usage
     };
     let micros = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
-    into.cpu_us += micros(usage.ru_utime) + micros(usage.ru_stime);
+    into.user_us += micros(usage.ru_utime);
+    into.sys_us += micros(usage.ru_stime);
     into.peak_rss_kib = into.peak_rss_kib.max(usage.ru_maxrss as u64);
     into.minor_faults += usage.ru_minflt as u64;
+    into.major_faults += usage.ru_majflt as u64;
     status
 }
 
@@ -242,7 +283,15 @@ mod tests {
 
     #[test]
     fn reports_are_read_as_they_are_sent() {
-        let ended = Ended { wait_status: 0x8b, wall_ns: u64::MAX, cpu_us: 2, peak_rss_kib: 3, minor_faults: 4 };
+        let ended = Ended {
+            wait_status: 0x8b,
+            wall_ns: u64::MAX,
+            user_us: 2,
+            sys_us: 3,
+            peak_rss_kib: 4,
+            minor_faults: 5,
+            major_faults: 6,
+        };
         for report in [Report::Started, Report::CannotExecute(libc::ENOENT), Report::Ended(ended)] {
             let words = report.words();
             let bytes = std::array::from_fn(|i| words[i / 8].to_ne_bytes()[i % 8]);

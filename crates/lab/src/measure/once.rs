@@ -1,7 +1,7 @@
 //! One run of the command on one allocator.
 //!
 //! **What.** Prepares the environment, starts the [`launcher`], and looks after it until it is gone: one loop reads
-//! reports and standard error, samples hugepages, and asks for the end when the time is over.
+//! reports and standard error, samples memory, and asks for the end when the time is over.
 //!
 //! **Failure.** A run always ends in a [`Status`]; none if the plan's `stop` was set.
 //!
@@ -21,13 +21,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+/// The longest time between two samples; short runs have them closer, from [`SHORTEST_PERIOD`] on.
 const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
+const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
 /// What a sample took, times this, is the least time to the next.
 const SAMPLE_REST: u32 = 50;
 
-/// Runs the command once; none if it was stopped.
-pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize, proofs: &proof::Directory) -> Option<Run> {
-    let prepared = Prepared::new(plan, allocator, proofs);
+/// Runs the command once, with `proof` of who serves it if that is given; none if it was stopped.
+pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize, proof: Option<&proof::Directory>) -> Option<Run> {
+    let prepared = Prepared::new(plan, allocator, proof);
     let watched = match prepared.as_ref().map_err(String::clone).and_then(|p| Watched::start(plan, p)) {
         Ok(watched) => watched.finish(plan),
         Err(why) => return Some(Run::without(&allocator.name, index, Status::CannotStart(why))),
@@ -35,21 +37,27 @@ pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize, proofs: &proof:
     if watched.killed == Some(Reason::Stop) {
         return None;
     }
+    let status = watched.status(&plan.command);
     let ended = watched.ended.unwrap_or_default();
     let stderr = String::from_utf8_lossy(&watched.stderr).into_owned();
-    let served = |stderr| prepared.as_ref().is_ok_and(|p| p.served(stderr));
+    let refused = prepared.is_ok_and(|p| p.refused(&stderr));
+    let samples = watched.samples.into_samples();
+    let wall_s = ended.wall_ns as f64 / 1e9;
+    let peak = sample::peak(&samples).unwrap_or_default();
     Some(Run {
         allocator: allocator.name.clone(),
         index,
-        wall_s: ended.wall_ns as f64 / 1e9,
-        cpu_s: ended.cpu_us as f64 / 1e6,
+        wall_s,
+        user_s: ended.user_us as f64 / 1e6,
+        sys_s: ended.sys_us as f64 / 1e6,
         peak_rss_bytes: ended.peak_rss_kib * 1024,
+        steady_rss_bytes: sample::steady_rss_bytes(&samples, wall_s),
         minor_faults: ended.minor_faults,
-        hugepage_bytes: watched.hugepage_bytes,
-        status: match watched.status(&plan.command) {
-            Status::Ok if !served(&stderr) => Status::NotServed,
-            status => status,
-        },
+        major_faults: ended.major_faults,
+        hugepage_bytes: peak.hugepage_bytes,
+        hugepage_coverage: (peak.anonymous_bytes > 0).then(|| peak.hugepage_bytes as f64 / peak.anonymous_bytes as f64),
+        samples,
+        status: if status == Status::Ok && refused { Status::NotServed } else { status },
         stderr,
     })
 }
@@ -58,12 +66,10 @@ pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize, proofs: &proof:
 struct Prepared {
     variables: Vec<(OsString, OsString)>,
     preload: Option<PathBuf>,
-    /// Where Craton's proof will be, and the options that the command had without it.
-    proof: Option<(PathBuf, Option<OsString>)>,
 }
 
 impl Prepared {
-    fn new(plan: &Plan<'_>, allocator: &Allocator, proofs: &proof::Directory) -> Result<Self, String> {
+    fn new(plan: &Plan<'_>, allocator: &Allocator, proof: Option<&proof::Directory>) -> Result<Self, String> {
         if plan.command.is_empty() {
             return Err("there is no command; name a program to run".to_owned());
         }
@@ -73,14 +79,11 @@ impl Prepared {
                 return Err(format!("{key:?} is no name of an environment variable"));
             }
         }
-        let inherited = |variables: &[(OsString, OsString)], key: &str| {
-            let own = variables.iter().rev().find(|(k, _)| k == key).map(|(_, value)| value.clone());
-            own.or_else(|| std::env::var_os(key))
-        };
+        let own = variables.iter().rev().find(|(key, _)| key == "LD_PRELOAD").map(|(_, value)| value.clone());
         let preload = allocator.preload.as_deref().map(library).transpose()?;
         // The launcher itself runs without; so what was there already has to be handed on as well.
         let mut list = preload.as_ref().map(|p| p.clone().into_os_string()).unwrap_or_default();
-        if let Some(others) = inherited(&variables, "LD_PRELOAD").filter(|o| !o.is_empty()) {
+        if let Some(others) = own.or_else(|| std::env::var_os("LD_PRELOAD")).filter(|o| !o.is_empty()) {
             if !list.is_empty() {
                 list.push(":");
             }
@@ -89,30 +92,19 @@ impl Prepared {
         if !list.is_empty() {
             variables.push(("LD_PRELOAD".into(), list));
         }
-        let mut proof = None;
-        if allocator.is_craton() {
-            let file = proofs.file()?;
-            let options = inherited(&variables, "CRATON_OPTIONS");
-            variables.push(("CRATON_OPTIONS".into(), proof::options_with(options.as_deref(), &file)));
-            proof = Some((file, options));
-        }
-        Ok(Self { variables, preload, proof })
+        variables.extend(proof.into_iter().flat_map(proof::Directory::variables));
+        Ok(Self { variables, preload })
     }
 
-    /// Whether the allocator served a run that left this on standard error.
-    fn served(&self, stderr: &str) -> bool {
-        if let Some((file, options)) = &self.proof {
-            proof::pass_on(file, options.as_deref());
-            return proof::served(file);
-        }
-        // The dynamic linker goes on without a library that it cannot load, and says so.
+    /// Whether the dynamic linker said on standard error that it goes on without the library.
+    fn refused(&self, stderr: &str) -> bool {
         let name = self.preload.as_ref().map(|p| p.to_string_lossy());
-        !name.is_some_and(|name| stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded")))
+        name.is_some_and(|name| stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded")))
     }
 }
 
 /// The library's path as `LD_PRELOAD` needs it: absolute, or a bare name that the dynamic linker looks up.
-fn library(path: &Path) -> Result<PathBuf, String> {
+pub fn library(path: &Path) -> Result<PathBuf, String> {
     let text = path.as_os_str().as_bytes();
     let absolute = if text.contains(&b'/') {
         let absolute = std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -148,7 +140,7 @@ struct Watched {
     cannot_execute: Option<i32>,
     ended: Option<Ended>,
     killed: Option<Reason>,
-    hugepage_bytes: u64,
+    samples: sample::Record,
     stderr: Vec<u8>,
 }
 
@@ -159,7 +151,8 @@ impl Watched {
         let (reports, report_to) = io::pipe().map_err(failed)?;
         let (errors, errors_to) = io::pipe().map_err(failed)?;
         let mut command = Command::new("/proc/self/exe");
-        command.arg0(launcher::NAME).arg(prepared.variables.len().to_string());
+        let processors: Vec<String> = plan.processors.iter().map(usize::to_string).collect();
+        command.arg0(launcher::NAME).arg(processors.join(",")).arg(prepared.variables.len().to_string());
         for (key, value) in &prepared.variables {
             let mut pair = key.clone();
             pair.push("=");
@@ -181,14 +174,14 @@ impl Watched {
             cannot_execute: None,
             ended: None,
             killed: None,
-            hugepage_bytes: 0,
+            samples: sample::Record::default(),
             stderr: Vec::new(),
         })
     }
 
     /// Looks after the run until the launcher is gone.
     fn finish(mut self, plan: &Plan<'_>) -> Self {
-        let mut next_sample = self.start + SAMPLE_PERIOD;
+        let mut next_sample = self.start + SHORTEST_PERIOD;
         loop {
             if self.killed.is_none() {
                 if plan.stop.load(Relaxed) {
@@ -197,7 +190,8 @@ impl Watched {
                     self.kill(Reason::Timeout);
                 }
             }
-            let (report, error) = self.poll(SAMPLE_PERIOD);
+            let (report, error) =
+                self.poll(next_sample.saturating_duration_since(Instant::now()).clamp(SHORTEST_PERIOD, SAMPLE_PERIOD));
             if report && !self.read_reports() {
                 break;
             }
@@ -206,8 +200,10 @@ impl Watched {
             }
             let now = Instant::now();
             if self.started && self.ended.is_none() && now >= next_sample {
-                self.hugepage_bytes = self.hugepage_bytes.max(sample::anon_huge_bytes(self.child.id()));
-                next_sample = Instant::now() + SAMPLE_PERIOD.max(now.elapsed() * SAMPLE_REST);
+                let elapsed = now - self.start;
+                self.samples.take(self.child.id(), elapsed.as_secs_f64());
+                let period = (elapsed / 20).clamp(SHORTEST_PERIOD, SAMPLE_PERIOD);
+                next_sample = Instant::now() + period.max(now.elapsed() * SAMPLE_REST);
             }
         }
         let _ = self.child.wait();

@@ -1,95 +1,110 @@
-//! Proof that Craton served a command.
+//! Proof of who serves a command's malloc.
 //!
-//! **What.** Each run on Craton gets a `stats_file` of its own: a served process appends a line of JSON there when it
-//! exits, with what its heap handed out. One such line is proof that the library's malloc was the process's: a command
-//! may well start others that are linked statically. A program like `true`, which never allocates, was served too.
+//! **What.** The dynamic linker writes down, when asked by `LD_DEBUG=bindings`, which object each symbol of each process was
+//! bound to. A [`Directory`] takes these reports for one run, and [`Service`] is what they say of the symbol `malloc`. An
+//! allocator whose library no process was bound to has not been measured, whatever was preloaded: the program is linked
+//! statically, runs set-uid, or empties its environment. It also tells where a program brings an allocator of its own.
 //!
-//! **Failure.** Without a directory to put the file in there is no proof, and no run: the error says why.
+//! **Failure.** Without a directory to put the reports in there is no proof, and no run: the error says why.
+//! **Cost.** A write for each binding: that run is a warm-up, and in no figure.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The option that names the file.
-const OPTION: &[u8] = b"stats_file=";
-/// The longest parent directory: the library takes a path of 511 bytes, and the rest of it is shorter than 100.
-const LONGEST: usize = 400;
+/// Who served the processes of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Processes that the dynamic linker prepared.
+    pub processes: usize,
+    /// The objects that `malloc` was bound to, and in how many of these processes.
+    pub by: BTreeMap<String, usize>,
+}
+
+impl Service {
+    /// In how many processes `malloc` was the one of `library`, a path or the bare name of a file.
+    pub fn served_by(&self, library: &Path) -> usize {
+        let same = |object: &str| {
+            let object = Path::new(object);
+            object == library
+                || (library.parent() == Some(Path::new(""))
+                    && object.file_name() == library.file_name().map(OsStr::new))
+        };
+        self.by.iter().filter(|(object, _)| same(object)).map(|(_, processes)| *processes).max().unwrap_or(0)
+    }
+
+    /// The object that served most processes; none if none was seen.
+    pub fn mainly(&self) -> Option<&str> {
+        self.by.iter().max_by_key(|(_, processes)| **processes).map(|(object, _)| object.as_str())
+    }
+
+    fn add(&mut self, report: &str) {
+        self.processes += 1;
+        let mut objects: Vec<&str> = report.lines().filter_map(server).collect();
+        objects.sort_unstable();
+        objects.dedup();
+        for object in objects {
+            *self.by.entry(object.to_owned()).or_default() += 1;
+        }
+    }
+}
+
+/// The object that a line of the dynamic linker binds `malloc` to:
+/// ``binding file PROGRAM [0] to OBJECT [0]: normal symbol `malloc' [VERSION]``.
+fn server(line: &str) -> Option<&str> {
+    let (files, symbol) = line.split_once(": normal symbol `")?;
+    let (_, to) = files.split_once("binding file ")?.1.rsplit_once("] to ")?;
+    (symbol.split('\'').next() == Some("malloc")).then(|| to.rsplit_once(" [").map_or(to, |(object, _)| object))
+}
 
 /// A private directory, removed with its files when dropped.
-pub struct Directory(Result<PathBuf, String>);
+pub struct Directory(PathBuf);
+
+/// The start of a report's name; the dynamic linker adds a dot and the process's number.
+const REPORT: &str = "bindings";
 
 impl Directory {
     /// Makes one under the directory for temporary files.
-    pub fn new() -> Self {
+    ///
+    /// # Errors
+    /// It cannot be made, with the reason.
+    pub fn new() -> Result<Self, String> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let parent = place(&std::env::temp_dir());
+        let parent = std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into());
         loop {
             // An earlier process of the same number may have been killed before it removed its directory.
-            let number = NEXT.fetch_add(1, Relaxed);
-            let path = parent.join(format!("craton-lab-{}-{number}", std::process::id()));
+            let path = parent.join(format!("craton-lab-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed)));
             match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Self(Ok(path)),
+                Ok(()) => return Ok(Self(path)),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Self(Err(format!("cannot create {} for statistics: {e}", path.display()))),
+                Err(e) => return Err(format!("cannot create {} for the proof of service: {e}", path.display())),
             }
         }
     }
 
-    /// The file for the next run, which does not exist yet.
-    pub fn file(&self) -> Result<PathBuf, String> {
-        let file = self.0.clone()?.join("stats");
-        let _ = fs::remove_file(&file);
-        Ok(file)
+    /// What the command's environment has to say.
+    pub fn variables(&self) -> [(OsString, OsString); 2] {
+        [("LD_DEBUG".into(), "bindings".into()), ("LD_DEBUG_OUTPUT".into(), self.0.join(REPORT).into_os_string())]
+    }
+
+    /// What the processes of the run left.
+    pub fn read(&self) -> Service {
+        let mut service = Service::default();
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            if let Ok(report) = fs::read(entry.path()) {
+                service.add(&String::from_utf8_lossy(&report));
+            }
+        }
+        service
     }
 }
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        if let Ok(path) = &self.0 {
-            let _ = fs::remove_dir_all(path);
-        }
-    }
-}
-
-/// Where the directory goes: absolute, since the command may change its own, and fit for an option's value, which a comma
-/// would end.
-fn place(temporary: &Path) -> PathBuf {
-    let fits = |path: &PathBuf| !path.as_os_str().as_bytes().contains(&b',') && path.as_os_str().len() <= LONGEST;
-    std::path::absolute(temporary).ok().filter(fits).unwrap_or_else(|| "/tmp".into())
-}
-
-/// `options` of Craton with `file` as the file for statistics; of two, the library takes the last.
-pub fn options_with(options: Option<&OsStr>, file: &Path) -> OsString {
-    let mut text = options.map(|o| o.as_bytes().to_vec()).filter(|o| !o.is_empty()).unwrap_or_default();
-    if !text.is_empty() {
-        text.push(b',');
-    }
-    text.extend(OPTION);
-    text.extend(file.as_os_str().as_bytes());
-    OsString::from_vec(text)
-}
-
-/// Whether a process ran on the library: it wrote a line of statistics to `file`.
-pub fn served(file: &Path) -> bool {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let is_statistics = |line| serde_json::from_str::<Value>(line).is_ok_and(|v| v.get("refills").is_some());
-    text.lines().any(is_statistics)
-}
-
-/// Appends the lines to the file that `options` had asked for before, if any.
-pub fn pass_on(file: &Path, options: Option<&OsStr>) {
-    let wanted =
-        options.and_then(|o| o.as_bytes().split(|b| *b == b',').filter_map(|o| o.strip_prefix(OPTION)).next_back());
-    if let (Some(wanted), Ok(lines)) = (wanted.filter(|w| !w.is_empty()), fs::read(file)) {
-        let target = OpenOptions::new().append(true).create(true).open(OsStr::from_bytes(wanted));
-        if let Err(e) = target.and_then(|mut target| target.write_all(&lines)) {
-            eprintln!("craton: stats_file: cannot append to {}: {e}", String::from_utf8_lossy(wanted));
-        }
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -97,11 +112,35 @@ pub fn pass_on(file: &Path, options: Option<&OsStr>) {
 mod tests {
     use super::*;
 
+    const LINE: &str = "  7:\tbinding file a [0] to /usr/lib/libx.so.2 [0]: normal symbol `malloc' [GLIBC_2.2.5]";
+
     #[test]
-    fn the_directory_suits_a_command_that_changes_its_own_and_the_options_value() {
-        assert_eq!(place(Path::new("/var/tmp")), Path::new("/var/tmp"));
-        assert_eq!(place(Path::new("some/where")), std::env::current_dir().unwrap().join("some/where"));
-        assert_eq!(place(Path::new("/a,b")), Path::new("/tmp"));
-        assert_eq!(place(Path::new(&format!("/{}", "x".repeat(LONGEST)))), Path::new("/tmp"));
+    fn bindings_are_read() {
+        assert_eq!(server(LINE), Some("/usr/lib/libx.so.2"));
+        assert_eq!(server(&LINE.replace("`malloc'", "`malloc_trim'")), None);
+        assert_eq!(server(&LINE.replace("/usr/lib/libx.so.2", "/with a [1] to/x.so")), Some("/with a [1] to/x.so"));
+        assert_eq!(server("  7:\tcalling init: /usr/lib/libx.so.2"), None);
+    }
+
+    #[test]
+    fn a_library_is_known_by_its_path_or_by_its_bare_name() {
+        let mut service = Service::default();
+        service.add(&format!("{LINE}\n{LINE}\n"));
+        service.add("");
+        assert_eq!(service.processes, 2);
+        assert_eq!(service.served_by(Path::new("/usr/lib/libx.so.2")), 1);
+        assert_eq!(service.served_by(Path::new("libx.so.2")), 1);
+        assert_eq!(service.served_by(Path::new("/lib/libx.so.2")), 0);
+        assert_eq!(service.mainly(), Some("/usr/lib/libx.so.2"));
+        assert_eq!(Service::default().mainly(), None);
+    }
+
+    #[test]
+    fn the_directory_goes_away() {
+        let directory = Directory::new().unwrap();
+        let path = directory.0.clone();
+        assert!(path.is_dir());
+        drop(directory);
+        assert!(!path.exists());
     }
 }

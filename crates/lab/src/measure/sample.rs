@@ -1,22 +1,94 @@
-//! Memory on hugepages, which the kernel gives no peak of: sampled.
+//! What a command's memory looks like while it runs, which the kernel keeps no record of: sampled.
 //!
-//! **What.** [`anon_huge_bytes`] adds up what the descendants of a process have now. **Units.** Bytes.
-//! **Failure.** A process that ends meanwhile, or that belongs to another user, counts as 0.
+//! **What.** A [`Sample`] is the state of the largest of the command's processes, the one whose peak the kernel reports
+//! too. A [`Record`] holds the samples of a run, thinned out when they become many. The steady resident set is the
+//! median over the second half of the run: what the program settles at, start-up left out.
+//!
+//! **Units.** Bytes; seconds from the start of the run.
+//! **Failure.** A process that ends meanwhile, or that belongs to another user, is passed over.
 //! **Cost.** The kernel walks the processes' page tables: the caller spaces samples by what they take.
 
 use crate::machine;
+use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// Anonymous memory on hugepages in all descendants of process `of`, itself not included.
-pub fn anon_huge_bytes(of: u32) -> u64 {
-    let mut sum = 0;
+/// The memory of the largest process of a command, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// When, in seconds from the start.
+    pub at_s: f64,
+    /// Its resident set.
+    pub rss_bytes: u64,
+    /// The part of it that is anonymous, which is where a heap lies.
+    pub anonymous_bytes: u64,
+    /// The part of that which is on transparent hugepages.
+    pub hugepage_bytes: u64,
+}
+
+/// The most samples of a run that are kept.
+const MOST: usize = 512;
+
+/// The samples of one run, in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    samples: Vec<Sample>,
+    /// One sample in `1 << thinned` is kept.
+    thinned: u32,
+    seen: u32,
+}
+
+impl Record {
+    /// Takes a sample of the descendants of process `of`, itself not included, at `at_s`.
+    pub fn take(&mut self, of: u32, at_s: f64) {
+        let Some(sample) = largest(of, at_s) else { return };
+        if self.seen.is_multiple_of(1 << self.thinned) {
+            self.samples.push(sample);
+        }
+        self.seen += 1;
+        if self.samples.len() == MOST {
+            let mut index = 0;
+            self.samples.retain(|_| (index % 2 == 0, index += 1).0);
+            self.thinned += 1;
+        }
+    }
+
+    /// The samples that were kept.
+    pub fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+}
+
+/// The sample with the largest resident set.
+pub fn peak(samples: &[Sample]) -> Option<Sample> {
+    samples.iter().copied().max_by_key(|sample| sample.rss_bytes)
+}
+
+/// The median resident set in the second half of a run that took `wall_s`; none where no sample lies there.
+pub fn steady_rss_bytes(samples: &[Sample], wall_s: f64) -> Option<u64> {
+    let mut late: Vec<u64> = samples.iter().filter(|s| s.at_s >= wall_s / 2.0).map(|s| s.rss_bytes).collect();
+    late.sort_unstable();
+    late.get(late.len() / 2).copied()
+}
+
+/// The largest of the processes below `of` now.
+fn largest(of: u32, at_s: f64) -> Option<Sample> {
+    let mut largest: Option<Sample> = None;
     let mut todo = children(of);
     while let Some(pid) = todo.pop() {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-        sum += machine::value(&rollup, "AnonHugePages").and_then(machine::bytes).unwrap_or(0);
+        let field = |key| machine::value(&rollup, key).and_then(machine::bytes).unwrap_or(0);
+        let sample = Sample {
+            at_s,
+            rss_bytes: field("Rss"),
+            anonymous_bytes: field("Anonymous"),
+            hugepage_bytes: field("AnonHugePages"),
+        };
+        if sample.rss_bytes > largest.map_or(0, |l| l.rss_bytes) {
+            largest = Some(sample);
+        }
         todo.extend(children(pid));
     }
-    sum
+    largest
 }
 
 /// The children of all threads of a process.
@@ -32,6 +104,10 @@ mod tests {
     use super::*;
     use std::process::Command;
 
+    fn sample(at_s: f64, rss_bytes: u64) -> Sample {
+        Sample { at_s, rss_bytes, ..Sample::default() }
+    }
+
     #[test]
     fn children_are_found_whichever_thread_made_them() {
         let mut child = std::thread::scope(|scope| {
@@ -39,10 +115,35 @@ mod tests {
             scope.spawn(start).join().expect("the thread ends")
         });
         let found = children(std::process::id());
-        let sum = anon_huge_bytes(std::process::id());
+        let mut record = Record::default();
+        record.take(std::process::id(), 0.5);
         child.kill().expect("the child is there");
         child.wait().expect("the child ends");
         assert!(found.contains(&child.id()), "{} is not in {found:?}", child.id());
-        assert_eq!(sum % 4096, 0);
+        let samples = record.into_samples();
+        assert!(samples[0].rss_bytes > 0 && samples[0].at_s == 0.5, "{samples:?}");
+    }
+
+    #[test]
+    fn the_steady_state_is_the_median_of_the_second_half() {
+        let samples = [sample(0.1, 900), sample(0.6, 10), sample(0.7, 30), sample(0.9, 20)];
+        assert_eq!(steady_rss_bytes(&samples, 1.0), Some(20));
+        assert_eq!(peak(&samples).map(|s| s.rss_bytes), Some(900));
+        assert_eq!(steady_rss_bytes(&samples[..1], 1.0), None);
+    }
+
+    #[test]
+    fn many_samples_are_thinned_out_evenly() {
+        let mut child = Command::new("sleep").arg("1000").spawn().expect("sleep starts");
+        let mut record = Record::default();
+        for i in 0..5 * MOST {
+            record.take(std::process::id(), i as f64);
+        }
+        child.kill().expect("the child is there");
+        child.wait().expect("the child ends");
+        let samples = record.into_samples();
+        assert!((MOST / 2..MOST).contains(&samples.len()), "{}", samples.len());
+        let step = samples[1].at_s - samples[0].at_s;
+        assert!(samples.windows(2).all(|pair| pair[1].at_s - pair[0].at_s == step));
     }
 }

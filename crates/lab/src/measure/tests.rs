@@ -10,6 +10,8 @@ fn plan<'a>(stop: &'a AtomicBool, allocators: Vec<Allocator>, command: &[&str]) 
         allocators,
         runs: 1,
         warmup: 0,
+        prove: false,
+        processors: Vec::new(),
         timeout: Some(Duration::from_secs(60)),
         stop,
         progress: &|_| {},
@@ -19,7 +21,7 @@ fn plan<'a>(stop: &'a AtomicBool, allocators: Vec<Allocator>, command: &[&str]) 
 /// One run of a command on the C library's allocator.
 fn one(command: &[&str]) -> Run {
     let stop = AtomicBool::new(false);
-    let mut runs = measure(&plan(&stop, vec![Allocator::glibc()], command));
+    let mut runs = measure(&plan(&stop, vec![Allocator::glibc()], command)).runs;
     assert_eq!(runs.len(), 1);
     runs.remove(0)
 }
@@ -41,24 +43,24 @@ fn a_large_command_is_large_and_its_children_count() {
     let run = one(&["sh", "-c", &format!("({hold}); exit 0")]);
     assert_eq!(run.status, Status::Ok);
     assert!(run.peak_rss_bytes > 15 << 20, "{run:?}");
-    assert!(run.cpu_s > 0.0 && run.minor_faults > 1000, "{run:?}");
+    assert!(run.cpu_s() > 0.0 && run.minor_faults > 1000, "{run:?}");
 }
 
 #[test]
 fn runs_take_turns_after_the_warm_up() {
     let stop = AtomicBool::new(false);
     let turns = RefCell::new(Vec::new());
-    let progress = |p: Progress<'_>| turns.borrow_mut().push((p.allocator.to_owned(), p.warmup, p.done, p.total));
+    let progress = |p: Progress<'_>| turns.borrow_mut().push((p.allocator.to_owned(), p.round, p.done, p.total));
     let other = Allocator { name: "other".to_owned(), ..Allocator::glibc() };
     let mut plan = plan(&stop, vec![Allocator::glibc(), other], &["true"]);
     (plan.runs, plan.warmup, plan.progress) = (2, 1, &progress);
-    let runs = measure(&plan);
+    let runs = measure(&plan).runs;
     let names: Vec<_> = runs.iter().map(|r| (r.allocator.as_str(), r.index)).collect();
     assert_eq!(names, [("glibc", 0), ("other", 0), ("glibc", 1), ("other", 1)]);
     let turns = turns.borrow();
     assert_eq!(turns.len(), 6);
-    assert_eq!(turns[1], ("other".to_owned(), true, 1, 6));
-    assert_eq!(turns[2], ("glibc".to_owned(), false, 2, 6));
+    assert_eq!(turns[1], ("other".to_owned(), None, 1, 6));
+    assert_eq!(turns[2], ("glibc".to_owned(), Some(0), 2, 6));
 }
 
 #[test]
@@ -86,7 +88,7 @@ fn a_library_that_is_not_there_cannot_start_and_an_unloadable_one_does_not_serve
     let missing = Allocator::preloaded("missing", "/nonexistent/library.so");
     let text = Allocator::preloaded("text", "/proc/self/status");
     let bare = Allocator::preloaded("bare", "libcraton-no-such-library.so");
-    let runs = measure(&plan(&stop, vec![missing, text, bare], &["true"]));
+    let runs = measure(&plan(&stop, vec![missing, text, bare], &["true"])).runs;
     assert!(
         matches!(&runs[0].status, Status::CannotStart(why) if why.contains("/nonexistent/library.so")),
         "{:?}",
@@ -102,7 +104,7 @@ fn a_run_that_takes_too_long_is_killed_with_its_children() {
     let mut plan = plan(&stop, vec![Allocator::glibc()], &["sh", "-c", "sleep 1000 & echo $! >&2; wait"]);
     plan.timeout = Some(Duration::from_millis(300));
     plan.warmup = 1;
-    let runs = measure(&plan);
+    let runs = measure(&plan).runs;
     assert_eq!(runs.len(), 1, "the warm-up that took too long is the only run");
     assert_eq!(runs[0].status, Status::TimedOut);
     assert_gone(runs[0].stderr.trim());
@@ -138,7 +140,7 @@ fn stop_ends_a_run_under_way_and_leaves_it_out() {
             std::thread::sleep(Duration::from_millis(100));
             stop.store(true, Relaxed);
         });
-        assert_eq!(measure(&plan), []);
+        assert_eq!(measure(&plan), Measured::default());
     });
 }
 
@@ -149,33 +151,65 @@ fn variables_reach_the_command_alone_and_preloads_are_kept_behind() {
     own.env = vec![("LD_PRELOAD".into(), "libm.so.6".into()), ("CRATON_LAB_TEST".into(), "a=b c".into())];
     let bad = Allocator { env: vec![("A=B".into(), "".into())], ..Allocator::glibc() };
     let show = "echo \"$LD_PRELOAD|$CRATON_LAB_TEST\" >&2";
-    let runs = measure(&plan(&stop, vec![own, bad], &["sh", "-c", show]));
+    let runs = measure(&plan(&stop, vec![own, bad], &["sh", "-c", show])).runs;
     assert_eq!((&runs[0].status, runs[0].stderr.as_str()), (&Status::Ok, "libc.so.6:libm.so.6|a=b c\n"));
     assert!(matches!(runs[1].status, Status::CannotStart(_)));
     assert_eq!(std::env::var_os("CRATON_LAB_TEST"), None);
 }
 
+/// A library of the system that serves no malloc, and one that does.
+const IDLE: &str = "libm.so.6";
+const SERVING: &str = "libc.so.6";
+
 #[test]
-fn craton_has_to_prove_that_it_served() {
+fn an_allocator_has_to_prove_that_it_serves() {
     let stop = AtomicBool::new(false);
-    let mut craton = Allocator { name: "craton".to_owned(), ..Allocator::glibc() };
-    let run = |allocator: &Allocator, script: &str| {
-        measure(&plan(&stop, vec![allocator.clone()], &["sh", "-c", script])).remove(0).status
-    };
-    assert_eq!(run(&craton, "true"), Status::NotServed);
-    assert_eq!(run(&craton, "exit 4"), Status::Exit(4));
-    // The part of a served process is played by the command.
-    let write = |refills| format!("echo '{{\"pid\":1,\"refills\":{refills}}}' >>\"${{CRATON_OPTIONS##*stats_file=}}\"");
-    let other = "echo '{\"pid\":1}' >>\"${CRATON_OPTIONS##*stats_file=}\"";
-    assert_eq!(run(&craton, other), Status::NotServed, "a line that is no statistics proves nothing");
-    assert_eq!(run(&craton, &write(0)), Status::Ok, "a program that allocates nothing was served as well");
-    assert_eq!(run(&craton, &write(12)), Status::Ok);
-    let file = std::env::temp_dir().join(format!("craton-lab-test-{}", std::process::id()));
-    craton.env = vec![("CRATON_OPTIONS".into(), format!("thp=never,stats_file={}", file.display()).into())];
-    let check = "case $CRATON_OPTIONS in thp=never,stats_file=*) ;; *) exit 9;; esac";
-    assert_eq!(run(&craton, &format!("{check}; {}", write(3))), Status::Ok);
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"pid\":1,\"refills\":3}\n");
-    std::fs::remove_file(&file).unwrap();
+    let allocators = || vec![Allocator::preloaded("idle", IDLE), Allocator::preloaded("serving", SERVING)];
+    let mut plan = plan(&stop, allocators(), &["sh", "-c", "true | cat"]);
+    (plan.prove, plan.runs) = (true, 2);
+    let measured = measure(&plan);
+    let rows: Vec<_> = measured.runs.iter().map(|r| (r.allocator.as_str(), r.index, r.status.clone())).collect();
+    let ok = |index| ("serving", index, Status::Ok);
+    assert_eq!(rows, [("idle", 0, Status::NotServed), ok(0), ok(1)], "who does not serve runs once");
+    let service = &measured.service["serving"];
+    assert!(service.processes >= 2 && service.served_by(SERVING.as_ref()) == service.processes, "{service:?}");
+    assert!(service.mainly().is_some_and(|object| object.ends_with("/libc.so.6")), "{service:?}");
+
+    plan.command = ["sh", "-c", "exit 4"].map(OsString::from).to_vec();
+    let failed = measure(&plan).runs;
+    assert_eq!(failed.len(), 4, "a failure is no proof of anything");
+    assert!(failed.iter().all(|run| run.status == Status::Exit(4)), "{failed:?}");
+
+    // A program without an environment is without the library too.
+    plan.command = ["env", "-i", "sh", "-c", "exec env -i true"].map(OsString::from).to_vec();
+    plan.allocators = vec![Allocator::preloaded("serving", SERVING)];
+    assert_eq!(measure(&plan).service["serving"].processes, 1, "env itself");
+}
+
+#[test]
+fn a_command_stays_on_the_processors_it_was_given() {
+    let stop = AtomicBool::new(false);
+    let allowed = crate::machine::processors();
+    for list in [vec![], vec![allowed[0]], allowed.clone()] {
+        let show = "grep Cpus_allowed_list /proc/self/status >&2";
+        let mut plan = plan(&stop, vec![Allocator::glibc()], &["sh", "-c", show]);
+        plan.processors = list.clone();
+        let told = measure(&plan).runs.remove(0).stderr;
+        let (_, told) = told.trim().split_once(':').unwrap();
+        let expected = if list.is_empty() { &allowed } else { &list };
+        assert_eq!(crate::machine::processor_list(told.trim()).as_ref(), Some(expected), "{list:?}: {told}");
+    }
+}
+
+#[test]
+fn memory_is_sampled_while_a_command_runs() {
+    let hold = "x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 0.4; test ${#x} = 20000000";
+    let run = one(&["sh", "-c", hold]);
+    let steady = run.steady_rss_bytes.unwrap();
+    assert!((15 << 20..=run.peak_rss_bytes).contains(&steady), "{steady} of {}", run.peak_rss_bytes);
+    assert!(run.hugepage_coverage.is_some_and(|share| (0.0..=1.0).contains(&share)), "{:?}", run.hugepage_coverage);
+    assert!(run.samples.windows(2).all(|pair| pair[0].at_s < pair[1].at_s));
+    assert!(run.samples.last().unwrap().at_s <= run.wall_s + 0.1);
 }
 
 #[test]

@@ -7,79 +7,87 @@ fn run(allocator: &str, index: usize, wall_s: f64, status: Status) -> Run {
         allocator: allocator.to_owned(),
         index,
         wall_s,
-        cpu_s: wall_s / 2.0,
+        user_s: wall_s / 2.0,
+        sys_s: 0.0,
         peak_rss_bytes: 1 << 20,
+        steady_rss_bytes: None,
         minor_faults: 1000,
-        hugepage_bytes: 0,
+        major_faults: 0,
+        hugepage_bytes: 1 << 19,
+        hugepage_coverage: Some(0.5),
+        samples: Vec::new(),
         status,
         stderr: "one\ntwo \x1b[2J\n".to_owned(),
     }
 }
 
-fn args() -> args::Compare {
-    let command = vec!["./program".into(), "two\nlines".into()];
-    args::Compare { runs: 2, warmup: 0, timeout: None, json: None, command }
+fn shown(runs: &[Run], colour: bool) -> String {
+    let measured = Measured { runs: runs.to_vec(), ..Measured::default() };
+    show(&measured, &["./program".into(), "two\nlines".into()], &["a note".to_owned()], colour)
 }
 
 fn good() -> Vec<Run> {
-    [("glibc", 0, 2.0), ("craton", 0, 1.0), ("glibc", 1, 4.0), ("craton", 1, 3.0)]
-        .map(|(allocator, index, wall_s)| run(allocator, index, wall_s, Status::Ok))
-        .to_vec()
+    let round =
+        |index, glibc, craton| [run("glibc", index, glibc, Status::Ok), run("craton", index, craton, Status::Ok)];
+    [round(0, 2.0, 1.0), round(1, 4.0, 2.4), round(2, 3.0, 1.8)].concat()
 }
 
 fn line<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
-    text.lines()
-        .find(|line| line.starts_with(start))
-        .unwrap_or_default()
-        .split("  ")
-        .filter(|c| !c.is_empty())
-        .collect()
+    let line = text.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
 }
 
 #[test]
-fn the_table_has_medians_ratios_and_their_spread() {
-    let text = show(&good(), &args(), false);
-    assert!(text.starts_with("./program two lines\nmedians; successful runs in turns: glibc 2, craton 2"), "{text}");
-    let words: Vec<&str> = line(&text, "wall time").iter().map(|cell| cell.trim()).collect();
-    assert_eq!(words, ["wall time", "3.000 s", "2.000 s", "0.67", "0.50-0.75"], "{text}");
-    let words: Vec<&str> = line(&text, "on hugepages").iter().map(|cell| cell.trim()).collect();
-    assert_eq!(words, ["on hugepages", "0 B", "0 B", "-", "-"], "{text}");
-    assert!(text.contains("33 % less wall time, no clear difference in peak memory"), "{text}");
-    assert!(!text.contains("do not count") && !text.contains('\x1b'), "{text}");
+fn an_allocator_is_a_row_with_medians_and_ratios() {
+    let text = shown(&good(), false);
+    assert!(text.starts_with("./program two lines\nmedians; × is the ratio to glibc"), "{text}");
+    let glibc = ["glibc", "3", "3.000 s", "-", "-", "1.500 s", "-", "1.0 MiB", "-", "-", "-", "1,000", "-", "0"];
+    assert_eq!(line(&text, "glibc"), [&glibc[..], &["512.0 KiB", "50 %"]].concat(), "{text}");
+    let craton = line(&text, "craton");
+    assert_eq!(craton[..5], ["craton", "3", "1.800 s", "0.60", "0.50-0.60"], "{text}");
+    assert!(text.contains("40 % less wall time (95 %: 40 to 50 %), no clear difference in peak memory"), "{text}");
+    assert!(text.contains("\na note\n") && !text.contains("do not count") && !text.contains('\x1b'), "{text}");
 }
 
 #[test]
-fn colour_says_what_held_in_every_round() {
-    let text = show(&good(), &args(), true);
-    assert_eq!(text.matches("\x1b[32m").count(), 2, "{text}");
-    assert_eq!(text.matches("\x1b[31m").count(), 0, "{text}");
+fn colour_says_what_is_sure() {
+    let text = shown(&good(), true);
+    assert_eq!((text.matches("\x1b[32m").count(), text.matches("\x1b[31m").count()), (2, 0), "{text}");
     let mut runs = good();
-    runs[1].wall_s = 3.0;
-    runs[3].wall_s = 5.0;
-    assert_eq!(show(&runs, &args(), true).matches("\x1b[31m").count(), 1);
-    // One round better and one worse is no difference.
-    runs[1].wall_s = 1.0;
-    assert!(!line(&show(&runs, &args(), true), "wall time").concat().contains('\x1b'));
+    runs.iter_mut().filter(|run| run.allocator == "craton").for_each(|run| run.wall_s = 5.0);
+    assert_eq!(shown(&runs, true).matches("\x1b[31m").count(), 1);
+    // Two rounds are too few to be sure of anything.
+    let text = shown(&good()[..4], true);
+    assert!(!text.contains('\x1b') && text.contains("(too few rounds to be sure)"), "{text}");
 }
 
 #[test]
 fn a_failed_run_is_a_row_with_the_end_of_its_errors() {
     let mut runs = good();
     runs[3].status = Status::Signal(11);
-    let text = show(&runs, &args(), false);
-    assert!(text.contains("successful runs in turns: glibc 2, craton 1"), "{text}");
+    let text = shown(&runs, false);
+    assert_eq!(line(&text, "craton")[1], "2/3", "{text}");
     assert!(text.contains("  craton  round 2  signal 11\n"), "{text}");
     assert!(text.contains("last on standard error, craton, round 2:\n  one\n  two ?[2J\n"), "{text}");
     runs.iter_mut().for_each(|run| run.status = Status::NotServed);
-    let text = show(&runs, &args(), false);
-    assert!(
-        !text.contains("medians") && text.contains("craton: no process reported that Craton served it: likely"),
-        "{text}"
-    );
-    assert_eq!(text.matches("not served\n").count(), 4, "{text}");
+    let text = shown(&runs, false);
+    assert!(!text.contains("medians") && text.contains("craton: no process was bound to its malloc: likely"), "{text}");
+    assert_eq!(text.matches("not served\n").count(), 6, "{text}");
 }
 
 #[test]
 fn no_runs_are_no_table() {
-    assert_eq!(show(&[], &args(), true), "./program two lines\n");
+    assert_eq!(shown(&[], true), "./program two lines\na note\n");
+}
+
+#[test]
+fn an_allocator_of_the_programs_own_is_named() {
+    let mut measured = Measured { runs: good(), ..Measured::default() };
+    let mut service = |object: &str| {
+        let by = [(object.to_owned(), 2)].into();
+        measured.service.insert(BASE.to_owned(), craton_lab::measure::proof::Service { processes: 2, by });
+        show(&measured, &["x".into()], &[], false)
+    };
+    assert!(service("/usr/lib/libjemalloc.so.2").contains("that of /usr/lib/libjemalloc.so.2, which it brings along"));
+    assert!(!service("/usr/lib/libc.so.6").contains("brings along"));
 }

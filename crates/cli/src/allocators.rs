@@ -1,0 +1,33 @@
+//! The allocators of a comparison: glibc's, Craton, and the peers that are asked for.
+//!
+//! **Failure.** No library of Craton, a peer that is not there, or an environment in which glibc's allocator cannot be had.
+
+use crate::failure::Failure;
+use crate::library;
+use craton_lab::measure::Allocator;
+use craton_lab::peers;
+use craton_lab::ratios::OURS;
+use std::env;
+
+/// The allocators in the order of their turns, and what there is to say of some.
+pub struct Allocators {
+    /// glibc's first, then Craton.
+    pub list: Vec<Allocator>,
+    /// What is set for a peer and why, a line each.
+    pub notes: Vec<String>,
+}
+
+/// glibc, Craton and the peers of `list`, as `--peers` takes it; all that are found, without it.
+pub fn find(list: Option<&str>) -> Result<Allocators, Failure> {
+    let library = library::find()?;
+    if env::var_os("LD_PRELOAD").is_some_and(|list| library::is_in(&list)) {
+        let text = "LD_PRELOAD names libcraton.so, so that the runs on glibc would be on Craton too; unset it first";
+        return Err(Failure(text.to_owned()));
+    }
+    let own = env::current_exe().map_err(|e| Failure(format!("cannot find out where craton itself is: {e}")))?;
+    let peers = peers::select(list, &peers::directories(&own)).map_err(Failure)?;
+    let notes = peers.iter().filter_map(|peer| Some(format!("{}: {}", peer.name, peer.note?))).collect();
+    let mut all = vec![Allocator::glibc(), Allocator::preloaded(OURS, library)];
+    all.extend(peers.into_iter().map(Allocator::from));
+    Ok(Allocators { list: all, notes })
+}

@@ -1,0 +1,62 @@
+//! The line that says, on a terminal, how far the measuring is and which run is under way.
+
+use crate::terminal;
+use craton_lab::measure::Progress;
+use std::time::{Duration, Instant};
+
+/// The cells of the bar.
+const CELLS: usize = 24;
+
+/// The line.
+pub struct Line {
+    line: terminal::Progress,
+    start: Instant,
+}
+
+impl Line {
+    /// An empty line.
+    pub fn new() -> Self {
+        Self { line: terminal::Progress::new(), start: Instant::now() }
+    }
+
+    /// Shows where the measuring of `workload` stands.
+    pub fn show(&self, workload: &str, now: Progress<'_>) {
+        self.line.show(&text(workload, now, self.start.elapsed()));
+    }
+}
+
+fn text(workload: &str, now: Progress<'_>, elapsed: Duration) -> String {
+    let full = (CELLS * now.done).checked_div(now.total).unwrap_or(0);
+    let bar = format!("{}{}", "#".repeat(full), ".".repeat(CELLS - full));
+    let round = now.round.map_or("warm-up".to_owned(), |round| format!("round {}", round + 1));
+    let left = left(now, elapsed).map_or(String::new(), |left| format!(", about {left} left"));
+    format!("[{bar}] {}/{} {workload}: {} ({round}){left}", now.done + 1, now.total, now.allocator)
+}
+
+/// What is left if the rest goes on as it went so far; none before the first run has ended.
+fn left(now: Progress<'_>, elapsed: Duration) -> Option<String> {
+    let each = elapsed.as_secs_f64() / (now.done > 0).then_some(now.done as f64)?;
+    let seconds = (each * now.total.saturating_sub(now.done) as f64).ceil() as u64;
+    Some(if seconds < 100 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_run_is_number_one_and_nothing_is_known_of_the_rest() {
+        let now = Progress { allocator: "craton", round: None, done: 0, total: 4 };
+        assert_eq!(text("ls", now, Duration::ZERO), "[........................] 1/4 ls: craton (warm-up)");
+    }
+
+    #[test]
+    fn the_bar_grows_and_the_rest_is_estimated() {
+        let now = Progress { allocator: "glibc", round: Some(1), done: 2, total: 4 };
+        let shown = text("ls", now, Duration::from_secs(3));
+        assert_eq!(shown, "[############............] 3/4 ls: glibc (round 2), about 3 s left");
+        assert!(text("ls", now, Duration::from_secs(200)).ends_with("about 4 min left"));
+        let none = Progress { total: 0, done: 0, ..now };
+        assert!(text("ls", none, Duration::ZERO).starts_with("[........................] 1/0"));
+    }
+}

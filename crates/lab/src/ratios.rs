@@ -1,0 +1,128 @@
+//! The flat map of ratios that a document holds, less than 1 where Craton needs less.
+//!
+//! **What.** For each figure of [`RATIOS`] and each other allocator, the geometric mean over the workloads of Craton's
+//! ratio to it: `time_vs_glibc`, `rss_vs_mimalloc3`. Two more allocators are made of those measured, glibc among them:
+//! `best_peer` is the single one with the best mean, `virtual_best` takes on each workload the one that is best there.
+//! Nobody can choose that one: it is the bar that all of them together set.
+//!
+//! **Failure.** A ratio that cannot be computed, for want of a successful run of both, is left out. A workload on which
+//! an allocator failed is not in its ratios.
+
+use crate::measure::{Run, Status};
+use crate::summary::{self, Figure, Ratio};
+use std::collections::BTreeMap;
+
+/// What ratios are taken of.
+pub const OURS: &str = "craton";
+/// The C library's allocator.
+pub const BASE: &str = "glibc";
+
+/// The figures that have ratios, and their names before `_vs_`.
+pub const RATIOS: [(&str, Figure); 5] = [
+    ("time", Figure::Wall),
+    ("cpu", Figure::Cpu),
+    ("rss", Figure::PeakRss),
+    ("steady_rss", Figure::SteadyRss),
+    ("faults", Figure::MinorFaults),
+];
+
+/// Ratios by name, with their intervals.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ratios(pub BTreeMap<String, Ratio>);
+
+impl Ratios {
+    /// The ratios of `allocator` over workloads, given the runs of each.
+    pub fn of(workloads: &[&[Run]], allocator: &str) -> Self {
+        let mut ratios = BTreeMap::new();
+        let others = others(workloads, allocator);
+        for (name, figure) in RATIOS {
+            let against = |base: &str| summary::geomean(workloads, allocator, base, figure);
+            for base in &others {
+                ratios.extend(against(base).map(|ratio| (format!("{name}_vs_{base}"), ratio)));
+            }
+            let best = best_peer(workloads, &others, figure);
+            ratios.extend(best.and_then(|best| Some((format!("{name}_vs_best_peer"), against(best)?))));
+            let envelope: Vec<Vec<Run>> = workloads.iter().map(|runs| with_best(runs, &others, figure)).collect();
+            let envelope: Vec<&[Run]> = envelope.iter().map(Vec::as_slice).collect();
+            let virtual_best = summary::geomean(&envelope, allocator, VIRTUAL, figure);
+            ratios.extend(virtual_best.map(|ratio| (format!("{name}_vs_{VIRTUAL}"), ratio)));
+        }
+        Self(ratios)
+    }
+
+    /// The ratios alone.
+    pub fn values(&self) -> BTreeMap<String, f64> {
+        self.0.iter().map(|(name, ratio)| (name.clone(), ratio.of_medians)).collect()
+    }
+
+    /// The ends of the intervals of those that have one.
+    pub fn intervals(&self) -> BTreeMap<String, [f64; 2]> {
+        let ends = |(name, ratio): (&String, &Ratio)| ratio.interval.map(|i| (name.clone(), [i.low, i.high]));
+        self.0.iter().filter_map(ends).collect()
+    }
+}
+
+const VIRTUAL: &str = "virtual_best";
+
+/// Every other allocator that has runs, in the order of their first.
+pub fn others<'a>(workloads: &[&'a [Run]], allocator: &str) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for run in workloads.iter().flat_map(|runs| runs.iter()) {
+        if run.allocator != allocator && !names.contains(&run.allocator.as_str()) {
+            names.push(&run.allocator);
+        }
+    }
+    names
+}
+
+/// The one whose mean, as a ratio to glibc's, is lowest; without runs on glibc, none.
+pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -> Option<&'a str> {
+    let mean = |name: &str| match name {
+        BASE => others.contains(&BASE).then_some(1.0),
+        _ => summary::geomean(workloads, name, BASE, figure).map(|ratio| ratio.of_medians),
+    };
+    let means = others.iter().filter_map(|name| Some((*name, mean(name)?)));
+    means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+}
+
+/// The runs, and those of the best of `others` once more under the name of the virtual best.
+fn with_best(runs: &[Run], others: &[&str], figure: Figure) -> Vec<Run> {
+    let median = |name: &str| summary::summarize(runs, name)?.spread(figure).map(|spread| spread.median);
+    let medians = others.iter().filter_map(|name| Some((*name, median(name)?)));
+    let best = medians.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name);
+    let again = runs.iter().filter(|run| Some(run.allocator.as_str()) == best && run.status == Status::Ok);
+    runs.iter().cloned().chain(again.map(|run| Run { allocator: VIRTUAL.to_owned(), ..run.clone() })).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(allocator: &str, wall_s: f64) -> Run {
+        Run { wall_s, ..Run::without(allocator, 0, Status::Ok) }
+    }
+
+    #[test]
+    fn the_best_peer_is_one_allocator_and_the_virtual_best_one_for_each_workload() {
+        let first = [run(BASE, 4.0), run(OURS, 2.0), run("x", 1.0), run("y", 2.0)];
+        let second = [run(BASE, 4.0), run(OURS, 2.0), run("x", 8.0), run("y", 2.0)];
+        let ratios = Ratios::of(&[&first, &second], OURS).values();
+        let of = |name: &str| (ratios[name] * 1000.0).round() / 1000.0;
+        assert_eq!(of("time_vs_glibc"), 0.5);
+        assert_eq!(of("time_vs_x"), 0.707);
+        assert_eq!(of("time_vs_best_peer"), 1.0, "y, whose mean is 0.5");
+        assert_eq!(of("time_vs_virtual_best"), 1.414);
+        assert!(!ratios.contains_key("rss_vs_glibc"), "nothing was measured");
+        assert!(!ratios.contains_key("time_vs_craton"));
+    }
+
+    #[test]
+    fn a_failed_allocator_has_no_ratio_and_glibc_may_be_the_best() {
+        let runs = [run(BASE, 1.0), run(OURS, 2.0), Run::without("x", 0, Status::Signal(6)), run("y", 3.0)];
+        let ratios = Ratios::of(&[&runs], OURS).values();
+        assert!(!ratios.contains_key("time_vs_x"));
+        assert_eq!(ratios["time_vs_best_peer"], 2.0);
+        assert_eq!(ratios["time_vs_virtual_best"], 2.0);
+        assert_eq!(Ratios::of(&[&runs[..1]], OURS), Ratios::default());
+    }
+}
