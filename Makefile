@@ -7,7 +7,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO PREFIX DESTDIR
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-full bench install uninstall fmt
+# Peers are other people's allocators: built apart, and only when asked for.
+.PHONY: help build run test test-full peers bench install uninstall fmt
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -16,7 +17,7 @@ help: ## this list
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) (install, uninstall), CARGO_TARGET_DIR"
 
 # `craton run` stands in the way of every program that it starts: linked statically it is there 0.3 ms sooner.
-build: ## build the program, the library and the bundled workload, optimized
+build: ## build the program, the library and the lab's workloads, optimized
 	$(CARGO) build --release -p craton-preload -p craton-lab
 	$(CARGO) rustc --release -p craton-cli --bin craton -- -C target-feature=+crt-static
 
@@ -29,7 +30,10 @@ test: ## install what the tests need (apt), then run every check and test
 test-full: ## the same, with many more cases in the randomized tests
 	@scripts/test.sh --full
 
-bench: build ## the comparisons of `run` with more runs; writes results/first-light/*.json
+peers: ## build other allocators to compare with, into target/release/peers (minutes, once)
+	@scripts/peers.sh
+
+bench: build peers ## do the lab's experiments in full, and renew results/ and the README's table (an hour)
 	@scripts/bench.sh
 
 install: $(if $(shell command -v $(CARGO) 2>/dev/null),build) ## install the program, the libraries, the header, pkg-config and CMake files

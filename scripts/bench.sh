@@ -1,6 +1,19 @@
 #!/usr/bin/env bash
-# The comparisons of `make run` with more runs, recorded as results/first-light/NAME.json.
-#   scripts/bench.sh [RUNS]     default 10
-set -euo pipefail
+# Does the lab's experiments in full on every peer found, and renews results/ and the README's table.
+#   scripts/bench.sh [EXPERIMENT…]     default: all of `craton lab list`
+# Each writes results/NAME.json and its pictures results/NAME*.svg. A row that failed is in the record, and no reason to stop.
+set -uo pipefail
 cd "$(dirname "$0")/.."
-exec scripts/demo.sh --runs "${1:-10}" --json results/first-light
+# By a path without this machine's folders: the command is part of the record.
+craton=${CARGO_TARGET_DIR:-target}/release/craton
+[ -x "$craton" ] || { echo "$0: $craton is not built; run \`make build\` first" >&2; exit 1; }
+if [ $# = 0 ]; then
+  mapfile -t experiments < <("$craton" lab list | cut -d ' ' -f 1)
+  set -- "${experiments[@]}"
+fi
+status=0
+for name in "$@"; do
+  "$craton" lab run "$name" --json "results/$name.json" --svg results || status=1
+done
+"${CARGO:-cargo}" xtask tidy --fix || status=1
+exit "$status"

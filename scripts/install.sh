@@ -7,15 +7,15 @@ set -euo pipefail
 prefix=${PREFIX:-/usr/local}
 [ "${prefix#/}" != "$prefix" ] || { echo "$0: PREFIX must be an absolute path, it is \"$prefix\"" >&2; exit 2; }
 root=${DESTDIR-}$prefix
-files=(bin/craton lib/libcraton.so lib/libcraton.a include/craton.h lib/pkgconfig/craton.pc
+files=(bin/craton lib/craton/craton-work lib/craton/craton-micro lib/libcraton.so lib/libcraton.a include/craton.h lib/pkgconfig/craton.pc
   lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake)
 
 if [ "$1" = --uninstall ]; then
   for file in "${files[@]}"; do
     rm -f "$root/$file"
   done
-  # The one folder that is Craton's own; the others belong to everybody.
-  rmdir "$root/lib/cmake/craton" 2>/dev/null || true
+  # The folders that are Craton's own; the others belong to everybody.
+  rmdir "$root/lib/cmake/craton" "$root/lib/craton" 2>/dev/null || true
   echo "removed Craton from $root"
   exit 0
 fi
@@ -33,6 +33,8 @@ fill() { # TEMPLATE TO
   chmod 644 "$root/$2"
 }
 put 755 "$release/craton" bin/craton
+put 755 "$release/craton-work" lib/craton/craton-work
+put 755 "$release/craton-micro" lib/craton/craton-micro
 put 755 "$release/libcraton.so" lib/libcraton.so
 put 644 "$release/libcraton.a" lib/libcraton.a
 put 644 crates/preload/include/craton.h include/craton.h

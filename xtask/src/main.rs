@@ -8,8 +8,9 @@ const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
 
 Checks what the compiler does not: arrows between crates, file sizes, explained unsafe code and
-memory orderings, the ledger UNSAFE.md, words and paths that do not belong in the tree.
-  --fix   rewrite UNSAFE.md from the sources
+memory orderings, the ledger UNSAFE.md, the README's table of figures, words and paths that do not
+belong in the tree.
+  --fix   rewrite UNSAFE.md from the sources, and the table from results/
 
 Exit status: 0 all is well, 1 something is not, 2 wrong usage.
 Example: cargo xtask tidy --fix";

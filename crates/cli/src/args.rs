@@ -18,6 +18,7 @@ use std::time::Duration;
     after_help = "Examples:
   craton run -- redis-server                 the server, on Craton
   craton compare --runs 5 -- ./my-program    the same program on several allocators, side by side
+  craton lab run speed --quick               workloads of the lab on several allocators
 
 Exit status: 1 when something failed, 2 when craton was called wrongly; `craton run` ends as the program that it ran.
 `craton COMMAND --help` says more, with examples.",
@@ -36,6 +37,8 @@ pub enum Task {
     Run(Run),
     /// Run a program on glibc's malloc, on Craton and on its peers in turns, and print them side by side
     Compare(Compare),
+    /// Do experiments: workloads and papers' figures on several allocators
+    Lab(Lab),
 }
 
 /// `craton run`.
@@ -104,6 +107,66 @@ pub struct Compare {
     /// The program to run, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// `craton lab`.
+#[derive(Debug, Group)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "Examples:
+  craton lab list
+  craton lab run speed --quick
+  craton lab run micro --peers mimalloc3 --json micro.json --svg pictures/
+
+docs/experiments.md tells what each shows, and which figures of the papers are still to come."
+)]
+pub struct Lab {
+    /// What to do.
+    #[command(subcommand)]
+    pub task: LabTask,
+}
+
+/// The commands of `craton lab`.
+#[derive(Debug, Subcommand)]
+pub enum LabTask {
+    /// Show the experiments, one a line
+    List,
+    /// Do experiments
+    Run(LabRun),
+}
+
+/// `craton lab run`.
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:
+  craton lab run speed
+  craton lab run speed --only larson-small,mstress --peers mimalloc3,mine=./libmine.so --runs 10
+  craton lab run nvalloc-fig1b --quick --json - | jq .ratios
+
+Prints tables; Ctrl-C ends an experiment, and what was measured is written. Several documents are written as a list.
+
+Exit status: 0 when every run succeeded, 1 when one failed, 2 for wrong usage.")]
+pub struct LabRun {
+    /// The experiments, by name; `craton lab list` shows them
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+    /// The quick form, under 20 seconds: shows that it works; its figures do not count
+    #[arg(long)]
+    pub quick: bool,
+    /// Peers to compare with, by name, or NAME=PATH for any other library; `all` that are found, or `none`
+    #[arg(long, value_name = "LIST")]
+    pub peers: Option<String>,
+    /// Rounds that count, instead of the experiment's own number
+    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
+    pub runs: Option<usize>,
+    /// Do only these workloads of the experiment
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Write the figures to FILE as JSON; `-` for standard output (tables then go to standard error)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write pictures into the folder DIR, which is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
 }
 
 fn setting() -> impl TypedValueParser<Value = Setting> {

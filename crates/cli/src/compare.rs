@@ -10,6 +10,7 @@ mod report;
 
 use crate::allocators::{self, Allocators};
 use crate::args;
+use crate::command;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Line;
@@ -18,7 +19,6 @@ use craton_lab::document::{Document, Row};
 use craton_lab::machine;
 use craton_lab::measure::{self, Measured, Plan, Status};
 use craton_lab::ratios::{OURS, Ratios};
-use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
@@ -107,9 +107,4 @@ fn verdict(measured: &Measured, args: &args::Compare, allocators: usize) -> Resu
 fn workload(command: &[OsString]) -> String {
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
     Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned()
-}
-
-/// What was typed, wherever this program lies.
-pub fn command() -> Vec<OsString> {
-    std::iter::once("craton".into()).chain(env::args_os().skip(1)).collect()
 }

@@ -1,7 +1,7 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
 //! **What.** [`run`] becomes the program that it is given, with the library preloaded; [`compare`] runs it on several
-//! allocators in turns. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
+//! allocators in turns; [`lab`] does the lab's experiments. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
 //! library's options, [`program`] knows why a program may not be served, and [`args`] is what can be typed.
 //!
 //! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] says what was wrong and what
@@ -13,6 +13,7 @@ mod allocators;
 mod args;
 mod compare;
 mod failure;
+mod lab;
 mod library;
 mod options;
 mod output;
@@ -24,15 +25,22 @@ mod terminal;
 
 use args::{Args, Task};
 use clap::Parser;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let done = match Args::parse().task {
         Task::Run(args) => run::run(&args),
         Task::Compare(args) => compare::compare(&args),
+        Task::Lab(args) => lab::lab(&args),
     };
     done.unwrap_or_else(|failure| {
         terminal::say(&format!("craton: {failure}\n"));
         ExitCode::FAILURE
     })
+}
+
+/// What was typed, wherever this program lies: the command in a document.
+fn command() -> Vec<OsString> {
+    std::iter::once("craton".into()).chain(std::env::args_os().skip(1)).collect()
 }

@@ -41,7 +41,7 @@ pub struct Document<R = Row> {
 pub struct Described {
     /// Its name in the rows.
     pub name: String,
-    /// What was preloaded; nothing for the C library's own.
+    /// The name of the file that was preloaded; nothing for the C library's own.
     pub library: Option<String>,
     /// What was set in the environment.
     pub variables: BTreeMap<String, String>,
@@ -53,7 +53,7 @@ impl Described {
         let text = |word: &OsString| word.to_string_lossy().into_owned();
         Self {
             name: allocator.name.clone(),
-            library: allocator.preload.as_ref().map(|path| path.display().to_string()),
+            library: allocator.preload.as_ref().and_then(|path| Some(text(&path.file_name()?.to_owned()))),
             variables: allocator.env.iter().map(|(key, value)| (text(key), text(value))).collect(),
         }
     }

@@ -19,6 +19,10 @@ pub enum Figure {
     Wall,
     /// Processor time, in seconds.
     Cpu,
+    /// Processor time in user mode, in seconds.
+    User,
+    /// Processor time in the kernel, in seconds.
+    Sys,
     /// Peak resident set, in bytes.
     PeakRss,
     /// Steady resident set, in bytes.
@@ -35,9 +39,11 @@ pub enum Figure {
 
 impl Figure {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Wall,
         Self::Cpu,
+        Self::User,
+        Self::Sys,
         Self::PeakRss,
         Self::SteadyRss,
         Self::MinorFaults,
@@ -51,6 +57,8 @@ impl Figure {
         match self {
             Self::Wall => Some(run.wall_s),
             Self::Cpu => Some(run.cpu_s()),
+            Self::User => Some(run.user_s),
+            Self::Sys => Some(run.sys_s),
             Self::PeakRss => Some(run.peak_rss_bytes as f64),
             Self::SteadyRss => run.steady_rss_bytes.map(|bytes| bytes as f64),
             Self::MinorFaults => Some(run.minor_faults as f64),

@@ -1,0 +1,111 @@
+//! The experiments: what `craton lab list` shows and `craton lab run` does.
+//!
+//! **What.** An [`Experiment`] answers one question, most often a figure of a paper, beside today's allocators. It has a
+//! quick form, under twenty seconds, that shows that it works, and a full form whose figures count. It yields
+//! [`Findings`]: a document, a table, and pictures.
+//!
+//! **Failure.** What one allocator fails at is a row with its status. Only what leaves nothing to show is an error. Stopped
+//! early, an experiment yields what it has.
+//!
+//! **Not here.** Figures of layers that do not exist yet: `docs/experiments.md` lists all of them with their state.
+
+mod nvalloc_fig1b;
+mod series;
+mod speed;
+
+use crate::measure::{Allocator, Progress};
+use serde_json::Value;
+use series::Case;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// An experiment.
+pub struct Experiment {
+    /// What it is called by.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub about: &'static str,
+    /// The paper's figure or table that it answers, or the question.
+    pub answers: &'static str,
+    /// Does it.
+    pub run: fn(&Ask<'_>) -> Result<Findings, String>,
+}
+
+/// How an experiment shall be done.
+pub struct Ask<'a> {
+    /// Whether in the quick form.
+    pub quick: bool,
+    /// The allocators, glibc's first, then Craton.
+    pub allocators: &'a [Allocator],
+    /// Rounds that count; each experiment has its own number, if none is asked for.
+    pub runs: Option<usize>,
+    /// The workloads to do, by name; all, if empty.
+    pub only: &'a [String],
+    /// The programs that do the work.
+    pub tools: &'a Tools,
+    /// What was typed, for the document.
+    pub command: &'a [OsString],
+    /// Set to end early.
+    pub stop: &'a AtomicBool,
+    /// Called before each run with the name of what runs.
+    pub progress: &'a dyn Fn(&str, Progress<'_>),
+}
+
+/// The lab's programs, which allocators are preloaded into.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// `craton-work`.
+    pub work: PathBuf,
+    /// `craton-micro`.
+    pub micro: PathBuf,
+}
+
+/// What an experiment found.
+pub struct Findings {
+    /// The document of `--json`.
+    pub document: Value,
+    /// The same for people.
+    pub text: String,
+    /// Pictures: the name of each, without an ending, and its SVG.
+    pub pictures: Vec<(String, String)>,
+    /// Rows that are not `ok`.
+    pub failed: usize,
+}
+
+/// Every experiment.
+pub const EXPERIMENTS: &[Experiment] = &[speed::EXPERIMENT, nvalloc_fig1b::EXPERIMENT];
+
+/// The experiment of that name.
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|experiment| experiment.name == name)
+}
+
+/// A workload as a case, of so many percent; who serves it is proven for all of them together.
+fn workload(ask: &Ask<'_>, name: &str, percent: u64) -> Case {
+    let command = vec![
+        ask.tools.work.clone().into(),
+        name.into(),
+        "--percent".into(),
+        percent.to_string().into(),
+    ];
+    Case { name: name.to_owned(), command, prove: false }
+}
+
+/// Leaves the cases that are asked for.
+///
+/// # Errors
+/// A name that no case has.
+fn only(ask: &Ask<'_>, cases: &mut Vec<Case>) -> Result<(), String> {
+    for name in ask.only {
+        if !cases.iter().any(|case| case.name == *name) {
+            let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+            return Err(format!("--only {name}: no such workload here; there are: {}", names.join(", ")));
+        }
+    }
+    cases.retain(|case| ask.only.is_empty() || ask.only.contains(&case.name));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! The table of figures in the README: what the record in `results/` says, and nothing else.
+//!
+//! **What.** Between two marks the README has a table that is written from [`RECORD`]: Craton's ratios to each other
+//! allocator in time and memory, and where they come from. Nobody types a figure.
+
+use super::Complaint;
+use super::files::File;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// The page with the table.
+pub const PAGE: &str = "README.md";
+/// The record that it is made of.
+const RECORD: &str = "results/speed.json";
+const BEGIN: &str = "<!-- begin: results/speed.json, by `cargo xtask tidy --fix` -->\n";
+const END: &str = "<!-- end: results/speed.json -->\n";
+
+/// Complains of a table that is not what the record says.
+pub fn check(files: &[File]) -> Vec<Complaint> {
+    match write(files) {
+        Err(why) => vec![Complaint::new(PAGE, 0, why)],
+        Ok(page) if Some(page.as_str()) != text(files, PAGE) => {
+            vec![Complaint::new(PAGE, 0, format!("its table is not what {RECORD} says: run `cargo xtask tidy --fix`"))]
+        }
+        Ok(_) => Vec::new(),
+    }
+}
+
+/// The page with the table that belongs there.
+pub fn write(files: &[File]) -> Result<String, String> {
+    let page = text(files, PAGE).ok_or("there is no such file")?;
+    let marks = || format!("the marks of its table are not there: {}", BEGIN.trim());
+    let (before, rest) = page.split_once(BEGIN).ok_or_else(marks)?;
+    let (_, after) = rest.split_once(END).ok_or_else(marks)?;
+    let record = text(files, RECORD).ok_or_else(|| format!("{RECORD} is missing: `make bench` writes it"))?;
+    let record = serde_json::from_str(record).map_err(|e| format!("{RECORD} cannot be read: {e}"))?;
+    Ok(format!("{before}{BEGIN}{}{END}{after}", table(&record)))
+}
+
+fn text<'a>(files: &'a [File], path: &str) -> Option<&'a str> {
+    files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
+}
+
+/// A row for each allocator that the record's ratios name, the two that are made of several at the end.
+fn table(record: &Value) -> String {
+    let rows = record["rows"].as_array().map_or(&[][..], Vec::as_slice);
+    let distinct = |key: &str| rows.iter().filter_map(|row| row[key].as_str()).collect::<BTreeSet<_>>().len();
+    let rounds = rows.iter().filter_map(|row| row["run"].as_u64()).max().map_or(0, |last| last + 1);
+    let failed = rows.iter().filter(|row| row["status"] != "ok").count();
+    let mut out =
+        String::from("| Craton compared with | time | 95 % | peak memory | 95 % |\n|---|---:|---:|---:|---:|\n");
+    let ratios = record["ratios"].as_object();
+    let mut names: Vec<&str> =
+        ratios.into_iter().flat_map(|r| r.keys()).filter_map(|key| key.strip_prefix("time_vs_")).collect();
+    names.sort_by_key(|name| (["best_peer", "virtual_best"].contains(name), *name != "glibc", *name));
+    for name in names {
+        let shown = match name {
+            "best_peer" => "*the best of them*",
+            "virtual_best" => "*whichever is best on each workload*",
+            name => name,
+        };
+        let (time, rss) = (format!("time_vs_{name}"), format!("rss_vs_{name}"));
+        let _ = writeln!(
+            out,
+            "| {shown} | {} | {} | {} | {} |",
+            ratio(record, &time),
+            interval(record, &time),
+            ratio(record, &rss),
+            interval(record, &rss)
+        );
+    }
+    let machine = &record["machine"];
+    let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    let _ = writeln!(
+        out,
+        "\nBelow 1, Craton needs less: geometric means over {} workloads, {rounds} rounds; {failed} runs failed. {}, {} \
+         processors, Linux {}, THP {}; commit {}; `{}`.",
+        distinct("workload"),
+        word(&machine["cpu"]),
+        machine["cpus"],
+        word(&machine["kernel"]),
+        word(&machine["thp"]),
+        word(&record["commit"]),
+        record["command"].as_array().map_or(String::new(), |words| words
+            .iter()
+            .map(word)
+            .collect::<Vec<_>>()
+            .join(" ")),
+    );
+    out
+}
+
+fn ratio(record: &Value, name: &str) -> String {
+    record["ratios"][name].as_f64().map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
+}
+
+fn interval(record: &Value, name: &str) -> String {
+    let ends = &record["intervals"][name];
+    match (ends[0].as_f64(), ends[1].as_f64()) {
+        (Some(low), Some(high)) => format!("{low:.2}–{high:.2}"),
+        _ => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
