@@ -14,6 +14,7 @@
 
 pub mod alloc_test;
 mod block;
+pub mod cfrac;
 pub mod fragbench;
 pub mod glibc_simple;
 pub mod malloc_large;
@@ -77,6 +78,7 @@ impl Workload {
 /// Every workload.
 pub const WORKLOADS: &[&Workload] = &[
     &alloc_test::WORKLOAD,
+    &cfrac::WORKLOAD,
     &fragbench::WORKLOAD_1,
     &fragbench::WORKLOAD_2,
     &fragbench::WORKLOAD_3,
