@@ -101,6 +101,11 @@ impl Filled {
         self.0.len
     }
 
+    /// What stands at both ends, in one number.
+    pub fn ends(&self) -> u64 {
+        self.0.ends()
+    }
+
     /// The sum of all words, and of the ends once more.
     pub fn sum(&self) -> u64 {
         self.sum_each(STAMP)
