@@ -18,6 +18,7 @@ mod block;
 pub mod cfrac;
 pub mod fragbench;
 pub mod glibc_simple;
+pub mod interpreter;
 pub mod json_dom;
 pub mod lru_cache;
 pub mod malloc_large;
@@ -88,6 +89,7 @@ pub const WORKLOADS: &[&Workload] = &[
     &fragbench::WORKLOAD_3,
     &fragbench::WORKLOAD_4,
     &glibc_simple::WORKLOAD,
+    &interpreter::WORKLOAD,
     &json_dom::WORKLOAD,
     &lru_cache::WORKLOAD,
     &malloc_large::WORKLOAD,
