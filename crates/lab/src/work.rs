@@ -12,6 +12,16 @@
 //!
 //! **Not here.** Time and memory are measured from outside, by [`crate::measure`].
 
+pub mod alloc_test;
+pub mod barnes;
+mod block;
+pub mod cfrac;
+pub mod fragbench;
+pub mod glibc_simple;
+pub mod interpreter;
+pub mod json_dom;
+pub mod lru_cache;
+pub mod malloc_large;
 pub(crate) mod rng;
 pub mod server;
 
@@ -70,7 +80,21 @@ impl Workload {
 }
 
 /// Every workload.
-pub const WORKLOADS: &[&Workload] = &[&server::WORKLOAD];
+pub const WORKLOADS: &[&Workload] = &[
+    &alloc_test::WORKLOAD,
+    &barnes::WORKLOAD,
+    &cfrac::WORKLOAD,
+    &fragbench::WORKLOAD_1,
+    &fragbench::WORKLOAD_2,
+    &fragbench::WORKLOAD_3,
+    &fragbench::WORKLOAD_4,
+    &glibc_simple::WORKLOAD,
+    &interpreter::WORKLOAD,
+    &json_dom::WORKLOAD,
+    &lru_cache::WORKLOAD,
+    &malloc_large::WORKLOAD,
+    &server::WORKLOAD,
+];
 
 /// The workload of that name.
 pub fn find(name: &str) -> Option<&'static Workload> {

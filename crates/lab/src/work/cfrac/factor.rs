@@ -1,0 +1,279 @@
+//! The continued-fraction method.
+//!
+//! **What.** Expands the square root of N. Each step gives a number A whose square leaves a small remainder ±Q modulo N,
+//! below 2√N. Those Q that split into small primes are relations; a set of them whose product is a square gives X² = Y²
+//! modulo N, and half of the time X − Y shares a factor with N.
+//!
+//! **From.** Morrison and Brillhart, "A method of factoring and the factorization of F7" (1975), with one large prime a
+//! relation, and the early abort of Pomerance and Wagstaff (1983).
+//!
+//! **State.** Relations are kept in echelon form over the field of two elements: each pivot is one relation's highest
+//! prime of odd exponent. A new relation that all earlier ones cancel is a square.
+
+use super::num::Num;
+use std::collections::BTreeMap;
+
+/// Primes in the factor base, with −1 as the first.
+const BASE: usize = 220;
+/// After so many primes, a Q that is still larger than its bound less these bits is given up.
+const ABORT_AFTER: usize = 40;
+const ABORT_BITS: u32 = 14;
+/// What may be left of Q, as one large prime: so many times the largest of the base.
+const LARGE: u64 = 200;
+
+/// A or a product of several, whose square is the product of the primes, modulo N.
+#[derive(Clone)]
+struct Relation {
+    root: Num,
+    /// Indices into the base, with multiplicity.
+    primes: Vec<u16>,
+    /// Large primes whose square divides the product.
+    squares: Vec<u64>,
+}
+
+/// The exponents' lowest bits, and who took part.
+struct Row {
+    odd: Vec<u64>,
+    members: Vec<u32>,
+}
+
+/// What the search keeps.
+pub struct Search<'a> {
+    n: &'a Num,
+    base: Vec<u32>,
+    relations: Vec<Relation>,
+    /// The row of each pivot.
+    rows: BTreeMap<usize, Row>,
+    partial: BTreeMap<u64, Relation>,
+    /// Steps of the expansion so far.
+    steps: u64,
+}
+
+/// How a search ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum End {
+    /// With a factor other than 1 and the number itself.
+    Factor(Num),
+    /// The expansion came to its end before.
+    Period,
+    /// The steps that were allowed have been done.
+    Steps,
+}
+
+impl<'a> Search<'a> {
+    /// A search for the factors of an odd number that is neither a prime nor a square.
+    pub fn new(n: &'a Num) -> Self {
+        Self { n, base: base(n), relations: Vec::new(), rows: BTreeMap::new(), partial: BTreeMap::new(), steps: 0 }
+    }
+
+    /// Searches for a factor, for so many steps at most, which are counted down.
+    pub fn run(&mut self, allowed: &mut u64) -> End {
+        let root = self.n.sqrt();
+        let bound = root.bits() + 1;
+        // P and Q of this step, Q of the last, and A of this one and the last.
+        let (mut p, mut q, mut q_last) = (Num::zero(), Num::of(1), self.n.clone());
+        let (mut a, mut a_last) = (root.clone(), Num::of(1));
+        let mut digit = root.clone();
+        while *allowed > 0 {
+            *allowed -= 1;
+            self.steps += 1;
+            let p_next = digit.mul(&q).sub(&p);
+            let q_next = if self.steps == 1 {
+                self.n.sub(&p_next.mul(&p_next))
+            } else {
+                q_last.add(&digit.mul(&p)).sub(&digit.mul(&p_next))
+            };
+            (p, q_last, q) = (p_next, q, q_next);
+            if q.word() == Some(1) {
+                return End::Period;
+            }
+            if let Some((primes, rest)) = self.split(&q, self.steps % 2 == 1, bound) {
+                let relation = Relation { root: a.clone(), primes, squares: Vec::new() };
+                if let Some(factor) = self.found(relation, rest) {
+                    return End::Factor(factor);
+                }
+            }
+            digit = root.add(&p).div(&q).0;
+            let a_next = digit.mul(&a).add(&a_last).rem(self.n);
+            (a_last, a) = (a, a_next);
+        }
+        End::Steps
+    }
+
+    /// The primes of Q, and the large prime that is left or 1; none if it does not split.
+    fn split(&self, q: &Num, negative: bool, bound: u32) -> Option<(Vec<u16>, u64)> {
+        let mut primes = Vec::new();
+        if negative {
+            primes.push(0);
+        }
+        let mut left = q.clone();
+        for (i, prime) in self.base.iter().enumerate().skip(1) {
+            if i == ABORT_AFTER && left.bits() + ABORT_BITS > bound {
+                return None;
+            }
+            loop {
+                let (quotient, rest) = left.div_small(*prime);
+                if rest != 0 {
+                    break;
+                }
+                primes.push(i as u16);
+                left = quotient;
+            }
+        }
+        let largest = u64::from(*self.base.last()?);
+        left.word().filter(|rest| *rest <= largest * LARGE).map(|rest| (primes, rest))
+    }
+
+    /// Takes a relation in; a factor if that completed a square which yields one.
+    fn found(&mut self, relation: Relation, rest: u64) -> Option<Num> {
+        if rest == 1 {
+            return self.reduce(relation);
+        }
+        let Some(other) = self.partial.get(&rest) else {
+            self.partial.insert(rest, relation);
+            return None;
+        };
+        let both = Relation {
+            root: other.root.mul(&relation.root).rem(self.n),
+            primes: other.primes.iter().chain(&relation.primes).copied().collect(),
+            squares: vec![rest],
+        };
+        self.reduce(both)
+    }
+
+    fn reduce(&mut self, relation: Relation) -> Option<Num> {
+        let mut odd = vec![0u64; BASE.div_ceil(64)];
+        for prime in &relation.primes {
+            odd[usize::from(*prime) / 64] ^= 1 << (prime % 64);
+        }
+        let mut row = Row { odd, members: vec![self.relations.len() as u32] };
+        self.relations.push(relation);
+        while let Some(pivot) = highest(&row.odd) {
+            let Some(other) = self.rows.get(&pivot) else {
+                self.rows.insert(pivot, row);
+                return None;
+            };
+            row.odd.iter_mut().zip(&other.odd).for_each(|(bits, others)| *bits ^= others);
+            row.members = either(&row.members, &other.members);
+        }
+        self.square(&row.members)
+    }
+
+    /// Tries the square that these relations make.
+    fn square(&self, members: &[u32]) -> Option<Num> {
+        let (mut x, mut y) = (Num::of(1), Num::of(1));
+        let mut counts = vec![0u32; self.base.len()];
+        for relation in members.iter().map(|member| &self.relations[*member as usize]) {
+            x = x.mul(&relation.root).rem(self.n);
+            relation.primes.iter().for_each(|prime| counts[usize::from(*prime)] += 1);
+            for large in &relation.squares {
+                y = y.mul(&Num::of(*large)).rem(self.n);
+            }
+        }
+        for (prime, count) in self.base.iter().zip(counts).skip(1) {
+            for _ in 0..count / 2 {
+                y = y.mul(&Num::of(u64::from(*prime))).rem(self.n);
+            }
+        }
+        let difference = if x < y { y.sub(&x) } else { x.sub(&y) };
+        let factor = self.n.gcd(&difference);
+        (factor != *self.n && factor.word() != Some(1)).then_some(factor)
+    }
+
+    /// A number that depends on every relation.
+    pub fn digest(&self) -> u64 {
+        let all = self.relations.iter().chain(self.partial.values());
+        all.fold(self.steps, |sum, relation| {
+            let primes = relation.primes.iter().fold(0u64, |sum, prime| sum * 3 + u64::from(*prime) % 3);
+            sum.wrapping_mul(31).wrapping_add(relation.root.digest() ^ primes)
+        })
+    }
+}
+
+/// Those that are in one of the two sorted lists, but not in both.
+fn either(a: &[u32], b: &[u32]) -> Vec<u32> {
+    let mut merged = Vec::with_capacity(a.len() + b.len());
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
+        match x.cmp(y) {
+            std::cmp::Ordering::Less => merged.extend(a.next()),
+            std::cmp::Ordering::Greater => merged.extend(b.next()),
+            std::cmp::Ordering::Equal => _ = (a.next(), b.next()),
+        }
+    }
+    merged.extend(a);
+    merged.extend(b);
+    merged
+}
+
+fn highest(bits: &[u64]) -> Option<usize> {
+    let (i, word) = bits.iter().enumerate().rev().find(|(_, word)| **word != 0)?;
+    Some(i * 64 + 63 - word.leading_zeros() as usize)
+}
+
+/// A place for −1, then 2 and the odd primes modulo which N is a square: no other divides any Q.
+fn base(n: &Num) -> Vec<u32> {
+    let mut base = vec![1, 2];
+    let mut candidate = 3;
+    while base.len() < BASE {
+        let is_prime = (3..).step_by(2).take_while(|d| d * d <= candidate).all(|d| candidate % d != 0);
+        if is_prime {
+            let residue = n.div_small(candidate).1;
+            let euler = power(u64::from(residue), u64::from(candidate / 2), u64::from(candidate));
+            if residue == 0 || euler == 1 {
+                base.push(candidate);
+            }
+        }
+        candidate += 2;
+    }
+    base
+}
+
+/// `a` to the `exponent`, modulo a number.
+pub fn power(a: u64, mut exponent: u64, modulus: u64) -> u64 {
+    let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(modulus)) as u64;
+    let (mut product, mut square) = (1, a % modulus);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            product = times(product, square);
+        }
+        square = times(square, square);
+        exponent >>= 1;
+    }
+    product
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_split_into_its_two_primes() {
+        for (p, q) in [(998_244_353, 2_971_215_073), (1_000_000_000_039, 67_280_421_310_721)] {
+            let (p, q) = (Num::of(p), Num::of(q));
+            let n = p.mul(&q);
+            let end = Search::new(&n).run(&mut u64::MAX.clone());
+            assert!(end == End::Factor(p) || end == End::Factor(q), "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_search_stops_when_its_steps_are_done() {
+        let n = Num::of(1_000_000_000_039).mul(&Num::of(67_280_421_310_721));
+        let mut allowed = 100;
+        assert_eq!((Search::new(&n).run(&mut allowed), allowed), (End::Steps, 0));
+    }
+
+    #[test]
+    fn the_base_holds_the_primes_modulo_which_the_number_is_a_square() {
+        // 1001 is 2 modulo 3 (no square), 1 modulo 5 (a square), 0 modulo 7.
+        let base = base(&Num::of(1001));
+        assert_eq!((base[..4].to_vec(), base.len()), (vec![1, 2, 5, 7], BASE));
+    }
+
+    #[test]
+    fn members_cancel_in_pairs() {
+        assert_eq!(either(&[1, 3, 5], &[2, 3, 7]), [1, 2, 5, 7]);
+        assert_eq!(either(&[4], &[4]), [0; 0]);
+    }
+}
