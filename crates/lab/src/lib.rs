@@ -1,20 +1,25 @@
 //! The lab: the same command on several allocators, side by side, and programs worth measuring.
 //!
 //! **What.** [`measure`] runs a command interleaved (A B A B …) under several allocators and says what each run cost;
-//! [`summary`] makes medians and ratios of the runs; [`document`] is what `--json` writes, with [`machine`] in it;
-//! [`work`] holds the workloads, which the program `craton-work` runs.
+//! [`peers`] knows the allocators; [`summary`] and [`ratios`] make medians, ratios and intervals of the runs;
+//! [`document`] is what `--json` writes, with [`machine`] in it. [`work`] holds the workloads, which the program
+//! `craton-work` runs, [`real`] those that are programs of other people. [`experiment`] puts them together, and
+//! [`picture`] draws what comes of it.
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
 //!
 //! **Failure.** A run that failed is a run with its [`measure::Status`]: it is shown, and no median contains it.
 //!
-//! **Not here.** Finding the peers' libraries, tables and colours: the program `craton` does both.
+//! **Not here.** Options, colours of a terminal and progress: the program `craton` has them.
 
 pub mod document;
+pub mod experiment;
 pub mod format;
 pub mod machine;
 pub mod measure;
 pub mod peers;
+pub mod picture;
 pub mod ratios;
+pub mod real;
 pub mod summary;
 pub mod work;

@@ -1,0 +1,231 @@
+//! Axes: from values to pixels, with ticks at round numbers.
+//!
+//! **What.** A [`Ruler`] is an [`Axis`] laid over data and a stretch of pixels. Of the sets of round numbers, from dense
+//! to sparse, it takes the first whose labels fit side by side; the axis then reaches from one tick to another, with all
+//! data between them.
+//!
+//! **Units.** Values in those of the axis; positions in pixels.
+//!
+//! **Failure.** Values that are not finite or beyond 10^30, and on a logarithmic axis those that are not above 10^-30, are
+//! not on the axis; if there are no others there is no ruler.
+
+use super::text;
+use super::unit::Unit;
+
+/// The size of the ticks' labels.
+pub const TICK_SIZE: f64 = 11.0;
+
+/// How an axis maps values to lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal differences are equal lengths.
+    Linear,
+    /// Equal factors are equal lengths; ticks at 1, 2, 5 and the like.
+    Log,
+    /// The same with ticks at powers of two, for sizes and threads.
+    Log2,
+}
+
+/// What an axis shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Its name, such as `wall time relative to glibc`; a linear axis adds the unit.
+    pub label: String,
+    /// What its values count.
+    pub unit: Unit,
+    /// How they become lengths.
+    pub scale: Scale,
+}
+
+impl Axis {
+    /// A linear one.
+    pub fn linear(label: impl Into<String>, unit: Unit) -> Self {
+        Self { label: label.into(), unit, scale: Scale::Linear }
+    }
+
+    /// A logarithmic one with ticks at 1, 2, 5 and the like.
+    pub fn log(label: impl Into<String>, unit: Unit) -> Self {
+        Self { label: label.into(), unit, scale: Scale::Log }
+    }
+
+    /// A logarithmic one with ticks at powers of two.
+    pub fn log2(label: impl Into<String>, unit: Unit) -> Self {
+        Self { label: label.into(), unit, scale: Scale::Log2 }
+    }
+
+    /// Whether `value` has a place on such an axis.
+    pub fn takes(&self, value: f64) -> bool {
+        value.abs() < 1e30 && (self.scale == Scale::Linear || value > 1e-30)
+    }
+}
+
+/// A mark on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tick {
+    /// Its value.
+    pub value: f64,
+    /// What is written at it.
+    pub label: String,
+}
+
+/// An axis over data.
+#[derive(Clone, Debug)]
+pub struct Ruler {
+    /// The value at `from`.
+    pub low: f64,
+    /// The value at `to`.
+    pub high: f64,
+    /// Round numbers from `low` to `high`.
+    pub ticks: Vec<Tick>,
+    /// The axis's name, with the unit if the ticks lack it.
+    pub label: String,
+    log: bool,
+    from: f64,
+    to: f64,
+}
+
+impl Ruler {
+    /// `axis` over `values`, from pixel `from` to pixel `to`; `level` if the labels stand side by side. None if no value
+    /// is on the axis.
+    pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, from: f64, to: f64, level: bool) -> Option<Self> {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for value in values.into_iter().filter(|v| axis.takes(*v)) {
+            low = low.min(value);
+            high = high.max(value);
+        }
+        if low > high {
+            return None;
+        }
+        let length = (to - from).abs();
+        let log = axis.scale != Scale::Linear;
+        let (factor, unit) = if log { (1.0, "") } else { axis.unit.step(low.abs().max(high.abs())) };
+        let (low, high) = if log { apart_log(low, high) } else { apart(low / factor, high / factor) };
+        let sets = if log { log_sets(axis.scale, low, high) } else { linear_sets(low, high) };
+        let labelled = |set: &Vec<f64>| -> Vec<Tick> {
+            let label = |v: f64| if log { axis.unit.write_round(v) } else { Unit::Ratio.write_round(v) };
+            set.iter().map(|v| Tick { value: v * factor, label: label(*v) }).collect()
+        };
+        let mut choices = sets.iter().map(labelled).filter(|ticks| ticks.len() > 1).collect::<Vec<_>>();
+        if choices.is_empty() {
+            return None;
+        }
+        let place = choices.iter().position(|ticks| fit(ticks, log, length, level)).unwrap_or(choices.len() - 1);
+        let ticks = choices.swap_remove(place);
+        let label = if unit.is_empty() || axis.label.is_empty() {
+            format!("{}{unit}", axis.label)
+        } else {
+            format!("{} ({unit})", axis.label)
+        };
+        Some(Self { low: ticks[0].value, high: ticks[ticks.len() - 1].value, ticks, label, log, from, to })
+    }
+
+    /// The pixel of `value`; what lies outside is at the end.
+    pub fn at(&self, value: f64) -> f64 {
+        let part = share(self.log, self.low, self.high, value).clamp(0.0, 1.0);
+        self.from + (self.to - self.from) * part
+    }
+
+    /// Whether `value` lies between the ends.
+    pub fn holds(&self, value: f64) -> bool {
+        value >= self.low && value <= self.high
+    }
+}
+
+/// How far `value` is on the way from `low` to `high`.
+fn share(log: bool, low: f64, high: f64, value: f64) -> f64 {
+    if log { (value / low).ln() / (high / low).ln() } else { (value - low) / (high - low) }
+}
+
+/// `low` and `high` with some room between them.
+fn apart(low: f64, high: f64) -> (f64, f64) {
+    let least = low.abs().max(high.abs()) * 1e-3;
+    match high - low {
+        _ if low == 0.0 && high == 0.0 => (0.0, 1.0),
+        gap if gap < least => (low - least, high + least),
+        _ => (low, high),
+    }
+}
+
+/// The same for factors.
+fn apart_log(low: f64, high: f64) -> (f64, f64) {
+    if high / low < 1.01 { (low / 1.01, high * 1.01) } else { (low, high) }
+}
+
+/// Multiples of 1, 2 and 5 times powers of ten, from dense to sparse, each set from below `low` to above `high`.
+fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
+    let power = (high - low).log10().floor() as i32;
+    let mut sets = Vec::new();
+    for exponent in power - 2..=power + 2 {
+        for mantissa in [1.0, 2.0, 5.0] {
+            let set = multiples(mantissa, exponent, low, high);
+            if set.len() <= 40 {
+                sets.push(set);
+            }
+        }
+    }
+    sets
+}
+
+/// The multiples of `mantissa` · 10^`exponent` that enclose `low` and `high`; none if there are too many.
+fn multiples(mantissa: f64, exponent: i32, low: f64, high: f64) -> Vec<f64> {
+    let step = mantissa * 10f64.powi(exponent);
+    // A value that misses a multiple by rounding alone is on it.
+    let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
+    if last - first > 60.0 {
+        return Vec::new();
+    }
+    (0..=(last - first) as usize).map(|i| decimal((first + i as f64) * mantissa, exponent)).collect()
+}
+
+/// `count` · 10^`exponent`, rounded once: 3 · 10^-1 is 0.3.
+fn decimal(count: f64, exponent: i32) -> f64 {
+    if exponent < 0 { count / 10f64.powi(-exponent) } else { count * 10f64.powi(exponent) }
+}
+
+/// Sets for a logarithmic axis, from dense to sparse.
+fn log_sets(scale: Scale, low: f64, high: f64) -> Vec<Vec<f64>> {
+    let mut sets = Vec::new();
+    if scale == Scale::Log2 {
+        let (first, last) = ((low.log2() + 1e-9).floor() as i32, (high.log2() - 1e-9).ceil() as i32);
+        for stride in [1, 2, 3, 4, 5, 10, 20, 40, 100, 400] {
+            let first = first.div_euclid(stride) * stride;
+            let last = first + (last - first + stride - 1).div_euclid(stride).max(1) * stride;
+            sets.push((first..=last).step_by(stride as usize).map(|e| 2f64.powi(e)).collect());
+        }
+        return sets;
+    }
+    // Close to one another, equal steps read best.
+    if high / low < 2.5 {
+        sets = linear_sets(low, high);
+        sets.retain(|set| set.first().is_some_and(|first| *first > 0.0));
+    }
+    const MANTISSAS: [&[f64]; 5] =
+        [&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0], &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    for mantissas in MANTISSAS {
+        let all = (first - 1..=last + 1).flat_map(|e| mantissas.iter().map(move |m| decimal(*m, e))).collect();
+        sets.push(enclosing(all, low, high));
+    }
+    for stride in [2, 3, 6, 12, 24, 48, 96, 300] {
+        let first = first.div_euclid(stride) * stride;
+        let all = (first..=last + stride).step_by(stride as usize).map(|e| decimal(1.0, e)).collect();
+        sets.push(enclosing(all, low, high));
+    }
+    sets
+}
+
+/// Of ascending numbers, those from the last that is not above `low` to the first that is not below `high`.
+fn enclosing(all: Vec<f64>, low: f64, high: f64) -> Vec<f64> {
+    let first = all.iter().rposition(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(0);
+    let last = all.iter().position(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(all.len().saturating_sub(1));
+    all.get(first..=last).map(<[f64]>::to_vec).unwrap_or_default()
+}
+
+/// Whether the labels of `ticks` fit into `length` pixels without touching.
+fn fit(ticks: &[Tick], log: bool, length: f64, level: bool) -> bool {
+    let (low, high) = (ticks[0].value, ticks[ticks.len() - 1].value);
+    let half =
+        |tick: &Tick| if level { text::width(&tick.label, TICK_SIZE, false).max(24.0) / 2.0 + 8.0 } else { 15.0 };
+    let at = |tick: &Tick| share(log, low, high, tick.value) * length;
+    ticks.windows(2).all(|pair| at(&pair[1]) - at(&pair[0]) >= half(&pair[0]) + half(&pair[1]))
+}

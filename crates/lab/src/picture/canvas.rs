@@ -1,0 +1,224 @@
+//! The writer of SVG elements.
+//!
+//! **What.** Everything that reaches a file goes through here: text is escaped, a number has at most two decimals and
+//! is finite, and the order of the calls is the order of the elements, so that the same data give the same bytes. There
+//! are no ids and no style sheets: any number of pictures can stand in one page.
+//!
+//! **Units.** Pixels of the picture, from the upper left corner; angles in degrees, clockwise.
+
+use super::text::FAMILY;
+use std::fmt::Write;
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Stroke<'a> {
+    /// The colour, as `#rrggbb`.
+    pub colour: &'a str,
+    /// Its width.
+    pub width: f64,
+    /// Lengths of dashes and gaps, as in SVG; empty for a line without gaps.
+    pub dash: &'a str,
+}
+
+impl<'a> Stroke<'a> {
+    /// A line without gaps.
+    pub fn plain(colour: &'a str, width: f64) -> Self {
+        Self { colour, width, dash: "" }
+    }
+}
+
+/// Which point of a text stands at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// Its left end.
+    Start,
+    /// Its middle.
+    Middle,
+    /// Its right end.
+    End,
+}
+
+/// How a text is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Type<'a> {
+    /// The font's size.
+    pub size: f64,
+    /// The colour, as `#rrggbb`.
+    pub colour: &'a str,
+    /// Whether it is bold.
+    pub bold: bool,
+    /// Which point of it stands at its place.
+    pub anchor: Anchor,
+    /// The angle around that point.
+    pub turn: f64,
+}
+
+impl<'a> Type<'a> {
+    /// Plain, level, from the left.
+    pub fn new(size: f64, colour: &'a str) -> Self {
+        Self { size, colour, bold: false, anchor: Anchor::Start, turn: 0.0 }
+    }
+
+    /// The same, bold or not.
+    pub fn bold(self, bold: bool) -> Self {
+        Self { bold, ..self }
+    }
+
+    /// The same, around its middle.
+    pub fn middle(self) -> Self {
+        Self { anchor: Anchor::Middle, ..self }
+    }
+
+    /// The same, up to its right end.
+    pub fn end(self) -> Self {
+        Self { anchor: Anchor::End, ..self }
+    }
+
+    /// The same, turned by `degrees` clockwise.
+    pub fn turned(self, degrees: f64) -> Self {
+        Self { turn: degrees, ..self }
+    }
+}
+
+/// A picture under way.
+#[derive(Debug, Default)]
+pub struct Canvas {
+    body: String,
+}
+
+impl Canvas {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A line.
+    pub fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64, stroke: Stroke<'_>) {
+        self.path(&format!("M{} {}L{} {}", number(x1), number(y1), number(x2), number(y2)), "none", Some(stroke));
+    }
+
+    /// A rectangle from its upper left corner; a negative width or height counts as 0.
+    pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: &str) {
+        let (width, height) = (number(width.max(0.0)), number(height.max(0.0)));
+        self.push(format!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>",
+            number(x),
+            number(y)
+        ));
+    }
+
+    /// A disc with an edge of colour `edge`.
+    pub fn disc(&mut self, x: f64, y: f64, radius: f64, fill: &str, edge: &str) {
+        self.push(format!(
+            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\" stroke=\"{edge}\" stroke-width=\"1\"/>",
+            number(x),
+            number(y),
+            number(radius)
+        ));
+    }
+
+    /// A path, given as SVG writes it; `fill` is a colour or `none`.
+    pub fn path(&mut self, d: &str, fill: &str, stroke: Option<Stroke<'_>>) {
+        let mut element = format!("<path d=\"{d}\" fill=\"{fill}\"");
+        if let Some(Stroke { colour, width, dash }) = stroke {
+            let _ = write!(element, " stroke=\"{colour}\" stroke-width=\"{}\"", number(width));
+            let _ = write!(element, " stroke-linejoin=\"round\"");
+            if !dash.is_empty() {
+                let _ = write!(element, " stroke-dasharray=\"{dash}\"");
+            }
+        }
+        element.push_str("/>");
+        self.push(element);
+    }
+
+    /// A filled area that what lies below shines through; `opacity` from 0 to 1.
+    pub fn veil(&mut self, d: &str, fill: &str, opacity: f64) {
+        self.push(format!("<path d=\"{d}\" fill=\"{fill}\" fill-opacity=\"{}\"/>", number(opacity)));
+    }
+
+    /// A text, the base line of which goes through `y`; nothing is written for an empty one.
+    pub fn text(&mut self, x: f64, y: f64, text: &str, how: Type<'_>) {
+        if text.is_empty() {
+            return;
+        }
+        let (x, y) = (number(x), number(y));
+        let mut element =
+            format!("<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{}\"", number(how.size), how.colour);
+        if how.bold {
+            element.push_str(" font-weight=\"700\"");
+        }
+        match how.anchor {
+            Anchor::Start => {}
+            Anchor::Middle => element.push_str(" text-anchor=\"middle\""),
+            Anchor::End => element.push_str(" text-anchor=\"end\""),
+        }
+        if how.turn != 0.0 {
+            let _ = write!(element, " transform=\"rotate({} {x} {y})\"", number(how.turn));
+        }
+        let _ = write!(element, ">{}</text>", escape(text));
+        self.push(element);
+    }
+
+    /// What `draw` draws, as one thing that shows `tip` when it is pointed at.
+    pub fn tip(&mut self, tip: &str, draw: impl FnOnce(&mut Self)) {
+        self.push(format!("<g><title>{}</title>", escape(tip)));
+        draw(self);
+        self.push("</g>".to_owned());
+    }
+
+    /// The file: `width` by `height` pixels on `ground`, with the elements so far and a title for readers by ear.
+    pub fn finish(self, width: f64, height: f64, ground: &str, title: &str) -> String {
+        let (w, h) = (number(width.ceil()), number(height.ceil()));
+        let title = escape(title);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" \
+             aria-label=\"{title}\" font-family=\"{FAMILY}\">\n<title>{title}</title>\n\
+             <rect width=\"{w}\" height=\"{h}\" rx=\"6\" fill=\"{ground}\"/>\n{}</svg>\n",
+            self.body
+        )
+    }
+
+    fn push(&mut self, element: String) {
+        self.body.push_str(&element);
+        self.body.push('\n');
+    }
+}
+
+/// A path through `points`, broken where one is not finite.
+pub fn polyline(points: impl IntoIterator<Item = (f64, f64)>) -> String {
+    let mut d = String::new();
+    let mut pen = false;
+    for (x, y) in points {
+        let there = x.is_finite() && y.is_finite();
+        if there {
+            let _ = write!(d, "{}{} {}", if pen { 'L' } else { 'M' }, number(x), number(y));
+        }
+        pen = there;
+    }
+    d
+}
+
+/// A number as SVG reads it, with two decimals at most; 0 for what is not finite.
+pub fn number(value: f64) -> String {
+    let hundredths = if value.is_finite() { (value * 100.0).round() / 100.0 } else { 0.0 };
+    // Adding 0 makes -0 a 0.
+    format!("{}", hundredths + 0.0)
+}
+
+/// `text` as it may stand between tags and in quotes; characters that XML forbids become U+FFFD.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\t' | '\n' | '\r' => out.push(' '),
+            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            _ => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,113 @@
+//! Colours: one for each allocator by its name, and a scale around 1 for ratios.
+//!
+//! **What.** An allocator has the same colour in every picture. The colours start from Okabe and Ito's eight, which
+//! people with the common kinds of colour blindness can tell apart; no dozen colours have that property, so that marks
+//! differ in shape and lines in their dashes too. Craton has the one saturated red, and bold text; the C library's
+//! allocator, which the others are compared with, is grey.
+//!
+//! **From.** M. Okabe, K. Ito: Color Universal Design, 2008. The scale of ratios goes from blue (less) through near white
+//! to orange and brown (more), which are distinct without red and green.
+//!
+//! **Failure.** A name that is not known gets a colour by its hash; two such names may get the same.
+
+/// The ground of every picture; the picture is light in a dark page too.
+pub const GROUND: &str = "#ffffff";
+/// Text.
+pub const INK: &str = "#1c2024";
+/// Text that steps back: subtitles, ticks, sources.
+pub const QUIET: &str = "#59616b";
+/// Lines of the grid.
+pub const GRID: &str = "#e4e7eb";
+/// Axes and the line at the reference.
+pub const RULE: &str = "#8a929c";
+
+/// Craton's colour.
+const CRATON: &str = "#d1260f";
+
+/// The allocators that have a colour of their own.
+const NAMED: [(&str, &str); 16] = [
+    ("glibc", "#4d5560"),
+    ("jemalloc", "#0072b2"),
+    ("mimalloc", "#009e73"),
+    ("tcmalloc", "#e69f00"),
+    ("snmalloc", "#56b4e9"),
+    ("gperftools", "#b8860b"),
+    ("rpmalloc", "#cc79a7"),
+    ("scudo", "#44908a"),
+    ("hoard", "#8f8f2e"),
+    ("mesh", "#7a4ba0"),
+    ("hardened", "#332288"),
+    ("musl", "#9c6b4e"),
+    ("tbb", "#5b7fd0"),
+    ("lockfree", "#3b7a2a"),
+    ("supermalloc", "#a0a7b0"),
+    ("dlmalloc", "#7d2248"),
+];
+
+/// What an unknown name gets, by its hash.
+const OTHERS: [&str; 8] = ["#3d6f99", "#a6761d", "#66a61e", "#7570b3", "#c2679a", "#1b9e8a", "#8c8c8c", "#6f4e37"];
+
+/// Whether `name` is Craton or a variant of it, such as `craton-2`.
+pub fn is_craton(name: &str) -> bool {
+    name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("craton"))
+}
+
+/// The colour of an allocator, as `#rrggbb`; `tcmalloc-4.2` has that of `tcmalloc`.
+pub fn of(name: &str) -> &'static str {
+    if is_craton(name) {
+        return CRATON;
+    }
+    let lower = name.to_ascii_lowercase();
+    match NAMED.iter().find(|(known, _)| lower.starts_with(known)) {
+        Some((_, colour)) => colour,
+        None => OTHERS[hash(&lower) % OTHERS.len()],
+    }
+}
+
+/// The number of an allocator's shape and dash, by its place in the list of names, else by its hash.
+pub fn rank(name: &str) -> usize {
+    let lower = name.to_ascii_lowercase();
+    match NAMED.iter().position(|(known, _)| lower.starts_with(known)) {
+        _ if is_craton(name) => 0,
+        Some(place) => place + 1,
+        None => hash(&lower),
+    }
+}
+
+/// FNV-1a, which is the same on every machine and in every version.
+fn hash(name: &str) -> usize {
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+    hash as usize
+}
+
+/// The scale of ratios from the least to the most, as red, green and blue.
+const SCALE: [[f64; 3]; 7] = [
+    [16.0, 78.0, 139.0],
+    [67.0, 139.0, 202.0],
+    [166.0, 206.0, 240.0],
+    [247.0, 247.0, 247.0],
+    [253.0, 204.0, 138.0],
+    [226.0, 129.0, 40.0],
+    [140.0, 63.0, 4.0],
+];
+
+/// The ground of a cell with `ratio`, and the ink that reads on it; `limit` (> 1) and its inverse get the darkest colours.
+pub fn of_ratio(ratio: f64, limit: f64) -> (String, &'static str) {
+    let share = (ratio.ln() / limit.max(1.01).ln()).clamp(-1.0, 1.0);
+    let place = (share + 1.0) / 2.0 * (SCALE.len() - 1) as f64;
+    let below = (place as usize).min(SCALE.len() - 2);
+    let part = place - below as f64;
+    let mixed: [f64; 3] = std::array::from_fn(|i| SCALE[below][i] + (SCALE[below + 1][i] - SCALE[below][i]) * part);
+    let [r, g, b] = mixed.map(|channel| channel.round() as u8);
+    let ink = if contrast_with_white(mixed) >= 4.5 { "#ffffff" } else { INK };
+    (format!("#{r:02x}{g:02x}{b:02x}"), ink)
+}
+
+/// The contrast of a colour with white, from 1 to 21, as the web's accessibility guidelines count it.
+fn contrast_with_white(rgb: [f64; 3]) -> f64 {
+    let linear = rgb.map(|channel| {
+        let c = channel / 255.0;
+        if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+    });
+    1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
+}

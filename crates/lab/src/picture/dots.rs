@@ -1,0 +1,119 @@
+//! Dots with whiskers, a row each: ratios with their intervals.
+//!
+//! **What.** A forest plot: for each row the single runs as small ticks, the interval as a line, the median as a dot, and
+//! the numbers in words at the right. An interval that does not touch the line at the reference is a clear difference.
+//!
+//! **Failure.** A row without figures has its note in their place.
+
+use super::axis::{Axis, Ruler};
+use super::canvas::{Stroke, Type};
+use super::colour::{self, INK, QUIET};
+use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
+use super::{Estimate, mark, text};
+
+/// A chart of rows of dots.
+#[derive(Clone, Debug)]
+pub struct Dots {
+    /// What is written around it.
+    pub heading: Heading,
+    /// The axis of all figures; for ratios a logarithmic one.
+    pub axis: Axis,
+    /// The rows, from the top.
+    pub rows: Vec<DotRow>,
+    /// Where a line marks "the same": 1 for ratios.
+    pub reference: Option<f64>,
+    /// The picture's width in pixels: 760 for a page's column, 480 for half of it.
+    pub width_px: f64,
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub struct DotRow {
+    /// What is written at its left: an allocator or a workload.
+    pub name: String,
+    /// The allocator, whose colour it has.
+    pub allocator: String,
+    /// The median with its interval, in the axis's unit; none if there is none.
+    pub estimate: Option<Estimate>,
+    /// The single runs, in the axis's unit.
+    pub runs: Vec<f64>,
+    /// What is written at its right in place of the numbers, if it is not empty: `timed out`.
+    pub note: String,
+}
+
+const ROW: f64 = 30.0;
+
+impl Dots {
+    /// The chart as an SVG file.
+    pub fn svg(&self) -> String {
+        let mut frame = Frame::new(&self.heading, self.width_px);
+        let names = self.rows.iter().map(|row| row.name.as_str());
+        let left = MARGIN + text::widest(names, LABEL_SIZE, true).min(frame.width * 0.28) + 12.0;
+        let notes: Vec<String> = self.rows.iter().map(|row| self.note(row)).collect();
+        let note_room = text::widest(notes.iter().map(String::as_str), LABEL_SIZE, true).min(frame.width * 0.34);
+        let right = frame.width - MARGIN - note_room - 14.0;
+        let values = self.rows.iter().flat_map(|row| row.values()).chain(self.reference);
+        let Some(ruler) = self.ruler(values, left, right) else { return frame.no_data() };
+        let (top, bottom) = (frame.top, frame.top + ROW * self.rows.len() as f64);
+        let end = frame.across(&ruler, left, right, top, bottom);
+        if let Some(reference) = self.reference.filter(|r| ruler.holds(*r)) {
+            let x = ruler.at(reference);
+            frame.reference(x, top - 2.0, x, bottom + 2.0);
+        }
+        for (i, (row, note)) in self.rows.iter().zip(&notes).enumerate() {
+            let y = top + ROW * (i as f64 + 0.5);
+            let bold = colour::is_craton(&row.allocator);
+            let name = text::cut(&row.name, LABEL_SIZE, bold, left - MARGIN - 12.0);
+            let how = Type::new(LABEL_SIZE, INK).bold(bold);
+            frame.canvas.text(left - 12.0, y + 4.0, &name, how.end());
+            let quiet = if row.estimate.is_some() && row.note.is_empty() { how } else { Type { colour: QUIET, ..how } };
+            frame.canvas.text(right + 14.0, y + 4.0, &text::cut(note, LABEL_SIZE, bold, note_room), quiet);
+            frame.canvas.tip(&self.tip(row), |canvas| {
+                // Something to point at where there is no ink.
+                canvas.veil(&format!("M{left:.2} {:.2}H{right:.2}V{:.2}H{left:.2}Z", y - 12.0, y + 12.0), INK, 0.0);
+                let fill = colour::of(&row.allocator);
+                for run in row.runs.iter().filter(|run| self.axis.takes(**run)) {
+                    let x = ruler.at(*run);
+                    canvas.line(x, y + 5.0, x, y + 11.0, Stroke::plain(fill, 1.0));
+                }
+                let Some(estimate) = row.estimate.filter(|e| self.axis.takes(e.value)) else { return };
+                if let Some((low, high)) = estimate.span(&self.axis) {
+                    canvas.line(ruler.at(low), y, ruler.at(high), y, Stroke::plain(fill, 2.5));
+                }
+                mark::draw(canvas, ruler.at(estimate.value), y, 5.5, &row.allocator);
+            });
+        }
+        frame.finish(end)
+    }
+
+    fn ruler(&self, values: impl Iterator<Item = f64>, left: f64, right: f64) -> Option<Ruler> {
+        let values: Vec<f64> = values.collect();
+        // The reference alone is no data.
+        let any = self.rows.iter().any(|row| row.values().any(|v| self.axis.takes(v)));
+        if any { Ruler::new(&self.axis, values, left, right, true) } else { None }
+    }
+
+    /// What is written at the right of a row.
+    fn note(&self, row: &DotRow) -> String {
+        match &row.estimate {
+            _ if !row.note.is_empty() => row.note.clone(),
+            Some(estimate) if self.axis.takes(estimate.value) => estimate.write(&self.axis),
+            _ => "no figure".to_owned(),
+        }
+    }
+
+    /// What is shown when a row is pointed at.
+    fn tip(&self, row: &DotRow) -> String {
+        let runs: Vec<String> = row.runs.iter().map(|run| self.axis.unit.write(*run)).collect();
+        let runs = if runs.is_empty() { String::new() } else { format!("; single runs: {}", runs.join(", ")) };
+        format!("{}: {}{runs}", row.name, self.note(row))
+    }
+}
+
+impl DotRow {
+    /// All its numbers.
+    fn values(&self) -> impl Iterator<Item = f64> {
+        let estimate = self.estimate.iter().flat_map(Estimate::values);
+        estimate.chain(self.runs.iter().copied())
+    }
+}

@@ -1,0 +1,92 @@
+//! How wide a text will be, without a font at hand.
+//!
+//! **What.** A picture names a list of fonts and the reader's machine has one of them. The widths here are those of
+//! DejaVu Sans, the widest of the list, so that what fits by this estimate fits in all of them.
+//!
+//! **Units.** Sizes and widths in pixels of the picture; the tables in hundredths of the font's size.
+
+/// The fonts, by preference; all of them are narrower than the tables here or as wide.
+pub const FAMILY: &str =
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Noto Sans', 'DejaVu Sans', sans-serif";
+
+/// Widths of the characters from space to `~`, in hundredths of the font's size.
+#[rustfmt::skip]
+const PLAIN: [u8; 95] = [
+    32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84,
+    84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75, 79, 60, 79, 69, 63, 61, 73, 68, 99, 69, 61,
+    69, 39, 34, 39, 84, 50, 50, 61, 63, 55, 63, 62, 35, 63, 63, 28, 28, 58, 28, 97, 63, 61, 63, 63, 41, 52, 39, 63, 59,
+    82, 59, 59, 52, 64, 34, 64, 84,
+];
+
+/// A bold character is wider than a plain one by this factor at most, but for a few narrow ones.
+const BOLD: f64 = 1.13;
+
+/// The width of `text` in pixels, at a font size of `size` pixels.
+pub fn width(text: &str, size: f64, bold: bool) -> f64 {
+    let hundredths: f64 = text.chars().map(hundredths).sum();
+    hundredths / 100.0 * size * if bold { BOLD } else { 1.0 }
+}
+
+/// The width of the widest of `texts`, 0 of none.
+pub fn widest<'a>(texts: impl IntoIterator<Item = &'a str>, size: f64, bold: bool) -> f64 {
+    texts.into_iter().map(|text| width(text, size, bold)).fold(0.0, f64::max)
+}
+
+fn hundredths(c: char) -> f64 {
+    let code = c as usize;
+    match c {
+        ' '..='~' => f64::from(PLAIN[code - 32]),
+        '–' | '·' => 50.0,
+        // Latin, Greek and Cyrillic letters; most are as wide as an `a`, capitals as an `M`.
+        _ if code < 0x500 => {
+            if c.is_uppercase() {
+                86.0
+            } else {
+                66.0
+            }
+        }
+        _ => 100.0,
+    }
+}
+
+/// `text` in lines of at most `most` pixels, broken at spaces; a word that is too wide by itself is broken anywhere.
+pub fn wrap(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        if width(&longer, size, bold) <= most {
+            line = longer;
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        for c in word.chars() {
+            line.push(c);
+            if width(&line, size, bold) > most && line.chars().count() > 1 {
+                line.pop();
+                lines.push(std::mem::replace(&mut line, c.to_string()));
+            }
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// `text` if it is at most `most` pixels wide, else its beginning and `…`.
+pub fn cut(text: &str, size: f64, bold: bool, most: f64) -> String {
+    if width(text, size, bold) <= most {
+        return text.to_owned();
+    }
+    let mut short = text.to_owned();
+    while short.pop().is_some() {
+        let end = format!("{}…", short.trim_end());
+        if width(&end, size, bold) <= most {
+            return end;
+        }
+    }
+    String::new()
+}
