@@ -1,0 +1,54 @@
+# What the loads share; each of them sources this file.
+#   bash NAME.sh prepare DIR SIZE DRIVE     writes the inputs into DIR; prints the command to measure, one word a line
+#   bash NAME.sh run DIR SIZE DRIVE         the command of those loads that need more than the program itself
+# SIZE is quick or full. DRIVE is the program craton-drive, of which only the loads with a server know.
+#
+# Everything is written below DIR, and begins with the load's name. A wrong result is exit status 1 and a line on
+# standard error. What is no part of the load, such as comparing files, runs by `plain`: on no preloaded allocator, so
+# that the figures are the program's. (The shell itself does run on the allocator; it takes 4 MB and some milliseconds.)
+set -euo pipefail
+export LC_ALL=C
+name=$(basename "$0" .sh)
+self=$(cd "$(dirname "$0")" && pwd)/$name.sh
+fail() { echo "$name: $*" >&2; exit 1; }
+[ $# = 4 ] || fail "usage: bash $name.sh prepare|run DIR quick|full DRIVE"
+verb=$1 dir=$2 size=$3 drive=$4
+[ "$size" = quick ] || [ "$size" = full ] || fail "size $size: give quick or full"
+cd "$dir"
+dir=$PWD
+export TMPDIR=$dir
+
+# The command without a preloaded library, and without what allocators are set by.
+plain() { env -u LD_PRELOAD -u GLIBC_TUNABLES -u CRATON_OPTIONS "$@"; }
+
+# The first word for a quick run, the second for a full one.
+sized() { if [ "$size" = quick ]; then echo "$1"; else echo "$2"; fi; }
+
+# Prints the command to measure.
+measure() { printf '%s\n' "$@"; }
+
+# The command by which this script runs its load.
+measure_script() { measure bash "$self" run "$dir" "$size" "$drive"; }
+
+# Fails unless two files are the same.
+same() { # FILE EXPECTED
+  plain cmp -- "$1" "$2" >&2 || fail "$1 is not what it is without a preloaded allocator"
+}
+
+# Starts a server and lets the load generator drive and end it. Whatever goes wrong, it does not outlive this script.
+serve() { # SOCKET REQUESTS COMMAND…
+  local socket=$1 requests=$2 status=0
+  shift 2
+  plain rm -f "$socket"
+  trap '{ kill -KILL "$server" && wait "$server"; } 2>/dev/null || true' EXIT
+  trap 'exit 143' TERM INT
+  "$@" >"$name.log" 2>&1 &
+  server=$!
+  plain "$drive" "$name" --socket "$socket" --server "$server" --requests "$requests" --end || {
+    tail -n 5 "$name.log" >&2
+    fail "the server failed under its load; the end of its log is above"
+  }
+  wait "$server" || status=$?
+  trap - EXIT
+  [ "$status" = 0 ] || fail "the server left with status $status"
+}

@@ -1,0 +1,221 @@
+//! The load generator: commands to a server over a unix socket, and a look at each answer.
+//!
+//! **What.** A [`Dialogue`] makes requests one after the other, together with the answer that a right server gives. Every
+//! byte that comes back is compared, so that a server whose memory was not what had been written is found out.
+//!
+//! **State.** Requests go in batches over one connection, two of them under way: the server finds the next batch waiting
+//! when it has answered one. A batch is small enough that two fit into the buffers of the socket in both directions:
+//! neither side can wait for the other to read.
+//!
+//! **Failure.** A wrong answer ends it, with what was expected and what came. So does a server that says nothing for
+//! [`PATIENCE`], or has ended.
+//!
+//! **Not here.** Starting the server: the scripts in `real/` do. The generator itself must not run on the
+//! allocator that is measured; `craton-drive` refuses to.
+
+mod lists;
+mod values;
+
+use std::fmt::Arguments;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a server may say nothing, at its start and later.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Requests in a batch, at most.
+const BATCH_REQUESTS: u64 = 32;
+/// Bytes in a batch, requests and answers together, from which on no request is added to it.
+const BATCH_BYTES: usize = 32 << 10;
+/// Bytes of a wrong answer that are shown.
+const SHOWN_BYTES: usize = 60;
+
+/// What one side says and the other has to answer.
+pub trait Dialogue {
+    /// Appends request `number`, and the answer to it.
+    fn next(&mut self, number: u64, request: &mut Vec<u8>, answer: &mut Vec<u8>);
+
+    /// Appends a last request about everything so far, and the answer to it.
+    fn last(&mut self, _request: &mut Vec<u8>, _answer: &mut Vec<u8>) {}
+
+    /// The request by which the server ends; it closes the connection instead of an answer.
+    fn farewell(&self) -> &'static [u8];
+}
+
+/// The names of the loads that [`dialogue`] knows.
+pub const DIALOGUES: [&str; 3] = ["redis-list", "redis-set", "memcached"];
+
+/// The dialogue of that name, with random numbers from `seed`.
+pub fn dialogue(name: &str, seed: u64) -> Option<Box<dyn Dialogue>> {
+    match name {
+        "redis-list" => Some(Box::new(lists::Lists::new(seed))),
+        "redis-set" => Some(Box::new(values::Values::new(values::Protocol::Redis, seed))),
+        "memcached" => Some(Box::new(values::Values::new(values::Protocol::Memcached, seed))),
+        _ => None,
+    }
+}
+
+/// Connects to a server that may not listen yet. `server` is its process, if known: when that has ended, nobody waits.
+///
+/// # Errors
+/// The server has ended, or did not listen within [`PATIENCE`].
+pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String> {
+    let start = Instant::now();
+    loop {
+        let why = match UnixStream::connect(socket) {
+            Ok(stream) => {
+                let limited = stream.set_read_timeout(Some(PATIENCE)).and(stream.set_write_timeout(Some(PATIENCE)));
+                return limited.map(|()| stream).map_err(|e| format!("cannot limit the wait for the server: {e}"));
+            }
+            Err(why) => why,
+        };
+        if server.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            return Err("the server ended before it listened".to_owned());
+        }
+        if start.elapsed() >= PATIENCE {
+            return Err(format!("no server listens on {} after {} s: {why}", socket.display(), PATIENCE.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Sends `requests` requests of a dialogue, and then its last one.
+///
+/// # Errors
+/// The number of the batch's first request, and what was wrong with the answer.
+pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64) -> Result<(), String> {
+    let mut batch = Batch::default();
+    let mut before = Batch::default();
+    let mut number = 0;
+    while number < requests {
+        batch.clear(number);
+        let end = requests.min(number + BATCH_REQUESTS);
+        while number < end && batch.request.len() + batch.answer.len() < BATCH_BYTES {
+            dialogue.next(number, &mut batch.request, &mut batch.answer);
+            number += 1;
+        }
+        batch.send(stream)?;
+        before.check(stream)?;
+        std::mem::swap(&mut batch, &mut before);
+    }
+    batch.clear(requests);
+    dialogue.last(&mut batch.request, &mut batch.answer);
+    batch.send(stream)?;
+    before.check(stream)?;
+    batch.check(stream)
+}
+
+/// Ends the server.
+///
+/// memcached notices that it shall end when something happens on its socket, at the latest after a second, which would
+/// be in the figures: so there is one more knock.
+///
+/// # Errors
+/// It answers, or does not close the connection.
+pub fn end(mut stream: UnixStream, dialogue: &dyn Dialogue, socket: &Path) -> Result<(), String> {
+    stream.write_all(dialogue.farewell()).map_err(|e| format!("the server takes no farewell: {e}"))?;
+    let mut said = Vec::new();
+    match stream.read_to_end(&mut said) {
+        Err(e) if e.kind() != ErrorKind::ConnectionReset => {
+            return Err(format!("the server does not close the connection: {e}"));
+        }
+        _ if !said.is_empty() => return Err(format!("the server does not end, but says {:?}", excerpt(&said))),
+        _ => {}
+    }
+    // A server that has ended already does not open.
+    let _ = UnixStream::connect(socket);
+    Ok(())
+}
+
+/// Requests that are sent together, and the answer to them.
+#[derive(Default)]
+struct Batch {
+    /// The number of the first one.
+    first: u64,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+    /// What came, reused.
+    came: Vec<u8>,
+}
+
+impl Batch {
+    fn clear(&mut self, first: u64) {
+        self.first = first;
+        self.request.clear();
+        self.answer.clear();
+    }
+
+    fn send(&self, stream: &mut UnixStream) -> Result<(), String> {
+        stream.write_all(&self.request).map_err(|e| self.broken("does not take the requests", &e))
+    }
+
+    /// Reads the answer, and finds the first byte that is another one, also in an answer that is too short.
+    fn check(&mut self, stream: &mut UnixStream) -> Result<(), String> {
+        self.came.resize(self.came.len().max(self.answer.len()), 0);
+        let mut done = 0;
+        while done < self.answer.len() {
+            let read = match stream.read(&mut self.came[done..self.answer.len()]) {
+                Ok(0) => return Err(format!("from request {}: the server closed the connection", self.first)),
+                Ok(read) => read,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => return Err(self.broken("does not answer", &e)),
+            };
+            let (expected, came) = (&self.answer[done..done + read], &self.came[done..done + read]);
+            if let Some(at) = expected.iter().zip(came).position(|(e, c)| e != c) {
+                let [expected, came] = [&self.answer[done + at..], &came[at..]].map(excerpt);
+                return Err(format!("from request {}: answer {came:?} instead of {expected:?}", self.first));
+            }
+            done += read;
+        }
+        Ok(())
+    }
+
+    fn broken(&self, what: &str, why: &std::io::Error) -> String {
+        if why.kind() == ErrorKind::WouldBlock {
+            return format!("from request {}: the server {what} within {} s", self.first, PATIENCE.as_secs());
+        }
+        format!("from request {}: the server {what}: {why}", self.first)
+    }
+}
+
+/// The beginning, as text.
+fn excerpt(bytes: &[u8]) -> String {
+    bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii().to_string()
+}
+
+/// What ends a redis-server.
+const REDIS_FAREWELL: &[u8] = b"SHUTDOWN NOSAVE\r\n";
+
+/// Appends text. Writing to a vector cannot fail.
+fn put(out: &mut Vec<u8>, text: Arguments<'_>) {
+    let _ = out.write_fmt(text);
+}
+
+/// A command in the form that redis reads: the count of its words, then each with its length.
+fn redis_command(out: &mut Vec<u8>, words: &[&[u8]]) {
+    redis_array(out, words.len());
+    for word in words {
+        redis_string(out, word);
+    }
+}
+
+/// The head of an array of `length` elements, which follow.
+fn redis_array(out: &mut Vec<u8>, length: usize) {
+    put(out, format_args!("*{length}\r\n"));
+}
+
+/// A string with its length.
+fn redis_string(out: &mut Vec<u8>, text: &[u8]) {
+    put(out, format_args!("${}\r\n", text.len()));
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// An integer, as redis answers it.
+fn redis_integer(out: &mut Vec<u8>, number: usize) {
+    put(out, format_args!(":{number}\r\n"));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# redis-server: values from 16 bytes to 8 KiB under random keys, overwritten, read and deleted.
+# Who serves its memory, and why libc.so.6 is preloaded where nothing is: redis-list.sh says it.
+source "$(dirname "$0")/common.sh"
+case "$verb" in
+  prepare) measure_script ;;
+  run)
+    export LD_PRELOAD=${LD_PRELOAD:-libc.so.6}
+    serve "$name.sock" "$(sized 100000 800000)" \
+      redis-server --port 0 --unixsocket "$name.sock" --dir . --save '' --appendonly no --daemonize no
+    ;;
+  *) fail "$verb: give prepare or run" ;;
+esac
