@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Line;
 use crate::{allocators, command, signals};
-use craton_lab::experiment::{self, Ask, EXPERIMENTS, Experiment, Findings, Tools};
+use craton_lab::experiment::{self, Ask, EXPERIMENTS, Experiment, Findings};
 use craton_lab::format;
 use serde_json::Value;
 use std::env;
@@ -42,7 +42,6 @@ fn list() -> Result<ExitCode, Failure> {
 fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
     let experiments = args.names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
     let allocators = allocators::find(args.peers.as_deref())?;
-    let tools = tools()?;
     let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
     if let Some(directory) = &args.svg {
         fs::create_dir_all(directory)
@@ -62,7 +61,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
             allocators: &allocators.list,
             runs: args.runs,
             only: &args.only,
-            tools: &tools,
+            tool: &tool,
             command: &command(),
             stop: &signals::STOP,
             progress: &|workload, now| line.show(workload, now),
@@ -80,10 +79,8 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
             Err(why) => problem = Some(Failure(format!("{}: {why}", experiment.name))),
         }
         // Written anew after each: a long list of experiments may be stopped, or the machine be turned off.
-        if let (Some(json), false) = (&mut json, documents.is_empty()) {
-            if !json.is_standard() {
-                json.write(&text(&documents)?)?;
-            }
+        if let Some(json) = json.as_mut().filter(|json| !json.is_standard() && !documents.is_empty()) {
+            json.write(&text(&documents)?)?;
         }
         if signals::STOP.load(Relaxed) {
             break;
@@ -129,16 +126,13 @@ fn find(name: &str) -> Result<&'static Experiment, Failure> {
     })
 }
 
-/// The programs that the lab runs, beside this one.
-fn tools() -> Result<Tools, Failure> {
-    let own = env::current_exe().map_err(|e| Failure(format!("cannot find out where craton itself is: {e}")))?;
+/// A program that the lab runs, beside this one.
+fn tool(name: &str) -> Result<PathBuf, String> {
+    let own = env::current_exe().map_err(|e| format!("cannot find out where craton itself is: {e}"))?;
     let directory = own.parent().unwrap_or(Path::new("/"));
-    let tool = |name: &str| -> Result<PathBuf, Failure> {
-        let places = PLACES.map(|place| directory.join(place).join(name));
-        places.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
-            let tried = places.map(|path| path.display().to_string()).join(", ");
-            Failure(format!("cannot find {name}, tried: {tried}; from the sources, `make build` makes it"))
-        })
-    };
-    Ok(Tools { work: tool("craton-work")?, micro: tool("craton-micro")? })
+    let places = PLACES.map(|place| directory.join(place).join(name));
+    places.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
+        let tried = places.map(|path| path.display().to_string()).join(", ");
+        format!("cannot find {name}, tried: {tried}; from the sources, `make build` makes it")
+    })
 }

@@ -13,10 +13,12 @@ mod nvalloc_fig1b;
 mod series;
 mod speed;
 
+use crate::document::Document;
 use crate::measure::{Allocator, Progress};
+use crate::picture::Heading;
 use serde_json::Value;
 use series::Case;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -42,23 +44,14 @@ pub struct Ask<'a> {
     pub runs: Option<usize>,
     /// The workloads to do, by name; all, if empty.
     pub only: &'a [String],
-    /// The programs that do the work.
-    pub tools: &'a Tools,
+    /// Where the lab's program of that name is, which allocators are preloaded into.
+    pub tool: &'a dyn Fn(&str) -> Result<PathBuf, String>,
     /// What was typed, for the document.
     pub command: &'a [OsString],
     /// Set to end early.
     pub stop: &'a AtomicBool,
     /// Called before each run with the name of what runs.
     pub progress: &'a dyn Fn(&str, Progress<'_>),
-}
-
-/// The lab's programs, which allocators are preloaded into.
-#[derive(Clone, Debug)]
-pub struct Tools {
-    /// `craton-work`.
-    pub work: PathBuf,
-    /// `craton-micro`.
-    pub micro: PathBuf,
 }
 
 /// What an experiment found.
@@ -81,15 +74,33 @@ pub fn find(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS.iter().find(|experiment| experiment.name == name)
 }
 
+/// The program that runs workloads.
+fn craton_work(ask: &Ask<'_>) -> Result<OsString, String> {
+    (ask.tool)("craton-work").map(OsString::from)
+}
+
 /// A workload as a case, of so many percent; who serves it is proven for all of them together.
-fn workload(ask: &Ask<'_>, name: &str, percent: u64) -> Case {
-    let command = vec![
-        ask.tools.work.clone().into(),
-        name.into(),
-        "--percent".into(),
-        percent.to_string().into(),
-    ];
+fn workload(program: &OsStr, name: &str, percent: u64) -> Case {
+    let command = vec![program.to_owned(), name.into(), "--percent".into(), percent.to_string().into()];
     Case { name: name.to_owned(), command, prove: false }
+}
+
+/// The heading of a picture, with where its figures come from.
+fn heading<R>(title: &str, subtitle: &str, document: &Document<R>) -> Heading {
+    let machine = &document.machine;
+    Heading {
+        title: title.to_owned(),
+        subtitle: subtitle.to_owned(),
+        source: format!(
+            "{}, {} processors, Linux {}, THP {}; commit {}; {}",
+            machine.cpu,
+            machine.cpus,
+            machine.kernel,
+            machine.thp,
+            document.commit,
+            document.command.join(" ")
+        ),
+    }
 }
 
 /// Leaves the cases that are asked for.

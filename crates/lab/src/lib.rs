@@ -21,5 +21,6 @@ pub mod peers;
 pub mod picture;
 pub mod ratios;
 pub mod real;
+pub mod scratch;
 pub mod summary;
 pub mod work;

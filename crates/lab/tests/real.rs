@@ -35,6 +35,8 @@ impl Drop for Dir {
 /// One run in a process group of its own, of which the lab leaves nothing alive.
 fn run(command: &[OsString], allocator: Allocator) -> Run {
     let plan = Plan {
+        prove: false,
+        processors: Vec::new(),
         command: command.to_vec(),
         allocators: vec![allocator],
         runs: 1,
@@ -43,7 +45,7 @@ fn run(command: &[OsString], allocator: Allocator) -> Run {
         stop: &AtomicBool::new(false),
         progress: &|_| {},
     };
-    measure(&plan).remove(0)
+    measure(&plan).runs.remove(0)
 }
 
 /// The C library once more, as a library that is preloaded, with settings of its own.

@@ -53,6 +53,12 @@ impl Result {
     }
 }
 
+/// What is shown for an allocator that has no figure: how its first run ended, or that there is none.
+pub fn status(runs: &[Run], allocator: &str) -> String {
+    let first = runs.iter().find(|run| run.allocator == allocator && run.status != Status::Ok);
+    first.map_or("-".to_owned(), |run| run.status.to_string())
+}
+
 /// The allocators that serve `command`, a short one, and the runs that show that others do not.
 pub fn prove(ask: &Ask<'_>, command: Vec<OsString>) -> (Vec<Allocator>, Vec<Run>) {
     let plan = Plan { command, allocators: ask.allocators.to_vec(), runs: 0, warmup: 1, prove: true, ..plan(ask) };

@@ -8,12 +8,11 @@
 //! **Failure.** Without a directory to put the reports in there is no proof, and no run: the error says why.
 //! **Cost.** A write for each binding: that run is a warm-up, and in no figure.
 
+use crate::scratch::Scratch;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::fs;
+use std::path::Path;
 
 /// Who served the processes of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,51 +59,38 @@ fn server(line: &str) -> Option<&str> {
     (symbol.split('\'').next() == Some("malloc")).then(|| to.rsplit_once(" [").map_or(to, |(object, _)| object))
 }
 
-/// A private directory, removed with its files when dropped.
-pub struct Directory(PathBuf);
+/// Where the reports of one run go.
+pub struct Directory(Scratch);
 
 /// The start of a report's name; the dynamic linker adds a dot and the process's number.
 const REPORT: &str = "bindings";
 
 impl Directory {
-    /// Makes one under the directory for temporary files.
+    /// An empty one.
     ///
     /// # Errors
     /// It cannot be made, with the reason.
     pub fn new() -> Result<Self, String> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let parent = std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into());
-        loop {
-            // An earlier process of the same number may have been killed before it removed its directory.
-            let path = parent.join(format!("craton-lab-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed)));
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(format!("cannot create {} for the proof of service: {e}", path.display())),
-            }
-        }
+        Scratch::new("the proof of service").map(Self)
     }
 
     /// What the command's environment has to say.
     pub fn variables(&self) -> [(OsString, OsString); 2] {
-        [("LD_DEBUG".into(), "bindings".into()), ("LD_DEBUG_OUTPUT".into(), self.0.join(REPORT).into_os_string())]
+        [
+            ("LD_DEBUG".into(), "bindings".into()),
+            ("LD_DEBUG_OUTPUT".into(), self.0.path().join(REPORT).into_os_string()),
+        ]
     }
 
     /// What the processes of the run left.
     pub fn read(&self) -> Service {
         let mut service = Service::default();
-        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(self.0.path()).into_iter().flatten().flatten() {
             if let Ok(report) = fs::read(entry.path()) {
                 service.add(&String::from_utf8_lossy(&report));
             }
         }
         service
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -133,14 +119,5 @@ mod tests {
         assert_eq!(service.served_by(Path::new("/lib/libx.so.2")), 0);
         assert_eq!(service.mainly(), Some("/usr/lib/libx.so.2"));
         assert_eq!(Service::default().mainly(), None);
-    }
-
-    #[test]
-    fn the_directory_goes_away() {
-        let directory = Directory::new().unwrap();
-        let path = directory.0.clone();
-        assert!(path.is_dir());
-        drop(directory);
-        assert!(!path.exists());
     }
 }

@@ -82,6 +82,23 @@ const UNIT: u64 = 64 << 20;
 /// Units that Before and After each allocate.
 const ALLOCATED: u64 = 5;
 
+/// The load in percent at which the unit is the paper's.
+pub const PAPER_PERCENT: u64 = 1600;
+
+/// The four workloads' names.
+pub const NAMES: [&str; 4] = [WORKLOAD_1.name, WORKLOAD_2.name, WORKLOAD_3.name, WORKLOAD_4.name];
+
+/// What the workload of that name holds at its peak under a load: the bytes of the live objects, and those of the list of
+/// them that have been written; none if the name is not one of the four.
+///
+/// The live data fill the unit, and there are most objects in Before, whose sizes are the smaller ones.
+pub fn at_peak(name: &str, load: &Load) -> Option<(u64, u64)> {
+    let row = [W1, W2, W3, W4][NAMES.iter().position(|n| *n == name)?];
+    let unit = load.of(UNIT);
+    let objects = unit * 2 / u64::from(row.before.0 + row.before.1);
+    Some((unit, objects * size_of::<Filled>() as u64))
+}
+
 /// What a run of one row did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -187,6 +204,17 @@ mod tests {
             assert!(outcome.end_bytes <= unit && outcome.end_bytes > unit - 4000, "{name}: {outcome:?}");
         }
         assert_eq!(outcome("server", &load(1)), None);
+    }
+
+    #[test]
+    fn the_peak_is_foretold() {
+        for name in NAMES {
+            let outcome = outcome(name, &load(5)).expect("it is one of the four");
+            let (live, list) = at_peak(name, &load(5)).expect("it is one of the four");
+            assert!(live.abs_diff(outcome.peak_bytes) < 2000, "{name}: {live} and {outcome:?}");
+            assert!(list <= outcome.list_bytes && list > outcome.list_bytes / 2, "{name}: {list} and {outcome:?}");
+        }
+        assert_eq!(at_peak("server", &load(5)), None);
     }
 
     #[test]

@@ -45,7 +45,8 @@ fn part(results: &[Result], name: &str, figure: Figure) -> String {
 /// The best other allocator on this workload, if it is ahead.
 fn loss(result: &Result, figure: Figure) -> Option<Loss<'_>> {
     let ours = summarize(&result.runs, OURS)?;
-    let against = |name: &str| Some((ratio(&result.runs, OURS, name, figure)?.of_medians, summarize(&result.runs, name)?));
+    let against =
+        |name: &str| Some((ratio(&result.runs, OURS, name, figure)?.of_medians, summarize(&result.runs, name)?));
     let all = others(&[&result.runs], OURS).into_iter().filter_map(against);
     let (ratio, theirs) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (ratio > 1.0).then_some(Loss { workload: &result.name, ratio, ours, theirs })

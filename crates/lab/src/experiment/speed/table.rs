@@ -1,6 +1,7 @@
 //! The table of `speed`: workloads down, allocators across.
 
 use super::Result;
+use crate::experiment::series::status;
 use crate::format::{bytes, seconds, table};
 use crate::measure::Run;
 use crate::ratios::{BASE, OURS, Ratios, others};
@@ -34,9 +35,7 @@ fn part(results: &[Result], name: &str, figure: Figure, show: fn(f64) -> String)
 
 /// The ratio, or how the allocator failed.
 fn cell(runs: &[Run], name: &str, figure: Figure) -> String {
-    let failed = || runs.iter().find(|run| run.allocator == name).map(|run| run.status.to_string());
-    let ratio = ratio(runs, name, BASE, figure).map(|r| two(r.of_medians));
-    ratio.or_else(|| failed().filter(|status| status != "ok")).unwrap_or(NONE.to_owned())
+    ratio(runs, name, BASE, figure).map_or_else(|| status(runs, name), |r| two(r.of_medians))
 }
 
 /// Craton's ratios with their intervals, one a line.
