@@ -16,14 +16,25 @@ pub mod alloc_test;
 pub mod barnes;
 mod block;
 pub mod cfrac;
+mod crew;
+pub mod false_sharing;
 pub mod fragbench;
 pub mod glibc_simple;
+pub mod glibc_thread;
 pub mod interpreter;
 pub mod json_dom;
+pub mod larson;
 pub mod lru_cache;
 pub mod malloc_large;
+pub mod mleak;
+pub mod mstress;
+pub mod prod_con;
 pub(crate) mod rng;
+pub mod rptest;
 pub mod server;
+pub mod shbench;
+pub mod threadtest;
+pub mod xmalloc;
 
 /// What a workload is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,16 +95,29 @@ pub const WORKLOADS: &[&Workload] = &[
     &alloc_test::WORKLOAD,
     &barnes::WORKLOAD,
     &cfrac::WORKLOAD,
+    &false_sharing::SCRATCH,
+    &false_sharing::THRASH,
     &fragbench::WORKLOAD_1,
     &fragbench::WORKLOAD_2,
     &fragbench::WORKLOAD_3,
     &fragbench::WORKLOAD_4,
     &glibc_simple::WORKLOAD,
+    &glibc_thread::WORKLOAD,
     &interpreter::WORKLOAD,
     &json_dom::WORKLOAD,
+    &larson::LARGE,
+    &larson::SMALL,
     &lru_cache::WORKLOAD,
     &malloc_large::WORKLOAD,
+    &mleak::WORKLOAD,
+    &mstress::WORKLOAD,
+    &prod_con::WORKLOAD,
+    &rptest::WORKLOAD,
     &server::WORKLOAD,
+    &shbench::SH6,
+    &shbench::SH8,
+    &threadtest::WORKLOAD,
+    &xmalloc::WORKLOAD,
 ];
 
 /// The workload of that name.
