@@ -2,17 +2,19 @@
 //!
 //! **What.** [`measure`] runs a command interleaved (A B A B …) under several allocators and says what each run cost;
 //! [`summary`] makes medians and ratios of the runs; [`document`] is what `--json` writes, with [`machine`] in it;
-//! [`work`] holds the workloads, which the program `craton-work` runs.
+//! [`work`] holds the workloads, which the program `craton-work` runs; [`picture`] draws charts, and [`page`] makes the
+//! HTML page of a comparison with them.
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
 //!
 //! **Failure.** A run that failed is a run with its [`measure::Status`]: it is shown, and no median contains it.
 //!
-//! **Not here.** Finding the peers' libraries, tables and colours: the program `craton` does both.
+//! **Not here.** Finding the peers' libraries, tables and the colours of terminals: the program `craton` does that.
 
 pub mod document;
 pub mod machine;
 pub mod measure;
+pub mod page;
 pub mod picture;
 pub mod summary;
 pub mod work;

@@ -206,8 +206,9 @@ impl Bars {
         let of = if group.is_empty() { String::new() } else { format!("{group}, ") };
         let Some(estimate) = bar.filter(|e| self.axis.takes(e.value)) else {
             canvas.tip(&format!("{of}{name}: {NO_FIGURE}"), |canvas| {
+                let sign = if place.direction == Direction::Right { 1.0 } else { -1.0 };
                 for turn in [-3.0, 3.0] {
-                    let (along, away) = ((start + 2.0, start + 8.0), (middle - turn, middle + turn));
+                    let (along, away) = ((start + 2.0 * sign, start + 8.0 * sign), (middle - turn, middle + turn));
                     place.line(canvas, along, away, Stroke::plain(QUIET, 1.5));
                 }
             });
