@@ -181,7 +181,7 @@ impl Page {
                 }
                 p.quiet {
                     "Medians of the runs, with the smallest and the largest. Below: the difference to " (self.base)
-                    " and its 95 % interval; " span.less { "blue" } " needs less, " span.more { "orange" }
+                    " and its 95\u{a0}% interval; " span.less { "blue" } " needs less, " span.more { "orange" }
                     " needs more, grey is no clear difference."
                 }
             }

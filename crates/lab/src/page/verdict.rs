@@ -56,6 +56,7 @@ pub fn sentence(column: &Column, base: &str) -> String {
 
 /// `12 % less wall time (95 % interval 8–15 %)`.
 fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
+    // No line ends between a number and its sign.
     let Some((low, high)) = ratio.interval.filter(|_| clear(ratio) != Clear::Not) else {
         return match ratio.interval {
             Some(_) => format!("no clear difference in {name}"),
@@ -65,15 +66,18 @@ fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
     if clear(ratio) == Clear::Less {
         let (least, most) = (percent(1.0 - high), percent(1.0 - low));
         let fewer = if unit == Unit::Count { "fewer" } else { "less" };
-        return format!("{} % {fewer} {name} (95 % interval {least}–{most} %)", percent(1.0 - ratio.value));
+        return format!(
+            "{}\u{a0}% {fewer} {name} (95\u{a0}% interval {least}–{most}\u{a0}%)",
+            percent(1.0 - ratio.value)
+        );
     }
     // From twice on, percent are harder to read than a factor.
     if ratio.value >= 2.0 {
         let (value, low, high) = (number(ratio.value), number(low), number(high));
-        return format!("{value} times the {name} (95 % interval {low}–{high})");
+        return format!("{value} times the {name} (95\u{a0}% interval {low}–{high})");
     }
     let (least, most) = (percent(low - 1.0), percent(high - 1.0));
-    format!("{} % more {name} (95 % interval {least}–{most} %)", percent(ratio.value - 1.0))
+    format!("{}\u{a0}% more {name} (95\u{a0}% interval {least}–{most}\u{a0}%)", percent(ratio.value - 1.0))
 }
 
 /// The same in a cell: `−12 % (−15 to −8)`, `× 2.31 (2.20 to 2.45)`.
