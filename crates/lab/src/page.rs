@@ -77,9 +77,9 @@ pub struct Figure {
     pub max: f64,
     /// The ratio to the base's figure with its 95 % interval; none for the base, or where it cannot be computed.
     pub ratio: Option<Estimate>,
-    /// The runs, in the figure's unit.
+    /// The runs, in the figure's unit; shown when the figure is pointed at.
     pub runs: Vec<f64>,
-    /// The ratios of the rounds: each run to the base's run of the same round.
+    /// The ratios of the rounds: each run to the base's run of the same round; small ticks in the chart of ratios.
     pub round_ratios: Vec<f64>,
 }
 
@@ -194,8 +194,9 @@ impl Page {
             return html! { td.quiet { "no figure" } };
         };
         let write = |value| figure.unit.write(value);
+        let runs: Vec<String> = figure.runs.iter().map(|run| write(*run)).collect();
         html! {
-            td {
+            td title=[(!runs.is_empty()).then(|| format!("single runs: {}", runs.join(", ")))] {
                 strong { (write(figure.median)) }
                 span.range { (write(figure.min)) " – " (write(figure.max)) }
                 @match (&figure.ratio, column.name == self.base) {

@@ -66,7 +66,7 @@ fn a_ratio_without_an_interval_is_never_clear() {
     page.allocators[0].figures[0].ratio = Some(Estimate::exact(0.5));
     let html = page.html();
     assert!(words(&html).contains("glibc: 0.50 wall time, without an interval."), "{}", words(&html));
-    assert!(html.contains("<span class=\"same\">−50 %</span>"));
+    assert!(html.contains("<span class=\"same\">−50\u{a0}%</span>"));
     page.allocators[0].figures[0].ratio = Some(Estimate::between(0.5, f64::NAN, 0.6));
     assert!(words(&page.html()).contains("no clear difference in wall time"));
 }
@@ -129,6 +129,11 @@ fn failures_are_counted_above_and_shown_below() {
 }
 
 #[test]
+fn a_cell_that_is_pointed_at_shows_its_runs() {
+    assert!(page().html().contains("<td title=\"single runs: 1.80 s, 2.00 s, 2.20 s\">"));
+}
+
+#[test]
 fn a_page_without_figures_says_so() {
     let mut page = page();
     page.allocators.iter_mut().for_each(|column| column.figures.clear());
@@ -159,6 +164,6 @@ fn ratios_in_cells_are_percent_or_factors() {
         (Estimate::exact(1.0), "0.0 %"),
     ];
     for (ratio, text) in cases {
-        assert_eq!(verdict::short(&ratio), text);
+        assert_eq!(verdict::short(&ratio).replace('\u{a0}', " "), text);
     }
 }

@@ -80,13 +80,17 @@ fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
     format!("{}\u{a0}% more {name} (95\u{a0}% interval {least}–{most}\u{a0}%)", percent(ratio.value - 1.0))
 }
 
-/// The same in a cell: `−12 % (−15 to −8)`, `× 2.31 (2.20 to 2.45)`.
+/// The same in a cell: `−12 % (−15 to −8)`, `× 2.31 (2.20 to 2.45)`; a line may end before the interval alone.
 pub fn short(ratio: &Estimate) -> String {
     let factor = ratio.value >= 2.0 || ratio.value < 0.1;
     let write = |value: f64| if factor { number(value) } else { signed(value - 1.0) };
-    let value = if factor { format!("× {}", number(ratio.value)) } else { format!("{} %", signed(ratio.value - 1.0)) };
+    let value = if factor {
+        format!("×\u{a0}{}", number(ratio.value))
+    } else {
+        format!("{}\u{a0}%", signed(ratio.value - 1.0))
+    };
     match ratio.interval {
-        Some((low, high)) => format!("{value} ({} to {})", write(low), write(high)),
+        Some((low, high)) => format!("{value} ({}\u{a0}to\u{a0}{})", write(low), write(high)),
         None => value,
     }
 }
