@@ -4,7 +4,7 @@
 //! [`peers`] knows the allocators; [`summary`] and [`ratios`] make medians, ratios and intervals of the runs;
 //! [`document`] is what `--json` writes, with [`machine`] in it. [`work`] holds the workloads, which the program
 //! `craton-work` runs, [`real`] those that are programs of other people. [`experiment`] puts them together, and
-//! [`picture`] draws what comes of it.
+//! [`picture`] draws what comes of it; [`page`] is the page of a comparison.
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
 //!
@@ -17,6 +17,7 @@ pub mod experiment;
 pub mod format;
 pub mod machine;
 pub mod measure;
+pub mod page;
 pub mod peers;
 pub mod picture;
 pub mod ratios;

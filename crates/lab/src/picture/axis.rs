@@ -2,7 +2,7 @@
 //!
 //! **What.** A [`Ruler`] is an [`Axis`] laid over data and a stretch of pixels. Of the sets of round numbers, from dense
 //! to sparse, it takes the first whose labels fit side by side; the axis then reaches from one tick to another, with all
-//! data between them.
+//! data between them; an axis of powers of two may end between ticks. Where no set fits, the densest loses labels.
 //!
 //! **Units.** Values in those of the axis; positions in pixels.
 //!
@@ -14,6 +14,8 @@ use super::unit::Unit;
 
 /// The size of the ticks' labels.
 pub const TICK_SIZE: f64 = 11.0;
+/// How many times as long as the data an axis may be.
+const MOST_REACH: f64 = 2.5;
 
 /// How an axis maps values to lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,14 +111,30 @@ impl Ruler {
         if choices.is_empty() {
             return None;
         }
-        let place = choices.iter().position(|ticks| fit(ticks, log, length, level)).unwrap_or(choices.len() - 1);
-        let ticks = choices.swap_remove(place);
+        // An axis of powers of two ends at one of them, whether or not that has a tick.
+        let two = (axis.scale == Scale::Log2).then(|| powers_of_two(low, high));
+        let ends = |ticks: &[Tick]| match two {
+            Some((first, last)) => (2f64.powi(first), 2f64.powi(last)),
+            None => (ticks[0].value, ticks[ticks.len() - 1].value),
+        };
+        // Sparse sets reach far beyond the data: better to leave labels out than to press the data together.
+        let near = |ticks: &[Tick]| {
+            let (first, last) = ends(ticks);
+            let reach = share(log, low * factor, high * factor, last) - share(log, low * factor, high * factor, first);
+            reach < MOST_REACH
+        };
+        let place = choices.iter().position(|ticks| near(ticks) && fit(ticks, log, ends(ticks), length, level));
+        let mut ticks = choices.swap_remove(place.unwrap_or(0));
+        let (low, high) = ends(&ticks);
+        if place.is_none() {
+            thin(&mut ticks, log, (low, high), length, level);
+        }
         let label = if unit.is_empty() || axis.label.is_empty() {
             format!("{}{unit}", axis.label)
         } else {
             format!("{} ({unit})", axis.label)
         };
-        Some(Self { low: ticks[0].value, high: ticks[ticks.len() - 1].value, ticks, label, log, from, to })
+        Some(Self { low, high, ticks, label, log, from, to })
     }
 
     /// The pixel of `value`; what lies outside is at the end.
@@ -141,7 +159,7 @@ fn apart(low: f64, high: f64) -> (f64, f64) {
     let least = low.abs().max(high.abs()) * 1e-3;
     match high - low {
         _ if low == 0.0 && high == 0.0 => (0.0, 1.0),
-        gap if gap < least => (low - least, high + least),
+        gap if gap < least => (low - (least - gap) / 2.0, high + (least - gap) / 2.0),
         _ => (low, high),
     }
 }
@@ -182,15 +200,19 @@ fn decimal(count: f64, exponent: i32) -> f64 {
     if exponent < 0 { count / 10f64.powi(-exponent) } else { count * 10f64.powi(exponent) }
 }
 
+/// The exponents of the powers of two that enclose `low` and `high`.
+fn powers_of_two(low: f64, high: f64) -> (i32, i32) {
+    let first = (low.log2() + 1e-9).floor() as i32;
+    (first, ((high.log2() - 1e-9).ceil() as i32).max(first + 1))
+}
+
 /// Sets for a logarithmic axis, from dense to sparse.
 fn log_sets(scale: Scale, low: f64, high: f64) -> Vec<Vec<f64>> {
     let mut sets = Vec::new();
     if scale == Scale::Log2 {
-        let (first, last) = ((low.log2() + 1e-9).floor() as i32, (high.log2() - 1e-9).ceil() as i32);
-        for stride in [1, 2, 3, 4, 5, 10, 20, 40, 100, 400] {
-            let first = first.div_euclid(stride) * stride;
-            let last = first + (last - first + stride - 1).div_euclid(stride).max(1) * stride;
-            sets.push((first..=last).step_by(stride as usize).map(|e| 2f64.powi(e)).collect());
+        let (first, last) = powers_of_two(low, high);
+        for stride in [1, 2, 3, 4, 5, 6, 8, 10, 20, 40, 100, 200] {
+            sets.push((first..=last).step_by(stride).map(|e| 2f64.powi(e)).collect());
         }
         return sets;
     }
@@ -221,11 +243,27 @@ fn enclosing(all: Vec<f64>, low: f64, high: f64) -> Vec<f64> {
     all.get(first..=last).map(<[f64]>::to_vec).unwrap_or_default()
 }
 
-/// Whether the labels of `ticks` fit into `length` pixels without touching.
-fn fit(ticks: &[Tick], log: bool, length: f64, level: bool) -> bool {
-    let (low, high) = (ticks[0].value, ticks[ticks.len() - 1].value);
-    let half =
-        |tick: &Tick| if level { text::width(&tick.label, TICK_SIZE, false).max(24.0) / 2.0 + 8.0 } else { 15.0 };
+/// Whether the labels of `ticks`, on an axis from `low` to `high`, fit into `length` pixels without touching.
+fn fit(ticks: &[Tick], log: bool, ends: (f64, f64), length: f64, level: bool) -> bool {
+    ticks.windows(2).all(|pair| apart_by(&pair[0], &pair[1], log, ends, level, length))
+}
+
+/// Takes those out of `ticks` that touch one before them.
+fn thin(ticks: &mut Vec<Tick>, log: bool, ends: (f64, f64), length: f64, level: bool) {
+    let mut kept: Vec<Tick> = Vec::new();
+    for tick in ticks.drain(..) {
+        if kept.last().is_none_or(|last| apart_by(last, &tick, log, ends, level, length)) {
+            kept.push(tick);
+        }
+    }
+    *ticks = kept;
+}
+
+/// Whether the labels of two ticks, one after the other, do not touch.
+fn apart_by(a: &Tick, b: &Tick, log: bool, (low, high): (f64, f64), level: bool, length: f64) -> bool {
+    let half = |tick: &Tick| {
+        if level { text::width(&tick.label, TICK_SIZE, false).max(24.0) / 2.0 + 8.0 } else { 15.0 }
+    };
     let at = |tick: &Tick| share(log, low, high, tick.value) * length;
-    ticks.windows(2).all(|pair| at(&pair[1]) - at(&pair[0]) >= half(&pair[0]) + half(&pair[1]))
+    at(b) - at(a) >= half(a) + half(b)
 }

@@ -7,11 +7,11 @@
 //! **State.** Both directions are drawn by the same lines of code, in `along` (the axis of values) and `across` it;
 //! [`Direction`] says which of them is x.
 //!
-//! **Failure.** A bar without a figure is a small cross at the place where it would begin.
+//! **Failure.** A bar without a figure is a small cross at the place where it would begin; beside bars to the right it says so.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Canvas, Stroke, Type};
-use super::colour::{self, INK, QUIET};
+use super::colour::{self, GROUND, INK, QUIET};
 use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
 use super::{Estimate, text};
 
@@ -57,6 +57,8 @@ const HEIGHT: f64 = 260.0;
 /// The angle of names that do not fit below their group.
 const TURN: f64 = -40.0;
 const LABEL_GAP: f64 = 10.0;
+/// What stands in the place of a number that there is none of.
+const NO_FIGURE: &str = "no figure";
 
 impl Bars {
     /// The chart as an SVG file.
@@ -115,6 +117,7 @@ impl Bars {
         let group_room = step * self.series.len() as f64 + if self.names_bars() { 0.0 } else { gap };
         let (top, bottom) = (frame.top, frame.top + group_room * self.groups.len() as f64);
         let end = frame.across(&ruler, left, right, top, bottom);
+        let mut numbers = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
             let start = top + group_room * i as f64 + gap / 2.0;
             if !self.names_bars() {
@@ -130,16 +133,21 @@ impl Bars {
                 let thin = if self.names_bars() || self.series.len() == 1 { 0.0 } else { 1.0 };
                 let place = Place { ruler: &ruler, from, to: from + thick - thin, direction: Direction::Right };
                 let past = self.bar(&mut frame.canvas, &place, &group.name, name, bar);
-                if let Some(estimate) = bar.filter(|e| self.axis.takes(e.value)) {
-                    let how = Type::new(11.0, INK).bold(colour::is_craton(name));
-                    let number = self.axis.unit.write(estimate.value);
-                    frame.canvas.text(past + 6.0, from + thick / 2.0 + 4.0, &number, how);
+                let level = from + thick / 2.0 + 4.0;
+                let how = Type::new(11.0, INK).bold(colour::is_craton(name)).rimmed(GROUND);
+                match bar.filter(|e| self.axis.takes(e.value)) {
+                    Some(estimate) => numbers.push((past + 6.0, level, self.axis.unit.write(estimate.value), how)),
+                    None => numbers.push((past + 14.0, level, NO_FIGURE.to_owned(), Type { colour: QUIET, ..how })),
                 }
             }
         }
         if let Some(reference) = self.reference.filter(|r| ruler.holds(*r)) {
             let x = ruler.at(reference);
             frame.reference(x, top - 2.0, x, bottom + 2.0);
+        }
+        // Above the reference, which goes through the bars but not through a number.
+        for (x, y, number, how) in numbers {
+            frame.canvas.text(x, y, &number, how);
         }
         frame.finish(end)
     }
@@ -197,9 +205,10 @@ impl Bars {
         let middle = (place.from + place.to) / 2.0;
         let of = if group.is_empty() { String::new() } else { format!("{group}, ") };
         let Some(estimate) = bar.filter(|e| self.axis.takes(e.value)) else {
-            canvas.tip(&format!("{of}{name}: no figure"), |canvas| {
+            canvas.tip(&format!("{of}{name}: {NO_FIGURE}"), |canvas| {
+                let sign = if place.direction == Direction::Right { 1.0 } else { -1.0 };
                 for turn in [-3.0, 3.0] {
-                    let (along, away) = ((start + 2.0, start + 8.0), (middle - turn, middle + turn));
+                    let (along, away) = ((start + 2.0 * sign, start + 8.0 * sign), (middle - turn, middle + turn));
                     place.line(canvas, along, away, Stroke::plain(QUIET, 1.5));
                 }
             });

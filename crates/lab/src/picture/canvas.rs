@@ -51,12 +51,14 @@ pub struct Type<'a> {
     pub anchor: Anchor,
     /// The angle around that point.
     pub turn: f64,
+    /// The colour of a rim around the letters, to be read above lines; empty for none.
+    pub halo: &'a str,
 }
 
 impl<'a> Type<'a> {
     /// Plain, level, from the left.
     pub fn new(size: f64, colour: &'a str) -> Self {
-        Self { size, colour, bold: false, anchor: Anchor::Start, turn: 0.0 }
+        Self { size, colour, bold: false, anchor: Anchor::Start, turn: 0.0, halo: "" }
     }
 
     /// The same, bold or not.
@@ -72,6 +74,11 @@ impl<'a> Type<'a> {
     /// The same, up to its right end.
     pub fn end(self) -> Self {
         Self { anchor: Anchor::End, ..self }
+    }
+
+    /// The same, with a rim of the colour `halo`.
+    pub fn rimmed(self, halo: &'a str) -> Self {
+        Self { halo, ..self }
     }
 
     /// The same, turned by `degrees` clockwise.
@@ -146,6 +153,10 @@ impl Canvas {
             format!("<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{}\"", number(how.size), how.colour);
         if how.bold {
             element.push_str(" font-weight=\"700\"");
+        }
+        if !how.halo.is_empty() {
+            let _ = write!(element, " stroke=\"{}\" stroke-width=\"3\" stroke-linejoin=\"round\"", how.halo);
+            element.push_str(" paint-order=\"stroke\"");
         }
         match how.anchor {
             Anchor::Start => {}

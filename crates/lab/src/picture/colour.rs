@@ -99,7 +99,8 @@ pub fn of_ratio(ratio: f64, limit: f64) -> (String, &'static str) {
     let part = place - below as f64;
     let mixed: [f64; 3] = std::array::from_fn(|i| SCALE[below][i] + (SCALE[below + 1][i] - SCALE[below][i]) * part);
     let [r, g, b] = mixed.map(|channel| channel.round() as u8);
-    let ink = if contrast_with_white(mixed) >= 4.5 { "#ffffff" } else { INK };
+    // The contrast of white with black is 21; what one ink lacks the other has.
+    let ink = if contrast_with_white(mixed) >= 21f64.sqrt() { "#ffffff" } else { "#000000" };
     (format!("#{r:02x}{g:02x}{b:02x}"), ink)
 }
 

@@ -110,7 +110,7 @@ impl Heat {
         }
         const PARTS: usize = 24;
         let part = SCALE / PARTS as f64;
-        let x = MARGIN + 14.0;
+        let x = MARGIN + 20.0;
         for i in 0..PARTS {
             let share = (i as f64 + 0.5) / PARTS as f64 * 2.0 - 1.0;
             let (ground, _) = colour::of_ratio(limit.powf(share), limit);

@@ -7,7 +7,7 @@
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Stroke, Type, polyline};
-use super::colour::{self, INK, RULE};
+use super::colour::{self, INK};
 use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
 use super::{mark, text};
 
@@ -155,8 +155,7 @@ impl Lines {
         for ((name, end_x, end_y), place) in ends.iter().zip(places) {
             let bold = colour::is_craton(name);
             let bend = polyline([(end_x + 4.0, *end_y), (right + 6.0, *end_y), (right + 16.0, place)]);
-            let thin = Stroke { colour: RULE, width: 0.8, dash: "1 2" };
-            frame.canvas.path(&bend, "none", Some(thin));
+            frame.canvas.path(&bend, "none", Some(Stroke::plain(colour::of(name), 1.0)));
             let label = text::cut(name, LABEL_SIZE, bold, room);
             frame.canvas.text(right + 19.0, place + 4.0, &label, Type::new(LABEL_SIZE, INK).bold(bold));
         }

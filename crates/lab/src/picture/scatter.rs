@@ -7,7 +7,7 @@
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
-use super::colour::{self, INK, QUIET, RULE};
+use super::colour::{self, GROUND, INK, QUIET, RULE};
 use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
 use super::{Estimate, mark, text};
 
@@ -22,7 +22,7 @@ pub struct Scatter {
     pub y: Axis,
     /// The spots.
     pub spots: Vec<Spot>,
-    /// What the lower left corner means, such as `less of both`; nothing if empty.
+    /// What the lower left corner means, such as `less of both`; left out where it has no room.
     pub corner: String,
     /// The picture's width in pixels.
     pub width_px: f64,
@@ -69,20 +69,25 @@ impl Scatter {
         frame.reference(one.0, top, one.0, bottom);
         frame.reference(left, one.1, right, one.1);
         let mut taken: Vec<Area> = Vec::new();
-        if !self.corner.is_empty() {
-            let label = text::cut(&self.corner, 11.0, false, right - left - 16.0);
-            frame.canvas.text(left + 8.0, bottom - 8.0, &label, Type::new(11.0, QUIET));
-            taken.push([left + 8.0, bottom - 19.0, left + 8.0 + text::width(&label, 11.0, false), bottom - 5.0]);
+        let corner = text::width(&self.corner, 11.0, false);
+        if corner > 0.0 && corner < one.0 - left - 12.0 && bottom - one.1 > 24.0 {
+            frame.canvas.text(left + 8.0, bottom - 8.0, &self.corner, Type::new(11.0, QUIET));
+            taken.push([left + 8.0, bottom - 19.0, left + 8.0 + corner, bottom - 5.0]);
         }
         let places: Vec<(f64, f64)> = spots.iter().map(|s| (x.at(s.x.value), y.at(s.y.value))).collect();
         taken.extend(places.iter().map(|(x, y)| [x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS]));
+        // Names cross neither the lines at 1 nor, if it can be helped, a whisker.
+        taken.push([one.0 - 2.0, top, one.0 + 2.0, bottom]);
+        taken.push([left, one.1 - 2.0, right, one.1 + 2.0]);
         for (spot, (at_x, at_y)) in spots.iter().zip(&places) {
             let fill = colour::of(&spot.name);
             if let Some((low, high)) = spot.x.span(&self.x) {
                 frame.canvas.line(x.at(low), *at_y, x.at(high), *at_y, Stroke::plain(fill, 1.2));
+                taken.push([x.at(low), at_y - 1.0, x.at(high), at_y + 1.0]);
             }
             if let Some((low, high)) = spot.y.span(&self.y) {
                 frame.canvas.line(*at_x, y.at(low), *at_x, y.at(high), Stroke::plain(fill, 1.2));
+                taken.push([at_x - 1.0, y.at(high), at_x + 1.0, y.at(low)]);
             }
         }
         for (spot, (at_x, at_y)) in spots.iter().zip(&places) {
@@ -102,7 +107,7 @@ impl Scatter {
                 let (near_x, near_y) = (places[i].0.clamp(area[0], area[2]), places[i].1.clamp(area[1], area[3]));
                 frame.canvas.line(places[i].0, places[i].1, near_x, near_y, Stroke::plain(RULE, 0.8));
             }
-            frame.canvas.text(area[0], area[3] - 4.0, &label, Type::new(LABEL_SIZE, INK).bold(bold));
+            frame.canvas.text(area[0], area[3] - 4.0, &label, Type::new(LABEL_SIZE, INK).bold(bold).rimmed(GROUND));
             taken.push(area);
         }
         frame.finish(end)

@@ -78,6 +78,8 @@ pub fn wrap(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
 
 /// `text` if it is at most `most` pixels wide, else its beginning and `…`.
 pub fn cut(text: &str, size: f64, bold: bool, most: f64) -> String {
+    // What was given its own width as room, less the rounding of sums, is not cut.
+    let most = most + 0.01;
     if width(text, size, bold) <= most {
         return text.to_owned();
     }

@@ -86,9 +86,9 @@ pub fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// As few digits as a number needs that has at most six.
+/// As few digits as a round number needs.
 fn shortest(value: f64) -> String {
-    let text = format!("{value:.6}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    // Twelve digits, which drops what a division left behind: 2.0000000000000004 is 2.
+    let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);
+    format!("{}", rounded + 0.0)
 }

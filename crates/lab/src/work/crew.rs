@@ -99,9 +99,9 @@ mod tests {
                 queue.done();
                 return 0;
             }
-            std::iter::from_fn(|| queue.take()).sum()
+            std::iter::from_fn(|| queue.take()).sum::<u64>()
         });
-        assert_eq!(sum, (0..2000).sum());
+        assert_eq!(sum, (0..2000).sum::<u64>());
         assert_eq!(queue.try_take(), None);
     }
 

@@ -1,0 +1,278 @@
+//! A comparison as one HTML page.
+//!
+//! **What.** [`Page`] holds the figures of a comparison as plain data, and [`Page::html`] makes a file of them that opens
+//! without a network: what it found in words, a table of all figures, charts, failures with their reasons, how it was
+//! measured and the command to do it again. It is read from the top: the first lines are the answer.
+//!
+//! **Units.** A [`Figure`] names its unit; ratios are to the same figure of the base, less than 1 where less was needed;
+//! times in seconds, memory in bytes.
+//!
+//! **Failure.** What is missing is said to be missing. All text is escaped, so that no name and no standard error becomes
+//! a tag.
+//!
+//! **Not here.** Medians and intervals: the page shows what it is given.
+
+mod charts;
+mod verdict;
+
+use crate::picture::{Estimate, Unit};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = include_str!("page/style.css");
+
+/// A comparison, with all that its page shows.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// What was compared: `sqlite3 on six allocators`.
+    pub title: String,
+    /// The command that was measured, as typed.
+    pub measured: String,
+    /// The command that repeats the comparison, as typed.
+    pub command: String,
+    /// The commit that this program was built from.
+    pub commit: String,
+    /// What is known of the machine, a line each: name and value.
+    pub machine: Vec<(String, String)>,
+    /// The allocator that the verdict is about: `craton`.
+    pub subject: String,
+    /// The allocator that ratios are to: `glibc`.
+    pub base: String,
+    /// Rounds that counted; each allocator ran once in each.
+    pub rounds: usize,
+    /// Rounds before them that did not count.
+    pub warmup: usize,
+    /// What else is to be said of the method, a paragraph each: how intervals were computed.
+    pub method: Vec<String>,
+    /// The allocators, in the order of tables and charts.
+    pub allocators: Vec<Column>,
+    /// The runs that failed.
+    pub failures: Vec<Failure>,
+}
+
+/// One allocator.
+#[derive(Clone, Debug, Default)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What is to be said of it: version and path of its library. May be empty.
+    pub note: String,
+    /// Its figures; those of several allocators belong together by their names. The first of all is the main one.
+    pub figures: Vec<Figure>,
+    /// Resident memory over time of a representative run: seconds since its start, and bytes.
+    pub rss: Vec<(f64, f64)>,
+}
+
+/// One figure of one allocator.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Its name, as in "less wall time": `wall time`, `peak memory`, `page faults`.
+    pub name: String,
+    /// What it counts.
+    pub unit: Unit,
+    /// The median of the runs.
+    pub median: f64,
+    /// The smallest of them.
+    pub min: f64,
+    /// The largest of them.
+    pub max: f64,
+    /// The ratio to the base's figure with its 95 % interval; none for the base, or where it cannot be computed.
+    pub ratio: Option<Estimate>,
+    /// The runs, in the figure's unit; shown when the figure is pointed at.
+    pub runs: Vec<f64>,
+    /// The ratios of the rounds: each run to the base's run of the same round; small ticks in the chart of ratios.
+    pub round_ratios: Vec<f64>,
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, Default)]
+pub struct Failure {
+    /// On which allocator.
+    pub allocator: String,
+    /// In which round, from 1; 0 for a warm-up.
+    pub round: usize,
+    /// How it ended: `signal 11`, `timed out`.
+    pub status: String,
+    /// The last lines of its standard error. May be empty.
+    pub stderr: String,
+}
+
+impl Page {
+    /// The page as an HTML file.
+    pub fn html(&self) -> String {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    header {
+                        p.kicker { "Allocators compared" }
+                        h1 { (self.title) }
+                        p.command { code { (self.measured) } }
+                    }
+                    main {
+                        (self.verdict())
+                        (self.table())
+                        (charts::all(self))
+                        (self.failed())
+                        (self.how())
+                    }
+                }
+            }
+        };
+        page.into_string()
+    }
+
+    /// The names of all figures, in the order in which they come up first.
+    fn figure_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for figure in self.allocators.iter().flat_map(|column| &column.figures) {
+            if !names.contains(&figure.name.as_str()) {
+                names.push(&figure.name);
+            }
+        }
+        names
+    }
+
+    fn verdict(&self) -> Markup {
+        let subject = self.allocators.iter().find(|column| column.name == self.subject);
+        html! {
+            section.verdict {
+                @match subject {
+                    Some(column) => p { (verdict::sentence(column, &self.base)) },
+                    None => p { "No run of " (self.subject) " is in this comparison." },
+                }
+                @if !self.failures.is_empty() {
+                    p.warning { (verdict::failures(&self.failures)) " " a href="#failures" { "What failed" } }
+                }
+            }
+        }
+    }
+
+    fn table(&self) -> Markup {
+        let names = self.figure_names();
+        if names.is_empty() {
+            return html! { section { h2 { "Figures" } p.quiet { "No run succeeded: there are no figures." } } };
+        }
+        html! {
+            section {
+                h2 { "Figures" }
+                div.scroll tabindex="0" {
+                    table {
+                        thead { tr {
+                            th scope="col" { "allocator" }
+                            @for name in &names { th scope="col" { (name) } }
+                        } }
+                        tbody { @for column in &self.allocators {
+                            tr.subject[column.name == self.subject] {
+                                th scope="row" {
+                                    span.swatch style={ "background:" (crate::picture::colour_of(&column.name)) } {}
+                                    (column.name)
+                                }
+                                @for name in &names { (self.figure(column, name)) }
+                            }
+                        } }
+                    }
+                }
+                p.quiet {
+                    "Medians of the runs, with the smallest and the largest. Below: the difference to " (self.base)
+                    " and its 95\u{a0}% interval; " span.less { "blue" } " needs less, " span.more { "orange" }
+                    " needs more, grey is no clear difference."
+                }
+            }
+        }
+    }
+
+    /// One cell of the table.
+    fn figure(&self, column: &Column, name: &str) -> Markup {
+        let Some(figure) = column.figures.iter().find(|figure| figure.name == name) else {
+            return html! { td.quiet { "no figure" } };
+        };
+        let write = |value| figure.unit.write(value);
+        let runs: Vec<String> = figure.runs.iter().map(|run| write(*run)).collect();
+        html! {
+            td title=[(!runs.is_empty()).then(|| format!("single runs: {}", runs.join(", ")))] {
+                strong { (write(figure.median)) }
+                span.range { (write(figure.min)) " – " (write(figure.max)) }
+                @match (&figure.ratio, column.name == self.base) {
+                    (_, true) => span.same { "the base" },
+                    (Some(ratio), _) => span class=(verdict::class(ratio)) { (verdict::short(ratio)) },
+                    (None, _) => span.same { "no ratio" },
+                }
+            }
+        }
+    }
+
+    fn failed(&self) -> Markup {
+        if self.failures.is_empty() {
+            return html! {};
+        }
+        html! {
+            section #failures {
+                h2 { "Failures" }
+                @for failure in &self.failures {
+                    article.failure {
+                        h3 {
+                            (failure.allocator) ", "
+                            @if failure.round == 0 { "warm-up" } @else { "round " (failure.round) }
+                            ": " span.status { (failure.status) }
+                        }
+                        @if failure.stderr.trim().is_empty() {
+                            p.quiet { "It wrote nothing to standard error." }
+                        } @else {
+                            details open[self.failures.len() <= 6] {
+                                summary { "The end of its standard error" }
+                                pre { (printable(&failure.stderr)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn how(&self) -> Markup {
+        html! {
+            section {
+                h2 { "How it was measured" }
+                p {
+                    "The command ran once on each allocator in turn, for " (count(self.rounds, "round"))
+                    @if self.warmup > 0 { " after " (count(self.warmup, "round")) " of warm-up that did not count" }
+                    ", so that what disturbs the machine for a while disturbs all of them. "
+                    "Ratios compare the runs of the same round. A run that failed is in no figure."
+                }
+                @for paragraph in &self.method { p { (paragraph) } }
+                @if self.allocators.iter().any(|column| !column.note.is_empty()) {
+                    dl { @for column in self.allocators.iter().filter(|column| !column.note.is_empty()) {
+                        dt { (column.name) } dd { (column.note) }
+                    } }
+                }
+                h3 { "Machine" }
+                dl {
+                    @for (name, value) in &self.machine { dt { (name) } dd { (value) } }
+                    @if !self.commit.is_empty() { dt { "commit" } dd { code { (self.commit) } } }
+                }
+                h3 { "To do it again" }
+                pre.again { (printable(&self.command)) }
+            }
+        }
+    }
+}
+
+/// `1 round`, `10 rounds`.
+fn count(number: usize, of: &str) -> String {
+    format!("{number} {of}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Text without the control characters that HTML has no place for.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! The charts of a page: which figures get which.
+//!
+//! **What.** The first figure is the main one: its ratios with their intervals and single rounds. Then each figure as bars,
+//! figures in bytes together in one chart; at the end memory over time.
+
+use super::verdict::capital;
+use super::{Column, Figure, Page};
+use crate::picture::{Axis, Bars, Direction, DotRow, Dots, Estimate, Group, Heading, Line, Lines, Point, Unit};
+use maud::{Markup, PreEscaped, html};
+
+/// Half of a wide page; on a telephone it shrinks to what can still be read.
+const WIDTH: f64 = 480.0;
+
+/// The section with all charts.
+pub fn all(page: &Page) -> Markup {
+    let names = page.figure_names();
+    let mut charts: Vec<String> = names.first().map(|name| ratios(page, name)).into_iter().collect();
+    let of_bytes: Vec<&str> = names.iter().copied().filter(|name| unit(page, name) == Some(Unit::Bytes)).collect();
+    if !of_bytes.is_empty() {
+        charts.push(bars(page, &of_bytes, "Memory", Unit::Bytes));
+    }
+    if page.allocators.iter().any(|column| !column.rss.is_empty()) {
+        charts.push(over_time(page));
+    }
+    for name in names {
+        if let Some(unit) = unit(page, name).filter(|unit| *unit != Unit::Bytes) {
+            charts.push(bars(page, &[name], &capital(name), unit));
+        }
+    }
+    html! {
+        @if !charts.is_empty() {
+            section {
+                h2 { "Charts" }
+                div.charts { @for chart in charts { figure { (PreEscaped(chart)) } } }
+            }
+        }
+    }
+}
+
+/// The figure of an allocator with a name.
+fn figure<'a>(column: &'a Column, name: &str) -> Option<&'a Figure> {
+    column.figures.iter().find(|figure| figure.name == name)
+}
+
+fn unit(page: &Page, name: &str) -> Option<Unit> {
+    page.allocators.iter().find_map(|column| figure(column, name)).map(|figure| figure.unit)
+}
+
+fn heading(page: &Page, title: String, subtitle: String) -> Heading {
+    let short = page.commit.get(..12).unwrap_or(&page.commit);
+    let cpu = page.machine.first().map_or("", |(_, value)| value.as_str());
+    let known: Vec<&str> = [cpu, short, &page.measured].into_iter().filter(|part| !part.is_empty()).collect();
+    Heading { title, subtitle, source: known.join(" · ") }
+}
+
+fn ratios(page: &Page, name: &str) -> String {
+    let row = |column: &Column| {
+        let figure = figure(column, name);
+        let base = column.name == page.base;
+        let note = match figure {
+            _ if base => "1, the base".to_owned(),
+            None => "no figure".to_owned(),
+            Some(figure) if figure.ratio.is_none() => "no ratio".to_owned(),
+            Some(_) => String::new(),
+        };
+        DotRow {
+            name: column.name.clone(),
+            allocator: column.name.clone(),
+            estimate: if base { Some(Estimate::exact(1.0)) } else { figure.and_then(|figure| figure.ratio) },
+            runs: if base { Vec::new() } else { figure.map_or_else(Vec::new, |figure| figure.round_ratios.clone()) },
+            note,
+        }
+    };
+    let title = format!("{} compared with {}", capital(name), page.base);
+    let subtitle = "ratio with its 95 % interval; small ticks are single rounds; left is less".to_owned();
+    let chart = Dots {
+        heading: heading(page, title, subtitle),
+        axis: Axis::log(format!("{name} ({} = 1)", page.base), Unit::Ratio),
+        rows: page.allocators.iter().map(row).collect(),
+        reference: Some(1.0),
+        width_px: WIDTH,
+    };
+    chart.svg()
+}
+
+fn bars(page: &Page, names: &[&str], title: &str, unit: Unit) -> String {
+    let bar = |column: &Column, name: &str| {
+        figure(column, name).map(|figure| Estimate::between(figure.median, figure.min, figure.max))
+    };
+    let group = |name: &&str| Group {
+        name: (*name).to_owned(),
+        bars: page.allocators.iter().map(|column| bar(column, name)).collect(),
+    };
+    let title = if names.len() == 1 { capital(names[0]) } else { title.to_owned() };
+    let subtitle = "median of the runs, from the smallest to the largest; less is better".to_owned();
+    let chart = Bars {
+        heading: heading(page, title, subtitle),
+        axis: Axis::linear(if names.len() == 1 { names[0] } else { "memory" }, unit),
+        series: page.allocators.iter().map(|column| column.name.clone()).collect(),
+        groups: names.iter().map(group).collect(),
+        reference: None,
+        direction: Direction::Right,
+        width_px: WIDTH,
+    };
+    chart.svg()
+}
+
+fn over_time(page: &Page) -> String {
+    let sampled = page.allocators.iter().filter(|column| !column.rss.is_empty());
+    let line = |column: &Column| Line {
+        name: column.name.clone(),
+        points: column.rss.iter().map(|(at, bytes)| Point::new(*at, *bytes)).collect(),
+    };
+    let chart = Lines {
+        heading: heading(page, "Resident memory over time".to_owned(), "one representative run of each".to_owned()),
+        x: Axis::linear("time since the start", Unit::Seconds),
+        y: Axis::linear("resident memory", Unit::Bytes),
+        series: sampled.map(line).collect(),
+        reference: None,
+        width_px: WIDTH,
+    };
+    chart.svg()
+}

@@ -1,0 +1,139 @@
+//! Ratios in words.
+//!
+//! **What.** A difference is clear if its interval does not hold 1; of the others nothing is claimed. Small ratios are
+//! written as percent, large ones as factors.
+//!
+//! **Units.** Ratios to the base, less than 1 where less was needed.
+
+use super::{Column, Failure, count};
+use crate::picture::{Estimate, Unit, is_craton};
+
+/// What an interval says of a ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clear {
+    /// Less, surely.
+    Less,
+    /// More, surely.
+    More,
+    /// It may be either.
+    Not,
+}
+
+/// Without an interval nothing is clear.
+fn clear(ratio: &Estimate) -> Clear {
+    match ratio.interval {
+        Some((low, high)) if low > 0.0 && high < 1.0 => Clear::Less,
+        Some((low, high)) if low > 1.0 && high.is_finite() => Clear::More,
+        _ => Clear::Not,
+    }
+}
+
+/// The class of a ratio in the style sheet.
+pub fn class(ratio: &Estimate) -> &'static str {
+    match clear(ratio) {
+        Clear::Less => "less",
+        Clear::More => "more",
+        Clear::Not => "same",
+    }
+}
+
+/// `On Craton: 12 % less wall time (95 % interval 8–15 %), no clear difference in peak memory. Compared with glibc.`
+pub fn sentence(column: &Column, base: &str) -> String {
+    let name = if is_craton(&column.name) { capital(&column.name) } else { column.name.clone() };
+    if column.name == base {
+        return format!("{name} is what the others are compared with.");
+    }
+    let parts: Vec<String> = column
+        .figures
+        .iter()
+        .filter_map(|figure| figure.ratio.as_ref().map(|ratio| difference(ratio, &figure.name, figure.unit)))
+        .collect();
+    if parts.is_empty() {
+        return format!("Nothing can be said of {name}: no round has a successful run of both it and {base}.");
+    }
+    format!("On {name}, compared with {base}: {}.", parts.join(", "))
+}
+
+/// `12 % less wall time (95 % interval 8–15 %)`.
+fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
+    // No line ends between a number and its sign.
+    let Some((low, high)) = ratio.interval.filter(|_| clear(ratio) != Clear::Not) else {
+        return match ratio.interval {
+            Some(_) => format!("no clear difference in {name}"),
+            None => format!("{} {name}, without an interval", number(ratio.value)),
+        };
+    };
+    if clear(ratio) == Clear::Less {
+        let (least, most) = (percent(1.0 - high), percent(1.0 - low));
+        let fewer = if unit == Unit::Count { "fewer" } else { "less" };
+        return format!(
+            "{}\u{a0}% {fewer} {name} (95\u{a0}% interval {least}–{most}\u{a0}%)",
+            percent(1.0 - ratio.value)
+        );
+    }
+    // From twice on, percent are harder to read than a factor.
+    if ratio.value >= 2.0 {
+        let (value, low, high) = (number(ratio.value), number(low), number(high));
+        return format!("{value} times the {name} (95\u{a0}% interval {low}–{high})");
+    }
+    let (least, most) = (percent(low - 1.0), percent(high - 1.0));
+    format!("{}\u{a0}% more {name} (95\u{a0}% interval {least}–{most}\u{a0}%)", percent(ratio.value - 1.0))
+}
+
+/// The same in a cell: `−12 % (−15 to −8)`, `× 2.31 (2.20 to 2.45)`; a line may end before the interval alone.
+pub fn short(ratio: &Estimate) -> String {
+    let factor = ratio.value >= 2.0 || ratio.value < 0.1;
+    let write = |value: f64| if factor { number(value) } else { signed(value - 1.0) };
+    let value = if factor {
+        format!("×\u{a0}{}", number(ratio.value))
+    } else {
+        format!("{}\u{a0}%", signed(ratio.value - 1.0))
+    };
+    match ratio.interval {
+        Some((low, high)) => format!("{value} ({}\u{a0}to\u{a0}{})", write(low), write(high)),
+        None => value,
+    }
+}
+
+/// `3 runs failed: 2 of mesh, 1 of scudo.`
+pub fn failures(failures: &[Failure]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for failure in failures {
+        match counts.iter_mut().find(|(name, _)| *name == failure.allocator) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((&failure.allocator, 1)),
+        }
+    }
+    let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} of {name}")).collect();
+    format!("{} failed: {}.", count(failures.len(), "run"), parts.join(", "))
+}
+
+/// A share as percent, with one decimal below 10 %.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent.abs() {
+        p if !p.is_finite() => "–".to_owned(),
+        p if p < 9.95 => format!("{percent:.1}"),
+        _ => format!("{percent:.0}"),
+    }
+}
+
+/// The same with its sign.
+fn signed(share: f64) -> String {
+    let text = percent(share.abs());
+    match share {
+        _ if matches!(text.as_str(), "0.0" | "–") => text,
+        s if s < 0.0 => format!("−{text}"),
+        _ => format!("+{text}"),
+    }
+}
+
+fn number(value: f64) -> String {
+    Unit::Ratio.write(value)
+}
+
+/// `name` with a capital at its beginning.
+pub fn capital(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
