@@ -16,6 +16,7 @@ pub mod alloc_test;
 pub mod barnes;
 mod block;
 pub mod cfrac;
+pub mod espresso;
 pub mod fragbench;
 pub mod glibc_simple;
 pub mod interpreter;
@@ -84,6 +85,7 @@ pub const WORKLOADS: &[&Workload] = &[
     &alloc_test::WORKLOAD,
     &barnes::WORKLOAD,
     &cfrac::WORKLOAD,
+    &espresso::WORKLOAD,
     &fragbench::WORKLOAD_1,
     &fragbench::WORKLOAD_2,
     &fragbench::WORKLOAD_3,
