@@ -18,6 +18,7 @@ mod block;
 pub mod cfrac;
 mod crew;
 pub mod false_sharing;
+pub mod espresso;
 pub mod fragbench;
 pub mod glibc_simple;
 pub mod glibc_thread;
@@ -97,6 +98,7 @@ pub const WORKLOADS: &[&Workload] = &[
     &cfrac::WORKLOAD,
     &false_sharing::SCRATCH,
     &false_sharing::THRASH,
+    &espresso::WORKLOAD,
     &fragbench::WORKLOAD_1,
     &fragbench::WORKLOAD_2,
     &fragbench::WORKLOAD_3,

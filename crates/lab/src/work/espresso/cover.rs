@@ -1,0 +1,153 @@
+//! Covers: sums of cubes, and what is asked of them.
+//!
+//! **What.** The cofactor, the tautology and the complement, each by splitting the cover at an input and asking the same of
+//! the halves. Every level makes its cubes anew and frees them when it is done.
+//!
+//! **From.** Brayton et al. (1984), §3 (unate recursion) and §4.1 (complement): the input that most cubes take both ways
+//! is split first; a cover that takes no input both ways is a tautology only if it has the full cube.
+
+use super::cube::{Cube, EITHER, ONE, ZERO};
+use std::collections::BTreeMap;
+
+/// A sum of cubes.
+pub type Cover = Vec<Cube>;
+
+/// What a function is over.
+pub struct Space {
+    /// Inputs, at most 30.
+    pub inputs: usize,
+    /// Outputs.
+    pub outputs: u32,
+    /// The cube of all points.
+    pub full: Cube,
+}
+
+impl Space {
+    /// All points of so many inputs and outputs.
+    pub fn new(inputs: usize, outputs: u32) -> Self {
+        Self { inputs, outputs, full: Cube::full(inputs, outputs) }
+    }
+
+    /// The points of one output.
+    fn output(&self, output: u32) -> Cube {
+        self.full.with_outputs(1 << output)
+    }
+
+    /// The cover as seen from within a cube.
+    pub fn cofactor<'a>(&self, cover: impl IntoIterator<Item = &'a Cube>, by: &Cube) -> Cover {
+        let meeting = cover.into_iter().filter(|cube| cube.meets(by));
+        meeting.map(|cube| cube.cofactor(by, &self.full)).collect()
+    }
+
+    /// Whether the cover has all points.
+    pub fn is_tautology(&self, cover: &[Cube]) -> bool {
+        (0..self.outputs).all(|output| self.is_tautology_for_one(&self.cofactor(cover, &self.output(output))))
+    }
+
+    /// The same, when every cube has all outputs.
+    fn is_tautology_for_one(&self, cover: &[Cube]) -> bool {
+        if cover.iter().any(Cube::has_no_literal) {
+            return true;
+        }
+        // Fewer points than there are, even if no cubes overlap.
+        let points: u64 = cover.iter().map(|cube| 1u64 << (self.inputs as u32 - cube.literals())).sum();
+        if points < 1 << self.inputs {
+            return false;
+        }
+        match self.split(cover) {
+            Some((input, true)) => [ZERO, ONE].into_iter().all(|value| {
+                let half = self.cofactor(cover, &self.full.with_input(input, value));
+                self.is_tautology_for_one(&half)
+            }),
+            _ => false,
+        }
+    }
+
+    /// A cover of all points that the cover has not.
+    pub fn complement(&self, cover: &[Cube]) -> Cover {
+        // The same product for several outputs is one cube.
+        let mut outputs_of: BTreeMap<Cube, u32> = BTreeMap::new();
+        for output in 0..self.outputs {
+            for product in self.complement_for_one(self.cofactor(cover, &self.output(output))) {
+                *outputs_of.entry(product).or_default() |= 1 << output;
+            }
+        }
+        outputs_of.iter().map(|(product, outputs)| product.with_outputs(*outputs)).collect()
+    }
+
+    /// The same, when every cube has all outputs.
+    fn complement_for_one(&self, cover: Cover) -> Cover {
+        if cover.iter().any(Cube::has_no_literal) {
+            return Vec::new();
+        }
+        if let [cube] = cover.as_slice() {
+            // De Morgan: each literal the other way round.
+            let literals = (0..self.inputs).filter(|input| cube.input(*input) != EITHER);
+            return literals.map(|input| self.full.with_input(input, EITHER ^ cube.input(input))).collect();
+        }
+        let Some((input, _)) = self.split(&cover) else { return vec![self.full.clone()] };
+        let halves = [ZERO, ONE].map(|value| {
+            let half = self.cofactor(&cover, &self.full.with_input(input, value));
+            let mut half = self.complement_for_one(half);
+            half.sort();
+            half
+        });
+        drop(cover);
+        // What is in both halves does not depend on the input.
+        let [low, high] = &halves;
+        let mut merged = Vec::with_capacity(low.len() + high.len());
+        for cube in low {
+            let is_common = high.binary_search(cube).is_ok();
+            merged.push(if is_common { cube.clone() } else { cube.with_input(input, ZERO) });
+        }
+        let own = high.iter().filter(|cube| low.binary_search(cube).is_err());
+        merged.extend(own.map(|cube| cube.with_input(input, ONE)));
+        merged
+    }
+
+    /// The input to split at, and whether cubes take it both ways: of those that do the one that most cubes take, or else
+    /// of those that are taken one way. None when no cube takes any input.
+    fn split(&self, cover: &[Cube]) -> Option<(usize, bool)> {
+        let mut best = None;
+        for input in 0..self.inputs {
+            let count = |value| cover.iter().filter(|cube| cube.input(input) == value).count();
+            let (zeros, ones) = (count(ZERO), count(ONE));
+            let rank = (zeros.min(ones) > 0, zeros + ones);
+            if zeros + ones > 0 && best.is_none_or(|(_, best)| rank > best) {
+                best = Some((input, rank));
+            }
+        }
+        best.map(|(input, (is_binate, _))| (input, is_binate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{has, points, random};
+    use super::*;
+
+    #[test]
+    fn the_complement_has_the_points_that_the_cover_has_not() {
+        for seed in 0..20 {
+            let space = Space::new(6, 3);
+            let cover = random(&space, 12, seed);
+            let complement = space.complement(&cover);
+            for point in points(&space) {
+                assert_ne!(has(&cover, &point), has(&complement, &point), "seed {seed}, {point:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cover_with_its_complement_is_a_tautology_and_less_is_none() {
+        for seed in 0..20 {
+            let space = Space::new(6, 2);
+            let cover = random(&space, 8, seed);
+            let mut all = space.complement(&cover);
+            assert!(!space.is_tautology(&cover) && !space.is_tautology(&all), "seed {seed}");
+            all.extend(cover);
+            assert!(space.is_tautology(&all), "seed {seed}");
+        }
+        assert!(Space::new(4, 1).complement(&[]) == [Cube::full(4, 1)]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Cubes: products of literals, each a small object on the heap.
+//!
+//! **What.** A [`Cube`] never changes but by its owner's hand: what combines two makes a third, as the original's set
+//! operations do.
+//!
+//! **From.** The positional notation of Brayton et al., "Logic Minimization Algorithms for VLSI Synthesis" (1984), §2.
+//!
+//! **State.** Two bits an input, 16 inputs a word: 01 the input is 0, 10 it is 1, 11 either, 00 no point at all. Inputs
+//! that a function does not have stay 11. The last word has a bit for each output that the cube belongs to.
+
+/// A product of literals, and the outputs that it is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cube(Box<[u32]>);
+
+/// Inputs of a word.
+const PER_WORD: usize = 16;
+/// The lower bit of every input.
+const LOWER: u32 = 0x5555_5555;
+
+/// What a cube allows of an input.
+pub const ZERO: u32 = 0b01;
+/// The input is 1.
+pub const ONE: u32 = 0b10;
+/// The input does not matter.
+pub const EITHER: u32 = 0b11;
+
+impl Cube {
+    /// The cube of all points of a function with so many inputs and outputs, 1 to 31.
+    pub fn full(inputs: usize, outputs: u32) -> Self {
+        let words = std::iter::repeat_n(u32::MAX, inputs.div_ceil(PER_WORD));
+        Self(words.chain([(1 << outputs) - 1]).collect())
+    }
+
+    fn both(&self, other: &Self, of: impl Fn(u32, u32) -> u32) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(a, b)| of(*a, *b)).collect())
+    }
+
+    /// The points of both.
+    pub fn and(&self, other: &Self) -> Self {
+        self.both(other, |a, b| a & b)
+    }
+
+    /// The smallest cube around both.
+    pub fn or(&self, other: &Self) -> Self {
+        self.both(other, |a, b| a | b)
+    }
+
+    /// This cube with everything allowed that `by` forbids, within `full`.
+    pub fn cofactor(&self, by: &Self, full: &Self) -> Self {
+        Self(self.0.iter().zip(&by.0).zip(&full.0).map(|((a, by), full)| (a | !by) & full).collect())
+    }
+
+    /// Whether the two have a point in common.
+    pub fn meets(&self, other: &Self) -> bool {
+        let (outputs, inputs) = self.0.split_last().unwrap_or((&0, &[]));
+        let inputs_meet = inputs.iter().zip(&other.0).all(|(a, b)| {
+            let common = a & b;
+            (common | common >> 1) & LOWER == LOWER
+        });
+        inputs_meet && outputs & other.outputs() != 0
+    }
+
+    /// Whether all points of the other are in this one.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(a, b)| b & !a == 0)
+    }
+
+    /// The outputs, a bit for each.
+    pub fn outputs(&self) -> u32 {
+        self.0.last().copied().unwrap_or(0)
+    }
+
+    /// The same for these outputs.
+    pub fn with_outputs(&self, outputs: u32) -> Self {
+        let mut words = self.0.clone();
+        if let Some(last) = words.last_mut() {
+            *last = outputs;
+        }
+        Self(words)
+    }
+
+    /// What it allows of an input.
+    pub fn input(&self, input: usize) -> u32 {
+        self.0[input / PER_WORD] >> (input % PER_WORD * 2) & EITHER
+    }
+
+    /// The same with something else allowed of an input.
+    pub fn with_input(&self, input: usize, allowed: u32) -> Self {
+        let mut words = self.0.clone();
+        let shift = input % PER_WORD * 2;
+        words[input / PER_WORD] = words[input / PER_WORD] & !(EITHER << shift) | allowed << shift;
+        Self(words)
+    }
+
+    /// Inputs of which it allows one value alone.
+    pub fn literals(&self) -> u32 {
+        let (_, inputs) = self.0.split_last().unwrap_or((&0, &[]));
+        inputs.iter().map(|word| word.count_zeros()).sum()
+    }
+
+    /// Whether it allows every value of every input.
+    pub fn has_no_literal(&self) -> bool {
+        self.0.split_last().is_some_and(|(_, inputs)| inputs.iter().all(|word| *word == u32::MAX))
+    }
+
+    /// A number that depends on every word, for the checksum.
+    pub fn digest(&self) -> u64 {
+        self.0.iter().fold(0, |sum: u64, word| sum.wrapping_mul(0x100_0000_01b3).wrapping_add(u64::from(*word)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_keep_what_they_are_given() {
+        let cube = Cube::full(20, 3).with_input(0, ZERO).with_input(17, ONE).with_outputs(0b101);
+        assert_eq!([0, 1, 17, 19].map(|input| cube.input(input)), [ZERO, EITHER, ONE, EITHER]);
+        assert_eq!((cube.outputs(), cube.literals()), (0b101, 2));
+    }
+
+    #[test]
+    fn cubes_meet_unless_an_input_or_the_outputs_keep_them_apart() {
+        let full = Cube::full(20, 2);
+        let (zero, one) = (full.with_input(18, ZERO), full.with_input(18, ONE));
+        assert!(full.meets(&zero) && !zero.meets(&one));
+        assert!(!full.with_outputs(1).meets(&full.with_outputs(2)));
+        assert!(full.covers(&zero) && !zero.covers(&full) && zero.or(&one) == full);
+        assert_eq!(zero.cofactor(&zero, &full), full);
+    }
+}
