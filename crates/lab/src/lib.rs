@@ -2,7 +2,7 @@
 //!
 //! **What.** [`measure`] runs a command interleaved (A B A B …) under several allocators and says what each run cost;
 //! [`summary`] makes medians and ratios of the runs; [`document`] is what `--json` writes, with [`machine`] in it;
-//! [`work`] holds the workloads, which the program `craton-work` runs.
+//! [`work`] holds the workloads, which the program `craton-work` runs; [`real`] makes loads of real programs.
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
 //!

@@ -27,9 +27,9 @@ use std::process::{Command, Stdio};
 /// How much a load does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// 0.2 to 0.3 s on glibc: for tests.
+    /// 0.1 to 0.4 s on glibc: for tests.
     Quick,
-    /// 1 to 2 s on glibc.
+    /// 1 to 2 s on glibc (`sort` half a second, or its files would be too large).
     Full,
 }
 

@@ -40,7 +40,7 @@ serve() { # SOCKET REQUESTS COMMAND…
   local socket=$1 requests=$2 status=0
   shift 2
   plain rm -f "$socket"
-  trap 'kill -KILL "$server" 2>/dev/null || true' EXIT
+  trap '{ kill -KILL "$server" && wait "$server"; } 2>/dev/null || true' EXIT
   trap 'exit 143' TERM INT
   "$@" >"$name.log" 2>&1 &
   server=$!

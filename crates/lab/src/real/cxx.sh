@@ -6,7 +6,7 @@ source "$(dirname "$0")/common.sh"
 compile() { "$@" g++ -std=c++17 -O1 -c "$name.cc" -o "$name.o"; }
 case "$verb" in
   prepare)
-    awk -v n="$(sized 2 24)" 'BEGIN {
+    awk -v n="$(sized 1 14)" 'BEGIN {
       print "#include <map>\n#include <memory>\n#include <string>\n#include <vector>"
       print "template <int N> struct key { int value[N]; };"
       print "template <int N> bool operator<(const key<N> &a, const key<N> &b) { return a.value[N - 1] < b.value[N - 1]; }"

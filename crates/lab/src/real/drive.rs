@@ -16,6 +16,7 @@
 mod lists;
 mod values;
 
+use std::fmt::Arguments;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -186,6 +187,11 @@ fn excerpt(bytes: &[u8]) -> String {
 /// What ends a redis-server.
 const REDIS_FAREWELL: &[u8] = b"SHUTDOWN NOSAVE\r\n";
 
+/// Appends text. Writing to a vector cannot fail.
+fn put(out: &mut Vec<u8>, text: Arguments<'_>) {
+    let _ = out.write_fmt(text);
+}
+
 /// A command in the form that redis reads: the count of its words, then each with its length.
 fn redis_command(out: &mut Vec<u8>, words: &[&[u8]]) {
     redis_array(out, words.len());
@@ -196,19 +202,19 @@ fn redis_command(out: &mut Vec<u8>, words: &[&[u8]]) {
 
 /// The head of an array of `length` elements, which follow.
 fn redis_array(out: &mut Vec<u8>, length: usize) {
-    out.extend_from_slice(format!("*{length}\r\n").as_bytes());
+    put(out, format_args!("*{length}\r\n"));
 }
 
 /// A string with its length.
 fn redis_string(out: &mut Vec<u8>, text: &[u8]) {
-    out.extend_from_slice(format!("${}\r\n", text.len()).as_bytes());
+    put(out, format_args!("${}\r\n", text.len()));
     out.extend_from_slice(text);
     out.extend_from_slice(b"\r\n");
 }
 
 /// An integer, as redis answers it.
 fn redis_integer(out: &mut Vec<u8>, number: usize) {
-    out.extend_from_slice(format!(":{number}\r\n").as_bytes());
+    put(out, format_args!(":{number}\r\n"));
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ source "$(dirname "$0")/common.sh"
 compile() { "$@" gcc -O1 -c "$name.c" -o "$name.o"; }
 case "$verb" in
   prepare)
-    awk -v n="$(sized 100 1000)" 'BEGIN {
+    awk -v n="$(sized 40 450)" 'BEGIN {
       print "struct node { struct node *next; unsigned value, weight[8]; };"
       for (i = 0; i < n; i++) {
         printf "static unsigned f%d(struct node *n, unsigned x) {\n  unsigned sum = x * %du;\n", i, i * 2654435 % 65521 + 1

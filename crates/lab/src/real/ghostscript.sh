@@ -7,12 +7,12 @@ source "$(dirname "$0")/common.sh"
 draw() { "$@" gs -q -dSAFER -dBATCH -dNOPAUSE -sDEVICE=ppmraw -r100 -o "$name.ppm" "$name.ps"; }
 case "$verb" in
   prepare)
-    awk -v n="$(sized 2 12)" 'BEGIN {
+    awk -v n="$(sized 1 7)" -v shapes="$(sized 2000 4000)" 'BEGIN {
       print "%!PS"
       print "/Times-Roman findfont 9 scalefont setfont"
       for (page = 1; page <= n; page++) {
         printf "%d srand\n/r { rand exch mod } bind def\n", page
-        print "4000 { 600 r 800 r moveto 600 r 800 r 600 r 800 r 600 r 800 r curveto closepath"
+        print shapes " { 600 r 800 r moveto 600 r 800 r 600 r 800 r 600 r 800 r curveto closepath"
         print "  10 r 10 div 10 r 10 div 10 r 10 div setrgbcolor 5 r 0 eq { fill } { 3 r setlinewidth stroke } ifelse } repeat"
         print "0 setgray 1500 { 600 r 800 r moveto 20 string dup 0 97 26 r add put 99999 r exch cvs show } repeat"
         print "300 { gsave 600 r 800 r moveto 5 { 600 r 800 r lineto } repeat closepath clip"

@@ -29,4 +29,4 @@ for my $round (1 .. $rounds) {
     $kept{ $round % 3 } = \%index;
 }
 PL
-measure env PERL_HASH_SEED=0 perl "$dir/$name.pl" "$(sized 3 16)"
+measure env PERL_HASH_SEED=0 perl "$dir/$name.pl" "$(sized 4 24)"

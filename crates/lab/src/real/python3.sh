@@ -25,4 +25,4 @@ for last, kept in live.items():
             sys.exit("%s: what was kept of round %d has changed" % (word, last))
 PY
 python=$(PATH=/usr/bin:/bin command -v python3 || command -v python3) || fail "python3 is not on PATH"
-measure env PYTHONMALLOC=malloc PYTHONHASHSEED=0 "$python" -I "$dir/$name.py" "$(sized 2 10)"
+measure env PYTHONMALLOC=malloc PYTHONHASHSEED=0 "$python" -I "$dir/$name.py" "$(sized 2 18)"

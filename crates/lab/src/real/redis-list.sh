@@ -11,7 +11,7 @@ case "$verb" in
   prepare) measure_script ;;
   run)
     export LD_PRELOAD=${LD_PRELOAD:-libc.so.6}
-    serve "$name.sock" "$(sized 30000 200000)" \
+    serve "$name.sock" "$(sized 60000 450000)" \
       redis-server --port 0 --unixsocket "$name.sock" --dir . --save '' --appendonly no --daemonize no
     ;;
   *) fail "$verb: give prepare or run" ;;

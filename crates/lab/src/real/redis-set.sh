@@ -6,7 +6,7 @@ case "$verb" in
   prepare) measure_script ;;
   run)
     export LD_PRELOAD=${LD_PRELOAD:-libc.so.6}
-    serve "$name.sock" "$(sized 100000 900000)" \
+    serve "$name.sock" "$(sized 100000 800000)" \
       redis-server --port 0 --unixsocket "$name.sock" --dir . --save '' --appendonly no --daemonize no
     ;;
   *) fail "$verb: give prepare or run" ;;

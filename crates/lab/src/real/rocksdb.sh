@@ -9,7 +9,7 @@ source "$(dirname "$0")/common.sh"
 bench() { # COMMAND-BEFORE: prints the number of keys found
   rm -rf "$name.db"
   "$@" db_bench --db="$name.db" --benchmarks=fillrandom,readrandom,verifychecksum --seed=1 --threads=1 \
-    --num="$(sized 20000 150000)" --write_buffer_size=4194304 --compression_type=none --value_size=100 \
+    --num="$(sized 20000 180000)" --write_buffer_size=4194304 --compression_type=none --value_size=100 \
     >"$name.log" 2>&1 || fail "db_bench failed; see $dir/$name.log"
   plain sed -nE 's/^readrandom .*\(([0-9]+ of [0-9]+) found\).*/\1/p' "$name.log"
   plain rm -rf "$name.db"

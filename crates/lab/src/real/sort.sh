@@ -4,7 +4,7 @@
 # sort asks for one buffer that holds the whole file, and cuts the lines out of it by itself: cheap for any allocator. What
 # differs is on what pages the buffer lies. The order must be the one in which the lines were numbered.
 source "$(dirname "$0")/common.sh"
-lines=$(sized 200000 1200000)
+lines=$(sized 300000 1500000)
 case "$verb" in
   prepare)
     # 7919 is prime and no divisor of the number of lines: each number comes once.

@@ -6,7 +6,7 @@
 # constraint of the table `verify`, and -bail makes that the exit status.
 source "$(dirname "$0")/common.sh"
 [ "$verb" = prepare ] || fail "$verb: give prepare"
-awk -v n="$(sized 40000 250000)" 'BEGIN {
+awk -v n="$(sized 30000 180000)" 'BEGIN {
   print "create table verify (what text, ok integer not null check (ok));"
   print "create table t (id integer primary key, name text, kind text, amount integer); begin;"
   for (i = 1; i <= n; i++) {

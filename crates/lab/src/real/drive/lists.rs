@@ -4,7 +4,7 @@
 //! and how large the elements are it does not say: here one of 1,000 lists at random, and elements of 8 to 71 bytes. The
 //! lists grow to the end, as those of redis-benchmark do.
 
-use super::{Dialogue, REDIS_FAREWELL, redis_array, redis_command, redis_integer, redis_string};
+use super::{Dialogue, REDIS_FAREWELL, put, redis_array, redis_command, redis_integer, redis_string};
 use crate::work::rng::Rng;
 
 /// Lists that the requests are spread over.
@@ -26,8 +26,9 @@ impl Lists {
 
 /// Element `i` of request `number`: both numbers, and letters up to a random length.
 fn element(rng: &mut Rng, number: u64, i: usize) -> Vec<u8> {
-    let mut text = format!("{number}-{i}-").into_bytes();
     let length = 8 + rng.below(64) as usize;
+    let mut text = Vec::with_capacity(80);
+    put(&mut text, format_args!("{number}-{i}-"));
     text.resize(text.len().max(length), b'a' + (number % 26) as u8);
     text
 }

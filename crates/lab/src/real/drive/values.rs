@@ -3,7 +3,7 @@
 //! **State.** A key's version counts how often it was written; its value follows from key and version alone. So the
 //! generator knows every answer without keeping the values. Version 0 is a key that is not there.
 
-use super::{Dialogue, REDIS_FAREWELL, redis_command, redis_integer, redis_string};
+use super::{Dialogue, REDIS_FAREWELL, put, redis_command, redis_integer, redis_string};
 use crate::work::rng::Rng;
 
 /// Keys that the requests are spread over.
@@ -57,7 +57,7 @@ impl Values {
                 answer.extend_from_slice(b"+OK\r\n");
             }
             Protocol::Memcached => {
-                request.extend_from_slice(format!("set {name} 0 0 {}\r\n", value.len()).as_bytes());
+                put(request, format_args!("set {name} 0 0 {}\r\n", value.len()));
                 request.extend_from_slice(value);
                 request.extend_from_slice(b"\r\n");
                 answer.extend_from_slice(b"STORED\r\n");
@@ -71,7 +71,7 @@ impl Values {
             (Protocol::Redis, Some(value)) => redis_string(answer, value),
             (Protocol::Redis, None) => answer.extend_from_slice(b"$-1\r\n"),
             (Protocol::Memcached, Some(value)) => {
-                answer.extend_from_slice(format!("VALUE {name} 0 {}\r\n", value.len()).as_bytes());
+                put(answer, format_args!("VALUE {name} 0 {}\r\n", value.len()));
                 answer.extend_from_slice(value);
                 answer.extend_from_slice(b"\r\nEND\r\n");
             }
@@ -79,7 +79,7 @@ impl Values {
         }
         match self.protocol {
             Protocol::Redis => redis_command(request, &[b"GET", name.as_bytes()]),
-            Protocol::Memcached => request.extend_from_slice(format!("get {name}\r\n").as_bytes()),
+            Protocol::Memcached => put(request, format_args!("get {name}\r\n")),
         }
     }
 
@@ -90,7 +90,7 @@ impl Values {
                 redis_integer(answer, usize::from(self.there[key]));
             }
             Protocol::Memcached => {
-                request.extend_from_slice(format!("delete {name}\r\n").as_bytes());
+                put(request, format_args!("delete {name}\r\n"));
                 let said: &[u8] = if self.there[key] { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" };
                 answer.extend_from_slice(said);
             }
