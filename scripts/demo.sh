@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `craton compare` on the bundled server-like workload and on whichever of python3, redis-server and sqlite3 is here.
+# `craton compare` on the bundled server-like workload and on whichever of python3, sqlite3 and redis-server is here.
 #   scripts/demo.sh [--runs N] [--json DIR]     N runs of each (default 3); one DIR/NAME.json for each comparison
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 release=${CARGO_TARGET_DIR:-target}/release
-for built in craton libcraton.so craton-work; do
+for built in craton libcraton.so craton-work craton-real craton-drive; do
   [ -e "$release/$built" ] || { echo "$0: $release/$built is not built; run \`make build\` first" >&2; exit 1; }
 done
 [ -z "$json" ] || mkdir -p "$json"
@@ -30,47 +30,16 @@ absent=()
 
 compare server "the bundled server-like workload" "$release/craton-work" server
 
-# The system's python3 where there is one: a version manager's stand-in on PATH is a shell script.
-python=$(PATH=/usr/bin:/bin command -v python3 || command -v python3 || true)
-if [ -n "$python" ]; then
-  cat >"$dir/load.py" <<'PY'
-live = {}
-for round in range(12):
-    words = ["word-%d-%d" % (round, i) for i in range(40000)]
-    index = {word: [i, str(i) * (i % 7), {"n": i}] for i, word in enumerate(words)}
-    live[round % 3] = {word: index[word] for word in words[::4]}
-    joined = " ".join(sorted(words, key=lambda word: word[::-1]))
-    assert len(joined.split()) == len(words)
-print(sum(len(kept) for kept in live.values()))
-PY
-  # Python's own small-object allocator would hide the load from any malloc.
-  PYTHONMALLOC=malloc compare python3 "dicts and lists of strings (PYTHONMALLOC=malloc)" "$python" -c "$(cat "$dir/load.py")"
-else
-  absent+=(python3)
-fi
+# What each of them does: `craton-real list`.
+for name in python3 sqlite3 redis-set redis-list; do
+  if said=$("$release/craton-real" prepare "$name" "$dir" 2>&1); then
+    mapfile -t load <<<"$said"
+    compare "$name" "a load of seconds; see crates/lab/src/real/$name.sh" "${load[@]}"
+  else
+    absent+=("$said")
+  fi
+done
 
-if command -v sqlite3 >/dev/null; then
-  {
-    echo "create table t (id integer primary key, name text, kind text, amount integer); begin;"
-    awk 'BEGIN { for (i = 1; i <= 200000; i++)
-      printf "insert into t values (%d, \"name %d of many\", \"kind %d\", %d);\n", i, (i * 7919) % 200003, i % 97, (i * 31) % 1009 }' |
-      tr '"' "'"
-    echo "commit; create index t_name on t (name); create index t_kind on t (kind, amount);"
-    echo "select count(*) from (select name, amount from t order by amount, name desc);"
-    echo "select count(*), max(s) from (select kind, sum(amount) as s, group_concat(name) as g from t group by kind);"
-    echo "delete from t where id % 3 = 0; select count(*) from t;"
-  } >"$dir/load.sql"
-  compare sqlite3 "inserts, indexes, order by, group by in memory" sqlite3 :memory: ".read $dir/load.sql"
-else
-  absent+=(sqlite3)
-fi
-
-if command -v redis-server >/dev/null && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null; then
-  compare redis "redis-server under redis-benchmark" scripts/redis-load.sh
-else
-  absent+=("redis-server (with redis-cli and redis-benchmark)")
-fi
-
-for name in "${absent[@]}"; do
-  printf '\nnot found on this machine, so not compared: %s\n' "$name"
+for why in "${absent[@]}"; do
+  printf '\nnot compared: %s\n' "$why"
 done

@@ -3,7 +3,7 @@
 //! **What.** [`measure`] warms each allocator up, then runs the command once on each, round after round, so that what
 //! disturbs the machine for a while disturbs all of them. An allocator is a library that is preloaded. Nothing is
 //! preloaded for the C library's own: a program that links an allocator by itself, as Debian's redis-server does, then
-//! runs on that one (`scripts/redis-load.sh` preloads `libc.so.6` for this reason).
+//! runs on that one (`real/redis-list.sh` preloads `libc.so.6` for this reason).
 //!
 //! **State.** A run has its own process group, /dev/null as standard input and output, and a pipe as standard error, the
 //! end of which is kept. Whatever is left of the group when the command has ended is killed: it would disturb the next

@@ -17,8 +17,8 @@ pub mod barnes;
 mod block;
 pub mod cfrac;
 mod crew;
-pub mod false_sharing;
 pub mod espresso;
+pub mod false_sharing;
 pub mod fragbench;
 pub mod glibc_simple;
 pub mod glibc_thread;
@@ -96,9 +96,9 @@ pub const WORKLOADS: &[&Workload] = &[
     &alloc_test::WORKLOAD,
     &barnes::WORKLOAD,
     &cfrac::WORKLOAD,
+    &espresso::WORKLOAD,
     &false_sharing::SCRATCH,
     &false_sharing::THRASH,
-    &espresso::WORKLOAD,
     &fragbench::WORKLOAD_1,
     &fragbench::WORKLOAD_2,
     &fragbench::WORKLOAD_3,

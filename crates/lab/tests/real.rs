@@ -117,45 +117,50 @@ fn a_wrong_result_fails() {
     }
 }
 
-/// In the place of the load generator: waits for the server, writes down its number and variables, and fails.
-const GENERATOR: &str = r#"#!/bin/sh
-[ -z "${LD_PRELOAD-}${GLIBC_TUNABLES-}" ] || exit 3
-while [ "$1" != --server ]; do shift; done
-for try in 1 2 3 4 5 6 7 8 9; do
-  grep -q redis /proc/$2/comm && break
-  sleep 0.1
-done
-tr '\0' '\n' </proc/$2/environ >server.env
+/// In the place of redis-server: writes down what it was started with, and stays.
+const SERVER: &str = "#!/bin/sh
+echo \"${LD_PRELOAD-} ${GLIBC_TUNABLES-}\" >server.env
+exec sleep 60
+";
+
+/// In the place of the load generator: waits for the server, writes down its process, and fails.
+const GENERATOR: &str = "#!/bin/sh
+[ -z \"${LD_PRELOAD-}${GLIBC_TUNABLES-}\" ] || exit 3
+while [ \"$1\" != --server ]; do shift; done
+for try in 1 2 3 4 5 6 7 8 9; do [ -s server.env ] || sleep 0.1; done
 echo $2 >server.pid
 exit 1
-"#;
+";
 
 #[test]
 fn a_server_is_preloaded_and_does_not_outlive_its_script() {
     let dir = Dir::new("server");
-    let real = real::find("redis-set").unwrap();
-    if real.available().is_err() {
-        return;
-    }
-    let mut command = real::prepare(&dir.inputs(), real, Size::Quick).unwrap();
-    let generator = dir.0.join("generator");
-    fs::write(&generator, GENERATOR).unwrap();
-    fs::set_permissions(&generator, fs::Permissions::from_mode(0o755)).unwrap();
-    *command.last_mut().unwrap() = generator.into_os_string();
+    let mut command = real::prepare(&dir.inputs(), real::find("redis-set").unwrap(), Size::Quick).unwrap();
+    let program = |name: &str, text: &str| {
+        let path = dir.0.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    program("redis-server", SERVER);
+    *command.last_mut().unwrap() = program("generator", GENERATOR).into_os_string();
+    let mut path = dir.0.clone().into_os_string();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
 
-    for (preloaded, tunables) in [(None, None), (Some("libm.so.6"), Some("glibc.malloc.arena_max=1"))] {
+    // With nothing preloaded redis would run on jemalloc, not on the C library.
+    for (preloaded, seen) in [(None, "libc.so.6 \n"), (Some("libm.so.6"), "libm.so.6 glibc.malloc.arena_max=1\n")] {
         let mut script = Command::new(&command[0]);
-        script.args(&command[1..]).env_remove("LD_PRELOAD").stderr(Stdio::null());
-        preloaded.map(|library| script.env("LD_PRELOAD", library));
-        tunables.map(|setting| script.env("GLIBC_TUNABLES", setting));
+        script.args(&command[1..]).env("PATH", &path).stderr(Stdio::null());
+        script.env_remove("LD_PRELOAD").env_remove("GLIBC_TUNABLES");
+        if let Some(library) = preloaded {
+            script.env("LD_PRELOAD", library).env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1");
+        }
         assert_eq!(script.status().unwrap().code(), Some(1), "as the generator failed");
-
-        let variables = fs::read_to_string(dir.inputs().join("server.env")).unwrap();
-        let value = |name: &str| variables.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-        assert_eq!(value("LD_PRELOAD"), preloaded.or(Some("libc.so.6")), "else it would run on jemalloc");
-        assert_eq!(value("GLIBC_TUNABLES"), tunables);
-        let server = fs::read_to_string(dir.inputs().join("server.pid")).unwrap();
-        let name = fs::read_to_string(format!("/proc/{}/comm", server.trim())).unwrap_or_default();
-        assert!(!name.contains("redis"), "process {server} is left");
+        let said = |name: &str| fs::read_to_string(dir.inputs().join(name)).unwrap();
+        assert_eq!(said("server.env"), seen);
+        let server = said("server.pid");
+        assert!(!Path::new("/proc").join(server.trim()).exists(), "process {server} is left");
+        fs::remove_file(dir.inputs().join("server.env")).unwrap();
     }
 }

@@ -4,12 +4,15 @@
 # SIZE is quick or full. DRIVE is the program craton-drive, of which only the loads with a server know.
 #
 # Everything is written below DIR, and begins with the load's name. A wrong result is exit status 1 and a line on
-# standard error. What is no part of the load, such as comparing files, runs by `plain`: on no preloaded allocator, so
-# that the figures are the program's. (The shell itself does run on the allocator; it takes 4 MB and some milliseconds.)
+# standard error. What is no part of the load, such as comparing files, runs by `plain`: on no preloaded allocator,
+# so that the figures are the program's. (The shell itself does run on the allocator; it takes 4 MB and some
+# milliseconds.)
 set -euo pipefail
 export LC_ALL=C
-name=$(basename "$0" .sh)
-self=$(cd "$(dirname "$0")" && pwd)/$name.sh
+name=${0##*/}
+name=${name%.sh}
+self=$0
+[[ $self == /* ]] || self=$PWD/$self
 fail() { echo "$name: $*" >&2; exit 1; }
 [ $# = 4 ] || fail "usage: bash $name.sh prepare|run DIR quick|full DRIVE"
 verb=$1 dir=$2 size=$3 drive=$4

@@ -2,14 +2,15 @@
 # g++ -O1 -c: a C++ file with templates of the standard library over many types.
 #
 # As gcc.sh says of cc1, cc1plus takes the pages for its trees from mmap; malloc serves what is not garbage collected.
-source "$(dirname "$0")/common.sh"
+source "${BASH_SOURCE[0]%/*}/common.sh"
 compile() { "$@" g++ -std=c++17 -O1 -c "$name.cc" -o "$name.o"; }
 case "$verb" in
   prepare)
     awk -v n="$(sized 1 14)" 'BEGIN {
       print "#include <map>\n#include <memory>\n#include <string>\n#include <vector>"
       print "template <int N> struct key { int value[N]; };"
-      print "template <int N> bool operator<(const key<N> &a, const key<N> &b) { return a.value[N - 1] < b.value[N - 1]; }"
+      print "template <int N> bool operator<(const key<N> &a, const key<N> &b) {"
+      print "  return a.value[N - 1] < b.value[N - 1];\n}"
       for (i = 1; i <= n; i++) {
         printf "std::size_t f%d(int x) {\n  std::map<key<%d>, std::vector<std::shared_ptr<key<%d>>>> m;\n", i, i, i
         printf "  for (int i = 0; i < x; i++) m[key<%d>{{i}}].push_back(std::make_shared<key<%d>>());\n", i, i
@@ -21,7 +22,7 @@ case "$verb" in
     measure_script
     ;;
   run)
-    compile env
+    compile command
     same "$name.o" "$name.expected"
     ;;
   *) fail "$verb: give prepare or run" ;;

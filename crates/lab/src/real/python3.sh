@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # python3: dictionaries, lists and strings.
 #
-# The interpreter itself is measured, no shell (`env` becomes it). PYTHONMALLOC=malloc, as Python's own allocator of small
-# objects would hide the load from any malloc; then every object is a call of the C library's malloc, or what is
-# preloaded. The system's python3 where there is one: a version manager's stand-in on PATH is a shell script.
-source "$(dirname "$0")/common.sh"
+# The interpreter itself is measured, no shell (`env` becomes it). PYTHONMALLOC=malloc, as Python's own allocator of
+# small objects would hide the load from any malloc; then every object is a call of the C library's malloc, or what
+# is preloaded. The system's python3 where there is one: a version manager's stand-in on PATH is a shell script.
+source "${BASH_SOURCE[0]%/*}/common.sh"
 [ "$verb" = prepare ] || fail "$verb: give prepare"
 cat >"$name.py" <<'PY'
 import sys
@@ -25,4 +25,4 @@ for last, kept in live.items():
             sys.exit("%s: what was kept of round %d has changed" % (word, last))
 PY
 python=$(PATH=/usr/bin:/bin command -v python3 || command -v python3) || fail "python3 is not on PATH"
-measure env PYTHONMALLOC=malloc PYTHONHASHSEED=0 "$python" -I "$dir/$name.py" "$(sized 2 18)"
+measure env PYTHONMALLOC=malloc PYTHONHASHSEED=0 "$python" -s "$dir/$name.py" "$(sized 1 8)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # redis-server: values from 16 bytes to 8 KiB under random keys, overwritten, read and deleted.
 # Who serves its memory, and why libc.so.6 is preloaded where nothing is: redis-list.sh says it.
-source "$(dirname "$0")/common.sh"
+source "${BASH_SOURCE[0]%/*}/common.sh"
 case "$verb" in
   prepare) measure_script ;;
   run)

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # sort of the coreutils: a file of numbered lines in mixed order, with two threads.
 #
-# sort asks for one buffer that holds the whole file, and cuts the lines out of it by itself: cheap for any allocator. What
-# differs is on what pages the buffer lies. The order must be the one in which the lines were numbered.
-source "$(dirname "$0")/common.sh"
+# sort asks for one buffer that holds the whole file, and cuts the lines out of it by itself: a dozen requests in
+# all. What differs between allocators is on what pages the buffer lies. The order must be the one in which the
+# lines were numbered.
+source "${BASH_SOURCE[0]%/*}/common.sh"
 lines=$(sized 300000 1500000)
 case "$verb" in
   prepare)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # sqlite3 in memory: inserts, two indexes, order by, group by, delete.
 #
-# The program itself is measured, no shell. It calls the C library's malloc, or what is preloaded: pages of the data base,
-# a sorter, strings. The results are compared with what awk counted when it wrote the statements: a difference breaks a
-# constraint of the table `verify`, and -bail makes that the exit status.
-source "$(dirname "$0")/common.sh"
+# The program itself is measured, no shell. It calls the C library's malloc, or what is preloaded: pages of the data
+# base, a sorter, strings. The results are compared with what awk counted when it wrote the statements: a difference
+# breaks a constraint of the table `verify`, and -bail makes that the exit status.
+source "${BASH_SOURCE[0]%/*}/common.sh"
 [ "$verb" = prepare ] || fail "$verb: give prepare"
 awk -v n="$(sized 30000 180000)" 'BEGIN {
   print "create table verify (what text, ok integer not null check (ok));"
@@ -17,13 +17,15 @@ awk -v n="$(sized 30000 180000)" 'BEGIN {
   }
   for (kind in kinds) groups++
   print "commit; create index t_name on t (name); create index t_kind on t (kind, amount);"
-  print "insert into verify select \"order\", count(*) = " n " and sum(up) = " n - 1 " from (select amount >= lag(amount) over"
-  print "  (order by amount, name desc) as up from t);"
-  print "insert into verify select \"group\", count(*) = " groups " and sum(s) = " sum " and sum(length(g)) = " letters + n - groups
+  print "insert into verify select \"order\", count(*) = " n " and sum(up) = " n - 1
+  print "  from (select amount >= lag(amount) over (order by amount, name desc) as up from t);"
+  print "insert into verify select \"group\", count(*) = " groups " and sum(s) = " sum
+  print "  and sum(length(g)) = " letters + n - groups
   print "  from (select kind, sum(amount) as s, group_concat(name) as g from t group by kind);"
   print "insert into verify select \"join\", count(*) = " n " from t a join t b on a.id = b.id and a.name = b.name;"
   print "delete from t where id % 3 = 0;"
   print "insert into verify select \"delete\", count(*) = " left " and sum(amount) = " left_sum " from t;"
-  print "insert into verify select \"whole\", count(*) = 1 and max(integrity_check) = \"ok\" from pragma_integrity_check;"
+  print "insert into verify select \"whole\", count(*) = 1 and max(integrity_check) = \"ok\""
+  print "  from pragma_integrity_check;"
 }' | tr '"' "'" >"$name.sql"
 measure sqlite3 -init /dev/null -batch -bail :memory: ".read '$dir/$name.sql'"
