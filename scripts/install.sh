@@ -7,8 +7,9 @@ set -euo pipefail
 prefix=${PREFIX:-/usr/local}
 [ "${prefix#/}" != "$prefix" ] || { echo "$0: PREFIX must be an absolute path, it is \"$prefix\"" >&2; exit 2; }
 root=${DESTDIR-}$prefix
-files=(bin/craton lib/craton/craton-work lib/craton/craton-micro lib/libcraton.so lib/libcraton.a include/craton.h lib/pkgconfig/craton.pc
-  lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake)
+tools=(craton-work craton-micro craton-drive)
+files=(bin/craton "${tools[@]/#/lib/craton/}" lib/libcraton.so lib/libcraton.a include/craton.h
+  lib/pkgconfig/craton.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake)
 
 if [ "$1" = --uninstall ]; then
   for file in "${files[@]}"; do
@@ -33,8 +34,9 @@ fill() { # TEMPLATE TO
   chmod 644 "$root/$2"
 }
 put 755 "$release/craton" bin/craton
-put 755 "$release/craton-work" lib/craton/craton-work
-put 755 "$release/craton-micro" lib/craton/craton-micro
+for tool in "${tools[@]}"; do
+  put 755 "$release/$tool" "lib/craton/$tool"
+done
 put 755 "$release/libcraton.so" lib/libcraton.so
 put 644 "$release/libcraton.a" lib/libcraton.a
 put 644 crates/preload/include/craton.h include/craton.h

@@ -6,6 +6,7 @@
 //! **Failure.** A run that failed, or that its allocator did not serve, is a row like others, and the exit status is 1.
 //! Stopped early (Ctrl-C), what was measured is printed and written all the same.
 
+mod page;
 mod report;
 
 use crate::allocators::{self, Allocators};
@@ -60,7 +61,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
         json.write(&text)?;
     }
     if let Some(html) = &mut html {
-        html.write("")?;
+        html.write(&page::of(&document, &measured, args, &allocators.notes).html())?;
     }
     printed?;
     verdict(&measured, args, allocators.list.len())

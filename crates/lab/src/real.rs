@@ -205,10 +205,12 @@ fn on_path(program: &str, path: &OsStr) -> bool {
     })
 }
 
-/// The load generator: in the directory of the running program, or above it, where cargo keeps it for tests.
+/// The load generator: in the directory of the running program, or above it, where cargo keeps it for tests and an
+/// installation has `lib/craton`.
 fn driver() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|e| format!("cannot tell where this program lies: {e}"))?;
-    let found = exe.ancestors().skip(1).take(2).map(|dir| dir.join("craton-drive")).find(|path| path.is_file());
+    let places = exe.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("lib/craton")]);
+    let found = places.map(|dir| dir.join("craton-drive")).find(|path| path.is_file());
     found.ok_or_else(|| {
         format!("craton-drive is not beside {}; build it with `cargo build -p craton-lab`", exe.display())
     })

@@ -1,0 +1,110 @@
+//! A comparison as a page: what [`craton_lab::page`] needs, from what was measured.
+
+use super::report::allocators;
+use crate::args;
+use craton_lab::document::Document;
+use craton_lab::format;
+use craton_lab::measure::{Measured, Run, Sample, Status};
+use craton_lab::page::{Column, Failure, Figure as Shown, Page};
+use craton_lab::picture::{Estimate, Unit};
+use craton_lab::ratios::{BASE, OURS};
+use craton_lab::summary::{Figure, ratio, summarize};
+
+/// The figures of the page: name, figure and unit, in the order of its columns.
+const FIGURES: [(&str, Figure, Unit); 8] = [
+    ("wall time", Figure::Wall, Unit::Seconds),
+    ("CPU time", Figure::Cpu, Unit::Seconds),
+    ("peak RSS", Figure::PeakRss, Unit::Bytes),
+    ("steady RSS", Figure::SteadyRss, Unit::Bytes),
+    ("minor faults", Figure::MinorFaults, Unit::Count),
+    ("major faults", Figure::MajorFaults, Unit::Count),
+    ("on hugepages at the peak", Figure::Hugepages, Unit::Bytes),
+    ("hugepage coverage at the peak", Figure::Coverage, Unit::Ratio),
+];
+
+/// The page of a comparison.
+pub fn of(document: &Document, measured: &Measured, args: &args::Compare, notes: &[String]) -> Page {
+    let machine = &document.machine;
+    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
+    let names = allocators(&measured.runs);
+    let pinned = args.pin.as_ref().map(|list| format!("The command was kept on the processors {list}."));
+    let interval =
+        "Intervals hold the true ratio with 95 % confidence: percentiles of 2000 bootstrap draws of whole rounds.";
+    let proof = "Before the rounds, the dynamic linker showed for each allocator that the command's malloc is its own.";
+    Page {
+        title: format!("{} on {} allocators", super::workload(&args.command), names.len()),
+        measured: words.join(" "),
+        command: document.command.join(" "),
+        commit: document.commit.clone(),
+        machine: vec![
+            ("processor".to_owned(), format!("{}, {} usable", machine.cpu, machine.cpus)),
+            ("memory".to_owned(), format::bytes(machine.memory_bytes)),
+            ("kernel".to_owned(), format!("Linux {}", machine.kernel)),
+            ("transparent hugepages".to_owned(), machine.thp.clone()),
+        ],
+        subject: OURS.to_owned(),
+        base: BASE.to_owned(),
+        rounds: args.runs,
+        warmup: args.warmup.max(1),
+        method: [proof.to_owned(), interval.to_owned()].into_iter().chain(pinned).collect(),
+        allocators: names.iter().map(|name| column(&measured.runs, name, notes)).collect(),
+        failures: measured.runs.iter().filter(|run| run.status != Status::Ok).map(failure).collect(),
+    }
+}
+
+fn column(runs: &[Run], name: &str, notes: &[String]) -> Column {
+    let prefix = format!("{name}: ");
+    Column {
+        name: name.to_owned(),
+        note: notes.iter().find_map(|note| note.strip_prefix(&prefix)).unwrap_or_default().to_owned(),
+        figures: FIGURES
+            .iter()
+            .filter_map(|(shown, figure, unit)| figure_of(runs, name, shown, *figure, *unit))
+            .collect(),
+        rss: middle_run(runs, name).map_or(Vec::new(), |run| run.samples.iter().map(point).collect()),
+    }
+}
+
+fn point(sample: &Sample) -> (f64, f64) {
+    (sample.at_s, sample.rss_bytes as f64)
+}
+
+/// None where no run has the figure.
+fn figure_of(runs: &[Run], name: &str, shown: &str, figure: Figure, unit: Unit) -> Option<Shown> {
+    let spread = summarize(runs, name)?.spread(figure)?;
+    let own: Vec<&Run> = runs.iter().filter(|run| run.allocator == name && run.status == Status::Ok).collect();
+    let base = |round| {
+        let mut all = runs.iter().filter(|run| run.allocator == BASE && run.status == Status::Ok);
+        all.find(|run| run.index == round).and_then(|run| figure.of(run)).filter(|base| *base > 0.0)
+    };
+    let estimate = ratio(runs, name, BASE, figure).filter(|_| name != BASE).map(|ratio| match ratio.interval {
+        Some(interval) => Estimate::between(ratio.of_medians, interval.low, interval.high),
+        None => Estimate::exact(ratio.of_medians),
+    });
+    Some(Shown {
+        name: shown.to_owned(),
+        unit,
+        median: spread.median,
+        min: spread.min,
+        max: spread.max,
+        ratio: estimate,
+        runs: own.iter().filter_map(|run| figure.of(run)).collect(),
+        round_ratios: own.iter().filter_map(|run| Some(figure.of(run)? / base(run.index)?)).collect(),
+    })
+}
+
+/// The run whose wall time is the median: the one to show over time.
+fn middle_run<'a>(runs: &'a [Run], name: &str) -> Option<&'a Run> {
+    let mut own: Vec<&Run> = runs.iter().filter(|run| run.allocator == name && run.status == Status::Ok).collect();
+    own.sort_by(|a, b| a.wall_s.total_cmp(&b.wall_s));
+    own.get(own.len() / 2).copied()
+}
+
+fn failure(run: &Run) -> Failure {
+    Failure {
+        allocator: run.allocator.clone(),
+        round: run.index + 1,
+        status: run.status.to_string(),
+        stderr: run.stderr.clone(),
+    }
+}
