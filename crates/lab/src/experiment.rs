@@ -12,6 +12,7 @@
 mod nvalloc_fig1b;
 mod series;
 mod speed;
+mod temeraire_redis;
 
 use crate::document::Document;
 use crate::measure::{Allocator, Progress};
@@ -67,7 +68,7 @@ pub struct Findings {
 }
 
 /// Every experiment.
-pub const EXPERIMENTS: &[Experiment] = &[speed::EXPERIMENT, nvalloc_fig1b::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[speed::EXPERIMENT, temeraire_redis::EXPERIMENT, nvalloc_fig1b::EXPERIMENT];
 
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
@@ -97,7 +98,7 @@ fn heading<R>(title: &str, subtitle: &str, document: &Document<R>) -> Heading {
             machine.cpus,
             machine.kernel,
             machine.thp,
-            document.commit,
+            document.commit.get(..12).unwrap_or(&document.commit),
             document.command.join(" ")
         ),
     }

@@ -18,8 +18,8 @@ const FIGURES: [(&str, Figure, Unit); 8] = [
     ("steady RSS", Figure::SteadyRss, Unit::Bytes),
     ("minor faults", Figure::MinorFaults, Unit::Count),
     ("major faults", Figure::MajorFaults, Unit::Count),
-    ("on hugepages at the peak", Figure::Hugepages, Unit::Bytes),
-    ("hugepage coverage at the peak", Figure::Coverage, Unit::Ratio),
+    ("on hugepages", Figure::Hugepages, Unit::Bytes),
+    ("hugepage coverage", Figure::Coverage, Unit::Ratio),
 ];
 
 /// The page of a comparison.

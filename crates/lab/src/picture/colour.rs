@@ -25,7 +25,11 @@ pub const RULE: &str = "#8a929c";
 const CRATON: &str = "#d1260f";
 
 /// The allocators that have a colour of their own.
-const NAMED: [(&str, &str); 16] = [
+const NAMED: [(&str, &str); 20] = [
+    ("debian-jemalloc", "#6a9fd4"),
+    ("debian-mimalloc", "#93c47d"),
+    ("debian-tcmalloc", "#f2c46d"),
+    ("mimalloc2", "#5bbd9c"),
     ("glibc", "#4d5560"),
     ("jemalloc", "#0072b2"),
     ("mimalloc", "#009e73"),

@@ -23,7 +23,7 @@ pub const THRASH: Workload = Workload {
     from: "Hoard (ASPLOS 2000) §7",
     threads: 2,
     run: |load| crew(load.threads, |number| write(load, number, None)),
-    known: [0x35b0_0fbb_560e_3e76, 0xf410_fc5c_f2f8_7720],
+    known: [0x9ae2_9331_6efd_d44f, 0x4046_b720_786e_195d],
 };
 
 /// Passive false sharing, in the list.
@@ -40,11 +40,11 @@ pub const SCRATCH: Workload = Workload {
             write(load, number, given)
         })
     },
-    known: [0x35b0_0fbb_560e_3e77, 0xf410_fc5c_f2f8_7721],
+    known: [0x9ae2_9331_6efd_d450, 0x4046_b720_786e_195e],
 };
 
 /// Objects of the full load, by all threads.
-const OBJECTS: u64 = 16_000;
+const OBJECTS: u64 = 32_000;
 /// Writes to each.
 const WRITES: u64 = 50_000;
 

@@ -31,13 +31,13 @@ pub const WORKLOAD: Workload = Workload {
             set.iter().fold(sum, |sum, block| sum.wrapping_add(block.ends()))
         })
     },
-    known: [0xdb01_51c1_7ee8_2afa, 0xebd4_5fbf_abf9_a422],
+    known: [0xaf89_721b_b0af_ba7f, 0x2fcd_c960_6e66_9364],
 };
 
 /// Blocks of a working set.
 const SET: u32 = 1024;
 /// Replacements of the full load, by all threads.
-const REPLACEMENTS: u64 = 15_000_000;
+const REPLACEMENTS: u64 = 28_000_000;
 
 /// Each power of two from 8 B on is half as likely as the one before, and sizes below it are alike: the density falls as
 /// the square of the size.

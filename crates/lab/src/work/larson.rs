@@ -22,8 +22,8 @@ pub const SMALL: Workload = Workload {
     about: "blocks of 8 to 1000 B at random replaced; slots are inherited by new threads",
     from: "Larson and Krishnan 1998",
     threads: 4,
-    run: |load| run(&Kind { smallest: 8, largest: 1000, slots: 5000, each: 500_000, replacements: 10_000_000 }, load),
-    known: [0xd4b4_705e_975e_9435, 0x7e19_5fa5_c1db_14b1],
+    run: |load| run(&Kind { smallest: 8, largest: 1000, slots: 5000, each: 500_000, replacements: 18_000_000 }, load),
+    known: [0x6b69_9bf5_9ec6_e822, 0x1cf4_f6e2_c964_6fb6],
 };
 
 /// Large objects, in the list.
@@ -33,9 +33,9 @@ pub const LARGE: Workload = Workload {
     from: "Larson and Krishnan 1998, sizes of NVAlloc §6.1",
     threads: 4,
     run: |load| {
-        run(&Kind { smallest: 32 << 10, largest: 512 << 10, slots: 100, each: 5_000, replacements: 180_000 }, load)
+        run(&Kind { smallest: 32 << 10, largest: 512 << 10, slots: 100, each: 5_000, replacements: 500_000 }, load)
     },
-    known: [0x505a_019e_a38f_2d08, 0xee17_83b4_84f9_eea2],
+    known: [0xb1ae_bbfb_8a4e_37a7, 0xc24a_a628_e25d_918a],
 };
 
 struct Kind {

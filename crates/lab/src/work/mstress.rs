@@ -32,11 +32,11 @@ pub const WORKLOAD: Workload = Workload {
         let sum = rounds.fold(0, u64::wrapping_add);
         places.into_iter().fold(sum, |sum, place| sum.wrapping_add(free(place.into_inner().expect("no thread panics"))))
     },
-    known: [0xd768_8b78_968a_abca, 0x9e99_b2fb_5f8a_6df4],
+    known: [0x6fd8_c923_e13c_0d23, 0x5190_23b8_fb3b_8340],
 };
 
 /// Objects of the full load, by all threads in all rounds.
-const OBJECTS: u64 = 5_000_000;
+const OBJECTS: u64 = 17_000_000;
 const ROUNDS: u64 = 20;
 /// Places of the shared array, each with some objects.
 const PLACES: u32 = 500;

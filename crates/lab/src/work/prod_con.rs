@@ -35,12 +35,12 @@ pub const WORKLOAD: Workload = Workload {
             batches.flatten().fold(0, |sum, object| sum.wrapping_mul(31).wrapping_add(object.ends()))
         })
     },
-    known: [0x1a7b_2ea3_3ac1_b559, 0x1dfb_9599_1e49_d02e],
+    known: [0xa606_ab62_6e66_319d, 0xbbc9_bd11_a8e2_0bc2],
 };
 
 const SIZE: usize = 64;
 /// Batches of the full load, by all producers.
-const BATCHES: u64 = 20_000;
+const BATCHES: u64 = 24_000;
 /// Objects of a batch.
 const BATCH: u64 = 500;
 /// Batches that wait at most.

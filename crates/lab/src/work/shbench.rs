@@ -21,7 +21,7 @@ pub const SH6: Workload = Workload {
     from: "MicroQuill sh6bench",
     threads: 2,
     run: |load| run(load, None),
-    known: [0x1711_6ee8_00fc_3239, 0xe93d_0182_bac4_429d],
+    known: [0xfc06_6317_de7d_d949, 0xed9a_a279_7ceb_f3b8],
 };
 
 /// Threads that exchange blocks, in the list.
@@ -31,11 +31,11 @@ pub const SH8: Workload = Workload {
     from: "MicroQuill sh8bench",
     threads: 4,
     run: |load| run(load, Some(&Queue::new(WAITING, 0))),
-    known: [0xe525_f182_a7f1_e56f, 0x32d2_4df0_fd57_dc85],
+    known: [0x9063_8ef1_29db_fd26, 0x02c8_5fb8_a1e0_80ae],
 };
 
 /// Batches of the full load, by all threads.
-const BATCHES: u64 = 10_000;
+const BATCHES: u64 = 32_000;
 /// Blocks of a batch.
 const BATCH: u64 = 1000;
 /// Blocks in a part that another thread frees, and parts that wait at most.

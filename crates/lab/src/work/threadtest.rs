@@ -29,11 +29,11 @@ pub const WORKLOAD: Workload = Workload {
             })
         })
     },
-    known: [0x9298_da08_a091_e42e, 0x1610_7aa0_48a3_85ae],
+    known: [0xca7f_366e_60ff_4dc9, 0xb4c5_aee6_1be4_17c5],
 };
 
 /// Objects of a round, of all threads.
 const OBJECTS: u64 = 100_000;
 const SIZE: usize = 64;
 /// Rounds of the full load.
-const ROUNDS: u64 = 140;
+const ROUNDS: u64 = 560;

@@ -35,11 +35,11 @@ pub const WORKLOAD: Workload = Workload {
             batches.flatten().fold(0, |sum, block| sum.wrapping_add(block.ends()))
         })
     },
-    known: [0x676f_9ebf_01da_6aaa, 0x872a_6879_07a9_f2a7],
+    known: [0xd2bf_0c2e_386a_c833, 0x6653_8d23_b947_f288],
 };
 
 /// Batches of the full load, by all producers.
-const BATCHES: u64 = 42_000;
+const BATCHES: u64 = 75_000;
 /// Blocks of a batch.
 const BATCH: u64 = 120;
 /// Batches that wait at most.
