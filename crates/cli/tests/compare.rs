@@ -138,6 +138,52 @@ fn a_program_stays_on_the_processors_asked_for() {
     }
 }
 
+/// A library that is loaded into programs, from C sources.
+fn peer(place: &Place, name: &str, source: &str) -> String {
+    format!("{name}={}", place.compile(&format!("{name}.so"), source, &["-shared", "-fPIC"]))
+}
+
+#[test]
+fn a_peer_that_crashes_fails_or_does_not_serve_is_a_row_of_its_own() {
+    let place = Place::new("peers");
+    let crashes =
+        peer(&place, "crashes", "#include <stdlib.h>\n__attribute__((constructor)) void f(void) { abort(); }");
+    let fails = peer(&place, "fails", "#include <unistd.h>\n__attribute__((destructor)) void f(void) { _exit(7); }");
+    let idle = peer(&place, "idle", "int nothing;");
+    let (json, html) = (place.path("result.json"), place.path("page.html"));
+    let list = [crashes, fails, idle].join(",");
+    let args = ["compare", "--peers", &list, "--runs", "2", "--json", &json, "--html", &html, "--", "ls", "/"];
+    let said = said(&mut craton(args));
+    assert_eq!(said.status, 1);
+    for text in ["crashes  round 1  signal 6", "fails    round 2  exit 7", "idle     round 1  not served"] {
+        assert!(said.out.contains(text), "{text}: {}", said.out);
+    }
+    assert!(said.out.contains("\nidle: no process was bound to its malloc"), "{}", said.out);
+    let document = self::json(&json);
+    let ok = |row: &&Value| row["status"] == "ok";
+    assert_eq!(document["rows"].as_array().unwrap().iter().filter(ok).count(), 4, "glibc and craton are not lost");
+    let ratios = document["ratios"].as_object().unwrap();
+    assert!(ratios.contains_key("time_vs_glibc") && !ratios.contains_key("time_vs_fails"), "{ratios:?}");
+    let page = fs::read_to_string(&html).unwrap();
+    for text in ["<html", "<svg", "signal 6", "exit 7", "not served"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(
+        !page.contains("http://") && !page.contains("https://") && !page.contains("<script"),
+        "nothing from outside"
+    );
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_known_before_the_runs() {
+    for (list, part) in
+        [("no-such", "there are: "), ("x=/nonexistent/x.so", "cannot read it"), ("glibc", "leave it out")]
+    {
+        let said = said(&mut craton(["compare", "--peers", list, "--", "true"]));
+        assert!(said.status == 1 && said.out.is_empty() && said.err.contains(part), "{list}: {}", said.err);
+    }
+}
+
 #[test]
 fn a_static_program_is_not_served() {
     let place = Place::new("not-served");
