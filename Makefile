@@ -30,8 +30,8 @@ test: ## install what the tests need (apt), then run every check and test
 test-full: ## the same, with many more cases in the randomized tests
 	@scripts/test.sh --full
 
-peers: ## build other allocators to compare with, into target/release/peers (minutes, once)
-	@scripts/peers.sh
+peers: ## build other allocators to compare with (minutes, once); PEERS="mimalloc3 …" for some
+	@scripts/peers.sh $(PEERS)
 
 bench: build peers ## do the lab's experiments in full, and renew results/ and the README's table (an hour)
 	@scripts/bench.sh
@@ -44,3 +44,4 @@ uninstall: ## remove what `install` installed under the same PREFIX and DESTDIR
 
 fmt: ## format the sources
 	$(CARGO) fmt --all
+	$(CARGO) fmt --all --manifest-path peers/Cargo.toml

@@ -26,7 +26,7 @@ pub fn find(list: Option<&str>) -> Result<Allocators, Failure> {
     }
     let own = env::current_exe().map_err(|e| Failure(format!("cannot find out where craton itself is: {e}")))?;
     let peers = peers::select(list, &peers::directories(&own)).map_err(Failure)?;
-    let notes = peers.iter().filter_map(|peer| Some(format!("{}: {}", peer.name, peer.note.as_deref()?))).collect();
+    let notes = peers.iter().filter_map(|peer| Some(format!("{}: {}", peer.name, peer.note?))).collect();
     let mut all = vec![Allocator::glibc(), Allocator::preloaded(OURS, library)];
     all.extend(peers.into_iter().map(Allocator::from));
     Ok(Allocators { list: all, notes })

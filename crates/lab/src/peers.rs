@@ -1,37 +1,37 @@
-//! The other allocators that Craton is compared with: which there are, where their libraries lie, what each needs.
+//! Other allocators: which there are, where their libraries are, and which of them a comparison runs on.
 //!
-//! **What.** A [`Peer`] is a library to preload, with the variables that it needs. `make peers` builds some of them, Debian
-//! packages others, and anything else can be named with its path. Peers run with their defaults; a variant, `NAME+WHAT`,
-//! sets the best options that are known for it, and runs only when it is asked for.
-//!
-//! **Failure.** A name that is not known, or whose library is not there: an error that says what to do. Whether a library
-//! really serves a program is for [`crate::measure`] to prove.
+//! **What.** [`known`] is the table of those that have a name; [`select`] reads a user's list of them; each becomes a
+//! [`crate::measure::Allocator`]. Those that `make peers` builds are in one of the [`directories`], those of the distribution
+//! where its libraries are.
+//! **Failure.** A sentence with the name, and what to do. In `all`, a peer that is not there is left out.
+//! **Not here.** glibc and Craton: they always run.
+
+mod known;
+
+pub use known::{KNOWN, Known, Setting, Source};
 
 use crate::measure::Allocator;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The variable that names the directory of the libraries that `make peers` built, before any other place.
-const VARIABLE: &str = "CRATON_PEERS";
-/// Where that directory may be, relative to the program's own: a build, and installations.
-const PLACES: [&str; 2] = ["peers", "../lib/craton/peers"];
-/// Where the system's libraries lie.
-const SYSTEM: [&str; 5] =
-    ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
-/// The two that run in every comparison.
+/// Names the directory of the libraries that `make peers` built.
+pub const DIRECTORY_VARIABLE: &str = "CRATON_PEERS";
+/// Where a distribution has its libraries.
+const SYSTEM: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
+/// What always runs, and so cannot be asked for.
 const ALWAYS: [&str; 2] = ["glibc", "craton"];
 
-/// An allocator to compare with.
+/// Another allocator, found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name in tables.
+    /// The name in tables.
     pub name: String,
-    /// The library to preload; none for a variant of the C library's own.
+    /// The library to preload; none for glibc with settings.
     pub library: Option<PathBuf>,
-    /// Variables that its programs get.
+    /// Variables that the program gets besides those of this process.
     pub env: Vec<(OsString, OsString)>,
-    /// Why they are set.
-    pub note: Option<String>,
+    /// What a reader of its figures should know.
+    pub note: Option<&'static str>,
 }
 
 impl From<Peer> for Allocator {
@@ -40,199 +40,137 @@ impl From<Peer> for Allocator {
     }
 }
 
-/// Where a known peer's library comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
-    /// `make peers`; the name of the file without its ending.
-    Built(&'static str),
-    /// A package of Debian's, and its file.
-    Package(&'static str, &'static str),
-    /// The C library.
-    Libc,
+/// The peers that have a name, in the order in which they run; base peers first, then variants.
+pub fn known() -> &'static [Known] {
+    &KNOWN
 }
 
-/// A peer that has a name here.
-struct Known {
-    name: &'static str,
-    source: Source,
-    /// A variable that is set for it, and why.
-    sets: Option<(&'static str, &'static str, &'static str)>,
+/// Where the libraries that `make peers` built may be, the likeliest first, for a `program` at this path: the variable
+/// CRATON_PEERS, `peers` beside the program, and where they are installed.
+pub fn directories(program: &Path) -> Vec<PathBuf> {
+    directories_with(program, std::env::var_os(DIRECTORY_VARIABLE))
 }
 
-const fn built(name: &'static str) -> Known {
-    Known { name, source: Source::Built(name), sets: None }
+fn directories_with(program: &Path, variable: Option<OsString>) -> Vec<PathBuf> {
+    let named = variable.filter(|value| !value.is_empty()).map(PathBuf::from);
+    let beside = program.parent().map(|directory| directory.join("peers"));
+    let installed = program.parent().and_then(Path::parent).map(|prefix| prefix.join("lib/craton/peers"));
+    [named, beside, installed].into_iter().flatten().collect()
 }
 
-const fn package(name: &'static str, package: &'static str, file: &'static str) -> Known {
-    Known { name, source: Source::Package(package, file), sets: None }
-}
-
-/// What glibc reads its own settings from.
-const TUNABLES: &str = "GLIBC_TUNABLES";
-
-const KNOWN: [Known; 14] = [
-    Known {
-        name: "tcmalloc",
-        source: Source::Built("tcmalloc"),
-        sets: Some((
-            TUNABLES,
-            "glibc.pthread.rseq=0",
-            "its per-CPU caches need rseq, which glibc else registers first",
-        )),
-    },
-    built("mimalloc3"),
-    built("mimalloc2"),
-    built("jemalloc"),
-    built("snmalloc"),
-    built("rpmalloc"),
-    package("debian-mimalloc", "libmimalloc2.0", "libmimalloc.so.2.0"),
-    package("debian-jemalloc", "libjemalloc2", "libjemalloc.so.2"),
-    package("debian-tcmalloc", "libtcmalloc-minimal4", "libtcmalloc_minimal.so.4"),
-    Known {
-        name: "glibc+thp",
-        source: Source::Libc,
-        sets: Some((TUNABLES, "glibc.malloc.hugetlb=1", "asks for transparent hugepages")),
-    },
-    Known {
-        name: "mimalloc3+thp",
-        source: Source::Built("mimalloc3"),
-        sets: Some(("MIMALLOC_ALLOW_THP", "2", "asks for transparent hugepages everywhere")),
-    },
-    Known {
-        name: "mimalloc2+large",
-        source: Source::Built("mimalloc2"),
-        sets: Some(("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1", "asks for large pages everywhere")),
-    },
-    Known {
-        name: "jemalloc+thp",
-        source: Source::Built("jemalloc"),
-        sets: Some(("MALLOC_CONF", "thp:always,metadata_thp:always", "asks for transparent hugepages")),
-    },
-    Known {
-        name: "jemalloc+background",
-        source: Source::Built("jemalloc"),
-        sets: Some(("MALLOC_CONF", "background_thread:true", "gives memory back by a thread of its own")),
-    },
-];
-
-impl Known {
-    /// Whether it runs only when asked for by name.
-    fn is_variant(&self) -> bool {
-        self.name.contains('+')
-    }
-
-    /// Its library, if it is there; `None` inside for a variant of the C library's.
-    fn library(&self, directories: &[PathBuf]) -> Option<Option<PathBuf>> {
-        let first = |mut places: Vec<PathBuf>, file: &str| {
-            places.iter_mut().for_each(|place| place.push(file));
-            places.into_iter().find(|path| path.is_file()).map(Some)
-        };
-        match self.source {
-            Source::Built(name) => first(directories.to_vec(), &format!("{name}.so")),
-            Source::Package(_, file) => first(SYSTEM.map(PathBuf::from).to_vec(), file),
-            Source::Libc => Some(None),
-        }
-    }
-
-    /// What to do to have it.
-    fn advice(&self) -> String {
-        match self.source {
-            Source::Built(_) => format!("`make peers` builds it; {VARIABLE} names the folder where it lies"),
-            Source::Package(package, _) => format!("install Debian's package {package}"),
-            Source::Libc => String::new(),
-        }
-    }
-
-    fn peer(&self, library: Option<PathBuf>) -> Peer {
-        let set = |(key, value, _): (&str, &str, &str)| {
-            // Tunables that are set already stay; of two of one name, glibc takes the last.
-            let before = (key == TUNABLES).then(|| std::env::var_os(key)).flatten().filter(|before| !before.is_empty());
-            let mut all = before.unwrap_or_default();
-            if !all.is_empty() {
-                all.push(":");
-            }
-            all.push(value);
-            (OsString::from(key), all)
-        };
-        Peer {
-            name: self.name.to_owned(),
-            library,
-            env: self.sets.map(set).into_iter().collect(),
-            note: self.sets.map(|(key, value, why)| format!("{key}={value} is set for it: {why}")),
-        }
-    }
-}
-
-/// The directories in which what `make peers` built is sought, for the program `own`.
-pub fn directories(own: &Path) -> Vec<PathBuf> {
-    let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
-    let beside = own.parent().unwrap_or(Path::new("/"));
-    named.into_iter().chain(PLACES.iter().map(|place| beside.join(place))).collect()
-}
-
-/// The peers of `list`, as `--peers` takes it: names and `NAME=PATH` with commas between, `all` for all that are found but
-/// no variants, `none`. Without a list, all.
+/// The peers that `list` names, in its order; those that `make peers` built are sought in `directories`.
 ///
-/// # Errors
-/// A name that is not known or stands twice, or a library that is not there; with what to do.
+/// The list is separated by commas: `all` for every base peer that is there, as is no list at all; `none`; names of
+/// [`known`]; `NAME=LIBRARY` for any other library.
 pub fn select(list: Option<&str>, directories: &[PathBuf]) -> Result<Vec<Peer>, String> {
-    let mut peers: Vec<Peer> = Vec::new();
-    for word in list.unwrap_or("all").split(',').map(str::trim) {
-        let found = match word {
-            "none" => Vec::new(),
-            "all" => all(directories),
-            _ => vec![match word.split_once('=') {
-                Some((name, path)) => other(name, path)?,
-                None => named(word, directories)?,
-            }],
-        };
-        for peer in found {
-            if peers.iter().any(|other| other.name == peer.name) {
-                if word == "all" {
-                    continue;
-                }
-                return Err(format!("--peers: {} stands there twice; give each a name of its own", peer.name));
-            }
-            peers.push(peer);
+    let system: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+    Places { built: directories, system: &system, variable: &|name| std::env::var_os(name) }.select(list)
+}
+
+/// What a selection depends on besides the list.
+struct Places<'a> {
+    built: &'a [PathBuf],
+    system: &'a [PathBuf],
+    /// A variable of this process, to which a peer's settings are added.
+    variable: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+impl Places<'_> {
+    fn select(&self, list: Option<&str>) -> Result<Vec<Peer>, String> {
+        let list = list.unwrap_or("all").trim();
+        if list == "none" {
+            return Ok(Vec::new());
         }
+        let mut peers: Vec<Peer> = Vec::new();
+        for item in list.split(',').map(str::trim) {
+            let found = match item.split_once('=') {
+                Some((name, library)) => vec![own(name, Path::new(library))?],
+                None if item == "all" => self.every_base(),
+                None => vec![self.named(item)?],
+            };
+            for peer in found {
+                if peers.iter().any(|other| other.name == peer.name) {
+                    return Err(format!("the peer `{}` is in the list `{list}` twice: take one out", peer.name));
+                }
+                peers.push(peer);
+            }
+        }
+        Ok(peers)
     }
-    Ok(peers)
+
+    fn every_base(&self) -> Vec<Peer> {
+        known().iter().filter(|known| !known.is_variant()).filter_map(|known| self.find(known).ok()).collect()
+    }
+
+    fn named(&self, name: &str) -> Result<Peer, String> {
+        if let Some(known) = known().iter().find(|known| known.name == name) {
+            return self.find(known);
+        }
+        Err(match name {
+            "" => "the list of peers has an empty name in it; write `none` for no peers".to_owned(),
+            "none" => "`none` stands alone: take it or the other peers out of the list".to_owned(),
+            _ if ALWAYS.contains(&name) => format!("`{name}` is not a peer: it always runs, take it out of the list"),
+            _ => format!("there is no peer `{name}`; there are {}, and any NAME=LIBRARY", names()),
+        })
+    }
+
+    /// The peer with its library, or why it is not there.
+    fn find(&self, known: &Known) -> Result<Peer, String> {
+        let library = match known.source {
+            Source::Glibc => None,
+            Source::Built(file) => Some(first(self.built, file).ok_or_else(|| {
+                let (name, peer) = (known.name, file.trim_end_matches(".so"));
+                let places = places(self.built);
+                format!("{name}: there is no {file} {places}; `make peers PEERS={peer}` builds it")
+            })?),
+            Source::Installed { file, package } => Some(first(self.system, file).ok_or_else(|| {
+                let (name, places) = (known.name, places(self.system));
+                format!("{name}: there is no {file} {places}; it is Debian's package {package}, install that")
+            })?),
+        };
+        let env = known
+            .settings
+            .iter()
+            .map(|s| (OsString::from(s.variable), s.merged((self.variable)(s.variable).as_deref())))
+            .collect();
+        Ok(Peer { name: known.name.to_owned(), library, env, note: known.note })
+    }
 }
 
-fn all(directories: &[PathBuf]) -> Vec<Peer> {
-    let plain = KNOWN.iter().filter(|known| !known.is_variant());
-    plain.filter_map(|known| Some(known.peer(known.library(directories)?))).collect()
+/// The first of the directories' files of this name that is there.
+fn first(directories: &[PathBuf], file: &str) -> Option<PathBuf> {
+    directories.iter().map(|directory| directory.join(file)).find(|path| path.is_file())
 }
 
-fn named(name: &str, directories: &[PathBuf]) -> Result<Peer, String> {
-    if ALWAYS.contains(&name) {
-        return Err(format!("--peers {name}: {name} takes part in every comparison; leave it out"));
+/// The places that were searched, for an error.
+fn places(directories: &[PathBuf]) -> String {
+    if directories.is_empty() {
+        return format!("(no directory of peers is known: set {DIRECTORY_VARIABLE})");
     }
-    let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
-        let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-        return Err(format!(
-            "--peers {name:?}: there is no such peer; there are: {}, and NAME=PATH for any other library",
-            names.join(", ")
-        ));
-    };
-    match known.library(directories) {
-        Some(library) => Ok(known.peer(library)),
-        None => Err(format!("--peers {name}: its library is not here: {}", known.advice())),
-    }
+    let paths: Vec<String> = directories.iter().map(|directory| directory.display().to_string()).collect();
+    format!("in {}", paths.join(", "))
 }
 
-/// Any other library. Its name must not be taken: two rows of one name would be mixed up.
-fn other(name: &str, path: &str) -> Result<Peer, String> {
-    if name.is_empty() || path.is_empty() || ALWAYS.contains(&name) || ["all", "none"].contains(&name) {
-        return Err(format!("--peers {name}={path}: give NAME=PATH, with a name that is not taken: mine=./libmine.so"));
+/// The names, for an error.
+fn names() -> String {
+    let names: Vec<&str> = known().iter().map(|known| known.name).collect();
+    format!("all, none, {}", names.join(", "))
+}
+
+/// A library that the user brings.
+fn own(name: &str, library: &Path) -> Result<Peer, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(format!("`{name}` is no name for {}: letters, digits and . _ + - are", library.display()));
     }
-    let library = std::path::absolute(path).map_err(|e| format!("--peers {name}={path}: {e}"))?;
-    match std::fs::File::open(&library).and_then(|file| file.metadata()) {
-        Ok(kind) if kind.is_file() => {}
-        Ok(_) => return Err(format!("--peers {name}={path}: it is no file; name the library itself")),
-        Err(e) => return Err(format!("--peers {name}={path}: cannot read it: {e}; check the path")),
+    // A name has one meaning in every table: the known one's settings would be missing here.
+    if ["all", "none"].contains(&name) || ALWAYS.contains(&name) || known().iter().any(|known| known.name == name) {
+        return Err(format!("`{name}` is taken; give {} another name, such as `my-{name}`", library.display()));
     }
-    Ok(Peer { name: name.to_owned(), library: Some(library), env: Vec::new(), note: None })
+    if library.as_os_str() == OsStr::new("") || !library.is_file() {
+        return Err(format!("{name}: there is no file `{}`", library.display()));
+    }
+    Ok(Peer { name: name.to_owned(), library: Some(library.to_owned()), env: Vec::new(), note: None })
 }
 
 #[cfg(test)]

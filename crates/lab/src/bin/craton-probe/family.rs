@@ -1,0 +1,111 @@
+//! The malloc family: its names, the objects that they come from, and the functions themselves.
+//!
+//! **Failure.** A name that no loaded object has is an error with the name.
+//!
+//! **Unsafe.** Only the dynamic linker knows whose functions a program calls, and only C says what their types are.
+
+use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::mem::transmute;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Every name that an allocator has to serve once it serves one.
+pub const NAMES: [&str; 10] = [
+    "malloc",
+    "free",
+    "calloc",
+    "realloc",
+    "memalign",
+    "posix_memalign",
+    "aligned_alloc",
+    "valloc",
+    "pvalloc",
+    "malloc_usable_size",
+];
+
+/// `malloc`, `valloc`, `pvalloc`.
+pub type OneSize = unsafe extern "C" fn(usize) -> *mut c_void;
+/// `calloc`, `memalign`, `aligned_alloc`.
+pub type TwoSizes = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+
+/// The family's functions. Called through addresses, so that the compiler leaves out no pair of calls.
+#[derive(Clone, Copy)]
+pub struct Family {
+    pub malloc: OneSize,
+    pub free: unsafe extern "C" fn(*mut c_void),
+    pub calloc: TwoSizes,
+    pub realloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
+    pub memalign: TwoSizes,
+    pub posix_memalign: unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int,
+    pub aligned_alloc: TwoSizes,
+    pub valloc: OneSize,
+    pub pvalloc: OneSize,
+    pub usable_size: unsafe extern "C" fn(*mut c_void) -> usize,
+}
+
+impl Family {
+    /// The functions that this program's calls are bound to.
+    pub fn bound() -> Result<Self, String> {
+        // SAFETY: the types that C and glibc give these names, and whoever defines one defines it for their callers.
+        unsafe {
+            Ok(Self {
+                malloc: transmute::<*mut c_void, OneSize>(address("malloc")?),
+                free: transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void)>(address("free")?),
+                calloc: transmute::<*mut c_void, TwoSizes>(address("calloc")?),
+                realloc: transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>(address(
+                    "realloc",
+                )?),
+                memalign: transmute::<*mut c_void, TwoSizes>(address("memalign")?),
+                posix_memalign: transmute::<*mut c_void, unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int>(
+                    address("posix_memalign")?,
+                ),
+                aligned_alloc: transmute::<*mut c_void, TwoSizes>(address("aligned_alloc")?),
+                valloc: transmute::<*mut c_void, OneSize>(address("valloc")?),
+                pvalloc: transmute::<*mut c_void, OneSize>(address("pvalloc")?),
+                usable_size: transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> usize>(address(
+                    "malloc_usable_size",
+                )?),
+            })
+        }
+    }
+}
+
+/// The address of `name` in the first loaded object that has it, as the program's calls are bound.
+fn address(name: &str) -> Result<*mut c_void, String> {
+    let text = CString::new(name).map_err(|_| format!("`{name}` has a zero byte in it"))?;
+    // SAFETY: a string that ends with zero, and the order of search that calls are bound in.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, text.as_ptr()) };
+    if found.is_null() { Err(format!("no loaded library has `{name}`")) } else { Ok(found) }
+}
+
+/// The file of the object that serves `name`.
+pub fn object_of_name(name: &str) -> Result<PathBuf, String> {
+    let address = address(name)?;
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    // SAFETY: any address may be asked for; `info` is there to be written.
+    let found = unsafe { libc::dladdr(address, &mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return Err(format!("`{name}` is in no file"));
+    }
+    // SAFETY: the linker's string, which stays as long as the object is loaded; nothing here unloads one.
+    let file = unsafe { CStr::from_ptr(info.dli_fname) };
+    Ok(Path::new(OsStr::from_bytes(file.to_bytes())).to_owned())
+}
+
+/// The object that serves all of the family, where `object_of` says who serves a name.
+pub fn server(object_of: impl Fn(&str) -> Result<PathBuf, String>) -> Result<PathBuf, String> {
+    let server = object_of(NAMES[0])?;
+    for name in &NAMES[1..] {
+        let object = object_of(name)?;
+        if object != server {
+            let (server, object) = (server.display(), object.display());
+            return Err(format!("malloc comes from {server}, but {name} from {object}"));
+        }
+    }
+    Ok(server)
+}

@@ -1,0 +1,155 @@
+//! The peers that have a name: which library each is, and what it needs set.
+//!
+//! **What.** [`KNOWN`] is the table. A *base* peer is an allocator as its makers deliver it; a *variant* is a base peer with
+//! a setting that its makers document, and its name says so (`jemalloc+thp`). Every setting about huge pages was seen to
+//! have its effect in `AnonHugePages` of a program with 200 MB live, where the kernel's setting is `madvise`.
+//! **Not here.** Where the libraries are: [`super::select`].
+
+use std::ffi::{OsStr, OsString};
+
+/// A peer that has a name.
+#[derive(Debug)]
+pub struct Known {
+    /// What the user writes, and what tables show.
+    pub name: &'static str,
+    /// Whose library it is.
+    pub source: Source,
+    /// What has to be set for it.
+    pub settings: &'static [Setting],
+    /// What a reader of its figures should know.
+    pub note: Option<&'static str>,
+}
+
+impl Known {
+    /// Whether this is a peer with a setting changed, which only runs when it is named.
+    pub fn is_variant(&self) -> bool {
+        self.name.contains('+') || self.name.ends_with("-thp")
+    }
+}
+
+/// Where a peer comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `make peers`: the file's name in the peers directory.
+    Built(&'static str),
+    /// The distribution.
+    Installed {
+        /// The file's name.
+        file: &'static str,
+        /// The package that has it in Debian.
+        package: &'static str,
+    },
+    /// The C library, which every program has.
+    Glibc,
+}
+
+/// A variable that a peer needs.
+#[derive(Debug)]
+pub struct Setting {
+    /// The variable's name.
+    pub variable: &'static str,
+    /// What it is set to; in a list, one entry `key` + `=` or `:` + value.
+    pub value: &'static str,
+    /// For a variable that holds a list: what stands between entries, and between key and value.
+    pub list: Option<(u8, u8)>,
+}
+
+impl Setting {
+    const fn whole(variable: &'static str, value: &'static str) -> Self {
+        Self { variable, value, list: None }
+    }
+
+    /// A tunable of glibc's.
+    const fn tunable(value: &'static str) -> Self {
+        Self { variable: "GLIBC_TUNABLES", value, list: Some((b':', b'=')) }
+    }
+
+    /// An option of jemalloc's.
+    const fn malloc_conf(value: &'static str) -> Self {
+        Self { variable: "MALLOC_CONF", value, list: Some((b',', b':')) }
+    }
+
+    /// The variable's value where it is `now`: a list keeps the user's other entries, in their order.
+    pub fn merged(&self, now: Option<&OsStr>) -> OsString {
+        let Some((between, assign)) = self.list else { return self.value.into() };
+        let key = |entry: &[u8]| entry.iter().position(|b| *b == assign).map(|at| entry[..at].to_vec());
+        let ours = self.value.as_bytes();
+        let mut entries: Vec<&[u8]> = now
+            .map_or(&[][..], OsStr::as_encoded_bytes)
+            .split(|b| *b == between)
+            .filter(|entry| !entry.is_empty() && key(entry) != key(ours))
+            .collect();
+        entries.push(ours);
+        std::os::unix::ffi::OsStringExt::from_vec(entries.join(&between))
+    }
+}
+
+const RSEQ: Setting = Setting::tunable("glibc.pthread.rseq=0");
+const JEMALLOC_THP: Setting = Setting::malloc_conf("thp:always");
+const RSEQ_NOTE: &str = "without glibc's rseq, which its fast path needs";
+
+/// A peer that `make peers` builds.
+const fn built(
+    name: &'static str,
+    file: &'static str,
+    settings: &'static [Setting],
+    note: Option<&'static str>,
+) -> Known {
+    Known { name, source: Source::Built(file), settings, note }
+}
+
+/// A peer that the distribution has.
+const fn installed(
+    name: &'static str,
+    (file, package): (&'static str, &'static str),
+    settings: &'static [Setting],
+    note: Option<&'static str>,
+) -> Known {
+    Known { name, source: Source::Installed { file, package }, settings, note }
+}
+
+const DEBIAN_MIMALLOC: (&str, &str) = ("libmimalloc.so.2.0", "libmimalloc2.0");
+const DEBIAN_JEMALLOC: (&str, &str) = ("libjemalloc.so.2", "libjemalloc2");
+const DEBIAN_TCMALLOC: (&str, &str) = ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4");
+const NO_PVALLOC: Option<&str> = Some("has no pvalloc: memory of glibc's would reach its free");
+const MISALIGNS: Option<&str> = Some("version 2.0.9 does not always align: aligned_alloc(256, 256)");
+
+/// All of them, in the order in which they run.
+pub const KNOWN: [Known; 17] = [
+    built(
+        "tcmalloc",
+        "tcmalloc.so",
+        // The crate's TCMalloc asks for huge pages; Google's leaves that to the kernel's setting.
+        &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "1")],
+        Some(RSEQ_NOTE),
+    ),
+    built("mimalloc3", "mimalloc3.so", &[], Some("asks for huge pages by itself")),
+    built("mimalloc2", "mimalloc2.so", &[], Some("asks for huge pages by itself")),
+    built("jemalloc", "jemalloc.so", &[], None),
+    built("snmalloc", "snmalloc.so", &[], None),
+    built("rpmalloc", "rpmalloc.so", &[], Some("refuses alignments of 64 KiB and more")),
+    installed("debian-mimalloc", DEBIAN_MIMALLOC, &[], MISALIGNS),
+    installed("debian-jemalloc", DEBIAN_JEMALLOC, &[], NO_PVALLOC),
+    installed("debian-tcmalloc", DEBIAN_TCMALLOC, &[], None),
+    built(
+        "tcmalloc+thp",
+        "tcmalloc.so",
+        // Written out: the user's own may say 1.
+        &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "0")],
+        Some(RSEQ_NOTE),
+    ),
+    // It has huge pages without; with 2 it also gives memory back by whole ones.
+    built("mimalloc3+thp", "mimalloc3.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "2")], None),
+    built("mimalloc3-thp", "mimalloc3.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "0")], None),
+    // Asks for reserved huge pages first. Where the machine has none, it is mimalloc2.
+    built("mimalloc2+large", "mimalloc2.so", &[Setting::whole("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")], None),
+    built("mimalloc2-thp", "mimalloc2.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "0")], None),
+    built("jemalloc+thp", "jemalloc.so", &[JEMALLOC_THP], None),
+    installed("debian-jemalloc+thp", DEBIAN_JEMALLOC, &[JEMALLOC_THP], NO_PVALLOC),
+    Known {
+        name: "glibc+thp",
+        source: Source::Glibc,
+        settings: &[Setting::tunable("glibc.malloc.hugetlb=1")],
+        note: None,
+    },
+];
