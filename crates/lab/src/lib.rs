@@ -13,5 +13,6 @@
 pub mod document;
 pub mod machine;
 pub mod measure;
+pub mod micro;
 pub mod summary;
 pub mod work;
