@@ -16,8 +16,8 @@
 //! **Failure.** A run that failed is in the list with its status; nothing here panics or gives up half way.
 
 mod launcher;
-mod once;
-mod proof;
+pub(crate) mod once;
+pub(crate) mod proof;
 mod sample;
 
 use std::ffi::OsString;

@@ -35,14 +35,19 @@ impl Directory {
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Self(Ok(path)),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Self(Err(format!("cannot create {} for statistics: {e}", path.display()))),
+                Err(e) => return Self(Err(format!("cannot create {} for files: {e}", path.display()))),
             }
         }
     }
 
+    /// Where it is.
+    pub fn path(&self) -> Result<&Path, String> {
+        self.0.as_deref().map_err(Clone::clone)
+    }
+
     /// The file for the next run, which does not exist yet.
     pub fn file(&self) -> Result<PathBuf, String> {
-        let file = self.0.clone()?.join("stats");
+        let file = self.path()?.join("stats");
         let _ = fs::remove_file(&file);
         Ok(file)
     }

@@ -102,6 +102,7 @@ pub struct Empty;
 
 /// The object that all the empty functions return.
 #[repr(align(4096))]
+#[expect(dead_code, reason = "the assembly below has its address")]
 struct Object(UnsafeCell<[u8; MOST_BYTES]>);
 
 // SAFETY: it is reached through raw pointers only, by the one thread that `Empty` asks for.
