@@ -2,9 +2,11 @@
 //!
 //! **What.** [`measure`] runs a command interleaved (A B A B …) under several allocators and says what each run cost;
 //! [`summary`] makes medians and ratios of the runs; [`document`] is what `--json` writes, with [`machine`] in it;
+//! [`micro`] measures single mallocs and frees, in time and in instructions, with the program `craton-micro`;
 //! [`work`] holds the workloads, which the program `craton-work` runs.
 //!
-//! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
+//! **Units.** Times in seconds as `f64`, named `_s`, and of single operations in nanoseconds, named `ns`; memory in
+//! bytes, named `_bytes`; faults are counts.
 //!
 //! **Failure.** A run that failed is a run with its [`measure::Status`]: it is shown, and no median contains it.
 //!

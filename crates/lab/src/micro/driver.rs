@@ -29,7 +29,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const COUNTS: [usize; 2] = [5_000, 30_000];
 
 /// An allocator, and what was learnt of it.
-struct Subjected<'a> {
+struct Candidate<'a> {
     allocator: &'a Allocator,
     variables: once::Variables,
     library: Option<PathBuf>,
@@ -41,7 +41,7 @@ struct Subjected<'a> {
     counted: bool,
 }
 
-impl<'a> Subjected<'a> {
+impl<'a> Candidate<'a> {
     fn new(allocator: &'a Allocator) -> Self {
         let (environment, given_up) = match once::environment(allocator) {
             Ok(environment) => (environment, None),
@@ -84,7 +84,7 @@ struct Driver<'a> {
     config: &'a Config<'a>,
     directory: &'a Path,
     program: PathBuf,
-    subjects: Vec<Subjected<'a>>,
+    candidates: Vec<Candidate<'a>>,
     done: usize,
     total: usize,
     rows: Vec<MicroRow>,
@@ -93,14 +93,14 @@ struct Driver<'a> {
 /// Measures all.
 pub fn run(config: &Config<'_>) -> Vec<MicroRow> {
     let directory = Directory::new();
-    let mut subjects: Vec<_> = config.allocators.iter().map(Subjected::new).collect();
+    let mut candidates: Vec<_> = config.allocators.iter().map(Candidate::new).collect();
     let directory = directory.path().unwrap_or_else(|why| {
-        subjects.iter_mut().for_each(|s| s.given_up = Some(Status::Failed(why.clone())));
+        candidates.iter_mut().for_each(|s| s.given_up = Some(Status::Failed(why.clone())));
         Path::new("/")
     });
     // The processes run in another directory.
     let program = std::path::absolute(&config.program).unwrap_or_else(|_| config.program.clone());
-    let mut driver = Driver { config, directory, program, subjects, done: 0, total: 0, rows: Vec::new() };
+    let mut driver = Driver { config, directory, program, candidates, done: 0, total: 0, rows: Vec::new() };
     let cases = driver.cases();
     let counted: Vec<Case> = cases.iter().copied().filter(|case| driver.is_counted(*case)).collect();
     driver.total = (cases.len() * driver.rounds() + counted.len()) * config.allocators.len();
@@ -135,9 +135,9 @@ impl Driver<'_> {
         case.threads == 1 && counted_patterns.contains(&case.pattern) && counted_sizes.contains(&case.size)
     }
 
-    fn progress(&mut self, subject: usize, case: Case, counting: bool) {
+    fn progress(&mut self, candidate: usize, case: Case, counting: bool) {
         (self.config.progress)(Progress {
-            allocator: &self.config.allocators[subject].name,
+            allocator: &self.config.allocators[candidate].name,
             pattern: case.pattern,
             size_bytes: case.size,
             counting,
@@ -167,45 +167,45 @@ impl Driver<'_> {
 
     /// Times a combination on all allocators; false if stopped.
     fn time(&mut self, case: Case) -> bool {
-        let mut results: Vec<Vec<Measurement>> = vec![Vec::new(); self.subjects.len()];
-        let mut failures: Vec<Option<Status>> = self.subjects.iter().map(|s| s.given_up.clone()).collect();
+        let mut results: Vec<Vec<Measurement>> = vec![Vec::new(); self.candidates.len()];
+        let mut failures: Vec<Option<Status>> = self.candidates.iter().map(|s| s.given_up.clone()).collect();
         for _ in 0..self.rounds() {
-            for subject in 0..self.subjects.len() {
+            for candidate in 0..self.candidates.len() {
                 if self.config.stop.load(Relaxed) {
                     return false;
                 }
-                if failures[subject].is_none() {
-                    self.progress(subject, case, false);
-                    match self.once(subject, case) {
-                        Some(Ok(result)) => results[subject].push(result),
-                        Some(Err(why)) => failures[subject] = Some(why),
+                if failures[candidate].is_none() {
+                    self.progress(candidate, case, false);
+                    match self.once(candidate, case) {
+                        Some(Ok(result)) => results[candidate].push(result),
+                        Some(Err(why)) => failures[candidate] = Some(why),
                         None => return false,
                     }
                 }
                 self.done += 1;
             }
         }
-        for (subject, (results, failure)) in self.subjects.iter_mut().zip(results.iter().zip(failures)) {
+        for (candidate, (results, failure)) in self.candidates.iter_mut().zip(results.iter().zip(failures)) {
             // One that failed once is a failure, though other rounds succeeded.
             if let Some(Status::NotServed(_)) = failure {
-                subject.given_up.clone_from(&failure);
+                candidate.given_up.clone_from(&failure);
             }
-            self.rows.extend(rows(&subject.allocator.name, case, results, failure));
+            self.rows.extend(rows(&candidate.allocator.name, case, results, failure));
         }
         true
     }
 
     /// One process; none if stopped.
-    fn once(&self, subject: usize, case: Case) -> Option<Result<Measurement, Status>> {
-        let subject = &self.subjects[subject];
+    fn once(&self, candidate: usize, case: Case) -> Option<Result<Measurement, Status>> {
+        let candidate = &self.candidates[candidate];
         let mut command = self.command(case, if self.config.quick { 5 } else { 7 }, "also");
         command.extend(["--count".into(), count(case, self.config.quick).to_string().into()]);
-        let started = Process::start(&command, &subject.variables, self.directory, "timed", LIMIT);
+        let started = Process::start(&command, &candidate.variables, self.directory, "timed", LIMIT);
         Some(match started.and_then(|process| process.finish(self.config.stop)) {
             Err(e) => Err(Status::Failed(format!("cannot start {}: {e}", self.program.display()))),
             Ok(Ended::Stopped) => return None,
             Ok(Ended::TimedOut) => Err(Status::Failed(format!("took longer than {} s", LIMIT.as_secs()))),
-            Ok(Ended::Done(output)) => subject.read(&output),
+            Ok(Ended::Done(output)) => candidate.read(&output),
         })
     }
 
@@ -214,12 +214,12 @@ impl Driver<'_> {
         for &pattern in &self.config.counted_patterns {
             let mut loop_instructions = None;
             for case in cases.iter().copied().filter(|case| case.pattern == pattern) {
-                for subject in 0..self.subjects.len() {
-                    if !self.is_timed(subject, case) {
+                for candidate in 0..self.candidates.len() {
+                    if !self.is_timed(candidate, case) {
                         self.done += 1;
                         continue;
                     }
-                    self.progress(subject, case, true);
+                    self.progress(candidate, case, true);
                     // The loop is the same for each size and each allocator.
                     if loop_instructions.is_none() {
                         match self.count_loop(case) {
@@ -227,29 +227,29 @@ impl Driver<'_> {
                             Some(result) => loop_instructions = Some(result),
                         }
                     }
-                    let Some(result) = self.count(subject, case) else { return };
+                    let Some(result) = self.count(candidate, case) else { return };
                     let total = loop_instructions.clone().unwrap_or_else(|| Err("no loop".to_owned()));
-                    self.note(subject, case, total.and_then(|of_loop| Ok((result?, of_loop))));
+                    self.note(candidate, case, total.and_then(|of_loop| Ok((result?, of_loop))));
                     self.done += 1;
                 }
             }
         }
     }
 
-    fn row(&mut self, subject: usize, case: Case) -> Option<&mut MicroRow> {
-        let name = &self.config.allocators[subject].name;
+    fn row(&mut self, candidate: usize, case: Case) -> Option<&mut MicroRow> {
+        let name = &self.config.allocators[candidate].name;
         let is_row = |row: &&mut MicroRow| row.allocator == *name && row.pattern == case.pattern.name();
         let mut rows = self.rows.iter_mut().filter(is_row);
         rows.find(|row| row.size_bytes == case.size && row.threads == case.threads)
     }
 
-    fn is_timed(&mut self, subject: usize, case: Case) -> bool {
-        self.row(subject, case).is_some_and(|row| row.is_timed())
+    fn is_timed(&mut self, candidate: usize, case: Case) -> bool {
+        self.row(candidate, case).is_some_and(|row| row.is_timed())
     }
 
     /// Puts a count and that of the loop into its row.
-    fn note(&mut self, subject: usize, case: Case, counted: Result<(f64, f64), String>) {
-        let Some(row) = self.row(subject, case) else { return };
+    fn note(&mut self, candidate: usize, case: Case, counted: Result<(f64, f64), String>) {
+        let Some(row) = self.row(candidate, case) else { return };
         match counted {
             Ok((all, of_loop)) => {
                 row.instructions = Some(all - of_loop);
@@ -262,28 +262,28 @@ impl Driver<'_> {
     /// Instructions of an operation, the loop included; none if stopped.
     fn count(&mut self, index: usize, case: Case) -> Option<Result<f64, String>> {
         let command = self.command(case, 1, "none");
-        let Self { config, directory, subjects, .. } = self;
-        let subject = &subjects[index];
-        if let Some(why) = &subject.uncounted {
+        let Self { config, directory, candidates, .. } = self;
+        let candidate = &candidates[index];
+        if let Some(why) = &candidate.uncounted {
             return Some(Err(why.clone()));
         }
-        let check = |output: &Output| subject.read(output).map_err(|status| status.to_string());
+        let check = |output: &Output| candidate.read(output).map_err(|status| status.to_string());
         let counting =
-            Subject { valgrind: &config.valgrind, command, variables: &subject.variables, directory, check: &check };
+            Subject { valgrind: &config.valgrind, command, variables: &candidate.variables, directory, check: &check };
         match counting.count(COUNTS, config.stop) {
             Counted::Stopped => None,
             Counted::Instructions(number) => {
-                subjects[index].counted = true;
+                candidates[index].counted = true;
                 Some(Ok(number))
             }
             Counted::NoValgrind(why) => {
-                subjects.iter_mut().for_each(|s| s.uncounted = Some(why.clone()));
+                candidates.iter_mut().for_each(|s| s.uncounted = Some(why.clone()));
                 Some(Err(why))
             }
             Counted::Failed(why) => {
                 // One that cannot run there at all need not be tried at each size.
-                if !subjects[index].counted {
-                    subjects[index].uncounted = Some(why.clone());
+                if !candidates[index].counted {
+                    candidates[index].uncounted = Some(why.clone());
                 }
                 Some(Err(why))
             }
@@ -313,7 +313,8 @@ fn count(case: Case, quick: bool) -> usize {
     let size = case.size;
     // Beyond some size memory comes from the kernel and goes back: its pages have to be cleared.
     let usual_ns = match case.pattern {
-        Pattern::Pair | Pattern::LiveRandom | Pattern::BatchLifo(_) | Pattern::BatchFifo(_) => 20 + size / 64,
+        Pattern::Pair | Pattern::LiveRandom => 20 + size / 64,
+        Pattern::BatchLifo(_) | Pattern::BatchFifo(_) => 20 + size / 16,
         Pattern::Remote => 50 + size / 32,
         Pattern::Calloc => 20 + size / 16,
         Pattern::ReallocGrow => 100 + size / 4,

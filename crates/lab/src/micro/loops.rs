@@ -17,6 +17,7 @@ use super::calls::Calls;
 use super::pattern::{LIVE_BYTES, Pattern, SLOTS};
 use std::hint::black_box;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 
@@ -34,17 +35,31 @@ pub struct Shared {
     barrier: Barrier,
     /// For each thread the batches of its last two steps, as addresses.
     batches: Vec<[Mutex<Vec<usize>>; 2]>,
+    /// The first repetition that does not take place.
+    end: AtomicUsize,
 }
 
 impl Shared {
     /// For so many threads, at least 1.
     pub fn new(threads: usize) -> Self {
-        Self { barrier: Barrier::new(threads), batches: (0..threads).map(|_| Default::default()).collect() }
+        let batches = (0..threads).map(|_| Default::default()).collect();
+        Self { barrier: Barrier::new(threads), batches, end: AtomicUsize::new(usize::MAX) }
     }
 
     /// Waits for the other threads.
     pub fn wait(&self) {
         self.barrier.wait();
+    }
+
+    /// There is to be no such repetition: said by one thread, before it waits for the others.
+    pub fn end_before(&self, repetition: usize) {
+        self.end.store(repetition, Relaxed);
+    }
+
+    /// Whether this repetition takes place no more: asked by each thread after it waited for the others. One that is
+    /// slow may see what is said of a later repetition, which is the same answer for this one.
+    pub fn is_over(&self, repetition: usize) -> bool {
+        repetition >= self.end.load(Relaxed)
     }
 }
 

@@ -6,7 +6,11 @@
 //! **Units.** Nanoseconds of elapsed time for one operation on one thread: the mean over the threads of a repetition;
 //! then the smallest and the median over the repetitions.
 //!
-//! **Cost.** A first repetition warms the heap and does not count. [`Pattern::Cold`] has one repetition only.
+//! **Cost.** A first repetition warms the heap and does not count. [`Pattern::Cold`] has one repetition only. Where the
+//! allocator is so slow that [`ENOUGH`] is over, no more than [`FEWEST`] repetitions count.
+//!
+//! **Threads.** They agree on the end: the first worker puts the number of the last repetition down before it waits for
+//! the others at the next one, and all look after that wait.
 //!
 //! **Failure.** A line that is none is an error with the line in it.
 
@@ -15,6 +19,12 @@ use super::loops::{Shared, Turn, Worker};
 use super::pattern::Pattern;
 use crate::summary::Spread;
 use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// When this time is over, there are enough repetitions.
+const ENOUGH: Duration = Duration::from_millis(250);
+/// Repetitions that count, unless fewer are asked for.
+const FEWEST: usize = 2;
 
 /// What to do about the loop around the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +48,7 @@ pub struct Request {
     pub threads: usize,
     /// Operations of each thread in one repetition.
     pub count: usize,
-    /// Repetitions that count, at least 1.
+    /// Repetitions that count, at least 1; a slow allocator may do fewer.
     pub repetitions: usize,
     /// What to do about the loop.
     pub with_loop: Loop,
@@ -137,8 +147,15 @@ fn turns<C: Calls>(request: &Request, shared: &Shared, index: usize) -> Turns {
     let repetitions = if request.pattern == Pattern::Cold { 0 } else { request.repetitions };
     let mut turns = Vec::with_capacity(repetitions + 1);
     let mut worker = Worker::<C>::new(request.pattern, request.size_bytes, shared, index);
-    for _ in 0..=repetitions {
+    let start = Instant::now();
+    for repetition in 0..=repetitions {
+        if index == 0 && repetition > FEWEST && start.elapsed() > ENOUGH {
+            shared.end_before(repetition);
+        }
         shared.wait();
+        if shared.is_over(repetition) {
+            break;
+        }
         turns.push(worker.turn(request.count));
     }
     (turns, std::mem::take(&mut worker.steps))
@@ -188,6 +205,14 @@ mod tests {
             let result = measure(&request(pattern, 3));
             assert_eq!((result.threads, result.operations >= 3 * 3 * 500), (3, true), "{result:?}");
         }
+    }
+
+    #[test]
+    fn enough_is_enough_whatever_was_asked_for() {
+        let asked = Request { count: 100_000, repetitions: 10_000, ..request(Pattern::Pair, 3) };
+        // All of them would take seconds; the threads agree on how many are done, or this never ends.
+        let done = measure(&asked).operations;
+        assert!((3 * 300_000..10_000 * 300_000).contains(&done) && done.is_multiple_of(300_000), "{done}");
     }
 
     #[test]
