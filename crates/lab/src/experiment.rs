@@ -9,6 +9,7 @@
 //!
 //! **Not here.** Figures of layers that do not exist yet: `docs/experiments.md` lists all of them with their state.
 
+mod micro;
 mod nvalloc_fig1b;
 mod series;
 mod speed;
@@ -68,7 +69,8 @@ pub struct Findings {
 }
 
 /// Every experiment.
-pub const EXPERIMENTS: &[Experiment] = &[speed::EXPERIMENT, temeraire_redis::EXPERIMENT, nvalloc_fig1b::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] =
+    &[speed::EXPERIMENT, micro::EXPERIMENT, temeraire_redis::EXPERIMENT, nvalloc_fig1b::EXPERIMENT];
 
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {

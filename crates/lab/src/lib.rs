@@ -3,7 +3,7 @@
 //! **What.** [`measure`] runs a command interleaved (A B A B …) under several allocators and says what each run cost;
 //! [`peers`] knows the allocators; [`summary`] and [`ratios`] make medians, ratios and intervals of the runs;
 //! [`document`] is what `--json` writes, with [`machine`] in it. [`work`] holds the workloads, which the program
-//! `craton-work` runs, [`real`] those that are programs of other people. [`experiment`] puts them together, and
+//! `craton-work` runs, [`real`] those that are programs of other people, and [`micro`] times single calls. [`experiment`] puts them together, and
 //! [`picture`] draws what comes of it; [`page`] is the page of a comparison.
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
@@ -17,6 +17,7 @@ pub mod experiment;
 pub mod format;
 pub mod machine;
 pub mod measure;
+pub mod micro;
 pub mod page;
 pub mod peers;
 pub mod picture;

@@ -15,7 +15,7 @@
 //! **Failure.** A run that failed is in the list with its status; nothing here panics or gives up half way.
 
 mod launcher;
-mod once;
+pub(crate) mod once;
 pub mod proof;
 mod sample;
 

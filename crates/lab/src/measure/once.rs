@@ -73,34 +73,48 @@ impl Prepared {
         if plan.command.is_empty() {
             return Err("there is no command; name a program to run".to_owned());
         }
-        let mut variables = allocator.env.clone();
-        for (key, _) in &variables {
-            if key.is_empty() || key.as_bytes().contains(&b'=') {
-                return Err(format!("{key:?} is no name of an environment variable"));
-            }
-        }
-        let own = variables.iter().rev().find(|(key, _)| key == "LD_PRELOAD").map(|(_, value)| value.clone());
-        let preload = allocator.preload.as_deref().map(library).transpose()?;
-        // The launcher itself runs without; so what was there already has to be handed on as well.
-        let mut list = preload.as_ref().map(|p| p.clone().into_os_string()).unwrap_or_default();
-        if let Some(others) = own.or_else(|| std::env::var_os("LD_PRELOAD")).filter(|o| !o.is_empty()) {
-            if !list.is_empty() {
-                list.push(":");
-            }
-            list.push(others);
-        }
-        if !list.is_empty() {
-            variables.push(("LD_PRELOAD".into(), list));
-        }
+        let (mut variables, preload) = environment(allocator)?;
         variables.extend(proof.into_iter().flat_map(proof::Directory::variables));
         Ok(Self { variables, preload })
     }
 
     /// Whether the dynamic linker said on standard error that it goes on without the library.
     fn refused(&self, stderr: &str) -> bool {
-        let name = self.preload.as_ref().map(|p| p.to_string_lossy());
-        name.is_some_and(|name| stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded")))
+        self.preload.as_deref().is_some_and(|library| was_refused(library, stderr))
     }
+}
+
+/// Names and values of variables.
+pub type Variables = Vec<(OsString, OsString)>;
+
+/// The variables that a process gets besides this one's to run on `allocator`, and its library's path as it is there.
+pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>), String> {
+    let mut variables = allocator.env.clone();
+    for (key, _) in &variables {
+        if key.is_empty() || key.as_bytes().contains(&b'=') {
+            return Err(format!("{key:?} is no name of an environment variable"));
+        }
+    }
+    let own = variables.iter().rev().find(|(key, _)| key == "LD_PRELOAD").map(|(_, value)| value.clone());
+    let preload = allocator.preload.as_deref().map(library).transpose()?;
+    // The launcher itself runs without; so what was there already has to be handed on as well.
+    let mut list = preload.as_ref().map(|p| p.clone().into_os_string()).unwrap_or_default();
+    if let Some(others) = own.or_else(|| std::env::var_os("LD_PRELOAD")).filter(|o| !o.is_empty()) {
+        if !list.is_empty() {
+            list.push(":");
+        }
+        list.push(others);
+    }
+    if !list.is_empty() {
+        variables.push(("LD_PRELOAD".into(), list));
+    }
+    Ok((variables, preload))
+}
+
+/// Whether the dynamic linker said on standard error that it goes on without this library.
+pub fn was_refused(library: &Path, stderr: &str) -> bool {
+    let name = library.to_string_lossy();
+    stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded"))
 }
 
 /// The library's path as `LD_PRELOAD` needs it: absolute, or a bare name that the dynamic linker looks up.

@@ -1,0 +1,187 @@
+//! What one malloc and one free cost: by size, warm and cold, on one thread and several, in time and in instructions.
+//!
+//! **What.** [`run`] has the program `craton-micro` do one [`pattern::Pattern`] in one process on one allocator, for each
+//! allocator in turn (A B C A B C …), and makes a [`MicroRow`] of its rounds. Some are then counted by valgrind's
+//! callgrind. [`report`] makes ratios and a table of the rows.
+//!
+//! **Units.** Nanoseconds of elapsed time, and instructions, for one operation of a pattern: mostly a malloc and its free.
+//! With more threads than processors a thread's time has others' turns in it.
+//!
+//! **State.** What the loop around the calls costs is always beside the figure: times contain it, as the machine does
+//! both at once and a difference may be negative; instructions are exact, and are given without it.
+//!
+//! **Proof.** The program says which file its `malloc` came from. Where a library was to be preloaded and this is the C
+//! library, or the other way round, the row is [`Status::NotServed`] and has no number.
+//!
+//! **Failure.** Every row has a [`Status`]; a measurement that failed ends neither the others nor this process. An
+//! allocator that cannot be preloaded, or that valgrind cannot run, is tried once.
+
+mod callgrind;
+mod calls;
+mod driver;
+mod loops;
+pub mod measurement;
+pub mod pattern;
+mod process;
+pub mod report;
+
+use crate::measure::Allocator;
+use pattern::Pattern;
+use serde::{Serialize, Serializer};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// The sizes of a quick run, in bytes.
+pub const QUICK_SIZES: [usize; 6] = [16, 64, 256, 1500, 32_768, 200_000];
+/// The sizes of a full run.
+pub const FULL_SIZES: [usize; 9] = [16, 32, 64, 256, 1024, 1500, 4096, 32_768, 200_000];
+
+/// What to measure.
+pub struct Config<'a> {
+    /// The allocators, in the order of their turns.
+    pub allocators: &'a [Allocator],
+    /// The sizes of objects, in bytes: 8 to [`pattern::MOST_BYTES`].
+    pub sizes: Vec<usize>,
+    /// Numbers of threads; a pattern runs on those that make sense for it.
+    pub threads: Vec<usize>,
+    /// The patterns.
+    pub patterns: Vec<Pattern>,
+    /// The patterns of which instructions are counted, on one thread: such as allocate once and free once.
+    pub counted_patterns: Vec<Pattern>,
+    /// The sizes for which they are.
+    pub counted_sizes: Vec<usize>,
+    /// One round and shorter repetitions, instead of three.
+    pub quick: bool,
+    /// The program `craton-micro`.
+    pub program: PathBuf,
+    /// Valgrind: a name that is sought in `PATH`, or a path.
+    pub valgrind: OsString,
+    /// Set by another thread or a signal handler to end early: the process under way is killed and left out.
+    pub stop: &'a AtomicBool,
+    /// Called before each process.
+    pub progress: &'a dyn Fn(Progress<'_>),
+}
+
+impl<'a> Config<'a> {
+    /// The standard measurement: a quick one takes seconds, a full one minutes.
+    pub fn standard(
+        quick: bool,
+        allocators: &'a [Allocator],
+        program: PathBuf,
+        stop: &'a AtomicBool,
+        progress: &'a dyn Fn(Progress<'_>),
+    ) -> Self {
+        let batch = Pattern::BatchLifo(64);
+        Self {
+            allocators,
+            sizes: if quick { QUICK_SIZES.to_vec() } else { FULL_SIZES.to_vec() },
+            threads: if quick { vec![1, 2] } else { vec![1, 2, 4] },
+            patterns: if quick {
+                vec![Pattern::Pair, batch, Pattern::LiveRandom, Pattern::Cold, Pattern::Remote]
+            } else {
+                Pattern::ALL.to_vec()
+            },
+            counted_patterns: if quick { vec![Pattern::Pair] } else { vec![Pattern::Pair, batch, Pattern::LiveRandom] },
+            counted_sizes: if quick { vec![16, 256] } else { vec![16, 64, 256, 1500, 32_768] },
+            quick,
+            program,
+            valgrind: "valgrind".into(),
+            stop,
+            progress,
+        }
+    }
+}
+
+/// Where a measurement stands: the process that is about to start.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The allocator whose turn it is.
+    pub allocator: &'a str,
+    /// The pattern.
+    pub pattern: Pattern,
+    /// The size of an object, in bytes.
+    pub size_bytes: usize,
+    /// Whether instructions are being counted.
+    pub counting: bool,
+    /// Measurements done so far.
+    pub done: usize,
+    /// Measurements in total.
+    pub total: usize,
+}
+
+/// What became of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Status {
+    /// The row has all the numbers that were asked for.
+    Ok,
+    /// It has times; instructions were asked for and are not there, for the reason given.
+    NotCounted(String),
+    /// The allocator did not serve the program, for the reason given: no number.
+    NotServed(String),
+    /// The program failed, for the reason given: no number.
+    Failed(String),
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ok => f.write_str("ok"),
+            Self::NotCounted(why) => write!(f, "instructions not counted: {why}"),
+            Self::NotServed(why) => write!(f, "not served: {why}"),
+            Self::Failed(why) => write!(f, "failed: {why}"),
+        }
+    }
+}
+
+impl Serialize for Status {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// One pattern at one size on one allocator.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MicroRow {
+    /// The allocator's name.
+    pub allocator: String,
+    /// The pattern's name; `cold-first` is the very first object of [`Pattern::Cold`].
+    pub pattern: String,
+    /// The size of an object, in bytes.
+    pub size_bytes: usize,
+    /// Threads.
+    pub threads: usize,
+    /// Nanoseconds of one operation, the loop included: the median over the rounds of each process's median; 0 if no
+    /// round succeeded.
+    pub ns_median: f64,
+    /// The smallest over all repetitions of all rounds; 0 if no round succeeded.
+    pub ns_min: f64,
+    /// What the loop takes with empty functions; it is in the two above. 0 where it was not measured.
+    pub loop_ns: f64,
+    /// Instructions of one operation in the allocator: without the loop and the calls.
+    pub instructions: Option<f64>,
+    /// Instructions of the loop and the calls, which are not in the number above.
+    pub loop_instructions: Option<f64>,
+    /// What became of it.
+    pub status: Status,
+}
+
+impl MicroRow {
+    /// Whether there are times.
+    pub fn is_timed(&self) -> bool {
+        self.ns_median > 0.0
+    }
+}
+
+/// Measures. When `stop` is set, the rows that are there come back.
+///
+/// # Errors
+/// There is no place for the files of the processes.
+pub fn run(config: &Config<'_>) -> Result<Vec<MicroRow>, String> {
+    driver::run(config)
+}
+
+#[cfg(test)]
+mod tests;

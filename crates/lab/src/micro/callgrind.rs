@@ -1,0 +1,153 @@
+//! Instructions of one operation, counted by valgrind's callgrind.
+//!
+//! **What.** The program runs twice, with fewer and with more operations; the difference of the instructions over that of
+//! the operations is what one operation executes. What the process does besides is the same in both and drops out.
+//! The two run at the same time: other load changes time, not instructions.
+//!
+//! **From.** The Callgrind manual of valgrind 3.19. Callgrind replaces no `malloc`, unlike memcheck: the preloaded one
+//! runs, and the program's answer says so.
+//!
+//! **Failure.** Valgrind that is not there is [`Counted::NoValgrind`], at which the caller gives up. An allocator may fail
+//! under valgrind alone, for one that reserves more address space than valgrind has: that is an error with its words.
+
+use super::measurement::Measurement;
+use super::process::{Ended, Output, Process};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What a run under valgrind may take; one takes about a second.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What came of a count.
+#[derive(Debug)]
+pub enum Counted {
+    /// Instructions of one operation.
+    Instructions(f64),
+    /// There is no number, for the reason given.
+    Failed(String),
+    /// Valgrind cannot be started, for the reason given.
+    NoValgrind(String),
+    /// The caller stopped.
+    Stopped,
+}
+
+/// A program to count: all but the number of its operations.
+pub struct Subject<'a> {
+    /// Valgrind, by name or path.
+    pub valgrind: &'a OsStr,
+    /// `craton-micro` and its arguments without `--count`.
+    pub command: Vec<OsString>,
+    /// Variables that the program gets; valgrind hands them on.
+    pub variables: &'a [(OsString, OsString)],
+    /// A private directory.
+    pub directory: &'a Path,
+    /// Says what is wrong with a result, if anything is.
+    pub check: &'a dyn Fn(&Output) -> Result<Measurement, String>,
+}
+
+impl Subject<'_> {
+    /// Counts with `counts` operations, the smaller first.
+    pub fn count(&self, counts: [usize; 2], stop: &AtomicBool) -> Counted {
+        let started = counts.map(|count| self.start(count));
+        let mut results = Vec::new();
+        for (started, count) in started.into_iter().zip(counts) {
+            match started.and_then(|process| process.finish(stop)) {
+                Err(e) => {
+                    let name = self.valgrind.display();
+                    return Counted::NoValgrind(format!(
+                        "{name} cannot be run: {e}; install valgrind to have instructions counted"
+                    ));
+                }
+                Ok(Ended::Stopped) => return Counted::Stopped,
+                Ok(Ended::TimedOut) => {
+                    return Counted::Failed(format!("valgrind took longer than {} s", LIMIT.as_secs()));
+                }
+                Ok(Ended::Done(output)) => match self.read(&output, count) {
+                    Ok(result) => results.push(result),
+                    Err(why) => return Counted::Failed(why),
+                },
+            }
+        }
+        match results[..] {
+            [first, second] => per_operation(first, second).map_or_else(Counted::Failed, Counted::Instructions),
+            _ => Counted::Failed("two runs were meant to be counted".to_owned()),
+        }
+    }
+
+    fn start(&self, count: usize) -> io::Result<Process> {
+        let _ = fs::remove_file(self.directory.join(file(count)));
+        // The file's name is relative, since valgrind takes '%' in it for something else.
+        let option = format!("--callgrind-out-file={}", file(count));
+        let mut command: Vec<OsString> = vec![self.valgrind.into(), "--tool=callgrind".into(), option.into()];
+        command.extend(self.command.iter().cloned());
+        command.extend(["--count".into(), count.to_string().into()]);
+        Process::start(&command, self.variables, self.directory, &file(count), LIMIT)
+    }
+
+    /// Operations and instructions of a run.
+    fn read(&self, output: &Output, count: usize) -> Result<(usize, u64), String> {
+        if let Some(why) = output.failure() {
+            return Err(format!("under valgrind: {why}"));
+        }
+        let measurement = (self.check)(output)?;
+        let path = self.directory.join(file(count));
+        let text = fs::read(&path).map_err(|e| format!("valgrind left no {}: {e}", file(count)))?;
+        let _ = fs::remove_file(&path);
+        let instructions = total(&String::from_utf8_lossy(&text)).ok_or("valgrind's file has no total in it")?;
+        Ok((measurement.operations, instructions))
+    }
+}
+
+fn file(count: usize) -> String {
+    format!("callgrind.out.{count}")
+}
+
+/// The instructions in a callgrind file: its `totals:` line, or the `summary:` where that is missing. A run of several
+/// threads or dumps has a line for each.
+fn total(text: &str) -> Option<u64> {
+    let sum = |key: &str| {
+        let numbers = text.lines().filter_map(|line| line.strip_prefix(key));
+        let first = |rest: &str| rest.split_whitespace().next().and_then(|number| number.parse::<u64>().ok());
+        numbers.map(first).reduce(|a, b| Some(a? + b?)).flatten()
+    };
+    sum("totals:").or_else(|| sum("summary:"))
+}
+
+/// Instructions of one operation, from operations and instructions of two runs.
+fn per_operation(fewer: (usize, u64), more: (usize, u64)) -> Result<f64, String> {
+    if more.0 <= fewer.0 || more.1 < fewer.1 {
+        return Err(format!(
+            "{} instructions for {} operations but {} for {}: these are no counts of the same program",
+            fewer.1, fewer.0, more.1, more.0
+        ));
+    }
+    Ok((more.1 - fewer.1) as f64 / (more.0 - fewer.0) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "# callgrind format\nversion: 1\nevents: Ir\nsummary: 1796480\n\nfn=(1) main\n1 5\n";
+
+    #[test]
+    fn the_total_of_a_file_is_found() {
+        assert_eq!(total(FILE), Some(1_796_480));
+        assert_eq!(total(&format!("{FILE}totals: 1796481\n")), Some(1_796_481));
+        assert_eq!(total("totals: 5 7 9\ntotals: 6 1 1\n"), Some(11));
+        assert_eq!(total("fn=(1) summary: 7\n"), None);
+        assert_eq!(total("summary: none\n"), None);
+    }
+
+    #[test]
+    fn the_difference_is_what_an_operation_executes() {
+        assert_eq!(per_operation((10_000, 1_796_480), (60_000, 8_696_480)), Ok(138.0));
+        let why = per_operation((10, 900), (20, 800)).unwrap_err();
+        assert!(why.contains("900") && why.contains("800"), "{why}");
+        assert!(per_operation((10, 900), (10, 900)).is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! What the loops call: the C library's functions, or empty ones.
+//!
+//! **What.** [`Calls`] is the handful of functions that a pattern needs. [`System`] has those of the process, which a
+//! preloaded library replaces; [`Empty`] has functions that do nothing, for what the loop around them costs.
+//!
+//! **Cost.** Both are one call. [`System`]'s goes through the global offset table, as that of a C program built with
+//! `-fno-plt` does: by default C has one more jump. The empty `malloc` is two instructions, the empty `free` one: they
+//! are written by hand so that the compiler neither sees through them nor adds to them.
+//!
+//! **Unsafe.** Calls the C library's allocator, and defines functions by assembly.
+
+use super::pattern::MOST_BYTES;
+use std::arch::naked_asm;
+use std::cell::UnsafeCell;
+use std::ffi::CStr;
+
+/// The instructions of an empty `malloc` and `free` themselves.
+pub const EMPTY_PAIR_INSTRUCTIONS: f64 = 3.0;
+
+/// An allocator's functions.
+///
+/// # Safety
+///
+/// `malloc`, `calloc` and `realloc` return null, or memory of at least so many bytes, aligned to 8 or more, that may be
+/// written until it is freed. Memory of [`Empty`] is the same each time.
+pub unsafe trait Calls {
+    /// `malloc(size)`.
+    fn malloc(size: usize) -> *mut u8;
+    /// `calloc(1, size)`.
+    fn calloc(size: usize) -> *mut u8;
+    /// `realloc(address, size)`.
+    ///
+    /// # Safety
+    ///
+    /// `address` comes from these functions and was not given up.
+    unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8;
+    /// `free(address)`.
+    ///
+    /// # Safety
+    ///
+    /// As for `realloc`.
+    unsafe fn free(address: *mut u8);
+    /// `malloc_usable_size(address)`.
+    ///
+    /// # Safety
+    ///
+    /// As for `realloc`.
+    unsafe fn usable_size(address: *mut u8) -> usize;
+}
+
+/// The functions of the process.
+pub struct System;
+
+// SAFETY: what the C standard says of these functions; a size of 8 bytes or more has that alignment.
+unsafe impl Calls for System {
+    #[inline(always)]
+    fn malloc(size: usize) -> *mut u8 {
+        // SAFETY: takes any size.
+        unsafe { libc::malloc(size).cast() }
+    }
+
+    #[inline(always)]
+    fn calloc(size: usize) -> *mut u8 {
+        // SAFETY: takes any size.
+        unsafe { libc::calloc(1, size).cast() }
+    }
+
+    #[inline(always)]
+    unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { libc::realloc(address.cast(), size).cast() }
+    }
+
+    #[inline(always)]
+    unsafe fn free(address: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { libc::free(address.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn usable_size(address: *mut u8) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { libc::malloc_usable_size(address.cast()) }
+    }
+}
+
+/// The file that the process's `malloc` comes from, as the dynamic linker names it; empty if it does not know.
+pub fn malloc_from() -> String {
+    // SAFETY: an all-zero `Dl_info` has null pointers in it, which is what the check below expects.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: reads the address only, and fills in a live structure.
+    let found = unsafe { libc::dladdr(libc::malloc as *const libc::c_void, &raw mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return String::new();
+    }
+    // SAFETY: the name belongs to the dynamic linker for as long as the library is loaded: for ever here.
+    unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned()
+}
+
+/// Functions that do nothing. One thread may use them at a time: all objects are the same memory.
+pub struct Empty;
+
+/// The object that all the empty functions return.
+#[repr(align(4096))]
+#[expect(dead_code, reason = "the assembly below has its address")]
+struct Object(UnsafeCell<[u8; MOST_BYTES]>);
+
+// SAFETY: it is reached through raw pointers only, by the one thread that `Empty` asks for.
+unsafe impl Sync for Object {}
+
+static OBJECT: Object = Object(UnsafeCell::new([0; MOST_BYTES]));
+
+/// Returns the object.
+#[unsafe(naked)]
+extern "C" fn give(_: usize) -> *mut u8 {
+    naked_asm!("lea rax, [rip + {}]", "ret", sym OBJECT)
+}
+
+/// As [`give`], with two arguments.
+#[unsafe(naked)]
+extern "C" fn give_again(_: *mut u8, _: usize) -> *mut u8 {
+    naked_asm!("lea rax, [rip + {}]", "ret", sym OBJECT)
+}
+
+/// Does nothing.
+#[unsafe(naked)]
+extern "C" fn take(_: *mut u8) {
+    naked_asm!("ret")
+}
+
+/// Returns the address as a number.
+#[unsafe(naked)]
+extern "C" fn measure(_: *mut u8) -> usize {
+    naked_asm!("mov rax, rdi", "ret")
+}
+
+// SAFETY: the object is as large as the largest size, and aligned to a page.
+unsafe impl Calls for Empty {
+    #[inline(always)]
+    fn malloc(size: usize) -> *mut u8 {
+        give(size)
+    }
+
+    #[inline(always)]
+    fn calloc(size: usize) -> *mut u8 {
+        give(size)
+    }
+
+    #[inline(always)]
+    unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
+        give_again(address, size)
+    }
+
+    #[inline(always)]
+    unsafe fn free(address: *mut u8) {
+        take(address);
+    }
+
+    #[inline(always)]
+    unsafe fn usable_size(address: *mut u8) -> usize {
+        measure(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_empty_functions_hand_out_one_object_which_may_be_written() {
+        let object = Empty::malloc(16);
+        assert_eq!((object, object as usize % 4096), (Empty::calloc(MOST_BYTES), 0));
+        // SAFETY: the object is this large, and this is the one test that writes it.
+        unsafe { object.add(MOST_BYTES - 1).write(1) };
+        // SAFETY: as above; the functions take what they returned.
+        unsafe {
+            assert_eq!(object.add(MOST_BYTES - 1).read(), 1);
+            assert_eq!((Empty::realloc(object, 32), Empty::usable_size(object)), (object, object as usize));
+            Empty::free(object);
+        }
+    }
+
+    #[test]
+    fn malloc_comes_from_the_c_library_here() {
+        assert!(malloc_from().contains("libc.so"), "{}", malloc_from());
+    }
+}

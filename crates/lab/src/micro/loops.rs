@@ -1,0 +1,277 @@
+//! The loops: each pattern, with any functions.
+//!
+//! **What.** A [`Worker`] is one thread's part of a pattern; [`Worker::turn`] does a number of operations and says what
+//! they took. The clock is read outside of the loops.
+//!
+//! **State.** What lives longer than a turn belongs to the worker, so that turn after turn runs on a warm heap.
+//!
+//! **Threads.** Workers share nothing but the batches of [`Pattern::Remote`]. There a step is: allocate a batch and free
+//! that which the thread before allocated in the last step; all wait for each other between steps, and the waiting is
+//! not in the time.
+//!
+//! **Failure.** An allocation that is refused ends the process: a pattern has no number then.
+//!
+//! **Unsafe.** Writes to the objects that the functions return, and gives them back.
+
+use super::calls::Calls;
+use super::pattern::{LIVE_BYTES, Pattern, SLOTS};
+use std::hint::black_box;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Barrier, Mutex};
+use std::time::Instant;
+
+/// What a turn took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turn {
+    /// Elapsed time, in nanoseconds.
+    pub ns: f64,
+    /// Operations done.
+    pub operations: usize,
+}
+
+/// What the workers of one measurement share.
+pub struct Shared {
+    barrier: Barrier,
+    /// For each thread the batches of its last two steps, as addresses.
+    batches: Vec<[Mutex<Vec<usize>>; 2]>,
+    /// The first repetition that does not take place.
+    end: AtomicUsize,
+}
+
+impl Shared {
+    /// For so many threads, at least 1.
+    pub fn new(threads: usize) -> Self {
+        let batches = (0..threads).map(|_| Default::default()).collect();
+        Self { barrier: Barrier::new(threads), batches, end: AtomicUsize::new(usize::MAX) }
+    }
+
+    /// Waits for the other threads.
+    pub fn wait(&self) {
+        self.barrier.wait();
+    }
+
+    /// There is to be no such repetition: said by one thread, before it waits for the others.
+    pub fn end_before(&self, repetition: usize) {
+        self.end.store(repetition, Relaxed);
+    }
+
+    /// Whether this repetition takes place no more: asked by each thread after it waited for the others. One that is
+    /// slow may see what is said of a later repetition, which is the same answer for this one.
+    pub fn is_over(&self, repetition: usize) -> bool {
+        repetition >= self.end.load(Relaxed)
+    }
+}
+
+/// One thread's part of a measurement.
+pub struct Worker<'a, C: Calls> {
+    pattern: Pattern,
+    size: usize,
+    shared: &'a Shared,
+    index: usize,
+    slots: Vec<*mut u8>,
+    random: u64,
+    /// After the first objects of [`Pattern::Cold`]: how many, and nanoseconds since the start.
+    pub steps: Vec<(usize, f64)>,
+    calls: PhantomData<C>,
+}
+
+#[cold]
+#[inline(never)]
+fn refused(size: usize) -> ! {
+    eprintln!("craton-micro: an allocation of {size} bytes was refused; take a smaller size or count");
+    std::process::exit(1)
+}
+
+/// Writes a word to a new object, which keeps the compiler from dropping it.
+#[inline(always)]
+fn touch(address: *mut u8, size: usize) -> *mut u8 {
+    if address.is_null() {
+        refused(size);
+    }
+    // SAFETY: `Calls` returns null or an object; none here is smaller than a word, and each is aligned to one.
+    unsafe { address.cast::<usize>().write_volatile(size) };
+    address
+}
+
+impl<'a, C: Calls> Worker<'a, C> {
+    /// The worker number `index`, for objects of `size` bytes: at least 8.
+    pub fn new(pattern: Pattern, size: usize, shared: &'a Shared, index: usize) -> Self {
+        let slots = match pattern {
+            Pattern::BatchLifo(objects) | Pattern::BatchFifo(objects) => vec![std::ptr::null_mut(); objects],
+            Pattern::LiveRandom | Pattern::UsableSize => (0..SLOTS).map(|_| touch(C::malloc(size), size)).collect(),
+            _ => Vec::new(),
+        };
+        let random = 0x9e37_79b9_7f4a_7c15 ^ ((index as u64) << 32);
+        Self { pattern, size, shared, index, slots, random, steps: Vec::with_capacity(64), calls: PhantomData }
+    }
+
+    /// Does at least `count` operations.
+    pub fn turn(&mut self, count: usize) -> Turn {
+        // The compiler must not make a loop for one size.
+        let size = black_box(self.size);
+        if self.pattern == Pattern::Remote {
+            return self.remote(count, size);
+        }
+        let start = Instant::now();
+        let operations = match self.pattern {
+            Pattern::Pair => self.pair(count, size),
+            Pattern::BatchLifo(_) => self.batch::<true>(count, size),
+            Pattern::BatchFifo(_) => self.batch::<false>(count, size),
+            Pattern::LiveRandom => self.live_random(count, size),
+            Pattern::Cold => self.cold(count, size, start),
+            Pattern::Calloc => self.calloc(count, size),
+            Pattern::ReallocGrow => self.realloc_grow(count, size),
+            Pattern::UsableSize | Pattern::Remote => self.usable_size(count),
+        };
+        Turn { ns: start.elapsed().as_nanos() as f64, operations }
+    }
+
+    fn pair(&self, count: usize, size: usize) -> usize {
+        for _ in 0..count {
+            let address = touch(C::malloc(size), size);
+            // SAFETY: allocated just now.
+            unsafe { C::free(address) };
+        }
+        count
+    }
+
+    fn calloc(&self, count: usize, size: usize) -> usize {
+        for _ in 0..count {
+            let address = touch(C::calloc(size), size);
+            // SAFETY: allocated just now.
+            unsafe { C::free(address) };
+        }
+        count
+    }
+
+    fn batch<const LAST_FIRST: bool>(&mut self, count: usize, size: usize) -> usize {
+        let rounds = count.div_ceil(self.slots.len());
+        for _ in 0..rounds {
+            for slot in &mut self.slots {
+                *slot = touch(C::malloc(size), size);
+            }
+            if LAST_FIRST {
+                for slot in self.slots.iter().rev() {
+                    // SAFETY: filled above, and freed once.
+                    unsafe { C::free(*slot) };
+                }
+            } else {
+                for slot in &self.slots {
+                    // SAFETY: filled above, and freed once.
+                    unsafe { C::free(*slot) };
+                }
+            }
+        }
+        rounds * self.slots.len()
+    }
+
+    fn live_random(&mut self, count: usize, size: usize) -> usize {
+        let (least, range) = ((size / 2).max(8), size as u64);
+        let mut random = self.random;
+        for _ in 0..count {
+            // Marsaglia's xorshift, as in his paper of 2003.
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let slot = &mut self.slots[(random % SLOTS as u64) as usize];
+            let size = least + (((random >> 32) * range) >> 32) as usize;
+            // SAFETY: each slot holds an object, and gets another one at once.
+            unsafe { C::free(*slot) };
+            *slot = touch(C::malloc(size), size);
+        }
+        self.random = random;
+        count
+    }
+
+    /// Never frees: the objects of the worker are the first of the process.
+    fn cold(&mut self, count: usize, size: usize, start: Instant) -> usize {
+        let count = count.min(LIVE_BYTES / size).max(1);
+        for done in 1..=count {
+            let address = touch(C::malloc(size), size);
+            for offset in (4096..size).step_by(4096) {
+                // SAFETY: inside the object.
+                unsafe { address.add(offset).write_volatile(1) };
+            }
+            // The clock is read a few times only: at powers of two.
+            if done.is_power_of_two() {
+                self.steps.push((done, start.elapsed().as_nanos() as f64));
+            }
+        }
+        count
+    }
+
+    fn realloc_grow(&self, count: usize, size: usize) -> usize {
+        for _ in 0..count {
+            let mut bytes = size.min(16);
+            let mut address = touch(C::malloc(bytes), bytes);
+            while bytes < size {
+                bytes = (2 * bytes).min(size);
+                // SAFETY: the object from the step before; it is not used again.
+                address = touch(unsafe { C::realloc(address, bytes) }, bytes);
+            }
+            // SAFETY: the object of the last step.
+            unsafe { C::free(address) };
+        }
+        count
+    }
+
+    fn usable_size(&self, count: usize) -> usize {
+        let rounds = count.div_ceil(self.slots.len());
+        let mut sum = 0usize;
+        for _ in 0..rounds {
+            for slot in &self.slots {
+                // SAFETY: the slots hold objects.
+                sum = sum.wrapping_add(unsafe { C::usable_size(*slot) });
+            }
+        }
+        black_box(sum);
+        rounds * self.slots.len()
+    }
+
+    fn remote(&self, count: usize, size: usize) -> Turn {
+        let objects = Pattern::remote_batch(size);
+        let before = (self.index + self.shared.batches.len() - 1) % self.shared.batches.len();
+        let rounds = count.div_ceil(objects);
+        let mut turn = Turn { ns: 0.0, operations: rounds * objects };
+        // One step more than rounds: it frees what the last one allocated.
+        for step in 0..=rounds {
+            if step < rounds {
+                let mut own = lock(&self.shared.batches[self.index][step % 2]);
+                own.reserve(objects);
+                let start = Instant::now();
+                for _ in 0..objects {
+                    own.push(touch(C::malloc(size), size) as usize);
+                }
+                turn.ns += start.elapsed().as_nanos() as f64;
+            }
+            if step > 0 {
+                let mut theirs = lock(&self.shared.batches[before][(step - 1) % 2]);
+                let start = Instant::now();
+                for address in theirs.drain(..) {
+                    // SAFETY: the other thread allocated it in the step before, and gave it up by this.
+                    unsafe { C::free(address as *mut u8) };
+                }
+                turn.ns += start.elapsed().as_nanos() as f64;
+            }
+            self.shared.wait();
+        }
+        turn
+    }
+}
+
+/// A thread that panicked has ended the process's measurement anyway.
+fn lock(batch: &Mutex<Vec<usize>>) -> std::sync::MutexGuard<'_, Vec<usize>> {
+    batch.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl<C: Calls> Drop for Worker<'_, C> {
+    fn drop(&mut self) {
+        if matches!(self.pattern, Pattern::LiveRandom | Pattern::UsableSize) {
+            for slot in &self.slots {
+                // SAFETY: the slots of these patterns hold objects between turns.
+                unsafe { C::free(*slot) };
+            }
+        }
+    }
+}

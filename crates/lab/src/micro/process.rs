@@ -1,0 +1,164 @@
+//! A process under way: started on an allocator, waited for with a limit, and ended when the caller stops.
+//!
+//! **What.** [`Process::start`] starts a command with its output in files of a directory; [`Process::finish`] waits and
+//! returns what it wrote. Two may be under way at a time.
+//!
+//! **Failure.** How it ended is in [`Ended`]; a process that is dropped unfinished is killed.
+//!
+//! **Cost.** Looks every millisecond whether the process has ended, so that nothing else of this one runs beside it.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+const PERIOD: Duration = Duration::from_millis(1);
+/// The end of an output that is kept.
+const KEPT_BYTES: u64 = 64 << 10;
+
+/// How a process ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// By itself.
+    Done(Output),
+    /// It was killed because it took too long.
+    TimedOut,
+    /// It was killed because the caller stopped.
+    Stopped,
+}
+
+/// What a process left.
+#[derive(Debug)]
+pub struct Output {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// The end of its standard output.
+    pub stdout: String,
+    /// The end of its standard error.
+    pub stderr: String,
+}
+
+impl Output {
+    /// Why it failed: its status and its last words; none if it left with status 0.
+    pub fn failure(&self) -> Option<String> {
+        let how = match (self.status.signal(), self.status.code()) {
+            (_, Some(0)) => return None,
+            (Some(signal), _) => format!("signal {signal}"),
+            (_, code) => format!("exit {}", code.unwrap_or(-1)),
+        };
+        let last = self.stderr.lines().map(str::trim).rfind(|line| line.chars().any(char::is_alphabetic));
+        Some(last.map_or(how.clone(), |last| format!("{how}: {last}")))
+    }
+}
+
+/// A process that was started.
+pub struct Process {
+    child: Child,
+    outputs: [PathBuf; 2],
+    end: Instant,
+}
+
+impl Process {
+    /// Starts `command` in `directory` with `variables` added, for `limit` at most; `name` is that of its output files.
+    pub fn start(
+        command: &[OsString],
+        variables: &[(OsString, OsString)],
+        directory: &Path,
+        name: &str,
+        limit: Duration,
+    ) -> io::Result<Self> {
+        let outputs = [directory.join(format!("{name}.stdout")), directory.join(format!("{name}.stderr"))];
+        let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let child = Command::new(program)
+            .args(arguments)
+            .envs(variables.iter().map(|(key, value)| (key, value)))
+            .current_dir(directory)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(File::create(&outputs[0])?)
+            .stderr(File::create(&outputs[1])?)
+            .spawn()?;
+        Ok(Self { child, outputs, end: Instant::now() + limit })
+    }
+
+    /// Waits until it ends, its time is over, or `stop` is set.
+    pub fn finish(mut self, stop: &AtomicBool) -> io::Result<Ended> {
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                let [stdout, stderr] = [read_end(&self.outputs[0])?, read_end(&self.outputs[1])?];
+                return Ok(Ended::Done(Output { status, stdout, stderr }));
+            }
+            // Dropping it kills it.
+            if stop.load(Relaxed) {
+                return Ok(Ended::Stopped);
+            }
+            if Instant::now() >= self.end {
+                return Ok(Ended::TimedOut);
+            }
+            std::thread::sleep(PERIOD);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Once it was waited for, neither does anything.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for path in &self.outputs {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn read_end(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(KEPT_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    fn end(script: &str, limit: Duration, stop: bool) -> Ended {
+        let directory = Scratch::new("a test").unwrap();
+        let command: Vec<OsString> = ["sh", "-c", script].iter().map(OsString::from).collect();
+        let variables = [("CRATON_TEST".into(), "here".into())];
+        let process = Process::start(&command, &variables, directory.path(), "test", limit).unwrap();
+        process.finish(&AtomicBool::new(stop)).unwrap()
+    }
+
+    #[test]
+    fn what_a_process_wrote_comes_back() {
+        let Ended::Done(output) = end("echo $CRATON_TEST; echo err >&2", Duration::from_secs(60), false) else {
+            panic!("it ends")
+        };
+        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("here\n", "err\n"));
+        assert_eq!(output.failure(), None);
+    }
+
+    #[test]
+    fn a_failure_has_the_status_and_the_last_words() {
+        let Ended::Done(output) = end("echo why >&2; echo == >&2; exit 3", Duration::from_secs(60), false) else {
+            panic!("it ends")
+        };
+        assert_eq!(output.failure().as_deref(), Some("exit 3: why"));
+        let Ended::Done(output) = end("kill -11 $$", Duration::from_secs(60), false) else { panic!("it ends") };
+        assert_eq!(output.failure().as_deref(), Some("signal 11"));
+    }
+
+    #[test]
+    fn a_process_ends_when_its_time_is_over_or_the_caller_stops() {
+        assert!(matches!(end("exec sleep 1000", Duration::from_millis(5), false), Ended::TimedOut));
+        assert!(matches!(end("exec sleep 1000", Duration::from_secs(60), true), Ended::Stopped));
+    }
+}
