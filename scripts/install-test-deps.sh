@@ -28,6 +28,8 @@ find_missing() {
   need nodejs node
   need redis-server redis-server
   need redis-tools redis-cli redis-benchmark
+  need memcached memcached
+  need valgrind valgrind
   need openjdk-17-jdk-headless java javac
   need perl perl
   # The tests run the system's python3 with its own test suite, not one that a version manager put in front of it.

@@ -11,9 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Why nothing was served, as far as the file of `command` tells; otherwise what it may be.
-pub fn why_not_served(command: &OsStr) -> String {
-    let general = "it is linked statically or runs set-uid, or its processes ended by _exit or a signal";
+/// Why nothing was served, as far as the file of `command` tells; otherwise what it may be: that it cannot be preloaded
+/// into, or `other`.
+pub fn why_not_served(command: &OsStr, other: &str) -> String {
+    let general = format!("it is linked statically or runs set-uid, or {other}");
     match find(command).as_deref().and_then(obstacle) {
         Some(obstacle) => format!("{} {obstacle}", command.display()),
         None => format!("likely {general}"),
@@ -71,8 +72,8 @@ mod tests {
         let own = env::current_exe().unwrap();
         assert_eq!(obstacle(&own), None);
         assert_eq!(obstacle(Path::new("/dev/null")), None);
-        assert!(why_not_served(own.as_os_str()).starts_with("likely"));
-        assert!(why_not_served(OsStr::new("no-such-program-here")).starts_with("likely"));
+        assert!(why_not_served(own.as_os_str(), "it is not there").starts_with("likely"));
+        assert!(why_not_served(OsStr::new("no-such-program-here"), "it is not there").starts_with("likely"));
         assert!(find(OsStr::new("sh")).is_some_and(|path| path.is_absolute()));
     }
 }

@@ -151,7 +151,9 @@ fn failures(runs: &[Run], command: &[OsString]) -> String {
     for allocator in allocators(runs) {
         let Some(first) = failed.iter().find(|run| run.allocator == allocator) else { continue };
         if first.status == Status::NotServed {
-            let why = command.first().map_or(String::new(), |program| program::why_not_served(program));
+            let why = command
+                .first()
+                .map_or(String::new(), |program| program::why_not_served(program, "it empties its environment"));
             text += &format!("\n{allocator}: no process was bound to its malloc: {why}\n");
         }
         if !first.stderr.trim().is_empty() {

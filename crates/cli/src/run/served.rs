@@ -60,7 +60,7 @@ fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
     }
     let why = match status.signal() {
         Some(signal) => format!("it was ended by signal {signal}, so that it could not report"),
-        None => program::why_not_served(&args.command[0]),
+        None => program::why_not_served(&args.command[0], "its processes ended by _exit or a signal"),
     };
     format!("craton: nothing was served: no process of {} reported; {why}\n", args.command[0].display())
 }
