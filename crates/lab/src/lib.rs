@@ -2,7 +2,8 @@
 //!
 //! **What.** [`measure`] runs a command interleaved (A B A B …) under several allocators and says what each run cost;
 //! [`summary`] makes medians and ratios of the runs; [`document`] is what `--json` writes, with [`machine`] in it;
-//! [`work`] holds the workloads, which the program `craton-work` runs.
+//! [`work`] holds the workloads, which the program `craton-work` runs; [`empirical`] is the one that follows a given
+//! distribution of sizes, on real memory and on the page heap in simulated memory.
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
 //!
@@ -11,6 +12,7 @@
 //! **Not here.** Finding the peers' libraries, tables and colours: the program `craton` does both.
 
 pub mod document;
+pub mod empirical;
 pub mod machine;
 pub mod measure;
 pub mod summary;

@@ -70,7 +70,7 @@ impl Workload {
 }
 
 /// Every workload.
-pub const WORKLOADS: &[&Workload] = &[&server::WORKLOAD];
+pub const WORKLOADS: &[&Workload] = &[&server::WORKLOAD, &crate::empirical::WORKLOAD];
 
 /// The workload of that name.
 pub fn find(name: &str) -> Option<&'static Workload> {
