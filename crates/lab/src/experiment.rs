@@ -13,6 +13,7 @@ mod micro;
 mod nvalloc_fig1b;
 mod series;
 mod speed;
+mod temeraire_empirical;
 mod temeraire_redis;
 
 use crate::document::Document;
@@ -70,7 +71,7 @@ pub struct Findings {
 
 /// Every experiment.
 pub const EXPERIMENTS: &[Experiment] =
-    &[speed::EXPERIMENT, micro::EXPERIMENT, temeraire_redis::EXPERIMENT, nvalloc_fig1b::EXPERIMENT];
+    &[speed::EXPERIMENT, micro::EXPERIMENT, temeraire_redis::EXPERIMENT, temeraire_empirical::EXPERIMENT, nvalloc_fig1b::EXPERIMENT];
 
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {

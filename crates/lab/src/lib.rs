@@ -3,7 +3,8 @@
 //! **What.** [`measure`] runs a command interleaved (A B A B …) under several allocators and says what each run cost;
 //! [`peers`] knows the allocators; [`summary`] and [`ratios`] make medians, ratios and intervals of the runs;
 //! [`document`] is what `--json` writes, with [`machine`] in it. [`work`] holds the workloads, which the program
-//! `craton-work` runs, [`real`] those that are programs of other people, and [`micro`] times single calls. [`experiment`] puts them together, and
+//! `craton-work` runs, [`real`] those that are programs of other people, [`empirical`] follows
+//! a given distribution of sizes, on real and in simulated memory, and [`micro`] times single calls. [`experiment`] puts them together, and
 //! [`picture`] draws what comes of it; [`page`] is the page of a comparison.
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
@@ -13,6 +14,7 @@
 //! **Not here.** Options, colours of a terminal and progress: the program `craton` has them.
 
 pub mod document;
+pub mod empirical;
 pub mod experiment;
 pub mod format;
 pub mod machine;

@@ -96,6 +96,7 @@ pub const WORKLOADS: &[&Workload] = &[
     &alloc_test::WORKLOAD,
     &barnes::WORKLOAD,
     &cfrac::WORKLOAD,
+    &crate::empirical::WORKLOAD,
     &espresso::WORKLOAD,
     &false_sharing::SCRATCH,
     &false_sharing::THRASH,

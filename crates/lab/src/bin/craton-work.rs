@@ -4,6 +4,7 @@
 //! **Failure.** Wrong usage is one line on standard error, and exit status 2. A checksum that is not the one expected is
 //! exit status 1: `craton compare` throws standard output away, and has only the status to tell a wrong result by.
 
+use craton_lab::empirical::{options, real, sim};
 use craton_lab::work::{self, Load, WORKLOADS, Workload};
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ const USAGE: &str = "\
 Workloads for comparing allocators; they call the C library's malloc, or what is preloaded.
 
 Usage: craton-work NAME [--percent N] [--threads N] [--seed N] [--expect CHECKSUM]
+       craton-work empirical --help
        craton-work list
 
   --percent N    amount of work, 1 to 100000 (default 100: about a second on two processors)
@@ -29,10 +31,14 @@ enum Request {
     Print(String),
     /// A workload, its load, and the checksum that it must have if that is known.
     Run(&'static Workload, Load, Option<u64>),
+    /// The empirical driver, on real memory.
+    Real(Box<real::Config>, Option<u64>),
+    /// The empirical driver, in simulated memory.
+    Simulated(Box<sim::Config>),
 }
 
 fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, String> {
-    let mut arguments = arguments.into_iter();
+    let mut arguments = arguments.into_iter().collect::<Vec<String>>().into_iter();
     let name = arguments.next().ok_or("name a workload; `craton-work list` shows them")?;
     match name.as_str() {
         "--help" | "-h" => return Ok(Request::Print(help())),
@@ -41,6 +47,9 @@ fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, String>
     }
     let workload =
         work::find(&name).ok_or_else(|| format!("{name:?} is no workload; `craton-work list` shows them"))?;
+    if name == craton_lab::empirical::WORKLOAD.name && options::wanted(arguments.as_slice()) {
+        return empirical(arguments.as_slice());
+    }
     let mut load = workload.load(work::FULL);
     let mut expected = None;
     while let Some(argument) = arguments.next() {
@@ -63,6 +72,17 @@ fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, String>
         }
     }
     Ok(Request::Run(workload, load, expected.or(workload.expected(&load))))
+}
+
+/// The empirical driver's own options.
+fn empirical(arguments: &[String]) -> Result<Request, String> {
+    Ok(match options::parse(arguments)? {
+        options::Request::Help => Request::Print(options::USAGE.to_owned()),
+        options::Request::Real(config, expected) => {
+            Request::Real(Box::new(config), expected.map(|value| checksum(&value)).transpose()?)
+        }
+        options::Request::Simulated(config) => Request::Simulated(Box::new(config)),
+    })
 }
 
 /// Hexadecimal digits, as this program prints a checksum: no sign, which `from_str_radix` would take.
@@ -91,28 +111,37 @@ fn help() -> String {
 fn main() -> ExitCode {
     let arguments = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned());
     match parse(arguments) {
-        Err(why) => {
-            eprintln!("craton-work: {why}");
-            ExitCode::from(2)
-        }
+        Err(why) => wrong(why),
         Ok(Request::Print(text)) => {
             print!("{text}");
             ExitCode::SUCCESS
         }
-        Ok(Request::Run(workload, load, expected)) => run(workload, &load, expected),
+        Ok(Request::Run(workload, load, expected)) => finish(workload.name, (workload.run)(&load), expected),
+        Ok(Request::Real(config, expected)) => real::run(&config).map_or_else(wrong, |outcome| {
+            println!("{outcome}");
+            finish("empirical", outcome.checksum, expected)
+        }),
+        Ok(Request::Simulated(config)) => sim::simulate(&config).map_or_else(wrong, |samples| {
+            print!("{}", sim::csv(&samples));
+            eprintln!("{}", sim::summary(&samples));
+            ExitCode::SUCCESS
+        }),
     }
 }
 
-fn run(workload: &Workload, load: &Load, expected: Option<u64>) -> ExitCode {
-    let got = (workload.run)(load);
-    println!("{} checksum {got:016x}", workload.name);
+fn wrong(why: String) -> ExitCode {
+    eprintln!("craton-work: {why}");
+    ExitCode::from(2)
+}
+
+fn finish(name: &str, got: u64, expected: Option<u64>) -> ExitCode {
+    println!("{name} checksum {got:016x}");
     match expected.filter(|expected| *expected != got) {
         None => ExitCode::SUCCESS,
         Some(expected) => {
             eprintln!(
-                "craton-work: {}: checksum {got:016x} instead of {expected:016x}: memory was not what had been \
-                 written, or --expect is that of other options",
-                workload.name
+                "craton-work: {name}: checksum {got:016x} instead of {expected:016x}: memory was not what had been \
+                 written, or --expect is that of other options"
             );
             ExitCode::FAILURE
         }

@@ -1,0 +1,52 @@
+//! The empirical driver: births and deaths of objects after a distribution of sizes, from a file or built in.
+//!
+//! **What.** [`profile`] is the distribution, [`process`] makes events of it while the heap's size follows a
+//! [`schedule`]. [`real`] plays them through malloc, [`sim`] on the page heap alone, in simulated memory, so that
+//! heaps of many GiB and hours of their time need neither. [`options`] reads the command line of `craton-work empirical`.
+//!
+//! **From.** TEMERAIRE §6.1. As there: each object of a size is as likely to die next as any other, and successive
+//! sizes have nothing to do with each other. No real program is like that, and few are as hard on an allocator.
+//!
+//! **Where we differ.** Several threads, each with a process of its own, and a share of the deaths on another thread.
+
+mod alias;
+mod object;
+pub mod options;
+pub mod process;
+pub mod profile;
+pub mod real;
+pub mod schedule;
+pub mod sim;
+mod slabs;
+
+use crate::work::Workload;
+use profile::Profile;
+use schedule::Schedule;
+
+/// Deaths on another thread, of a hundred, where nothing else is asked for.
+pub const REMOTE_PERCENT: u32 = 10;
+/// Live bytes where nothing else is asked for.
+pub const HEAP_BYTES: u64 = 64 << 20;
+/// Births and deaths of the full load.
+pub const EVENTS: u64 = 8_000_000;
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "empirical",
+    about: "births and deaths after a distribution of sizes, 64 MiB live; a tenth of the frees on the next thread",
+    from: "TEMERAIRE §6.1",
+    threads: 2,
+    run: |load| {
+        let config = real::Config {
+            profile: Profile::built_in(),
+            heap_bytes: HEAP_BYTES,
+            events: load.of(EVENTS),
+            schedule: Schedule::Steady,
+            threads: load.threads,
+            remote_percent: REMOTE_PERCENT,
+            seed: load.seed,
+        };
+        real::run(&config).expect("the built-in profile fits the heap of as many threads as there can be").checksum
+    },
+    known: [0x1, 0xfeb0_9c40_0274_3917],
+};

@@ -1,0 +1,70 @@
+use super::*;
+
+fn split(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn of(line: &str) -> Result<Request, String> {
+    parse(&split(line))
+}
+
+#[test]
+fn only_options_of_its_own_make_the_driver_read_the_line() {
+    for line in ["", "--threads 4 --seed 2", "--percent 5", "--expect 00"] {
+        assert!(!wanted(&split(line)), "{line}");
+    }
+    for line in ["--heap 4", "--threads 4 --schedule=ramp", "--simulated", "--help"] {
+        assert!(wanted(&split(line)), "{line}");
+    }
+}
+
+#[test]
+fn options_are_read() {
+    let line = "--heap 128 --events=9 --schedule ramp --threads 4 --remote 50 --seed 3 --expect ab --heap=256";
+    let Ok(Request::Real(config, expected)) = of(line) else { panic!("{line} is right") };
+    assert_eq!((config.heap_bytes, config.events, config.schedule), (256 << 20, 9, Schedule::Ramp));
+    assert_eq!((config.threads, config.remote_percent, config.seed), (4, 50, 3));
+    assert_eq!((config.profile, expected.as_deref()), (Profile::built_in(), Some("ab")));
+    let Ok(Request::Simulated(config)) = of("--simulated --samples 7 --release 2 --heap 16384") else { panic!() };
+    assert_eq!((config.samples, config.release_bytes_per_s, config.heap_bytes), (7, 2 << 20, 16 << 30));
+    assert!(matches!(of("--heap 1 -h"), Ok(Request::Help)));
+    // The default share of remote frees is no reason to refuse a single thread.
+    assert!(matches!(of("--heap 1 --threads 1"), Ok(Request::Real(..))));
+    assert!(matches!(of("--remote 0 --threads 1"), Ok(Request::Real(..))));
+}
+
+#[test]
+fn wrong_usage_names_option_and_value() {
+    for (line, parts) in [
+        ("--heap 0", ["--heap", "\"0\""]),
+        ("--heap 16777217", ["--heap", "16777216"]),
+        ("--heap", ["--heap", "needs a value"]),
+        ("--events 0", ["--events", "\"0\""]),
+        ("--events many", ["--events", "\"many\""]),
+        ("--schedule weekly", ["\"weekly\"", "diurnal"]),
+        ("--remote 101", ["--remote", "\"101\""]),
+        ("--remote 5 --threads 1", ["--remote 5", "--threads 2"]),
+        ("--heap 1 --threads 0", ["--threads", "\"0\""]),
+        ("--heap 1 --seed -1", ["--seed", "\"-1\""]),
+        ("--heap 1 --percent 5", ["--percent", "--events"]),
+        ("--heap 1 --samples 5", ["--samples", "only with --simulated"]),
+        ("--release=5", ["--release", "only with --simulated"]),
+        ("--simulated --remote 5", ["--remote", "only without --simulated"]),
+        ("--simulated --expect 00", ["--expect", "only without --simulated"]),
+        ("--simulated --samples 0", ["--samples", "\"0\""]),
+        ("--simulated=yes", ["--simulated=yes", "no value"]),
+        ("--heap 1 fast", ["\"fast\"", "--help"]),
+        ("--profile /no/such.csv", ["/no/such.csv", "cannot read"]),
+    ] {
+        let why = of(line).expect_err(line);
+        assert!(parts.iter().all(|part| why.contains(part)), "{line}: {why}");
+    }
+}
+
+#[test]
+fn the_help_names_every_option_and_schedule() {
+    let schedules = Schedule::ALL.map(|(name, _)| name);
+    for name in OWN.iter().chain(&REAL_ONLY).chain(&SIMULATED_ONLY).chain(&schedules) {
+        assert!(USAGE.contains(name), "{name}");
+    }
+}

@@ -1,0 +1,141 @@
+//! What a program allocates: for each size, how often, and how many objects of it are live.
+//!
+//! **What.** A [`Profile`] is read from a file of rows `size in bytes, allocation rate, live objects`, or computed
+//! ([`Profile::built_in`]). Blank lines, and what follows a `#`, are skipped.
+//!
+//! **From.** TEMERAIRE §6.1: distributions of live objects and of requests, sampled from a fleet. The built-in one is
+//! ours, of the shape that published distributions of servers share: small sizes, and a tail of large ones.
+//!
+//! **Units.** Bytes; births per second of simulated time; objects.
+//!
+//! **Failure.** A file that breaks the form is refused with its name, the line, the value and what is expected.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// One size.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Row {
+    /// Bytes in an object, 1 to [`MAX_SIZE`].
+    pub size: u64,
+    /// Births per second, not negative.
+    pub rate: f64,
+    /// Objects that live at a time on average, not negative; above 0 where the rate is.
+    pub live: f64,
+}
+
+/// Rows of different sizes, ascending; at least one has a rate above 0.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Profile {
+    rows: Vec<Row>,
+}
+
+/// The largest size: 1 TiB, beyond any that was published.
+pub const MAX_SIZE: u64 = 1 << 40;
+/// The largest rate and number of objects: sums and products of such numbers are still exact enough.
+const MAX_VALUE: f64 = 1e15;
+/// Rows at the most: the number of a row has 16 bits.
+const MAX_ROWS: usize = 1 << 16;
+
+impl Profile {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let name = path.display();
+        let text = std::fs::read_to_string(path).map_err(|e| format!("{name}: cannot read the profile: {e}"))?;
+        Self::parse(&text, &name.to_string())
+    }
+
+    /// Reads the contents of a file called `name`.
+    pub fn parse(text: &str, name: &str) -> Result<Self, String> {
+        let mut rows = BTreeMap::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or("").trim();
+            if line.is_empty() {
+                continue;
+            }
+            let row = Row::parse(line).map_err(|why| format!("{name}:{number}: {why}"))?;
+            if let Some((first, _)) = rows.insert(row.size, (number, row)) {
+                return Err(format!(
+                    "{name}:{number}: size {}: has a row already in line {first}; give each size once",
+                    row.size
+                ));
+            }
+            if rows.len() > MAX_ROWS {
+                return Err(format!("{name}:{number}: row {}: give at most {MAX_ROWS} sizes", rows.len()));
+            }
+        }
+        let rows: Vec<Row> = rows.into_values().map(|(_, row)| row).collect();
+        if rows.is_empty() {
+            return Err(format!("{name}: no rows; give at least one: size in bytes, allocation rate, live objects"));
+        }
+        if rows.iter().all(|row| row.rate == 0.0) {
+            return Err(format!("{name}: every allocation rate is 0; at least one has to be above"));
+        }
+        Ok(Self { rows })
+    }
+
+    /// A profile made of numbers alone: half of the births are of 56 B or less, nine tenths of 384 B or less, and a
+    /// tail reaches up to 1 MiB. Lifetimes differ from size to size between a sixteenth of a second and 16 seconds.
+    pub fn built_in() -> Self {
+        let small = (1..=16).map(|eighth| eighth * 8u64);
+        // From 128 B on, eight sizes for each doubling.
+        let larger = (0..13).flat_map(|doubling| (9..=16).map(move |part| part << (4 + doubling)));
+        let mut least = 0.0;
+        let row = |(number, size): (i32, u64)| {
+            let upper = share_up_to(size as f64);
+            // Whole births, so that the last digits of this machine's powers do not matter.
+            let rate = ((upper - least) * BUILT_IN_RATE).round().max(1.0);
+            least = upper;
+            let lifetime_s = 2f64.powi(number * 7 % 9 - 4);
+            Row { size, rate, live: rate * lifetime_s }
+        };
+        Self { rows: (0..).zip(small.chain(larger)).map(row).collect() }
+    }
+
+    /// The rows, ascending by size.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+}
+
+/// Births per second of the built-in profile.
+const BUILT_IN_RATE: f64 = 200_000.0;
+
+/// The share of births of the built-in profile that are not larger than `size`: the log-logistic distribution, which looks
+/// like a log-normal one around its median and has a heavier tail.
+fn share_up_to(size: f64) -> f64 {
+    const MEDIAN: f64 = 54.0;
+    // Nine tenths lie below the median times 9 to the power of 1 / SHAPE, which is 365 B, 99 of 100 below 2.9 KiB.
+    const SHAPE: f64 = 1.15;
+    1.0 / (1.0 + (MEDIAN / size).powf(SHAPE))
+}
+
+impl Row {
+    fn parse(line: &str) -> Result<Self, String> {
+        let columns: Vec<&str> = line.split(',').map(str::trim).collect();
+        let &[size, rate, live] = columns.as_slice() else {
+            return Err(format!(
+                "{line:?}: {} columns; give three: size in bytes, allocation rate, live objects",
+                columns.len()
+            ));
+        };
+        let value = size.parse().ok().filter(|value| (1..=MAX_SIZE).contains(value));
+        let size =
+            value.ok_or_else(|| format!("size {size:?}: give a whole number of bytes from 1 to {MAX_SIZE} (1 TiB)"))?;
+        let (rate, live) = (amount("allocation rate", rate)?, amount("live objects", live)?);
+        if rate > 0.0 && live == 0.0 {
+            return Err(format!(
+                "live objects 0 at allocation rate {rate}: objects live for live / rate seconds, so give more than 0"
+            ));
+        }
+        Ok(Self { size, rate, live })
+    }
+}
+
+fn amount(name: &str, text: &str) -> Result<f64, String> {
+    let value = text.parse().ok().filter(|value: &f64| (0.0..=MAX_VALUE).contains(value));
+    value.ok_or_else(|| format!("{name} {text:?}: give a number from 0 to {MAX_VALUE:e}"))
+}
+
+#[cfg(test)]
+mod tests;

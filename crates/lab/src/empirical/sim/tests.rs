@@ -1,0 +1,114 @@
+use super::*;
+
+fn config() -> Config {
+    Config {
+        profile: Profile::built_in(),
+        heap_bytes: 64 << 20,
+        schedule: Schedule::Steady,
+        events: 200_000,
+        seed: 1,
+        samples: 20,
+        release_bytes_per_s: 0,
+        thp: ThpMode::Always,
+        backing: HugeBacking::AUTO,
+    }
+}
+
+fn simulated(config: &Config) -> Vec<Sample> {
+    simulate(config).expect("the region is large enough")
+}
+
+#[test]
+fn sums_of_every_sample_agree() {
+    for (name, schedule) in Schedule::ALL {
+        for thp in [ThpMode::Always, ThpMode::Never] {
+            let samples = simulated(&Config { schedule, thp, ..config() });
+            assert_eq!(samples.len(), 21, "{name}");
+            for s in &samples {
+                assert!(s.live_bytes <= s.span_bytes, "{name}: {s:?}");
+                assert!(s.huge_bytes <= s.backed_bytes, "{name}: {s:?}");
+                assert!(s.live_bytes <= s.backed_bytes, "{name}: {s:?}");
+                if thp == ThpMode::Never {
+                    // Pages of a slab that no object has reached yet have no memory.
+                    assert!(s.huge_bytes == 0 && s.backed_bytes <= s.span_bytes + s.free_backed_bytes, "{name}: {s:?}");
+                }
+                let off = s.live_bytes.abs_diff(s.target_bytes);
+                assert!(off * 10 <= s.target_bytes + (64 << 20) / 3, "{name}: {s:?}");
+            }
+            assert!(samples.windows(2).all(|pair| pair[0].time_s < pair[1].time_s), "{name}");
+            assert!(samples.windows(2).all(|pair| pair[0].released_bytes <= pair[1].released_bytes), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_simulation_is_repeated() {
+    let spikes = Config { schedule: Schedule::Spikes, ..config() };
+    assert_eq!(simulated(&spikes), simulated(&spikes));
+    assert_ne!(simulated(&spikes), simulated(&Config { seed: 2, ..spikes }));
+}
+
+#[test]
+fn the_heap_under_the_process_stays_whole() {
+    let mut world = World::new(&Config { schedule: Schedule::Diurnal, ..config() }).expect("large enough");
+    let mut events = 0u64;
+    while let Some(event) = world.process.next_event() {
+        world.tick(world.process.now_s());
+        world.play(event).expect("room");
+        events += 1;
+        if events.is_multiple_of(50_000) {
+            world.heap.release(Pages(1000), true);
+            world.heap.check().unwrap_or_else(|broken| panic!("{broken:?}"));
+            world.floor.check().unwrap_or_else(|broken| panic!("{broken:?}"));
+        }
+    }
+    let left: Vec<(u32, u64)> = world.process.live().collect();
+    for (slot, size) in left {
+        world.slabs.free(world.places[slot as usize], size, &mut world.heap);
+    }
+    assert_eq!(world.heap.in_use(), Pages(0));
+}
+
+#[test]
+fn what_is_released_each_second_lowers_the_backed_bytes() {
+    let kept = Config { schedule: Schedule::Ramp, events: 1_000_000, ..config() };
+    let (kept, released) =
+        (summary(&simulated(&kept)), summary(&simulated(&Config { release_bytes_per_s: 32 << 20, ..kept })));
+    assert!(released.released_bytes > kept.released_bytes, "{released}, {kept}");
+    assert!(released.steady_overhead < 0.95 * kept.steady_overhead, "{released}, {kept}");
+    assert!(released.steady_coverage < kept.steady_coverage, "{released}, {kept}");
+}
+
+#[test]
+fn a_heap_of_many_gib_needs_no_such_memory() {
+    // Large objects, so that the test is quick.
+    let profile = Profile::parse("300000, 100, 100\n5000000, 10, 100\n", "p").expect("good");
+    let samples = simulated(&Config { profile, heap_bytes: 256 << 30, events: 10_000, ..config() });
+    assert!(samples.iter().all(|s| s.live_bytes > 200 << 30 && s.backed_bytes > s.live_bytes));
+}
+
+#[test]
+fn the_summary_takes_peaks_of_all_and_means_of_the_second_half() {
+    let sample =
+        |live_bytes, backed_bytes, huge_bytes| Sample { live_bytes, backed_bytes, huge_bytes, ..Sample::default() };
+    let got = summary(&[sample(100, 300, 0), sample(200, 250, 0), sample(100, 200, 50), sample(100, 200, 150)]);
+    let expected = Summary {
+        peak_live_bytes: 200,
+        peak_backed_bytes: 300,
+        peak_overhead: 1.5,
+        steady_overhead: 2.0,
+        steady_coverage: 0.5,
+        released_bytes: 0,
+    };
+    assert_eq!(got, expected);
+    assert_eq!(summary(&[]), Summary::default());
+}
+
+#[test]
+fn csv_has_a_value_for_each_name() {
+    let text = csv(&[Sample { time_s: 0.5, released_bytes: 7, ..Sample::default() }]);
+    let columns = |line: &str| line.split(',').count();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines.len(), columns(lines[0])), (2, columns(lines[1])));
+    assert!(lines[1].starts_with("0.500000,") && lines[1].ends_with(",7"));
+}
