@@ -70,8 +70,13 @@ pub struct Findings {
 }
 
 /// Every experiment.
-pub const EXPERIMENTS: &[Experiment] =
-    &[speed::EXPERIMENT, micro::EXPERIMENT, temeraire_redis::EXPERIMENT, temeraire_empirical::EXPERIMENT, nvalloc_fig1b::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[
+    speed::EXPERIMENT,
+    micro::EXPERIMENT,
+    temeraire_redis::EXPERIMENT,
+    temeraire_empirical::EXPERIMENT,
+    nvalloc_fig1b::EXPERIMENT,
+];
 
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {

@@ -100,7 +100,10 @@ fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let document: Document<SimRow> = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
     Ok(Findings {
         text: show(&courses),
-        pictures: courses.iter().map(|(name, samples)| ((*name).to_owned(), picture(name, samples, &document))).collect(),
+        pictures: courses
+            .iter()
+            .map(|(name, samples)| ((*name).to_owned(), picture(name, samples, &document)))
+            .collect(),
         failed: 0,
         document: serde_json::to_value(&document).map_err(|e| format!("cannot write the figures as JSON: {e}"))?,
     })

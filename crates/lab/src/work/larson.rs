@@ -22,8 +22,8 @@ pub const SMALL: Workload = Workload {
     about: "blocks of 8 to 1000 B at random replaced; slots are inherited by new threads",
     from: "Larson and Krishnan 1998",
     threads: 4,
-    run: |load| run(&Kind { smallest: 8, largest: 1000, slots: 5000, each: 500_000, replacements: 18_000_000 }, load),
-    known: [0x6b69_9bf5_9ec6_e822, 0x1cf4_f6e2_c964_6fb6],
+    run: |load| run(&Kind { smallest: 8, largest: 1000, slots: 5000, each: 500_000, replacements: 30_000_000 }, load),
+    known: [0x6eb2_67a2_79c3_d1d0, 0x30e5_271e_979a_6229],
 };
 
 /// Large objects, in the list.
@@ -33,9 +33,9 @@ pub const LARGE: Workload = Workload {
     from: "Larson and Krishnan 1998, sizes of NVAlloc §6.1",
     threads: 4,
     run: |load| {
-        run(&Kind { smallest: 32 << 10, largest: 512 << 10, slots: 100, each: 5_000, replacements: 500_000 }, load)
+        run(&Kind { smallest: 32 << 10, largest: 512 << 10, slots: 100, each: 5_000, replacements: 900_000 }, load)
     },
-    known: [0xb1ae_bbfb_8a4e_37a7, 0xc24a_a628_e25d_918a],
+    known: [0xb05a_2da9_cac2_17e9, 0x6758_4357_dbeb_c314],
 };
 
 struct Kind {
