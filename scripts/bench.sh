@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Does the lab's experiments in full on every peer found, and renews results/ and the README's table.
 #   scripts/bench.sh [EXPERIMENT…]     default: all of `craton lab list`
-# Each writes results/NAME.json and its pictures results/NAME*.svg. A row that failed is in the record, and no reason to stop.
+# Each writes results/NAME.json, its tables results/NAME.txt and its pictures results/NAME*.svg. A row that failed is in the
+# record, and no reason to stop.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 # By a path without this machine's folders: the command is part of the record.
@@ -13,7 +14,7 @@ if [ $# = 0 ]; then
 fi
 status=0
 for name in "$@"; do
-  "$craton" lab run "$name" --json "results/$name.json" --svg results || status=1
+  "$craton" lab run "$name" --json "results/$name.json" --svg results | tee "results/$name.txt" || status=1
 done
 "${CARGO:-cargo}" xtask tidy --fix || status=1
 exit "$status"
