@@ -155,7 +155,7 @@ impl Given<'_> {
             seed: self.number("--seed", crate::work::SEED, 0, u64::MAX)?,
             seconds: self
                 .find("--seconds")
-                .map(|_| self.number("--seconds", 0, 1, 1 << 40))
+                .map(|_| self.number("--seconds", 0, 1, 10_000_000))
                 .transpose()?
                 .map(|s| s as f64),
             samples: self.number("--samples", 100, 1, 1_000_000)? as u32,
