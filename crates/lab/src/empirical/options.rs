@@ -16,7 +16,7 @@ craton-work empirical: births and deaths after a distribution of sizes.
 Usage: craton-work empirical [--profile FILE] [--heap MIB] [--events N] [--schedule NAME] [--seed N]
                              [--threads N] [--remote PERCENT] [--expect CHECKSUM]
        craton-work empirical --simulated [--profile FILE] [--heap MIB] [--events N] [--schedule NAME] [--seed N]
-                             [--samples N] [--release MIB]
+                             [--seconds N] [--samples N] [--release MIB]
 
   --profile FILE     rows of size in bytes, allocation rate, live objects (default: one that is built in)
   --heap MIB         live bytes over all threads (default 64)
@@ -28,6 +28,7 @@ Usage: craton-work empirical [--profile FILE] [--heap MIB] [--events N] [--sched
   --expect C         fail unless the checksum is C
 
   --simulated        on the page heap alone, in simulated memory; prints its samples as lines of CSV
+  --seconds N        simulated time of the run (default: what the rates and the events make)
   --samples N        samples over the run (default 100)
   --release MIB      memory given back to the system each simulated second (default 0)
 
@@ -46,11 +47,11 @@ pub enum Request {
 }
 
 /// Options that `craton-work` does not know of other workloads.
-const OWN: [&str; 8] =
-    ["--profile", "--heap", "--events", "--schedule", "--remote", "--simulated", "--samples", "--release"];
+const OWN: [&str; 9] =
+    ["--profile", "--heap", "--events", "--schedule", "--remote", "--simulated", "--seconds", "--samples", "--release"];
 /// Options that only one of the two kinds of run has.
 const REAL_ONLY: [&str; 3] = ["--threads", "--remote", "--expect"];
-const SIMULATED_ONLY: [&str; 2] = ["--samples", "--release"];
+const SIMULATED_ONLY: [&str; 3] = ["--seconds", "--samples", "--release"];
 /// The largest heap: 16 TiB.
 const MAX_HEAP_MIB: u64 = 16 << 20;
 
@@ -152,6 +153,11 @@ impl Given<'_> {
             schedule: self.schedule()?,
             events: self.events()?,
             seed: self.number("--seed", crate::work::SEED, 0, u64::MAX)?,
+            seconds: self
+                .find("--seconds")
+                .map(|_| self.number("--seconds", 0, 1, 10_000_000))
+                .transpose()?
+                .map(|s| s as f64),
             samples: self.number("--samples", 100, 1, 1_000_000)? as u32,
             release_bytes_per_s: self.number("--release", 0, 0, MAX_HEAP_MIB)? << 20,
             thp: ThpMode::Always,

@@ -155,7 +155,7 @@ impl fmt::Display for LeftOut {
             0 => Ok(()),
             n => write!(
                 f,
-                "; {n} sizes, {:.1}% of the profile's live bytes, left out: each larger than a {LARGEST_PART}nd of the heap",
+                "; sizes left out: {n}, with {:.1}% of the profile's live bytes, each larger than a {LARGEST_PART}nd of the heap",
                 self.bytes_part * 100.0
             ),
         }

@@ -31,6 +31,9 @@ pub struct Config {
     pub events: u64,
     /// Where the random numbers start.
     pub seed: u64,
+    /// Simulated seconds that the whole run takes, above 0; `None` for as long as the profile's rates make it. A machine
+    /// that is slower by some factor has longer lives by it, and the same events.
+    pub seconds: Option<f64>,
     /// Samples over the run, at least 1, at equal distances of simulated time; one of the filled heap comes before them.
     pub samples: u32,
     /// Free memory that is given back to the system each second, breaking hugepages where it must (TEMERAIRE §4.6);
@@ -108,6 +111,8 @@ struct World {
     heap: PageHeap<SimFloor, VirtualClock>,
     floor: SimFloor,
     clock: VirtualClock,
+    /// Simulated seconds for one of the process's.
+    stretch: f64,
     /// The time that the clock shows.
     clock_s: f64,
     slabs: Slabs,
@@ -121,11 +126,11 @@ struct World {
 pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
     let mut world = World::new(config)?;
     let samples = config.samples.max(1);
-    let distance_s = world.process.duration_s() / f64::from(samples);
+    let distance_s = world.process.duration_s() * world.stretch / f64::from(samples);
     let mut taken = Vec::with_capacity(config.samples as usize + 1);
     let (mut next_sample, mut next_release_s) = (0u32, 1.0);
     while let Some(event) = world.process.next_event() {
-        let now_s = world.process.now_s();
+        let now_s = world.now_s();
         // The last one is that of the end, after the last event.
         if now_s > 0.0 && now_s >= distance_s * f64::from(next_sample) && next_sample < samples {
             taken.push(world.sample());
@@ -163,7 +168,12 @@ impl World {
         let table = Table::from_slice(trackers.leak());
         let heap = PageHeap::new(floor.clone(), clock.clone(), table, capacity, config.backing);
         let places = Vec::with_capacity(process.slots_expected());
-        Ok(Self { slabs: Slabs::new(floor.clone()), process, heap, floor, clock, clock_s: 0.0, places })
+        let stretch = config.seconds.map_or(1.0, |seconds| seconds / process.duration_s());
+        Ok(Self { slabs: Slabs::new(floor.clone()), process, heap, floor, clock, stretch, clock_s: 0.0, places })
+    }
+
+    fn now_s(&self) -> f64 {
+        self.process.now_s() * self.stretch
     }
 
     fn tick(&mut self, now_s: f64) {
@@ -198,7 +208,7 @@ impl World {
         let stats = self.heap.stats();
         let bytes = |pages: u64| pages << craton_base::PAGE_SHIFT;
         Sample {
-            time_s: self.process.now_s(),
+            time_s: self.now_s(),
             target_bytes: self.process.target_bytes(),
             live_bytes: self.process.live_bytes(),
             span_bytes: stats.in_use.bytes().0 as u64,

@@ -32,6 +32,8 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const FULL: (u64, u64) = (4 << 30, 12_000_000);
 const QUICK: (u64, u64) = (256 << 20, 400_000);
+/// Simulated time of a course: long beside the windows of seconds over which the heap watches demand.
+const SECONDS: f64 = 600.0;
 /// Samples of a course.
 const SAMPLES: u32 = 240;
 const SEED: u64 = 1;
@@ -88,6 +90,7 @@ fn run(ask: &Ask<'_>) -> Result<Findings, String> {
             heap_bytes,
             schedule,
             events,
+            seconds: Some(SECONDS),
             seed: SEED,
             samples: SAMPLES,
             release_bytes_per_s: 0,

@@ -25,8 +25,11 @@ fn options_are_read() {
     assert_eq!((config.heap_bytes, config.events, config.schedule), (256 << 20, 9, Schedule::Ramp));
     assert_eq!((config.threads, config.remote_percent, config.seed), (4, 50, 3));
     assert_eq!((config.profile, expected.as_deref()), (Profile::built_in(), Some("ab")));
-    let Ok(Request::Simulated(config)) = of("--simulated --samples 7 --release 2 --heap 16384") else { panic!() };
+    let Ok(Request::Simulated(config)) = of("--simulated --seconds 90 --samples 7 --release 2 --heap 16384") else {
+        panic!()
+    };
     assert_eq!((config.samples, config.release_bytes_per_s, config.heap_bytes), (7, 2 << 20, 16 << 30));
+    assert_eq!(config.seconds, Some(90.0));
     assert!(matches!(of("--heap 1 -h"), Ok(Request::Help)));
     // The default share of remote frees is no reason to refuse a single thread.
     assert!(matches!(of("--heap 1 --threads 1"), Ok(Request::Real(..))));
@@ -52,6 +55,7 @@ fn wrong_usage_names_option_and_value() {
         ("--simulated --remote 5", ["--remote", "only without --simulated"]),
         ("--simulated --expect 00", ["--expect", "only without --simulated"]),
         ("--simulated --samples 0", ["--samples", "\"0\""]),
+        ("--simulated --seconds 0", ["--seconds", "\"0\""]),
         ("--simulated=yes", ["--simulated=yes", "no value"]),
         ("--heap 1 fast", ["\"fast\"", "--help"]),
         ("--profile /no/such.csv", ["/no/such.csv", "cannot read"]),

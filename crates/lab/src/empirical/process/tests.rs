@@ -176,7 +176,7 @@ fn sizes_too_large_for_the_heap_are_left_out_and_told() {
     let profile = Profile::parse("100, 10, 10\n1000, 1, 3\n", "p").expect("good");
     let process = Process::new(&Config { heap_bytes: 20_000, ..config(&profile) }).expect("100 bytes fit");
     assert_eq!(process.left_out(), LeftOut { sizes: 1, bytes_part: 0.75 });
-    assert!(process.left_out().to_string().contains("1 sizes, 75.0%"));
+    assert!(process.left_out().to_string().contains("left out: 1, with 75.0%"));
     assert!(process.live_by_size().all(|(size, _)| size == 100));
     let why = Process::new(&Config { heap_bytes: 1000, ..config(&profile) }).err().expect("nothing fits");
     assert!(why.contains("1000 bytes") && why.contains("--heap"), "{why}");

@@ -7,6 +7,7 @@ fn config() -> Config {
         schedule: Schedule::Steady,
         events: 200_000,
         seed: 1,
+        seconds: None,
         samples: 20,
         release_bytes_per_s: 0,
         thp: ThpMode::Always,
@@ -49,11 +50,25 @@ fn a_simulation_is_repeated() {
 }
 
 #[test]
+fn a_run_takes_the_seconds_asked_for_with_the_same_objects() {
+    let (free, hour) = (simulated(&config()), simulated(&Config { seconds: Some(3600.0), ..config() }));
+    assert!((hour[20].time_s - 3600.0).abs() < 1.0 && (hour[10].time_s - 1800.0).abs() < 1.0);
+    let live = |samples: &[Sample]| samples[20].live_bytes;
+    assert_eq!(live(&free), live(&hour));
+    // What the heap keeps is decided by the clock.
+    let given_back = |seconds| {
+        let spikes = Config { schedule: Schedule::Spikes, release_bytes_per_s: 1 << 20, ..config() };
+        summary(&simulated(&Config { seconds, ..spikes })).released_bytes
+    };
+    assert!(given_back(Some(3600.0)) > given_back(Some(1.0)));
+}
+
+#[test]
 fn the_heap_under_the_process_stays_whole() {
     let mut world = World::new(&Config { schedule: Schedule::Diurnal, ..config() }).expect("large enough");
     let mut events = 0u64;
     while let Some(event) = world.process.next_event() {
-        world.tick(world.process.now_s());
+        world.tick(world.now_s());
         world.play(event).expect("room");
         events += 1;
         if events.is_multiple_of(50_000) {
