@@ -13,7 +13,6 @@ use crate::progress::Line;
 use crate::{allocators, command, signals};
 use craton_lab::experiment::{self, Ask, EXPERIMENTS, Experiment, Findings};
 use craton_lab::format;
-use serde_json::Value;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,14 +79,14 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
         }
         // Written anew after each: a long list of experiments may be stopped, or the machine be turned off.
         if let Some(json) = json.as_mut().filter(|json| !json.is_standard() && !documents.is_empty()) {
-            json.write(&text(&documents)?)?;
+            json.write(&text(&documents))?;
         }
         if signals::STOP.load(Relaxed) {
             break;
         }
     }
     if let Some(json) = json.as_mut().filter(|json| json.is_standard() && !documents.is_empty()) {
-        json.write(&text(&documents)?)?;
+        json.write(&text(&documents))?;
     }
     if let Some(problem) = problem {
         return Err(problem);
@@ -102,12 +101,11 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
 }
 
 /// One document alone, several as a list.
-fn text(documents: &[Value]) -> Result<String, Failure> {
-    let text = match documents {
-        [one] => serde_json::to_string_pretty(one),
-        several => serde_json::to_string_pretty(several),
-    };
-    text.map(|text| text + "\n").map_err(|e| Failure(format!("cannot write the figures as JSON: {e}")))
+fn text(documents: &[String]) -> String {
+    match documents {
+        [one] => one.clone(),
+        several => format!("[\n{}]\n", several.join(",\n")),
+    }
 }
 
 fn pictures(directory: &Path, experiment: &str, found: &Findings) -> Result<(), Failure> {

@@ -67,6 +67,17 @@ fn the_peak_of_fragbench_is_told_as_a_ratio_to_live_data() {
 }
 
 #[test]
+fn several_experiments_are_a_list_of_documents() {
+    lab_programs();
+    let only = ["--quick", "--peers", "none", "--only", "fragbench-w4", "--json", "-"];
+    let said = said(&mut craton([&["lab", "run", "speed", "nvalloc-fig1b"][..], &only].concat()));
+    assert_eq!(said.status, 0, "{}", said.err);
+    let documents: Value = serde_json::from_str(&said.out).unwrap();
+    let names: Vec<&str> = documents.as_array().unwrap().iter().map(|d| d["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["speed", "nvalloc-fig1b"]);
+}
+
+#[test]
 fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_the_runs() {
     lab_programs();
     let run = |args: &[&str]| said(&mut craton([&["lab", "run", "--peers", "none"], args].concat()));

@@ -19,7 +19,7 @@ mod temeraire_redis;
 use crate::document::Document;
 use crate::measure::{Allocator, Progress};
 use crate::picture::Heading;
-use serde_json::Value;
+use serde::Serialize;
 use series::Case;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -59,8 +59,8 @@ pub struct Ask<'a> {
 
 /// What an experiment found.
 pub struct Findings {
-    /// The document of `--json`.
-    pub document: Value,
+    /// The document of `--json`, as text.
+    pub document: String,
     /// The same for people.
     pub text: String,
     /// Pictures: the name of each, without an ending, and its SVG.
@@ -92,6 +92,10 @@ fn craton_work(ask: &Ask<'_>) -> Result<OsString, String> {
 fn workload(program: &OsStr, name: &str, percent: u64) -> Case {
     let command = vec![program.to_owned(), name.into(), "--percent".into(), percent.to_string().into()];
     Case { name: name.to_owned(), command, prove: false }
+}
+
+fn text<R: Serialize>(document: &Document<R>) -> Result<String, String> {
+    document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))
 }
 
 /// The heading of a picture, with where its figures come from.

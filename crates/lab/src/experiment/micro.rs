@@ -39,7 +39,7 @@ fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         text: format!("{}\n{ratios}", report::table(&document.rows)),
         pictures: vec![("pair".to_owned(), picture(&document))],
         failed,
-        document: serde_json::to_value(&document).map_err(|e| format!("cannot write the figures as JSON: {e}"))?,
+        document: super::text(&document)?,
     })
 }
 

@@ -74,7 +74,7 @@ fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
         text: show(&results, live),
         pictures: vec![(String::new(), picture(&results, &document))],
         failed: Result::failed(&results),
-        document: serde_json::to_value(&document).map_err(|e| format!("cannot write the figures as JSON: {e}"))?,
+        document: super::text(&document)?,
     })
 }
 

@@ -53,7 +53,7 @@ fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
         text: format!("{}{}{missing}", table::show(&results, &ratios), losses::show(&results)),
         pictures,
         failed: Result::failed(&results),
-        document: serde_json::to_value(&document).map_err(|e| format!("cannot write the figures as JSON: {e}"))?,
+        document: super::text(&document)?,
     })
 }
 

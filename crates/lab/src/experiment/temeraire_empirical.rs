@@ -108,7 +108,7 @@ fn run(ask: &Ask<'_>) -> Result<Findings, String> {
             .map(|(name, samples)| ((*name).to_owned(), picture(name, samples, &document)))
             .collect(),
         failed: 0,
-        document: serde_json::to_value(&document).map_err(|e| format!("cannot write the figures as JSON: {e}"))?,
+        document: super::text(&document)?,
     })
 }
 

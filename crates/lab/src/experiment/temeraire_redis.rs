@@ -50,7 +50,7 @@ fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
         text: show(result),
         pictures: vec![(String::new(), picture(result, &document))],
         failed: Result::failed(&results),
-        document: serde_json::to_value(&document).map_err(|e| format!("cannot write the figures as JSON: {e}"))?,
+        document: super::text(&document)?,
     })
 }
 
