@@ -1,7 +1,7 @@
 //! Units, bit sets, metadata tables and the small traits between Craton's layers.
 //!
 //! **What.** The words that every layer shares: how much ([`Bytes`], [`Pages`], [`HugePages`]), where ([`PageId`],
-//! [`HugePageId`], [`PageRange`]), sets of pages inside one hugepage ([`Bits256`]), metadata arrays that grow with the
+//! [`HugePageId`], [`PageRange`]), sets of pages inside one hugepage ([`PageBits`]), metadata arrays that grow with the
 //! heap ([`Table`]) and the seams ([`Floor`], [`SpanSource`], [`Clock`]).
 //!
 //! **Units.** A *page* is 8 KiB, the unit of the page heap; a *hugepage* is 2 MiB, 256 pages. Both are units of
@@ -19,8 +19,8 @@ mod seams;
 mod table;
 mod units;
 
-pub use bits::Bits256;
-pub use seams::{Advice, Clock, Density, Floor, NoMemory, Residency, Span, SpanSource};
+pub use bits::PageBits;
+pub use seams::{Advice, Clock, CollapseError, Density, Floor, NoMemory, Residency, Span, SpanError, SpanSource};
 pub use table::{Table, Zeroed};
 pub use units::{
     Bytes, HUGEPAGE_SHIFT, HUGEPAGE_SIZE, HugePageId, HugePages, PAGE_SHIFT, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId,

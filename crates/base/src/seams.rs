@@ -6,6 +6,20 @@ use crate::{HugePages, PageId, PageRange, Pages};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoMemory;
 
+/// Why a hugepage was not collapsed. Nothing has changed, and contents survive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum CollapseError {
+    /// No free hugepage frame, or not enough room in the process's cgroup (`ENOMEM`).
+    NoMemory,
+    /// A page was in use by the kernel, or a frame could not be had now (`EBUSY`).
+    Busy,
+    /// A resource was short for a moment (`EAGAIN`, `EINTR`).
+    Again,
+    /// Not for this range or not on this system: a kernel before 6.1, hugepages turned off, nothing resident (`EINVAL`,
+    /// and every other error).
+    Unsupported,
+}
+
 /// How a range should be backed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
@@ -20,6 +34,8 @@ pub enum Advice {
 pub struct Residency {
     /// Bytes of the range with physical memory behind them.
     pub resident_bytes: usize,
+    /// Bytes of them on physical hugepages; `None` when the system does not tell.
+    pub huge_bytes: Option<usize>,
 }
 
 /// The system below the page heap: one region of address space, counted in pages from 0.
@@ -28,8 +44,8 @@ pub struct Residency {
 pub trait Floor {
     /// Makes the first `total` hugepages of the region usable (readable and writable); what was usable stays so.
     ///
-    /// *Pre:* `total` is not below the last grant. *Post:* the new part reads as zeros and takes no memory until
-    /// touched. *Refused:* nothing changed.
+    /// *Pre:* `total` is not below the last grant. *Post:* the new part reads as zeros, takes no memory until touched, and
+    /// then small pages unless [`Floor::advise`] says otherwise. *Refused:* nothing changed.
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory>;
 
     /// Gives a usable range its memory now rather than at first touch. *Contents:* survive.
@@ -40,10 +56,11 @@ pub trait Floor {
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
     /// Makes a whole number of resident hugepages physically huge. *Contents:* survive.
-    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory>;
+    fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError>;
 
-    /// Says how `range` should be backed from the next touch on. *Contents:* survive. Advice cannot fail.
-    fn advise(&mut self, range: PageRange, advice: Advice);
+    /// Says how `range` should be backed from the next touch on; returns whether the system will heed that, as far as it
+    /// tells. *Contents:* survive.
+    fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
     /// What the system holds of `range`.
     fn residency(&self, range: PageRange) -> Residency;
@@ -67,17 +84,55 @@ pub struct Span {
     pub zeroed: bool,
 }
 
+/// What is wrong with a request for a span, or with a span given back. Nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SpanError {
+    /// No memory, or no address space.
+    NoMemory,
+    /// A span of no pages.
+    Empty,
+    /// More pages, or a larger alignment, than the whole region has.
+    TooLong(Pages),
+    /// The alignment is not a power of two.
+    Alignment(Pages),
+    /// No span that is out begins at this page, though the page is in use or was never granted.
+    NeverGiven(PageId),
+    /// No span is out there: it was given back before, or not given since.
+    AlreadyFree(PageId),
+    /// A span begins there, of another length.
+    WrongLength(PageId),
+}
+
+impl From<NoMemory> for SpanError {
+    fn from(_: NoMemory) -> Self {
+        Self::NoMemory
+    }
+}
+
+impl core::fmt::Display for SpanError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NoMemory => write!(f, "no memory"),
+            Self::Empty => write!(f, "a span has at least one page"),
+            Self::TooLong(pages) => write!(f, "{} pages are more than the region has", pages.0),
+            Self::Alignment(pages) => write!(f, "an alignment of {} pages is not a power of two", pages.0),
+            Self::NeverGiven(page) => write!(f, "no span begins at page {}", page.0),
+            Self::AlreadyFree(page) => write!(f, "the span at page {} is free already", page.0),
+            Self::WrongLength(page) => write!(f, "the span at page {} has another length", page.0),
+        }
+    }
+}
+
 /// Whoever hands out spans: the page heap, for slabs and for large objects.
 pub trait SpanSource {
     /// Takes `pages` (≥ 1) pages whose first is a multiple of `align` (a power of two, in pages).
-    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, NoMemory>;
+    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError>;
 
     /// Gives back a whole span that `alloc` gave; no other range will do.
-    fn free(&mut self, span: PageRange, density: Density);
+    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError>;
 
-    /// Lengthens or shortens a sparse span where it stands; on `Err` nothing changed. Returns whether every byte
-    /// that was added reads as zero.
-    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory>;
+    /// Lengthens or shortens a sparse span where it stands. Returns whether every byte that was added reads as zero.
+    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError>;
 }
 
 /// The time, so that policies can be driven by a test.

@@ -5,7 +5,7 @@ use std::vec::Vec;
 #[test]
 fn bits_agree_with_a_list_of_booleans() {
     // A fixed walk over awkward ranges: word edges, whole words, single bits, the end.
-    let mut bits = Bits256::EMPTY;
+    let mut bits = PageBits::EMPTY;
     let mut model = [false; 256];
     let ranges = [(0, 1), (63, 2), (64, 64), (10, 100), (255, 1), (128, 128), (0, 256), (5, 0)];
     for round in 0..64u32 {

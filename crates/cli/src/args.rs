@@ -57,7 +57,8 @@ pub struct Run {
     /// At the end, print on standard error which processes Craton served, and how much
     #[arg(long)]
     pub stats: bool,
-    /// Set an option of the library: stats=0|1, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES
+    /// Set an option of the library: stats=0|1, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES,
+    /// background=0|1, release_rate=BYTES
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
     pub options: Vec<Setting>,
     /// The program to run, and its arguments

@@ -15,11 +15,11 @@ use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
-use crate::{options, tls};
+use crate::{background, options, tls};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use craton_base::{Bytes, HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Table};
+use craton_base::{HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Table};
 use craton_os::thread::Key;
 use craton_os::{CoarseClock, Mutex, PartSpec, Region, process};
 use craton_pages::Tracker;
@@ -85,6 +85,7 @@ fn malloc_class(class: usize) -> *mut u8 {
         None if READY.load(Ordering::Relaxed) => HEAP.take_one(class),
         None => null_mut(),
     };
+    background::poke();
     with_errno(object, saved)
 }
 
@@ -92,6 +93,7 @@ fn malloc_class(class: usize) -> *mut u8 {
 fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
     let saved = process::errno();
     let object = if size > MAX_SIZE || !set_up() { null_mut() } else { HEAP.allocate_large(size, align, zero) };
+    background::poke();
     with_errno(object, saved)
 }
 
@@ -231,7 +233,7 @@ pub fn release() -> u64 {
         // SAFETY: it is this thread's cache.
         unsafe { HEAP.empty_cache(cache) };
     }
-    let bytes = HEAP.release(Bytes(usize::MAX), true);
+    let bytes = HEAP.release();
     process::set_errno(saved);
     bytes
 }
@@ -373,6 +375,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     // SAFETY: as above.
     unsafe { after_fork_in_parent() };
     CACHES.lock().forked(tls::get());
+    background::forked();
     SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
 }
 

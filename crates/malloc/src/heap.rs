@@ -7,6 +7,7 @@
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
 
+use crate::background;
 use crate::cpu_cache::thread::{HeapView, mark};
 use crate::huge::HugeTable;
 use crate::page_map::PageMap;
@@ -17,10 +18,10 @@ use crate::size_class::{self, CLASSES, LARGE};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use craton_base::{
-    Bytes, Clock, Density, Floor, HugePages, NoMemory, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanSource, Table,
+    Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError, SpanSource, Table,
 };
 use craton_os::{Guard, Mutex};
-use craton_pages::{HugeBacking, PageHeap, Tracker};
+use craton_pages::{Breaking, HugeBacking, PageHeap, Tick, Tracker};
 use craton_slab::{Chain, SlabCache, SlabRecord};
 
 /// A class's slabs, on cache lines of their own.
@@ -182,7 +183,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     }
 
     /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
-    pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, NoMemory> {
+    pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
         let span = self.with_pages(|p| p.alloc(pages, align, Density::Sparse))?;
         self.layout().records[span.range.first.0 as usize].set_pages(pages);
         self.set_marks(span.range, LARGE, false);
@@ -201,15 +202,48 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let span = PageRange::new(first, record.pages());
         record.set_pages(Pages(0));
         self.set_marks(span, 0, false);
-        self.with_pages(|p| p.free(span, Density::Sparse));
+        let given = self.with_pages(|p| p.free(span, Density::Sparse));
+        self.expect_given(span, given);
+    }
+
+    /// Ends the process where the page heap does not know a span that our records name: they are no longer what we wrote.
+    fn expect_given(&self, span: PageRange, given: Result<(), SpanError>) {
+        if given.is_err() {
+            report::misuse("free", self.address(span.first), Misuse::Unallocated);
+        }
     }
 
     /// Makes a large object longer or shorter where it stands.
-    pub(crate) fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), NoMemory> {
+    pub(crate) fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
         let record = &self.layout().records[first.0 as usize];
         self.with_pages(|p| p.resize(PageRange::new(first, record.pages()), pages))?;
         record.set_pages(pages);
         Ok(())
+    }
+
+    /// How much memory goes back by itself, in bytes a second.
+    pub(crate) fn set_release_rate(&self, bytes_per_s: u64) {
+        self.pages.lock().set_release_rate(bytes_per_s);
+    }
+
+    /// What the page heap does by itself, collapses left out; also says how many pages are in use.
+    pub(crate) fn tick(&self) -> (Tick, Pages) {
+        self.with_pages(|p| (p.tick_without_collapse(), p.in_use()))
+    }
+
+    /// Whether it is time to collapse hugepages; to be asked once a round.
+    pub(crate) fn collapse_is_due(&self) -> bool {
+        self.pages.lock().collapse_is_due()
+    }
+
+    /// The next hugepage to collapse; its memory stays until [`Heap::end_collapse`].
+    pub(crate) fn begin_collapse(&self) -> Option<HugePageId> {
+        self.pages.lock().begin_collapse()
+    }
+
+    /// What came of a collapse; says whether another may be tried in this round.
+    pub(crate) fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
+        self.with_pages(|p| p.end_collapse(id, result, took_ns))
     }
 
     /// Uses the page heap, and publishes what changed.
@@ -221,6 +255,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     }
 
     fn publish(&self, pages: &PageHeap<F, C>) {
+        background::note(pages.backed());
         self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
         let (in_use, backed) = (pages.in_use().bytes(), pages.backed().bytes());
         let metadata = pages.granted().0 as usize * self.layout().metadata_per_hugepage;
@@ -234,10 +269,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         unsafe { self.layout().map.set(range, mark, all) };
     }
 
-    /// Gives the memory of free pages back to the system; returns the bytes that lost theirs.
-    pub(crate) fn release(&self, bytes: Bytes, break_hugepages: bool) -> u64 {
-        let pages = bytes.pages_up().unwrap_or(Pages(u32::MAX));
-        self.with_pages(|p| p.release(pages, break_hugepages)) << PAGE_SHIFT
+    /// Gives the memory of all free pages back to the system; returns the bytes that lost theirs.
+    pub(crate) fn release(&self) -> u64 {
+        self.with_pages(|p| p.release_all(Breaking::Always)) << PAGE_SHIFT
     }
 
     /// Bytes of large objects.
@@ -299,18 +333,20 @@ impl<F: Floor, C: Clock> Marked<'_, F, C> {
 }
 
 impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
-    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, NoMemory> {
+    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = self.heap.with_pages(|p| p.alloc(pages, align, density))?;
         self.mark(span.range, self.class as u8);
         Ok(span)
     }
 
-    fn free(&mut self, span: PageRange, density: Density) {
+    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
         self.mark(span, 0);
-        self.heap.with_pages(|p| p.free(span, density));
+        let given = self.heap.with_pages(|p| p.free(span, density));
+        self.heap.expect_given(span, given);
+        given
     }
 
-    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, NoMemory> {
-        Err(NoMemory)
+    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
+        Err(SpanError::NoMemory)
     }
 }

@@ -16,6 +16,11 @@ static AT_START: extern "C" fn(c_int, *const *const c_char, *const *const c_char
 #[unsafe(link_section = ".fini_array")]
 static AT_END: extern "C" fn() = at_end;
 
+/// Whether [`at_start`] has run: fork handlers are registered, and options known.
+pub(crate) fn is_set_up() -> bool {
+    SEGMENT.pid.load(Relaxed) != 0
+}
+
 /// Runs when the library is loaded, perhaps long after the first malloc. The C library passes the environment.
 extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
     SEGMENT.pid.store(process::id().into(), Relaxed);

@@ -1,12 +1,15 @@
 //! Options: `CRATON_OPTIONS=key=value,key=value`, or set by the program.
 //!
 //! **What.** `stats=0|1` statistics on standard error at exit · `stats_file=PATH` one line of JSON appended at exit ·
-//! `thp=auto|always|never` when hugepages are asked for · `thread_cache=BYTES` what a thread's cache may hold.
+//! `thp=auto|always|never` when hugepages are asked for · `thread_cache=BYTES` what a thread's cache may hold ·
+//! `background=0|1` whether a thread of the library may look after the heap · `release_rate=BYTES` how much memory that thread gives
+//! back in a second.
 //!
 //! **Failure.** An unknown key or a bad value is one line on standard error; the program goes on.
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 
+use crate::background;
 use crate::front::{HEAP, THREAD_CACHE_BYTES, set_up};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
@@ -51,18 +54,27 @@ fn apply(text: &[u8]) {
         };
         let (key, value) = (&option[..equals], &option[equals + 1..]);
         if !KEYS.contains(&key) {
-            complain("no such key (there are stats, stats_file, thp, thread_cache); ignored");
+            complain("no such key (there are background, release_rate, stats, stats_file, thp, thread_cache); ignored");
         } else if !set(key, value) {
             complain("bad value; ignored");
         }
     }
 }
 
-const KEYS: [&[u8]; 4] = [b"stats", b"stats_file", b"thp", b"thread_cache"];
+const KEYS: [&[u8]; 6] = [b"background", b"release_rate", b"stats", b"stats_file", b"thp", b"thread_cache"];
 
 /// Sets one option; `false` when the key or the value is not known.
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     match key {
+        b"background" => match value {
+            b"0" => background::ALLOWED.store(false, Relaxed),
+            b"1" => background::ALLOWED.store(true, Relaxed),
+            _ => return false,
+        },
+        b"release_rate" => match number(value) {
+            Some(bytes) => background::set_rate(bytes as u64),
+            None => return false,
+        },
         b"stats" => match value {
             b"0" => STATS.store(false, Relaxed),
             b"1" => {

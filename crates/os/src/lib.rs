@@ -2,7 +2,7 @@
 //!
 //! **What.** Address space with the metadata of its pages ([`Region`]), mappings of their own for huge objects
 //! ([`mapping`]), a lock that works before the C library is ready ([`Mutex`]), the time ([`CoarseClock`]), facts of the
-//! process ([`process`]) and lines on standard error that need no memory ([`Line`]).
+//! process ([`process`]), its transparent hugepages ([`thp`]) and lines on standard error that need no memory ([`Line`]).
 //!
 //! **Units.** Bytes, unless a name says otherwise; ranges of the heap in pages of 8 KiB. The machine's page size is
 //! asked for at run time.
@@ -22,6 +22,7 @@ mod mutex;
 pub mod process;
 mod region;
 pub mod symbol;
+pub mod thp;
 pub mod thread;
 
 pub use clock::CoarseClock;

@@ -12,9 +12,9 @@
 //!
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, which belongs to the region for ever.
 
-use crate::process;
+use crate::{process, thp};
 use core::ptr::null_mut;
-use craton_base::{Advice, Floor, HugePages, NoMemory, PageRange, Residency};
+use craton_base::{Advice, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
 /// How many metadata arrays a region can carry.
 const MAX_PARTS: usize = 4;
@@ -175,17 +175,17 @@ impl Floor for Region {
         self.advise_with(range, libc::MADV_DONTNEED)
     }
 
-    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory> {
-        self.advise_with(range, MADV_COLLAPSE)
+    fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError> {
+        let (at, len) = self.span(range);
+        thp::collapse(at as usize, len)
     }
 
-    fn advise(&mut self, range: PageRange, advice: Advice) {
-        let advice = match advice {
-            Advice::Huge => libc::MADV_HUGEPAGE,
-            Advice::Small => libc::MADV_NOHUGEPAGE,
-        };
+    fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
         // A kernel built without hugepages refuses: then small pages it is.
-        let _ = self.advise_with(range, advice);
+        match advice {
+            Advice::Huge => self.advise_with(range, libc::MADV_HUGEPAGE).is_ok() && thp::is_on(),
+            Advice::Small => self.advise_with(range, libc::MADV_NOHUGEPAGE).is_ok(),
+        }
     }
 
     fn residency(&self, range: PageRange) -> Residency {
@@ -203,9 +203,6 @@ impl Floor for Region {
             }
             done += step;
         }
-        Residency { resident_bytes: resident }
+        Residency { resident_bytes: resident, huge_bytes: thp::huge_bytes(at as usize, len) }
     }
 }
-
-/// Synchronous collapse into hugepages, Linux 6.1 on; older kernels refuse it.
-const MADV_COLLAPSE: i32 = 25;

@@ -1,9 +1,11 @@
 //! Walks every invariant of the page heap.
 
-use crate::filler::Filler;
+use crate::filler::{Family, Filler, Sums};
+use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::lists::LISTS;
-use crate::tracker::Place;
+use crate::region::{self, REGION};
+use crate::tracker::{Place, Tracker};
 use craton_base::{Clock, Floor, HugePageId, PAGES_PER_HUGEPAGE};
 
 /// An invariant that does not hold.
@@ -15,43 +17,82 @@ pub struct Broken {
     pub at: HugePageId,
 }
 
-impl<F: Floor, C: Clock> PageHeap<F, C> {
-    /// Walks P1 to P6; the first that fails is returned. Takes time in proportion to the granted hugepages.
+/// What the trackers add up to.
+#[derive(Default)]
+struct Counts {
+    places: [u32; 6],
+    used: u32,
+    guarded: u32,
+    idle: u32,
+    idle_backed: u32,
+}
+
+impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+    /// Walks P1 to P9; the first that fails is returned. Takes time in proportion to the granted hugepages.
     pub fn check(&self) -> Result<(), Broken> {
-        let mut counts = [0u32; 5];
+        let mut counts = Counts::default();
         for i in 0..self.granted.0 {
             let at = HugePageId(i);
-            let fail = |invariant| Err(Broken { invariant, at });
             let t = &self.trackers[i as usize];
-            counts[t.place as usize] += 1;
-            if t.used().len() != t.used_pages() || t.used().longest_clear() != t.longest_free() {
-                return fail("P2");
+            counts.places[t.place as usize] += 1;
+            counts.used += t.used_pages();
+            counts.guarded += u32::from(t.guarded);
+            if t.place == Place::Region && t.used_pages() == 0 {
+                counts.idle += 1;
+                counts.idle_backed += u32::from(t.backed_pages() > 0);
             }
-            if t.allocs() > t.used_pages() || (t.allocs() == 0) != (t.used_pages() == 0) {
-                return fail("P2");
-            }
-            if !t.used().minus(&t.touched).is_empty() {
-                return fail("P5");
-            }
-            let previous = i.checked_sub(1).map(|p| self.trackers[p as usize].place);
-            let ok = match t.place {
-                Place::Beyond => return fail("P1"),
-                Place::Unbacked if !t.touched.is_empty() => return fail("P6"),
-                Place::Unbacked | Place::Cached => {
-                    if previous != Some(t.place) && !self.is_range(at, t.run, t.place) {
-                        return fail("P4");
-                    }
-                    t.used_pages() == 0 && t.list == 0
-                }
-                Place::Filler if t.list != Filler::list_of(t) => return fail("P3"),
-                Place::Filler => t.used_pages() > 0,
-                Place::Large => t.used_pages() == PAGES_PER_HUGEPAGE && t.list == 0,
-            };
-            if !ok {
-                return fail("P1");
+            if let Some(invariant) = self.tracker_fault(at, t).or_else(|| self.place_fault(at, t)) {
+                return Err(Broken { invariant, at });
             }
         }
         self.check_sums(&counts)
+    }
+
+    /// What is wrong with a tracker by itself: P2, P5, P6.
+    fn tracker_fault(&self, at: HugePageId, t: &Tracker) -> Option<&'static str> {
+        let continues = u32::from(t.continues());
+        let previous_reaches = at.0 > 0 && self.trackers[at.0 as usize - 1].used().contains(PAGES_PER_HUGEPAGE - 1);
+        let counted = t.used().len() == t.used_pages()
+            && t.used().longest_clear() == t.longest_free()
+            && t.starts().minus(t.used()).is_empty()
+            && t.starts().len() + continues == t.allocs()
+            && (continues == 0 || previous_reaches);
+        match () {
+            () if !counted => Some("P2"),
+            () if !t.used().minus(&t.touched).is_empty() => Some("P5"),
+            () if t.place == Place::Unbacked && t.backed_pages() > 0 => Some("P6"),
+            () => None,
+        }
+    }
+
+    /// What is wrong with a tracker where it is: P1, P3, P4, P8.
+    fn place_fault(&self, at: HugePageId, t: &Tracker) -> Option<&'static str> {
+        let previous = at.0.checked_sub(1).map(|p| self.trackers[p as usize].place);
+        let unlisted = t.list == 0 && !t.broken && !t.donated && !t.collapsing;
+        let fits = match t.place {
+            Place::Beyond => false,
+            Place::Unbacked | Place::Cached => {
+                if previous != Some(t.place) && !self.is_range(at, t.run, t.place) {
+                    return Some("P4");
+                }
+                t.used_pages() == 0 && unlisted && !t.guarded
+            }
+            Place::Filler if t.list != Filler::<P>::list_of(t) => return Some("P3"),
+            Place::Filler => (t.used_pages() > 0 || t.collapsing) && !(t.dense && t.donated),
+            Place::Large => t.used_pages() == PAGES_PER_HUGEPAGE && t.allocs() == 1 && unlisted,
+            Place::Region => {
+                let head = HugePageId(at.0 & !(REGION - 1));
+                let whole = (head.0..head.0 + REGION).all(|i| self.trackers[i as usize].place == Place::Region);
+                if whole && at == head {
+                    let listed = self.regions.is_listed(&self.trackers, head);
+                    if t.run != region::longest(&self.trackers, head) || !listed {
+                        return Some("P8");
+                    }
+                }
+                whole && unlisted
+            }
+        };
+        (!fits).then_some("P1")
     }
 
     /// Whether a free range of `len` hugepages of one place begins at `first` and is marked at both ends.
@@ -64,34 +105,42 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
             && (end == self.granted.0 || self.trackers[end as usize].place != place)
     }
 
-    fn check_sums(&self, counts: &[u32; 5]) -> Result<(), Broken> {
-        let sums = self.unbacked.total().0 == counts[Place::Unbacked as usize]
-            && self.cached.total().0 == counts[Place::Cached as usize]
-            && self.filler.len() == counts[Place::Filler as usize];
+    /// The sums: P1, P3, P7, P8, P9.
+    fn check_sums(&self, counts: &Counts) -> Result<(), Broken> {
         let at = HugePageId(self.granted.0);
-        if !sums {
-            return Err(Broken { invariant: "P1", at });
+        let fail = |invariant| Err(Broken { invariant, at });
+        let placed = |place: Place| counts.places[place as usize];
+        let places = self.unbacked.total().0 == placed(Place::Unbacked)
+            && self.cached.total().0 == placed(Place::Cached)
+            && self.filler.len() == placed(Place::Filler)
+            && counts.used == self.in_use().0;
+        if !places {
+            return fail("P1");
         }
-        if self.stats().in_use != self.in_use() {
-            return Err(Broken { invariant: "P1", at });
+        if (counts.idle, counts.idle_backed) != (self.regions.idle(), self.regions.idle_backed()) {
+            return fail("P8");
         }
-        let mut used = 0;
+        if counts.guarded != self.guarded().0 {
+            return fail("P9");
+        }
+        let mut sums = Sums::default();
         let mut listed = 0;
-        for family in 0..crate::filler::FAMILIES {
+        for family in Family::ALL {
             for list in 0..LISTS {
-                for id in self.filler.walk(&self.trackers, family, list) {
+                for id in self.filler.lists(family).walk(&self.trackers, list) {
                     let t = &self.trackers[id.0 as usize];
-                    if t.place != Place::Filler || t.list as usize != family * LISTS + list + 1 {
+                    if t.place != Place::Filler || t.list as usize != family as usize * LISTS + list + 1 {
                         return Err(Broken { invariant: "P3", at: id });
                     }
                     listed += 1;
-                    used += t.used_pages();
+                    sums.add(t);
                 }
             }
         }
-        if listed != self.filler.len() || used != self.filler.used().0 {
-            return Err(Broken { invariant: "P3", at });
+        match () {
+            () if listed != self.filler.len() => fail("P3"),
+            () if sums != self.filler.sums() => fail("P7"),
+            () => Ok(()),
         }
-        Ok(())
     }
 }

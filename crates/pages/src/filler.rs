@@ -1,43 +1,123 @@
-//! Packs spans of less than a hugepage onto as few hugepages as possible.
+//! Packs spans of less than a hugepage onto as few hugepages as possible: the lists, and who is on them.
 //!
-//! **From.** TEMERAIRE §4.4: among the hugepages that can hold a span, take one with the smallest longest free range, and
-//! among those the one with most spans; inside it the best fit. Hugepages whose tail was donated come after (§4.1),
-//! those that lost part of their memory last (§4.6).
+//! **From.** TEMERAIRE §4.4. Which hugepage of a family is taken says [`crate::fit`]. Families keep apart what should not mix:
+//! spans of many small objects, whose last one lives long (dense), from others (sparse); hugepages whose tail a large span
+//! donated come after these (§4.1), those that lost part of their memory last (§4.6).
 //!
-//! **Invariants.** P3: a hugepage of the filler is on the list that its numbers name.
+//! **Invariants.** P3: a hugepage of the filler is on the list that its numbers name; P7: the sums of used and of backed pages
+//! are those of its hugepages.
 
-use crate::lists::{LISTS, Lists, rank};
+use crate::fit::{Fit, Found, dense};
+use crate::lists::{LISTS, Lists};
 use crate::tracker::{Place, Tracker};
-use craton_base::{HugePageId, PAGES_PER_HUGEPAGE, Pages, Table};
+use core::marker::PhantomData;
+use craton_base::{Density, HugePageId, PAGES_PER_HUGEPAGE, Table};
 
-/// Hugepages looked at for an aligned place before one with room to spare is asked for.
-const LOOKS: usize = 4;
-/// The families, in the order in which they are used.
-pub(crate) const FAMILIES: usize = 3;
-const WHOLE: usize = 0;
-const DONATED: usize = 1;
-const BROKEN: usize = 2;
-
-pub(crate) struct Filler {
-    families: [Lists; FAMILIES],
-    used: Pages,
+/// The families.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    Sparse = 0,
+    Donated,
+    SparseBroken,
+    Dense,
+    DenseBroken,
 }
 
-/// The family of a hugepage.
-fn family(t: &Tracker) -> usize {
-    match (t.broken, t.donated) {
-        (true, _) => BROKEN,
-        (false, true) => DONATED,
-        (false, false) => WHOLE,
+const FAMILIES: usize = 5;
+
+impl Family {
+    pub(crate) const ALL: [Self; FAMILIES] =
+        [Self::Sparse, Self::Donated, Self::SparseBroken, Self::Dense, Self::DenseBroken];
+
+    /// The families in which a span is put, the best first.
+    const fn for_density(density: Density) -> &'static [Self] {
+        match density {
+            Density::Sparse => &[Self::Sparse, Self::Donated, Self::SparseBroken],
+            Density::Dense => &[Self::Dense, Self::DenseBroken],
+        }
+    }
+
+    /// The families that serve when there is no memory for another hugepage.
+    const fn in_need(density: Density) -> &'static [Self] {
+        match density {
+            Density::Sparse => &[Self::Dense, Self::DenseBroken],
+            Density::Dense => &[Self::Sparse, Self::Donated, Self::SparseBroken],
+        }
+    }
+
+    /// Whether the family's rank is that of dense hugepages.
+    const fn is_dense(self) -> bool {
+        matches!(self, Self::Dense | Self::DenseBroken)
+    }
+
+    /// The family of a hugepage.
+    fn of(t: &Tracker) -> Self {
+        match (t.dense, t.broken, t.donated) {
+            (true, true, _) => Self::DenseBroken,
+            (true, false, _) => Self::Dense,
+            (false, true, _) => Self::SparseBroken,
+            (false, false, true) => Self::Donated,
+            (false, false, false) => Self::Sparse,
+        }
     }
 }
 
-impl Filler {
-    pub(crate) const EMPTY: Self = Self { families: [const { Lists::EMPTY }; FAMILIES], used: Pages(0) };
+/// What the hugepages of the filler amount to, in pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Sums {
+    /// In spans.
+    pub(crate) used: u32,
+    /// With memory.
+    pub(crate) backed: u32,
+    /// Used ones on dense hugepages.
+    pub(crate) dense: u32,
+    /// Free ones on donated hugepages.
+    pub(crate) slack: u32,
+}
 
-    /// Pages in spans on the filler's hugepages.
-    pub(crate) fn used(&self) -> Pages {
-        self.used
+impl Sums {
+    fn of(t: &Tracker) -> Self {
+        let used = t.used_pages();
+        Self {
+            used,
+            backed: t.backed_pages(),
+            dense: if t.dense { used } else { 0 },
+            slack: if t.donated { PAGES_PER_HUGEPAGE - used } else { 0 },
+        }
+    }
+
+    pub(crate) fn add(&mut self, t: &Tracker) {
+        let more = Self::of(t);
+        self.used += more.used;
+        self.backed += more.backed;
+        self.dense += more.dense;
+        self.slack += more.slack;
+    }
+
+    fn sub(&mut self, t: &Tracker) {
+        let less = Self::of(t);
+        self.used -= less.used;
+        self.backed -= less.backed;
+        self.dense -= less.dense;
+        self.slack -= less.slack;
+    }
+}
+
+pub(crate) struct Filler<P> {
+    families: [Lists; FAMILIES],
+    sums: Sums,
+    policy: PhantomData<P>,
+}
+
+impl<P: Fit> Filler<P> {
+    pub(crate) const EMPTY: Self = Self {
+        families: [const { Lists::EMPTY }; FAMILIES],
+        sums: Sums { used: 0, backed: 0, dense: 0, slack: 0 },
+        policy: PhantomData,
+    };
+
+    pub(crate) fn sums(&self) -> Sums {
+        self.sums
     }
 
     /// Hugepages in the filler.
@@ -45,54 +125,51 @@ impl Filler {
         self.families.iter().map(Lists::len).sum()
     }
 
-    /// A hugepage with room for `pages` at a multiple of `align`, and where in it.
-    pub(crate) fn find(&self, trackers: &Table<Tracker>, pages: u32, align: u32) -> Option<(HugePageId, u32)> {
-        self.families.iter().find_map(|lists| {
-            self.find_in(lists, trackers, pages, align, LOOKS)
-                // Any hugepage with this much room holds an aligned place.
-                .or_else(|| {
-                    self.find_in(lists, trackers, pages + align - 1, 1, 1)
-                        .and_then(|(id, _)| trackers[id.0 as usize].best_fit(pages, align).map(|at| (id, at)))
-                })
-        })
+    pub(crate) fn lists(&self, family: Family) -> &Lists {
+        &self.families[family as usize]
     }
 
-    fn find_in(
+    /// How a span of so many pages is packed.
+    pub(crate) fn packing(pages: u32, align: u32, density: Density) -> Density {
+        if pages.max(align) > dense::MAX_PAGES { Density::Sparse } else { density }
+    }
+
+    /// A hugepage with room for `pages` at a multiple of `align`, and where in it; `in_need`, one for spans of the other kind.
+    pub(crate) fn find(
         &self,
-        lists: &Lists,
         trackers: &Table<Tracker>,
         pages: u32,
         align: u32,
-        looks: usize,
-    ) -> Option<(HugePageId, u32)> {
-        if pages > PAGES_PER_HUGEPAGE {
-            return None;
-        }
-        let mut from = rank(pages, u32::MAX);
-        for _ in 0..looks {
-            let at = lists.first_at(from)?;
-            let id = lists.head(at)?;
-            if let Some(place) = trackers[id.0 as usize].best_fit(pages, align) {
-                return Some((id, place));
+        density: Density,
+        in_need: bool,
+    ) -> Found {
+        let families = if in_need { Family::in_need(density) } else { Family::for_density(density) };
+        families.iter().find_map(|family| {
+            let lists = self.lists(*family);
+            match family.is_dense() {
+                true if pages.max(align) > dense::MAX_PAGES => {
+                    (0..LISTS).rev().filter_map(|at| lists.head(at)).find_map(|id| {
+                        trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))
+                    })
+                }
+                true => dense::find(lists, trackers, pages, align),
+                false => P::find(lists, trackers, pages, align),
             }
-            from = at + 1;
-        }
-        None
+        })
     }
 
-    /// Takes a hugepage in: one just taken from the free ones, or the tail of a large span.
-    pub(crate) fn adopt(&mut self, trackers: &mut Table<Tracker>, id: HugePageId, donated: bool) {
+    /// Takes a hugepage in that has just been given its first pages.
+    pub(crate) fn adopt(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         t.place = Place::Filler;
-        t.donated = donated;
-        self.used.0 += t.used_pages();
+        self.sums.add(t);
         self.enlist(trackers, id);
     }
 
     /// Gives a hugepage up.
     pub(crate) fn expel(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
         self.delist(trackers, id);
-        self.used.0 -= trackers[id.0 as usize].used_pages();
+        self.sums.sub(&trackers[id.0 as usize]);
     }
 
     /// Changes a hugepage of the filler, moving it to the list that it then belongs to.
@@ -102,21 +179,24 @@ impl Filler {
         id: HugePageId,
         change: impl FnOnce(&mut Tracker) -> R,
     ) -> R {
-        self.delist(trackers, id);
         let t = &mut trackers[id.0 as usize];
-        self.used.0 -= t.used_pages();
+        self.sums.sub(t);
         let result = change(t);
-        self.used.0 += t.used_pages();
-        self.enlist(trackers, id);
+        self.sums.add(t);
+        let list = Self::list_of(t);
+        if list != t.list {
+            self.delist(trackers, id);
+            self.enlist(trackers, id);
+        }
         result
     }
 
     fn enlist(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
-        let at = rank(t.longest_free(), t.allocs());
-        let family = family(t);
-        t.list = (family * LISTS + at) as u16 + 1;
-        self.families[family].push(trackers, at, id);
+        let list = Self::list_of(t);
+        t.list = list;
+        let at = list as usize - 1;
+        self.families[at / LISTS].push(trackers, at % LISTS, id);
     }
 
     fn delist(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
@@ -128,27 +208,14 @@ impl Filler {
 
     /// The list, as its number plus 1, that a hugepage should be on (P3).
     pub(crate) fn list_of(t: &Tracker) -> u16 {
-        (family(t) * LISTS + rank(t.longest_free(), t.allocs())) as u16 + 1
-    }
-
-    /// The hugepage with the most free pages in family `f`, for release.
-    pub(crate) fn emptiest(&self, f: usize, below: usize) -> Option<(HugePageId, usize)> {
-        // Lists are ordered by longest free range, so the last non-empty one is approximately the emptiest.
-        (0..below).rev().find_map(|at| self.families[f].head(at).map(|id| (id, at)))
-    }
-
-    /// Walks list `at` of family `f`.
-    pub(crate) fn walk<'a>(
-        &'a self,
-        trackers: &'a Table<Tracker>,
-        f: usize,
-        at: usize,
-    ) -> impl Iterator<Item = HugePageId> + 'a {
-        let mut next = self.families[f].head(at);
-        core::iter::from_fn(move || {
-            let id = next?;
-            next = trackers[id.0 as usize].next.checked_sub(1).map(HugePageId);
-            Some(id)
-        })
+        let family = Family::of(t);
+        let rank = if family.is_dense() {
+            dense::rank(t.used().largest_clear_block(), t.allocs())
+        } else {
+            P::rank(t.longest_free(), t.allocs())
+        };
+        (family as usize * LISTS + rank) as u16 + 1
     }
 }
+
+const _: () = assert!(FAMILIES * LISTS < u16::MAX as usize);

@@ -1,66 +1,50 @@
-//! The page heap: routes requests and keeps every hugepage in one place.
+//! The page heap: routes requests, and keeps every hugepage in one place.
 //!
 //! **From.** TEMERAIRE §4.1 and Figure 7: up to half a hugepage, the filler; up to a hugepage, the filler if it has room;
-//! beyond, whole hugepages whose last one's slack is donated to the filler.
+//! beyond, a region if there is one with room, else whole hugepages whose last one's slack is donated to the filler (Figure 8).
 
+use crate::backing::{Backing, HugeBacking};
+use crate::demand::Demand;
 use crate::filler::Filler;
+use crate::fit::{Fit, LongestFreeFirst};
 use crate::huge_cache::CacheLimit;
 use crate::ranges::Ranges;
+use crate::region::Regions;
+use crate::release::Pace;
 use crate::tracker::{Place, Tracker};
 use core::cmp::Ordering;
 use craton_base::{
-    Advice, Clock, Density, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span,
+    Clock, Density, Floor, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, SpanError,
     SpanSource, Table,
 };
 
-/// From which hugepage of the region on hugepages are asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HugeBacking {
-    /// The first hugepage that is; `HugePageId(u32::MAX)` for never.
-    pub from: HugePageId,
-}
-
-impl HugeBacking {
-    /// Small heaps stay on small pages: the last, partly used hugepage of a heap of 16 MiB wastes an eighth at the most.
-    pub const AUTO: Self = Self { from: HugePageId(8) };
-    /// From the first byte.
-    pub const ALWAYS: Self = Self { from: HugePageId(0) };
-    /// Not at all.
-    pub const NEVER: Self = Self { from: HugePageId(u32::MAX) };
-}
-
-/// Where the region's pages are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PageHeapStats {
-    /// Hugepages that the floor granted.
-    pub granted: HugePages,
-    /// Pages in spans.
-    pub in_use: Pages,
-    /// Free pages that still have memory: on whole free hugepages.
-    pub cached: Pages,
-    /// Free pages that still have memory: between the spans of partly used hugepages.
-    pub free_backed: Pages,
-    /// Pages given back to the system since the start.
-    pub released_total: u64,
-}
+/// Spans of up to half a hugepage always go to the filler.
+const HALF: u32 = PAGES_PER_HUGEPAGE / 2;
+/// From 1 GiB on, slack is too small to matter.
+const HUGE_REQUEST: u32 = 512 * PAGES_PER_HUGEPAGE;
 
 /// A hugepage-aware heap of pages over a floor.
-pub struct PageHeap<F, C> {
+pub struct PageHeap<F, C, P = LongestFreeFirst> {
     pub(crate) floor: F,
     pub(crate) clock: C,
     pub(crate) trackers: Table<Tracker>,
     pub(crate) unbacked: Ranges<{ Place::Unbacked as u8 }>,
     pub(crate) cached: Ranges<{ Place::Cached as u8 }>,
     pub(crate) limit: CacheLimit,
-    pub(crate) filler: Filler,
+    pub(crate) filler: Filler<P>,
+    pub(crate) regions: Regions,
+    pub(crate) backing: Backing,
+    pub(crate) demand: Demand,
+    pub(crate) pace: Pace,
     pub(crate) granted: HugePages,
     pub(crate) capacity: HugePages,
-    pub(crate) backing: HugeBacking,
-    in_use: Pages,
+    in_use: u32,
+    /// Pages in spans that always go to the filler.
+    small: u32,
     pub(crate) released_total: u64,
 }
 
-impl<F: Floor, C: Clock> PageHeap<F, C> {
+impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// A heap over `floor`, which must grant from its first page and have been granted nothing yet; at most `capacity`
     /// hugepages, each with an entry in `trackers` that is zero when granted.
     pub const fn new(floor: F, clock: C, trackers: Table<Tracker>, capacity: HugePages, backing: HugeBacking) -> Self {
@@ -72,10 +56,14 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
             cached: Ranges::EMPTY,
             limit: CacheLimit::new(),
             filler: Filler::EMPTY,
+            regions: Regions::EMPTY,
+            backing: Backing::new(backing),
+            demand: Demand::NONE,
+            pace: Pace::STILL,
             granted: HugePages(0),
             capacity,
-            backing,
-            in_use: Pages(0),
+            in_use: 0,
+            small: 0,
             released_total: 0,
         }
     }
@@ -88,7 +76,8 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
     /// Makes an empty heap one as [`PageHeap::new`] makes it, in place: a heap is too large to be moved for nothing.
     pub fn install(&mut self, floor: F, trackers: Table<Tracker>, capacity: HugePages, backing: HugeBacking) {
         debug_assert_eq!(self.granted, HugePages(0));
-        (self.floor, self.trackers, self.capacity, self.backing) = (floor, trackers, capacity, backing);
+        (self.floor, self.trackers, self.capacity) = (floor, trackers, capacity);
+        self.backing = Backing::new(backing);
     }
 
     /// Hugepages that the floor granted so far.
@@ -98,12 +87,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
 
     /// Pages in spans.
     pub fn in_use(&self) -> Pages {
-        self.in_use
-    }
-
-    /// Hugepages that may have memory: those in use and those cached.
-    pub fn backed(&self) -> HugePages {
-        HugePages(self.granted.0 - self.unbacked.total().0)
+        Pages(self.in_use)
     }
 
     /// The floor below.
@@ -111,87 +95,109 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         &self.floor
     }
 
-    /// From where on hugepages are asked for.
-    pub fn backing(&self) -> HugeBacking {
-        self.backing
+    /// Whether spans that cross hugepages may be packed into regions (§4.5), which they may from the start.
+    pub fn set_regions(&mut self, allowed: bool) {
+        self.regions.set_allowed(allowed);
     }
 
-    /// Changes from where on hugepages are asked for; what has been granted already is advised anew.
-    pub fn set_backing(&mut self, backing: HugeBacking) {
-        let old = core::mem::replace(&mut self.backing, backing);
-        if old.from.0 < backing.from.0 {
-            self.advise(old.from, HugePageId(backing.from.0.min(self.granted.0)), Advice::Small);
-        } else {
-            self.advise(backing.from, HugePageId(old.from.0.min(self.granted.0)), Advice::Huge);
+    /// Hugepages that serve the program now: all but those without a page in use.
+    pub(crate) fn in_demand(&self) -> HugePages {
+        HugePages(self.granted.0 - self.unbacked.total().0 - self.cached.total().0 - self.regions.idle())
+    }
+
+    fn alloc_span(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
+        if pages <= HALF && align < PAGES_PER_HUGEPAGE {
+            return self.alloc_small(pages, align, density);
         }
-    }
-
-    /// Counts, all exact but for [`PageHeapStats::free_backed`] and [`PageHeapStats::cached`], which count pages that were
-    /// handed out since they last lost their memory, touched by the program or not.
-    pub fn stats(&self) -> PageHeapStats {
-        let mut s =
-            PageHeapStats { granted: self.granted, released_total: self.released_total, ..PageHeapStats::default() };
-        for i in 0..self.granted.0 as usize {
-            let t = &self.trackers[i];
-            match t.place {
-                Place::Large => s.in_use.0 += PAGES_PER_HUGEPAGE,
-                Place::Filler => {
-                    s.in_use.0 += t.used_pages();
-                    s.free_backed.0 += t.touched.minus(t.used()).len();
-                }
-                Place::Cached => s.cached.0 += t.touched.len(),
-                Place::Unbacked | Place::Beyond => {}
+        let slack = pages.next_multiple_of(PAGES_PER_HUGEPAGE) - pages;
+        if slack > 0 && pages < HUGE_REQUEST && align < PAGES_PER_HUGEPAGE {
+            if pages < PAGES_PER_HUGEPAGE
+                && let Some((id, at)) = self.filler.find(&self.trackers, pages, align, Density::Sparse, false)
+            {
+                return Ok(self.place(id, at, pages));
+            }
+            if let Some(span) = self.alloc_in_region(pages, align) {
+                return Ok(span);
+            }
+            if self.slack_outweighs_small_spans(slack)
+                && self.start_region()
+                && let Some(span) = self.alloc_in_region(pages, align)
+            {
+                return Ok(span);
             }
         }
-        s
+        self.alloc_large(pages, align).or_else(|refused| self.alloc_in_region(pages, align).ok_or(refused))
+    }
+
+    /// Whether what donations leave unused, with this one's, is more than all that could fill it (§4.5).
+    fn slack_outweighs_small_spans(&self, more: u32) -> bool {
+        let slack = self.filler.sums().slack + more;
+        slack >= self.small && slack >= Regions::LEAST_SLACK
     }
 
     /// A span inside one hugepage.
-    pub(crate) fn alloc_small(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
-        let (id, at) = match self.filler.find(&self.trackers, pages, align) {
-            Some(place) => place,
-            None => {
-                let id = self.take(HugePages(1), HugePages(1))?;
-                self.trackers[id.0 as usize].reset();
-                self.filler.adopt(&mut self.trackers, id, false);
-                (id, 0)
+    fn alloc_small(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
+        let packing = Filler::<P>::packing(pages, align, density);
+        if let Some((id, at)) = self.filler.find(&self.trackers, pages, align, packing, false) {
+            return Ok(self.place(id, at, pages));
+        }
+        match self.take(HugePages(1), HugePages(1)) {
+            Ok(id) => {
+                let t = &mut self.trackers[id.0 as usize];
+                t.reset();
+                t.dense = packing == Density::Dense;
+                let zeroed = t.occupy(0, pages);
+                self.filler.adopt(&mut self.trackers, id);
+                Ok(Span { range: PageRange::new(id.first_page(), Pages(pages)), zeroed })
             }
-        };
+            // Better in bad company than not at all.
+            Err(refused) => match self.filler.find(&self.trackers, pages, align, packing, true) {
+                Some((id, at)) => Ok(self.place(id, at, pages)),
+                None => self.alloc_in_region(pages, align).ok_or(refused.into()),
+            },
+        }
+    }
+
+    /// A span at a place that the filler found.
+    fn place(&mut self, id: HugePageId, at: u32, pages: u32) -> Span {
         let zeroed = self.filler.update(&mut self.trackers, id, |t| t.occupy(at, pages));
-        Ok(Span { range: PageRange::new(PageId(id.first_page().0 + at), Pages(pages)), zeroed })
+        Span { range: PageRange::new(PageId(id.first_page().0 + at), Pages(pages)), zeroed }
     }
 
     /// A span of one or more whole hugepages; the slack of the last is donated.
-    pub(crate) fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
+    fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, SpanError> {
         let len = Pages(pages).hugepages_up();
         let first = self.take(len, HugePages(align.div_ceil(PAGES_PER_HUGEPAGE).max(1)))?;
-        let tail = pages % PAGES_PER_HUGEPAGE;
-        let whole = pages / PAGES_PER_HUGEPAGE;
-        let mut zeroed = self.occupy_whole(first, HugePages(whole));
+        let (whole, tail) = (pages / PAGES_PER_HUGEPAGE, pages % PAGES_PER_HUGEPAGE);
+        let mut zeroed = self.occupy_whole(first, HugePages(whole), true);
         if tail > 0 {
-            zeroed &= self.donate(HugePageId(first.0 + whole), tail);
+            zeroed &= self.donate(HugePageId(first.0 + whole), tail, whole == 0);
         }
         Ok(Span { range: PageRange::new(first.first_page(), Pages(pages)), zeroed })
     }
 
-    /// Marks hugepages as wholly used by one span; says whether they read as zeros.
-    pub(crate) fn occupy_whole(&mut self, first: HugePageId, len: HugePages) -> bool {
+    /// Marks hugepages as wholly used by one span, which begins there or before; says whether they read as zeros.
+    pub(crate) fn occupy_whole(&mut self, first: HugePageId, len: HugePages, begins: bool) -> bool {
         let mut zeroed = true;
         for i in first.0..first.0 + len.0 {
             let t = &mut self.trackers[i as usize];
             t.reset();
             t.place = Place::Large;
-            zeroed &= t.occupy(0, PAGES_PER_HUGEPAGE);
+            zeroed &= match begins && i == first.0 {
+                true => t.occupy(0, PAGES_PER_HUGEPAGE),
+                false => t.carry(0, PAGES_PER_HUGEPAGE),
+            };
         }
         zeroed
     }
 
     /// Gives the slack behind the first `pages` of a hugepage to the filler: the span's tail counts as a span of it.
-    pub(crate) fn donate(&mut self, id: HugePageId, pages: u32) -> bool {
+    pub(crate) fn donate(&mut self, id: HugePageId, pages: u32, begins: bool) -> bool {
         let t = &mut self.trackers[id.0 as usize];
         t.reset();
-        let zeroed = t.occupy(0, pages);
-        self.filler.adopt(&mut self.trackers, id, true);
+        t.donated = true;
+        let zeroed = if begins { t.occupy(0, pages) } else { t.carry(0, pages) };
+        self.filler.adopt(&mut self.trackers, id);
         zeroed
     }
 
@@ -202,49 +208,119 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
             // Without the tail that brought it here it is a hugepage like any other.
             t.donated &= at != 0;
         });
-        if self.trackers[id.0 as usize].used_pages() == 0 {
-            self.filler.expel(&mut self.trackers, id);
+        let t = &self.trackers[id.0 as usize];
+        if t.used_pages() == 0 && !t.collapsing {
+            self.retire(id);
+        } else if t.broken {
+            // What is broken already loses nothing by it (TEMERAIRE §4.6, "freed to the system at once").
+            self.unback_free(id, at, pages);
+        }
+    }
+
+    /// Takes a hugepage without spans out of the filler.
+    pub(crate) fn retire(&mut self, id: HugePageId) {
+        self.filler.expel(&mut self.trackers, id);
+        let was_broken = self.trackers[id.0 as usize].broken;
+        self.unguard(id, HugePages(1));
+        // What is left of a broken hugepage would keep the next use on small pages.
+        if was_broken && self.will_be_huge(id) && self.floor.unback(id.range()).is_ok() {
+            let t = &mut self.trackers[id.0 as usize];
+            self.released_total += u64::from(t.backed_pages());
+            t.unbacked();
+            self.unbacked.insert(&mut self.trackers, id, HugePages(1));
+            self.note_demand();
+        } else {
             self.put(id, HugePages(1));
         }
     }
+
+    /// What is wrong with a span that is given back; `None` if it is out, just so.
+    fn fault(&self, span: PageRange) -> Option<SpanError> {
+        let page = span.first;
+        if page.0 >= self.granted.pages().0 || span.len.0 > self.granted.pages().0 - page.0 {
+            return Some(SpanError::NeverGiven(page));
+        }
+        let (mut id, at) = (page.hugepage(), page.in_hugepage());
+        let t = &self.trackers[id.0 as usize];
+        if !t.used().contains(at) {
+            return Some(SpanError::AlreadyFree(page));
+        }
+        if !t.starts().contains(at) {
+            return Some(SpanError::NeverGiven(page));
+        }
+        let mut end = t.end_of_span(at);
+        let mut len = end - at;
+        while end == PAGES_PER_HUGEPAGE && len <= span.len.0 && id.0 + 1 < self.granted.0 {
+            id.0 += 1;
+            let t = &self.trackers[id.0 as usize];
+            if !t.continues() {
+                break;
+            }
+            end = t.end_of_span(0);
+            len += end;
+        }
+        (len != span.len.0).then_some(SpanError::WrongLength(page))
+    }
+
+    /// What is wrong with a length and an alignment.
+    fn unfit(&self, pages: Pages, align: Pages) -> Option<SpanError> {
+        let most = self.capacity.pages();
+        match () {
+            () if pages.0 == 0 => Some(SpanError::Empty),
+            () if !align.0.is_power_of_two() => Some(SpanError::Alignment(align)),
+            () if pages > most || align > most => Some(SpanError::TooLong(pages.max(align))),
+            () => None,
+        }
+    }
+
+    fn free_span(&mut self, span: PageRange) {
+        let (first, at) = (span.first.hugepage(), span.first.in_hugepage());
+        match self.trackers[first.0 as usize].place {
+            Place::Filler => self.vacate(first, at, span.len.0),
+            Place::Region => self.free_in_region(span),
+            _ => {
+                let (whole, tail) = (span.len.0 / PAGES_PER_HUGEPAGE, span.len.0 % PAGES_PER_HUGEPAGE);
+                if tail > 0 {
+                    self.vacate(HugePageId(first.0 + whole), 0, tail);
+                }
+                self.put(first, HugePages(whole));
+            }
+        }
+    }
+
+    /// Counts `new` pages in a span instead of `old`.
+    fn count(&mut self, old: u32, new: u32) {
+        let small = |pages: u32| if pages <= HALF { pages } else { 0 };
+        self.in_use = self.in_use - old + new;
+        self.small = self.small - small(old) + small(new);
+        self.demand.note(self.in_use);
+    }
 }
 
-impl<F: Floor, C: Clock> SpanSource for PageHeap<F, C> {
-    fn alloc(&mut self, pages: Pages, align: Pages, _density: Density) -> Result<Span, NoMemory> {
-        debug_assert!(align.0.is_power_of_two());
-        if pages.0 == 0 || pages.0 > self.capacity.pages().0 || align.0 > self.capacity.pages().0 {
-            return Err(NoMemory);
+impl<F: Floor, C: Clock, P: Fit> SpanSource for PageHeap<F, C, P> {
+    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        if let Some(unfit) = self.unfit(pages, align) {
+            return Err(unfit);
         }
-        let span = if pages.0 < PAGES_PER_HUGEPAGE && align.0 < PAGES_PER_HUGEPAGE {
-            self.alloc_small(pages.0, align.0)?
-        } else {
-            self.alloc_large(pages.0, align.0)?
-        };
-        self.in_use.0 += pages.0;
+        let span = self.alloc_span(pages.0, align.0, density)?;
+        self.count(0, pages.0);
         Ok(span)
     }
 
-    fn free(&mut self, span: PageRange, _density: Density) {
-        self.in_use.0 -= span.len.0;
-        let (first, at) = (span.first.hugepage(), span.first.in_hugepage());
-        let place = self.trackers[first.0 as usize].place;
-        if place == Place::Filler {
-            self.vacate(first, at, span.len.0);
-            return;
+    fn free(&mut self, span: PageRange, _density: Density) -> Result<(), SpanError> {
+        if let Some(fault) = self.fault(span) {
+            return Err(fault);
         }
-        debug_assert!(place == Place::Large && at == 0);
-        let (whole, tail) = (span.len.0 / PAGES_PER_HUGEPAGE, span.len.0 % PAGES_PER_HUGEPAGE);
-        if tail > 0 {
-            self.vacate(HugePageId(first.0 + whole), 0, tail);
-        }
-        self.put(first, HugePages(whole));
+        self.count(span.len.0, 0);
+        self.free_span(span);
+        Ok(())
     }
 
-    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
-        if pages.0 == 0 || pages.0 > self.capacity.pages().0 {
-            return Err(NoMemory);
+    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError> {
+        if let Some(unfit) = self.unfit(pages, Pages(1)).or_else(|| self.fault(span)) {
+            return Err(unfit);
         }
-        let zeroed = match pages.0.cmp(&span.len.0) {
+        let zeroed = match pages.cmp(&span.len) {
             Ordering::Equal => true,
             Ordering::Less => {
                 self.shorten(span, pages);
@@ -252,7 +328,7 @@ impl<F: Floor, C: Clock> SpanSource for PageHeap<F, C> {
             }
             Ordering::Greater => self.lengthen(span, pages)?,
         };
-        self.in_use.0 = self.in_use.0 - span.len.0 + pages.0;
+        self.count(span.len.0, pages.0);
         Ok(zeroed)
     }
 }

@@ -1,13 +1,17 @@
-//! How many free hugepages keep their memory.
+//! Whole free hugepages that keep their memory, and how many.
 //!
 //! **From.** TEMERAIRE §4.3: the limit follows the difference between the highest and the lowest demand of the last two
 //! seconds. Where we differ: the paper raises the limit to that difference when memory comes back; we raise it when
 //! demand that had dropped *returns* and finds the cache empty. Then a program that gives up most of its memory once gets it
 //! released at once, and one that oscillates pays for it one swing long, as the paper says.
 //!
+//! Hugepages of regions without a used page count like those in the cache, and go first.
+//!
 //! **State.** Demand's extremes in [`EPOCHS`] slices of the window, a ring indexed by time.
 
-use craton_base::HugePages;
+use crate::fit::Fit;
+use crate::heap::PageHeap;
+use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory};
 
 /// The sliding window, in nanoseconds.
 pub const WINDOW_NS: u64 = 2_000_000_000;
@@ -84,5 +88,76 @@ impl CacheLimit {
 
     fn peak_before(&self, epoch: u64) -> u32 {
         self.in_window(epoch).map(|e| e.high).max().unwrap_or(0)
+    }
+}
+
+impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+    /// Takes whole free hugepages: with memory if there are any.
+    pub(crate) fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
+        let id = match self.cached.take(&mut self.trackers, len, align) {
+            Some(id) => {
+                self.expect_backing(id, len);
+                id
+            }
+            None => {
+                let id = self.take_unbacked(len, align)?;
+                let now = self.clock.now_ns();
+                self.limit.missed(len, self.in_demand(), now);
+                id
+            }
+        };
+        self.note_demand();
+        Ok(id)
+    }
+
+    /// Takes whole hugepages back; those above the limit lose their memory.
+    pub(crate) fn put(&mut self, first: HugePageId, len: HugePages) {
+        self.cached.insert(&mut self.trackers, first, len);
+        self.note_demand();
+        self.shrink_to_limit();
+    }
+
+    /// Tells the limit how many hugepages serve the program now.
+    pub(crate) fn note_demand(&mut self) {
+        let now = self.clock.now_ns();
+        self.limit.note(self.in_demand(), now);
+    }
+
+    /// Free hugepages with memory.
+    pub(crate) fn free_backed_hugepages(&self) -> HugePages {
+        HugePages(self.cached.total().0 + self.regions.idle_backed())
+    }
+
+    /// Takes the memory of what lies above the limit away; returns how many pages lost theirs.
+    pub(crate) fn shrink_to_limit(&mut self) -> u64 {
+        let excess = self.free_backed_hugepages().0.saturating_sub(self.limit.limit().0);
+        self.shrink(HugePages(excess))
+    }
+
+    /// Takes the memory of up to `want` free hugepages away; returns how many pages lost theirs.
+    pub(crate) fn shrink(&mut self, want: HugePages) -> u64 {
+        if want.0 == 0 {
+            return 0;
+        }
+        let (done, mut pages) = self.shrink_regions(want.0);
+        let (mut left, mut lost) = (want.0 - done, 0);
+        while left > 0 {
+            let Some((first, len)) = self.cached.any(&self.trackers) else { break };
+            let part = HugePages(len.0.min(left));
+            if self.floor.unback(first.run(part)).is_err() {
+                break;
+            }
+            self.cached.take_at(&mut self.trackers, first, part);
+            for i in first.0..first.0 + part.0 {
+                let t = &mut self.trackers[i as usize];
+                lost += u64::from(t.backed_pages());
+                t.unbacked();
+            }
+            self.unbacked.insert(&mut self.trackers, first, part);
+            left -= part.0;
+        }
+        self.released_total += lost;
+        pages += lost;
+        pages
     }
 }

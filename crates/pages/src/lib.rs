@@ -3,51 +3,65 @@
 //! **What.** Hands out spans of pages so that the program's memory lies densely on few hugepages, and whole hugepages
 //! come free again and can go back to the system. It decides with numbers and never touches the memory it manages.
 //!
-//! **From.** TEMERAIRE §4: routing (§4.1), [`ranges`] stands for HugeAllocator's range tree (§4.2), [`huge_cache`] is
-//! HugeCache (§4.3), [`filler`] is HugeFiller (§4.4), donation of slack (§4.1, Figure 8) in [`heap`], [`release`] (§4.6);
-//! [`supply`] moves whole hugepages between these, [`resize`] changes spans where they stand. Where we
-//! differ: free ranges are found by boundary tags and size bins instead of a treap, since their metadata is at hand
-//! anyway; the cache's limit starts small and grows when demand that was just released returns, so that a
-//! single drop goes back to the system at once; backing by hugepages is asked for only from a heap size on
-//! ([`HugeBacking`]). HugeRegion (§4.5) is not part of the heap.
+//! **From.** TEMERAIRE §4, a file for each of its parts: [`heap`] routes requests and donates slack (§4.1), [`huge_allocator`]
+//! (§4.2) over [`ranges`], [`huge_cache`] (§4.3), [`filler`] with [`lists`] and the policy [`fit`] (§4.4), [`region`] (§4.5),
+//! [`release`] (§4.6). From what followed it: dense spans apart from sparse ones, [`demand`] that says what not to release, and
+//! the collapse of [`backing`]. Where we differ: free ranges are found by boundary tags and size bins instead of a
+//! treap, since their metadata is at hand anyway; the cache's limit starts small and grows when demand that was just
+//! released returns, so that a single drop goes back to the system at once; small heaps stay on small pages
+//! ([`HugeBacking`]).
 //!
 //! **Units.** Pages of 8 KiB, hugepages of 256 pages, nanoseconds; places count from the region's first page.
 //!
 //! **State.** One [`tracker::Tracker`] a hugepage, in a table; each hugepage below the granted size is in one place:
 //! ```text
-//! Unbacked (free, no memory) · Cached (free, with memory) · Filler (some pages used) · Large (all of one span)
+//! Unbacked (free, no memory) · Cached (free, with memory) · Filler (some pages used) · Large (all of one span) · Region
 //! ```
 //!
 //! **Invariants** (walked by [`PageHeap::check`]):
-//! - P1 each granted hugepage is in exactly one of the four places, and the counts of places add up to the grant;
-//! - P2 a tracker's used pages, longest free range and allocation count agree with its bitmap;
+//! - P1 each granted hugepage is in exactly one of the five places, and the counts of places and of used pages add up;
+//! - P2 a tracker's used pages, longest free range and number of spans agree with its bitmaps;
 //! - P3 a tracker in the filler is on the list that its numbers name, and nowhere else;
 //! - P4 free ranges are maximal: no two neighbours of the same kind;
 //! - P5 a page outside `touched` has never been handed out since its memory was last taken away: it reads as zero;
-//! - P6 an unbacked hugepage has no touched page.
+//! - P6 an unbacked hugepage has no memory, as far as the heap knows;
+//! - P7 the filler's sums of used, backed and donated pages are those of its hugepages;
+//! - P8 a region is in the bin of its longest free range, and the counts of its hugepages without spans are right;
+//! - P9 as many hugepages are guarded as the budget counts.
 //!
 //! **Threads.** None: the caller holds a lock.
 //!
-//! **Failure.** Every call to the floor may be refused; the request then fails with the state as before.
+//! **Failure.** Every call to the floor may be refused; the request then fails with the state as before. A span that is not out,
+//! or not so, is an error that says which ([`craton_base::SpanError`]), and changes nothing.
 //!
 //! **Cost.** A span of less than a hugepage: one bitmap search over the lists, one tracker (two cache lines), one
 //! best-fit walk over 32 bytes.
 #![no_std]
 
+mod backing;
 mod check;
+mod demand;
 mod filler;
+mod fit;
 mod heap;
+mod huge_allocator;
 mod huge_cache;
 mod lists;
 mod ranges;
+mod region;
 mod release;
 mod resize;
-mod supply;
+mod stats;
 mod tracker;
 
+pub use backing::{CollapseStats, HugeBacking};
 pub use check::Broken;
-pub use heap::{HugeBacking, PageHeap, PageHeapStats};
+pub use demand::{LONG_S, SHORT_S};
+pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
+pub use heap::PageHeap;
 pub use huge_cache::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
+pub use release::{Breaking, Tick, TooMuch};
+pub use stats::PageHeapStats;
 pub use tracker::Tracker;
 
 #[cfg(test)]

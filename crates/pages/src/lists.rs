@@ -1,6 +1,6 @@
 //! Ranked lists of hugepages, the first non-empty one found through a bitmap.
 //!
-//! **From.** TEMERAIRE §4.4, Figure "ranked lists": index `Cmax · L + C`.
+//! **From.** TEMERAIRE §4.4. What a rank means is the business of [`crate::fit`].
 //!
 //! **State.** A list is linked through `next`/`prev` of the trackers; links hold the place plus 1, so that zeros are
 //! empty lists.
@@ -8,20 +8,12 @@
 use crate::tracker::Tracker;
 use craton_base::{HugePageId, PAGES_PER_HUGEPAGE, Table};
 
-/// Chunks by number of allocations for each longest free range.
-pub(crate) const CHUNKS: usize = 8;
-/// Lists in a family: L from 0 to 256, times the chunks.
-pub(crate) const LISTS: usize = CHUNKS * (PAGES_PER_HUGEPAGE as usize + 1);
+/// Lists in a family: eight for each longest free range from 0 to 256.
+pub(crate) const LISTS: usize = 8 * (PAGES_PER_HUGEPAGE as usize + 1);
 const WORDS: usize = LISTS.div_ceil(64);
 
-/// The rank of a hugepage: a small L first, and among equals the one with most spans, which will live longest.
-pub(crate) fn rank(longest_free: u32, allocs: u32) -> usize {
-    let log = (u32::BITS - allocs.leading_zeros()) as usize;
-    CHUNKS * longest_free as usize + (CHUNKS - 1 - log.min(CHUNKS - 1))
-}
-
 /// One family of ranked lists.
-pub(crate) struct Lists {
+pub struct Lists {
     heads: [u32; LISTS],
     occupied: [u64; WORDS],
     len: u32,
@@ -63,26 +55,41 @@ impl Lists {
         self.len -= 1;
     }
 
-    /// The first non-empty list at or behind `from`.
-    pub(crate) fn first_at(&self, from: usize) -> Option<usize> {
-        if from >= LISTS {
+    /// The first non-empty list in `from..to`.
+    pub(crate) fn first_in(&self, from: usize, to: usize) -> Option<usize> {
+        if from >= to {
             return None;
         }
         let mut w = from / 64;
         let mut word = self.occupied[w] & (u64::MAX << (from % 64));
+        let last = (to - 1) / 64;
         while word == 0 {
             w += 1;
-            if w == WORDS {
+            if w > last {
                 return None;
             }
             word = self.occupied[w];
         }
-        Some(w * 64 + word.trailing_zeros() as usize)
+        Some(w * 64 + word.trailing_zeros() as usize).filter(|at| *at < to)
     }
 
     /// The hugepage on top of list `at`.
     pub(crate) fn head(&self, at: usize) -> Option<HugePageId> {
         self.heads[at].checked_sub(1).map(HugePageId)
+    }
+
+    /// Walks list `at`.
+    pub(crate) fn walk<'a>(
+        &'a self,
+        trackers: &'a Table<Tracker>,
+        at: usize,
+    ) -> impl Iterator<Item = HugePageId> + use<'a> {
+        let mut next = self.head(at);
+        core::iter::from_fn(move || {
+            let id = next?;
+            next = trackers[id.0 as usize].next.checked_sub(1).map(HugePageId);
+            Some(id)
+        })
     }
 
     /// Hugepages on all lists.

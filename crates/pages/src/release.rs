@@ -1,59 +1,240 @@
-//! Giving memory back to the system when asked.
+//! Giving memory back to the system: when asked, and by itself.
 //!
-//! **From.** TEMERAIRE §4.6: the cache first; breaking hugepages up is the last resort, since it cannot be undone cheaply.
+//! **From.** TEMERAIRE §4.6: whole free hugepages first; breaking hugepages up is the last resort, since it cannot be undone
+//! cheaply. What recent demand will want back is left alone unless all is asked for ([`crate::demand`]). Hugepages that are
+//! broken already go before intact ones, sparse before dense ones, and those with the fewest used pages before others.
+//! By itself memory goes back at a rate ([`PageHeap::tick`]): whole hugepages are more than was due, and the next ticks
+//! release less for it.
 
-use crate::filler::FAMILIES;
+use crate::filler::Family;
+use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::lists::LISTS;
-use craton_base::{Clock, Floor, HugePageId, PageId, PageRange, Pages};
+use crate::tracker::Place;
+use craton_base::{Clock, Floor, HugePageId, HugePages, PAGE_SHIFT, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages};
 
-impl<F: Floor, C: Clock> PageHeap<F, C> {
-    /// Gives memory back to the system: whole free hugepages first, then, if that is not enough and `break_hugepages`
-    /// allows, the free pages of partly used ones, the emptiest first (§4.6). Returns how many pages lost theirs.
-    pub fn release(&mut self, pages: Pages, break_hugepages: bool) -> u64 {
-        let mut done = self.shrink_cache(pages.hugepages_up().min(self.cached.total()));
-        if !break_hugepages {
+/// How far a release may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Breaking {
+    /// Whole free hugepages only.
+    Never,
+    /// Hugepages may be broken up for what recent demand will not want back.
+    Surplus,
+    /// All free pages may go.
+    Always,
+}
+
+/// More was to be released than there is. Nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooMuch {
+    /// Pages asked for.
+    pub asked: Pages,
+    /// Pages that can be released in this way.
+    pub there: Pages,
+}
+
+impl core::fmt::Display for TooMuch {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} pages were to be released, and {} can be", self.asked.0, self.there.0)
+    }
+}
+
+/// What a [`PageHeap::tick`] did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tick {
+    /// Pages that lost their memory.
+    pub released: u64,
+    /// Hugepages that were collapsed.
+    pub collapsed: u32,
+}
+
+/// The rate of release, and where it stands.
+pub(crate) struct Pace {
+    bytes_per_s: u64,
+    last_ns: u64,
+    /// Bytes due; below 0 after more was released than was due.
+    due: i64,
+}
+
+impl Pace {
+    pub(crate) const STILL: Self = Self { bytes_per_s: 0, last_ns: 0, due: 0 };
+
+    /// The pages due now; what was not there to be released is not due for longer than a second.
+    fn due(&mut self, now_ns: u64) -> u32 {
+        let passed = now_ns.saturating_sub(core::mem::replace(&mut self.last_ns, now_ns));
+        let more = u128::from(self.bytes_per_s) * u128::from(passed) / 1_000_000_000;
+        let most = i64::try_from(self.bytes_per_s).unwrap_or(i64::MAX);
+        self.due = self.due.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)).min(most);
+        u32::try_from((self.due >> PAGE_SHIFT).max(0)).unwrap_or(u32::MAX)
+    }
+
+    fn released(&mut self, pages: u64) {
+        self.due = self.due.saturating_sub_unsigned(pages << PAGE_SHIFT);
+    }
+}
+
+/// The families in the order in which they are broken up.
+const ORDER: [Family; 5] =
+    [Family::SparseBroken, Family::DenseBroken, Family::Sparse, Family::Donated, Family::Dense];
+
+impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+    /// How much memory goes back by itself, in bytes per second, from now on; 0, as at the start, for none.
+    pub fn set_release_rate(&mut self, bytes_per_s: u64) {
+        self.pace = Pace { bytes_per_s, last_ns: self.clock.now_ns(), due: 0 };
+    }
+
+    /// What the heap does by itself; to be called about every second, also in an idle process: lowers the cache's limit to what
+    /// recent demand justifies, releases what is due, and collapses some hugepages.
+    pub fn tick(&mut self) -> Tick {
+        let tick = self.tick_without_collapse();
+        Tick { collapsed: self.collapse_round(), ..tick }
+    }
+
+    /// As [`PageHeap::tick`], for a caller who collapses by himself, without the heap's lock.
+    pub fn tick_without_collapse(&mut self) -> Tick {
+        let now = self.clock.now_ns();
+        self.demand.fold(self.in_use().0, now);
+        self.note_demand();
+        let mut released = self.shrink_to_limit();
+        let due = Pages(self.pace.due(now));
+        if due.0 > 0 {
+            let pages = due.min(self.releasable(Breaking::Surplus));
+            let paced = self.release_some(pages, Breaking::Surplus);
+            self.pace.released(paced);
+            released += paced;
+        }
+        Tick { released, collapsed: 0 }
+    }
+
+    /// Pages that a release of this kind can give back.
+    pub fn releasable(&mut self, breaking: Breaking) -> Pages {
+        let hugepages = self.free_backed_hugepages().pages().0;
+        let sums = self.filler.sums();
+        let all = hugepages + (sums.backed - sums.used);
+        match breaking {
+            Breaking::Never => Pages(hugepages),
+            Breaking::Always => Pages(all),
+            Breaking::Surplus => {
+                let now = self.clock.now_ns();
+                self.demand.fold(self.in_use().0, now);
+                let have = self.in_use().0 + all;
+                Pages(have.saturating_sub(self.demand.wanted(now)).min(all))
+            }
+        }
+    }
+
+    /// Gives the memory of `pages` pages back to the system, or of a few more since hugepages go as a whole; of fewer where the
+    /// system refuses. Returns how many.
+    ///
+    /// # Errors
+    /// There are not so many to release.
+    pub fn release(&mut self, pages: Pages, breaking: Breaking) -> Result<u64, TooMuch> {
+        let there = self.releasable(breaking);
+        if pages > there {
+            return Err(TooMuch { asked: pages, there });
+        }
+        Ok(self.release_some(pages, breaking))
+    }
+
+    /// Gives back what a release of this kind can; returns how many pages lost their memory.
+    pub fn release_all(&mut self, breaking: Breaking) -> u64 {
+        let there = self.releasable(breaking);
+        let mut done = self.release_some(there, breaking);
+        if breaking == Breaking::Always {
+            done += self.break_regions();
+        }
+        done
+    }
+
+    fn release_some(&mut self, pages: Pages, breaking: Breaking) -> u64 {
+        let mut done = self.shrink(pages.hugepages_up().min(self.free_backed_hugepages()));
+        if breaking == Breaking::Never {
             return done;
         }
-        for family in (0..FAMILIES).rev() {
-            let mut below = LISTS;
-            while done < u64::from(pages.0)
-                && let Some((_, at)) = self.filler.emptiest(family, below)
-            {
-                below = at;
-                // Releasing moves the hugepage to another family, so the list's head is asked for each time; those that
-                // have nothing to give stay, and are walked past.
-                let mut skip = 0;
-                while done < u64::from(pages.0) {
-                    let Some(id) = self.filler.walk(&self.trackers, family, at).nth(skip) else { break };
-                    match self.release_free_pages(id) {
-                        0 => skip += 1,
-                        n => done += n,
-                    }
+        for family in ORDER {
+            // Lists are ordered by how full their hugepages are: the last ones are the emptiest.
+            let mut at = LISTS;
+            while done < u64::from(pages.0) && at > 0 {
+                at -= 1;
+                let mut next = self.filler.lists(family).head(at);
+                while let Some(id) = next
+                    && done < u64::from(pages.0)
+                {
+                    // The hugepage may go to another list.
+                    next = self.trackers[id.0 as usize].next.checked_sub(1).map(HugePageId);
+                    done += self.break_up(id);
                 }
             }
         }
         done
     }
 
-    /// Unbacks the free pages of a hugepage in the filler.
-    pub(crate) fn release_free_pages(&mut self, id: HugePageId) -> u64 {
+    /// Takes the memory of a hugepage's free pages away; returns how many lost theirs.
+    fn break_up(&mut self, id: HugePageId) -> u64 {
         let t = &self.trackers[id.0 as usize];
-        let gone = t.touched.minus(t.used());
+        let gone = t.free_backed();
+        if gone.is_empty() || t.collapsing {
+            return 0;
+        }
+        if !t.broken {
+            self.guard(id);
+        }
         let mut pages = 0;
-        let keep = gone.complement();
-        for (at, len) in keep.clear_runs() {
-            let range = PageRange::new(PageId(id.first_page().0 + at), Pages(len));
-            if self.floor.unback(range).is_err() {
+        for (at, len) in gone.complement().clear_runs() {
+            pages += self.unback_free(id, at, len);
+        }
+        pages
+    }
+
+    /// Takes the memory of some free pages of a hugepage of the filler away.
+    pub(crate) fn unback_free(&mut self, id: HugePageId, at: u32, len: u32) -> u64 {
+        let range = PageRange::new(PageId(id.first_page().0 + at), Pages(len));
+        if self.trackers[id.0 as usize].collapsing || self.floor.unback(range).is_err() {
+            return 0;
+        }
+        let lost = self.filler.update(&mut self.trackers, id, |t| {
+            if core::mem::take(&mut t.intact) {
+                // All of it had memory until now.
+                t.touched = craton_base::PageBits::ALL;
+            }
+            let lost = t.touched.count(at, len);
+            t.touched.remove(at, len);
+            t.broken = true;
+            lost
+        });
+        self.released_total += u64::from(lost);
+        u64::from(lost)
+    }
+
+    /// Takes the memory of free pages between the spans of regions away.
+    fn break_regions(&mut self) -> u64 {
+        let mut pages = 0;
+        for i in 0..self.granted.0 {
+            let t = &self.trackers[i as usize];
+            if t.place != Place::Region || t.used_pages() == 0 {
                 continue;
             }
-            pages += u64::from(len);
-            self.filler.update(&mut self.trackers, id, |t| {
-                t.touched.remove(at, len);
-                t.broken = true;
-            });
+            let gone = t.free_backed();
+            for (at, len) in gone.complement().clear_runs() {
+                let range = PageRange::new(PageId(HugePageId(i).first_page().0 + at), Pages(len));
+                if self.floor.unback(range).is_ok() {
+                    let t = &mut self.trackers[i as usize];
+                    if core::mem::take(&mut t.intact) {
+                        t.touched = craton_base::PageBits::ALL;
+                    }
+                    t.touched.remove(at, len);
+                    pages += u64::from(len);
+                }
+            }
         }
         self.released_total += pages;
         pages
     }
+
+    /// Hugepages that may have memory: those that serve the program and those that are free and backed.
+    pub fn backed(&self) -> HugePages {
+        HugePages(self.in_demand().0 + self.free_backed_hugepages().0)
+    }
 }
+
+const _: () = assert!(PAGES_PER_HUGEPAGE >= 8);

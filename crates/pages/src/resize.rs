@@ -3,15 +3,20 @@
 //! **What.** `realloc` of a large object need not copy when the pages behind it are free. A span inside one hugepage may grow to
 //! its end; one that begins a hugepage, over the free hugepages behind it.
 
+use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::Place;
-use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageRange, Pages};
+use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages};
 
-impl<F: Floor, C: Clock> PageHeap<F, C> {
+impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// Makes a span longer; says whether what was added reads as zeros.
     pub(crate) fn lengthen(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
         let (old, new) = (span.len.0, pages.0);
         let (id, at) = (span.first.hugepage(), span.first.in_hugepage());
+        if self.trackers[id.0 as usize].place == Place::Region {
+            let more = PageRange::new(span.end(), Pages(new - old));
+            return self.is_free_in_region(more).then(|| self.occupy_in_region(more, false)).ok_or(NoMemory);
+        }
         if self.trackers[id.0 as usize].place == Place::Filler {
             // A span that fills its hugepage leaves the filler.
             return if at == 0 && new >= PAGES_PER_HUGEPAGE {
@@ -31,7 +36,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
     /// Lengthens a span whose last hugepage is `id`, inside that hugepage.
     pub(crate) fn extend_within(&mut self, id: HugePageId, at: u32, pages: u32) -> Result<bool, NoMemory> {
         let t = &self.trackers[id.0 as usize];
-        if t.place != Place::Filler || at + pages > PAGES_PER_HUGEPAGE || t.used().count(at, pages) > 0 {
+        if t.place != Place::Filler || at + pages > PAGES_PER_HUGEPAGE || t.used().any(at, pages) {
             return Err(NoMemory);
         }
         Ok(self.filler.update(&mut self.trackers, id, |t| t.extend(at, pages)))
@@ -48,7 +53,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
             // The rest of the present tail must be free.
             let id = HugePageId(first.0 + old_whole);
             let t = &self.trackers[id.0 as usize];
-            if t.place != Place::Filler || t.used_pages() != old_tail {
+            if t.place != Place::Filler || t.used_pages() != old_tail || t.collapsing {
                 return Err(NoMemory);
             }
         }
@@ -58,17 +63,18 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         let mut zeroed = true;
         if old_tail > 0 {
             let id = HugePageId(first.0 + old_whole);
+            self.unguard(id, HugePages(1));
             self.filler.expel(&mut self.trackers, id);
             let t = &mut self.trackers[id.0 as usize];
             zeroed &= t.extend(old_tail, PAGES_PER_HUGEPAGE - old_tail);
             t.place = Place::Large;
-            (t.donated, t.broken) = (false, false);
+            (t.donated, t.broken, t.dense) = (false, false, false);
         }
         self.take_from(end, more);
         let whole_more = HugePages(first.0 + new_whole - end.0);
-        zeroed &= self.occupy_whole(end, whole_more);
+        zeroed &= self.occupy_whole(end, whole_more, false);
         if new_tail > 0 {
-            zeroed &= self.donate(HugePageId(first.0 + new_whole), new_tail);
+            zeroed &= self.donate(HugePageId(first.0 + new_whole), new_tail, false);
         }
         Ok(zeroed)
     }
@@ -76,10 +82,21 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
     /// Makes a span shorter.
     pub(crate) fn shorten(&mut self, span: PageRange, pages: Pages) {
         let (id, at) = (span.first.hugepage(), span.first.in_hugepage());
-        if self.trackers[id.0 as usize].place == Place::Filler {
-            self.filler.update(&mut self.trackers, id, |t| t.truncate(at + pages.0, span.len.0 - pages.0));
-        } else {
-            self.shorten_across(span, pages);
+        match self.trackers[id.0 as usize].place {
+            Place::Filler => self.trim_span(id, at + pages.0, span.len.0 - pages.0),
+            Place::Region => {
+                let end = PageRange::new(PageId(span.first.0 + pages.0), Pages(span.len.0 - pages.0));
+                self.vacate_in_region(end, false);
+            }
+            _ => self.shorten_across(span, pages),
+        }
+    }
+
+    /// Frees the end of a span on a hugepage of the filler.
+    fn trim_span(&mut self, id: HugePageId, at: u32, pages: u32) {
+        self.filler.update(&mut self.trackers, id, |t| t.truncate(at, pages));
+        if self.trackers[id.0 as usize].broken {
+            self.unback_free(id, at, pages);
         }
     }
 
@@ -90,7 +107,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         let (new_whole, new_tail) = (pages.0 / PAGES_PER_HUGEPAGE, pages.0 % PAGES_PER_HUGEPAGE);
         let last = HugePageId(first.0 + old_whole);
         if old_whole == new_whole && new_tail > 0 {
-            self.filler.update(&mut self.trackers, last, |t| t.truncate(new_tail, old_tail - new_tail));
+            self.trim_span(last, new_tail, old_tail - new_tail);
             return;
         }
         if old_tail > 0 {
@@ -98,7 +115,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         }
         let mut free_from = first.0 + new_whole;
         if new_tail > 0 {
-            self.donate(HugePageId(free_from), new_tail);
+            self.donate(HugePageId(free_from), new_tail, new_whole == 0);
             free_from += 1;
         }
         if free_from < last.0 {

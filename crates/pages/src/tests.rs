@@ -1,7 +1,10 @@
 extern crate std;
-use crate::heap::{HugeBacking, PageHeap};
+use crate::backing::HugeBacking;
+use crate::fit::sealed::Fit;
+use crate::fit::{FullestFirst, LongestFreeFirst};
+use crate::heap::PageHeap;
+use crate::release::Breaking;
 use crate::huge_cache::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
-use crate::lists::rank;
 use crate::tracker::Tracker;
 use core::cell::Cell;
 use craton_base::*;
@@ -27,12 +30,14 @@ impl Floor for Counting {
         self.unbacked.push(range);
         Ok(())
     }
-    fn collapse(&mut self, _: PageRange) -> Result<(), NoMemory> {
+    fn collapse(&mut self, _: PageRange) -> Result<(), CollapseError> {
         Ok(())
     }
-    fn advise(&mut self, range: PageRange, advice: Advice) {
-        assert_eq!(advice, Advice::Huge);
-        self.huge.push(range);
+    fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
+        if advice == Advice::Huge {
+            self.huge.push(range);
+        }
+        true
     }
     fn residency(&self, _: PageRange) -> Residency {
         Residency::default()
@@ -62,7 +67,7 @@ fn take(heap: &mut Heap, pages: u32) -> PageRange {
 }
 
 fn give(heap: &mut Heap, span: PageRange) {
-    heap.free(span, Density::Sparse);
+    heap.free(span, Density::Sparse).expect("the span is out");
     heap.check().unwrap();
 }
 
@@ -79,9 +84,11 @@ fn a_full_hugepage_is_preferred_to_an_empty_one() {
 
 #[test]
 fn the_rank_puts_small_gaps_first_and_many_spans_before_few() {
+    let rank = LongestFreeFirst::rank;
     assert!(rank(3, 1) < rank(4, 200));
     assert!(rank(4, 200) < rank(4, 3));
     assert!(rank(4, 3) < rank(4, 1));
+    assert!(FullestFirst::rank(200, 200) < FullestFirst::rank(3, 1));
 }
 
 #[test]
@@ -94,7 +101,7 @@ fn slack_of_a_large_span_is_donated_and_comes_back_with_it() {
     give(&mut heap, large);
     assert_eq!(heap.stats().in_use, Pages(64));
     give(&mut heap, small);
-    assert_eq!((heap.stats().in_use, heap.demand()), (Pages(0), HugePages(0)));
+    assert_eq!((heap.stats().in_use, heap.in_demand()), (Pages(0), HugePages(0)));
 }
 
 #[test]
@@ -152,11 +159,11 @@ fn a_span_grows_and_shrinks_where_it_stands() {
     assert_eq!(grow(&mut heap, 5000), Ok(true));
     assert_eq!(grow(&mut heap, 600), Ok(true));
     assert_eq!(grow(&mut heap, 601), Ok(false), "pages used before do not read as zeros");
-    assert_eq!(grow(&mut heap, 64 * 256 + 1), Err(NoMemory));
+    assert_eq!(grow(&mut heap, 64 * 256 + 1), Err(SpanError::TooLong(Pages(64 * 256 + 1))));
     assert_eq!(heap.stats().in_use, Pages(601));
     let behind = take(&mut heap, 10);
     assert_eq!(behind.first, span.end(), "the donated slack serves others");
-    assert_eq!(heap.resize(span, Pages(602)), Err(NoMemory));
+    assert_eq!(heap.resize(span, Pages(602)), Err(SpanError::NoMemory));
     assert_eq!(heap.resize(span, Pages(1)), Ok(true));
     heap.check().unwrap();
     give(&mut heap, PageRange::new(span.first, Pages(1)));
@@ -172,11 +179,11 @@ fn release_takes_whole_hugepages_first_and_breaks_others_only_when_allowed() {
     give(&mut heap, lose);
     let whole = take(&mut heap, 512);
     give(&mut heap, whole);
-    assert_eq!(heap.release(Pages(256), false), 256);
-    assert_eq!(heap.release(Pages(u32::MAX), false), 256);
-    assert_eq!(heap.release(Pages(u32::MAX), true), 64);
+    assert_eq!(heap.release(Pages(256), Breaking::Never), Ok(256));
+    assert_eq!(heap.release_all(Breaking::Never), 256);
+    assert_eq!(heap.release_all(Breaking::Always), 64);
     heap.check().unwrap();
-    assert_eq!(heap.release(Pages(u32::MAX), true), 0);
+    assert_eq!(heap.release_all(Breaking::Always), 0);
     let again = heap.alloc(Pages(64), Pages(1), Density::Sparse).unwrap();
     assert!(again.zeroed && again.range == lose, "a broken hugepage is used when nothing else has room");
     give(&mut heap, keep);
@@ -186,10 +193,60 @@ fn release_takes_whole_hugepages_first_and_breaks_others_only_when_allowed() {
 fn bad_requests_are_refused_with_the_state_unchanged() {
     let (mut heap, _) = heap(4);
     let before = heap.stats();
-    for (pages, align) in [(0, 1), (u32::MAX, 1), (5 * 256, 1), (1, 1 << 20)] {
-        assert_eq!(heap.alloc(Pages(pages), Pages(align), Density::Dense), Err(NoMemory));
+    for (pages, align, error) in [
+        (0, 1, SpanError::Empty),
+        (u32::MAX, 1, SpanError::TooLong(Pages(u32::MAX))),
+        (5 * 256, 1, SpanError::TooLong(Pages(5 * 256))),
+        (1, 1 << 20, SpanError::TooLong(Pages(1 << 20))),
+        (1, 3, SpanError::Alignment(Pages(3))),
+    ] {
+        assert_eq!(heap.alloc(Pages(pages), Pages(align), Density::Dense), Err(error));
         assert_eq!(heap.stats(), before);
     }
     let span = heap.alloc(Pages(1), Pages(512), Density::Sparse).unwrap();
     assert_eq!(span.range.first.0 % 512, 0);
+}
+
+#[test]
+fn a_span_that_is_not_out_just_so_is_refused_with_its_fault() {
+    let (mut heap, _) = heap(64);
+    let spans = [take(&mut heap, 10), take(&mut heap, 20), take(&mut heap, 300), take(&mut heap, 512)];
+    let [a, b, c, d] = spans;
+    give(&mut heap, b);
+    let before = heap.stats();
+    let range = |first: PageId, len: u32| PageRange::new(first, Pages(len));
+    let (inside, beyond) = (PageId(a.first.0 + 1), PageId(64 * 256));
+    for (span, error) in [
+        (b, SpanError::AlreadyFree(b.first)),
+        (range(inside, 9), SpanError::NeverGiven(inside)),
+        (range(a.first, 9), SpanError::WrongLength(a.first)),
+        (range(a.first, 11), SpanError::WrongLength(a.first)),
+        (range(c.first, 256), SpanError::WrongLength(c.first)),
+        (range(c.first, 301), SpanError::WrongLength(c.first)),
+        (range(PageId(c.first.0 + 256), 44), SpanError::NeverGiven(PageId(c.first.0 + 256))),
+        (range(d.first, 256), SpanError::WrongLength(d.first)),
+        (range(d.first, 0), SpanError::WrongLength(d.first)),
+        (range(beyond, 1), SpanError::NeverGiven(beyond)),
+        (range(PageId(u32::MAX), 1), SpanError::NeverGiven(PageId(u32::MAX))),
+        (range(d.first, u32::MAX), SpanError::NeverGiven(d.first)),
+    ] {
+        assert_eq!(heap.free(span, Density::Sparse), Err(error), "{span:?}");
+        assert_eq!(heap.resize(span, Pages(5)), Err(error), "{span:?}");
+        assert_eq!(heap.stats(), before);
+        heap.check().unwrap();
+    }
+    [a, c, d].into_iter().for_each(|span| give(&mut heap, span));
+}
+
+#[test]
+fn more_than_there_is_cannot_be_released() {
+    let (mut heap, _) = heap(64);
+    let (keep, lose) = (take(&mut heap, 64), take(&mut heap, 64));
+    give(&mut heap, lose);
+    let before = heap.stats();
+    let error = heap.release(Pages(65), Breaking::Always).unwrap_err();
+    assert_eq!((error.asked, error.there), (Pages(65), Pages(64)));
+    assert_eq!(heap.stats(), before);
+    assert_eq!(heap.release(Pages(64), Breaking::Always), Ok(64));
+    give(&mut heap, keep);
 }

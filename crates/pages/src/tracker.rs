@@ -2,11 +2,13 @@
 //!
 //! **From.** TEMERAIRE §4.4: bitmap, longest free range L, allocations A, used pages U.
 //!
-//! **State.** 88 bytes; all zeros stand for a hugepage that has not been granted yet.
+//! **State.** 128 bytes, two cache lines; all zeros stand for a hugepage that has not been granted yet. `L` is kept, not
+//! sought: giving pages back can only lengthen the range around them, and taking pages shortens the longest range only if
+//! they came from it.
 //!
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
-use craton_base::{Bits256, PAGES_PER_HUGEPAGE, Zeroed};
+use craton_base::{PAGES_PER_HUGEPAGE, PageBits, Zeroed};
 
 /// Where a hugepage is (P1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,20 +25,25 @@ pub(crate) enum Place {
     Filler,
     /// All of it belongs to one span of several hugepages.
     Large,
+    /// Part of a region, whose spans cross hugepages.
+    Region,
 }
 
 /// The record of one hugepage.
 #[derive(Default, Debug)]
+#[repr(align(128))]
 pub struct Tracker {
     /// Pages in spans.
-    used: Bits256,
-    /// Pages that may have memory: handed out at least once since they were last unbacked (P5).
-    pub(crate) touched: Bits256,
+    used: PageBits,
+    /// First pages of the spans that begin here.
+    starts: PageBits,
+    /// Pages handed out at least once since they were last unbacked: they may have memory, and need not read as zeros (P5).
+    pub(crate) touched: PageBits,
     /// Link to the next hugepage of the same list or bin, plus 1; 0 ends it.
     pub(crate) next: u32,
     /// Link to the previous one, plus 1; 0 when this is the first.
     pub(crate) prev: u32,
-    /// At both ends of a free range: its length in hugepages.
+    /// At both ends of a free range: its length in hugepages. At a region's first hugepage: its longest free range in pages.
     pub(crate) run: u32,
     used_pages: u16,
     longest_free: u16,
@@ -44,28 +51,49 @@ pub struct Tracker {
     /// The filler's list that this hugepage is on, plus 1.
     pub(crate) list: u16,
     pub(crate) place: Place,
+    /// Holds spans of many small objects only.
+    pub(crate) dense: bool,
     /// In the filler because a large span left its tail here; such hugepages are used last (§4.1).
     pub(crate) donated: bool,
     /// Some of its free pages were released one by one.
     pub(crate) broken: bool,
+    /// Backed as a whole by one hugepage of the machine, as far as we know: also pages that nobody touched have memory.
+    pub(crate) intact: bool,
+    /// Advised against hugepages, so that the system does not fill what was released from it.
+    pub(crate) guarded: bool,
+    /// Being collapsed at this moment; its memory must not be released meanwhile.
+    pub(crate) collapsing: bool,
 }
 
 // SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond` and `false`s.
 unsafe impl Zeroed for Tracker {}
 
+const _: () = assert!(size_of::<Tracker>() == 128);
+
 impl Tracker {
     /// Makes the record that of an empty hugepage, keeping what is known of its memory.
     pub(crate) fn reset(&mut self) {
-        self.used = Bits256::EMPTY;
+        self.used = PageBits::EMPTY;
+        self.starts = PageBits::EMPTY;
         self.used_pages = 0;
         self.longest_free = PAGES_PER_HUGEPAGE as u16;
         self.allocs = 0;
+        self.dense = false;
         self.donated = false;
         self.broken = false;
     }
 
-    pub(crate) fn used(&self) -> &Bits256 {
+    /// Notes that the hugepage has no memory any more.
+    pub(crate) fn unbacked(&mut self) {
+        self.touched = PageBits::EMPTY;
+        self.intact = false;
+    }
+
+    pub(crate) fn used(&self) -> &PageBits {
         &self.used
+    }
+    pub(crate) fn starts(&self) -> &PageBits {
+        &self.starts
     }
     /// Used pages, U.
     pub(crate) fn used_pages(&self) -> u32 {
@@ -75,44 +103,68 @@ impl Tracker {
     pub(crate) fn longest_free(&self) -> u32 {
         self.longest_free.into()
     }
-    /// Spans in this hugepage, A.
+    /// Spans in this hugepage, A; one that began before it counts too.
     pub(crate) fn allocs(&self) -> u32 {
         self.allocs.into()
     }
+    /// Pages that may have memory.
+    pub(crate) fn backed_pages(&self) -> u32 {
+        if self.intact { PAGES_PER_HUGEPAGE } else { self.touched.len() }
+    }
+    /// Free pages that may have memory.
+    pub(crate) fn free_backed(&self) -> PageBits {
+        if self.intact { self.used.complement() } else { self.touched.minus(&self.used) }
+    }
+
     /// The best place for `pages` at a multiple of `align` pages: the smallest free range that holds it.
     pub(crate) fn best_fit(&self, pages: u32, align: u32) -> Option<u32> {
+        if pages > self.longest_free() {
+            return None;
+        }
         let mut best: Option<(u32, u32)> = None;
         for (first, len) in self.used.clear_runs() {
-            let at = first.next_multiple_of(align);
+            let at = (first + align - 1) & !(align - 1);
             if at + pages <= first + len && best.is_none_or(|(_, l)| len < l) {
                 best = Some((at, len));
+                if len == pages {
+                    break;
+                }
             }
         }
         best.map(|(at, _)| at)
     }
 
-    /// Marks `first..first + pages` used; says whether the span reads as zeros.
+    /// Marks a new span's pages used; says whether they read as zeros.
     pub(crate) fn occupy(&mut self, first: u32, pages: u32) -> bool {
-        let zeroed = self.extend(first, pages);
+        self.starts.insert(first, 1);
+        self.carry(first, pages)
+    }
+
+    /// As [`Tracker::occupy`], for a span that began in a hugepage before.
+    pub(crate) fn carry(&mut self, first: u32, pages: u32) -> bool {
         self.allocs += 1;
-        zeroed
+        self.extend(first, pages)
     }
 
     /// Marks pages used without counting a span more: a span of this hugepage became longer.
     pub(crate) fn extend(&mut self, first: u32, pages: u32) -> bool {
         debug_assert_eq!(self.used.count(first, pages), 0);
-        let zeroed = self.touched.count(first, pages) == 0;
+        let (_, run) = self.used.clear_run_around(first);
+        let zeroed = !self.touched.any(first, pages);
         self.used.insert(first, pages);
         self.touched.insert(first, pages);
         self.used_pages += pages as u16;
-        self.longest_free = self.used.longest_clear() as u16;
+        if run == self.longest_free() {
+            self.longest_free = self.used.longest_clear() as u16;
+        }
         zeroed
     }
 
     /// Marks a span's pages free.
     pub(crate) fn vacate(&mut self, first: u32, pages: u32) {
-        self.truncate(first, pages);
+        self.starts.remove(first, 1);
         self.allocs -= 1;
+        self.truncate(first, pages);
     }
 
     /// Marks pages free without counting a span less: a span of this hugepage became shorter.
@@ -120,6 +172,17 @@ impl Tracker {
         debug_assert_eq!(self.used.count(first, pages), pages);
         self.used.remove(first, pages);
         self.used_pages -= pages as u16;
-        self.longest_free = self.used.longest_clear() as u16;
+        let (_, run) = self.used.clear_run_around(first);
+        self.longest_free = self.longest_free.max(run as u16);
+    }
+
+    /// Where the span that covers page `at` ends in this hugepage: at the next start, the next free page, or the hugepage's end.
+    pub(crate) fn end_of_span(&self, at: u32) -> u32 {
+        self.starts.next_set(at + 1).min(self.used.next_clear(at))
+    }
+
+    /// Whether a span of the hugepage in front goes on here.
+    pub(crate) fn continues(&self) -> bool {
+        self.used.contains(0) && !self.starts.contains(0)
     }
 }

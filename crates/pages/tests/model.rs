@@ -4,7 +4,7 @@ mod common;
 
 use common::{Op, World};
 use craton_base::HugePageId;
-use craton_pages::{HugeBacking, WINDOW_NS};
+use craton_pages::{Breaking, HugeBacking, WINDOW_NS};
 use craton_sim::ThpMode;
 use proptest::prelude::*;
 
@@ -20,15 +20,24 @@ fn pages() -> impl Strategy<Value = u32> {
     ]
 }
 
+fn breaking() -> impl Strategy<Value = Breaking> {
+    prop_oneof![Just(Breaking::Never), Just(Breaking::Surplus), Just(Breaking::Always)]
+}
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        10 => (pages(), prop_oneof![6 => Just(0u32), 3 => 1..8u32, 1 => 8..12u32])
-            .prop_map(|(pages, log)| Op::Alloc { pages, align: 1 << log }),
+        7 => (pages(), prop_oneof![6 => Just(0u32), 3 => 1..8u32, 1 => 8..12u32])
+            .prop_map(|(pages, log)| Op::alloc(pages, 1 << log)),
+        // Slabs of small objects are short and aligned to themselves; others are allowed.
+        5 => (prop_oneof![6 => (0..4u32).prop_map(|log| 1 << log), 1 => pages()], 0..4u32)
+            .prop_map(|(pages, log)| Op::Alloc { pages, align: 1 << log, dense: true }),
         8 => any::<usize>().prop_map(|nth| Op::Free { nth }),
         // A span of no pages is not a span: the seam asks for at least one.
         6 => (any::<usize>(), pages()).prop_map(|(nth, pages)| Op::Resize { nth, pages: pages.max(1) }),
-        1 => (prop_oneof![1..2000u32, Just(u32::MAX)], any::<bool>())
-            .prop_map(|(pages, break_hugepages)| Op::Release { pages, break_hugepages }),
+        1 => (0..2000u32, breaking()).prop_map(|(pages, breaking)| Op::Release { pages, breaking }),
+        1 => breaking().prop_map(Op::ReleaseAll),
+        2 => Just(Op::Tick),
+        1 => prop_oneof![Just(0), 0..1u64 << 30, Just(u64::MAX)].prop_map(|bytes_per_s| Op::Rate { bytes_per_s }),
         1 => (0..CAPACITY).prop_map(|from| Op::Back(HugeBacking { from: HugePageId(from) })),
         2 => (0..2 * WINDOW_NS).prop_map(|ns| Op::Wait { ns }),
     ]
@@ -43,7 +52,7 @@ fn replay(ops: &[Op], thp: ThpMode) {
         let before = world.snapshot();
         if world.step(*op).is_err() {
             assert_eq!(world.snapshot(), before, "{op:?} was refused, and yet changed something");
-            if let Op::Alloc { pages, align } = *op {
+            if let Op::Alloc { pages, align, .. } = *op {
                 assert!(world.refusal_is_right(pages, align), "{op:?} was refused without need");
             }
         }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Op, World};
-use craton_pages::HugeBacking;
+use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{FaultRule, Rng, ThpMode};
 
 const CAPACITY: u32 = 200;
@@ -17,14 +17,16 @@ fn script(seed: u64) -> Vec<Op> {
             let nth = rng.next_u64() as usize;
             let pages = rng.size(256 * 8) as u32;
             ops.push(match rng.below(10) {
-                0..=4 => Op::Alloc { pages, align: 1 << rng.below(4) },
-                5 => Op::Alloc { pages, align: 512 },
+                0..=4 => Op::Alloc { pages, align: 1 << rng.below(4), dense: pages <= 8 },
+                5 => Op::alloc(pages, 512),
                 6 | 7 => Op::Resize { nth, pages },
                 _ => Op::Free { nth },
             });
         }
         ops.extend((0..25).map(|_| Op::Free { nth: rng.next_u64() as usize }));
-        ops.push(Op::Release { pages: if round == 3 { u32::MAX } else { 700 }, break_hugepages: round % 2 == 1 });
+        ops.extend([Op::Wait { ns: 1 << 31 }, Op::Tick]);
+        ops.push(Op::Release { pages: 700, breaking: Breaking::Never });
+        ops.push(Op::ReleaseAll(if round % 2 == 1 { Breaking::Always } else { Breaking::Surplus }));
     }
     ops
 }
@@ -94,7 +96,7 @@ fn a_floor_that_refuses_every_second_call_is_survived() {
 #[test]
 fn memory_that_the_floor_would_not_take_back_is_kept_and_reused() {
     let mut world = World::new(CAPACITY, ThpMode::Never, HugeBacking::AUTO);
-    let fill = Op::Alloc { pages: 256, align: 1 };
+    let fill = Op::alloc(256, 1);
     (0..40).for_each(|_| world.step(fill).unwrap());
     world.faults.set(FaultRule::From(1));
     (0..40).for_each(|_| world.step(Op::Free { nth: 0 }).unwrap());

@@ -3,25 +3,26 @@
 mod common;
 
 use common::{Op, World, full};
-use craton_pages::HugeBacking;
+use craton_pages::{Breaking, HugeBacking};
 use craton_sim::ThpMode;
 
 /// Sizes on both sides of each border: one page, half a hugepage, a whole one, slack donated, more than one.
-const OPS: [Op; 14] = [
-    Op::Alloc { pages: 1, align: 1 },
-    Op::Alloc { pages: 100, align: 64 },
-    Op::Alloc { pages: 255, align: 1 },
-    Op::Alloc { pages: 256, align: 1 },
-    Op::Alloc { pages: 300, align: 1 },
-    Op::Alloc { pages: 10, align: 512 },
+const OPS: [Op; 15] = [
+    Op::alloc(1, 1),
+    Op::Alloc { pages: 2, align: 2, dense: true },
+    Op::alloc(100, 64),
+    Op::alloc(255, 1),
+    Op::alloc(256, 1),
+    Op::alloc(300, 1),
+    Op::alloc(10, 512),
     Op::Free { nth: 0 },
     Op::Free { nth: usize::MAX },
     Op::Resize { nth: 0, pages: 30 },
     Op::Resize { nth: 0, pages: 256 },
     Op::Resize { nth: 0, pages: 310 },
     Op::Resize { nth: 0, pages: 512 },
-    Op::Release { pages: 1, break_hugepages: false },
-    Op::Release { pages: u32::MAX, break_hugepages: true },
+    Op::Release { pages: 1, breaking: Breaking::Never },
+    Op::ReleaseAll(Breaking::Always),
 ];
 
 /// Runs the sequence that the digits of `code` name and checks after its last step: its beginnings are sequences too.
@@ -36,7 +37,7 @@ fn run(mut code: u32, len: u32, thp: ThpMode) {
         let refused = world.step(op).is_err();
         if let (Some(before), true) = (before, refused) {
             assert_eq!(world.snapshot(), before, "a refusal changed the state: {done:?}");
-            if let Op::Alloc { pages, align } = op {
+            if let Op::Alloc { pages, align, .. } = op {
                 assert!(world.refusal_is_right(pages, align), "refused without need: {done:?}");
             }
         }
@@ -71,14 +72,14 @@ fn an_aligned_span_is_found_behind_any_number_of_misaligned_gaps() {
     // Each hugepage: a page, then a gap. Only the longest gap holds 64 pages at a multiple of 64.
     for gap in [64, 65, 66, 67, 68, 69, 127] {
         for pages in [1, gap, 255 - gap] {
-            world.step(Op::Alloc { pages, align: 1 }).unwrap();
+            world.step(Op::alloc(pages, 1)).unwrap();
         }
     }
     for middle in (1..21).step_by(3).rev() {
         world.step(Op::Free { nth: middle }).unwrap();
     }
     world.check();
-    world.step(Op::Alloc { pages: 64, align: 64 }).unwrap();
+    world.step(Op::alloc(64, 64)).unwrap();
     assert_eq!(world.out.last().map(|span| span.first.0), Some(6 * 256 + 64));
     world.check();
     world.drain();

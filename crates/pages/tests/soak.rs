@@ -4,7 +4,7 @@ mod common;
 
 use common::{Op, World, full};
 use craton_base::HugePageId;
-use craton_pages::HugeBacking;
+use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{FaultRule, Rng, ThpMode};
 
 /// Demand moves between these many pages, so that the heap is filled, thinned out and filled again.
@@ -19,7 +19,10 @@ fn soak(seed: u64, thp: ThpMode, ops: u64) {
         let nth = rng.next_u64() as usize;
         let pages = if rng.one_in(50) { rng.size(2000) } else { rng.size(64) } as u32;
         let op = match rng.below(1000) {
-            0 => Op::Release { pages: rng.size(5000) as u32, break_hugepages: rng.one_in(2) },
+            0 => {
+                let breaking = [Breaking::Never, Breaking::Surplus, Breaking::Always][rng.below(3) as usize];
+                if rng.one_in(2) { Op::ReleaseAll(breaking) } else { Op::Release { pages: rng.size(5000) as u32, breaking } }
+            }
             1 => Op::Back(HugeBacking { from: HugePageId(rng.below(300) as u32) }),
             2 => {
                 // For a while the floor refuses some calls, then none.
@@ -27,17 +30,19 @@ fn soak(seed: u64, thp: ThpMode, ops: u64) {
                 world.faults.set(rule);
                 continue;
             }
-            3..100 => Op::Wait { ns: rng.below(20_000_000) },
+            3 => Op::Rate { bytes_per_s: rng.size(1 << 30) },
+            4..20 => Op::Tick,
+            20..100 => Op::Wait { ns: rng.below(20_000_000) },
             100..200 => Op::Resize { nth, pages },
             _ if world.heap.live().0 < tide || rng.one_in(3) => {
-                Op::Alloc { pages, align: if rng.one_in(10) { 1 << rng.below(10) } else { 1 } }
+                Op::Alloc { pages, align: if rng.one_in(10) { 1 << rng.below(10) } else { 1 }, dense: rng.one_in(2) }
             }
             _ => Op::Free { nth },
         };
         let refused_below = world.faults.refused();
         if world.step(op).is_err() {
             refused += 1;
-            if let Op::Alloc { pages, align } = op {
+            if let Op::Alloc { pages, align, .. } = op {
                 let faulty = world.faults.refused() > refused_below;
                 assert!(faulty || world.refusal_is_right(pages, align), "{op:?} was refused without need");
             }

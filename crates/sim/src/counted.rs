@@ -1,6 +1,8 @@
 //! A floor or span source that counts what is asked of it.
 
-use craton_base::{Advice, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanSource};
+use craton_base::{
+    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError, SpanSource,
+};
 
 /// Calls by method, refused ones among them, and what the granted ones moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,12 +59,12 @@ impl<T> Counted<T> {
         &mut self.inner
     }
 
-    fn note<R>(&mut self, result: Result<R, NoMemory>) -> Result<R, NoMemory> {
+    fn note<R, E>(&mut self, result: Result<R, E>) -> Result<R, E> {
         self.counts.refused += u64::from(result.is_err());
         result
     }
 
-    fn moved(&mut self, range: PageRange, result: Result<(), NoMemory>) -> Result<(), NoMemory> {
+    fn moved<E>(&mut self, range: PageRange, result: Result<(), E>) -> Result<(), E> {
         self.counts.pages_moved += if result.is_ok() { u64::from(range.len.0) } else { 0 };
         self.note(result)
     }
@@ -84,14 +86,14 @@ impl<F: Floor> Floor for Counted<F> {
         let result = self.inner.unback(range);
         self.moved(range, result)
     }
-    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory> {
+    fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError> {
         self.counts.collapse += 1;
         let result = self.inner.collapse(range);
         self.moved(range, result)
     }
-    fn advise(&mut self, range: PageRange, advice: Advice) {
+    fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
         self.counts.advise += 1;
-        self.inner.advise(range, advice);
+        self.inner.advise(range, advice)
     }
     fn residency(&self, range: PageRange) -> Residency {
         self.inner.residency(range)
@@ -99,18 +101,21 @@ impl<F: Floor> Floor for Counted<F> {
 }
 
 impl<S: SpanSource> SpanSource for Counted<S> {
-    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, NoMemory> {
+    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         self.counts.alloc += 1;
         let result = self.inner.alloc(pages, align, density);
         self.counts.pages_out += result.map_or(0, |span| u64::from(span.range.len.0));
         self.note(result)
     }
-    fn free(&mut self, span: PageRange, density: Density) {
+    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
         self.counts.free += 1;
-        self.counts.pages_out -= u64::from(span.len.0);
-        self.inner.free(span, density);
+        let result = self.inner.free(span, density);
+        if result.is_ok() {
+            self.counts.pages_out -= u64::from(span.len.0);
+        }
+        self.note(result)
     }
-    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
+    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError> {
         self.counts.resize += 1;
         let result = self.inner.resize(span, pages);
         if result.is_ok() {

@@ -1,7 +1,9 @@
 //! A floor or span source that refuses what a plan names.
 
 use crate::fault::{Call, FaultPlan};
-use craton_base::{Advice, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanSource};
+use craton_base::{
+    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError, SpanSource,
+};
 
 /// Refuses calls before they reach the one below, so that after a refusal nothing can have changed there.
 #[derive(Clone, Debug)]
@@ -44,12 +46,12 @@ impl<F: Floor> Floor for Faulty<F> {
         self.admit(Call::Unback)?;
         self.inner.unback(range)
     }
-    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory> {
-        self.admit(Call::Collapse)?;
+    fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError> {
+        self.admit(Call::Collapse).map_err(|NoMemory| CollapseError::NoMemory)?;
         self.inner.collapse(range)
     }
-    fn advise(&mut self, range: PageRange, advice: Advice) {
-        self.inner.advise(range, advice);
+    fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
+        self.inner.advise(range, advice)
     }
     fn residency(&self, range: PageRange) -> Residency {
         self.inner.residency(range)
@@ -57,14 +59,14 @@ impl<F: Floor> Floor for Faulty<F> {
 }
 
 impl<S: SpanSource> SpanSource for Faulty<S> {
-    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, NoMemory> {
+    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         self.admit(Call::Alloc)?;
         self.inner.alloc(pages, align, density)
     }
-    fn free(&mut self, span: PageRange, density: Density) {
-        self.inner.free(span, density);
+    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
+        self.inner.free(span, density)
     }
-    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
+    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError> {
         self.admit(Call::Resize)?;
         self.inner.resize(span, pages)
     }

@@ -6,7 +6,8 @@
 
 use crate::fault::{Call, FaultPlan};
 use craton_base::{
-    Advice, Bits256, Bytes, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageRange, Pages, Residency,
+    Advice, Bytes, CollapseError, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageBits, PageRange, Pages,
+    Residency,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,10 +51,10 @@ pub struct FloorCalls {
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Hugepage {
-    backed: Bits256,
-    written: Bits256,
-    advised_huge: Bits256,
-    advised_small: Bits256,
+    backed: PageBits,
+    written: PageBits,
+    advised_huge: PageBits,
+    advised_small: PageBits,
     huge: bool,
 }
 
@@ -65,6 +66,10 @@ struct State {
     backed_pages: u64,
     huge: u64,
     faults: FaultPlan,
+    /// What a collapse that the plan refuses fails with.
+    collapse_error: CollapseError,
+    /// Every hugepage given at a touch is refused: the system has no frames of that size at the moment.
+    no_huge_frames: bool,
 }
 
 /// A floor that keeps only the state of memory. Clones are handles to the same memory.
@@ -117,8 +122,8 @@ impl State {
     fn fault_in(&mut self, range: PageRange, write: bool) {
         for (id, first, len) in parts(range) {
             let mut page = self.hugepages[id];
-            if page.backed.is_empty() && self.may_be_huge(&page) {
-                page.backed = Bits256::EMPTY.complement();
+            if page.backed.is_empty() && self.may_be_huge(&page) && !self.no_huge_frames {
+                page.backed = PageBits::ALL;
                 page.huge = true;
                 self.huge += 1;
                 self.calls.huge_faults += 1;
@@ -169,6 +174,8 @@ impl SimFloor {
             backed_pages: 0,
             huge: 0,
             faults,
+            collapse_error: CollapseError::NoMemory,
+            no_huge_frames: false,
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -236,6 +243,16 @@ impl SimFloor {
         self.lock().thp = thp;
     }
 
+    /// What collapses fail with from now on where the plan refuses them; [`CollapseError::NoMemory`] at the start.
+    pub fn set_collapse_error(&self, error: CollapseError) {
+        self.lock().collapse_error = error;
+    }
+
+    /// Whether first touches find no hugepage frames from now on, and take small pages.
+    pub fn set_no_huge_frames(&self, none: bool) {
+        self.lock().no_huge_frames = none;
+    }
+
     /// Walks M1 to M4 and the sums; the first that fails is named, with its hugepage.
     pub fn check(&self) -> Result<(), (&'static str, HugePageId)> {
         let s = self.lock();
@@ -269,7 +286,8 @@ impl Floor for SimFloor {
         if s.faults.refuses(Call::Reserve) || total.0 as usize > s.hugepages.len() {
             return s.refuse();
         }
-        s.granted = total.0;
+        let old = core::mem::replace(&mut s.granted, total.0);
+        s.hugepages[old as usize..total.0 as usize].iter_mut().for_each(|page| page.advised_small = PageBits::ALL);
         Ok(())
     }
 
@@ -295,7 +313,7 @@ impl Floor for SimFloor {
         Ok(())
     }
 
-    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory> {
+    fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError> {
         let mut s = self.lock();
         s.assert_granted("collapse", range);
         assert!(
@@ -305,14 +323,22 @@ impl Floor for SimFloor {
             range.first.0
         );
         s.calls.collapse += 1;
-        if s.faults.refuses(Call::Collapse) || parts(range).any(|(id, ..)| s.hugepages[id].backed.is_empty()) {
-            return s.refuse();
+        // As Linux: nothing resident, or advised against, is not for it; its mode does not matter.
+        let unfit = |page: &Hugepage| page.backed.is_empty() || !page.advised_small.is_empty();
+        let error = match () {
+            () if s.faults.refuses(Call::Collapse) => Some(s.collapse_error),
+            () if parts(range).any(|(id, ..)| unfit(&s.hugepages[id])) => Some(CollapseError::Unsupported),
+            () => None,
+        };
+        if let Some(error) = error {
+            s.calls.refused += 1;
+            return Err(error);
         }
         for (id, ..) in parts(range) {
             let page = &mut s.hugepages[id];
             let new = u64::from(PAGES_PER_HUGEPAGE - page.backed.len());
             let was_huge = core::mem::replace(&mut page.huge, true);
-            page.backed = Bits256::EMPTY.complement();
+            page.backed = PageBits::ALL;
             s.calls.pages_collapsed += new;
             s.backed_pages += new;
             s.huge += u64::from(!was_huge);
@@ -320,7 +346,7 @@ impl Floor for SimFloor {
         Ok(())
     }
 
-    fn advise(&mut self, range: PageRange, advice: Advice) {
+    fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
         let mut s = self.lock();
         s.assert_granted("advise", range);
         s.calls.advise += 1;
@@ -333,13 +359,15 @@ impl Floor for SimFloor {
             on.insert(first, len);
             off.remove(first, len);
         }
+        advice == Advice::Small || s.thp != ThpMode::Never
     }
 
     fn residency(&self, range: PageRange) -> Residency {
         let s = self.lock();
         s.assert_granted("residency", range);
         let pages: u32 = parts(range).map(|(id, first, len)| s.hugepages[id].backed.count(first, len)).sum();
-        Residency { resident_bytes: Pages(pages).bytes().0 }
+        let huge: u32 = parts(range).map(|(id, _, len)| if s.hugepages[id].huge { len } else { 0 }).sum();
+        Residency { resident_bytes: Pages(pages).bytes().0, huge_bytes: Some(Pages(huge).bytes().0) }
     }
 }
 

@@ -11,7 +11,7 @@
 
 use crate::fault::FaultPlan;
 use crate::floor::{SimFloor, ThpMode};
-use craton_base::{Advice, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Residency};
+use craton_base::{Advice, CollapseError, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Residency};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -121,11 +121,11 @@ impl Floor for RealFloor {
         unsafe { self.memory.zero(range) };
         Ok(())
     }
-    fn collapse(&mut self, range: PageRange) -> Result<(), NoMemory> {
+    fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError> {
         self.sim.collapse(range)
     }
-    fn advise(&mut self, range: PageRange, advice: Advice) {
-        self.sim.advise(range, advice);
+    fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
+        self.sim.advise(range, advice)
     }
     fn residency(&self, range: PageRange) -> Residency {
         self.sim.residency(range)

@@ -3,7 +3,7 @@
 //! **What.** Spans come from the end of what was used; freed ones serve requests of exactly their length, the last freed
 //! first. Pages skipped for alignment are lost. The same calls give the same spans.
 
-use craton_base::{Density, NoMemory, PageId, PageRange, Pages, Span, SpanSource};
+use craton_base::{Density, PageId, PageRange, Pages, Span, SpanError, SpanSource};
 use std::collections::BTreeMap;
 
 /// Spans out of pages `0..total`.
@@ -35,14 +35,14 @@ impl BumpSpans {
 }
 
 impl SpanSource for BumpSpans {
-    fn alloc(&mut self, pages: Pages, align: Pages, _density: Density) -> Result<Span, NoMemory> {
+    fn alloc(&mut self, pages: Pages, align: Pages, _density: Density) -> Result<Span, SpanError> {
         assert!(align.0.is_power_of_two(), "alloc: the alignment of {} pages is not a power of two", align.0);
         assert!(pages.0 > 0, "alloc: a span has at least one page");
         let (first, zeroed) = match self.reuse(pages.0, align.0) {
             Some(first) => (first, false),
             None => {
-                let first = self.next.checked_next_multiple_of(align.0).ok_or(NoMemory)?;
-                let end = first.checked_add(pages.0).filter(|end| *end <= self.total).ok_or(NoMemory)?;
+                let first = self.next.checked_next_multiple_of(align.0).ok_or(SpanError::NoMemory)?;
+                let end = first.checked_add(pages.0).filter(|end| *end <= self.total).ok_or(SpanError::NoMemory)?;
                 self.next = end;
                 (first, true)
             }
@@ -51,13 +51,16 @@ impl SpanSource for BumpSpans {
         Ok(Span { range: PageRange::new(PageId(first), pages), zeroed })
     }
 
-    fn free(&mut self, span: PageRange, _density: Density) {
-        assert!(span.end().0 <= self.next, "free: {span:?} was never given");
+    fn free(&mut self, span: PageRange, _density: Density) -> Result<(), SpanError> {
+        if span.end().0 > self.next {
+            return Err(SpanError::NeverGiven(span.first));
+        }
         self.live -= span.len.0;
         self.free.entry(span.len.0).or_default().push(span.first.0);
+        Ok(())
     }
 
-    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
+    fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError> {
         assert!(pages.0 > 0, "resize: a span has at least one page");
         let (old, end) = (span.len.0, span.end().0);
         if pages.0 <= old {
@@ -70,7 +73,7 @@ impl SpanSource for BumpSpans {
         }
         let more = pages.0 - old;
         if end != self.next || more > self.total - end {
-            return Err(NoMemory);
+            return Err(SpanError::NoMemory);
         }
         self.next += more;
         self.live += more;

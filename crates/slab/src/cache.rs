@@ -190,7 +190,8 @@ impl SlabCache {
         self.unlink(slab, records);
         records[slab.0 as usize].set_pages(Pages(0));
         self.stats.slabs -= 1;
-        source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());
+        let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());
+        debug_assert_eq!(freed, Ok(()), "a slab is a whole span");
     }
 
     fn push_front(&mut self, slab: PageId, records: &Table<SlabRecord>) {

@@ -13,7 +13,7 @@ use super::process::{self, Event, Process};
 use super::profile::Profile;
 use super::schedule::Schedule;
 use super::slabs::Slabs;
-use craton_base::{HugePages, PageId, Pages, Table};
+use craton_base::{HugePages, PageId, Table};
 use craton_pages::{HugeBacking, PageHeap, Tracker};
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 use std::fmt::{self, Write};
@@ -128,7 +128,8 @@ pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
     let samples = config.samples.max(1);
     let distance_s = world.process.duration_s() * world.stretch / f64::from(samples);
     let mut taken = Vec::with_capacity(config.samples as usize + 1);
-    let (mut next_sample, mut next_release_s) = (0u32, 1.0);
+    let (mut next_sample, mut next_tick_s) = (0u32, 1.0);
+    world.heap.set_release_rate(config.release_bytes_per_s);
     while let Some(event) = world.process.next_event() {
         let now_s = world.now_s();
         // The last one is that of the end, after the last event.
@@ -137,10 +138,9 @@ pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
             next_sample += 1;
         }
         world.tick(now_s);
-        while config.release_bytes_per_s > 0 && now_s >= next_release_s {
-            let pages = u32::try_from(config.release_bytes_per_s >> craton_base::PAGE_SHIFT).unwrap_or(u32::MAX);
-            world.heap.release(Pages(pages), true);
-            next_release_s += 1.0;
+        while now_s >= next_tick_s {
+            world.heap.tick();
+            next_tick_s += 1.0;
         }
         world.play(event)?;
     }

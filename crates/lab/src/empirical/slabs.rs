@@ -12,7 +12,7 @@
 //!
 //! **Not here.** Caches of threads in front of the slabs.
 
-use craton_base::{Bytes, Density, NoMemory, PAGE_SIZE, PageId, PageRange, Pages, SpanSource};
+use craton_base::{Bytes, Density, PAGE_SIZE, PageId, PageRange, Pages, SpanError, SpanSource};
 use craton_malloc::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 use craton_sim::SimFloor;
 
@@ -36,8 +36,8 @@ pub(crate) struct Slabs {
 }
 
 /// The span of an object too large for a class.
-fn pages_of(size: u64) -> Result<Pages, NoMemory> {
-    Bytes(size as usize).pages_up().ok_or(NoMemory)
+fn pages_of(size: u64) -> Result<Pages, SpanError> {
+    Bytes(size as usize).pages_up().ok_or(SpanError::NoMemory)
 }
 
 impl Slabs {
@@ -47,7 +47,7 @@ impl Slabs {
     }
 
     /// An object of `size` bytes: the first page of what holds it.
-    pub fn alloc(&mut self, size: u64, pages: &mut impl SpanSource) -> Result<PageId, NoMemory> {
+    pub fn alloc(&mut self, size: u64, pages: &mut impl SpanSource) -> Result<PageId, SpanError> {
         if size > MAX_CLASSED as u64 {
             let span = pages.alloc(pages_of(size)?, Pages(1), Density::Sparse)?;
             self.floor.touch(span.range);
@@ -86,7 +86,7 @@ impl Slabs {
     pub fn free(&mut self, first: PageId, size: u64, pages: &mut impl SpanSource) {
         if size > MAX_CLASSED as u64 {
             let len = pages_of(size).expect("the span was allocated");
-            pages.free(PageRange::new(first, len), Density::Sparse);
+            pages.free(PageRange::new(first, len), Density::Sparse).expect("the span was allocated");
             return;
         }
         let class = class_of(size as usize);
@@ -98,7 +98,7 @@ impl Slabs {
         slab.used -= 1;
         if slab.used == 0 {
             self.unlink(class, first.0);
-            pages.free(PageRange::new(first, geometry.pages), geometry.density());
+            pages.free(PageRange::new(first, geometry.pages), geometry.density()).expect("the slab was allocated");
         }
     }
 

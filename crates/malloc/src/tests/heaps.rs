@@ -66,7 +66,7 @@ impl World {
     fn empty(&self) {
         // SAFETY: the cache is ours.
         unsafe { self.heap.empty_cache(self.cache) };
-        self.heap.release(craton_base::Bytes(usize::MAX), true);
+        self.heap.release();
         self.heap.pages.lock().check().unwrap();
     }
 }

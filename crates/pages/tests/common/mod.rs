@@ -8,20 +8,30 @@
 #![allow(dead_code)] // Each test file uses its own part.
 
 use craton_base::{
-    Advice, Density, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, SpanSource, Table,
+    Advice, Density, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, SpanError, SpanSource, Table,
 };
-use craton_pages::{HugeBacking, PageHeap, PageHeapStats, Tracker};
+use craton_pages::{Breaking, HugeBacking, PageHeap, PageHeapStats, Tracker};
 use craton_sim::{Checked, FaultPlan, SimFloor, ThpMode, VirtualClock};
 
 /// One step of a test. Spans that are out are named by their number in order of age, modulo how many there are.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
-    Alloc { pages: u32, align: u32 },
+    Alloc { pages: u32, align: u32, dense: bool },
     Free { nth: usize },
     Resize { nth: usize, pages: u32 },
-    Release { pages: u32, break_hugepages: bool },
+    Release { pages: u32, breaking: Breaking },
+    ReleaseAll(Breaking),
     Back(HugeBacking),
     Wait { ns: u64 },
+    Tick,
+    Rate { bytes_per_s: u64 },
+}
+
+impl Op {
+    /// A sparse span.
+    pub const fn alloc(pages: u32, align: u32) -> Self {
+        Self::Alloc { pages, align, dense: false }
+    }
 }
 
 /// The heap and everything around it.
@@ -32,6 +42,10 @@ pub struct World {
     pub faults: FaultPlan,
     /// The spans that are out, the oldest first.
     pub out: Vec<PageRange>,
+    /// Which of them are dense.
+    pub dense: std::collections::BTreeSet<u32>,
+    /// Nothing was refused so far but what the heap refuses by itself.
+    pub faultless: bool,
     pub capacity: HugePages,
     thp: ThpMode,
     trackers: *mut [Tracker],
@@ -57,7 +71,7 @@ impl World {
         // SAFETY: the slice is valid, all zeros, and used by this table alone until the world is dropped.
         let table = unsafe { Table::new(trackers.cast::<Tracker>(), capacity.0 as usize) };
         let heap = PageHeap::new(sim.clone(), clock.clone(), table, capacity, backing);
-        Self { heap: Checked::new(heap), sim, clock, faults, out: Vec::new(), capacity, thp, trackers }
+        Self { heap: Checked::new(heap), sim, clock, faults, out: Vec::new(), dense: Default::default(), faultless: true, capacity, thp, trackers }
     }
 
     fn granted_range(&self) -> PageRange {
@@ -68,7 +82,7 @@ impl World {
         let heap = self.heap.inner();
         Snapshot {
             // A larger grant is no change that anyone can see: it has no memory, and later requests find it.
-            stats: PageHeapStats { granted: HugePages(0), ..heap.stats() },
+            stats: PageHeapStats { granted: HugePages(0), region: HugePages(0), ..heap.stats() },
             in_use: heap.in_use(),
             backed: heap.backed(),
             resident_bytes: self.sim.backed_bytes().0,
@@ -77,49 +91,90 @@ impl World {
         }
     }
 
+    fn density(&self, span: PageRange) -> Density {
+        if self.dense.contains(&span.first.0) { Density::Dense } else { Density::Sparse }
+    }
+
     /// Takes one step; refusal of an alloc or resize is an answer.
-    pub fn step(&mut self, op: Op) -> Result<(), NoMemory> {
+    pub fn step(&mut self, op: Op) -> Result<(), SpanError> {
+        let refused = self.faults.refused();
+        let result = self.try_step(op);
+        self.faultless &= self.faults.refused() == refused;
+        result
+    }
+
+    fn try_step(&mut self, op: Op) -> Result<(), SpanError> {
         match op {
-            Op::Alloc { pages, align } => {
-                let span = self.heap.alloc(Pages(pages), Pages(align), Density::Sparse)?;
+            Op::Alloc { pages, align, dense } => {
+                let density = if dense { Density::Dense } else { Density::Sparse };
+                let span = self.heap.alloc(Pages(pages), Pages(align), density)?;
+                if dense {
+                    self.dense.insert(span.range.first.0);
+                }
                 self.use_new(span.range, span.zeroed);
                 self.out.push(span.range);
             }
             Op::Free { nth } if !self.out.is_empty() => {
                 let span = self.out.remove(nth % self.out.len());
                 self.assert_kept(span);
-                self.heap.free(span, Density::Sparse);
+                self.heap.free(span, self.density(span)).expect("the span is out");
+                self.dense.remove(&span.first.0);
             }
             Op::Resize { nth, pages } if !self.out.is_empty() => {
                 let nth = nth % self.out.len();
                 let span = self.out[nth];
+                if self.density(span) == Density::Dense {
+                    return Ok(());
+                }
                 let zeroed = self.heap.resize(span, Pages(pages))?;
                 self.out[nth].len = Pages(pages);
                 let more = PageRange::new(span.end(), Pages(pages.saturating_sub(span.len.0)));
                 self.use_new(more, zeroed);
             }
-            Op::Release { pages, break_hugepages } => {
-                let before = self.heap.inner().stats();
-                let resident = self.sim.backed_bytes().0;
-                let done = self.heap.inner_mut().release(Pages(pages), break_hugepages);
-                let after = self.heap.inner().stats();
-                assert_eq!(after.released_total, before.released_total + done);
-                let had = before.cached.0 + before.free_backed.0;
-                assert_eq!(u64::from(after.cached.0 + after.free_backed.0) + done, u64::from(had));
-                assert!(self.sim.backed_bytes().0 <= resident);
+            Op::Release { pages, breaking } => {
+                let there = self.heap.inner_mut().releasable(breaking);
+                let before = self.snapshot();
+                match self.heap.inner_mut().release(Pages(pages), breaking) {
+                    Ok(done) => self.assert_released(&before, done),
+                    Err(too_much) => {
+                        assert!(pages > there.0 && too_much.there == there, "{too_much}");
+                        assert_eq!(self.snapshot(), before);
+                    }
+                }
+            }
+            Op::ReleaseAll(breaking) => {
+                let before = self.snapshot();
+                let done = self.heap.inner_mut().release_all(breaking);
+                self.assert_released(&before, done);
             }
             Op::Back(backing) => self.heap.inner_mut().set_backing(backing),
             Op::Wait { ns } => {
                 self.clock.advance(ns);
             }
+            Op::Tick => {
+                self.heap.inner_mut().tick();
+            }
+            Op::Rate { bytes_per_s } => self.heap.inner_mut().set_release_rate(bytes_per_s),
             Op::Free { .. } | Op::Resize { .. } => {}
         }
         Ok(())
     }
 
-    /// What is new must be zero exactly if the heap says so; then every page of it is written to.
+    fn assert_released(&self, before: &Snapshot, done: u64) {
+        let after = self.heap.inner().stats();
+        assert_eq!(after.released_total, before.stats.released_total + done);
+        assert_eq!(u64::from(before.stats.backed.0), u64::from(after.backed.0) + done);
+        assert!(self.sim.backed_bytes().0 <= before.resident_bytes);
+    }
+
+    /// What the heap says is zero must be, and after no more than requests that were granted also the other way round; then every
+    /// page of it is written to.
     fn use_new(&self, range: PageRange, zeroed: bool) {
-        assert_eq!(zeroed, self.sim.written(range) == Pages(0), "{range:?} reads as zeros?");
+        let zero = self.sim.written(range) == Pages(0);
+        assert!(zero || !zeroed, "{range:?} does not read as zeros");
+        if self.faultless {
+            assert_eq!(zeroed, zero, "{range:?} reads as zeros, and the heap does not know it");
+        }
         self.sim.touch(range);
     }
 
@@ -139,20 +194,14 @@ impl World {
         assert_eq!((stats.in_use, heap.in_use(), self.heap.live()), (Pages(live), Pages(live), Pages(live)));
         assert_eq!((stats.granted, heap.granted()), (self.sim.granted(), self.sim.granted()));
         assert!(self.sim.granted() <= self.capacity);
-        for id in (0..self.sim.granted().0).map(HugePageId) {
-            let huge = self.sim.advice(id) == Some(Advice::Huge);
-            assert_eq!(
-                huge,
-                id >= heap.backing().from,
-                "hugepages are asked for exactly from the threshold on: {id:?}"
-            );
-        }
+        let from = heap.backing().from;
+        let not_advised = (0..self.sim.granted().0).map(HugePageId).filter(|id| *id >= from);
+        let not_advised = not_advised.filter(|id| self.sim.advice(*id) != Some(Advice::Huge)).count();
+        assert_eq!(not_advised, heap.guarded().0 as usize, "from {from:?} on all but guarded hugepages are asked for");
         // Every page that was handed out was written to, so the heap's counts are exact.
-        let written = self.sim.written(self.granted_range());
-        assert_eq!(written, Pages(live + stats.cached.0 + stats.free_backed.0), "pages with contents");
-        if self.thp == ThpMode::Never {
-            assert_eq!(self.sim.backed_bytes(), written.bytes(), "pages with memory");
-        }
+        assert_eq!(self.sim.backed_bytes(), stats.backed.bytes(), "pages with memory");
+        assert_eq!(stats.backed, Pages(live + stats.cached.0 + stats.free_backed.0));
+        assert_eq!(self.sim.huge_bytes(), stats.intact.bytes(), "pages on hugepages");
         assert!(self.sim.backed_bytes() <= heap.backed().bytes(), "unbacked hugepages have no memory");
     }
 
@@ -193,9 +242,10 @@ impl World {
     pub fn drain(&mut self) {
         for span in std::mem::take(&mut self.out) {
             self.assert_kept(span);
-            self.heap.free(span, Density::Sparse);
+            self.heap.free(span, self.density(span)).expect("the span is out");
         }
-        self.heap.inner_mut().release(Pages(u32::MAX), true);
+        self.dense.clear();
+        self.heap.inner_mut().release_all(Breaking::Always);
         self.check();
         assert_eq!((self.sim.backed_bytes().0, self.heap.inner().backed()), (0, HugePages(0)));
     }

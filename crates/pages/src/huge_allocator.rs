@@ -1,44 +1,31 @@
-//! Whole hugepages: where they come from, and where they go.
+//! Whole hugepages without memory: address space that was never used, or whose memory went back.
 //!
-//! **From.** TEMERAIRE §4.2 and §4.3: with memory from the cache, without from the free ranges, else from address space that was
-//! not used yet.
+//! **From.** TEMERAIRE §4.2. Free ranges are kept by [`crate::ranges`]; here is where new ones come from. Address space is made
+//! usable in large steps from the region's front on, so that it is one mapping of the system's however large it grows.
 
+use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::Place;
-use craton_base::{Advice, Bits256, Clock, Floor, HugePageId, HugePages, NoMemory};
+use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory};
 
 /// Address space is made usable in steps of at least 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
 
-impl<F: Floor, C: Clock> PageHeap<F, C> {
-    /// Hugepages that serve the program now.
-    pub(crate) fn demand(&self) -> HugePages {
-        HugePages(self.granted.0 - self.unbacked.total().0 - self.cached.total().0)
-    }
-
-    /// Takes whole free hugepages: with memory if there are any.
-    pub(crate) fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
-        let id = match self.cached.take(&mut self.trackers, len, align) {
-            Some(id) => id,
-            None => {
-                let id = match self.unbacked.take(&mut self.trackers, len, align) {
-                    Some(id) => id,
-                    None => self.grow(len, align).or_else(|refused| self.take_mixed(len, align).ok_or(refused))?,
-                };
-                let now = self.clock.now_ns();
-                self.limit.missed(len, self.demand(), now);
-                id
-            }
+impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+    /// Takes hugepages without memory.
+    pub(crate) fn take_unbacked(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
+        let first = match self.unbacked.take(&mut self.trackers, len, align) {
+            Some(first) => first,
+            None => self.grow(len, align).or_else(|refused| self.take_mixed(len, align).ok_or(refused))?,
         };
-        let now = self.clock.now_ns();
-        self.limit.note(self.demand(), now);
-        Ok(id)
+        self.expect_backing(first, len);
+        Ok(first)
     }
 
     /// Takes hugepages from where free ones of both kinds, or not yet granted ones, lie side by side: a walk over the region, and
     /// so the last resort.
     #[cold]
-    pub(crate) fn take_mixed(&mut self, len: HugePages, align: HugePages) -> Option<HugePageId> {
+    fn take_mixed(&mut self, len: HugePages, align: HugePages) -> Option<HugePageId> {
         let mut start = 0u32;
         while start.checked_add(len.0)? <= self.capacity.0 {
             let end = (start + len.0).min(self.granted.0);
@@ -72,7 +59,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
     }
 
     /// Makes at least `need` hugepages usable, and more if that is not refused: steps are large, so that they are rare.
-    pub(crate) fn grow_to(&mut self, need: HugePages) -> Result<(), NoMemory> {
+    fn grow_to(&mut self, need: HugePages) -> Result<(), NoMemory> {
         if need > self.capacity {
             return Err(NoMemory);
         }
@@ -88,7 +75,7 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
         let old = core::mem::replace(&mut self.granted, granted);
         self.unbacked.set_end(granted);
         self.cached.set_end(granted);
-        self.advise(HugePageId(self.backing.from.0.max(old.0)), HugePageId(granted.0), Advice::Huge);
+        self.advise_granted(HugePageId(old.0));
         self.unbacked.insert(&mut self.trackers, HugePageId(old.0), HugePages(granted.0 - old.0));
         Ok(())
     }
@@ -125,47 +112,9 @@ impl<F: Floor, C: Clock> PageHeap<F, C> {
             } else {
                 self.unbacked.take_at(&mut self.trackers, id, HugePages(unbacked));
             }
+            self.expect_backing(id, HugePages(cached.max(unbacked)));
             at += cached + unbacked;
         }
-        let now = self.clock.now_ns();
-        self.limit.note(self.demand(), now);
-    }
-
-    pub(crate) fn advise(&mut self, from: HugePageId, to: HugePageId, advice: Advice) {
-        if from < to {
-            self.floor.advise(from.run(HugePages(to.0 - from.0)), advice);
-        }
-    }
-
-    /// Takes whole hugepages back; those above the cache's limit lose their memory.
-    pub(crate) fn put(&mut self, first: HugePageId, len: HugePages) {
-        self.cached.insert(&mut self.trackers, first, len);
-        let now = self.clock.now_ns();
-        self.limit.note(self.demand(), now);
-        let excess = self.cached.total().0.saturating_sub(self.limit.limit().0);
-        self.shrink_cache(HugePages(excess));
-    }
-
-    /// Takes the memory of up to `want` cached hugepages away; returns how many pages lost theirs.
-    pub(crate) fn shrink_cache(&mut self, want: HugePages) -> u64 {
-        let mut pages = 0;
-        let mut left = want.0;
-        while left > 0 {
-            let Some((first, len)) = self.cached.any(&self.trackers) else { break };
-            let part = HugePages(len.0.min(left));
-            if self.floor.unback(first.run(part)).is_err() {
-                break;
-            }
-            self.cached.take_at(&mut self.trackers, first, part);
-            for i in first.0..first.0 + part.0 {
-                let t = &mut self.trackers[i as usize];
-                pages += u64::from(t.touched.len());
-                t.touched = Bits256::EMPTY;
-            }
-            self.unbacked.insert(&mut self.trackers, first, part);
-            left -= part.0;
-        }
-        self.released_total += pages;
-        pages
+        self.note_demand();
     }
 }

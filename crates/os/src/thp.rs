@@ -1,0 +1,130 @@
+//! Transparent hugepages: whether the system gives any, and where there are some.
+//!
+//! **Failure.** What the system does not tell is taken as the better case, or is `None`: a container may hide `/sys` and
+//! `/proc`.
+//!
+//! **Cost.** Three system calls a question.
+//!
+//! **Unsafe.** Calls `open`, `read`, `ioctl` and `prctl`; no allocation.
+
+use crate::process;
+use core::ffi::CStr;
+use craton_base::CollapseError;
+
+const MODE: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
+const PAGEMAP: &CStr = c"/proc/self/pagemap";
+
+/// Whether the process gets hugepages where it asks for them: the system's mode is not `never`, and nobody has turned them
+/// off for this process.
+pub fn is_on() -> bool {
+    // SAFETY: a query without side effects.
+    if unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1 {
+        return false;
+    }
+    let mut text = [0u8; 64];
+    let Some(file) = File::open(MODE) else { return true };
+    // SAFETY: the buffer is live and has so many bytes.
+    let read = unsafe { libc::read(file.0, text.as_mut_ptr().cast(), text.len()) };
+    !text[..read.max(0) as usize].windows(7).any(|w| w == b"[never]")
+}
+
+/// `MADV_COLLAPSE`, Linux 6.1 on: makes whole resident hugepages physically huge. Contents survive.
+pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
+    let saved = process::errno();
+    // SAFETY: the call moves the memory of a range to other frames, whoever owns it; what is not mapped is refused.
+    let refused = unsafe { libc::madvise(at as *mut _, len, MADV_COLLAPSE) } != 0;
+    let why = process::errno();
+    process::set_errno(saved);
+    match why {
+        _ if !refused => Ok(()),
+        libc::ENOMEM => Err(CollapseError::NoMemory),
+        libc::EBUSY => Err(CollapseError::Busy),
+        libc::EAGAIN | libc::EINTR => Err(CollapseError::Again),
+        _ => Err(CollapseError::Unsupported),
+    }
+}
+
+const MADV_COLLAPSE: i32 = 25;
+
+/// A file that is open to be read, without the C++ or Rust library's help.
+struct File(i32);
+
+impl File {
+    fn open(path: &CStr) -> Option<Self> {
+        // SAFETY: the path is a C string.
+        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        (fd >= 0).then_some(Self(fd))
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: this owns the descriptor.
+        unsafe { libc::close(self.0) };
+    }
+}
+
+/// `struct pm_scan_arg` of Linux 6.7 on.
+#[repr(C)]
+struct Scan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// `struct page_region`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Found {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+const PAGE_IS_PRESENT: u64 = 1 << 3;
+const PAGE_IS_HUGE: u64 = 1 << 6;
+/// `_IOWR('f', 16, struct pm_scan_arg)`
+const PAGEMAP_SCAN: libc::c_ulong = 0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
+
+/// Bytes of a range of whole pages that lie on hugepages; `None` when the system does not tell, as before Linux 6.7.
+pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
+    let file = File::open(PAGEMAP)?;
+    let mut huge = 0;
+    let mut found = [Found { start: 0, end: 0, categories: 0 }; 16];
+    let mut start = at as u64;
+    let end = (at + len) as u64;
+    while start < end {
+        let mut scan = Scan {
+            size: size_of::<Scan>() as u64,
+            flags: 0,
+            start,
+            end,
+            walk_end: 0,
+            vec: found.as_mut_ptr() as u64,
+            vec_len: found.len() as u64,
+            max_pages: 0,
+            category_inverted: 0,
+            category_mask: PAGE_IS_PRESENT | PAGE_IS_HUGE,
+            category_anyof_mask: 0,
+            return_mask: PAGE_IS_HUGE,
+        };
+        // SAFETY: the argument is what the call takes, and `vec` has so many entries.
+        let n = unsafe { libc::ioctl(file.0, PAGEMAP_SCAN, &mut scan) };
+        let n = usize::try_from(n).ok()?;
+        huge += found[..n].iter().map(|f| (f.end - f.start) as usize).sum::<usize>();
+        if scan.walk_end <= start {
+            return None;
+        }
+        start = scan.walk_end;
+    }
+    Some(huge)
+}

@@ -1,0 +1,258 @@
+//! Which hugepages of the heap are backed by hugepages of the machine, and how they become so.
+//!
+//! **What.** A small heap stays on small pages, whatever the system's mode: a hugepage of which a program uses a little costs it
+//! 2 MiB. Beyond [`HugeBacking::from`] hugepages are advised before their first touch, which is ten times cheaper than to
+//! collapse them later. What is densely used and on small pages all the same (the first hugepages of a heap that grew, those that
+//! were broken up and filled again, those for which the system had no hugepage at the time) is collapsed in the background, a few in
+//! a round. Hugepages that were broken up on purpose are advised against hugepages, so that the system does not fill
+//! again what was released, as long as the budget of mappings allows.
+//!
+//! **Failure.** A system without hugepages is known by [`Floor::advise`], and nothing is expected of it. A collapse that fails
+//! changes nothing; the next rounds come more slowly when it was for want of frames or took long, and not at all any more where the
+//! system does not know it.
+
+use crate::fit::Fit;
+use crate::heap::PageHeap;
+use crate::tracker::Place;
+use craton_base::{Advice, Clock, CollapseError, Floor, HugePageId, HugePages, PAGES_PER_HUGEPAGE};
+
+/// From which hugepage of the region on hugepages are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HugeBacking {
+    /// The first hugepage that is; `HugePageId(u32::MAX)` for never.
+    pub from: HugePageId,
+}
+
+impl HugeBacking {
+    /// Small heaps stay on small pages: the last, partly used hugepage of a heap of 16 MiB wastes an eighth at the most.
+    pub const AUTO: Self = Self { from: HugePageId(8) };
+    /// From the first byte.
+    pub const ALWAYS: Self = Self { from: HugePageId(0) };
+    /// Not at all.
+    pub const NEVER: Self = Self { from: HugePageId(u32::MAX) };
+}
+
+/// Hugepages that may be advised against hugepages at a time. Each can split a mapping of the system's in three, and a process
+/// may have 65,530 of them.
+const MOST_GUARDS: u32 = 2048;
+/// A hugepage with so many used pages is worth a collapse: seven eighths.
+const DENSE_PAGES: u32 = PAGES_PER_HUGEPAGE - PAGES_PER_HUGEPAGE / 8;
+/// Hugepages that a round looks at, and those of them that it collapses.
+const ROUND_LOOKS: u32 = 512;
+const ROUND_COLLAPSES: u32 = 4;
+/// A collapse that takes longer slows the next rounds down; one that takes less than half of it speeds them up.
+const SLOW_NS: u64 = 30_000_000;
+/// The most rounds that are left out between two.
+const MOST_REST: u32 = 128;
+/// Refusals as unsupported, with no success between them, after which no more collapses are tried.
+const ENOUGH_REFUSALS: u32 = 8;
+
+/// How collapses went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CollapseStats {
+    /// Hugepages that were collapsed.
+    pub collapsed: u64,
+    /// Refused for want of frames, [`CollapseError::NoMemory`].
+    pub no_memory: u64,
+    /// Refused as [`CollapseError::Busy`].
+    pub busy: u64,
+    /// Refused as [`CollapseError::Again`].
+    pub again: u64,
+    /// Refused as [`CollapseError::Unsupported`].
+    pub unsupported: u64,
+}
+
+/// The heap's backing.
+pub(crate) struct Backing {
+    wanted: HugeBacking,
+    /// The system does not act on advice: its mode is `never`, or it has no hugepages.
+    in_vain: bool,
+    guards: u32,
+    /// Where the next round begins to look.
+    cursor: u32,
+    /// Rounds still to be left out, and how many are after the next one that goes badly.
+    rest: u32,
+    rests: u32,
+    refusals: u32,
+    stats: CollapseStats,
+}
+
+impl Backing {
+    pub(crate) const fn new(wanted: HugeBacking) -> Self {
+        let stats = CollapseStats { collapsed: 0, no_memory: 0, busy: 0, again: 0, unsupported: 0 };
+        Self { wanted, in_vain: false, guards: 0, cursor: 0, rest: 0, rests: 0, refusals: 0, stats }
+    }
+}
+
+impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+    /// From where on hugepages are asked for.
+    pub fn backing(&self) -> HugeBacking {
+        self.backing.wanted
+    }
+
+    /// How collapses went so far.
+    pub fn collapse_stats(&self) -> CollapseStats {
+        self.backing.stats
+    }
+
+    /// Hugepages that are advised against hugepages at the moment, because they were broken up.
+    pub fn guarded(&self) -> HugePages {
+        HugePages(self.backing.guards)
+    }
+
+    /// Changes from where on hugepages are asked for; what has been granted already is advised anew.
+    pub fn set_backing(&mut self, backing: HugeBacking) {
+        let old = core::mem::replace(&mut self.backing.wanted, backing);
+        if old.from.0 < backing.from.0 {
+            self.advise(old.from, HugePageId(backing.from.0.min(self.granted.0)), Advice::Small);
+        } else {
+            self.advise(backing.from, HugePageId(old.from.0.min(self.granted.0)), Advice::Huge);
+        }
+        // That went over guarded hugepages too.
+        for i in 0..self.granted.0 {
+            if self.backing.guards > 0 && self.trackers[i as usize].guarded {
+                self.trackers[i as usize].guarded = false;
+                self.backing.guards -= 1;
+                if HugePageId(i) >= backing.from {
+                    self.floor.advise(HugePageId(i).range(), Advice::Huge);
+                }
+            }
+        }
+    }
+
+    /// Advises what was granted from `old` on.
+    pub(crate) fn advise_granted(&mut self, old: HugePageId) {
+        let from = HugePageId(self.backing.wanted.from.0.max(old.0));
+        self.advise(from, HugePageId(self.granted.0), Advice::Huge);
+    }
+
+    fn advise(&mut self, from: HugePageId, to: HugePageId, advice: Advice) {
+        if from < to {
+            let heeded = self.floor.advise(from.run(HugePages(to.0 - from.0)), advice);
+            if advice == Advice::Huge {
+                self.backing.in_vain = !heeded;
+            }
+        }
+    }
+
+    /// Whether a hugepage without memory will have a hugepage of the machine's at its first touch.
+    pub(crate) fn will_be_huge(&self, id: HugePageId) -> bool {
+        !self.backing.in_vain && id >= self.backing.wanted.from && !self.trackers[id.0 as usize].guarded
+    }
+
+    /// Notes what backing those hugepages will get that were just taken and have no memory.
+    pub(crate) fn expect_backing(&mut self, first: HugePageId, len: HugePages) {
+        for i in first.0..first.0 + len.0 {
+            if self.trackers[i as usize].backed_pages() == 0 {
+                self.trackers[i as usize].intact = self.will_be_huge(HugePageId(i));
+            }
+        }
+    }
+
+    /// Keeps the system from filling a hugepage that is about to be broken up.
+    pub(crate) fn guard(&mut self, id: HugePageId) {
+        if self.backing.guards < MOST_GUARDS && self.will_be_huge(id) {
+            self.floor.advise(id.range(), Advice::Small);
+            self.trackers[id.0 as usize].guarded = true;
+            self.backing.guards += 1;
+        }
+    }
+
+    /// Lets the system back hugepages as it was told before.
+    pub(crate) fn unguard(&mut self, first: HugePageId, len: HugePages) {
+        if self.backing.guards == 0 {
+            return;
+        }
+        for i in first.0..first.0 + len.0 {
+            if core::mem::take(&mut self.trackers[i as usize].guarded) {
+                self.backing.guards -= 1;
+                self.floor.advise(HugePageId(i).range(), Advice::Huge);
+            }
+        }
+    }
+
+    /// One round: looks at some hugepages and collapses a few. Returns how many it collapsed.
+    pub(crate) fn collapse_round(&mut self) -> u32 {
+        if !self.collapse_is_due() {
+            return 0;
+        }
+        let mut collapsed = 0;
+        for _ in 0..ROUND_COLLAPSES {
+            let Some(id) = self.begin_collapse() else { break };
+            let start = self.clock.now_ns();
+            let result = self.floor.collapse(id.range());
+            let took_ns = self.clock.now_ns() - start;
+            collapsed += u32::from(result.is_ok());
+            if !self.end_collapse(id, result, took_ns) {
+                break;
+            }
+        }
+        collapsed
+    }
+
+    /// Whether this round may collapse hugepages; to be asked once a round. After bad ones some are left out.
+    pub fn collapse_is_due(&mut self) -> bool {
+        let due = self.backing.rest == 0;
+        self.backing.rest = self.backing.rest.saturating_sub(1);
+        due
+    }
+
+    /// The next hugepage that is worth a collapse. Until [`PageHeap::end_collapse`] its memory stays, so that the caller may let go of
+    /// the heap's lock meanwhile.
+    pub fn begin_collapse(&mut self) -> Option<HugePageId> {
+        let hopeless = self.backing.in_vain || self.backing.refusals >= ENOUGH_REFUSALS;
+        if hopeless || self.in_demand().0 <= self.backing.wanted.from.0 {
+            return None;
+        }
+        for _ in 0..ROUND_LOOKS.min(self.granted.0) {
+            let id = HugePageId(self.backing.cursor % self.granted.0);
+            self.backing.cursor = id.0 + 1;
+            let t = &self.trackers[id.0 as usize];
+            if t.place == Place::Filler && !t.intact && !t.collapsing && t.used_pages() >= DENSE_PAGES {
+                if t.guarded || id < self.backing.wanted.from {
+                    self.backing.guards -= u32::from(t.guarded);
+                    self.floor.advise(id.range(), Advice::Huge);
+                    self.trackers[id.0 as usize].guarded = false;
+                }
+                self.trackers[id.0 as usize].collapsing = true;
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// What came of the collapse of a hugepage, and how long it took; says whether the round may go on.
+    pub fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
+        let stats = &mut self.backing.stats;
+        let count = match result {
+            Ok(()) => &mut stats.collapsed,
+            Err(CollapseError::NoMemory) => &mut stats.no_memory,
+            Err(CollapseError::Busy) => &mut stats.busy,
+            Err(CollapseError::Again) => &mut stats.again,
+            Err(CollapseError::Unsupported) => &mut stats.unsupported,
+        };
+        *count += 1;
+        self.backing.refusals = match result {
+            Err(CollapseError::Unsupported) => self.backing.refusals + 1,
+            _ => 0,
+        };
+        let well = result.is_ok() && took_ns <= SLOW_NS;
+        if !well {
+            self.backing.rests = (2 * self.backing.rests).clamp(1, MOST_REST);
+        } else if took_ns < SLOW_NS / 2 {
+            self.backing.rests /= 2;
+        }
+        self.backing.rest = self.backing.rests;
+        let done = result.is_ok();
+        self.filler.update(&mut self.trackers, id, |t| {
+            t.collapsing = false;
+            t.intact |= done;
+            t.broken &= !done;
+        });
+        // Its last span came back meanwhile.
+        if self.trackers[id.0 as usize].used_pages() == 0 {
+            self.retire(id);
+        }
+        well
+    }
+}

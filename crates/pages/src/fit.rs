@@ -1,0 +1,149 @@
+//! Which hugepage a span goes to: the rank of a hugepage, and the search by rank.
+//!
+//! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and the heap's; the two that its Figure 11 compares it with
+//! are here to be measured.
+
+use crate::lists::{LISTS, Lists};
+use crate::tracker::Tracker;
+use craton_base::{HugePageId, PAGES_PER_HUGEPAGE, Table};
+
+/// Chunks by number of spans, Cmax.
+const CHUNKS: usize = 8;
+/// Hugepages looked at for an aligned place before one with room to spare is asked for.
+const LOOKS: usize = 4;
+
+/// A place: the hugepage, and the page in it.
+pub(crate) type Found = Option<(HugePageId, u32)>;
+
+/// How hugepages with spans of few large objects are ranked and searched.
+pub trait Fit: sealed::Fit {}
+impl<T: sealed::Fit> Fit for T {}
+
+pub(crate) mod sealed {
+    use super::{Found, Lists, Table, Tracker};
+
+    pub trait Fit {
+        /// The list of a hugepage with longest free range `longest` and `allocs` spans.
+        fn rank(longest: u32, allocs: u32) -> usize;
+        /// A hugepage with room for `pages` at a multiple of `align`.
+        fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found;
+    }
+}
+
+/// The chunk C: 0 with the most spans, which will live longest.
+fn chunk(allocs: u32) -> usize {
+    let log = (u32::BITS - allocs.leading_zeros()) as usize;
+    CHUNKS - 1 - log.min(CHUNKS - 1)
+}
+
+/// The first of a few lists from `from` on, whose first hugepage holds the aligned span.
+fn look(lists: &Lists, trackers: &Table<Tracker>, from: usize, to: usize, pages: u32, align: u32) -> Found {
+    let mut from = from;
+    for _ in 0..LOOKS {
+        let at = lists.first_in(from, to)?;
+        let id = lists.head(at)?;
+        if let Some(place) = trackers[id.0 as usize].best_fit(pages, align) {
+            return Some((id, place));
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// The smallest longest free range that will do, and among those hugepages the one with most spans.
+#[derive(Clone, Copy, Debug)]
+pub struct LongestFreeFirst;
+
+impl sealed::Fit for LongestFreeFirst {
+    fn rank(longest: u32, allocs: u32) -> usize {
+        CHUNKS * longest as usize + chunk(allocs)
+    }
+
+    fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+        look(lists, trackers, CHUNKS * pages as usize, LISTS, pages, align).or_else(|| {
+            // Any hugepage with this much room holds an aligned place.
+            let sure = (pages + align - 1).min(PAGES_PER_HUGEPAGE);
+            let at = lists.first_in(CHUNKS * sure as usize, LISTS)?;
+            let id = lists.head(at)?;
+            trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))
+        })
+    }
+}
+
+/// Most spans first, the longest free range second.
+#[derive(Clone, Copy, Debug)]
+pub struct FullestFirst;
+
+const LENGTHS: usize = PAGES_PER_HUGEPAGE as usize + 1;
+
+impl sealed::Fit for FullestFirst {
+    fn rank(longest: u32, allocs: u32) -> usize {
+        LENGTHS * chunk(allocs) + longest as usize
+    }
+
+    fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+        (0..CHUNKS).find_map(|c| {
+            look(lists, trackers, LENGTHS * c + pages as usize, LENGTHS * (c + 1), pages, align).or_else(|| {
+                let sure = (pages + align - 1).min(PAGES_PER_HUGEPAGE) as usize;
+                let id = lists.head(lists.first_in(LENGTHS * c + sure, LENGTHS * (c + 1))?)?;
+                trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))
+            })
+        })
+    }
+}
+
+/// The free range of all hugepages that is closest in length: a search through everything.
+#[derive(Clone, Copy, Debug)]
+pub struct GlobalBestFit;
+
+impl sealed::Fit for GlobalBestFit {
+    fn rank(longest: u32, allocs: u32) -> usize {
+        LongestFreeFirst::rank(longest, allocs)
+    }
+
+    fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+        let mut best: Option<(u32, (HugePageId, u32))> = None;
+        let mut from = CHUNKS * pages as usize;
+        while let Some(at) = lists.first_in(from, LISTS) {
+            from = at + 1;
+            for id in lists.walk(trackers, at) {
+                let t = &trackers[id.0 as usize];
+                let Some(place) = t.best_fit(pages, align) else { continue };
+                let (_, len) = t.used().clear_run_around(place);
+                if len == pages {
+                    return Some((id, place));
+                }
+                if best.is_none_or(|(l, _)| len < l) {
+                    best = Some((len, (id, place)));
+                }
+            }
+        }
+        best.map(|(_, found)| found)
+    }
+}
+
+/// Dense hugepages: ranked by the number of spans only, most first, since all of their spans are short. Lists of hugepages with
+/// the same largest free block lie together, so that one which has room is found without a search.
+pub(crate) mod dense {
+    use super::{Found, LENGTHS, Lists, Table, Tracker};
+    use craton_base::PAGES_PER_HUGEPAGE;
+
+    /// Longest span that is packed so, in pages; longer ones are sparse.
+    pub(crate) const MAX_PAGES: u32 = if PAGES_PER_HUGEPAGE < 8 { PAGES_PER_HUGEPAGE } else { 8 };
+    const BLOCKS: usize = 5;
+
+    pub(crate) fn rank(free_block: u32, allocs: u32) -> usize {
+        LENGTHS * free_block as usize + (LENGTHS - 1 - allocs as usize)
+    }
+
+    pub(crate) fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+        let block = pages.max(align).next_power_of_two().trailing_zeros() as usize + 1;
+        let best = (block..BLOCKS)
+            .filter_map(|b| lists.first_in(LENGTHS * b, LENGTHS * (b + 1)))
+            .min_by_key(|at| at % LENGTHS)?;
+        let id = lists.head(best)?;
+        trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))
+    }
+
+    const _: () = assert!(BLOCKS * LENGTHS <= super::LISTS);
+}

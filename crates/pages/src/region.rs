@@ -1,0 +1,325 @@
+//! Packs spans across hugepages, for programs whose spans leave more slack than they have small spans to fill it.
+//!
+//! **From.** TEMERAIRE §4.5. A region is 1 GiB, found by the best fit among all of its pages; regions are sorted by their
+//! longest free range. The bitmaps are those of its hugepages' trackers. A region without spans is given up.
+//!
+//! **State.** Regions begin at multiples of their size, so that a page's region is known; the first tracker of one holds its
+//! longest free range and links it into a bin by that range's logarithm.
+//!
+//! **Invariants.** P8: `idle` counts the regions' hugepages without a used page, `idle_backed` those of them with memory; a
+//! region is in the bin that its longest free range names.
+//!
+//! **Cost.** A request walks one region's trackers, 512 of two cache lines: little beside touching the megabyte it asks for.
+
+use crate::fit::Fit;
+use crate::heap::PageHeap;
+use crate::tracker::{Place, Tracker};
+use craton_base::{Clock, Floor, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, Table};
+
+/// Hugepages in a region: 1 GiB.
+pub(crate) const REGION: u32 = if PAGES_PER_HUGEPAGE < 256 { 2 } else { 512 };
+const REGION_PAGES: u32 = REGION * PAGES_PER_HUGEPAGE;
+const BINS: usize = (u32::BITS - REGION_PAGES.leading_zeros()) as usize;
+/// Regions of a bin that are looked at for room.
+const LOOKS: usize = 4;
+
+/// The regions.
+pub(crate) struct Regions {
+    /// First hugepages of regions, plus 1, by the logarithm of the longest free range.
+    bins: [u32; BINS],
+    idle: u32,
+    idle_backed: u32,
+    forbidden: bool,
+}
+
+/// The parts of a range in each hugepage: which, the first page in it, and how many.
+fn parts(range: PageRange) -> impl Iterator<Item = (HugePageId, u32, u32)> {
+    let (mut at, end) = (range.first, range.end());
+    core::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let (id, first) = (at.hugepage(), at.in_hugepage());
+        let len = (PAGES_PER_HUGEPAGE - first).min(end.0 - at.0);
+        at.0 += len;
+        Some((id, first, len))
+    })
+}
+
+fn bin(longest: u32) -> usize {
+    (u32::BITS - longest.leading_zeros()).saturating_sub(1) as usize
+}
+
+/// The first hugepage of the region around a hugepage.
+fn head_of(id: HugePageId) -> HugePageId {
+    HugePageId(id.0 & !(REGION - 1))
+}
+
+/// Tells `each` the free ranges of a region: the first page, counted from the region's, and the length.
+fn free_ranges(trackers: &Table<Tracker>, head: HugePageId, mut each: impl FnMut(u32, u32)) {
+    let (mut start, mut len) = (0, 0);
+    for i in 0..REGION {
+        let t = &trackers[(head.0 + i) as usize];
+        let base = i * PAGES_PER_HUGEPAGE;
+        if t.used_pages() == 0 {
+            if len == 0 {
+                start = base;
+            }
+            len += PAGES_PER_HUGEPAGE;
+            continue;
+        }
+        for (first, run) in t.used().clear_runs() {
+            if first == 0 && len > 0 {
+                len += run;
+            } else {
+                if len > 0 {
+                    each(start, len);
+                }
+                (start, len) = (base + first, run);
+            }
+            if first + run < PAGES_PER_HUGEPAGE {
+                each(start, len);
+                len = 0;
+            }
+        }
+        if t.used().contains(PAGES_PER_HUGEPAGE - 1) && len > 0 {
+            each(start, len);
+            len = 0;
+        }
+    }
+    if len > 0 {
+        each(start, len);
+    }
+}
+
+/// The length of a region's longest free range.
+pub(crate) fn longest(trackers: &Table<Tracker>, head: HugePageId) -> u32 {
+    let mut longest = 0;
+    free_ranges(trackers, head, |_, len| longest = longest.max(len));
+    longest
+}
+
+impl Regions {
+    pub(crate) const EMPTY: Self = Self { bins: [0; BINS], idle: 0, idle_backed: 0, forbidden: false };
+    /// Slack, in pages, below which a region is not worth its trackers: 16 MiB.
+    pub(crate) const LEAST_SLACK: u32 = 8 * PAGES_PER_HUGEPAGE;
+
+    pub(crate) fn set_allowed(&mut self, allowed: bool) {
+        self.forbidden = !allowed;
+    }
+
+    /// Hugepages of regions without a used page.
+    pub(crate) fn idle(&self) -> u32 {
+        self.idle
+    }
+
+    /// Those of them with memory.
+    pub(crate) fn idle_backed(&self) -> u32 {
+        self.idle_backed
+    }
+
+    /// Walks all regions.
+    pub(crate) fn walk<'a>(&'a self, trackers: &'a Table<Tracker>) -> impl Iterator<Item = HugePageId> + use<'a> {
+        self.bins.iter().flat_map(move |head| {
+            let mut next = head.checked_sub(1);
+            core::iter::from_fn(move || {
+                let id = next?;
+                next = trackers[id as usize].next.checked_sub(1);
+                Some(HugePageId(id))
+            })
+        })
+    }
+
+    /// Whether a region is in the bin that its longest free range names.
+    pub(crate) fn is_listed(&self, trackers: &Table<Tracker>, head: HugePageId) -> bool {
+        let mut at = self.bins[bin(trackers[head.0 as usize].run)].checked_sub(1);
+        while let Some(id) = at {
+            if id == head.0 {
+                return true;
+            }
+            at = trackers[id as usize].next.checked_sub(1);
+        }
+        false
+    }
+
+    fn link(&mut self, trackers: &mut Table<Tracker>, head: HugePageId) {
+        let longest = longest(trackers, head);
+        let first = core::mem::replace(&mut self.bins[bin(longest)], head.0 + 1);
+        if let Some(first) = first.checked_sub(1) {
+            trackers[first as usize].prev = head.0 + 1;
+        }
+        let t = &mut trackers[head.0 as usize];
+        (t.run, t.next, t.prev) = (longest, first, 0);
+    }
+
+    fn unlink(&mut self, trackers: &mut Table<Tracker>, head: HugePageId) {
+        let t = &mut trackers[head.0 as usize];
+        let (longest, next, prev) = (t.run, t.next, t.prev);
+        (t.next, t.prev) = (0, 0);
+        if let Some(next) = next.checked_sub(1) {
+            trackers[next as usize].prev = prev;
+        }
+        match prev.checked_sub(1) {
+            Some(prev) => trackers[prev as usize].next = next,
+            None => self.bins[bin(longest)] = next,
+        }
+    }
+
+    /// The best place for a span: in a region with the smallest longest free range that will do, the smallest free range.
+    fn find(&self, trackers: &Table<Tracker>, pages: u32, align: u32) -> Option<PageId> {
+        (bin(pages)..BINS).find_map(|b| {
+            let mut at = self.bins[b].checked_sub(1);
+            for _ in 0..LOOKS {
+                let head = HugePageId(at?);
+                if trackers[head.0 as usize].run >= pages
+                    && let Some(place) = Self::best_fit(trackers, head, pages, align)
+                {
+                    return Some(place);
+                }
+                at = trackers[head.0 as usize].next.checked_sub(1);
+            }
+            None
+        })
+    }
+
+    fn best_fit(trackers: &Table<Tracker>, head: HugePageId, pages: u32, align: u32) -> Option<PageId> {
+        let mut best: Option<(u32, u32)> = None;
+        free_ranges(trackers, head, |first, len| {
+            let at = first.next_multiple_of(align);
+            if at + pages <= first + len && best.is_none_or(|(_, l)| len < l) {
+                best = Some((at, len));
+            }
+        });
+        best.map(|(at, _)| PageId(head.first_page().0 + at))
+    }
+}
+
+impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+    /// Makes a region of hugepages without memory; `false` when there are none.
+    #[cold]
+    pub(crate) fn start_region(&mut self) -> bool {
+        if self.regions.forbidden {
+            return false;
+        }
+        let size = HugePages(REGION);
+        let taken = self.unbacked.take(&mut self.trackers, size, size).or_else(|| self.grow(size, size).ok());
+        let Some(head) = taken else { return false };
+        for i in head.0..head.0 + REGION {
+            let t = &mut self.trackers[i as usize];
+            t.reset();
+            t.place = Place::Region;
+        }
+        self.regions.idle += REGION;
+        self.regions.link(&mut self.trackers, head);
+        true
+    }
+
+    /// A span of a region that has room for it.
+    pub(crate) fn alloc_in_region(&mut self, pages: u32, align: u32) -> Option<Span> {
+        if pages.max(align) > REGION_PAGES {
+            return None;
+        }
+        let range = PageRange::new(self.regions.find(&self.trackers, pages, align)?, Pages(pages));
+        let zeroed = self.occupy_in_region(range, true);
+        Some(Span { range, zeroed })
+    }
+
+    /// Marks pages of a region used, by a span that begins with them or goes on there.
+    pub(crate) fn occupy_in_region(&mut self, range: PageRange, begins: bool) -> bool {
+        let head = head_of(range.first.hugepage());
+        self.regions.unlink(&mut self.trackers, head);
+        let mut zeroed = true;
+        for (id, at, len) in parts(range) {
+            let huge = self.will_be_huge(id);
+            let t = &mut self.trackers[id.0 as usize];
+            if t.used_pages() == 0 {
+                self.regions.idle -= 1;
+                match t.backed_pages() {
+                    0 => t.intact = huge,
+                    _ => self.regions.idle_backed -= 1,
+                }
+            }
+            let first = at == range.first.in_hugepage() && id == range.first.hugepage();
+            zeroed &= match (first, begins, at) {
+                (true, true, _) => t.occupy(at, len),
+                // The rest of a hugepage that the span has reached already.
+                (true, false, 1..) => t.extend(at, len),
+                _ => t.carry(at, len),
+            };
+        }
+        self.regions.link(&mut self.trackers, head);
+        self.note_demand();
+        zeroed
+    }
+
+    /// Frees a span of a region.
+    pub(crate) fn free_in_region(&mut self, span: PageRange) {
+        self.vacate_in_region(span, true);
+    }
+
+    /// Frees pages of a region: a whole span, or the end of one that becomes shorter.
+    pub(crate) fn vacate_in_region(&mut self, range: PageRange, whole: bool) {
+        let head = head_of(range.first.hugepage());
+        self.regions.unlink(&mut self.trackers, head);
+        for (id, at, len) in parts(range) {
+            let t = &mut self.trackers[id.0 as usize];
+            let stays = !whole && id == range.first.hugepage() && at > 0;
+            if stays { t.truncate(at, len) } else { t.vacate(at, len) }
+            if t.used_pages() == 0 {
+                self.regions.idle += 1;
+                self.regions.idle_backed += u32::from(t.backed_pages() > 0);
+            }
+        }
+        self.regions.link(&mut self.trackers, head);
+        if self.trackers[head.0 as usize].run == REGION_PAGES {
+            self.end_region(head);
+        }
+        self.note_demand();
+        self.shrink_to_limit();
+    }
+
+    /// Whether the pages behind a region's span are free, so that it can become longer by them.
+    pub(crate) fn is_free_in_region(&self, range: PageRange) -> bool {
+        let region = head_of(PageId(range.first.0 - 1).hugepage());
+        let end = HugePageId(region.0 + REGION).first_page();
+        range.end() <= end && parts(range).all(|(id, at, len)| !self.trackers[id.0 as usize].used().any(at, len))
+    }
+
+    /// Gives the hugepages of an empty region back.
+    fn end_region(&mut self, head: HugePageId) {
+        self.regions.unlink(&mut self.trackers, head);
+        self.regions.idle -= REGION;
+        for i in head.0..head.0 + REGION {
+            let backed = self.trackers[i as usize].backed_pages() > 0;
+            self.regions.idle_backed -= u32::from(backed);
+            // One by one: neighbours of the same kind are joined.
+            if backed {
+                self.cached.insert(&mut self.trackers, HugePageId(i), HugePages(1));
+            } else {
+                self.unbacked.insert(&mut self.trackers, HugePageId(i), HugePages(1));
+            }
+        }
+    }
+
+    /// Takes the memory of up to `want` hugepages without a used page away; returns how many hugepages and pages lost theirs.
+    pub(crate) fn shrink_regions(&mut self, want: u32) -> (u32, u64) {
+        let (mut done, mut pages) = (0, 0);
+        while done < want && self.regions.idle_backed > 0 {
+            let idle = |t: &Tracker| t.used_pages() == 0 && t.backed_pages() > 0;
+            let found = self.regions.walk(&self.trackers).find_map(|head| {
+                (head.0..head.0 + REGION).find(|i| idle(&self.trackers[*i as usize])).map(HugePageId)
+            });
+            let Some(id) = found else { break };
+            if self.floor.unback(id.range()).is_err() {
+                break;
+            }
+            let t = &mut self.trackers[id.0 as usize];
+            pages += u64::from(t.backed_pages());
+            t.unbacked();
+            self.regions.idle_backed -= 1;
+            done += 1;
+        }
+        self.released_total += pages;
+        (done, pages)
+    }
+}

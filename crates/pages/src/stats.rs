@@ -1,0 +1,68 @@
+//! Where the region's pages are.
+
+use crate::fit::Fit;
+use crate::heap::PageHeap;
+use crate::tracker::Place;
+use craton_base::{Clock, Floor, HugePages, PAGES_PER_HUGEPAGE, Pages};
+
+/// Counts of a page heap. Pages with memory are counted as far as the heap knows: those that were handed out since they last
+/// lost theirs, and all of a hugepage that the system backs as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageHeapStats {
+    /// Hugepages that the floor granted.
+    pub granted: HugePages,
+    /// Pages in spans.
+    pub in_use: Pages,
+    /// Those of them on hugepages for spans of many small objects.
+    pub dense: Pages,
+    /// Pages with memory, in spans or free.
+    pub backed: Pages,
+    /// Those of them on hugepages that the system backs as a whole.
+    pub intact: Pages,
+    /// Free pages with memory: on whole free hugepages.
+    pub cached: Pages,
+    /// Free pages with memory: between the spans of partly used hugepages.
+    pub free_backed: Pages,
+    /// Free pages behind the tails of large spans, for the filler to use last.
+    pub slack: Pages,
+    /// Hugepages that the filler packs.
+    pub filler: HugePages,
+    /// Hugepages of regions, for spans that cross hugepages.
+    pub region: HugePages,
+    /// Hugepages that lost part of their memory.
+    pub broken: HugePages,
+    /// Free hugepages that may keep their memory at the moment.
+    pub cache_limit: HugePages,
+    /// Pages given back to the system since the start.
+    pub released_total: u64,
+}
+
+impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+    /// Counts, by a walk over all granted hugepages.
+    pub fn stats(&self) -> PageHeapStats {
+        let mut s = PageHeapStats {
+            granted: self.granted,
+            slack: Pages(self.filler.sums().slack),
+            filler: HugePages(self.filler.len()),
+            cache_limit: self.limit.limit(),
+            released_total: self.released_total,
+            ..PageHeapStats::default()
+        };
+        for i in 0..self.granted.0 as usize {
+            let t = &self.trackers[i];
+            let (used, backed) = (t.used_pages(), t.backed_pages());
+            s.in_use.0 += used;
+            s.backed.0 += backed;
+            s.intact.0 += if t.intact { PAGES_PER_HUGEPAGE } else { 0 };
+            s.dense.0 += if t.dense { used } else { 0 };
+            s.region.0 += u32::from(t.place == Place::Region);
+            s.broken.0 += u32::from(t.broken);
+            if used == 0 {
+                s.cached.0 += backed;
+            } else {
+                s.free_backed.0 += backed - used;
+            }
+        }
+        s
+    }
+}

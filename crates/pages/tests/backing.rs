@@ -1,0 +1,134 @@
+//! Hugepages that are lost, and how they come back.
+
+mod common;
+
+use common::{Op, World};
+use craton_base::{CollapseError, HugePageId, HugePages, Pages};
+use craton_pages::{Breaking, HugeBacking};
+use craton_sim::{Call, FaultRule, ThpMode};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Fills `hugepages` with dense spans of one page.
+fn fill(world: &mut World, hugepages: u32) {
+    for _ in 0..hugepages * 256 {
+        world.step(Op::Alloc { pages: 1, align: 1, dense: true }).unwrap();
+    }
+}
+
+fn tick(world: &mut World) -> u32 {
+    world.clock.advance(SECOND);
+    world.heap.inner_mut().tick().collapsed
+}
+
+#[test]
+fn a_small_heap_stays_on_small_pages() {
+    let mut world = World::new(64, ThpMode::Always, HugeBacking::AUTO);
+    fill(&mut world, 8);
+    (0..100).for_each(|_| assert_eq!(tick(&mut world), 0));
+    world.check();
+    assert_eq!(world.sim.huge_bytes().0, 0);
+    world.drain();
+}
+
+#[test]
+fn a_dense_heap_that_grew_is_wholly_on_hugepages_after_a_while() {
+    for mode in [ThpMode::Always, ThpMode::Madvise] {
+        let mut world = World::new(64, mode, HugeBacking::AUTO);
+        fill(&mut world, 20);
+        assert_eq!(world.sim.huge_bytes(), HugePages(12).bytes());
+        let collapsed: u32 = (0..10).map(|_| tick(&mut world)).sum();
+        assert_eq!((collapsed, world.sim.huge_bytes()), (8, HugePages(20).bytes()));
+        world.check();
+        assert_eq!(world.heap.inner().collapse_stats().collapsed, 8);
+        world.drain();
+    }
+}
+
+#[test]
+fn where_there_are_no_hugepages_none_are_expected() {
+    let mut world = World::new(64, ThpMode::Never, HugeBacking::AUTO);
+    fill(&mut world, 20);
+    (0..10).for_each(|_| assert_eq!(tick(&mut world), 0));
+    world.check();
+    assert_eq!(world.sim.calls().collapse, 0);
+    world.drain();
+}
+
+#[test]
+fn each_error_of_a_collapse_is_counted_and_slows_the_next_rounds() {
+    for error in [CollapseError::NoMemory, CollapseError::Busy, CollapseError::Again, CollapseError::Unsupported] {
+        let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
+        fill(&mut world, 20);
+        world.sim.set_collapse_error(error);
+        world.faults.set_only(Call::Collapse, FaultRule::From(1));
+        let before = world.snapshot();
+        for _ in 0..64 {
+            assert_eq!(tick(&mut world), 0);
+            world.check();
+        }
+        assert_eq!(world.snapshot(), before, "{error:?}");
+        let (stats, tried) = (world.heap.inner().collapse_stats(), world.sim.calls().collapse);
+        let counted = match error {
+            CollapseError::NoMemory => stats.no_memory,
+            CollapseError::Busy => stats.busy,
+            CollapseError::Again => stats.again,
+            CollapseError::Unsupported => stats.unsupported,
+        };
+        assert_eq!(counted, tried, "{error:?}: {stats:?}");
+        assert!((4..=8).contains(&tried), "{error:?}: {tried} in 64 rounds");
+        world.faults.set(FaultRule::Never);
+        let later: u32 = (0..300).map(|_| tick(&mut world)).sum();
+        // Where the system does not know collapses, none is tried again.
+        assert_eq!(later, if tried == 8 { 0 } else { 8 }, "{error:?}");
+        world.drain();
+    }
+}
+
+#[test]
+fn a_hugepage_that_was_broken_is_guarded_until_it_is_dense_again() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
+    fill(&mut world, 4);
+    // Every second span of the second hugepage.
+    (0..128).for_each(|i| world.step(Op::Free { nth: 256 + i }).unwrap());
+    world.step(Op::ReleaseAll(Breaking::Always)).unwrap();
+    world.check();
+    let heap = world.heap.inner();
+    assert_eq!((heap.guarded(), heap.stats().broken), (HugePages(1), HugePages(1)));
+    assert_eq!((heap.stats().backed, world.sim.is_huge(HugePageId(1))), (Pages(4 * 256 - 128), false));
+    assert_eq!(tick(&mut world), 0, "it is not dense");
+    fill(&mut world, 1);
+    assert_eq!(tick(&mut world), 1);
+    world.check();
+    assert_eq!((world.heap.inner().guarded(), world.sim.is_huge(HugePageId(1))), (HugePages(0), true));
+    world.drain();
+}
+
+#[test]
+fn what_comes_free_on_a_broken_hugepage_goes_back_at_once() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
+    fill(&mut world, 2);
+    world.step(Op::Free { nth: 0 }).unwrap();
+    world.step(Op::ReleaseAll(Breaking::Always)).unwrap();
+    (0..100).for_each(|_| world.step(Op::Free { nth: 0 }).unwrap());
+    world.check();
+    assert_eq!(world.heap.inner().stats().backed, Pages(512 - 101));
+    (0..155).for_each(|_| world.step(Op::Free { nth: 0 }).unwrap());
+    world.check();
+    assert_eq!(world.heap.inner().stats().backed, Pages(256), "and the rest when the last span is free");
+    assert_eq!(world.heap.inner().guarded(), HugePages(0));
+    world.drain();
+}
+
+#[test]
+fn no_more_hugepages_are_guarded_than_mappings_can_be_afforded() {
+    let mut world = World::new(4096, ThpMode::Madvise, HugeBacking::ALWAYS);
+    for _ in 0..3000 {
+        world.step(Op::alloc(128, 1)).unwrap();
+        world.step(Op::alloc(128, 1)).unwrap();
+    }
+    (0..3000).for_each(|i| world.step(Op::Free { nth: i }).unwrap());
+    world.heap.inner_mut().release_all(Breaking::Always);
+    assert_eq!(world.heap.inner().guarded(), HugePages(2048));
+    assert_eq!(world.heap.inner().check(), Ok(()));
+}

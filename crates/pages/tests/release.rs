@@ -1,0 +1,112 @@
+//! Memory that goes back by itself: how much, how fast, and what is kept for demand that comes again.
+
+mod common;
+
+use common::{Op, World};
+use craton_base::{HugePages, Pages};
+use craton_pages::{Breaking, CACHE_MIN_HUGEPAGES, HugeBacking};
+use craton_sim::ThpMode;
+
+const SECOND: u64 = 1_000_000_000;
+const MIB: u64 = 1 << 20;
+
+fn world() -> World {
+    World::new(2048, ThpMode::Madvise, HugeBacking::ALWAYS)
+}
+
+/// One second passes; returns the bytes that went back in it.
+fn second(world: &mut World) -> u64 {
+    world.clock.advance(SECOND);
+    world.heap.inner_mut().tick().released << craton_base::PAGE_SHIFT
+}
+
+/// Spans of half a hugepage, every second one freed again: hugepages that are half empty.
+fn half_empty(world: &mut World, hugepages: u32) {
+    (0..2 * hugepages).for_each(|_| world.step(Op::alloc(128, 1)).unwrap());
+    (0..hugepages as usize).for_each(|nth| world.step(Op::Free { nth }).unwrap());
+}
+
+#[test]
+fn an_idle_process_gives_back_at_its_rate_and_no_faster() {
+    let mut world = world();
+    half_empty(&mut world, 200);
+    world.heap.inner_mut().set_release_rate(10 * MIB);
+    // Recent demand is kept for five minutes.
+    for _ in 0..299 {
+        assert_eq!(second(&mut world), 0);
+    }
+    let mut released = 0;
+    for seconds in 1..=20u64 {
+        released += second(&mut world);
+        // A hugepage's free half goes as a whole, and what was too much is made up for.
+        assert!(released.abs_diff(10 * MIB * seconds) <= 11 * MIB, "{released} in {seconds} s");
+    }
+    (0..10).for_each(|_| drop(second(&mut world)));
+    world.check();
+    assert_eq!(world.heap.inner().stats().backed, Pages(200 * 128));
+    world.drain();
+}
+
+#[test]
+fn at_rate_0_nothing_goes_back_by_itself() {
+    let mut world = world();
+    half_empty(&mut world, 50);
+    (0..1000).for_each(|_| assert_eq!(second(&mut world), 0));
+    world.drain();
+}
+
+#[test]
+fn demand_that_swings_keeps_its_memory_while_it_swings() {
+    let mut world = world();
+    world.heap.inner_mut().set_release_rate(1 << 40);
+    (0..100).for_each(|_| world.step(Op::alloc(128, 1)).unwrap());
+    let mut released = 0;
+    for minute in 0..20 {
+        (0..200).for_each(|_| world.step(Op::alloc(100, 1)).unwrap());
+        (0..200).for_each(|_| world.step(Op::Free { nth: 100 }).unwrap());
+        let in_minute: u64 = (0..20).map(|_| second(&mut world)).sum();
+        released += if minute > 0 { in_minute } else { 0 };
+    }
+    assert_eq!(released, 0, "a swing of 20 s was given back and taken again");
+    let later: u64 = (0..400).map(|_| second(&mut world)).sum();
+    assert!(later > 0, "and when it has stopped, it is given back");
+    world.check();
+    world.drain();
+}
+
+#[test]
+fn the_cache_shrinks_by_itself_when_demand_no_longer_swings() {
+    let mut world = world();
+    for _ in 0..4 {
+        (0..100).for_each(|_| world.step(Op::alloc(256, 1)).unwrap());
+        (0..100).for_each(|_| world.step(Op::Free { nth: 0 }).unwrap());
+        world.clock.advance(SECOND / 10);
+    }
+    assert_eq!(world.heap.inner().backed(), HugePages(100));
+    (0..5).for_each(|_| drop(second(&mut world)));
+    world.check();
+    assert_eq!(world.heap.inner().backed(), CACHE_MIN_HUGEPAGES, "no call but the tick was made");
+    world.drain();
+}
+
+#[test]
+fn broken_hugepages_go_first_and_dense_ones_last() {
+    let mut world = world();
+    half_empty(&mut world, 2);
+    for _ in 0..512 {
+        world.step(Op::Alloc { pages: 1, align: 1, dense: true }).unwrap();
+    }
+    (0..128).for_each(|_| world.step(Op::Free { nth: 2 }).unwrap());
+    let heap = world.heap.inner_mut();
+    assert_eq!(heap.release(Pages(1), Breaking::Always), Ok(128));
+    assert_eq!((heap.stats().broken, heap.stats().dense), (HugePages(1), Pages(512 - 128)));
+    world.step(Op::alloc(128, 1)).unwrap();
+    // The intact sparse hugepage was filled first; of the broken and the dense one, the broken one's pages go.
+    world.check();
+    let heap = world.heap.inner_mut();
+    assert_eq!(heap.stats().free_backed, Pages(128));
+    assert_eq!(heap.release(Pages(1), Breaking::Always), Ok(128));
+    assert_eq!(heap.stats().broken, HugePages(2));
+    world.check();
+    world.drain();
+}
