@@ -61,7 +61,9 @@ pub(crate) fn poke() {
 #[cold]
 fn start() {
     // Before the library is set up completely, fork would not know of the thread; and somebody else may be at it.
-    if !lifecycle::is_set_up() || !ALLOWED.load(Relaxed) || STATE.compare_exchange(NONE, STARTED, Relaxed, Relaxed).is_err()
+    if !lifecycle::is_set_up()
+        || !ALLOWED.load(Relaxed)
+        || STATE.compare_exchange(NONE, STARTED, Relaxed, Relaxed).is_err()
     {
         return;
     }

@@ -18,10 +18,11 @@ use crate::size_class::{self, CLASSES, LARGE};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use craton_base::{
-    Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError, SpanSource, Table,
+    Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
+    SpanSource, Table,
 };
-use craton_os::{Guard, Mutex};
-use craton_pages::{Breaking, HugeBacking, PageHeap, Tick, Tracker};
+use craton_os::{Guard, Mutex, process};
+use craton_pages::{Breaking, HugeBacking, PageHeap, SpanCache, Tick, Tracker};
 use craton_slab::{Chain, SlabCache, SlabRecord};
 
 /// A class's slabs, on cache lines of their own.
@@ -62,6 +63,8 @@ pub struct Heap<F: Floor, C: Clock> {
     layout: UnsafeCell<Layout>,
     classes: [Class; CLASSES],
     pub(crate) pages: Mutex<PageHeap<F, C>>,
+    /// Spans that slabs gave back, in front of the page heap.
+    spans: SpanCache,
     pub(crate) huge: Mutex<HugeTable>,
 }
 
@@ -82,6 +85,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             }),
             classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES],
             pages: Mutex::new(PageHeap::empty(floor, clock)),
+            spans: SpanCache::EMPTY,
             huge: Mutex::new(HugeTable::EMPTY),
         }
     }
@@ -184,11 +188,31 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
     pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
-        let span = self.with_pages(|p| p.alloc(pages, align, Density::Sparse))?;
+        let span = self.take_span(pages, align, Density::Sparse)?;
         self.layout().records[span.range.first.0 as usize].set_pages(pages);
         self.set_marks(span.range, LARGE, false);
         segment::add(&SEGMENT.large_allocs, 1);
         Ok(span)
+    }
+
+    /// Takes a span from the page heap, if need be with what is kept in front of it.
+    fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        let span = self.with_pages(|p| p.alloc(pages, align, density));
+        if span == Err(SpanError::NoMemory) && self.spans.pages() > Pages(0) {
+            return self.with_pages(|p| {
+                self.drain(p);
+                p.alloc(pages, align, density)
+            });
+        }
+        span
+    }
+
+    /// Gives the spans in front of the page heap back to it.
+    fn drain(&self, pages: &mut PageHeap<F, C>) {
+        self.spans.drain(|span, density| {
+            let given = pages.free(span, density);
+            debug_assert_eq!(given, Ok(()), "a cached span is out");
+        });
     }
 
     /// Length of the large object that begins at a page marked so.
@@ -228,7 +252,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// What the page heap does by itself, collapses left out; also says how many pages are in use.
     pub(crate) fn tick(&self) -> (Tick, Pages) {
-        self.with_pages(|p| (p.tick_without_collapse(), p.in_use()))
+        self.with_pages(|p| {
+            self.drain(p);
+            (p.tick_without_collapse(), p.in_use())
+        })
     }
 
     /// Whether it is time to collapse hugepages; to be asked once a round.
@@ -271,7 +298,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Gives the memory of all free pages back to the system; returns the bytes that lost theirs.
     pub(crate) fn release(&self) -> u64 {
-        self.with_pages(|p| p.release_all(Breaking::Always)) << PAGE_SHIFT
+        self.with_pages(|p| {
+            self.drain(p);
+            p.release_all(Breaking::Always)
+        }) << PAGE_SHIFT
     }
 
     /// Bytes of large objects.
@@ -279,7 +309,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
             .sum();
-        (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs)
+        let cached = self.spans.pages().bytes().0 as u64;
+        (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs + cached)
     }
 
     /// Bytes of objects that slabs have given out.
@@ -334,13 +365,19 @@ impl<F: Floor, C: Clock> Marked<'_, F, C> {
 
 impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = self.heap.with_pages(|p| p.alloc(pages, align, density))?;
+        let span = match self.heap.spans.take(process::cpu(), pages, align, density) {
+            Some(range) => Span { range, zeroed: false },
+            None => self.heap.take_span(pages, align, density)?,
+        };
         self.mark(span.range, self.class as u8);
         Ok(span)
     }
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
         self.mark(span, 0);
+        if self.heap.spans.put(process::cpu(), span, density) {
+            return Ok(());
+        }
         let given = self.heap.with_pages(|p| p.free(span, density));
         self.heap.expect_given(span, given);
         given

@@ -53,6 +53,12 @@ pub fn address_space_limit() -> Option<usize> {
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
+/// The number of the processor that the calling thread is on, which may have changed when the caller looks at it.
+pub fn cpu() -> usize {
+    // SAFETY: no preconditions; a failure is -1.
+    unsafe { libc::sched_getcpu().max(0) as usize }
+}
+
 /// The process id.
 pub fn id() -> u32 {
     // SAFETY: no preconditions.

@@ -93,7 +93,8 @@ struct Found {
 const PAGE_IS_PRESENT: u64 = 1 << 3;
 const PAGE_IS_HUGE: u64 = 1 << 6;
 /// `_IOWR('f', 16, struct pm_scan_arg)`
-const PAGEMAP_SCAN: libc::c_ulong = 0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
+const PAGEMAP_SCAN: libc::c_ulong =
+    0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
 
 /// Bytes of a range of whole pages that lie on hugepages; `None` when the system does not tell, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {

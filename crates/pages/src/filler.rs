@@ -147,11 +147,10 @@ impl<P: Fit> Filler<P> {
         families.iter().find_map(|family| {
             let lists = self.lists(*family);
             match family.is_dense() {
-                true if pages.max(align) > dense::MAX_PAGES => {
-                    (0..LISTS).rev().filter_map(|at| lists.head(at)).find_map(|id| {
-                        trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))
-                    })
-                }
+                true if pages.max(align) > dense::MAX_PAGES => (0..LISTS)
+                    .rev()
+                    .filter_map(|at| lists.head(at))
+                    .find_map(|id| trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))),
                 true => dense::find(lists, trackers, pages, align),
                 false => P::find(lists, trackers, pages, align),
             }

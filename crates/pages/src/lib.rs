@@ -27,9 +27,10 @@
 //! - P6 an unbacked hugepage has no memory, as far as the heap knows;
 //! - P7 the filler's sums of used, backed and donated pages are those of its hugepages;
 //! - P8 a region is in the bin of its longest free range, and the counts of its hugepages without spans are right;
-//! - P9 as many hugepages are guarded as the budget counts.
+//! - P9 as many hugepages are guarded as the budget counts;
+//! - P10 a span in the cache in front is there once ([`SpanCache`]).
 //!
-//! **Threads.** None: the caller holds a lock.
+//! **Threads.** The heap has none: the caller holds a lock. [`SpanCache`], in front of it, may be used by all at a time.
 //!
 //! **Failure.** Every call to the floor may be refused; the request then fails with the state as before. A span that is not out,
 //! or not so, is an error that says which ([`craton_base::SpanError`]), and changes nothing.
@@ -51,6 +52,7 @@ mod ranges;
 mod region;
 mod release;
 mod resize;
+mod span_cache;
 mod stats;
 mod tracker;
 
@@ -61,6 +63,7 @@ pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 pub use heap::PageHeap;
 pub use huge_cache::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
 pub use release::{Breaking, Tick, TooMuch};
+pub use span_cache::SpanCache;
 pub use stats::PageHeapStats;
 pub use tracker::Tracker;
 

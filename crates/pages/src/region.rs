@@ -264,7 +264,11 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         for (id, at, len) in parts(range) {
             let t = &mut self.trackers[id.0 as usize];
             let stays = !whole && id == range.first.hugepage() && at > 0;
-            if stays { t.truncate(at, len) } else { t.vacate(at, len) }
+            if stays {
+                t.truncate(at, len)
+            } else {
+                t.vacate(at, len)
+            }
             if t.used_pages() == 0 {
                 self.regions.idle += 1;
                 self.regions.idle_backed += u32::from(t.backed_pages() > 0);
@@ -306,9 +310,10 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         let (mut done, mut pages) = (0, 0);
         while done < want && self.regions.idle_backed > 0 {
             let idle = |t: &Tracker| t.used_pages() == 0 && t.backed_pages() > 0;
-            let found = self.regions.walk(&self.trackers).find_map(|head| {
-                (head.0..head.0 + REGION).find(|i| idle(&self.trackers[*i as usize])).map(HugePageId)
-            });
+            let found = self
+                .regions
+                .walk(&self.trackers)
+                .find_map(|head| (head.0..head.0 + REGION).find(|i| idle(&self.trackers[*i as usize])).map(HugePageId));
             let Some(id) = found else { break };
             if self.floor.unback(id.range()).is_err() {
                 break;

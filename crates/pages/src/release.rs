@@ -74,8 +74,7 @@ impl Pace {
 }
 
 /// The families in the order in which they are broken up.
-const ORDER: [Family; 5] =
-    [Family::SparseBroken, Family::DenseBroken, Family::Sparse, Family::Donated, Family::Dense];
+const ORDER: [Family; 5] = [Family::SparseBroken, Family::DenseBroken, Family::Sparse, Family::Donated, Family::Dense];
 
 impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// How much memory goes back by itself, in bytes per second, from now on; 0, as at the start, for none.

@@ -21,7 +21,11 @@ fn soak(seed: u64, thp: ThpMode, ops: u64) {
         let op = match rng.below(1000) {
             0 => {
                 let breaking = [Breaking::Never, Breaking::Surplus, Breaking::Always][rng.below(3) as usize];
-                if rng.one_in(2) { Op::ReleaseAll(breaking) } else { Op::Release { pages: rng.size(5000) as u32, breaking } }
+                if rng.one_in(2) {
+                    Op::ReleaseAll(breaking)
+                } else {
+                    Op::Release { pages: rng.size(5000) as u32, breaking }
+                }
             }
             1 => Op::Back(HugeBacking { from: HugePageId(rng.below(300) as u32) }),
             2 => {

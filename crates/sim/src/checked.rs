@@ -4,8 +4,8 @@
 //! call, with the values. Wrap it round the part under test, and round what that part stands on.
 
 use craton_base::{
-    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Residency,
-    Span, SpanError, SpanSource,
+    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
+    Residency, Span, SpanError, SpanSource,
 };
 use std::collections::BTreeMap;
 

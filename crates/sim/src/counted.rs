@@ -1,7 +1,8 @@
 //! A floor or span source that counts what is asked of it.
 
 use craton_base::{
-    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError, SpanSource,
+    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError,
+    SpanSource,
 };
 
 /// Calls by method, refused ones among them, and what the granted ones moved.

@@ -2,7 +2,8 @@
 
 use crate::fault::{Call, FaultPlan};
 use craton_base::{
-    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError, SpanSource,
+    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError,
+    SpanSource,
 };
 
 /// Refuses calls before they reach the one below, so that after a refusal nothing can have changed there.

@@ -6,8 +6,8 @@
 
 use crate::fault::{Call, FaultPlan};
 use craton_base::{
-    Advice, Bytes, CollapseError, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageBits, PageRange, Pages,
-    Residency,
+    Advice, Bytes, CollapseError, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageBits, PageRange,
+    Pages, Residency,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

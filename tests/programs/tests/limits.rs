@@ -159,7 +159,10 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
         output.stderr
     };
     for (option, text) in [
-        ("nonsense=1", "no such key (there are background, release_rate, stats, stats_file, thp, thread_cache); ignored"),
+        (
+            "nonsense=1",
+            "no such key (there are background, release_rate, stats, stats_file, thp, thread_cache); ignored",
+        ),
         ("nonsense", "not of the form key=value; ignored"),
         ("stats=2", "bad value; ignored"),
         ("thp=sometimes", "bad value; ignored"),

@@ -71,7 +71,18 @@ impl World {
         // SAFETY: the slice is valid, all zeros, and used by this table alone until the world is dropped.
         let table = unsafe { Table::new(trackers.cast::<Tracker>(), capacity.0 as usize) };
         let heap = PageHeap::new(sim.clone(), clock.clone(), table, capacity, backing);
-        Self { heap: Checked::new(heap), sim, clock, faults, out: Vec::new(), dense: Default::default(), faultless: true, capacity, thp, trackers }
+        Self {
+            heap: Checked::new(heap),
+            sim,
+            clock,
+            faults,
+            out: Vec::new(),
+            dense: Default::default(),
+            faultless: true,
+            capacity,
+            thp,
+            trackers,
+        }
     }
 
     fn granted_range(&self) -> PageRange {
