@@ -22,10 +22,11 @@ pub fn find(list: Option<&str>) -> Result<Allocators, Failure> {
     let library = library::find()?;
     if env::var_os("LD_PRELOAD").is_some_and(|list| library::is_in(&list)) {
         let text = "LD_PRELOAD names libcraton.so, so that the runs on glibc would be on Craton too; unset it first";
-        return Err(Failure(text.to_owned()));
+        return Err(Failure::Failed(text.to_owned()));
     }
-    let own = env::current_exe().map_err(|e| Failure(format!("cannot find out where craton itself is: {e}")))?;
-    let peers = peers::select(list, &peers::directories(&own)).map_err(Failure)?;
+    let own =
+        env::current_exe().map_err(|e| Failure::Failed(format!("cannot find out where craton itself is: {e}")))?;
+    let peers = peers::select(list, &peers::directories(&own)).map_err(Failure::Usage)?;
     let notes = peers.iter().filter_map(|peer| Some(format!("{}: {}", peer.name, peer.note?))).collect();
     let mut all = vec![Allocator::glibc(), Allocator::preloaded(OURS, library)];
     all.extend(peers.into_iter().map(Allocator::from));

@@ -77,7 +77,7 @@ pub struct Run {
 CMD runs in turns (A B C, A B C, …) on glibc, on Craton and on the peers, after a warm-up in which each of them has to
 show that it serves CMD. The table has the medians of wall and CPU time, peak and steady memory (RSS), page faults, and
 memory on hugepages at the peak with its share; × is the ratio to glibc: below 1, less is needed. The interval of the
-ratio holds the true one with 95 % confidence.
+ratio holds the true one with 95 % confidence; it takes five rounds. Memory is that of CMD's largest process.
 CMD reads nothing, and its standard output is thrown away. Ctrl-C ends the comparison and prints what there is.
 
 Peers: `make peers` builds them, and installed ones are found; docs/peers.md tells their names.

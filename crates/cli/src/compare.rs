@@ -31,8 +31,10 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     let processors = processors(args.pin.as_deref())?;
     let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
     let mut html = args.html.as_deref().map(|path| Output::open("--html", path)).transpose()?;
-    if [&json, &html].iter().all(|output| output.as_ref().is_some_and(Output::is_standard)) {
-        return Err(Failure("--json and --html both want standard output; give one of them a file".to_owned()));
+    if let (Some(json), Some(html)) = (&json, &html)
+        && json.is_same(html)
+    {
+        return Err(Failure::Usage("--json and --html want the same place; give one of them another file".to_owned()));
     }
     signals::catch(signals::stop);
 
@@ -53,11 +55,17 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
 
     let stream = Output::beside([&json, &html].into_iter().flatten().find(|output| output.is_standard()));
     let text = report::show(&measured, &args.command, &allocators.notes, stream.colour());
-    let printed = stream.write(&text).map_err(|e| Failure(format!("cannot print the table: {e}")));
+    let printed = stream.write(&text).map_err(|e| Failure::Failed(format!("cannot print the table: {e}")));
     // The documents are worth having even where nobody reads the table.
+    if measured.runs.iter().all(|run| matches!(run.status, Status::CannotStart(_))) {
+        printed?;
+        return Err(Failure::Failed(
+            "no run could be started; the table says why, and no document was written".to_owned(),
+        ));
+    }
     let document = document(&workload, &allocators, &measured);
     if let Some(json) = &mut json {
-        let text = document.text().map_err(|e| Failure(format!("cannot write the figures as JSON: {e}")))?;
+        let text = document.text().map_err(|e| Failure::Failed(format!("cannot write the figures as JSON: {e}")))?;
         json.write(&text)?;
     }
     if let Some(html) = &mut html {
@@ -82,7 +90,9 @@ fn processors(list: Option<&str>) -> Result<Vec<usize>, Failure> {
         _ => {
             let names: Vec<String> = allowed.iter().map(usize::to_string).collect();
             let names = names.join(",");
-            Err(Failure(format!("--pin {list}: give numbers of processors such as 0 or 0-1; there are: {names}")))
+            Err(Failure::Usage(format!(
+                "--pin {list}: give numbers of processors such as 0 or 0-1; there are: {names}"
+            )))
         }
     }
 }
@@ -92,12 +102,12 @@ fn verdict(measured: &Measured, args: &args::Compare, allocators: usize) -> Resu
     let runs = &measured.runs;
     if signals::STOP.load(Relaxed) {
         let (done, all) = (runs.len(), args.runs.saturating_mul(allocators));
-        return Err(Failure(format!("stopped after {done} of {all} runs; the figures are of these")));
+        return Err(Failure::Failed(format!("stopped after {done} of {all} runs; the figures are of these")));
     }
     let failed = runs.iter().filter(|run| run.status != Status::Ok).count();
     match failed {
         0 => Ok(ExitCode::SUCCESS),
-        _ => Err(Failure(format!(
+        _ => Err(Failure::Failed(format!(
             "{failed} of {} runs did not succeed and are in no median; the table says why",
             runs.len()
         ))),

@@ -1,15 +1,30 @@
 //! What goes wrong.
 
 use std::fmt;
+use std::process::ExitCode;
 
-/// Why `craton` ends with status 1: what was wrong, with which value, and what to do. Printed behind `craton: `.
-///
-/// Wrong usage is not here: the parser of the command line ends the program with status 2.
+/// Why `craton` fails: what was wrong, with which value, and what to do. Printed behind `craton: `.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure(pub String);
+pub enum Failure {
+    /// Something did not work: exit status 1.
+    Failed(String),
+    /// It was called wrongly, in a way that the parser of the command line cannot see: exit status 2, as the parser's own.
+    Usage(String),
+}
+
+impl Failure {
+    /// The exit status that says so.
+    pub fn status(&self) -> ExitCode {
+        match self {
+            Self::Failed(_) => ExitCode::FAILURE,
+            Self::Usage(_) => ExitCode::from(2),
+        }
+    }
+}
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        let (Self::Failed(text) | Self::Usage(text)) = self;
+        f.write_str(text)
     }
 }

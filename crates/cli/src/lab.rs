@@ -35,20 +35,24 @@ fn list() -> Result<ExitCode, Failure> {
     let row = |e: &Experiment| vec![e.name.to_owned(), e.about.to_owned(), format!("[{}]", e.answers)];
     let text = format::table(&EXPERIMENTS.iter().map(row).collect::<Vec<_>>(), &[0, 1, 2]);
     let written = crate::terminal::Stream::Out.write(&text);
-    written.map(|()| ExitCode::SUCCESS).map_err(|e| Failure(format!("cannot print the list: {e}")))
+    written.map(|()| ExitCode::SUCCESS).map_err(|e| Failure::Failed(format!("cannot print the list: {e}")))
 }
 
 fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
     let experiments = args.names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(twice) = (1..args.names.len()).find(|i| args.names[..*i].contains(&args.names[*i])) {
+        return Err(Failure::Usage(format!("{:?} is named twice; name each experiment once", args.names[twice])));
+    }
     let allocators = allocators::find(args.peers.as_deref())?;
     let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
     if let Some(directory) = &args.svg {
-        fs::create_dir_all(directory)
-            .map_err(|e| Failure(format!("cannot make the folder {} for pictures: {e}", directory.display())))?;
+        fs::create_dir_all(directory).map_err(|e| {
+            Failure::Failed(format!("cannot make the folder {} for pictures: {e}", directory.display()))
+        })?;
     }
     signals::catch(signals::stop);
     let stream = Output::beside(json.as_ref());
-    let print = |text: &str| stream.write(text).map_err(|e| Failure(format!("cannot print the table: {e}")));
+    let print = |text: &str| stream.write(text).map_err(|e| Failure::Failed(format!("cannot print the table: {e}")));
 
     let mut documents = Vec::new();
     let mut failed = 0;
@@ -58,6 +62,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
         let ask = Ask {
             quick: args.quick,
             allocators: &allocators.list,
+            peers_asked: args.peers.is_some(),
             runs: args.runs,
             only: &args.only,
             tool: &tool,
@@ -75,7 +80,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
                 problem = args.svg.as_deref().and_then(|to| pictures(to, experiment.name, &found).err()).or(problem);
                 documents.push(found.document);
             }
-            Err(why) => problem = Some(Failure(format!("{}: {why}", experiment.name))),
+            Err(why) => problem = Some(Failure::Failed(format!("{}: {why}", experiment.name))),
         }
         // Written anew after each: a long list of experiments may be stopped, or the machine be turned off.
         if let Some(json) = json.as_mut().filter(|json| !json.is_standard() && !documents.is_empty()) {
@@ -92,11 +97,11 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
         return Err(problem);
     }
     if signals::STOP.load(Relaxed) {
-        return Err(Failure("stopped; the figures are of the runs so far".to_owned()));
+        return Err(Failure::Failed("stopped; the figures are of the runs so far".to_owned()));
     }
     match failed {
         0 => Ok(ExitCode::SUCCESS),
-        _ => Err(Failure(format!("{failed} runs did not succeed and are in no figure; the rows say why"))),
+        _ => Err(Failure::Failed(format!("{failed} runs did not succeed and are in no figure; the rows say why"))),
     }
 }
 
@@ -112,7 +117,7 @@ fn pictures(directory: &Path, experiment: &str, found: &Findings) -> Result<(), 
     for (name, svg) in &found.pictures {
         let file = if name.is_empty() { format!("{experiment}.svg") } else { format!("{experiment}-{name}.svg") };
         let path = directory.join(file);
-        fs::write(&path, svg).map_err(|e| Failure(format!("cannot write {}: {e}", path.display())))?;
+        fs::write(&path, svg).map_err(|e| Failure::Failed(format!("cannot write {}: {e}", path.display())))?;
     }
     Ok(())
 }
@@ -120,7 +125,7 @@ fn pictures(directory: &Path, experiment: &str, found: &Findings) -> Result<(), 
 fn find(name: &str) -> Result<&'static Experiment, Failure> {
     experiment::find(name).ok_or_else(|| {
         let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-        Failure(format!("{name:?} is no experiment; there are: {}", names.join(", ")))
+        Failure::Usage(format!("{name:?} is no experiment; there are: {}", names.join(", ")))
     })
 }
 

@@ -18,7 +18,8 @@ const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton
 /// The library's absolute path, fit for `LD_PRELOAD`.
 pub fn find() -> Result<PathBuf, Failure> {
     let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
-    let own = env::current_exe().map_err(|e| Failure(format!("cannot find out where craton itself is: {e}")))?;
+    let own =
+        env::current_exe().map_err(|e| Failure::Failed(format!("cannot find out where craton itself is: {e}")))?;
     let found = seek(named.as_deref(), &own)?;
     check(&found)?;
     Ok(found)
@@ -30,14 +31,14 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
         let path = std::path::absolute(named).unwrap_or_else(|_| named.into());
         return readable(&path).map(|()| path.clone()).map_err(|e| {
             let (path, advice) = (path.display(), "name the file libcraton.so there, or unset the variable");
-            Failure(format!("{VARIABLE} names {path}, which cannot be read: {e}; {advice}"))
+            Failure::Failed(format!("{VARIABLE} names {path}, which cannot be read: {e}; {advice}"))
         });
     }
     let directory = own.parent().unwrap_or(Path::new("/"));
     let places: Vec<PathBuf> = PLACES.iter().map(|place| join(directory, place)).collect();
     places.iter().find(|place| readable(place).is_ok()).cloned().ok_or_else(|| {
         let tried: String = places.iter().map(|place| format!("\n  {}", place.display())).collect();
-        Failure(format!(
+        Failure::Failed(format!(
             "cannot find libcraton.so; these places were tried:{tried}\n\
              Set {VARIABLE} to its path; from the sources, `cargo build --release -p craton-preload` makes it."
         ))
@@ -62,7 +63,7 @@ fn check(path: &Path) -> Result<(), Failure> {
     if !path.as_os_str().as_bytes().iter().any(|b| matches!(b, b' ' | b':')) {
         return Ok(());
     }
-    Err(Failure(format!(
+    Err(Failure::Failed(format!(
         "the library's path \"{}\" has a space or a colon, at which LD_PRELOAD would cut it; make a link elsewhere, \
          such as `ln -s \"{0}\" \"$HOME/libcraton.so\"`, and set {VARIABLE} to that link",
         path.display()

@@ -29,6 +29,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    signals::keep_large_files_an_error();
     let done = match Args::parse().task {
         Task::Run(args) => run::run(&args),
         Task::Compare(args) => compare::compare(&args),
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|failure| {
         terminal::say(&format!("craton: {failure}\n"));
-        ExitCode::FAILURE
+        failure.status()
     })
 }
 

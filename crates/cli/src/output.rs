@@ -1,20 +1,39 @@
 //! The place for a document: a file that a command writes at its end.
 //!
 //! **What.** A file is opened before the runs and kept open, so that it surely can be written; what it holds is replaced
-//! only when there is something new.
+//! only when there is something new. One that was made for nothing is taken away again.
 
 use crate::failure::Failure;
 use crate::terminal::Stream;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where the document goes.
 pub enum Output {
     /// Standard output.
     Standard,
-    /// A file, and its path.
-    File(File, PathBuf),
+    /// A file.
+    File(Opened),
+}
+
+/// A file that can be written.
+pub struct Opened {
+    file: File,
+    path: PathBuf,
+    /// It was not there before, and nothing has been written yet.
+    empty: bool,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if self.empty {
+            // Whoever has written there meanwhile keeps it.
+            let still_empty = self.file.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
+            let _ = still_empty.then(|| fs::remove_file(&self.path));
+        }
+    }
 }
 
 impl Output {
@@ -26,17 +45,30 @@ impl Output {
         if path == Path::new("-") {
             return Ok(Self::Standard);
         }
+        let empty = path.symlink_metadata().is_err();
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|e| {
             let path = path.display();
-            Failure(format!("cannot write {path}: {e}; nothing was run: give {option} another path"))
+            Failure::Failed(format!("cannot write {path}: {e}; nothing was run: give {option} another path"))
         })?;
-        Ok(Self::File(file, path.to_owned()))
+        Ok(Self::File(Opened { file, path: path.to_owned(), empty }))
     }
 
     /// Whether it is standard output.
     pub fn is_standard(&self) -> bool {
         matches!(self, Self::Standard)
+    }
+
+    /// Whether both are one place: what is written last would replace the other.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Standard, Self::Standard) => true,
+            (Self::File(a), Self::File(b)) => match (a.file.metadata(), b.file.metadata()) {
+                (Ok(a), Ok(b)) => a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino()),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// Where tables go beside it: to standard error, if the document has standard output.
@@ -51,9 +83,12 @@ impl Output {
     pub fn write(&mut self, text: &str) -> Result<(), Failure> {
         let (written, name) = match self {
             Self::Standard => (Stream::Out.write(text), "standard output".to_owned()),
-            Self::File(file, path) => (replace(file, text), path.display().to_string()),
+            Self::File(opened) => {
+                opened.empty = false;
+                (replace(&mut opened.file, text), opened.path.display().to_string())
+            }
         };
-        written.map_err(|e| Failure(format!("cannot write {name}: {e}")))
+        written.map_err(|e| Failure::Failed(format!("cannot write {name}: {e}")))
     }
 }
 

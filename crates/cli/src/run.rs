@@ -40,5 +40,5 @@ fn cannot_start(args: &args::Run, error: &io::Error) -> Failure {
         io::ErrorKind::PermissionDenied => "; check that it is an executable file",
         _ => "",
     };
-    Failure(format!("cannot run {program}: {error}{advice}"))
+    Failure::Failed(format!("cannot run {program}: {error}{advice}"))
 }

@@ -17,6 +17,14 @@ pub extern "C" fn stop(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut
     STOP.store(true, Relaxed);
 }
 
+/// Has a file that becomes larger than the limit on files be an error of the write, not the end of this program. Programs
+/// started from here get the signal as by default: unlike a disposition to ignore it, a handler ends with `exec`.
+pub fn keep_large_files_an_error() {
+    extern "C" fn nothing(_signal: i32) {}
+    // SAFETY: the handler does nothing, which is allowed at any moment.
+    unsafe { libc::signal(libc::SIGXFSZ, nothing as *const () as libc::sighandler_t) };
+}
+
 /// What the kernel calls: the signal, where it comes from, and the state that it interrupted.
 pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 

@@ -5,6 +5,7 @@ mod common;
 use common::{Place, craton, heeding_signals, into_said, library, said};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 fn json(path: &str) -> Value {
@@ -134,7 +135,7 @@ fn a_program_stays_on_the_processors_asked_for() {
     assert_eq!(on("0").status, 0, "{}", on("0").out);
     for wrong in ["", "x", "99999"] {
         let said = on(wrong);
-        assert!(said.status == 1 && said.err.contains(&format!("--pin {wrong}: give numbers")), "{}", said.err);
+        assert!(said.status == 2 && said.err.contains(&format!("--pin {wrong}: give numbers")), "{}", said.err);
     }
 }
 
@@ -177,8 +178,10 @@ fn a_peer_that_crashes_fails_or_does_not_serve_is_a_row_of_its_own() {
 fn a_peer_that_is_not_there_is_known_before_the_runs() {
     for (list, part) in [("no-such", "there are all, none"), ("x=/nonexistent/x.so", "x.so"), ("glibc", "always")] {
         let said = said(&mut craton(["compare", "--peers", list, "--", "true"]));
-        assert!(said.status == 1 && said.out.is_empty() && said.err.contains(part), "{list}: {}", said.err);
+        assert!(said.status == 2 && said.out.is_empty() && said.err.contains(part), "{list}: {}", said.err);
     }
+    let said = said(&mut craton(["compare", "--peers", "x=/etc/passwd", "--", "true"]));
+    assert!(said.status == 2 && said.err.contains("no shared library"), "{}", said.err);
 }
 
 #[test]
@@ -188,6 +191,45 @@ fn a_static_program_is_not_served() {
     let said = said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--", &program]));
     assert_eq!(said.status, 1);
     assert!(said.out.contains("not served") && said.out.contains("is linked statically"), "{}", said.out);
+}
+
+#[test]
+fn a_program_that_is_not_served_below_one_that_is_does_not_count() {
+    let place = Place::new("not-served-below");
+    let source = "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
+        int main(void) { memset(malloc(9000000), 1, 9000000); usleep(200000); return 0; }";
+    let program = place.compile("static", source, &["-static"]);
+    let said =
+        said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--", "sh", "-c", &format!("{program}; true")]));
+    assert_eq!(said.status, 1, "{}", said.out);
+    assert!(said.out.contains("the largest process, static, ran without it"), "{}", said.out);
+}
+
+#[test]
+fn what_leaves_the_group_is_killed_too() {
+    let marker = format!("{}.25", 1000 + std::process::id());
+    let script = format!("setsid sleep {marker} & sleep 1000");
+    let said =
+        said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--timeout", "0.3", "--", "sh", "-c", &script]));
+    assert_eq!(said.out.matches("timed out").count(), 2, "{}", said.out);
+    let left = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        fs::read(entry.path().join("cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line) == format!("sleep\0{marker}\0"))
+    });
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn documents_neither_replace_each_other_nor_an_earlier_one_for_nothing() {
+    let place = Place::new("documents");
+    let path = place.path("same.json");
+    let both = said(&mut craton(["compare", "--peers", "none", "--json", &path, "--html", &path, "--", "true"]));
+    assert!(both.status == 2 && both.err.contains("the same place"), "{}", both.err);
+    assert!(!Path::new(&path).exists(), "a file that was made for nothing");
+    fs::write(&path, "earlier").unwrap();
+    let none = said(&mut craton(["compare", "--peers", "none", "--json", &path, "--", "no-such-program-here"]));
+    assert!(none.status == 1 && none.err.contains("no document"), "{}", none.err);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "earlier");
 }
 
 #[test]

@@ -82,8 +82,8 @@ fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_th
     lab_programs();
     let run = |args: &[&str]| said(&mut craton([&["lab", "run", "--peers", "none"], args].concat()));
     for (args, part) in [
-        (&["no-such"] as &[&str], "there are: speed"),
-        (&["speed", "--quick", "--only", "no-such"], "no such workload"),
+        (&["speed", "--quick", "--only", "no-such"] as &[&str], "no such workload"),
+        (&["speed", "--quick", "--only", "cfrac,cfrac"], "twice"),
         (&["speed", "--json", "/nonexistent/x.json"], "nothing was run"),
         (&["speed", "--svg", "/proc/x"], "cannot make the folder"),
     ] {
@@ -91,6 +91,12 @@ fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_th
         assert!(said.status == 1 && said.err.contains(part), "{args:?}: {}", said.err);
         assert_eq!(said.out, "", "{args:?}");
     }
+    for (args, part) in [(&["no-such"] as &[&str], "there are: speed"), (&["speed", "speed"], "named twice")] {
+        let said = run(args);
+        assert!(said.status == 2 && said.err.contains(part) && said.out.is_empty(), "{args:?}: {}", said.err);
+    }
+    let said_of_simulation = run(&["temeraire-empirical", "--quick"]);
+    assert!(said_of_simulation.status == 1 && said_of_simulation.err.contains("--peers"), "{}", said_of_simulation.err);
     assert_eq!(said(&mut craton(["lab", "run"])).status, 2);
     assert_eq!(said(&mut craton(["lab"])).status, 2);
 }

@@ -30,7 +30,7 @@ pub struct Document<R = Row> {
     pub rows: Vec<R>,
     /// What follows from them, by name; less than 1 where Craton needs less.
     pub ratios: BTreeMap<String, f64>,
-    /// The ends of what a ratio may truly be, with 95 % confidence; for those of three rounds and more.
+    /// The ends of what a ratio may truly be, with 95 % confidence; for those of five rounds and more.
     pub intervals: BTreeMap<String, [f64; 2]>,
     /// What was compared.
     pub allocators: Vec<Described>,

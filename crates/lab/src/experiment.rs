@@ -43,6 +43,8 @@ pub struct Ask<'a> {
     pub quick: bool,
     /// The allocators, glibc's first, then Craton.
     pub allocators: &'a [Allocator],
+    /// Whether some of them were asked for: a quick form then leaves none out.
+    pub peers_asked: bool,
     /// Rounds that count; each experiment has its own number, if none is asked for.
     pub runs: Option<usize>,
     /// The workloads to do, by name; all, if empty.
@@ -98,6 +100,11 @@ fn text<R: Serialize>(document: &Document<R>) -> Result<String, String> {
     document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))
 }
 
+/// What an experiment that has no use for an option says when it is given.
+fn no_use(option: &str, experiment: &str) -> String {
+    format!("{experiment} has no use for {option}; leave it out")
+}
+
 /// The heading of a picture, with where its figures come from.
 fn heading<R>(title: &str, subtitle: &str, document: &Document<R>) -> Heading {
     let machine = &document.machine;
@@ -121,7 +128,10 @@ fn heading<R>(title: &str, subtitle: &str, document: &Document<R>) -> Heading {
 /// # Errors
 /// A name that no case has.
 fn only(ask: &Ask<'_>, cases: &mut Vec<Case>) -> Result<(), String> {
-    for name in ask.only {
+    for (place, name) in ask.only.iter().enumerate() {
+        if ask.only[..place].contains(name) {
+            return Err(format!("--only names {name} twice; take one out"));
+        }
         if !cases.iter().any(|case| case.name == *name) {
             let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
             return Err(format!("--only {name}: no such workload here; there are: {}", names.join(", ")));

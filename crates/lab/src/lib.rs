@@ -23,6 +23,7 @@ pub mod micro;
 pub mod page;
 pub mod peers;
 pub mod picture;
+pub mod print;
 pub mod ratios;
 pub mod real;
 pub mod scratch;

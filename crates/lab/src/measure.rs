@@ -10,7 +10,8 @@
 //! run. Only the groups made here are ever signalled.
 //!
 //! **Proof.** A library that was preloaded in vain would be measured as the C library. The first warm-up of each allocator
-//! is therefore watched ([`proof`]): if no process of it was bound to the library's malloc, it is [`Status::NotServed`].
+//! is therefore watched ([`proof`]): if no process of it was bound to the library's malloc, or the largest one has not even
+//! mapped it, it is [`Status::NotServed`].
 //!
 //! **Failure.** A run that failed is in the list with its status; nothing here panics or gives up half way.
 
@@ -137,7 +138,7 @@ pub struct Run {
     pub user_s: f64,
     /// Processor time in the kernel.
     pub sys_s: f64,
-    /// The largest resident set that any one process of the command had, as the kernel keeps it.
+    /// The largest resident set that any one process of the command had, as the kernel keeps it or a sample shows it.
     pub peak_rss_bytes: u64,
     /// The resident set at which its largest process settled: the median of the samples in the second half of the run;
     /// none for a run too short to be sampled.
@@ -229,7 +230,7 @@ pub fn measure(plan: &Plan<'_>) -> Measured {
             let run = if round == 0 && plan.prove {
                 prove(plan, turn, &mut measured.service)
             } else {
-                once::run(plan, turn.allocator, round.saturating_sub(warmup), None)
+                once::run(plan, turn.allocator, round.saturating_sub(warmup))
             };
             let Some(mut run) = run else { return measured };
             if run.status == Status::Ok && !turn.proven {
@@ -252,10 +253,11 @@ fn prove(plan: &Plan<'_>, turn: &mut Turn<'_>, services: &mut BTreeMap<String, S
         Ok(directory) => directory,
         Err(why) => return Some(Run::without(&allocator.name, 0, Status::CannotStart(why))),
     };
-    let run = once::run(plan, allocator, 0, Some(&directory))?;
-    let service = directory.read();
+    let (run, largest_without) = once::run_proven(plan, allocator, &directory)?;
+    let service = Service { largest_without, ..directory.read() };
     let library = allocator.preload.as_deref().map(once::library);
-    turn.proven = library.is_none_or(|library| library.is_ok_and(|library| service.served_by(&library) > 0));
+    let bound = library.is_none_or(|library| library.is_ok_and(|library| service.served_by(&library) > 0));
+    turn.proven = bound && service.largest_without.is_none();
     services.insert(allocator.name.clone(), service);
     Some(run)
 }

@@ -9,6 +9,7 @@
 //! an allocator failed is not in its ratios.
 
 use crate::measure::{Run, Status};
+use crate::picture::is_craton;
 use crate::summary::{self, Figure, Ratio};
 use std::collections::BTreeMap;
 
@@ -40,9 +41,11 @@ impl Ratios {
             for base in &others {
                 ratios.extend(against(base).map(|ratio| (format!("{name}_vs_{base}"), ratio)));
             }
-            let best = best_peer(workloads, &others, figure);
+            // A variant of ours is no other allocator.
+            let peers: Vec<&str> = others.iter().copied().filter(|name| !is_craton(name)).collect();
+            let best = best_peer(workloads, &peers, figure);
             ratios.extend(best.and_then(|best| Some((format!("{name}_vs_best_peer"), against(best)?))));
-            let envelope: Vec<Vec<Run>> = workloads.iter().map(|runs| with_best(runs, &others, figure)).collect();
+            let envelope: Vec<Vec<Run>> = workloads.iter().map(|runs| with_best(runs, &peers, figure)).collect();
             let envelope: Vec<&[Run]> = envelope.iter().map(Vec::as_slice).collect();
             let virtual_best = summary::geomean(&envelope, allocator, VIRTUAL, figure);
             ratios.extend(virtual_best.map(|ratio| (format!("{name}_vs_{VIRTUAL}"), ratio)));
@@ -114,6 +117,14 @@ mod tests {
         assert_eq!(of("time_vs_virtual_best"), 1.414);
         assert!(!ratios.contains_key("rss_vs_glibc"), "nothing was measured");
         assert!(!ratios.contains_key("time_vs_craton"));
+    }
+
+    #[test]
+    fn a_variant_of_ours_is_no_peer() {
+        let runs = [run(BASE, 4.0), run(OURS, 2.0), run("craton+thp=always", 1.0)];
+        let ratios = Ratios::of(&[&runs], OURS).values();
+        assert_eq!((ratios["time_vs_craton+thp=always"], ratios["time_vs_best_peer"]), (2.0, 0.5));
+        assert_eq!(ratios["time_vs_virtual_best"], 0.5);
     }
 
     #[test]

@@ -28,13 +28,13 @@ pub fn of(document: &Document, measured: &Measured, args: &args::Compare, notes:
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     let names = allocators(&measured.runs);
     let pinned = args.pin.as_ref().map(|list| format!("The command was kept on the processors {list}."));
-    let interval =
-        "Intervals hold the true ratio with 95 % confidence: percentiles of 2000 bootstrap draws of whole rounds.";
-    let proof = "Before the rounds, the dynamic linker showed for each allocator that the command's malloc is its own.";
+    let interval = "Intervals hold the true ratio with 95 % confidence: percentiles of 2000 bootstrap draws of whole rounds, five at least.";
+    let proof = "Before the rounds, the dynamic linker and the maps of the largest process showed that each allocator serves the \
+         command. Memory is that of its largest process.";
     Page {
         title: format!("{} on {} allocators", super::workload(&args.command), names.len()),
         measured: words.join(" "),
-        command: document.command.join(" "),
+        command: document.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
         commit: document.commit.clone(),
         machine: vec![
             ("processor".to_owned(), format!("{}, {} usable", machine.cpu, machine.cpus)),
@@ -50,6 +50,15 @@ pub fn of(document: &Document, measured: &Measured, args: &args::Compare, notes:
         allocators: names.iter().map(|name| column(&measured.runs, name, notes)).collect(),
         failures: measured.runs.iter().filter(|run| run.status != Status::Ok).map(failure).collect(),
     }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn column(runs: &[Run], name: &str, notes: &[String]) -> Column {

@@ -2,6 +2,7 @@
 
 use crate::program;
 use craton_lab::format::{bytes, columns, count, seconds, table};
+use craton_lab::measure::proof::Service;
 use craton_lab::measure::{Measured, Run, Status};
 use craton_lab::ratios::{BASE, OURS, others};
 use craton_lab::summary::{Figure, Ratio, ratio, summarize};
@@ -40,7 +41,7 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
     }
     let notes = notes.iter().cloned().chain(own_allocator(measured));
     text += &notes.map(|note| format!("{note}\n")).collect::<String>();
-    text + &failures(runs, command)
+    text + &failures(measured, command)
 }
 
 /// The allocators that ran, in the order of their turns.
@@ -127,19 +128,16 @@ fn difference(ratio: Ratio, name: &str) -> String {
 /// Says so where the runs on glibc were on an allocator that the program brings along.
 fn own_allocator(measured: &Measured) -> Option<String> {
     let service = measured.service.get(BASE)?;
-    let object = Path::new(service.mainly()?);
-    let name = object.file_name()?.to_string_lossy();
-    (!name.starts_with("libc.so")).then(|| {
-        format!(
-            "{BASE}: the program's malloc is that of {}, which it brings along; to compare with glibc's, start it as \
-             `env LD_PRELOAD=libc.so.6 craton compare …`",
-            object.display()
-        )
-    })
+    let object = service.mainly().filter(|object| !is_libc(object))?;
+    Some(format!(
+        "{BASE}: the program's malloc is that of {object}, which it brings along; if that is a library of its own, \
+         `env LD_PRELOAD=libc.so.6 craton compare …` compares with glibc's"
+    ))
 }
 
 /// The runs that are in no median, and for the first of each allocator what may explain it.
-fn failures(runs: &[Run], command: &[OsString]) -> String {
+fn failures(measured: &Measured, command: &[OsString]) -> String {
+    let runs = &measured.runs;
     let failed: Vec<&Run> = runs.iter().filter(|run| run.status != Status::Ok).collect();
     if failed.is_empty() {
         return String::new();
@@ -151,10 +149,7 @@ fn failures(runs: &[Run], command: &[OsString]) -> String {
     for allocator in allocators(runs) {
         let Some(first) = failed.iter().find(|run| run.allocator == allocator) else { continue };
         if first.status == Status::NotServed {
-            let why = command
-                .first()
-                .map_or(String::new(), |program| program::why_not_served(program, "it empties its environment"));
-            text += &format!("\n{allocator}: no process was bound to its malloc: {why}\n");
+            text += &format!("\n{allocator}: {}\n", not_served(measured, allocator, command));
         }
         if !first.stderr.trim().is_empty() {
             text +=
@@ -162,6 +157,30 @@ fn failures(runs: &[Run], command: &[OsString]) -> String {
         }
     }
     text
+}
+
+/// Why an allocator's figures would be those of another.
+fn not_served(measured: &Measured, allocator: &str, command: &[OsString]) -> String {
+    let service = measured.service.get(allocator);
+    if let Some(name) = service.and_then(|service| service.largest_without.as_deref()) {
+        return format!(
+            "the largest process, {name}, ran without it: it is linked statically, or has an environment of its own"
+        );
+    }
+    let own = service.and_then(Service::mainly).filter(|object| !is_libc(object));
+    match (own, command.first()) {
+        (Some(object), _) => format!("no process was bound to its malloc, but to that of {object}, which comes first"),
+        (None, Some(program)) => {
+            let why = program::why_not_served(program, "it empties its environment");
+            format!("no process was bound to its malloc: {why}")
+        }
+        (None, None) => "no process was bound to its malloc".to_owned(),
+    }
+}
+
+/// Whether an object is the C library.
+fn is_libc(object: &str) -> bool {
+    Path::new(object).file_name().is_some_and(|name| name.to_string_lossy().starts_with("libc.so"))
 }
 
 /// The last lines of `text`, indented, and without what would move a terminal's cursor.

@@ -27,8 +27,9 @@ const LONGEST: usize = 400;
 
 /// Runs the prepared command to its end and shows the table.
 pub fn run(mut command: Command, args: &args::Run) -> Result<ExitCode, Failure> {
-    let directory = Directory::new()
-        .map_err(|e| Failure(format!("cannot create a directory for statistics in {}: {e}", place().display())))?;
+    let directory = Directory::new().map_err(|e| {
+        Failure::Failed(format!("cannot create a directory for statistics in {}: {e}", place().display()))
+    })?;
     let file = directory.0.join("stats");
     let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), &args.options);
     let own = Setting::stats_file(file.as_os_str());
@@ -39,7 +40,7 @@ pub fn run(mut command: Command, args: &args::Run) -> Result<ExitCode, Failure> 
     forward::to(&child);
     let status = forward::until_end(&child)
         .and_then(|()| child.wait())
-        .map_err(|e| Failure(format!("cannot wait for {}: {e}", args.command[0].display())))?;
+        .map_err(|e| Failure::Failed(format!("cannot wait for {}: {e}", args.command[0].display())))?;
 
     let lines = fs::read(&file).unwrap_or_default();
     if let Some(wanted) = options::stats_file(&asked).map(Path::new) {

@@ -4,6 +4,7 @@
 //! **Failure.** Wrong usage is one line on standard error, and exit status 2; a wrong answer, or none, is exit status 1.
 //! Where `LD_PRELOAD` is set it refuses: only the server is to be measured, and the caller forgot to clear it.
 
+use craton_lab::print::print;
 use craton_lab::real::drive::{self, DIALOGUES};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,19 +84,15 @@ fn run(request: &Request) -> Result<(), String> {
     if request.end {
         drive::end(stream, dialogue.as_ref(), &request.socket)?;
     }
-    print!("{}: {} requests in {wall:.3} s", request.name, request.requests);
-    match cpu_s() {
-        Some(cpu) => println!(", {cpu:.3} s of processor time in this program"),
-        None => println!(),
-    }
-    Ok(())
+    let own = cpu_s().map_or(String::new(), |cpu| format!(", {cpu:.3} s of processor time in this program"));
+    let done = format!("{}: {} requests in {wall:.3} s{own}\n", request.name, request.requests);
+    if print("craton-drive", &done) { Ok(()) } else { Err("the result is lost".into()) }
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     if arguments.iter().any(|a| a == "--help" || a == "-h") {
-        print!("{USAGE}");
-        return ExitCode::SUCCESS;
+        return if print("craton-drive", USAGE) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let (status, why) = match parse(arguments) {
         Err(why) => (2, why),

@@ -6,6 +6,7 @@
 
 use craton_lab::micro::measurement::{self, Loop, Request};
 use craton_lab::micro::pattern::{MOST_BYTES, Pattern};
+use craton_lab::print::print;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -69,21 +70,21 @@ fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Request>,
 }
 
 fn main() -> ExitCode {
-    match parse(std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned())) {
+    let text = match parse(std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned())) {
         Err(why) => {
             eprintln!("craton-micro: {why}");
             return ExitCode::from(2);
         }
-        Ok(None) => print!("{}", help()),
+        Ok(None) => help(),
         Ok(Some(request)) => match serde_json::to_string(&measurement::measure(&request)) {
-            Ok(line) => println!("{line}"),
+            Ok(line) => line + "\n",
             Err(e) => {
                 eprintln!("craton-micro: the result is no JSON: {e}");
                 return ExitCode::FAILURE;
             }
         },
-    }
-    ExitCode::SUCCESS
+    };
+    if print("craton-micro", &text) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 #[cfg(test)]

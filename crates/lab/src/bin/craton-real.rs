@@ -4,6 +4,7 @@
 //! **Failure.** Wrong usage is one line on standard error, and exit status 2. A program that is missing, or inputs that
 //! cannot be made, are exit status 1.
 
+use craton_lab::print::print;
 use craton_lab::real::{self, REAL, Real, Size};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -70,8 +71,7 @@ fn main() -> ExitCode {
     let (status, why) = match parse(&arguments) {
         Err(why) => (2, why),
         Ok(Request::Print(text)) => {
-            print!("{text}");
-            return ExitCode::SUCCESS;
+            return if print("craton-real", &text) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Ok(Request::Prepare(real, dir, size)) => match prepare(real, &dir, size) {
             Err(why) => (1, why),

@@ -112,21 +112,20 @@ fn main() -> ExitCode {
     let arguments = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned());
     match parse(arguments) {
         Err(why) => wrong(why),
-        Ok(Request::Print(text)) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
-        Ok(Request::Run(workload, load, expected)) => finish(workload.name, (workload.run)(&load), expected),
-        Ok(Request::Real(config, expected)) => real::run(&config).map_or_else(wrong, |outcome| {
-            println!("{outcome}");
-            finish("empirical", outcome.checksum, expected)
-        }),
+        Ok(Request::Print(text)) => print(&text, 0),
+        Ok(Request::Run(workload, load, expected)) => finish("", workload.name, (workload.run)(&load), expected),
+        Ok(Request::Real(config, expected)) => real::run(&config)
+            .map_or_else(wrong, |outcome| finish(&format!("{outcome}\n"), "empirical", outcome.checksum, expected)),
         Ok(Request::Simulated(config)) => sim::simulate(&config).map_or_else(wrong, |samples| {
-            print!("{}", sim::csv(&samples));
             eprintln!("{}", sim::summary(&samples));
-            ExitCode::SUCCESS
+            print(&sim::csv(&samples), 0)
         }),
     }
+}
+
+/// Prints, and ends with `status` if that could be done.
+fn print(text: &str, status: u8) -> ExitCode {
+    if craton_lab::print::print("craton-work", text) { status.into() } else { ExitCode::FAILURE }
 }
 
 fn wrong(why: String) -> ExitCode {
@@ -134,16 +133,17 @@ fn wrong(why: String) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn finish(name: &str, got: u64, expected: Option<u64>) -> ExitCode {
-    println!("{name} checksum {got:016x}");
+/// Prints `text` and the checksum.
+fn finish(text: &str, name: &str, got: u64, expected: Option<u64>) -> ExitCode {
+    let text = format!("{text}{name} checksum {got:016x}\n");
     match expected.filter(|expected| *expected != got) {
-        None => ExitCode::SUCCESS,
+        None => print(&text, 0),
         Some(expected) => {
             eprintln!(
                 "craton-work: {name}: checksum {got:016x} instead of {expected:016x}: memory was not what had been \
                  written, or --expect is that of other options"
             );
-            ExitCode::FAILURE
+            print(&text, 1)
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Profile {
 pub const MAX_SIZE: u64 = 1 << 40;
 /// The largest rate and number of objects: sums and products of such numbers are still exact enough.
 const MAX_VALUE: f64 = 1e15;
+/// The smallest above 0: one in 30 years.
+const MIN_VALUE: f64 = 1e-9;
 /// Rows at the most: the number of a row has 16 bits.
 const MAX_ROWS: usize = 1 << 16;
 
@@ -41,8 +43,12 @@ impl Profile {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let name = path.display();
-        let text = std::fs::read_to_string(path).map_err(|e| format!("{name}: cannot read the profile: {e}"))?;
-        Self::parse(&text, &name.to_string())
+        let bytes = std::fs::read(path).map_err(|e| format!("{name}: cannot read the profile: {e}"))?;
+        let text = str::from_utf8(&bytes).map_err(|e| {
+            let line = 1 + bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count();
+            format!("{name}:{line}: a byte that is not UTF-8 text; save the profile as plain text")
+        })?;
+        Self::parse(text, &name.to_string())
     }
 
     /// Reads the contents of a file called `name`.
@@ -115,7 +121,7 @@ impl Row {
         let columns: Vec<&str> = line.split(',').map(str::trim).collect();
         let &[size, rate, live] = columns.as_slice() else {
             return Err(format!(
-                "{line:?}: {} columns; give three: size in bytes, allocation rate, live objects",
+                "{line:?}: not three columns between commas but {}; give size in bytes, allocation rate, live objects",
                 columns.len()
             ));
         };
@@ -133,8 +139,8 @@ impl Row {
 }
 
 fn amount(name: &str, text: &str) -> Result<f64, String> {
-    let value = text.parse().ok().filter(|value: &f64| (0.0..=MAX_VALUE).contains(value));
-    value.ok_or_else(|| format!("{name} {text:?}: give a number from 0 to {MAX_VALUE:e}"))
+    let value = text.parse().ok().filter(|value: &f64| *value == 0.0 || (MIN_VALUE..=MAX_VALUE).contains(value));
+    value.ok_or_else(|| format!("{name} {text:?}: give 0, or a number from {MIN_VALUE:e} to {MAX_VALUE:e}"))
 }
 
 #[cfg(test)]

@@ -71,6 +71,10 @@ impl SimRow {
 }
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    if ask.peers_asked || ask.runs.is_some() {
+        let option = if ask.peers_asked { "--peers" } else { "--runs" };
+        return Err(super::no_use(option, "temeraire-empirical, which is a simulation of Craton's page heap"));
+    }
     let all: Vec<&'static str> = Schedule::ALL.iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = ask.only.iter().find(|name| !all.contains(&name.as_str())) {
         return Err(format!("--only {unknown}: no such course here; there are: {}", all.join(", ")));

@@ -56,7 +56,8 @@ fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
 
 /// Those that are asked for, and Craton with its option `thp` at either end.
 fn allocators(ask: &Ask<'_>) -> Vec<Allocator> {
-    let asked = ask.allocators.iter().filter(|a| !ask.quick || [BASE, OURS].contains(&a.name.as_str()));
+    let asked =
+        ask.allocators.iter().filter(|a| !ask.quick || ask.peers_asked || [BASE, OURS].contains(&a.name.as_str()));
     let variant = |value: &str| {
         let craton = ask.allocators.iter().find(|allocator| allocator.name == OURS)?;
         let mut options = std::env::var_os(OPTIONS).filter(|before| !before.is_empty()).unwrap_or_default();

@@ -235,7 +235,25 @@ fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
     ended.wall_ns = now_ns() - start_ns;
     kill_group(pid);
     ended.wait_status = reap(pid, &mut ended);
+    kill_rest();
     ended
+}
+
+/// Kills what left the group: orphans of the command are children of this process, which is their subreaper, and those
+/// of a killed one become so in turn.
+fn kill_rest() {
+    // Bounded, for a program that starts others faster than they are killed.
+    for _ in 0..1000 {
+        // SAFETY: a pure system call; any child that has ended is reaped, none is waited for.
+        if unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) } < 0 {
+            return;
+        }
+        for pid in super::sample::children(std::process::id()) {
+            // SAFETY: a pure system call; a child that is not reaped yet keeps its number.
+            unsafe { libc::kill(pid as pid_t, libc::SIGKILL) };
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
 }
 
 /// Kills the command's process group. Its leader is not reaped yet, so that the number cannot mean another group.

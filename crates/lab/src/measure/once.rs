@@ -27,12 +27,27 @@ const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
 /// What a sample took, times this, is the least time to the next.
 const SAMPLE_REST: u32 = 50;
 
-/// Runs the command once, with `proof` of who serves it if that is given; none if it was stopped.
-pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize, proof: Option<&proof::Directory>) -> Option<Run> {
+/// Runs the command once; none if it was stopped.
+pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> {
+    run_with(plan, allocator, index, None).map(|(run, _)| run)
+}
+
+/// Runs the command once with `proof` of who serves it; also names the largest process, if that ran without the library.
+pub fn run_proven(plan: &Plan<'_>, allocator: &Allocator, proof: &proof::Directory) -> Option<(Run, Option<String>)> {
+    run_with(plan, allocator, 0, Some(proof))
+}
+
+fn run_with(
+    plan: &Plan<'_>,
+    allocator: &Allocator,
+    index: usize,
+    proof: Option<&proof::Directory>,
+) -> Option<(Run, Option<String>)> {
     let prepared = Prepared::new(plan, allocator, proof);
-    let watched = match prepared.as_ref().map_err(String::clone).and_then(|p| Watched::start(plan, p)) {
+    let watched = match prepared.as_ref().map_err(String::clone).and_then(|p| Watched::start(plan, p, proof.is_some()))
+    {
         Ok(watched) => watched.finish(plan),
-        Err(why) => return Some(Run::without(&allocator.name, index, Status::CannotStart(why))),
+        Err(why) => return Some((Run::without(&allocator.name, index, Status::CannotStart(why)), None)),
     };
     if watched.killed == Some(Reason::Stop) {
         return None;
@@ -41,16 +56,18 @@ pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize, proof: Option<&
     let ended = watched.ended.unwrap_or_default();
     let stderr = String::from_utf8_lossy(&watched.stderr).into_owned();
     let refused = prepared.is_ok_and(|p| p.refused(&stderr));
+    let largest_without = watched.samples.largest_without();
     let samples = watched.samples.into_samples();
     let wall_s = ended.wall_ns as f64 / 1e9;
     let peak = sample::peak(&samples).unwrap_or_default();
-    Some(Run {
+    let run = Run {
         allocator: allocator.name.clone(),
         index,
         wall_s,
         user_s: ended.user_us as f64 / 1e6,
         sys_s: ended.sys_us as f64 / 1e6,
-        peak_rss_bytes: ended.peak_rss_kib * 1024,
+        // The kernel's own record lags behind by a few pages.
+        peak_rss_bytes: (ended.peak_rss_kib * 1024).max(peak.rss_bytes),
         steady_rss_bytes: sample::steady_rss_bytes(&samples, wall_s),
         minor_faults: ended.minor_faults,
         major_faults: ended.major_faults,
@@ -59,7 +76,8 @@ pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize, proof: Option<&
         samples,
         status: if status == Status::Ok && refused { Status::NotServed } else { status },
         stderr,
-    })
+    };
+    Some((run, largest_without))
 }
 
 /// What the command gets besides this process's environment.
@@ -159,7 +177,7 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(plan: &Plan<'_>, prepared: &Prepared) -> Result<Self, String> {
+    fn start(plan: &Plan<'_>, prepared: &Prepared, proving: bool) -> Result<Self, String> {
         launcher::keep();
         let failed = |e: io::Error| format!("cannot start the launcher: {e}");
         let (reports, report_to) = io::pipe().map_err(failed)?;
@@ -188,7 +206,7 @@ impl Watched {
             cannot_execute: None,
             ended: None,
             killed: None,
-            samples: sample::Record::default(),
+            samples: sample::Record::watching(prepared.preload.as_deref().filter(|_| proving).map(proof::Watch::new)),
             stderr: Vec::new(),
         })
     }

@@ -4,6 +4,8 @@
 //! bound to. A [`Directory`] takes these reports for one run, and [`Service`] is what they say of the symbol `malloc`. An
 //! allocator whose library no process was bound to has not been measured, whatever was preloaded: the program is linked
 //! statically, runs set-uid, or empties its environment. It also tells where a program brings an allocator of its own.
+//! A shell that is served may start a program that is not: the samples of memory also tell ([`Watch`]) whether the
+//! largest process, whose figures count, had the library mapped.
 //!
 //! **Failure.** Without a directory to put the reports in there is no proof, and no run: the error says why.
 //! **Cost.** A write for each binding: that run is a warm-up, and in no figure.
@@ -21,6 +23,8 @@ pub struct Service {
     pub processes: usize,
     /// The objects that `malloc` was bound to, and in how many of these processes.
     pub by: BTreeMap<String, usize>,
+    /// The largest process that was seen, if the library was not mapped in it.
+    pub largest_without: Option<String>,
 }
 
 impl Service {
@@ -48,6 +52,54 @@ impl Service {
         for object in objects {
             *self.by.entry(object.to_owned()).or_default() += 1;
         }
+    }
+}
+
+/// Whether the processes of a run had a library mapped.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    library: String,
+    seen: BTreeMap<u32, Seen>,
+}
+
+/// One process.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    largest_bytes: u64,
+    name: String,
+    mapped: bool,
+}
+
+impl Watch {
+    /// For this library, a path or the bare name of a file.
+    pub fn new(library: &Path) -> Self {
+        Self { library: library.to_string_lossy().into_owned(), seen: BTreeMap::new() }
+    }
+
+    /// Looks at a process whose resident set is so large now.
+    pub fn look(&mut self, pid: u32, rss_bytes: u64) {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        self.note(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
+    }
+
+    fn note(&mut self, pid: u32, rss_bytes: u64, maps: &str, name: impl FnOnce() -> String) {
+        // Between its start and the work of the dynamic linker a process has mapped neither.
+        let prepared = maps.contains("/libc.so") || !maps.contains("/ld-linux");
+        if maps.is_empty() || !prepared {
+            return;
+        }
+        let seen = self.seen.entry(pid).or_default();
+        // The number stays when a process becomes another program.
+        let mapped = maps.lines().any(|line| line.ends_with(&self.library));
+        if rss_bytes >= seen.largest_bytes || mapped != seen.mapped {
+            *seen = Seen { largest_bytes: rss_bytes, name: name().trim_end().to_owned(), mapped };
+        }
+    }
+
+    /// The name of the largest process, if it had not mapped the library.
+    pub fn largest_without(&self) -> Option<String> {
+        let largest = self.seen.values().max_by_key(|seen| seen.largest_bytes)?;
+        (!largest.mapped).then(|| largest.name.clone())
     }
 }
 
@@ -106,6 +158,22 @@ mod tests {
         assert_eq!(server(&LINE.replace("`malloc'", "`malloc_trim'")), None);
         assert_eq!(server(&LINE.replace("/usr/lib/libx.so.2", "/with a [1] to/x.so")), Some("/with a [1] to/x.so"));
         assert_eq!(server("  7:\tcalling init: /usr/lib/libx.so.2"), None);
+    }
+
+    #[test]
+    fn the_largest_process_must_have_the_library_mapped() {
+        let mut watch = Watch::new(Path::new("/usr/lib/libx.so"));
+        let name = |name: &'static str| move || format!("{name}\n");
+        watch.note(1, 900, "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 /usr/lib/libx.so\n", name("sh"));
+        assert_eq!(watch.largest_without(), None);
+        watch.note(2, 5000, "7f0-7f1 r-xp 0 0 /usr/lib/ld-linux-x86-64.so.2\n", name("early"));
+        assert_eq!(watch.largest_without(), None, "the dynamic linker has not come to it yet");
+        watch.note(3, 1000, "400-500 r-xp 0 0 /bin/static\n", name("static"));
+        assert_eq!(watch.largest_without().as_deref(), Some("static"));
+        watch.note(4, 2000, "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n", name("cleared"));
+        assert_eq!(watch.largest_without().as_deref(), Some("cleared"));
+        watch.note(4, 100, "", name("gone"));
+        assert_eq!(watch.largest_without().as_deref(), Some("cleared"));
     }
 
     #[test]

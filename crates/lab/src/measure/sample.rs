@@ -8,6 +8,7 @@
 //! **Failure.** A process that ends meanwhile, or that belongs to another user, is passed over.
 //! **Cost.** The kernel walks the processes' page tables: the caller spaces samples by what they take.
 
+use super::proof::Watch;
 use crate::machine;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -35,12 +36,24 @@ pub struct Record {
     /// One sample in `1 << thinned` is kept.
     thinned: u32,
     seen: u32,
+    /// Looks at each process too, in a run that proves who serves.
+    watch: Option<Watch>,
 }
 
 impl Record {
+    /// A record that also watches the processes.
+    pub fn watching(watch: Option<Watch>) -> Self {
+        Self { watch, ..Self::default() }
+    }
+
+    /// The largest process, if it ran without the library that is watched for.
+    pub fn largest_without(&self) -> Option<String> {
+        self.watch.as_ref()?.largest_without()
+    }
+
     /// Takes a sample of the descendants of process `of`, itself not included, at `at_s`.
     pub fn take(&mut self, of: u32, at_s: f64) {
-        let Some(sample) = largest(of, at_s) else { return };
+        let Some(sample) = largest(of, at_s, self.watch.as_mut()) else { return };
         if self.seen.is_multiple_of(1 << self.thinned) {
             self.samples.push(sample);
         }
@@ -71,7 +84,7 @@ pub fn steady_rss_bytes(samples: &[Sample], wall_s: f64) -> Option<u64> {
 }
 
 /// The largest of the processes below `of` now.
-fn largest(of: u32, at_s: f64) -> Option<Sample> {
+fn largest(of: u32, at_s: f64, mut watch: Option<&mut Watch>) -> Option<Sample> {
     let mut largest: Option<Sample> = None;
     let mut todo = children(of);
     while let Some(pid) = todo.pop() {
@@ -83,6 +96,9 @@ fn largest(of: u32, at_s: f64) -> Option<Sample> {
             anonymous_bytes: field("Anonymous"),
             hugepage_bytes: field("AnonHugePages"),
         };
+        if let Some(watch) = &mut watch {
+            watch.look(pid, sample.rss_bytes);
+        }
         if sample.rss_bytes > largest.map_or(0, |l| l.rss_bytes) {
             largest = Some(sample);
         }
@@ -92,7 +108,7 @@ fn largest(of: u32, at_s: f64) -> Option<Sample> {
 }
 
 /// The children of all threads of a process.
-fn children(pid: u32) -> Vec<u32> {
+pub fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let of_thread = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).unwrap_or_default();
     let parse = |list: String| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>();

@@ -92,7 +92,9 @@ fn bars(page: &Page, names: &[&str], title: &str, unit: Unit) -> String {
         bars: page.allocators.iter().map(|column| bar(column, name)).collect(),
     };
     let title = if names.len() == 1 { capital(names[0]) } else { title.to_owned() };
-    let subtitle = "median of the runs, from the smallest to the largest; less is better".to_owned();
+    // Only of memory on hugepages, and its share, more is better.
+    let better = if names.iter().any(|name| name.contains("hugepage")) { "more" } else { "less" };
+    let subtitle = format!("median of the runs, from the smallest to the largest; {better} is better");
     let chart = Bars {
         heading: heading(page, title, subtitle),
         axis: Axis::linear(if names.len() == 1 { names[0] } else { "memory" }, unit),

@@ -65,7 +65,7 @@ fn a_ratio_without_an_interval_is_never_clear() {
     page.allocators[0].figures.truncate(1);
     page.allocators[0].figures[0].ratio = Some(Estimate::exact(0.5));
     let html = page.html();
-    assert!(words(&html).contains("glibc: 0.50 wall time, without an interval."), "{}", words(&html));
+    assert!(words(&html).contains("glibc: 0.50 times the wall time (too few rounds to be sure)."), "{}", words(&html));
     assert!(html.contains("<span class=\"same\">−50\u{a0}%</span>"));
     page.allocators[0].figures[0].ratio = Some(Estimate::between(0.5, f64::NAN, 0.6));
     assert!(words(&page.html()).contains("no clear difference in wall time"));

@@ -60,7 +60,7 @@ fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
     let Some((low, high)) = ratio.interval.filter(|_| clear(ratio) != Clear::Not) else {
         return match ratio.interval {
             Some(_) => format!("no clear difference in {name}"),
-            None => format!("{} {name}, without an interval", number(ratio.value)),
+            None => format!("{} times the {name} (too few rounds to be sure)", number(ratio.value)),
         };
     };
     if clear(ratio) == Clear::Less {

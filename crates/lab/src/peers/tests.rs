@@ -13,7 +13,9 @@ impl Place {
     /// With these files in it, all empty.
     fn with(self, files: &[&str]) -> Self {
         for file in files {
-            std::fs::write(self.0.join(file), "").unwrap();
+            // The head of a shared object; nothing loads it.
+            let head: Vec<u8> = [b"\x7fELF\x02".as_slice(), &[0; 11], &[3, 0]].concat();
+            std::fs::write(self.0.join(file), head).unwrap();
         }
         self
     }
@@ -135,6 +137,7 @@ fn any_library_is_a_peer_under_a_name_of_its_own() {
         assert!(error.contains(why), "{name}: {error}");
     }
     assert!(place.select(Some("mine=")).unwrap_err().contains("no file"));
+    assert!(place.select(Some("mine=/proc/self/status")).unwrap_err().contains("no shared library"));
     assert!(place.select(Some("mine=/nowhere/own.so")).unwrap_err().contains("/nowhere/own.so"));
 }
 

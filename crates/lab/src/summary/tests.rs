@@ -38,8 +38,8 @@ fn each_figure_has_its_place() {
 
 #[test]
 fn a_ratio_is_of_medians_over_rounds_of_both() {
-    let mut runs = rounds(&[(1.0, 2.0), (3.0, 4.0), (5.0, 5.0)]);
-    runs.push(run("a", 3, 1000.0));
+    let mut runs = rounds(&[(1.0, 2.0), (3.0, 4.0), (5.0, 5.0), (3.0, 4.0), (3.0, 4.0)]);
+    runs.push(run("a", 5, 1000.0));
     let ratio = ratio(&runs, "a", "b", Figure::Wall).unwrap();
     assert_eq!(ratio.of_medians, 0.75);
     let interval = ratio.interval.unwrap();
@@ -53,7 +53,11 @@ fn a_ratio_needs_a_round_of_both_and_numbers_above_0() {
     let runs = rounds(&[(1.0, 2.0)]);
     assert_eq!(ratio(&runs, "a", "b", Figure::MinorFaults), None);
     let one = ratio(&runs, "a", "b", Figure::PeakRss).unwrap();
-    assert_eq!(one, Ratio { of_medians: 1.0, interval: None }, "two rounds or fewer have no interval");
+    assert_eq!(one, Ratio { of_medians: 1.0, interval: None }, "one round has no interval");
+    let four = rounds(&[(1.0, 2.0), (1.1, 2.0), (1.2, 2.0), (1.0, 2.0)]);
+    assert_eq!(ratio(&four, "a", "b", Figure::Wall).unwrap().interval, None, "nor have four");
+    let two = [&four[..6], &four[..6]];
+    assert!(geomean(&two, "a", "b", Figure::Wall).unwrap().interval.is_some(), "three of each of two workloads have");
 }
 
 #[test]

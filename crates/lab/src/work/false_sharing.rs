@@ -29,7 +29,7 @@ pub const THRASH: Workload = Workload {
 /// Passive false sharing, in the list.
 pub const SCRATCH: Workload = Workload {
     name: "cache-scratch",
-    about: "the same, after freeing objects that one thread had allocated (passive false sharing)",
+    about: "as cache-thrash, after freeing objects that one thread had allocated (passive false sharing)",
     from: "Hoard (ASPLOS 2000) §7",
     threads: 2,
     run: |load| {

@@ -29,7 +29,7 @@ fn shown(runs: &[Run], colour: bool) -> String {
 fn good() -> Vec<Run> {
     let round =
         |index, glibc, craton| [run("glibc", index, glibc, Status::Ok), run("craton", index, craton, Status::Ok)];
-    [round(0, 2.0, 1.0), round(1, 4.0, 2.4), round(2, 3.0, 1.8)].concat()
+    [round(0, 2.0, 1.0), round(1, 4.0, 2.4), round(2, 3.0, 1.8), round(3, 3.0, 1.8), round(4, 3.0, 1.8)].concat()
 }
 
 fn line<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
@@ -41,10 +41,10 @@ fn line<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
 fn an_allocator_is_a_row_with_medians_and_ratios() {
     let text = shown(&good(), false);
     assert!(text.starts_with("./program two lines\nmedians; × is the ratio to glibc"), "{text}");
-    let glibc = ["glibc", "3", "3.000 s", "-", "-", "1.500 s", "-", "1.0 MiB", "-", "-", "-", "1,000", "-", "0"];
+    let glibc = ["glibc", "5", "3.000 s", "-", "-", "1.500 s", "-", "1.0 MiB", "-", "-", "-", "1,000", "-", "0"];
     assert_eq!(line(&text, "glibc"), [&glibc[..], &["512.0 KiB", "50 %"]].concat(), "{text}");
     let craton = line(&text, "craton");
-    assert_eq!(craton[..5], ["craton", "3", "1.800 s", "0.60", "0.50-0.60"], "{text}");
+    assert_eq!(craton[..5], ["craton", "5", "1.800 s", "0.60", "0.50-0.60"], "{text}");
     assert!(text.contains("40 % less wall time (95 %: 40 to 50 %), no clear difference in peak memory"), "{text}");
     assert!(text.contains("\na note\n") && !text.contains("do not count") && !text.contains('\x1b'), "{text}");
 }
@@ -56,8 +56,8 @@ fn colour_says_what_is_sure() {
     let mut runs = good();
     runs.iter_mut().filter(|run| run.allocator == "craton").for_each(|run| run.wall_s = 5.0);
     assert_eq!(shown(&runs, true).matches("\x1b[31m").count(), 1);
-    // Two rounds are too few to be sure of anything.
-    let text = shown(&good()[..4], true);
+    // Four rounds are too few to be sure of anything.
+    let text = shown(&good()[..8], true);
     assert!(!text.contains('\x1b') && text.contains("(too few rounds to be sure)"), "{text}");
 }
 
@@ -66,13 +66,13 @@ fn a_failed_run_is_a_row_with_the_end_of_its_errors() {
     let mut runs = good();
     runs[3].status = Status::Signal(11);
     let text = shown(&runs, false);
-    assert_eq!(line(&text, "craton")[1], "2/3", "{text}");
+    assert_eq!(line(&text, "craton")[1], "4/5", "{text}");
     assert!(text.contains("  craton  round 2  signal 11\n"), "{text}");
     assert!(text.contains("last on standard error, craton, round 2:\n  one\n  two ?[2J\n"), "{text}");
     runs.iter_mut().for_each(|run| run.status = Status::NotServed);
     let text = shown(&runs, false);
     assert!(!text.contains("medians") && text.contains("craton: no process was bound to its malloc: likely"), "{text}");
-    assert_eq!(text.matches("not served\n").count(), 6, "{text}");
+    assert_eq!(text.matches("not served\n").count(), 10, "{text}");
 }
 
 #[test]
@@ -85,7 +85,9 @@ fn an_allocator_of_the_programs_own_is_named() {
     let mut measured = Measured { runs: good(), ..Measured::default() };
     let mut service = |object: &str| {
         let by = [(object.to_owned(), 2)].into();
-        measured.service.insert(BASE.to_owned(), craton_lab::measure::proof::Service { processes: 2, by });
+        measured
+            .service
+            .insert(BASE.to_owned(), craton_lab::measure::proof::Service { processes: 2, by, largest_without: None });
         show(&measured, &["x".into()], &[], false)
     };
     assert!(service("/usr/lib/libjemalloc.so.2").contains("that of /usr/lib/libjemalloc.so.2, which it brings along"));

@@ -20,17 +20,18 @@ fn a_broken_row_is_named_with_line_value_and_what_is_expected() {
         ("0, 1, 1", "\"0\"", "from 1"),
         ("1099511627777, 1, 1", "\"1099511627777\"", "1 TiB"),
         ("99999999999999999999999, 1, 1", "\"99999999999999999999999\"", "1 TiB"),
-        ("8, one, 1", "allocation rate \"one\"", "number from 0"),
-        ("8, -1, 1", "allocation rate \"-1\"", "number from 0"),
-        ("8, NaN, 1", "allocation rate \"NaN\"", "number from 0"),
-        ("8, inf, 1", "allocation rate \"inf\"", "number from 0"),
-        ("8, 1, -0.5", "live objects \"-0.5\"", "number from 0"),
-        ("8, 1, nan", "live objects \"nan\"", "number from 0"),
+        ("8, one, 1", "allocation rate \"one\"", "give 0, or a number"),
+        ("8, -1, 1", "allocation rate \"-1\"", "give 0, or a number"),
+        ("8, NaN, 1", "allocation rate \"NaN\"", "give 0, or a number"),
+        ("8, inf, 1", "allocation rate \"inf\"", "give 0, or a number"),
+        ("8, 1, -0.5", "live objects \"-0.5\"", "give 0, or a number"),
+        ("8, 1, nan", "live objects \"nan\"", "give 0, or a number"),
+        ("8, 1e-300, 1", "allocation rate \"1e-300\"", "1e-9"),
         ("8, 1, 1e16", "live objects \"1e16\"", "1e15"),
-        ("8, 1,", "live objects \"\"", "number from 0"),
+        ("8, 1,", "live objects \"\"", "give 0, or a number"),
         ("8, 1, 0", "live objects 0 at allocation rate 1", "more than 0"),
-        ("8, 1", "\"8, 1\": 2 columns", "three"),
-        ("8, 1, 1, 1", "4 columns", "three"),
+        ("8, 1", "\"8, 1\": not three columns between commas but 2", "three"),
+        ("8, 1, 1, 1", "but 4", "three"),
         ("16, 1, 1", "size 16", "already in line 2"),
     ] {
         let why = parse(&format!("# head\n16, 1, 1\n\n{row}\n24, 1, 1\n")).expect_err(row);
@@ -48,6 +49,15 @@ fn a_profile_without_rows_or_without_births_is_refused() {
     }
     let why = parse("8, 0, 5\n").expect_err("no births");
     assert!(why.contains("p.csv: every allocation rate is 0"), "{why}");
+}
+
+#[test]
+fn a_byte_that_is_no_text_is_named_with_its_line() {
+    let path = std::env::temp_dir().join(format!("craton-profile-{}.csv", std::process::id()));
+    std::fs::write(&path, b"8, 1, 1\n16, 1, \xff\n").expect("the file can be written");
+    let why = Profile::read(&path).expect_err("no text");
+    std::fs::remove_file(&path).expect("the file is there");
+    assert!(why.contains(".csv:2: ") && why.contains("UTF-8"), "{why}");
 }
 
 #[test]
