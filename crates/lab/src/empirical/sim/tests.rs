@@ -1,4 +1,6 @@
 use super::*;
+use craton_base::Pages;
+use craton_pages::Breaking;
 
 fn config() -> Config {
     Config {
@@ -72,7 +74,7 @@ fn the_heap_under_the_process_stays_whole() {
         world.play(event).expect("room");
         events += 1;
         if events.is_multiple_of(50_000) {
-            world.heap.release(Pages(1000), true);
+            world.heap.release_all(Breaking::Always);
             world.heap.check().unwrap_or_else(|broken| panic!("{broken:?}"));
             world.floor.check().unwrap_or_else(|broken| panic!("{broken:?}"));
         }
