@@ -168,7 +168,9 @@ mod tests {
                 let (cache, held) = (&cache, &held);
                 scope.spawn(move || {
                     let mut own: Vec<PageRange> = (0..3).map(|i| span(thread * 3 + i, 1)).collect();
-                    own.iter().for_each(|s| drop(held[s.first.0 as usize].fetch_add(1, Ordering::Relaxed)));
+                    for s in &own {
+                        held[s.first.0 as usize].fetch_add(1, Ordering::Relaxed);
+                    }
                     for i in 0..50_000usize {
                         if i % 3 == 0
                             && let Some(s) = cache.take(i % 2, ONE, ONE, Density::Dense)
@@ -183,7 +185,9 @@ mod tests {
                             }
                         }
                     }
-                    own.iter().for_each(|s| drop(held[s.first.0 as usize].fetch_sub(1, Ordering::Relaxed)));
+                    for s in &own {
+                        held[s.first.0 as usize].fetch_sub(1, Ordering::Relaxed);
+                    }
                 });
             }
         });

@@ -6,11 +6,13 @@ use craton_base::HugePageId;
 struct Scripted(Vec<PageRange>);
 
 impl SpanSource for Scripted {
-    fn alloc(&mut self, _: Pages, _: Pages, _: Density) -> Result<Span, NoMemory> {
-        self.0.pop().map(|range| Span { range, zeroed: false }).ok_or(NoMemory)
+    fn alloc(&mut self, _: Pages, _: Pages, _: Density) -> Result<Span, SpanError> {
+        self.0.pop().map(|range| Span { range, zeroed: false }).ok_or(SpanError::NoMemory)
     }
-    fn free(&mut self, _: PageRange, _: Density) {}
-    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, NoMemory> {
+    fn free(&mut self, _: PageRange, _: Density) -> Result<(), SpanError> {
+        Ok(())
+    }
+    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
         Ok(false)
     }
 }
@@ -33,8 +35,8 @@ fn neighbours_are_not_an_overlap() {
     assert_ne!(alloc(&mut spans, 4, 4), alloc(&mut spans, 4, 4));
     alloc(&mut spans, 1, 1);
     assert_eq!(spans.spans().collect::<Vec<_>>(), [range(0, 4), range(4, 4), range(8, 1)]);
-    assert_eq!((spans.live(), spans.alloc(Pages(1), Pages(1), Density::Dense)), (Pages(9), Err(NoMemory)));
-    spans.free(range(4, 4), Density::Sparse);
+    assert_eq!((spans.live(), spans.alloc(Pages(1), Pages(1), Density::Dense)), (Pages(9), Err(SpanError::NoMemory)));
+    spans.free(range(4, 4), Density::Sparse).unwrap();
     assert_eq!(spans.resize(range(0, 4), Pages(8)), Ok(false));
     assert_eq!(spans.live(), Pages(9));
 }
@@ -66,7 +68,7 @@ fn a_misaligned_span_is_caught() {
 fn freeing_a_part_is_caught() {
     let mut spans = scripted(&[(0, 4)]);
     alloc(&mut spans, 4, 1);
-    spans.free(range(0, 3), Density::Sparse);
+    spans.free(range(0, 3), Density::Sparse).unwrap();
 }
 
 #[test]
@@ -74,8 +76,8 @@ fn freeing_a_part_is_caught() {
 fn freeing_twice_is_caught() {
     let mut spans = scripted(&[(0, 4)]);
     let span = alloc(&mut spans, 4, 1);
-    spans.free(span, Density::Sparse);
-    spans.free(span, Density::Sparse);
+    spans.free(span, Density::Sparse).unwrap();
+    spans.free(span, Density::Sparse).unwrap();
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn freeing_twice_is_caught() {
 fn freeing_with_another_density_is_caught() {
     let mut spans = Checked::new(BumpSpans::new(Pages(4)));
     let span = alloc(&mut spans, 4, 1);
-    spans.free(span, Density::Dense);
+    spans.free(span, Density::Dense).unwrap();
 }
 
 #[test]

@@ -36,6 +36,6 @@ fn pages_out_follow_alloc_resize_and_free() {
     spans.resize(span, Pages(6)).unwrap();
     span.len = Pages(6);
     assert_eq!(spans.counts().pages_out, 6);
-    spans.free(span, Density::Sparse);
+    spans.free(span, Density::Sparse).unwrap();
     assert_eq!(spans.counts(), Counts { alloc: 2, free: 1, resize: 1, refused: 1, ..Counts::default() });
 }

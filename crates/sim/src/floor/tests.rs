@@ -13,6 +13,13 @@ fn floor(thp: ThpMode, granted: u32) -> SimFloor {
     floor
 }
 
+/// A floor all of which is advised.
+fn advised(thp: ThpMode, granted: u32) -> SimFloor {
+    let mut floor = floor(thp, granted);
+    floor.advise(HugePageId(0).run(HugePages(granted)), Advice::Huge);
+    floor
+}
+
 fn backed_pages(floor: &SimFloor) -> usize {
     floor.check().unwrap();
     floor.backed_bytes().0 / Pages(1).bytes().0
@@ -21,7 +28,7 @@ fn backed_pages(floor: &SimFloor) -> usize {
 #[test]
 fn first_touch_backs_a_whole_hugepage_only_where_mode_and_advice_allow() {
     for (thp, advice, huge) in [
-        (ThpMode::Always, None, true),
+        (ThpMode::Always, None, false),
         (ThpMode::Always, Some(Advice::Huge), true),
         (ThpMode::Always, Some(Advice::Small), false),
         (ThpMode::Madvise, None, false),
@@ -64,7 +71,7 @@ fn a_partly_backed_hugepage_grows_by_small_pages_whatever_the_advice() {
 
 #[test]
 fn unbacking_a_part_splits_and_unbacking_all_does_not_count_as_a_split() {
-    let mut floor = floor(ThpMode::Always, 3);
+    let mut floor = advised(ThpMode::Always, 3);
     floor.touch(range(0, 768));
     assert_eq!(floor.huge_bytes(), HugePages(3).bytes());
     floor.unback(range(100, 256)).unwrap();
@@ -80,10 +87,12 @@ fn unbacking_a_part_splits_and_unbacking_all_does_not_count_as_a_split() {
 }
 
 #[test]
-fn collapse_needs_one_resident_page_in_each_hugepage() {
+fn collapse_needs_advice_and_one_resident_page_in_each_hugepage() {
     let mut floor = floor(ThpMode::Never, 2);
     floor.touch(range(3, 1));
-    assert_eq!(floor.collapse(range(0, 512)), Err(NoMemory));
+    assert_eq!(floor.collapse(range(0, 256)), Err(CollapseError::Unsupported));
+    assert!(!floor.advise(range(0, 512), Advice::Huge), "the mode is never, and that is told");
+    assert_eq!(floor.collapse(range(0, 512)), Err(CollapseError::Unsupported));
     assert_eq!(backed_pages(&floor), 1);
     floor.collapse(range(0, 256)).unwrap();
     assert_eq!((backed_pages(&floor), floor.huge_bytes()), (256, HugePages(1).bytes()));
@@ -113,11 +122,13 @@ fn after_a_refusal_the_state_is_as_before() {
     let plan = FaultPlan::default();
     let mut floor = SimFloor::with_faults(HugePages(8), ThpMode::Always, plan.clone());
     floor.reserve(HugePages(2)).unwrap();
+    floor.advise(range(0, 512), Advice::Huge);
+    floor.set_collapse_error(CollapseError::Busy);
     floor.touch(range(0, 1));
     let before = (floor.granted(), floor.backed_bytes(), floor.huge_bytes(), floor.written(range(0, 512)));
     plan.set(FaultRule::From(1));
     assert!(floor.reserve(HugePages(3)).is_err() && floor.back(range(256, 1)).is_err());
-    assert!(floor.unback(range(0, 1)).is_err() && floor.collapse(range(0, 256)).is_err());
+    assert_eq!((floor.unback(range(0, 1)), floor.collapse(range(0, 256))), (Err(NoMemory), Err(CollapseError::Busy)));
     assert_eq!((floor.granted(), floor.backed_bytes(), floor.huge_bytes(), floor.written(range(0, 512))), before);
     assert_eq!((floor.calls().refused, plan.refused()), (4, 4));
     plan.set(FaultRule::Never);
@@ -135,9 +146,13 @@ fn m1_to_m4_hold_on_a_random_walk() {
             match rng.below(6) {
                 0 | 1 => floor.touch(some),
                 2 => floor.unback(some).unwrap(),
-                3 => floor.advise(some, *rng.pick(&[Advice::Huge, Advice::Small])),
+                3 => {
+                    floor.advise(some, *rng.pick(&[Advice::Huge, Advice::Small]));
+                }
                 4 => floor.back(some).unwrap(),
-                _ => drop(floor.collapse(some.first.hugepage().range())),
+                _ => {
+                    let _ = floor.collapse(some.first.hugepage().range());
+                }
             }
             floor.check().unwrap();
         }

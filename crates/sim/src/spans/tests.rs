@@ -8,7 +8,7 @@ fn a_freed_span_serves_the_next_request_of_its_length() {
     let a = spans.alloc(Pages(3), Pages(1), Density::Dense).unwrap();
     let b = spans.alloc(Pages(2), Pages(4), Density::Dense).unwrap();
     assert_eq!((a.range.first, b.range.first, a.zeroed), (PageId(0), PageId(4), true));
-    spans.free(a.range, Density::Dense);
+    spans.free(a.range, Density::Dense).unwrap();
     assert_eq!(spans.alloc(Pages(2), Pages(1), Density::Dense).unwrap().range.first, PageId(6));
     let again = spans.alloc(Pages(3), Pages(2), Density::Dense).unwrap();
     assert_eq!((again.range, again.zeroed), (a.range, false));
@@ -24,7 +24,7 @@ fn the_end_is_refused_with_nothing_changed() {
         assert_eq!(span.is_ok(), align == 8);
         assert_eq!(spans.next, if span.is_ok() { 1 } else { before.next });
     }
-    assert_eq!(spans.alloc(Pages(1), Pages(1 << 31), Density::Sparse), Err(NoMemory));
+    assert_eq!(spans.alloc(Pages(1), Pages(1 << 31), Density::Sparse), Err(SpanError::NoMemory));
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn only_the_last_span_grows_and_any_shrinks() {
     let mut spans = BumpSpans::new(Pages(16));
     let a = spans.alloc(Pages(4), Pages(1), Density::Sparse).unwrap().range;
     let b = spans.alloc(Pages(4), Pages(1), Density::Sparse).unwrap().range;
-    assert_eq!(spans.resize(a, Pages(5)), Err(NoMemory));
-    assert_eq!(spans.resize(b, Pages(13)), Err(NoMemory));
+    assert_eq!(spans.resize(a, Pages(5)), Err(SpanError::NoMemory));
+    assert_eq!(spans.resize(b, Pages(13)), Err(SpanError::NoMemory));
     assert_eq!(spans.resize(b, Pages(12)), Ok(true));
     assert_eq!(spans.resize(a, Pages(1)), Ok(true));
     assert_eq!(spans.live(), Pages(13));
@@ -55,7 +55,7 @@ fn a_random_walk_keeps_the_contract_of_spans() {
                 let len = spans.resize(span, pages).map_or(span.len, |_| pages);
                 out.push(PageRange::new(span.first, len));
             } else {
-                spans.free(span, Density::Sparse);
+                spans.free(span, Density::Sparse).unwrap();
             }
         }
         assert_eq!(spans.inner().live(), spans.live());
