@@ -67,5 +67,5 @@ pub use span_cache::SpanCache;
 pub use stats::PageHeapStats;
 pub use tracker::Tracker;
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "tiny")))]
 mod tests;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Op, World};
+use common::{Op, P, World};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{FaultRule, Rng, ThpMode};
 
@@ -15,17 +15,17 @@ fn script(seed: u64) -> Vec<Op> {
     for round in 0..4 {
         for _ in 0..60 {
             let nth = rng.next_u64() as usize;
-            let pages = rng.size(256 * 8) as u32;
+            let pages = rng.size(u64::from(8 * P)) as u32;
             ops.push(match rng.below(10) {
                 0..=4 => Op::Alloc { pages, align: 1 << rng.below(4), dense: pages <= 8 },
-                5 => Op::alloc(pages, 512),
+                5 => Op::alloc(pages, 2 * P),
                 6 | 7 => Op::Resize { nth, pages },
                 _ => Op::Free { nth },
             });
         }
         ops.extend((0..25).map(|_| Op::Free { nth: rng.next_u64() as usize }));
         ops.extend([Op::Wait { ns: 1 << 31 }, Op::Tick]);
-        ops.push(Op::Release { pages: 700, breaking: Breaking::Never });
+        ops.push(Op::Release { pages: 3 * P, breaking: Breaking::Never });
         ops.push(Op::ReleaseAll(if round % 2 == 1 { Breaking::Always } else { Breaking::Surplus }));
     }
     ops
@@ -96,12 +96,12 @@ fn a_floor_that_refuses_every_second_call_is_survived() {
 #[test]
 fn memory_that_the_floor_would_not_take_back_is_kept_and_reused() {
     let mut world = World::new(CAPACITY, ThpMode::Never, HugeBacking::AUTO);
-    let fill = Op::alloc(256, 1);
+    let fill = Op::alloc(P, 1);
     (0..40).for_each(|_| world.step(fill).unwrap());
     world.faults.set(FaultRule::From(1));
     (0..40).for_each(|_| world.step(Op::Free { nth: 0 }).unwrap());
     world.check();
-    assert_eq!(world.heap.inner().stats().cached.0, 40 * 256);
+    assert_eq!(world.heap.inner().stats().cached.0, 40 * P);
     (0..40).for_each(|_| world.step(fill).unwrap());
     assert_eq!(world.heap.inner().stats().cached.0, 0);
     world.faults.set(FaultRule::Never);

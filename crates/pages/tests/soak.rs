@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{Op, World, full};
+use common::{Op, P, World, full};
 use craton_base::HugePageId;
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{FaultRule, Rng, ThpMode};
 
 /// Demand moves between these many pages, so that the heap is filled, thinned out and filled again.
-const TIDES: [u32; 5] = [20_000, 2_000, 40_000, 500, 30_000];
+const TIDES: [u32; 5] = [80 * P, 8 * P, 160 * P, 2 * P, 120 * P];
 
 fn soak(seed: u64, thp: ThpMode, ops: u64) {
     let mut rng = Rng::new(seed);
@@ -17,14 +17,14 @@ fn soak(seed: u64, thp: ThpMode, ops: u64) {
     for i in 0..ops {
         let tide = TIDES[(i / 50_000) as usize % TIDES.len()];
         let nth = rng.next_u64() as usize;
-        let pages = if rng.one_in(50) { rng.size(2000) } else { rng.size(64) } as u32;
+        let pages = if rng.one_in(50) { rng.size(8 * u64::from(P)) } else { rng.size(u64::from(P / 4)) } as u32;
         let op = match rng.below(1000) {
             0 => {
                 let breaking = [Breaking::Never, Breaking::Surplus, Breaking::Always][rng.below(3) as usize];
                 if rng.one_in(2) {
                     Op::ReleaseAll(breaking)
                 } else {
-                    Op::Release { pages: rng.size(5000) as u32, breaking }
+                    Op::Release { pages: rng.size(20 * u64::from(P)) as u32, breaking }
                 }
             }
             1 => Op::Back(HugeBacking { from: HugePageId(rng.below(300) as u32) }),
@@ -38,9 +38,11 @@ fn soak(seed: u64, thp: ThpMode, ops: u64) {
             4..20 => Op::Tick,
             20..100 => Op::Wait { ns: rng.below(20_000_000) },
             100..200 => Op::Resize { nth, pages },
-            _ if world.heap.live().0 < tide || rng.one_in(3) => {
-                Op::Alloc { pages, align: if rng.one_in(10) { 1 << rng.below(10) } else { 1 }, dense: rng.one_in(2) }
-            }
+            _ if world.heap.live().0 < tide || rng.one_in(3) => Op::Alloc {
+                pages,
+                align: if rng.one_in(10) { 1 << rng.below(u64::from(2 * P.ilog2()) - 6) } else { 1 },
+                dense: rng.one_in(2),
+            },
             _ => Op::Free { nth },
         };
         let refused_below = world.faults.refused();

@@ -25,22 +25,44 @@ const REGION: u32 = if P < 256 { 2 } else { 512 };
 /// One step of a test. Spans that are out are named by their number in order of age, modulo how many there are.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
-    Alloc { pages: u32, align: u32, dense: bool },
-    Free { nth: usize },
-    Resize { nth: usize, pages: u32 },
-    Release { pages: u32, breaking: Breaking },
+    Alloc {
+        pages: u32,
+        align: u32,
+        dense: bool,
+    },
+    Free {
+        nth: usize,
+    },
+    Resize {
+        nth: usize,
+        pages: u32,
+    },
+    Release {
+        pages: u32,
+        breaking: Breaking,
+    },
     ReleaseAll(Breaking),
     Back(HugeBacking),
-    Wait { ns: u64 },
+    Wait {
+        ns: u64,
+    },
     Tick,
-    Rate { bytes_per_s: u64 },
+    Rate {
+        bytes_per_s: u64,
+    },
     Regions(bool),
     /// The background begins to collapse a hugepage; other steps come before it ends.
     BeginCollapse,
     /// It has tried, and this long: the floor's answer, or this error instead.
-    EndCollapse { error: Option<CollapseError>, took_ns: u64 },
+    EndCollapse {
+        error: Option<CollapseError>,
+        took_ns: u64,
+    },
     /// A range that need not be a span is given back and resized: refused for the right reason.
-    Misuse { page: u32, len: u32 },
+    Misuse {
+        page: u32,
+        len: u32,
+    },
     /// Which calls the floor refuses from now on.
     Refuse(FaultRule),
 }
@@ -316,6 +338,9 @@ impl World {
     /// it wherever the run begins; longer ones when no run of free hugepages, granted or not, holds it. Where there are regions,
     /// a run is not expected to go on over their borders.
     pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
+        if pages == 0 || pages.max(align) > self.capacity.pages().0 {
+            return true;
+        }
         if pages < PAGES_PER_HUGEPAGE && align < PAGES_PER_HUGEPAGE {
             let fits = |run: &PageRange| {
                 (run.first.hugepage().0..=run.end().hugepage().0).any(|id| {
@@ -335,7 +360,7 @@ impl World {
                 start.saturating_add(len) <= end.min((i + 1) * block)
             })
         };
-        pages == 0 || !self.free_runs().iter().any(fits)
+        !self.free_runs().iter().any(fits)
     }
 
     /// Frees and releases everything: no page may be left with memory.

@@ -133,7 +133,8 @@ impl World {
             Instruction::Slab { log } => Op::Alloc { pages: 1 << (log % 4), align: 1 << (log % 4), dense: true },
             Instruction::Free { nth } => Op::Free { nth: nth.into() },
             Instruction::FreeMany { nth, count } => {
-                return (0..count).for_each(|_| self.step(Op::Free { nth: nth.into() }).expect("a free is not refused"));
+                return (0..count)
+                    .for_each(|_| self.step(Op::Free { nth: nth.into() }).expect("a free is not refused"));
             }
             Instruction::Resize { nth, size } => Op::Resize { nth: nth.into(), pages: size.pages().max(1) },
             Instruction::Release { size, way } => Op::Release { pages: size.pages(), breaking: way.breaking() },
