@@ -137,8 +137,14 @@ impl World {
     pub fn snapshot(&self) -> Snapshot {
         let heap = self.heap.inner();
         Snapshot {
-            // A larger grant is no change that anyone can see: it has no memory, and later requests find it.
-            stats: PageHeapStats { granted: HugePages(0), region: HugePages(0), ..heap.stats() },
+            // A larger grant is no change that anyone can see: it has no memory, and later requests find it. The cache's limit
+            // follows demand, whatever comes of requests.
+            stats: PageHeapStats {
+                granted: HugePages(0),
+                region: HugePages(0),
+                cache_limit: HugePages(0),
+                ..heap.stats()
+            },
             in_use: heap.in_use(),
             backed: heap.backed(),
             guarded: heap.guarded(),
