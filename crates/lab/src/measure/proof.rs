@@ -73,7 +73,9 @@ struct Seen {
 impl Watch {
     /// For this library, a path or the bare name of a file.
     pub fn new(library: &Path) -> Self {
-        Self { library: library.to_string_lossy().into_owned(), seen: BTreeMap::new() }
+        // The maps name the file itself, which a path may only link to: libx.so.4 is often libx.so.4.5.
+        let file = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
+        Self { library: file.to_string_lossy().into_owned(), seen: BTreeMap::new() }
     }
 
     /// Looks at a process whose resident set is so large now.
@@ -90,7 +92,11 @@ impl Watch {
         }
         let seen = self.seen.entry(pid).or_default();
         // The number stays when a process becomes another program.
-        let mapped = maps.lines().any(|line| line.ends_with(&self.library));
+        let mapped = match self.library.contains('/') {
+            true => maps.lines().any(|line| line.ends_with(&self.library)),
+            // A bare name, which the dynamic linker looked up, may be a link too.
+            false => maps.contains(&format!("/{}", self.library)),
+        };
         if rss_bytes >= seen.largest_bytes || mapped != seen.mapped {
             *seen = Seen { largest_bytes: rss_bytes, name: name().trim_end().to_owned(), mapped };
         }
@@ -174,6 +180,26 @@ mod tests {
         assert_eq!(watch.largest_without().as_deref(), Some("cleared"));
         watch.note(4, 100, "", name("gone"));
         assert_eq!(watch.largest_without().as_deref(), Some("cleared"));
+        let mut bare = Watch::new(Path::new("libx.so.4"));
+        bare.note(1, 900, "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 /usr/lib/libx.so.4.5\n", name("sh"));
+        assert_eq!(bare.largest_without(), None);
+    }
+
+    #[test]
+    fn a_link_to_a_library_is_that_library() {
+        let scratch = Scratch::new("a test of links").expect("a directory");
+        let (file, link) = (scratch.path().join("libx.so.4.5"), scratch.path().join("libx.so.4"));
+        fs::write(&file, "").expect("a file");
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        let mut watch = Watch::new(&link);
+        let real = file.canonicalize().expect("the file is there");
+        watch.note(
+            1,
+            900,
+            &format!("7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 {}\n", real.display()),
+            || "x".to_owned(),
+        );
+        assert_eq!(watch.largest_without(), None);
     }
 
     #[test]
