@@ -89,7 +89,8 @@ impl Watch {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         // Until the dynamic linker has done its work, nothing can be said; a static program has none.
         let prepared = maps.contains("/libc.so") || fs::read(format!("/proc/{pid}/auxv")).is_ok_and(|a| is_static(&a));
-        if prepared {
+        // A process that ended in the meantime has told only a part; it has no program any more.
+        if prepared && fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
             self.note(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
         }
     }
