@@ -6,7 +6,8 @@
 //!
 //! **Threads.** Lock order: page heap → recorder. Events are noted under the page heap's lock, so that their order is true.
 //!
-//! **Failure.** A path that cannot be written is one line on standard error. When the bound is reached, or the file cannot grow,
+//! **Failure.** A path that cannot be written is one line on standard error; one that another process is writing, nothing: a
+//! program's children inherit the option. When the bound is reached, or the file cannot grow,
 //! events are dropped and counted. A forked child records nothing; a process that is killed leaves a file without an end, which
 //! can be read.
 //!
@@ -89,6 +90,8 @@ pub(crate) fn begin() {
             *RECORDER.lock() = Some(recorder);
             ON.store(true, Relaxed);
         }
+        // A program's children inherit the option while the program writes the file.
+        Err(file_map::IN_USE) => {}
         Err(problem) => {
             drop(pages);
             let line = Line::new().text("craton: trace: cannot write ").bytes(&path[..len]).text(": ");

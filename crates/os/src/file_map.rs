@@ -36,7 +36,6 @@ pub const NOT_A_FILE: i32 = libc::ENODEV;
 /// What an error number says, of those that are likely here.
 pub fn reason(error: i32) -> Option<&'static str> {
     Some(match error {
-        IN_USE => "another process is writing it (%p in the path stands for the process's number)",
         NOT_A_FILE => "not an ordinary file",
         libc::EACCES | libc::EPERM => "permission denied",
         libc::ENOENT => "no such folder",
