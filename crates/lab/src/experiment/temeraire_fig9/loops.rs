@@ -49,9 +49,9 @@ const TURN_NS: u64 = SECOND_NS / 1000;
 pub fn play(which: Loop, turns: u32, at_once: bool) -> Result<Played, String> {
     let region = LARGE.bytes().0 as u64 * 4 + u64::from(turns) * HUGEPAGE_SIZE as u64;
     let mut world: World = World::new(region);
-    // A heap that is alive: the loop's hugepage is not the first one.
-    for _ in 0..64 {
-        world.alloc(Pages(200), Density::Sparse)?;
+    // A heap that is alive, and in which no region is worth it: the loop's hugepage is not the first one.
+    for _ in 0..128 {
+        world.alloc(Pages(100), Density::Sparse)?;
     }
     let mut calls = Vec::with_capacity(turns as usize);
     for turn in 1..=turns {
@@ -95,7 +95,8 @@ mod tests {
     #[test]
     fn a_large_span_and_a_small_one_that_stays_strand_no_hugepages() {
         let played = play(Loop::Strand, 3000, false).expect("room");
-        assert_eq!(played.steady_calls(), 0.0);
+        // The spans that stay need a hugepage themselves each 256 turns.
+        assert!(played.steady_calls() < 2.0 / 256.0, "{}", played.steady_calls());
         // Free hugepages in the cache are no loss; one that a small span keeps each turn would come on top.
         assert!(played.hugepages_over <= played.limit + 64, "{played:?}");
     }
