@@ -11,11 +11,13 @@
 
 mod micro;
 mod nvalloc_fig1b;
+mod pages_pair;
 mod profiles;
 mod series;
 mod speed;
 mod temeraire_empirical;
 mod temeraire_fig10;
+mod temeraire_fig11;
 mod temeraire_fig12;
 mod temeraire_fig13;
 mod temeraire_fig9;
@@ -86,9 +88,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
     temeraire_empirical::EXPERIMENT,
     temeraire_fig9::EXPERIMENT,
     temeraire_fig10::EXPERIMENT,
+    temeraire_fig11::EXPERIMENT,
     temeraire_fig12::EXPERIMENT,
     temeraire_fig13::EXPERIMENT,
     temeraire_overhead::EXPERIMENT,
+    pages_pair::EXPERIMENT,
     nvalloc_fig1b::EXPERIMENT,
 ];
 

@@ -94,11 +94,6 @@ impl<P: Fit> World<P> {
         self.now_ns = self.now_ns.max(ns);
     }
 
-    /// Simulated time since the start.
-    pub fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
     /// The heap now.
     pub fn state(&self) -> State {
         State {
@@ -127,11 +122,11 @@ mod tests {
         assert_eq!((world.state().used, world.state().backed), (40 << 20, 40 << 20));
         world.free(span, Density::Sparse);
         world.pass_until(10 * SECOND_NS + 1);
-        assert_eq!(world.now_ns(), 10 * SECOND_NS + 1);
+        assert_eq!(world.now_ns, 10 * SECOND_NS + 1);
         let state = world.state();
         assert!(state.used == 0 && state.backed <= state.limit, "{state:?}");
         world.pass_until(SECOND_NS);
-        assert_eq!(world.now_ns(), 10 * SECOND_NS + 1, "time does not go back");
+        assert_eq!(world.now_ns, 10 * SECOND_NS + 1, "time does not go back");
     }
 
     #[test]
