@@ -1,9 +1,8 @@
 //! What a profile's objects ask of the page heap: a profile of spans.
 //!
 //! **What.** An object too large for a class is a span of its own, with its own rate and life. Of the others, all of a class live
-//! on slabs, and a slab is a span: as many are live as hold the class's live objects when they are full, and each lives until the
-//! last of its objects dies. Of `k` lives with mean `T` the longest is `T · (1 + 1/2 + … + 1/k)` on average, which is the
-//! slab's. Slabs that are filled again as they empty live longer; that is not modelled.
+//! on slabs, and a slab is a span: as many are live as hold the class's live objects when they are full. How long it lives is
+//! a matter of [`Lives`].
 //!
 //! **State.** A [`Profile`] knows sizes alone, and spans of one length may be dense or sparse. The size of a dense one is told one
 //! byte short, which rounds to the same pages ([`span_of`] tells them apart again).
@@ -11,6 +10,18 @@
 use super::profile::{Profile, Row};
 use craton_base::{Bytes, Density, PAGE_SIZE, Pages};
 use craton_malloc::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
+
+/// How long spans live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lives {
+    /// All as long as a byte of the profile in the mean: its live bytes by the bytes that are born a second.
+    Even,
+    /// A slab as long as an object of its class, as if its objects died together, like those of one request.
+    Object,
+    /// A slab until the last of its objects dies, each on its own: of `k` lives with mean `T` the longest is
+    /// `T · (1 + 1/2 + … + 1/k)` on average. Slabs that are filled again as they empty would live even longer.
+    LastObject,
+}
 
 /// The size that stands for a span.
 fn told(pages: Pages, density: Density) -> u64 {
@@ -29,7 +40,7 @@ fn longest_life(k: u32) -> f64 {
 }
 
 /// The spans of the objects of `profile`, at its own number of live objects.
-pub fn spans(profile: &Profile) -> Profile {
+pub fn spans(profile: &Profile, lives: Lives) -> Profile {
     let mut classes = vec![(0.0, 0.0); CLASSES + 1];
     let mut rows = Vec::new();
     for row in profile.rows() {
@@ -44,8 +55,17 @@ pub fn spans(profile: &Profile) -> Profile {
     for (class, (rate, live)) in classes.into_iter().enumerate().filter(|(_, (_, live))| *live > 0.0) {
         let geometry = geometry(class);
         let slabs = live / f64::from(geometry.capacity);
-        let slab_rate = rate / f64::from(geometry.capacity) / longest_life(geometry.capacity.into());
-        rows.push(Row { size: told(geometry.pages, geometry.density()), rate: slab_rate, live: slabs });
+        let longer = match lives {
+            Lives::Even | Lives::Object => 1.0,
+            Lives::LastObject => longest_life(geometry.capacity.into()),
+        };
+        let rate = rate / f64::from(geometry.capacity) / longer;
+        rows.push(Row { size: told(geometry.pages, geometry.density()), rate, live: slabs });
+    }
+    if lives == Lives::Even {
+        let bytes = |of: fn(&Row) -> f64| profile.rows().iter().map(|row| of(row) * row.size as f64).sum::<f64>();
+        let life_s = bytes(|row| row.live) / bytes(|row| row.rate);
+        rows.iter_mut().for_each(|row| row.rate = row.live / life_s);
     }
     Profile::of_rows(rows)
 }
@@ -66,7 +86,12 @@ mod tests {
     #[test]
     fn large_objects_are_spans_and_small_ones_share_slabs() {
         let profile = Profile::parse("16, 1000, 10000\n1000000, 5, 50\n", "p").expect("good");
-        let spans = spans(&profile);
+        let of_objects = spans(&profile, Lives::Object);
+        assert_eq!(of_objects.rows()[0].live / of_objects.rows()[0].rate, 10.0);
+        let even = spans(&profile, Lives::Even);
+        let life = (160_000.0 + 50e6) / (16_000.0 + 5e6);
+        assert!(even.rows().iter().all(|row| (row.live / row.rate - life).abs() < 1e-9), "{even:?}");
+        let spans = spans(&profile, Lives::LastObject);
         let [slab, large] = spans.rows() else { panic!("{spans:?}") };
         assert_eq!(*large, Row { size: 123 << 13, rate: 5.0, live: 50.0 });
         let geometry = geometry(class_of(16));
@@ -79,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_spans_of_the_built_in_profile_hold_its_objects() {
-        let (objects, spans) = (Profile::built_in(), spans(&Profile::built_in()));
+        let (objects, spans) = (Profile::built_in(), spans(&Profile::built_in(), Lives::Object));
         let bytes = |profile: &Profile| profile.rows().iter().map(|r| r.size as f64 * r.live).sum::<f64>();
         assert!(bytes(&spans) > bytes(&objects) && bytes(&spans) < 1.5 * bytes(&objects));
         assert!(spans.rows().is_sorted_by_key(|row| row.size));
