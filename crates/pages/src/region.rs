@@ -233,14 +233,17 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     pub(crate) fn occupy_in_region(&mut self, range: PageRange, begins: bool) -> bool {
         let head = head_of(range.first.hugepage());
         self.regions.unlink(&mut self.trackers, head);
-        let mut zeroed = true;
+        let (mut zeroed, mut missing) = (true, 0);
         for (id, at, len) in parts(range) {
             let huge = self.will_be_huge(id);
             let t = &mut self.trackers[id.0 as usize];
             if t.used_pages() == 0 {
                 self.regions.idle -= 1;
                 match t.backed_pages() {
-                    0 => t.intact = huge,
+                    0 => {
+                        t.intact = huge;
+                        missing += 1;
+                    }
                     _ => self.regions.idle_backed -= 1,
                 }
             }
@@ -253,6 +256,10 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             };
         }
         self.regions.link(&mut self.trackers, head);
+        if missing > 0 {
+            let now = self.clock.now_ns();
+            self.limit.missed(HugePages(missing), self.in_demand(), now);
+        }
         self.note_demand();
         zeroed
     }
@@ -314,20 +321,27 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     pub(crate) fn shrink_regions(&mut self, want: u32) -> (u32, u64) {
         let (mut done, mut pages) = (0, 0);
         while done < want && self.regions.idle_backed > 0 {
-            let idle = |t: &Tracker| t.used_pages() == 0 && t.backed_pages() > 0;
-            let found = self
-                .regions
-                .walk(&self.trackers)
-                .find_map(|head| (head.0..head.0 + REGION).find(|i| idle(&self.trackers[*i as usize])).map(HugePageId));
-            let Some(id) = found else { break };
-            if self.floor.unback(id.range()).is_err() {
+            let idle = |i: u32| {
+                let t = &self.trackers[i as usize];
+                t.used_pages() == 0 && t.backed_pages() > 0
+            };
+            let found = self.regions.walk(&self.trackers).find_map(|head| {
+                let end = head.0 + REGION;
+                let first = (head.0..end).find(|i| idle(*i))?;
+                Some((HugePageId(first), (first..end).take((want - done) as usize).take_while(|i| idle(*i)).count()))
+            });
+            let Some((first, len)) = found else { break };
+            let len = HugePages(len as u32);
+            if self.floor.unback(first.run(len)).is_err() {
                 break;
             }
-            let t = &mut self.trackers[id.0 as usize];
-            pages += u64::from(t.backed_pages());
-            t.unbacked();
-            self.regions.idle_backed -= 1;
-            done += 1;
+            for i in first.0..first.0 + len.0 {
+                let t = &mut self.trackers[i as usize];
+                pages += u64::from(t.backed_pages());
+                t.unbacked();
+            }
+            self.regions.idle_backed -= len.0;
+            done += len.0;
         }
         self.released_total += pages;
         (done, pages)

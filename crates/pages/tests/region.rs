@@ -42,6 +42,26 @@ fn without_regions_the_same_program_wastes_half_its_memory() {
 }
 
 #[test]
+fn a_long_span_of_a_region_that_comes_and_goes_costs_no_call() {
+    let mut world = world();
+    (0..600).for_each(|_| world.step(Op::alloc(ODD, 1)).unwrap());
+    let mut after_warm_up = 0;
+    for turn in 0..20 {
+        world.step(Op::alloc(50 * 256 + 1, 1)).unwrap();
+        assert_eq!(world.heap.inner().stats().region, HugePages(512), "it lies in the region");
+        world.step(Op::Free { nth: 600 }).unwrap();
+        world.step(Op::Wait { ns: 1_000_000 }).unwrap();
+        if turn == 2 {
+            after_warm_up = world.sim.calls().unback;
+            assert!(after_warm_up <= 2, "one call takes the memory of neighbours: {after_warm_up}");
+        }
+    }
+    assert_eq!(world.sim.calls().unback, after_warm_up, "demand that returns was given back again");
+    world.check();
+    world.drain();
+}
+
+#[test]
 fn small_spans_that_fill_the_slack_keep_regions_away() {
     let mut world = world();
     for _ in 0..200 {
