@@ -221,8 +221,12 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         None
     }
 
-    /// What came of the collapse of a hugepage, and how long it took; says whether the round may go on.
+    /// What came of the collapse of a hugepage, and how long it took; says whether the round may go on. One that was not
+    /// begun changes nothing.
     pub fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
+        if !self.trackers[id.0 as usize].collapsing {
+            return false;
+        }
         let stats = &mut self.backing.stats;
         let count = match result {
             Ok(()) => &mut stats.collapsed,
