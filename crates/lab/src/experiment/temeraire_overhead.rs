@@ -44,7 +44,7 @@ const SAMPLES: u32 = 120;
 const SEED: u64 = 1;
 /// The heap in so many seconds: for 4 GiB, what the library's background thread gives back by default, 64 MiB a second.
 const RELEASE_SECONDS: u64 = 64;
-const RATES: [&str; 2] = ["no release", "release"];
+const RATES: [&str; 2] = ["release off", "release on"];
 /// What is to be reached.
 const MOST_OVERHEAD: f64 = 0.06;
 
