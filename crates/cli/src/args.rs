@@ -19,6 +19,7 @@ use std::time::Duration;
   craton run -- redis-server                 the server, on Craton
   craton compare --runs 5 -- ./my-program    the same program on several allocators, side by side
   craton lab run speed --quick               workloads of the lab on several allocators
+  craton replay server.trace                 what a server asked of its page heap, on other settings
 
 Exit status: 1 when something failed, 2 when craton was called wrongly; `craton run` ends as the program that it ran.
 `craton COMMAND --help` says more, with examples.",
@@ -39,6 +40,8 @@ pub enum Task {
     Compare(Compare),
     /// Do experiments: workloads and papers' figures on several allocators
     Lab(Lab),
+    /// Play a trace that `craton run --trace` recorded on a page heap in simulated memory
+    Replay(Replay),
 }
 
 /// `craton run`.
@@ -47,6 +50,7 @@ pub enum Task {
   craton run -- redis-server --port 7000
   craton run --stats -- python3 script.py
   craton run -o thp=always -o stats_file=/var/tmp/stats.json -- ./my-program
+  craton run --trace server.trace -- ./my-server
 
 The library is the file that the variable CRATON_LIBRARY names, or libcraton.so beside this program or in ../lib or
 ../lib/craton from there. It goes before what LD_PRELOAD names already. Options go behind those of CRATON_OPTIONS.
@@ -57,8 +61,11 @@ pub struct Run {
     /// At the end, print on standard error which processes Craton served, and how much
     #[arg(long)]
     pub stats: bool,
+    /// Record what the program asks of its page heap into FILE, for `craton replay`; %p stands for the process's number
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Set an option of the library: stats=0|1, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES,
-    /// background=0|1, release_rate=BYTES
+    /// background=0|1, release_rate=BYTES, trace=PATH, trace_events=N
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
     pub options: Vec<Setting>,
     /// The program to run, and its arguments
@@ -168,6 +175,35 @@ pub struct LabRun {
     /// Write pictures into the folder DIR, which is made if it is not there
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
+}
+
+/// `craton replay`.
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:
+  craton replay server.trace        what `craton run --trace server.trace -- ./my-server` recorded
+  craton replay server.trace -o release_rate=0 -o regions=0 --json - | jq '.rows[0].overhead'
+
+Every span that the program took, resized or gave back is asked of a page heap of its own, over memory that is only
+counted, by a clock that follows the trace. Steady figures are means over the second half of the recorded time; overhead
+is what is backed beyond what is used. docs/trace.md tells the file's format.
+
+Options: release_rate=BYTES a second (67108864), regions=0|1 (1) packing of spans that cross hugepages,
+fit=lfr|fullest|best (lfr) which hugepage a span goes to, thp=auto|always|never (auto) when hugepages are asked for.
+
+Exit status: 0, 1 when the trace cannot be played, 2 for wrong usage.")]
+pub struct Replay {
+    /// The file that `craton run --trace` wrote
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+    /// The page heap to play it on
+    #[arg(long, value_name = "NAME", default_value = "temeraire")]
+    pub heap: String,
+    /// Set an option of the heap: release_rate=BYTES, regions=0|1, fit=lfr|fullest|best, thp=auto|always|never
+    #[arg(short = 'o', value_name = "KEY=VALUE")]
+    pub options: Vec<String>,
+    /// Write the figures to FILE as JSON; `-` for standard output (the table then goes to standard error)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 fn setting() -> impl TypedValueParser<Value = Setting> {

@@ -1,7 +1,7 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
 //! **What.** [`run`] becomes the program that it is given, with the library preloaded; [`compare`] runs it on several
-//! allocators in turns; [`lab`] does the lab's experiments. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
+//! allocators in turns; [`lab`] does the lab's experiments, and [`replay`] plays a recorded trace. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
 //! library's options, [`program`] knows why a program may not be served, and [`args`] is what can be typed.
 //!
 //! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] says what was wrong and what
@@ -19,6 +19,7 @@ mod options;
 mod output;
 mod program;
 mod progress;
+mod replay;
 mod run;
 mod signals;
 mod terminal;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Task::Run(args) => run::run(&args),
         Task::Compare(args) => compare::compare(&args),
         Task::Lab(args) => lab::lab(&args),
+        Task::Replay(args) => replay::replay(&args),
     };
     done.unwrap_or_else(|failure| {
         terminal::say(&format!("craton: {failure}\n"));

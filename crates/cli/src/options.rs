@@ -5,11 +5,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 /// The variable that carries them.
 pub const VARIABLE: &str = "CRATON_OPTIONS";
 /// The key whose value is a path.
 const STATS_FILE: &[u8] = b"stats_file=";
+/// The longest path that the library takes for a trace.
+const LONGEST_TRACE: usize = 490;
 
 /// One option, `key=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,19 @@ impl Setting {
             return Err("a value cannot contain a comma; give each option its own -o".to_owned());
         }
         Ok(Self(text))
+    }
+
+    /// The trace of the program's page heap, into a file, whose path does not depend on the folder that a process is in.
+    ///
+    /// # Errors
+    /// An option cannot carry the path.
+    pub fn trace(path: &Path) -> Result<Self, String> {
+        let path = std::path::absolute(path).map_err(|e| e.to_string())?;
+        let setting = Self::parse(OsString::from_vec([b"trace=", path.as_os_str().as_bytes()].concat()))?;
+        match path.as_os_str().len() <= LONGEST_TRACE {
+            true => Ok(setting),
+            false => Err(format!("its absolute path is longer than {LONGEST_TRACE} bytes")),
+        }
     }
 
     /// The statistics of each process, into a file.
@@ -82,6 +98,15 @@ mod tests {
         assert_eq!(merge(Some(OsStr::new("")), &new), "thp=always,stats=1");
         assert_eq!(merge(Some(OsStr::new("thp=never")), &new), "thp=never,thp=always,stats=1");
         assert_eq!(merge(Some(OsStr::new("thp=never")), []), "thp=never");
+    }
+
+    #[test]
+    fn a_trace_is_named_from_the_root_on() {
+        assert_eq!(Setting::trace(Path::new("/a/b.%p")), Ok(setting("trace=/a/b.%p")));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(Setting::trace(Path::new("b")), Ok(setting(&format!("trace={}/b", here.display()))));
+        assert!(Setting::trace(Path::new("/a,b")).unwrap_err().contains("comma"));
+        assert!(Setting::trace(Path::new(&"/abcdefghi".repeat(50))).unwrap_err().contains("490"));
     }
 
     #[test]

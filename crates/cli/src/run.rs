@@ -12,7 +12,8 @@ mod served;
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{library, options};
+use crate::library;
+use crate::options::{self, Setting};
 use std::env;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -24,11 +25,14 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let mut command = Command::new(&args.command[0]);
     command.args(&args.command[1..]);
     command.env("LD_PRELOAD", library::preload(&library, env::var_os("LD_PRELOAD").as_deref()));
+    let trace = args.trace.as_deref().map(Setting::trace).transpose();
+    let trace = trace.map_err(|why| Failure::Usage(format!("--trace: {why}; give another path")))?;
+    let settings: Vec<Setting> = args.options.iter().cloned().chain(trace).collect();
     if args.stats {
-        return served::run(command, args);
+        return served::run(command, args, &settings);
     }
-    if !args.options.is_empty() {
-        command.env(options::VARIABLE, options::merge(env::var_os(options::VARIABLE).as_deref(), &args.options));
+    if !settings.is_empty() {
+        command.env(options::VARIABLE, options::merge(env::var_os(options::VARIABLE).as_deref(), &settings));
     }
     Err(cannot_start(args, &command.exec()))
 }

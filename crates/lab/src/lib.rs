@@ -5,7 +5,8 @@
 //! [`document`] is what `--json` writes, with [`machine`] in it. [`work`] holds the workloads, which the program
 //! `craton-work` runs, [`real`] those that are programs of other people, [`empirical`] follows
 //! a given distribution of sizes, on real and in simulated memory, and [`micro`] times single calls. [`experiment`] puts them together, and
-//! [`picture`] draws what comes of it; [`page`] is the page of a comparison.
+//! [`picture`] draws what comes of it; [`page`] is the page of a comparison. [`replay`] plays what a program asked of its page heap
+//! on other policies.
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
 //!
@@ -26,6 +27,7 @@ pub mod picture;
 pub mod print;
 pub mod ratios;
 pub mod real;
+pub mod replay;
 pub mod scratch;
 pub mod summary;
 pub mod work;

@@ -15,7 +15,7 @@ use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
-use crate::{background, options, tls};
+use crate::{background, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -376,6 +376,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     unsafe { after_fork_in_parent() };
     CACHES.lock().forked(tls::get());
     background::forked();
+    trace::forked();
     SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
 }
 
@@ -394,7 +395,9 @@ pub fn bytes_in_use() -> u64 {
 
 /// Sets an option while the program runs; `false` when there is no such key or value.
 pub fn option_set(key: &[u8], value: &[u8]) -> bool {
-    options::set(key, value)
+    let set = options::set(key, value);
+    trace::begin();
+    set
 }
 
 /// Counts of one size class, `1..=CLASSES`.

@@ -15,6 +15,7 @@ use crate::report;
 use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, CLASSES, LARGE};
+use crate::trace;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use craton_base::{
@@ -197,11 +198,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Takes a span from the page heap, if need be with what is kept in front of it.
     fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = self.with_pages(|p| p.alloc(pages, align, density));
+        let span = self.with_pages(|p| trace::alloc(p, pages, align, density));
         if span == Err(SpanError::NoMemory) && self.spans.pages() > Pages(0) {
             return self.with_pages(|p| {
                 self.drain(p);
-                p.alloc(pages, align, density)
+                trace::alloc(p, pages, align, density)
             });
         }
         span
@@ -210,7 +211,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Gives the spans in front of the page heap back to it.
     fn drain(&self, pages: &mut PageHeap<F, C>) {
         self.spans.drain(|span, density| {
-            let given = pages.free(span, density);
+            let given = trace::free(pages, span, density);
             debug_assert_eq!(given, Ok(()), "a cached span is out");
         });
     }
@@ -226,7 +227,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let span = PageRange::new(first, record.pages());
         record.set_pages(Pages(0));
         self.set_marks(span, 0, false);
-        let given = self.with_pages(|p| p.free(span, Density::Sparse));
+        let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
         self.expect_given(span, given);
     }
 
@@ -240,7 +241,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Makes a large object longer or shorter where it stands.
     pub(crate) fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
         let record = &self.layout().records[first.0 as usize];
-        self.with_pages(|p| p.resize(PageRange::new(first, record.pages()), pages))?;
+        self.with_pages(|p| trace::resize(p, PageRange::new(first, record.pages()), pages))?;
         record.set_pages(pages);
         Ok(())
     }
@@ -378,7 +379,7 @@ impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
         if self.heap.spans.put(process::cpu(), span, density) {
             return Ok(());
         }
-        let given = self.heap.with_pages(|p| p.free(span, density));
+        let given = self.heap.with_pages(|p| trace::free(p, span, density));
         self.heap.expect_given(span, given);
         given
     }

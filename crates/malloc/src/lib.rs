@@ -34,6 +34,7 @@ pub mod segment;
 pub mod size_class;
 pub mod stats;
 mod tls;
+mod trace;
 
 pub use route::Misuse;
 

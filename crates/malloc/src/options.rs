@@ -3,7 +3,7 @@
 //! **What.** `stats=0|1` statistics on standard error at exit · `stats_file=PATH` one line of JSON appended at exit ·
 //! `thp=auto|always|never` when hugepages are asked for · `thread_cache=BYTES` what a thread's cache may hold ·
 //! `background=0|1` whether a thread of the library may look after the heap · `release_rate=BYTES` how much memory that thread gives
-//! back in a second.
+//! back in a second · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
 //!
 //! **Failure.** An unknown key or a bad value is one line on standard error; the program goes on.
 //!
@@ -11,6 +11,7 @@
 
 use crate::background;
 use crate::front::{HEAP, THREAD_CACHE_BYTES, set_up};
+use crate::trace;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use craton_os::{Line, Mutex, process};
@@ -37,6 +38,7 @@ pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
         let entry = unsafe { CStr::from_ptr(*at) }.to_bytes();
         if let Some(text) = entry.strip_prefix(b"CRATON_OPTIONS=") {
             apply(text);
+            trace::begin();
             return;
         }
         // SAFETY: the entry was not the closing null.
@@ -54,14 +56,17 @@ fn apply(text: &[u8]) {
         };
         let (key, value) = (&option[..equals], &option[equals + 1..]);
         if !KEYS.contains(&key) {
-            complain("no such key (there are background, release_rate, stats, stats_file, thp, thread_cache); ignored");
+            complain(NO_SUCH_KEY);
         } else if !set(key, value) {
             complain("bad value; ignored");
         }
     }
 }
 
-const KEYS: [&[u8]; 6] = [b"background", b"release_rate", b"stats", b"stats_file", b"thp", b"thread_cache"];
+const KEYS: [&[u8]; 8] =
+    [b"background", b"release_rate", b"stats", b"stats_file", b"thp", b"thread_cache", b"trace", b"trace_events"];
+const NO_SUCH_KEY: &str = "no such key (there are background, release_rate, stats, stats_file, thp, thread_cache, trace, \
+                           trace_events); ignored";
 
 /// Sets one option; `false` when the key or the value is not known.
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
@@ -110,6 +115,8 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             Some(bytes) => THREAD_CACHE_BYTES.store(bytes, Relaxed),
             None => return false,
         },
+        b"trace" => return trace::ask(value),
+        b"trace_events" => return number(value).is_some_and(trace::set_bound),
         _ => return false,
     }
     true

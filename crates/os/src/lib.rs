@@ -2,7 +2,8 @@
 //!
 //! **What.** Address space with the metadata of its pages ([`Region`]), mappings of their own for huge objects
 //! ([`mapping`]), a lock that works before the C library is ready ([`Mutex`]), the time ([`CoarseClock`]), facts of the
-//! process ([`process`]), its transparent hugepages ([`thp`]) and lines on standard error that need no memory ([`Line`]).
+//! process ([`process`]), its transparent hugepages ([`thp`]), a file that is written through memory ([`FileMap`]) and lines on
+//! standard error that need no memory ([`Line`]).
 //!
 //! **Units.** Bytes, unless a name says otherwise; ranges of the heap in pages of 8 KiB. The machine's page size is
 //! asked for at run time.
@@ -16,6 +17,7 @@
 #![no_std]
 
 mod clock;
+pub mod file_map;
 mod line;
 pub mod mapping;
 mod mutex;
@@ -26,6 +28,7 @@ pub mod thp;
 pub mod thread;
 
 pub use clock::CoarseClock;
+pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};
 pub use mutex::{Guard, Mutex};
 pub use region::{PartSpec, Region};

@@ -85,6 +85,11 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         self.granted
     }
 
+    /// The most hugepages that the floor may be asked for.
+    pub fn capacity(&self) -> HugePages {
+        self.capacity
+    }
+
     /// Pages in spans.
     pub fn in_use(&self) -> Pages {
         Pages(self.in_use)

@@ -53,7 +53,9 @@ mod region;
 mod release;
 mod resize;
 mod span_cache;
+mod spans;
 mod stats;
+pub mod trace;
 mod tracker;
 
 pub use backing::{CollapseStats, HugeBacking};

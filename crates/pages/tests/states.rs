@@ -139,8 +139,8 @@ fn walk(start: Start, most: usize) -> (usize, usize) {
 
 /// States to go on from in each walk.
 fn most() -> usize {
-    let most = if P < 256 { 1_000 } else { 100 };
-    if full() { 40 * most } else { most }
+    let most = if P < 256 { 2_500 } else { 150 };
+    if full() { 20 * most } else { most }
 }
 
 /// Walks from the empty heap, and says what was seen.

@@ -25,13 +25,13 @@ use std::process::{Command, ExitCode, ExitStatus};
 /// The longest path of a directory under which the library takes a `stats_file`.
 const LONGEST: usize = 400;
 
-/// Runs the prepared command to its end and shows the table.
-pub fn run(mut command: Command, args: &args::Run) -> Result<ExitCode, Failure> {
+/// Runs the prepared command, with these options, to its end and shows the table.
+pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Result<ExitCode, Failure> {
     let directory = Directory::new().map_err(|e| {
         Failure::Failed(format!("cannot create a directory for statistics in {}: {e}", place().display()))
     })?;
     let file = directory.0.join("stats");
-    let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), &args.options);
+    let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), settings);
     let own = Setting::stats_file(file.as_os_str());
     command.env(options::VARIABLE, options::merge(Some(&asked), [&own]));
 

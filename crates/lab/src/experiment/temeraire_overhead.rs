@@ -37,7 +37,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 /// Live bytes, how often each object is replaced on average, and the most events.
-const FULL: (u64, f64, u64) = (4 << 30, 4.0, 200_000_000);
+const FULL: (u64, f64, u64) = (4 << 30, 2.0, 100_000_000);
 const QUICK: (u64, f64, u64) = (256 << 20, 2.0, 4_000_000);
 const SECONDS: f64 = 600.0;
 const SAMPLES: u32 = 120;

@@ -312,6 +312,11 @@ impl World {
         heap.check().unwrap_or_else(|broken| panic!("{broken:?}"));
         self.sim.check().unwrap_or_else(|broken| panic!("simulated floor: {broken:?}"));
         self.out.iter().for_each(|span| self.assert_kept(*span));
+        let mut out: Vec<_> = self.out.iter().map(|s| (s.first, s.len)).collect();
+        out.sort();
+        let mut walked = Vec::new();
+        heap.for_each_span(|span, _| walked.push((span.first, span.len)));
+        assert_eq!(walked, out, "the walk over spans");
         let live: u32 = self.out.iter().map(|s| s.len.0).sum();
         let stats = heap.stats();
         assert_eq!((stats.in_use, heap.in_use(), self.heap.live()), (Pages(live), Pages(live), Pages(live)));

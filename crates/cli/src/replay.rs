@@ -1,0 +1,197 @@
+//! `craton replay`: a recorded trace on a page heap in simulated memory.
+//!
+//! **What.** Reads and checks the whole file, plays it with the settings asked for, and prints what came of it; the lab does
+//! the work.
+//!
+//! **Failure.** An unknown heap, key or value is wrong usage (status 2) and names what there is; a file that cannot be played is
+//! status 1, with the place in it.
+
+use crate::args;
+use crate::command;
+use crate::failure::Failure;
+use crate::output::Output;
+use craton_lab::document::Document;
+use craton_lab::format;
+use craton_lab::ratios::Ratios;
+use craton_lab::replay::{FitName, HEAPS, Outcome, Policy, replay as play};
+use craton_lab::replay::{HugeBacking, Trace};
+use serde::Serialize;
+use std::fs;
+use std::process::ExitCode;
+
+/// The options, and their values.
+const OPTIONS: &str = "release_rate=BYTES, regions=0|1, fit=lfr|fullest|best, thp=auto|always|never";
+
+/// A row of the document.
+#[derive(Serialize)]
+struct Row {
+    trace: String,
+    heap: String,
+    options: Vec<String>,
+    unchecked_events: u64,
+    dropped_events: Option<u64>,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// Does what `craton replay` was asked for.
+pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
+    if !HEAPS.contains(&args.heap.as_str()) {
+        return Err(Failure::Usage(format!("--heap {}: no such heap; there are: {}", args.heap, HEAPS.join(", "))));
+    }
+    let policy = policy(&args.options)?;
+    let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
+    let name = args.trace.display();
+    let file = fs::read(&args.trace).map_err(|e| {
+        Failure::Failed(format!("cannot read {name}: {e}; `craton run --trace {name} -- CMD` records a trace"))
+    })?;
+    let trace = Trace::read(&file).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
+    let outcome = play(&trace, &policy).map_err(|why| Failure::Failed(format!("{name}: {why}")))?;
+
+    let text = format!("{}{}", notes(&trace), table(&outcome));
+    let printed = Output::beside(json.as_ref()).write(&text);
+    if let Some(json) = &mut json {
+        let row = Row {
+            trace: args.trace.to_string_lossy().into_owned(),
+            heap: args.heap.clone(),
+            options: args.options.clone(),
+            unchecked_events: trace.unchecked(),
+            dropped_events: trace.dropped(),
+            outcome,
+        };
+        let document = Document::new("replay", &command(), &[], vec![row], &Ratios::default());
+        let text = document.text().map_err(|e| Failure::Failed(format!("cannot write the figures as JSON: {e}")))?;
+        json.write(&text)?;
+    }
+    printed.map(|()| ExitCode::SUCCESS).map_err(|e| Failure::Failed(format!("cannot print the table: {e}")))
+}
+
+/// The settings that options ask for.
+fn policy(options: &[String]) -> Result<Policy, Failure> {
+    let mut policy = Policy::default();
+    for option in options {
+        let fail = |what: &str| Err(Failure::Usage(format!("-o {option}: {what}; there are: {OPTIONS}")));
+        let Some((key, value)) = option.split_once('=') else {
+            return fail("not of the form KEY=VALUE");
+        };
+        let known = match key {
+            "release_rate" => value.parse().map(|bytes| policy.release_rate = bytes).is_ok(),
+            "regions" => flag(value).map(|allowed| policy.regions = allowed).is_some(),
+            "fit" => fit(value).map(|fit| policy.fit = fit).is_some(),
+            "thp" => backing(value).map(|backing| policy.backing = backing).is_some(),
+            _ => return fail("no such key"),
+        };
+        if !known {
+            return fail("bad value");
+        }
+    }
+    Ok(policy)
+}
+
+fn flag(value: &str) -> Option<bool> {
+    match value {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
+fn fit(value: &str) -> Option<FitName> {
+    match value {
+        "lfr" => Some(FitName::LongestFreeFirst),
+        "fullest" => Some(FitName::FullestFirst),
+        "best" => Some(FitName::GlobalBestFit),
+        _ => None,
+    }
+}
+
+fn backing(value: &str) -> Option<HugeBacking> {
+    match value {
+        "auto" => Some(HugeBacking::AUTO),
+        "always" => Some(HugeBacking::ALWAYS),
+        "never" => Some(HugeBacking::NEVER),
+        _ => None,
+    }
+}
+
+/// What a reader must know of the recording before he looks at figures.
+fn notes(trace: &Trace<'_>) -> String {
+    let mut text = String::new();
+    if !trace.is_complete() {
+        text += "the recording was not ended: its program was killed, ended by _exit, or still runs; ";
+        text += &format!("no checksum covers the last {} events\n", format::count(trace.unchecked()));
+    }
+    match trace.dropped() {
+        Some(0) => {}
+        Some(n) => {
+            text += &format!(
+                "{} events behind these were dropped: the bound is {} (trace_events), or the file could not grow\n",
+                format::count(n),
+                format::count(trace.header().bound)
+            );
+        }
+        None => text += "the bound was reached; how many events were dropped is not known\n",
+    }
+    text
+}
+
+fn table(outcome: &Outcome) -> String {
+    let percent = |part: Option<f64>| part.map_or("-".to_owned(), |part| format!("{:.1} %", 100.0 * part));
+    let calls = &outcome.calls;
+    let rows = [
+        ("events", format::count(outcome.events)),
+        ("recorded time", format::seconds(outcome.duration_s)),
+        ("spans at the end", format::count(outcome.spans_at_end)),
+        ("spans that moved to grow", format::count(outcome.moved)),
+        ("peak demand", format::bytes(outcome.peak_demand_bytes)),
+        ("steady demand", format::bytes(outcome.steady_demand_bytes)),
+        ("peak backed", format::bytes(outcome.peak_backed_bytes)),
+        ("steady backed", format::bytes(outcome.steady_backed_bytes)),
+        ("backed at the end", format::bytes(outcome.backed_at_end_bytes)),
+        ("overhead", percent(outcome.overhead)),
+        ("hugepage coverage", percent(outcome.hugepage_coverage)),
+        ("released", format::bytes(outcome.released_bytes)),
+        ("calls: reserve", format::count(calls.reserve_calls)),
+        ("calls: back", format::count(calls.back_calls)),
+        ("calls: unback", format::count(calls.unback_calls)),
+        ("calls: collapse", format::count(calls.collapse_calls)),
+        ("calls: advise", format::count(calls.advise_calls)),
+        ("replayed in", format::seconds(outcome.wall_s)),
+        ("events a second", format::count(outcome.events_per_s as u64)),
+    ];
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    format::table(&rows, &[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(options: &[&str]) -> Result<Policy, Failure> {
+        policy(&options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_set_what_they_name_and_the_last_counts() {
+        assert_eq!(of(&[]), Ok(Policy::default()));
+        let all = of(&["release_rate=0", "regions=0", "fit=best", "fit=fullest", "thp=never"]);
+        let fit = FitName::FullestFirst;
+        assert_eq!(all, Ok(Policy { release_rate: 0, regions: false, fit, backing: HugeBacking::NEVER }));
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_option_is_said_with_what_there_is() {
+        for (option, what) in [
+            ("fit", "not of the form KEY=VALUE"),
+            ("colour=red", "no such key"),
+            ("fit=worst", "bad value"),
+            ("regions=2", "bad value"),
+            ("release_rate=-1", "bad value"),
+            ("release_rate=99999999999999999999", "bad value"),
+            ("thp=", "bad value"),
+        ] {
+            let text = format!("-o {option}: {what}; there are: {OPTIONS}");
+            assert_eq!(of(&[option]), Err(Failure::Usage(text)));
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! A recorded page-heap trace, played on a page heap in simulated memory.
+//!
+//! **What.** Every event of a [`Trace`] is asked of a [`PageHeap`] of its own, at the same time by a clock that follows the
+//! trace, with a tick for each second. Where the recording names a span by its place, the replay has a span at a place of its own:
+//! other settings pack otherwise. No page has memory, and the [`floor`] below only counts.
+//!
+//! **From.** TEMERAIRE §6.2, which tells how policies were chosen so.
+//!
+//! **Units.** Bytes; events are numbered from 1.
+//!
+//! **Failure.** A trace that frees what is not out, or a heap that finds no room, is an error that names the event. A span that can
+//! be resized where it was recorded, but not where it is here, is moved, as `realloc` would do.
+//!
+//! **Cost.** For each event: 16 bytes of the trace, one word of an index by page, and the page heap's own work. Samples, 256 of them,
+//! walk the heap's hugepages.
+
+pub mod floor;
+
+use craton_base::{Clock, Density, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, SpanError, SpanSource, Table};
+pub use craton_pages::HugeBacking;
+pub use craton_pages::trace::Trace;
+use craton_pages::trace::{Event, Kind};
+use craton_pages::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst, PageHeap, Tracker};
+use floor::{FloorCounts, LeanFloor};
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+use std::time::Instant;
+
+/// The heaps that a trace can be played on.
+pub const HEAPS: [&str; 1] = ["temeraire"];
+
+/// Which hugepage a short sparse span goes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FitName {
+    /// [`LongestFreeFirst`], TEMERAIRE's and the heap's own.
+    LongestFreeFirst,
+    /// [`FullestFirst`].
+    FullestFirst,
+    /// [`GlobalBestFit`].
+    GlobalBestFit,
+}
+
+/// The heap's settings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// Bytes that go back to the system each second, as far as recent demand allows.
+    pub release_rate: u64,
+    /// Whether spans that cross hugepages may share regions.
+    pub regions: bool,
+    /// The filler's choice.
+    pub fit: FitName,
+    /// From where on hugepages are asked for; the simulated system gives them when asked.
+    pub backing: HugeBacking,
+}
+
+impl Default for Policy {
+    /// As the library is without options.
+    fn default() -> Self {
+        let fit = FitName::LongestFreeFirst;
+        Self { release_rate: 64 << 20, regions: true, fit, backing: HugeBacking::AUTO }
+    }
+}
+
+/// What came of a replay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Events played.
+    pub events: u64,
+    /// From the first event to the last, as recorded.
+    pub duration_s: f64,
+    /// Spans that were out at the end.
+    pub spans_at_end: u64,
+    /// Spans that had to move to become longer.
+    pub moved: u64,
+    /// The most bytes in spans.
+    pub peak_demand_bytes: u64,
+    /// Bytes in spans, on average over the second half of the samples.
+    pub steady_demand_bytes: u64,
+    /// The most bytes with memory, of a sample.
+    pub peak_backed_bytes: u64,
+    /// Bytes with memory, on average over the second half.
+    pub steady_backed_bytes: u64,
+    /// Bytes with memory at the end.
+    pub backed_at_end_bytes: u64,
+    /// What is backed by what is used, less 1, on average over the second half; none where nothing is used there.
+    pub overhead: Option<f64>,
+    /// The part of backed bytes on intact hugepages, on average over the second half; none where nothing is backed.
+    pub hugepage_coverage: Option<f64>,
+    /// Bytes given back to the system.
+    pub released_bytes: u64,
+    /// Calls of the system.
+    #[serde(flatten)]
+    pub calls: FloorCounts,
+    /// How long it took.
+    pub wall_s: f64,
+    /// Events played in a second.
+    pub events_per_s: f64,
+}
+
+/// Plays a trace.
+///
+/// The trackers of the replay's heap, 128 bytes for each hugepage that it may have, are never given back.
+///
+/// # Errors
+/// The trace asks for what cannot be, or there is no room.
+pub fn replay(trace: &Trace<'_>, policy: &Policy) -> Result<Outcome, String> {
+    match policy.fit {
+        FitName::LongestFreeFirst => Player::<LongestFreeFirst>::play(trace, policy),
+        FitName::FullestFirst => Player::<FullestFirst>::play(trace, policy),
+        FitName::GlobalBestFit => Player::<GlobalBestFit>::play(trace, policy),
+    }
+}
+
+/// The time by the trace.
+#[derive(Clone, Copy)]
+struct TraceClock<'a>(&'a Cell<u64>);
+
+impl Clock for TraceClock<'_> {
+    fn now_ns(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// Room in the replay's region, as a multiple of what was used of the recorded one, and hugepages that are added for small heaps.
+const ROOM_FACTOR: u64 = 4;
+const ROOM_MORE: u64 = 1024;
+/// Hugepages that the units of pages can count.
+const MOST_HUGEPAGES: u64 = (1 << 24) - 1;
+/// The index has a word for each page of the recorded heap: 2 GiB of address space for this many, which are 2 TiB.
+const MOST_PAGES: Pages = Pages(1 << 28);
+const SAMPLES: u64 = 256;
+const SECOND_US: u64 = 1_000_000;
+
+/// A span that is out, by the first page of the recorded one: the page here plus 1 in the low half, its length above, the
+/// density at the top; 0 for none.
+#[derive(Clone, Copy)]
+struct Place(u64);
+
+const DENSE: u64 = 1 << 63;
+
+impl Place {
+    fn new(span: PageRange, density: Density) -> Self {
+        let dense = if density == Density::Dense { DENSE } else { 0 };
+        Self(u64::from(span.first.0 + 1) | u64::from(span.len.0) << 32 | dense)
+    }
+
+    fn span(self) -> Option<(PageRange, Density)> {
+        let first = (self.0 as u32).checked_sub(1)?;
+        let density = if self.0 & DENSE != 0 { Density::Dense } else { Density::Sparse };
+        Some((PageRange::new(PageId(first), Pages((self.0 >> 32) as u32 & u32::MAX >> 1)), density))
+    }
+}
+
+/// Sums over samples.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    samples: u64,
+    used: u64,
+    backed: u64,
+    intact: u64,
+}
+
+struct Player<'a, P: Fit> {
+    heap: PageHeap<LeanFloor, TraceClock<'a>, P>,
+    now_ns: &'a Cell<u64>,
+    places: Vec<u64>,
+    outcome: Outcome,
+    peak: Pages,
+    /// Of the second half.
+    steady: Sums,
+    duration_us: u64,
+    next_tick_us: u64,
+    sampled: u64,
+}
+
+impl<P: Fit> Player<'_, P> {
+    fn play(trace: &Trace<'_>, policy: &Policy) -> Result<Outcome, String> {
+        if trace.pages() > MOST_PAGES {
+            return Err(format!(
+                "the recorded heap reached {} pages; traces of up to {} can be played",
+                trace.pages().0,
+                MOST_PAGES.0
+            ));
+        }
+        let capacity = u64::from(trace.pages().hugepages_up().0) * ROOM_FACTOR + ROOM_MORE;
+        let capacity = HugePages(capacity.min(MOST_HUGEPAGES) as u32);
+        let trackers: Vec<Tracker> = (0..capacity.0).map(|_| Tracker::default()).collect();
+        let now_ns = Cell::new(0);
+        let table = Table::from_slice(trackers.leak());
+        let mut heap: PageHeap<_, _, P> =
+            PageHeap::new(LeanFloor::default(), TraceClock(&now_ns), table, capacity, policy.backing);
+        heap.set_regions(policy.regions);
+        heap.set_release_rate(policy.release_rate);
+        let mut player = Player {
+            heap,
+            now_ns: &now_ns,
+            places: vec![0; trace.pages().0 as usize],
+            outcome: Outcome { duration_s: trace.duration_us() as f64 / 1e6, ..Outcome::default() },
+            peak: Pages(0),
+            steady: Sums::default(),
+            duration_us: trace.duration_us(),
+            next_tick_us: SECOND_US,
+            sampled: 0,
+        };
+        let start = Instant::now();
+        player.events(trace)?;
+        let wall_s = start.elapsed().as_secs_f64();
+        Ok(player.finish(wall_s))
+    }
+
+    fn events(&mut self, trace: &Trace<'_>) -> Result<(), String> {
+        let mut next_us = self.next_stop_us();
+        for event in trace.events() {
+            while event.time_us >= next_us {
+                self.stop_at(next_us);
+                next_us = self.next_stop_us();
+            }
+            self.now_ns.set(event.time_us * 1000);
+            self.outcome.events += 1;
+            self.step(&event).map_err(|why| format!("event {}: {why}", self.outcome.events))?;
+        }
+        Ok(())
+    }
+
+    /// When the next tick or sample is.
+    fn next_stop_us(&self) -> u64 {
+        self.next_tick_us.min(self.next_sample_us())
+    }
+
+    /// The samples are at equal distances, the last one behind the last event.
+    fn next_sample_us(&self) -> u64 {
+        match self.sampled + 1 < SAMPLES {
+            true => (u128::from(self.duration_us) * u128::from(self.sampled + 1) / u128::from(SAMPLES)) as u64,
+            false => u64::MAX,
+        }
+    }
+
+    /// Does what is due at a time.
+    #[cold]
+    fn stop_at(&mut self, time_us: u64) {
+        self.now_ns.set(time_us * 1000);
+        if time_us >= self.next_tick_us {
+            self.heap.tick();
+            self.next_tick_us += SECOND_US;
+        }
+        if time_us >= self.next_sample_us() {
+            self.sample();
+        }
+    }
+
+    fn sample(&mut self) {
+        self.sampled += 1;
+        let stats = self.heap.stats();
+        let backed = stats.backed.bytes().0 as u64;
+        self.outcome.peak_backed_bytes = self.outcome.peak_backed_bytes.max(backed);
+        self.outcome.backed_at_end_bytes = backed;
+        if self.sampled > SAMPLES / 2 {
+            self.steady.samples += 1;
+            self.steady.used += stats.in_use.bytes().0 as u64;
+            self.steady.backed += backed;
+            self.steady.intact += stats.intact.bytes().0 as u64;
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, event: &Event) -> Result<(), String> {
+        let at = event.span.first.0 as usize;
+        match event.kind {
+            Kind::Alloc => {
+                if self.places[at] != 0 {
+                    return Err(format!("takes a span at page {at}, where one is out already"));
+                }
+                let span = self.heap.alloc(event.span.len, event.align, event.density).map_err(refused)?;
+                self.places[at] = Place::new(span.range, event.density).0;
+                self.peak = self.peak.max(self.heap.in_use());
+            }
+            Kind::Free => {
+                let (span, density) = self.place(at)?;
+                if span.len != event.span.len {
+                    return Err(format!("frees {} pages at page {at}, where {} are out", event.span.len.0, span.len.0));
+                }
+                self.heap.free(span, density).map_err(refused)?;
+                self.places[at] = 0;
+            }
+            Kind::Resize => self.resize(at, event.span.len)?,
+        }
+        Ok(())
+    }
+
+    fn place(&self, at: usize) -> Result<(PageRange, Density), String> {
+        Place(self.places[at]).span().ok_or_else(|| format!("is about a span at page {at}, where none is out"))
+    }
+
+    fn resize(&mut self, at: usize, pages: Pages) -> Result<(), String> {
+        let (span, density) = self.place(at)?;
+        let first = match self.heap.resize(span, pages) {
+            Ok(_) => span.first,
+            Err(SpanError::NoMemory) => {
+                let moved = self.heap.alloc(pages, Pages(1), density).map_err(refused)?;
+                self.heap.free(span, density).map_err(refused)?;
+                self.outcome.moved += 1;
+                moved.range.first
+            }
+            Err(other) => return Err(refused(other)),
+        };
+        self.places[at] = Place::new(PageRange::new(first, pages), density).0;
+        self.peak = self.peak.max(self.heap.in_use());
+        Ok(())
+    }
+
+    fn finish(mut self, wall_s: f64) -> Outcome {
+        self.sample();
+        let Sums { samples, used, backed, intact } = self.steady;
+        let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        let samples = samples.max(1);
+        Outcome {
+            spans_at_end: self.places.iter().filter(|place| **place != 0).count() as u64,
+            peak_demand_bytes: self.peak.bytes().0 as u64,
+            steady_demand_bytes: used / samples,
+            steady_backed_bytes: backed / samples,
+            overhead: ratio(backed, used).map(|ratio| ratio - 1.0),
+            hugepage_coverage: ratio(intact, backed),
+            released_bytes: self.heap.stats().released_total << PAGE_SHIFT,
+            calls: self.heap.floor().counts,
+            wall_s,
+            events_per_s: if wall_s > 0.0 { self.outcome.events as f64 / wall_s } else { 0.0 },
+            ..self.outcome
+        }
+    }
+}
+
+fn refused(error: SpanError) -> String {
+    match error {
+        SpanError::NoMemory | SpanError::TooLong(_) => {
+            format!("finds no room in a region of {ROOM_FACTOR} times what the recorded heap reached")
+        }
+        other => format!("was refused: {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! A floor with no memory and no state: it grants all, and counts what it is asked.
+
+use craton_base::{Advice, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
+use serde::{Deserialize, Serialize};
+
+/// Calls by their kind, each of which would be a system call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FloorCounts {
+    /// Larger grants of address space.
+    pub reserve_calls: u64,
+    /// Requests for memory before its first touch.
+    pub back_calls: u64,
+    /// Ranges whose memory went back.
+    pub unback_calls: u64,
+    /// Hugepages made whole.
+    pub collapse_calls: u64,
+    /// Advice for or against hugepages.
+    pub advise_calls: u64,
+}
+
+/// A system in the mode `madvise` that never refuses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LeanFloor {
+    /// What it was asked.
+    pub counts: FloorCounts,
+}
+
+impl Floor for LeanFloor {
+    fn reserve(&mut self, _: HugePages) -> Result<(), NoMemory> {
+        self.counts.reserve_calls += 1;
+        Ok(())
+    }
+
+    fn back(&mut self, _: PageRange) -> Result<(), NoMemory> {
+        self.counts.back_calls += 1;
+        Ok(())
+    }
+
+    fn unback(&mut self, _: PageRange) -> Result<(), NoMemory> {
+        self.counts.unback_calls += 1;
+        Ok(())
+    }
+
+    fn collapse(&mut self, _: PageRange) -> Result<(), CollapseError> {
+        self.counts.collapse_calls += 1;
+        Ok(())
+    }
+
+    fn advise(&mut self, _: PageRange, _: Advice) -> bool {
+        self.counts.advise_calls += 1;
+        true
+    }
+
+    fn residency(&self, _: PageRange) -> Residency {
+        Residency::default()
+    }
+}

@@ -1,0 +1,264 @@
+//! The recording of what is asked of the page heap, for `craton replay`.
+//!
+//! **What.** The option `trace=PATH` writes every span that is taken, given back or resized into a file of the form that
+//! [`craton_pages::trace`] tells, as it happens. What is out already comes first. What the cache in front of the page heap
+//! absorbs is no event, and neither are objects that are mappings of their own. In the path, `%p` stands for the process's number.
+//!
+//! **Threads.** Lock order: page heap → recorder. Events are noted under the page heap's lock, so that their order is true.
+//!
+//! **Failure.** A path that cannot be written is one line on standard error; one that another process is writing, nothing: a
+//! program's children inherit the option. When the bound is reached, or the file cannot grow,
+//! events are dropped and counted. A forked child records nothing; a process that is killed leaves a file without an end, which
+//! can be read.
+//!
+//! **Cost.** While nothing is recorded: one load. Else two stores into mapped memory, a checksum of 12 cycles and the kernel's
+//! coarse time for each event; a page fault every 255 events, and a new window every 65,280.
+
+use crate::front::{HEAP, set_up};
+use crate::options::PATH_MAX;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use craton_base::{Clock, Density, Floor, PageRange, Pages, Span, SpanError, SpanSource};
+use craton_os::{CoarseClock, FileMap, Line, Mutex, file_map, process};
+use craton_pages::PageHeap;
+use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};
+
+/// Bytes of the file that are mapped at a time.
+const WINDOW: usize = 1 << 20;
+/// The option `trace_events` unless it is set: 256 MB.
+const DEFAULT_EVENTS: u64 = 16_000_000;
+
+/// The option `trace_events`.
+static BOUND: AtomicU64 = AtomicU64::new(DEFAULT_EVENTS);
+/// The option `trace`, the path and its length, until [`begin`] has acted upon it.
+static ASKED: Mutex<Option<([u8; PATH_MAX], usize)>> = Mutex::new(None);
+/// Whether events are noted.
+static ON: AtomicBool = AtomicBool::new(false);
+static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
+
+/// A file that is being written.
+struct Recorder {
+    map: FileMap,
+    /// Where the window begins in the file.
+    window: u64,
+    /// The block that is being filled, from 1 on, and its next slot.
+    block: u64,
+    slot: usize,
+    sum: Sum,
+    start_ns: u64,
+    events: u64,
+    bound: u64,
+    dropped: u64,
+}
+
+/// Sets the option `trace`, for [`begin`]; an empty path ends a recording.
+pub(crate) fn ask(path: &[u8]) -> bool {
+    let pids = path.windows(2).filter(|two| *two == b"%p").count();
+    // A process's number has ten digits at the most.
+    if path.len() + 10 * pids >= PATH_MAX || path.contains(&0) {
+        return false;
+    }
+    let mut text = Line::new();
+    let mut at = 0;
+    while at < path.len() {
+        let is_pid = path[at..].starts_with(b"%p");
+        text = if is_pid { text.number(process::id().into()) } else { text.bytes(&path[at..=at]) };
+        at += if is_pid { 2 } else { 1 };
+    }
+    let mut place = [0; PATH_MAX];
+    let len = text.as_bytes().len();
+    place[..len].copy_from_slice(text.as_bytes());
+    *ASKED.lock() = Some((place, len));
+    true
+}
+
+/// Sets the option `trace_events`, for the next recording.
+pub(crate) fn set_bound(events: usize) -> bool {
+    BOUND.store(events as u64, Relaxed);
+    events > 0
+}
+
+/// Begins the recording that was asked for since the last call, if one was; the one before it is ended.
+pub(crate) fn begin() {
+    let Some((path, len)) = ASKED.lock().take() else { return };
+    end();
+    if len == 0 || !set_up() {
+        return;
+    }
+    let pages = HEAP.pages.lock();
+    match Recorder::new(&path[..=len], &pages) {
+        Ok(recorder) => {
+            *RECORDER.lock() = Some(recorder);
+            ON.store(true, Relaxed);
+        }
+        // A program's children inherit the option while the program writes the file.
+        Err(file_map::IN_USE) => {}
+        Err(problem) => {
+            drop(pages);
+            let line = Line::new().text("craton: trace: cannot write ").bytes(&path[..len]).text(": ");
+            match file_map::reason(problem) {
+                Some(text) => line.text(text),
+                None => line.text("error ").number(problem as u64),
+            }
+            .text("; nothing is recorded")
+            .print();
+        }
+    }
+}
+
+/// Ends the recording, so that the file is whole.
+pub(crate) fn end() {
+    if !ON.load(Relaxed) {
+        return;
+    }
+    let _pages = HEAP.pages.lock();
+    ON.store(false, Relaxed);
+    if let Some(recorder) = RECORDER.lock().take() {
+        recorder.finish();
+    }
+}
+
+/// In a forked child: the file is the parent's.
+pub(crate) fn forked() {
+    ON.store(false, Relaxed);
+    if let Some(recorder) = RECORDER.lock().take() {
+        recorder.map.leave();
+    }
+}
+
+/// Takes a span from the page heap, whose lock the caller holds.
+pub(crate) fn alloc<F: Floor, C: Clock>(
+    heap: &mut PageHeap<F, C>,
+    pages: Pages,
+    align: Pages,
+    density: Density,
+) -> Result<Span, SpanError> {
+    let span = heap.alloc(pages, align, density);
+    if let Ok(Span { range, .. }) = span {
+        note(Kind::Alloc, range, align, density);
+    }
+    span
+}
+
+/// Gives one back.
+pub(crate) fn free<F: Floor, C: Clock>(
+    heap: &mut PageHeap<F, C>,
+    span: PageRange,
+    density: Density,
+) -> Result<(), SpanError> {
+    let given = heap.free(span, density);
+    if given.is_ok() {
+        note(Kind::Free, span, Pages(1), density);
+    }
+    given
+}
+
+/// Makes one longer or shorter.
+pub(crate) fn resize<F: Floor, C: Clock>(
+    heap: &mut PageHeap<F, C>,
+    span: PageRange,
+    pages: Pages,
+) -> Result<bool, SpanError> {
+    let resized = heap.resize(span, pages);
+    if resized.is_ok() {
+        note(Kind::Resize, PageRange::new(span.first, pages), Pages(1), Density::Sparse);
+    }
+    resized
+}
+
+#[inline]
+fn note(kind: Kind, span: PageRange, align: Pages, density: Density) {
+    if ON.load(Relaxed) {
+        record(kind, span, align, density);
+    }
+}
+
+#[cold]
+fn record(kind: Kind, span: PageRange, align: Pages, density: Density) {
+    if let Some(recorder) = &mut *RECORDER.lock() {
+        recorder.note(CoarseClock.now_ns(), kind, span, align, density);
+    }
+}
+
+impl Recorder {
+    /// A recording into the file at `path` (0-terminated) that begins with the spans of `heap` that are out.
+    fn new<F: Floor, C: Clock>(path: &[u8], heap: &PageHeap<F, C>) -> Result<Self, i32> {
+        let saved = process::errno();
+        let map = FileMap::create(path, WINDOW);
+        process::set_errno(saved);
+        let (bound, now) = (BOUND.load(Relaxed), CoarseClock.now_ns());
+        let mut recorder = Self {
+            map: map?,
+            window: 0,
+            block: 1,
+            slot: 0,
+            sum: Sum::of_block(1),
+            start_ns: now,
+            events: 0,
+            bound,
+            dropped: 0,
+        };
+        let header = Header { bound, region: heap.capacity().pages() }.encode();
+        for (i, words) in header.as_chunks::<2>().0.iter().enumerate().rev() {
+            // The first words last: only then it is a trace.
+            recorder.map.store(SLOT_BYTES * i, *words);
+        }
+        heap.for_each_span(|span, density| recorder.note(now, Kind::Alloc, span, Pages(1), density));
+        Ok(recorder)
+    }
+
+    fn note(&mut self, now_ns: u64, kind: Kind, span: PageRange, align: Pages, density: Density) {
+        if self.events >= self.bound || (self.slot == BLOCK_EVENTS && !self.turn()) {
+            self.dropped += 1;
+            return;
+        }
+        let time_us = now_ns.saturating_sub(self.start_ns) / 1000;
+        let words = Event { time_us, kind, span, align, density }.encode();
+        self.map.store(self.place(self.slot), words);
+        self.sum.add(words);
+        self.slot += 1;
+        self.events += 1;
+    }
+
+    /// Where a slot of the block is in the window.
+    fn place(&self, slot: usize) -> usize {
+        (self.block * BLOCK_BYTES as u64 - self.window) as usize + slot * SLOT_BYTES
+    }
+
+    /// Begins the next block, if need be in a new window. The full one is sealed only when there is a next one: a sealed block
+    /// at the end of a file would look as if more had been cut off.
+    fn turn(&mut self) -> bool {
+        let next = (self.block + 1) * BLOCK_BYTES as u64;
+        if next < self.window + WINDOW as u64 {
+            self.seal(false);
+        } else {
+            let saved = process::errno();
+            let window = self.map.next(next, WINDOW);
+            process::set_errno(saved);
+            let Ok(window) = window else {
+                // What follows would have a gap before it.
+                self.bound = self.events;
+                return false;
+            };
+            self.seal(false);
+            core::mem::replace(&mut self.map, window).unmap();
+            self.window = next;
+        }
+        self.block += 1;
+        self.slot = 0;
+        self.sum = Sum::of_block(self.block);
+        true
+    }
+
+    fn seal(&self, last: bool) {
+        let seal = Seal { events: self.slot as u8, last, dropped: if last { self.dropped } else { 0 } };
+        self.map.store(self.place(BLOCK_EVENTS), seal.encode(self.sum));
+    }
+
+    fn finish(self) {
+        self.seal(true);
+        let saved = process::errno();
+        let bytes = (self.block + 1) * BLOCK_BYTES as u64;
+        self.map.finish(bytes);
+        process::set_errno(saved);
+    }
+}

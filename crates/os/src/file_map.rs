@@ -1,0 +1,191 @@
+//! A file that grows, seen through a window of memory.
+//!
+//! **What.** What is stored in the window is the system's at once, and survives the process however it ends. The file grows with
+//! its windows, one behind the other, and is cut to what was used at the end.
+//!
+//! **Units.** Bytes; windows and offsets are multiples of 4 KiB of this machine's pages.
+//!
+//! **Failure.** The system's error number. Room is asked for before the window is mapped, where the file's system can promise it, so that
+//! a full disk is a refusal and no signal. A program may close descriptors that are not its own: ours is looked at before each
+//! use, and left alone once it is another file's.
+//!
+//! **Unsafe.** Maps a file, and stores words there.
+
+use crate::process::errno;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// A file under construction, and the window that can be written.
+#[derive(Debug)]
+pub struct FileMap {
+    fd: i32,
+    /// Which file it is: device and number.
+    identity: (u64, u64),
+    at: *mut AtomicU64,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone.
+unsafe impl Send for FileMap {}
+
+/// The file is in use by another recorder: the value of `errno` for that.
+pub const IN_USE: i32 = libc::EWOULDBLOCK;
+/// It is not an ordinary file.
+pub const NOT_A_FILE: i32 = libc::ENODEV;
+
+/// What an error number says, of those that are likely here.
+pub fn reason(error: i32) -> Option<&'static str> {
+    Some(match error {
+        NOT_A_FILE => "not an ordinary file",
+        libc::EACCES | libc::EPERM => "permission denied",
+        libc::ENOENT => "no such folder",
+        libc::ENOTDIR => "its folder is a file",
+        libc::EISDIR => "it is a folder",
+        libc::EROFS => "its file system can only be read",
+        libc::ENOSPC | libc::EDQUOT => "no space left",
+        libc::EFBIG => "beyond the limit on file sizes",
+        _ => return None,
+    })
+}
+
+impl FileMap {
+    /// Makes the file at `path` (0-terminated), or empties it, with a first window of `bytes`. No other process can have it so at
+    /// the same time. It is its user's alone if it is new.
+    pub fn create(path: &[u8], bytes: usize) -> Result<Self, i32> {
+        debug_assert!(path.last() == Some(&0));
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
+        // SAFETY: the path is 0-terminated; the descriptor is new. Low numbers are the program's own, which may expect them.
+        let fd = unsafe {
+            let low = libc::open(path.as_ptr().cast(), flags, 0o600);
+            if low < 0 {
+                return Err(errno());
+            }
+            let high = libc::fcntl(low, libc::F_DUPFD_CLOEXEC, 250);
+            if high < 0 {
+                low
+            } else {
+                libc::close(low);
+                high
+            }
+        };
+        let map = Self { fd, identity: identity(fd), at: null_mut(), bytes: 0 };
+        // SAFETY: calls on a descriptor of ours.
+        let problem = unsafe {
+            if !is_file(fd) {
+                NOT_A_FILE
+            } else if libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) != 0 || libc::ftruncate(fd, 0) != 0 {
+                errno()
+            } else {
+                0
+            }
+        };
+        let mapped = if problem == 0 { map.window(0, bytes) } else { Err(problem) };
+        match mapped {
+            Ok(at) => Ok(Self { at, bytes, ..map }),
+            Err(problem) => {
+                map.leave();
+                Err(problem)
+            }
+        }
+    }
+
+    /// Whether the descriptor still is that of our file.
+    fn is_ours(&self) -> bool {
+        identity(self.fd) == self.identity
+    }
+
+    /// Makes the file so long and maps its last `bytes`.
+    fn window(&self, offset: u64, bytes: usize) -> Result<*mut AtomicU64, i32> {
+        if !self.is_ours() {
+            return Err(libc::EBADF);
+        }
+        let end = offset + bytes as u64;
+        // A file beyond the limit would be a signal.
+        if end > file_size_limit() {
+            return Err(libc::EFBIG);
+        }
+        // SAFETY: calls on a descriptor of ours; a new mapping at a place of the kernel's choice.
+        unsafe {
+            if libc::fallocate(self.fd, 0, offset as i64, bytes as i64) != 0 {
+                match errno() {
+                    libc::EOPNOTSUPP | libc::ENOSYS if libc::ftruncate(self.fd, end as i64) == 0 => {}
+                    problem => return Err(problem),
+                }
+            }
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            match libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED, self.fd, offset as i64) {
+                libc::MAP_FAILED => Err(errno()),
+                at => Ok(at.cast()),
+            }
+        }
+    }
+
+    /// The file's next window, `bytes` long from `offset` on, behind this one, which stays as it is.
+    pub fn next(&self, offset: u64, bytes: usize) -> Result<Self, i32> {
+        let at = self.window(offset, bytes)?;
+        Ok(Self { fd: self.fd, identity: self.identity, at, bytes })
+    }
+
+    /// Stores two words at an offset in the window, a multiple of 16: the second one first. Whoever finds the first one in the
+    /// file, whenever that is, finds the second one too.
+    #[inline]
+    pub fn store(&self, at: usize, words: [u64; 2]) {
+        debug_assert!(at.is_multiple_of(16));
+        assert!(at < self.bytes, "a store outside of the window");
+        // SAFETY: inside the window, which is ours, mapped, and a multiple of 16 bytes long.
+        let (first, second) = unsafe { (&*self.at.add(at / 8), &*self.at.add(at / 8 + 1)) };
+        second.store(words[1].to_le(), Ordering::Relaxed);
+        // ORDERING: pairs with the end of the process, after which others read the file.
+        first.store(words[0].to_le(), Ordering::Release);
+    }
+
+    /// Gives the window up, and keeps the file for another.
+    pub fn unmap(self) {
+        if self.bytes > 0 {
+            crate::mapping::unmap(self.at as usize, self.bytes);
+        }
+    }
+
+    /// Cuts the file to `bytes` and closes it.
+    pub fn finish(self, bytes: u64) {
+        if self.is_ours() {
+            // SAFETY: a call on a descriptor of ours.
+            unsafe { libc::ftruncate(self.fd, bytes as i64) };
+        }
+        self.leave();
+    }
+
+    /// Gives file and window up as they are.
+    pub fn leave(self) {
+        if self.is_ours() {
+            // SAFETY: the descriptor is ours, and not used any more.
+            unsafe { libc::close(self.fd) };
+        }
+        self.unmap();
+    }
+}
+
+/// Device and number of a descriptor's file; zeros if there is none.
+fn identity(fd: i32) -> (u64, u64) {
+    status(fd).map_or((0, 0), |s| (s.st_dev, s.st_ino))
+}
+
+fn is_file(fd: i32) -> bool {
+    status(fd).is_some_and(|s| s.st_mode & libc::S_IFMT == libc::S_IFREG)
+}
+
+fn status(fd: i32) -> Option<libc::stat> {
+    // SAFETY: zeros are a valid `stat`, which the call fills.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        (libc::fstat(fd, &mut status) == 0).then_some(status)
+    }
+}
+
+/// The longest that a file of this process may become.
+fn file_size_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is a valid place for the answer.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
+}

@@ -1,0 +1,206 @@
+//! The trace of a page heap: what was asked of it, and when, as bytes of a file.
+//!
+//! **What.** Encodes and decodes the parts of the file: its [`Header`], an [`Event`], the [`Seal`] of a block. [`Trace`] reads a
+//! whole file. Who writes one puts these bytes where they belong and needs nothing else; docs/trace.md tells it in full.
+//!
+//! **From.** TEMERAIRE §6.2: a trace of the page heap's calls, played on other policies.
+//!
+//! **Units.** Pages of 8 KiB, microseconds since the recording began, blocks of 4 KiB; numbers are little-endian.
+//!
+//! **State.**
+//! ```text
+//! file:   header │ block 1 │ block 2 │ …                 block: 255 slots of events │ one slot for the seal
+//! event:  time_us 48 bits │ kind 4 │ dense 1 │ log2 of alignment 5 │ zeros 6 ║ first page 32 │ pages 32
+//! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8        ║ checksum 64
+//! ```
+//! A slot of zeros is empty. Its first word is written last, so that a slot which is not empty is whole, whenever the writer is
+//! killed.
+//!
+//! **Failure.** What is no trace, is of another version, was cut off or changed is a [`TraceError`] with the place and what is
+//! expected there.
+
+mod read;
+
+pub use read::{Trace, TraceError, Wrong};
+
+use craton_base::{Density, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages};
+
+/// How a trace begins.
+pub const MAGIC: [u8; 8] = *b"craton\x1aT";
+/// The version of the format.
+pub const VERSION: u32 = 1;
+/// Bytes of the header, and of each block.
+pub const BLOCK_BYTES: usize = 4096;
+/// Bytes of a slot.
+pub const SLOT_BYTES: usize = 16;
+/// Events in a block; the slot behind them is for the seal.
+pub const BLOCK_EVENTS: usize = BLOCK_BYTES / SLOT_BYTES - 1;
+
+const TIME_BITS: u32 = 48;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+const KIND_SHIFT: u32 = TIME_BITS;
+const FLAG_SHIFT: u32 = 52;
+const ALIGN_SHIFT: u32 = 53;
+const EVENT_USED: u32 = 58;
+const COUNT_SHIFT: u32 = 56;
+const SEAL_KIND: u64 = 15;
+/// The bits of a seal that are always zero.
+const SEAL_ZEROS: u64 = 0b111 << (FLAG_SHIFT + 1);
+
+/// A slot's two words.
+pub type Slot = [u64; 2];
+
+/// What was asked of the page heap, with success.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// A span was taken.
+    Alloc = 1,
+    /// A span came back.
+    Free = 2,
+    /// A span has now so many pages.
+    Resize = 3,
+}
+
+/// One of its calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When, in microseconds since the recording began; it takes 48 bits, which are nine years.
+    pub time_us: u64,
+    /// What was asked.
+    pub kind: Kind,
+    /// Where the span is; of [`Kind::Resize`], with its new length.
+    pub span: PageRange,
+    /// The alignment that was asked for, a power of two; 1 unless it is [`Kind::Alloc`].
+    pub align: Pages,
+    /// How many objects the span holds.
+    pub density: Density,
+}
+
+impl Event {
+    /// The event as a slot.
+    pub const fn encode(&self) -> Slot {
+        let dense = matches!(self.density, Density::Dense) as u64;
+        let time = if self.time_us > TIME_MASK { TIME_MASK } else { self.time_us };
+        let head = time
+            | (self.kind as u64) << KIND_SHIFT
+            | dense << FLAG_SHIFT
+            | (self.align.0.trailing_zeros() as u64) << ALIGN_SHIFT;
+        [head, self.span.first.0 as u64 | (self.span.len.0 as u64) << 32]
+    }
+
+    /// The event in a slot; `None` if there is none.
+    #[inline]
+    pub const fn decode(slot: Slot) -> Option<Self> {
+        let [head, span] = slot;
+        let kind = match head >> KIND_SHIFT & 15 {
+            1 => Kind::Alloc,
+            2 => Kind::Free,
+            3 => Kind::Resize,
+            _ => return None,
+        };
+        let align = head >> ALIGN_SHIFT & 31;
+        let density = if head >> FLAG_SHIFT & 1 == 1 { Density::Dense } else { Density::Sparse };
+        let range = PageRange::new(PageId(span as u32), Pages((span >> 32) as u32));
+        if head >> EVENT_USED != 0 || range.len.0 == 0 {
+            return None;
+        }
+        Some(Self { time_us: head & TIME_MASK, kind, span: range, align: Pages(1 << align), density })
+    }
+}
+
+/// The seal of a block: it is full, or the last of a recording that was ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seal {
+    /// Events in the block.
+    pub events: u8,
+    /// The file ends with this block.
+    pub last: bool,
+    /// Events that are not in the file because its bound was reached or it could not grow; counted in the last block.
+    pub dropped: u64,
+}
+
+impl Seal {
+    const fn head(self) -> u64 {
+        let dropped = if self.dropped > TIME_MASK { TIME_MASK } else { self.dropped };
+        dropped | SEAL_KIND << KIND_SHIFT | (self.last as u64) << FLAG_SHIFT | (self.events as u64) << COUNT_SHIFT
+    }
+
+    /// The seal as a slot, over the events that `sum` has seen.
+    pub const fn encode(self, mut sum: Sum) -> Slot {
+        sum.mix(self.head());
+        [self.head(), sum.0]
+    }
+
+    /// The seal in a slot; `None` if there is none. Its checksum is the slot's second word.
+    const fn decode(slot: Slot) -> Option<Self> {
+        let head = slot[0];
+        if head >> KIND_SHIFT & 15 != SEAL_KIND || head & SEAL_ZEROS != 0 {
+            return None;
+        }
+        let last = head >> FLAG_SHIFT & 1 == 1;
+        Some(Self { events: (head >> COUNT_SHIFT) as u8, last, dropped: head & TIME_MASK })
+    }
+}
+
+/// A checksum over 64-bit words. Each step can be undone, so that a change of one word always changes the result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sum(u64);
+
+impl Sum {
+    /// The checksum of a block before its first event; the header is block 0.
+    pub const fn of_block(number: u64) -> Self {
+        let mut sum = Self(0);
+        sum.mix(number + 1);
+        sum
+    }
+
+    /// Adds an event's slot.
+    #[inline]
+    pub const fn add(&mut self, slot: Slot) {
+        self.mix(slot[0]);
+        self.mix(slot[1]);
+    }
+
+    #[inline]
+    const fn mix(&mut self, word: u64) {
+        let product = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+}
+
+/// What a file says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// The most events that may be in the file.
+    pub bound: u64,
+    /// Pages that the recorded heap could have at the most.
+    pub region: Pages,
+}
+
+/// Words of the header that its checksum covers; it is the word behind them.
+const HEADER_WORDS: usize = 5;
+
+impl Header {
+    /// The header as the first words of its block; the rest of it is zeros.
+    pub const fn encode(&self) -> [u64; HEADER_WORDS + 1] {
+        let mut words = [
+            u64::from_le_bytes(MAGIC),
+            VERSION as u64 | (SLOT_BYTES as u64) << 32,
+            PAGE_SIZE as u64 | (PAGES_PER_HUGEPAGE as u64) << 32,
+            self.bound,
+            self.region.0 as u64,
+            0,
+        ];
+        let (mut sum, mut i) = (Sum::of_block(0), 0);
+        while i < HEADER_WORDS {
+            sum.mix(words[i]);
+            i += 1;
+        }
+        words[HEADER_WORDS] = sum.0;
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests;

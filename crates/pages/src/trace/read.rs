@@ -1,0 +1,288 @@
+//! A trace that is read: checked from end to end, then gone through without further questions.
+
+use super::{BLOCK_BYTES, BLOCK_EVENTS, Event, HEADER_WORDS, Header, MAGIC, SLOT_BYTES, Seal, Slot, Sum, VERSION};
+use core::fmt::{Display, Formatter, Result as FmtResult};
+use craton_base::{PAGE_SIZE, PAGES_PER_HUGEPAGE, Pages};
+
+/// A whole trace whose bytes have been checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Trace<'a> {
+    /// The blocks behind the header that hold events.
+    blocks: &'a [[u8; BLOCK_BYTES]],
+    header: Header,
+    events: u64,
+    unchecked: u64,
+    complete: bool,
+    dropped: u64,
+    duration_us: u64,
+    pages: Pages,
+}
+
+/// Why a file is no good trace, and where that was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceError {
+    /// Offset in the file, in bytes.
+    pub at: u64,
+    /// What is wrong there.
+    pub wrong: Wrong,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Wrong {
+    /// It does not begin as a trace does.
+    NoTrace,
+    /// It is of this version of the format.
+    Version(u32),
+    /// Slots have this many bytes.
+    SlotBytes(u32),
+    /// Pages have this many bytes, and hugepages that many pages.
+    PageSize(u32, u32),
+    /// The header is not as it was written.
+    HeaderChecksum,
+    /// The file ends there, in the header or in a block.
+    CutInside,
+    /// The file ends there, behind a block that is not the last.
+    CutBehind,
+    /// The block is not as it was written.
+    Checksum,
+    /// The slot holds what no event is.
+    NoEvent,
+    /// The event is earlier than the one before.
+    BackInTime,
+    /// The event is about pages that the recorded heap cannot have.
+    BeyondRegion(Pages),
+    /// Something is written behind the end of the trace.
+    BehindTheEnd,
+}
+
+impl Display for TraceError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> FmtResult {
+        match (self.at as usize).checked_sub(BLOCK_BYTES) {
+            Some(at) => write!(f, "at byte {} (block {}): ", self.at, at / BLOCK_BYTES + 1)?,
+            None => write!(f, "at byte {} (header): ", self.at)?,
+        }
+        match self.wrong {
+            Wrong::NoTrace => write!(f, "no trace of a page heap; one begins with \"craton\", 0x1a, \"T\""),
+            Wrong::Version(v) => write!(f, "version {v} of the format; this program reads version {VERSION}"),
+            Wrong::SlotBytes(n) => write!(f, "events of {n} bytes; version {VERSION} has {SLOT_BYTES}"),
+            Wrong::PageSize(bytes, pages) => write!(
+                f,
+                "pages of {bytes} bytes and hugepages of {pages} pages; this program has {PAGE_SIZE} and \
+                 {PAGES_PER_HUGEPAGE}"
+            ),
+            Wrong::HeaderChecksum => write!(f, "the header's checksum is wrong: it was changed; record anew"),
+            Wrong::CutInside => write!(f, "the file ends inside a block of {BLOCK_BYTES} bytes: it was cut off"),
+            Wrong::CutBehind => {
+                write!(f, "the file ends, and the block before is not marked as the last one: it was cut off")
+            }
+            Wrong::Checksum => write!(f, "the checksum or number of events of this block is wrong: it was changed"),
+            Wrong::NoEvent => write!(f, "no event; expected is an allocation, a free, a resize, or zeros"),
+            Wrong::BackInTime => write!(f, "an event that is earlier than the one before it"),
+            Wrong::BeyondRegion(region) => write!(f, "an event beyond the {} pages of the recorded heap", region.0),
+            Wrong::BehindTheEnd => write!(f, "something behind the end of the trace; expected is the file's end"),
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+fn slot(block: &[u8; BLOCK_BYTES], i: usize) -> Slot {
+    [word(block, i * SLOT_BYTES), word(block, i * SLOT_BYTES + 8)]
+}
+
+impl Header {
+    /// The header at the start of a file.
+    ///
+    /// # Errors
+    /// It is no trace, of another version or for other pages, was changed, or cut off.
+    pub fn decode(file: &[u8]) -> Result<Self, TraceError> {
+        let fail = |at: usize, wrong| Err(TraceError { at: at as u64, wrong });
+        let known = file.len().min(MAGIC.len());
+        if known == 0 || file[..known] != MAGIC[..known] {
+            return fail(0, Wrong::NoTrace);
+        }
+        if file.len() < BLOCK_BYTES {
+            return fail(file.len(), Wrong::CutInside);
+        }
+        let half = |i: usize, high: bool| (word(file, 8 * i) >> if high { 32 } else { 0 }) as u32;
+        if half(1, false) != VERSION {
+            return fail(8, Wrong::Version(half(1, false)));
+        }
+        let header = Self { bound: word(file, 24), region: Pages(half(4, false)) };
+        // Another program may have made a good one, for other pages.
+        let mut sum = Sum::of_block(0);
+        (0..HEADER_WORDS).for_each(|i| sum.mix(word(file, 8 * i)));
+        if sum.0 != word(file, 8 * HEADER_WORDS) {
+            return fail(8 * HEADER_WORDS, Wrong::HeaderChecksum);
+        }
+        if half(1, true) as usize != SLOT_BYTES {
+            return fail(12, Wrong::SlotBytes(half(1, true)));
+        }
+        if (half(2, false) as usize, half(2, true)) != (PAGE_SIZE, PAGES_PER_HUGEPAGE) {
+            return fail(16, Wrong::PageSize(half(2, false), half(2, true)));
+        }
+        match (8 * (HEADER_WORDS + 1)..BLOCK_BYTES).find(|at| file[*at] != 0) {
+            Some(at) => fail(at, Wrong::HeaderChecksum),
+            None => Ok(header),
+        }
+    }
+}
+
+impl<'a> Trace<'a> {
+    /// Checks a whole file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn read(file: &'a [u8]) -> Result<Self, TraceError> {
+        let header = Header::decode(file)?;
+        let (all, rest) = file[BLOCK_BYTES..].as_chunks::<BLOCK_BYTES>();
+        let mut trace = Self {
+            blocks: &[],
+            header,
+            events: 0,
+            unchecked: 0,
+            complete: false,
+            dropped: 0,
+            duration_us: 0,
+            pages: Pages(0),
+        };
+        for (i, block) in all.iter().enumerate() {
+            let Some(seal) = Seal::decode(slot(block, BLOCK_EVENTS)) else {
+                trace.unchecked = trace.check_unsealed(i, block)?;
+                trace.blocks = &all[..i + usize::from(trace.unchecked > 0)];
+                trace.events += trace.unchecked;
+                trace.expect_nothing(i + 1, &file[(i + 2) * BLOCK_BYTES..])?;
+                return match rest.is_empty() {
+                    true => Ok(trace),
+                    false => Err(TraceError { at: file.len() as u64, wrong: Wrong::CutInside }),
+                };
+            };
+            trace.check_sealed(i, block, seal)?;
+            trace.events += u64::from(seal.events);
+            trace.blocks = &all[..=i];
+            if seal.last {
+                trace.complete = true;
+                trace.dropped = seal.dropped;
+                trace.expect_nothing(i + 1, &file[(i + 2) * BLOCK_BYTES..])?;
+                let whole = file.len() == (i + 2) * BLOCK_BYTES;
+                return match whole {
+                    true => Ok(trace),
+                    false => Err(TraceError { at: ((i + 2) * BLOCK_BYTES) as u64, wrong: Wrong::BehindTheEnd }),
+                };
+            }
+        }
+        let wrong = if rest.is_empty() { Wrong::CutBehind } else { Wrong::CutInside };
+        Err(TraceError { at: file.len() as u64, wrong })
+    }
+
+    fn fail<T>(block: usize, slot: usize, wrong: Wrong) -> Result<T, TraceError> {
+        Err(TraceError { at: ((block + 1) * BLOCK_BYTES + slot * SLOT_BYTES) as u64, wrong })
+    }
+
+    /// Checks a block against its seal.
+    fn check_sealed(&mut self, i: usize, block: &[u8; BLOCK_BYTES], seal: Seal) -> Result<(), TraceError> {
+        let events = usize::from(seal.events);
+        let mut sum = Sum::of_block(i as u64 + 1);
+        (0..events).for_each(|at| sum.add(slot(block, at)));
+        let as_written = seal.encode(sum) == slot(block, BLOCK_EVENTS)
+            && (events == BLOCK_EVENTS || seal.last)
+            && (events..BLOCK_EVENTS).all(|at| slot(block, at) == [0, 0]);
+        if !as_written {
+            return Self::fail(i, BLOCK_EVENTS, Wrong::Checksum);
+        }
+        (0..events).try_for_each(|at| self.check_event(i, at, slot(block, at)))
+    }
+
+    /// Checks a block that was not sealed any more; returns how many events it has.
+    fn check_unsealed(&mut self, i: usize, block: &[u8; BLOCK_BYTES]) -> Result<u64, TraceError> {
+        // The second word of the slot behind the last event may have been written.
+        let events = (0..BLOCK_EVENTS).find(|at| slot(block, *at)[0] == 0).unwrap_or(BLOCK_EVENTS);
+        (0..events).try_for_each(|at| self.check_event(i, at, slot(block, at)))?;
+        // So may that of the seal.
+        let written = |at: &usize| match slot(block, *at) {
+            [head, _] if *at == BLOCK_EVENTS => head != 0,
+            words => words != [0, 0],
+        };
+        match (events + 1..=BLOCK_EVENTS).find(written) {
+            Some(at) => Self::fail(i, at, Wrong::NoEvent),
+            None => Ok(events as u64),
+        }
+    }
+
+    fn check_event(&mut self, i: usize, at: usize, slot: Slot) -> Result<(), TraceError> {
+        let Some(event) = Event::decode(slot) else {
+            return Self::fail(i, at, Wrong::NoEvent);
+        };
+        let end = u64::from(event.span.first.0) + u64::from(event.span.len.0);
+        if end > u64::from(self.header.region.0) {
+            return Self::fail(i, at, Wrong::BeyondRegion(self.header.region));
+        }
+        if event.time_us < self.duration_us {
+            return Self::fail(i, at, Wrong::BackInTime);
+        }
+        self.duration_us = event.time_us;
+        self.pages = self.pages.max(Pages(end as u32));
+        Ok(())
+    }
+
+    /// Behind the end there are zeros at the most.
+    fn expect_nothing(&self, block: usize, rest: &[u8]) -> Result<(), TraceError> {
+        match rest.iter().position(|byte| *byte != 0) {
+            Some(at) => Err(TraceError { at: ((block + 1) * BLOCK_BYTES + at) as u64, wrong: Wrong::BehindTheEnd }),
+            None => Ok(()),
+        }
+    }
+
+    /// What the file says of itself.
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// How many events there are.
+    pub fn len(&self) -> u64 {
+        self.events
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// Events at the end that no checksum covers, since the recording was not ended: its program was killed, or still runs.
+    pub fn unchecked(&self) -> u64 {
+        self.unchecked
+    }
+
+    /// Whether the recording was ended in good order.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Events that were dropped when the bound was reached or the file could not grow; `None` where the recording came to
+    /// its bound and nobody was left to write down by how many.
+    pub fn dropped(&self) -> Option<u64> {
+        (self.complete || self.events < self.header.bound).then_some(self.dropped)
+    }
+
+    /// When the last event was, in microseconds.
+    pub fn duration_us(&self) -> u64 {
+        self.duration_us
+    }
+
+    /// Pages up to the highest one that an event names.
+    pub fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    /// The events in their order.
+    pub fn events(&self) -> impl Iterator<Item = Event> + use<'a> {
+        let blocks = self.blocks;
+        blocks.iter().flat_map(|block| (0..BLOCK_EVENTS).map_while(|i| Event::decode(slot(block, i))))
+    }
+}
