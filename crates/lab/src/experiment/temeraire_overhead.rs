@@ -9,7 +9,7 @@
 //! objects or not: what slabs waste is not the page heap's, and has a column of its own.
 //!
 //! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 4 GiB live; each object is replaced
-//! [`FULL`] times on average. Quick: 256 MiB.
+//! twice on average, but in no more than 100 million events, which take a minute or two. Quick: 256 MiB.
 
 use super::profiles;
 use super::{Ask, Experiment, Findings};
