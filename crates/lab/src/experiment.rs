@@ -130,6 +130,9 @@ fn simulated(ask: &Ask<'_>, experiment: &str, cases: &[&str]) -> Result<(), Stri
         let option = if ask.peers_asked { "--peers" } else { "--runs" };
         return Err(no_use(option, &format!("{experiment}, which is a simulation of Craton's page heap")));
     }
+    if cases.is_empty() && !ask.only.is_empty() {
+        return Err(no_use("--only", experiment));
+    }
     match ask.only.iter().find(|name| !cases.contains(&name.as_str())) {
         Some(unknown) => Err(format!("--only {unknown}: no such case here; there are: {}", cases.join(", "))),
         None => Ok(()),

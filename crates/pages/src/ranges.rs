@@ -10,7 +10,7 @@ use crate::tracker::{Place, Tracker};
 use craton_base::{HugePageId, HugePages, Table};
 
 const BINS: usize = 25;
-/// Ranges of a bin that are looked at for a better fit.
+/// Ranges of a bin that are looked at for a better fit, or for a shorter range.
 const LOOKS: usize = 8;
 
 /// A set of free ranges of hugepages in the place with the number `PLACE`. All zeros are the empty set.
@@ -137,10 +137,20 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 
-    /// Some range of the set, the largest kind first, for release.
+    /// Some range of the set, about the shortest, for release: a long one is what a large request wants back, and broken up it
+    /// would be missed at once.
     pub(crate) fn any(&self, trackers: &Table<Tracker>) -> Option<(HugePageId, HugePages)> {
-        let head = self.bins.iter().rev().find_map(|b| b.checked_sub(1))?;
-        Some((HugePageId(head), HugePages(trackers[head as usize].run)))
+        let mut at = *self.bins.iter().find(|head| **head != 0)?;
+        let mut shortest: Option<(u32, u32)> = None;
+        for _ in 0..LOOKS {
+            let Some(first) = at.checked_sub(1) else { break };
+            let t = &trackers[first as usize];
+            if shortest.is_none_or(|(_, run)| t.run < run) {
+                shortest = Some((first, t.run));
+            }
+            at = t.next;
+        }
+        shortest.map(|(first, run)| (HugePageId(first), HugePages(run)))
     }
 
     fn link(&mut self, trackers: &mut Table<Tracker>, first: u32, len: u32) {

@@ -92,6 +92,22 @@ fn the_cache_shrinks_by_itself_when_demand_no_longer_swings() {
 }
 
 #[test]
+fn a_short_free_range_goes_before_a_long_one_which_a_large_span_wants_back() {
+    let mut world = world();
+    for hugepages in [2, 1, 6, 1] {
+        world.step(Op::alloc(hugepages * 256, 1)).unwrap();
+    }
+    world.step(Op::Free { nth: 0 }).unwrap();
+    world.step(Op::Free { nth: 1 }).unwrap();
+    world.step(Op::Release { pages: 2 * 256, breaking: Breaking::Never }).unwrap();
+    let before = world.sim.backed_bytes();
+    world.step(Op::alloc(6 * 256, 1)).unwrap();
+    assert_eq!(world.sim.backed_bytes(), before, "it found its memory");
+    world.check();
+    world.drain();
+}
+
+#[test]
 fn broken_hugepages_go_first_and_dense_ones_last() {
     let mut world = world();
     half_empty(&mut world, 2);

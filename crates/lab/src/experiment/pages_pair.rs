@@ -36,10 +36,10 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const SIZES: [(&str, u64); 3] = [("1 GiB", 1 << 30), ("32 GiB", 32 << 30), ("1 TiB", 1 << 40)];
 const QUICK_SIZES: usize = 2;
-/// Pairs in a repetition.
-const PAIRS: u32 = 100_000;
-const REPETITIONS: usize = 25;
-const QUICK_REPETITIONS: usize = 7;
+/// Pairs in a repetition: few, so that the best one was not interrupted.
+const PAIRS: u32 = 10_000;
+const REPETITIONS: usize = 300;
+const QUICK_REPETITIONS: usize = 60;
 /// Spans that a turnover chooses from.
 const TURNED: usize = 4096;
 const SEED: u64 = 1;

@@ -34,7 +34,7 @@ const FIRST_BYTES: u64 = 8 << 20;
 
 /// The least and the most bytes of a request, by the name of the mix.
 const MIXES: [(&str, (u64, u64)); 2] =
-    [("1.1 MiB", (MIB * 11 / 10, MIB * 11 / 10)), ("0.6–2.5 MiB", (MIB * 6 / 10, MIB * 25 / 10))];
+    [("1.1 MiB", (MIB * 11 / 10, MIB * 11 / 10)), ("mixed", (MIB * 6 / 10, MIB * 25 / 10))];
 const MIB: u64 = 1 << 20;
 
 /// A row of the document.
@@ -102,7 +102,7 @@ fn play(name: &'static str, (least, most): (u64, u64), regions: bool, top: u64) 
 }
 
 fn series_name(row: &SlackRow) -> String {
-    format!("{}, {}", row.requests, if row.regions { "regions" } else { "none" })
+    format!("{}{}", row.requests, if row.regions { " with regions" } else { " without" })
 }
 
 /// The rows of each series, in their order.
@@ -143,8 +143,8 @@ fn picture(document: &Document<SlackRow>) -> String {
     Lines {
         heading: super::heading(
             "Regions take the slack behind spans of half a hugepage and more",
-            "memory ÷ bytes in spans as the heap grows; requests of 1.1 MiB, and of 0.6 to 2.5 MiB; in simulated memory; none: \
-             regions are not allowed",
+            "memory ÷ bytes in spans as the heap grows; requests of 1.1 MiB, and of 0.6 to 2.5 MiB; in \
+             simulated memory",
             document,
         ),
         x: Axis::log2("bytes in spans", Unit::Bytes),

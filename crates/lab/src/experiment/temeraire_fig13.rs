@@ -37,7 +37,7 @@ const SEED: u64 = 1;
 /// The heap in so many seconds: for 4 GiB, what the library's background thread gives back by default, 64 MiB a second.
 const RELEASE_SECONDS: u64 = 64;
 /// The name of each rate in tables and pictures.
-const RATES: [&str; 2] = ["no release", "release"];
+const RATES: [&str; 2] = ["release off", "release on"];
 
 /// A row of the document.
 #[derive(Serialize)]

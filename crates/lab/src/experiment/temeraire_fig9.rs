@@ -188,7 +188,7 @@ fn calls_picture(simulated: &[(String, Played)], document: &Document<LoopRow>) -
     Lines {
         heading: super::heading(
             "A loop that drains a hugepage asks nothing of the system",
-            "calls since the start; drain: 512 KiB taken and given back; strand: 100 MiB and a page taken, a page taken \
+            "calls since the start; drain: 512 KiB taken and given back; pathological: 100 MiB and a page taken, a page taken \
              that stays, the first given back; no cache: free hugepages lose their memory after each turn",
             document,
         ),

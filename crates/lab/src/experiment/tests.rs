@@ -16,3 +16,46 @@ fn the_document_of_experiments_lists_each() {
         assert!(page.contains(&format!("`{}`", experiment.name)), "{} is not in docs/experiments.md", experiment.name);
     }
 }
+
+/// An experiment's quick form without allocators, as `lab run` calls it.
+fn quick(experiment: &Experiment, only: &[String], runs: Option<usize>) -> Result<Findings, String> {
+    let ask = Ask {
+        quick: true,
+        allocators: &[],
+        peers_asked: false,
+        runs,
+        only,
+        tool: &|name| Err(format!("no {name} here")),
+        command: &["craton".into()],
+        stop: &AtomicBool::new(false),
+        progress: &|_, _| {},
+    };
+    (experiment.run)(&ask)
+}
+
+#[test]
+fn simulations_yield_a_document_and_pictures() {
+    for (name, rows) in [("temeraire-fig10", 1601), ("temeraire-fig12", 4)] {
+        let found = quick(find(name).expect("listed"), &[], None).expect("nothing is refused");
+        let document: serde_json::Value = serde_json::from_str(&found.document).expect("JSON");
+        assert_eq!(document["name"], name);
+        assert!(document["rows"].as_array().is_some_and(|all| all.len() >= rows), "{name}");
+        assert!(found.failed == 0 && !found.text.is_empty() && !found.pictures.is_empty());
+        for (picture, svg) in &found.pictures {
+            assert!(svg.contains("<svg") && !svg.contains("no data"), "{name}: {picture}");
+        }
+    }
+}
+
+#[test]
+fn a_simulation_says_what_it_has_no_use_for_and_which_cases_it_has() {
+    for name in ["temeraire-empirical", "temeraire-fig12", "pages-pair"] {
+        let experiment = find(name).expect("listed");
+        let runs = quick(experiment, &[], Some(3)).err().unwrap_or_default();
+        assert!(runs.contains(name) && runs.contains("--runs"), "{runs}");
+        let case = quick(experiment, &["no-such".to_owned()], None).err().unwrap_or_default();
+        assert!(case.contains("no-such") && case.contains("there are: "), "{case}");
+    }
+    let none = quick(find("temeraire-fig10").expect("listed"), &["x".to_owned()], None).err().unwrap_or_default();
+    assert!(none.contains("--only"), "{none}");
+}
