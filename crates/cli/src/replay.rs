@@ -13,9 +13,8 @@ use crate::output::Output;
 use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::ratios::Ratios;
-use craton_lab::replay::{FitName, HEAPS, Outcome, Policy, replay as play};
-use craton_pages::HugeBacking;
-use craton_pages::trace::Trace;
+use craton_lab::replay::{FitName, HEAPS, HugeBacking, Outcome, Policy, Trace, replay as play};
+
 use serde::Serialize;
 use std::fs;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Place, Said, craton, library, said};
-use craton_pages::trace::Trace;
+use craton_lab::replay::Trace;
 use std::fs;
 
 /// Takes and frees large objects, each of which is a span of its own, and ends as its first argument says.
@@ -113,7 +113,7 @@ fn a_program_is_recorded_and_replayed() {
 
 #[test]
 fn objects_that_grow_are_in_it() {
-    use craton_pages::trace::Kind;
+    use craton_lab::replay::Kind;
     let recorded = Recorded::new("grow");
     assert_eq!(recorded.run(&[], &["grow", "30"]).status, 0);
     let bytes = fs::read(&recorded.file).unwrap();

@@ -17,8 +17,9 @@
 pub mod floor;
 
 use craton_base::{Clock, Density, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, SpanError, SpanSource, Table};
-use craton_pages::trace::{Event, Kind, Trace};
-use craton_pages::{Fit, FullestFirst, GlobalBestFit, HugeBacking, LongestFreeFirst, PageHeap, Tracker};
+pub use craton_pages::HugeBacking;
+pub use craton_pages::trace::{Event, Kind, Trace};
+use craton_pages::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst, PageHeap, Tracker};
 use floor::{FloorCounts, LeanFloor};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
