@@ -10,7 +10,7 @@ const WORDS: usize = PAGES.div_ceil(64) as usize;
 const LAST: u64 = u64::MAX >> (WORDS as u32 * 64 - PAGES);
 
 /// A set of `0..256`. All zero bytes are the empty set.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct PageBits {
     words: [u64; WORDS],
 }

@@ -14,7 +14,6 @@ use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::ratios::Ratios;
 use craton_lab::replay::{FitName, HEAPS, HugeBacking, Outcome, Policy, Trace, replay as play};
-
 use serde::Serialize;
 use std::fs;
 use std::process::ExitCode;

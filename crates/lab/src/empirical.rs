@@ -2,7 +2,7 @@
 //!
 //! **What.** [`profile`] is the distribution, [`process`] makes events of it while the heap's size follows a
 //! [`schedule`]. [`real`] plays them through malloc, [`sim`] on the page heap alone, in simulated memory, so that
-//! heaps of many GiB and hours of their time need neither. [`options`] reads the command line of `craton-work empirical`.
+//! heaps of many GiB and hours of their time need neither. [`spans`] is what a profile asks of the page heap. [`options`] reads the command line of `craton-work empirical`.
 //!
 //! **From.** TEMERAIRE §6.1. As there: each object of a size is as likely to die next as any other, and successive
 //! sizes have nothing to do with each other. No real program is like that, and few are as hard on an allocator.
@@ -18,6 +18,7 @@ pub mod real;
 pub mod schedule;
 pub mod sim;
 mod slabs;
+pub mod spans;
 
 use crate::work::Workload;
 use profile::Profile;

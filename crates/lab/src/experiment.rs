@@ -11,10 +11,19 @@
 
 mod micro;
 mod nvalloc_fig1b;
+mod pages_pair;
+mod profiles;
 mod series;
 mod speed;
 mod temeraire_empirical;
+mod temeraire_fig10;
+mod temeraire_fig11;
+mod temeraire_fig12;
+mod temeraire_fig13;
+mod temeraire_fig9;
+mod temeraire_overhead;
 mod temeraire_redis;
+mod world;
 
 use crate::document::Document;
 use crate::measure::{Allocator, Progress};
@@ -23,7 +32,7 @@ use serde::Serialize;
 use series::Case;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// An experiment.
 pub struct Experiment {
@@ -77,6 +86,13 @@ pub const EXPERIMENTS: &[Experiment] = &[
     micro::EXPERIMENT,
     temeraire_redis::EXPERIMENT,
     temeraire_empirical::EXPERIMENT,
+    temeraire_fig9::EXPERIMENT,
+    temeraire_fig10::EXPERIMENT,
+    temeraire_fig11::EXPERIMENT,
+    temeraire_fig12::EXPERIMENT,
+    temeraire_fig13::EXPERIMENT,
+    temeraire_overhead::EXPERIMENT,
+    pages_pair::EXPERIMENT,
     nvalloc_fig1b::EXPERIMENT,
 ];
 
@@ -103,6 +119,31 @@ fn text<R: Serialize>(document: &Document<R>) -> Result<String, String> {
 /// What an experiment that has no use for an option says when it is given.
 fn no_use(option: &str, experiment: &str) -> String {
     format!("{experiment} has no use for {option}; leave it out")
+}
+
+/// Refuses what a simulation of Craton's page heap has no use for, and cases that it does not have.
+///
+/// # Errors
+/// The option, or the name.
+fn simulated(ask: &Ask<'_>, experiment: &str, cases: &[&str]) -> Result<(), String> {
+    if ask.peers_asked || ask.runs.is_some() {
+        let option = if ask.peers_asked { "--peers" } else { "--runs" };
+        return Err(no_use(option, &format!("{experiment}, which is a simulation of Craton's page heap")));
+    }
+    match ask.only.iter().find(|name| !cases.contains(&name.as_str())) {
+        Some(unknown) => Err(format!("--only {unknown}: no such case here; there are: {}", cases.join(", "))),
+        None => Ok(()),
+    }
+}
+
+/// The cases of a simulation that are asked for: each with its place among all, until the caller stops.
+fn asked<'a, T>(ask: &'a Ask<'_>, cases: &'a [(&'static str, T)]) -> impl Iterator<Item = &'a (&'static str, T)> {
+    let wanted =
+        |(_, (name, _)): &(usize, &'a (&'static str, T))| ask.only.is_empty() || ask.only.iter().any(|o| o == name);
+    cases.iter().enumerate().filter(wanted).take_while(|_| !ask.stop.load(Relaxed)).map(|(done, case)| {
+        (ask.progress)(case.0, Progress { allocator: "the page heap", round: Some(0), done, total: cases.len() });
+        case
+    })
 }
 
 /// The heading of a picture, with where its figures come from.

@@ -249,6 +249,13 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             t.intact |= done;
             t.broken &= !done;
         });
+        if self.trackers[id.0 as usize].broken {
+            self.guard(id);
+        }
+        // A small heap's hugepages are asked for one by one: the next first touch is to be on small pages again.
+        if id < self.backing.wanted.from {
+            self.floor.advise(id.range(), Advice::Small);
+        }
         // Its last span came back meanwhile.
         if self.trackers[id.0 as usize].used_pages() == 0 {
             self.retire(id);

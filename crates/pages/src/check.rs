@@ -68,17 +68,18 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// What is wrong with a tracker where it is: P1, P3, P4, P8.
     fn place_fault(&self, at: HugePageId, t: &Tracker) -> Option<&'static str> {
         let previous = at.0.checked_sub(1).map(|p| self.trackers[p as usize].place);
-        let unlisted = t.list == 0 && !t.broken && !t.donated && !t.collapsing;
+        let unlisted = t.list == 0 && !t.broken && !t.donated && !t.collapsing && !t.guarded;
         let fits = match t.place {
             Place::Beyond => false,
             Place::Unbacked | Place::Cached => {
                 if previous != Some(t.place) && !self.is_range(at, t.run, t.place) {
                     return Some("P4");
                 }
-                t.used_pages() == 0 && unlisted && !t.guarded
+                t.used_pages() == 0 && unlisted
             }
             Place::Filler if t.list != Filler::<P>::list_of(t) => return Some("P3"),
-            Place::Filler => (t.used_pages() > 0 || t.collapsing) && !(t.dense && t.donated),
+            Place::Filler if t.guarded && !t.broken => return Some("P9"),
+            Place::Filler => (t.used_pages() > 0 || t.collapsing) && !(t.dense && t.donated) && !(t.broken && t.intact),
             Place::Large => t.used_pages() == PAGES_PER_HUGEPAGE && t.allocs() == 1 && unlisted,
             Place::Region => {
                 let head = HugePageId(at.0 & !(REGION - 1));

@@ -134,27 +134,34 @@ impl<P: Fit> Filler<P> {
         if pages.max(align) > dense::MAX_PAGES { Density::Sparse } else { density }
     }
 
-    /// A hugepage with room for `pages` at a multiple of `align`, and where in it; `in_need`, one for spans of the other kind.
-    pub(crate) fn find(
-        &self,
-        trackers: &Table<Tracker>,
-        pages: u32,
-        align: u32,
-        density: Density,
-        in_need: bool,
-    ) -> Found {
-        let families = if in_need { Family::in_need(density) } else { Family::for_density(density) };
-        families.iter().find_map(|family| {
+    /// A hugepage with room for `pages` at a multiple of `align`, and where in it.
+    pub(crate) fn find(&self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
+        Family::for_density(density).iter().find_map(|family| self.find_in(*family, trackers, pages, align))
+    }
+
+    fn find_in(&self, family: Family, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+        let lists = self.lists(family);
+        match family.is_dense() {
+            true if pages.max(align) > dense::MAX_PAGES => None,
+            true => dense::find(lists, trackers, pages, align),
+            false => P::find(lists, trackers, pages, align),
+        }
+    }
+
+    /// As [`Filler::find`] when there is no memory for another hugepage: any hugepage that has room, also one for spans of the
+    /// other kind, or one that the lists do not show. Walks over all of them if it must.
+    #[cold]
+    pub(crate) fn find_in_need(&self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
+        let families = || Family::for_density(density).iter().chain(Family::in_need(density));
+        let walk = |family: &Family| {
             let lists = self.lists(*family);
-            match family.is_dense() {
-                true if pages.max(align) > dense::MAX_PAGES => (0..LISTS)
-                    .rev()
-                    .filter_map(|at| lists.head(at))
-                    .find_map(|id| trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))),
-                true => dense::find(lists, trackers, pages, align),
-                false => P::find(lists, trackers, pages, align),
-            }
-        })
+            (0..LISTS)
+                .flat_map(|at| lists.walk(trackers, at))
+                .find_map(|id| trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place)))
+        };
+        families()
+            .find_map(|family| self.find_in(*family, trackers, pages, align))
+            .or_else(|| families().find_map(walk))
     }
 
     /// Takes a hugepage in that has just been given its first pages.

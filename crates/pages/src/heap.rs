@@ -9,19 +9,19 @@ use crate::filler::Filler;
 use crate::fit::{Fit, LongestFreeFirst};
 use crate::huge_cache::CacheLimit;
 use crate::ranges::Ranges;
-use crate::region::Regions;
+use crate::region::{REGION, Regions};
 use crate::release::Pace;
 use crate::tracker::{Place, Tracker};
 use core::cmp::Ordering;
 use craton_base::{
-    Clock, Density, Floor, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, SpanError,
-    SpanSource, Table,
+    Clock, Density, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span,
+    SpanError, SpanSource, Table,
 };
 
 /// Spans of up to half a hugepage always go to the filler.
 const HALF: u32 = PAGES_PER_HUGEPAGE / 2;
-/// From 1 GiB on, slack is too small to matter.
-const HUGE_REQUEST: u32 = 512 * PAGES_PER_HUGEPAGE;
+/// From a region's size, 1 GiB, on, slack is too small to matter.
+const HUGE_REQUEST: u32 = REGION * PAGES_PER_HUGEPAGE;
 
 /// A hugepage-aware heap of pages over a floor.
 pub struct PageHeap<F, C, P = LongestFreeFirst> {
@@ -117,21 +117,34 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         let slack = pages.next_multiple_of(PAGES_PER_HUGEPAGE) - pages;
         if slack > 0 && pages < HUGE_REQUEST && align < PAGES_PER_HUGEPAGE {
             if pages < PAGES_PER_HUGEPAGE
-                && let Some((id, at)) = self.filler.find(&self.trackers, pages, align, Density::Sparse, false)
+                && let Some((id, at)) = self.filler.find(&self.trackers, pages, align, Density::Sparse)
             {
                 return Ok(self.place(id, at, pages));
             }
-            if let Some(span) = self.alloc_in_region(pages, align) {
+            if let Some(span) = self.alloc_in_region(pages, align, false) {
                 return Ok(span);
             }
             if self.slack_outweighs_small_spans(slack)
                 && self.start_region()
-                && let Some(span) = self.alloc_in_region(pages, align)
+                && let Some(span) = self.alloc_in_region(pages, align, false)
             {
                 return Ok(span);
             }
         }
-        self.alloc_large(pages, align).or_else(|refused| self.alloc_in_region(pages, align).ok_or(refused))
+        self.alloc_large(pages, align)
+            .or_else(|refused| self.alloc_in_need(pages, align, Density::Sparse).ok_or(refused.into()))
+    }
+
+    /// A span wherever there is room, after a hugepage was refused: better in bad company than not at all.
+    #[cold]
+    fn alloc_in_need(&mut self, pages: u32, align: u32, packing: Density) -> Option<Span> {
+        if pages < PAGES_PER_HUGEPAGE
+            && align < PAGES_PER_HUGEPAGE
+            && let Some((id, at)) = self.filler.find_in_need(&self.trackers, pages, align, packing)
+        {
+            return Some(self.place(id, at, pages));
+        }
+        self.alloc_in_region(pages, align, true)
     }
 
     /// Whether what donations leave unused, with this one's, is more than all that could fill it (§4.5).
@@ -143,7 +156,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// A span inside one hugepage.
     fn alloc_small(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
         let packing = Filler::<P>::packing(pages, align, density);
-        if let Some((id, at)) = self.filler.find(&self.trackers, pages, align, packing, false) {
+        if let Some((id, at)) = self.filler.find(&self.trackers, pages, align, packing) {
             return Ok(self.place(id, at, pages));
         }
         match self.take(HugePages(1), HugePages(1)) {
@@ -155,11 +168,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
                 self.filler.adopt(&mut self.trackers, id);
                 Ok(Span { range: PageRange::new(id.first_page(), Pages(pages)), zeroed })
             }
-            // Better in bad company than not at all.
-            Err(refused) => match self.filler.find(&self.trackers, pages, align, packing, true) {
-                Some((id, at)) => Ok(self.place(id, at, pages)),
-                None => self.alloc_in_region(pages, align).ok_or(refused.into()),
-            },
+            Err(refused) => self.alloc_in_need(pages, align, packing).ok_or(refused.into()),
         }
     }
 
@@ -170,7 +179,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     }
 
     /// A span of one or more whole hugepages; the slack of the last is donated.
-    fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, SpanError> {
+    fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
         let len = Pages(pages).hugepages_up();
         let first = self.take(len, HugePages(align.div_ceil(PAGES_PER_HUGEPAGE).max(1)))?;
         let (whole, tail) = (pages / PAGES_PER_HUGEPAGE, pages % PAGES_PER_HUGEPAGE);

@@ -27,7 +27,7 @@
 //! - P6 an unbacked hugepage has no memory, as far as the heap knows;
 //! - P7 the filler's sums of used, backed and donated pages are those of its hugepages;
 //! - P8 a region is in the bin of its longest free range, and the counts of its hugepages without spans are right;
-//! - P9 as many hugepages are guarded as the budget counts;
+//! - P9 as many hugepages are guarded as the budget counts, all of them broken ones of the filler;
 //! - P10 a span in the cache in front is there once ([`SpanCache`]).
 //!
 //! **Threads.** The heap has none: the caller holds a lock. [`SpanCache`], in front of it, may be used by all at a time.
@@ -69,5 +69,5 @@ pub use span_cache::SpanCache;
 pub use stats::PageHeapStats;
 pub use tracker::Tracker;
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "tiny")))]
 mod tests;

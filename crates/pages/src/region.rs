@@ -101,8 +101,8 @@ pub(crate) fn longest(trackers: &Table<Tracker>, head: HugePageId) -> u32 {
 
 impl Regions {
     pub(crate) const EMPTY: Self = Self { bins: [0; BINS], idle: 0, idle_backed: 0, forbidden: false };
-    /// Slack, in pages, below which a region is not worth its trackers: 16 MiB.
-    pub(crate) const LEAST_SLACK: u32 = 8 * PAGES_PER_HUGEPAGE;
+    /// Slack, in pages, below which a region is not worth its trackers: a 64th of it, 16 MiB.
+    pub(crate) const LEAST_SLACK: u32 = REGION.div_ceil(64) * PAGES_PER_HUGEPAGE;
 
     pub(crate) fn set_allowed(&mut self, allowed: bool) {
         self.forbidden = !allowed;
@@ -165,11 +165,12 @@ impl Regions {
         }
     }
 
-    /// The best place for a span: in a region with the smallest longest free range that will do, the smallest free range.
-    fn find(&self, trackers: &Table<Tracker>, pages: u32, align: u32) -> Option<PageId> {
+    /// The best place for a span: in a region with the smallest longest free range that will do, the smallest free range. Of
+    /// regions with about the same, `looks` are looked at.
+    fn find(&self, trackers: &Table<Tracker>, pages: u32, align: u32, looks: usize) -> Option<PageId> {
         (bin(pages)..BINS).find_map(|b| {
             let mut at = self.bins[b].checked_sub(1);
-            for _ in 0..LOOKS {
+            for _ in 0..looks {
                 let head = HugePageId(at?);
                 if trackers[head.0 as usize].run >= pages
                     && let Some(place) = Self::best_fit(trackers, head, pages, align)
@@ -185,12 +186,15 @@ impl Regions {
     fn best_fit(trackers: &Table<Tracker>, head: HugePageId, pages: u32, align: u32) -> Option<PageId> {
         let mut best: Option<(u32, u32)> = None;
         free_ranges(trackers, head, |first, len| {
-            let at = first.next_multiple_of(align);
-            if at + pages <= first + len && best.is_none_or(|(_, l)| len < l) {
+            let start = head.first_page().0 + first;
+            let fits = |at: &u32| at - start <= len && len - (at - start) >= pages;
+            if let Some(at) = start.checked_next_multiple_of(align).filter(fits)
+                && best.is_none_or(|(_, l)| len < l)
+            {
                 best = Some((at, len));
             }
         });
-        best.map(|(at, _)| PageId(head.first_page().0 + at))
+        best.map(|(at, _)| PageId(at))
     }
 }
 
@@ -214,12 +218,13 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         true
     }
 
-    /// A span of a region that has room for it.
-    pub(crate) fn alloc_in_region(&mut self, pages: u32, align: u32) -> Option<Span> {
-        if pages.max(align) > REGION_PAGES {
+    /// A span of a region that has room for it; `in_need`, every region is looked at.
+    pub(crate) fn alloc_in_region(&mut self, pages: u32, align: u32, in_need: bool) -> Option<Span> {
+        if pages > REGION_PAGES {
             return None;
         }
-        let range = PageRange::new(self.regions.find(&self.trackers, pages, align)?, Pages(pages));
+        let looks = if in_need { usize::MAX } else { LOOKS };
+        let range = PageRange::new(self.regions.find(&self.trackers, pages, align, looks)?, Pages(pages));
         let zeroed = self.occupy_in_region(range, true);
         Some(Span { range, zeroed })
     }
@@ -228,14 +233,17 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     pub(crate) fn occupy_in_region(&mut self, range: PageRange, begins: bool) -> bool {
         let head = head_of(range.first.hugepage());
         self.regions.unlink(&mut self.trackers, head);
-        let mut zeroed = true;
+        let (mut zeroed, mut missing) = (true, 0);
         for (id, at, len) in parts(range) {
             let huge = self.will_be_huge(id);
             let t = &mut self.trackers[id.0 as usize];
             if t.used_pages() == 0 {
                 self.regions.idle -= 1;
                 match t.backed_pages() {
-                    0 => t.intact = huge,
+                    0 => {
+                        t.intact = huge;
+                        missing += 1;
+                    }
                     _ => self.regions.idle_backed -= 1,
                 }
             }
@@ -248,6 +256,10 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             };
         }
         self.regions.link(&mut self.trackers, head);
+        if missing > 0 {
+            let now = self.clock.now_ns();
+            self.limit.missed(HugePages(missing), self.in_demand(), now);
+        }
         self.note_demand();
         zeroed
     }
@@ -285,8 +297,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// Whether the pages behind a region's span are free, so that it can become longer by them.
     pub(crate) fn is_free_in_region(&self, range: PageRange) -> bool {
         let region = head_of(PageId(range.first.0 - 1).hugepage());
-        let end = HugePageId(region.0 + REGION).first_page();
-        range.end() <= end && parts(range).all(|(id, at, len)| !self.trackers[id.0 as usize].used().any(at, len))
+        let room = (region.0 + REGION) * PAGES_PER_HUGEPAGE - range.first.0;
+        range.len.0 <= room && parts(range).all(|(id, at, len)| !self.trackers[id.0 as usize].used().any(at, len))
     }
 
     /// Gives the hugepages of an empty region back.
@@ -309,20 +321,27 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     pub(crate) fn shrink_regions(&mut self, want: u32) -> (u32, u64) {
         let (mut done, mut pages) = (0, 0);
         while done < want && self.regions.idle_backed > 0 {
-            let idle = |t: &Tracker| t.used_pages() == 0 && t.backed_pages() > 0;
-            let found = self
-                .regions
-                .walk(&self.trackers)
-                .find_map(|head| (head.0..head.0 + REGION).find(|i| idle(&self.trackers[*i as usize])).map(HugePageId));
-            let Some(id) = found else { break };
-            if self.floor.unback(id.range()).is_err() {
+            let idle = |i: u32| {
+                let t = &self.trackers[i as usize];
+                t.used_pages() == 0 && t.backed_pages() > 0
+            };
+            let found = self.regions.walk(&self.trackers).find_map(|head| {
+                let end = head.0 + REGION;
+                let first = (head.0..end).find(|i| idle(*i))?;
+                Some((HugePageId(first), (first..end).take((want - done) as usize).take_while(|i| idle(*i)).count()))
+            });
+            let Some((first, len)) = found else { break };
+            let len = HugePages(len as u32);
+            if self.floor.unback(first.run(len)).is_err() {
                 break;
             }
-            let t = &mut self.trackers[id.0 as usize];
-            pages += u64::from(t.backed_pages());
-            t.unbacked();
-            self.regions.idle_backed -= 1;
-            done += 1;
+            for i in first.0..first.0 + len.0 {
+                let t = &mut self.trackers[i as usize];
+                pages += u64::from(t.backed_pages());
+                t.unbacked();
+            }
+            self.regions.idle_backed -= len.0;
+            done += len.0;
         }
         self.released_total += pages;
         (done, pages)

@@ -146,7 +146,15 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     }
 
     fn release_some(&mut self, pages: Pages, breaking: Breaking) -> u64 {
-        let mut done = self.shrink(pages.hugepages_up().min(self.free_backed_hugepages()));
+        let mut done = 0;
+        // Not all of a free hugepage need have memory.
+        while done < u64::from(pages.0) {
+            let want = Pages(pages.0 - done as u32).hugepages_up();
+            match self.shrink(want.min(self.free_backed_hugepages())) {
+                0 => break,
+                more => done += more,
+            }
+        }
         if breaking == Breaking::Never {
             return done;
         }
@@ -175,12 +183,17 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         if gone.is_empty() || t.collapsing {
             return 0;
         }
-        if !t.broken {
+        let was_broken = t.broken;
+        if !was_broken {
             self.guard(id);
         }
         let mut pages = 0;
         for (at, len) in gone.complement().clear_runs() {
             pages += self.unback_free(id, at, len);
+        }
+        if pages == 0 && !was_broken {
+            // The system would not take any: it stays whole.
+            self.unguard(id, HugePages(1));
         }
         pages
     }

@@ -44,6 +44,7 @@ fn length(pages: Pages) -> Option<usize> {
 
 impl SpanCache {
     /// Without spans.
+    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new cache.
     pub const EMPTY: Self = Self {
         shards: [const {
             Shard { dense: [const { AtomicU32::new(0) }; SLOTS], sparse: [const { AtomicU32::new(0) }; SLOTS] }

@@ -38,13 +38,18 @@ pub struct PageHeapStats {
 }
 
 impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+    /// Free hugepages that may keep their memory at the moment.
+    pub fn cache_limit(&self) -> HugePages {
+        self.limit.limit()
+    }
+
     /// Counts, by a walk over all granted hugepages.
     pub fn stats(&self) -> PageHeapStats {
         let mut s = PageHeapStats {
             granted: self.granted,
             slack: Pages(self.filler.sums().slack),
             filler: HugePages(self.filler.len()),
-            cache_limit: self.limit.limit(),
+            cache_limit: self.cache_limit(),
             released_total: self.released_total,
             ..PageHeapStats::default()
         };

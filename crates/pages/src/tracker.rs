@@ -11,7 +11,7 @@
 use craton_base::{PAGES_PER_HUGEPAGE, PageBits, Zeroed};
 
 /// Where a hugepage is (P1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Place {
     /// Beyond what the floor granted.
@@ -29,8 +29,8 @@ pub(crate) enum Place {
     Region,
 }
 
-/// The record of one hugepage.
-#[derive(Default, Debug)]
+/// The record of one hugepage. Tests tell states apart by its hash.
+#[derive(Default, Hash, Debug)]
 #[repr(align(128))]
 pub struct Tracker {
     /// Pages in spans.

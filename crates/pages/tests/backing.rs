@@ -1,4 +1,5 @@
 //! Hugepages that are lost, and how they come back.
+#![cfg(not(feature = "tiny"))] // The sizes are those of real hugepages.
 
 mod common;
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Op, World};
+use common::{Op, P, World};
 use craton_base::HugePageId;
 use craton_pages::{Breaking, HugeBacking, WINDOW_NS};
 use craton_sim::ThpMode;
@@ -12,11 +12,11 @@ const CAPACITY: u32 = 40;
 
 fn pages() -> impl Strategy<Value = u32> {
     prop_oneof![
-        4 => 1..20u32,
-        3 => 20..257u32,
-        2 => (1..6u32, -2..3i32).prop_map(|(hugepages, off)| (hugepages * 256).saturating_add_signed(off)),
-        2 => 257..2000u32,
-        1 => prop_oneof![Just(0), Just(CAPACITY * 256), Just(CAPACITY * 256 + 1), Just(u32::MAX)],
+        4 => 1..P.div_ceil(12) + 1,
+        3 => P.div_ceil(12)..P + 1,
+        2 => (1..6u32, -2..3i32).prop_map(|(hugepages, off)| (hugepages * P).saturating_add_signed(off)),
+        2 => P + 1..8 * P,
+        1 => prop_oneof![Just(0), Just(CAPACITY * P), Just(CAPACITY * P + 1), Just(u32::MAX)],
     ]
 }
 
@@ -34,7 +34,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => any::<usize>().prop_map(|nth| Op::Free { nth }),
         // A span of no pages is not a span: the seam asks for at least one.
         6 => (any::<usize>(), pages()).prop_map(|(nth, pages)| Op::Resize { nth, pages: pages.max(1) }),
-        1 => (0..2000u32, breaking()).prop_map(|(pages, breaking)| Op::Release { pages, breaking }),
+        1 => (0..8 * P, breaking()).prop_map(|(pages, breaking)| Op::Release { pages, breaking }),
         1 => breaking().prop_map(Op::ReleaseAll),
         2 => Just(Op::Tick),
         1 => prop_oneof![Just(0), 0..1u64 << 30, Just(u64::MAX)].prop_map(|bytes_per_s| Op::Rate { bytes_per_s }),

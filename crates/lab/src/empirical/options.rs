@@ -21,7 +21,7 @@ Usage: craton-work empirical [--profile FILE] [--heap MIB] [--events N] [--sched
   --profile FILE     rows of size in bytes, allocation rate, live objects (default: one that is built in)
   --heap MIB         live bytes over all threads (default 64)
   --events N         births and deaths over all threads, on average; filling the heap comes on top (default 6000000)
-  --schedule NAME    course of the heap's size: steady, diurnal, spikes or ramp (default steady)
+  --schedule NAME    course of the heap's size: steady, diurnal, spikes, ramp or drop (default steady)
   --seed N           where the random numbers start (default 1)
   --threads N        threads, each with its share of the heap (default 2)
   --remote PERCENT   frees on the next thread, of a hundred (default 10)

@@ -24,7 +24,8 @@ pub struct Row {
     pub live: f64,
 }
 
-/// Rows of different sizes, ascending; at least one has a rate above 0.
+/// Rows, ascending by size; at least one has a rate above 0. Of objects, each size has one row; of spans, there may be several
+/// of a size, with different lives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Profile {
     rows: Vec<Row>,
@@ -96,6 +97,12 @@ impl Profile {
             Row { size, rate, live: rate * lifetime_s }
         };
         Self { rows: (0..).zip(small.chain(larger)).map(row).collect() }
+    }
+
+    /// A profile of rows that were computed, in any order.
+    pub(crate) fn of_rows(mut rows: Vec<Row>) -> Self {
+        rows.sort_by_key(|row| row.size);
+        Self { rows }
     }
 
     /// The rows, ascending by size.

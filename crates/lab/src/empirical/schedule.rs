@@ -17,6 +17,8 @@ pub enum Schedule {
     Spikes,
     /// From a tenth of the heap to all of it at half time, then down to three tenths.
     Ramp,
+    /// The heap, and from half time on half of it.
+    Drop,
 }
 
 /// Days in a run.
@@ -27,8 +29,13 @@ const SPIKE_PART: f64 = 0.1;
 
 impl Schedule {
     /// All of them, with the names they have on a command line.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("steady", Self::Steady), ("diurnal", Self::Diurnal), ("spikes", Self::Spikes), ("ramp", Self::Ramp)];
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("steady", Self::Steady),
+        ("diurnal", Self::Diurnal),
+        ("spikes", Self::Spikes),
+        ("ramp", Self::Ramp),
+        ("drop", Self::Drop),
+    ];
 
     /// The schedule of that name.
     pub fn find(name: &str) -> Option<Self> {
@@ -48,6 +55,13 @@ impl Schedule {
             }
             Self::Ramp if over <= 0.5 => 0.1 + 1.8 * over,
             Self::Ramp => 1.0 - 1.4 * (over - 0.5),
+            Self::Drop => {
+                if over < 0.5 {
+                    1.0
+                } else {
+                    0.5
+                }
+            }
         }
     }
 
@@ -63,6 +77,7 @@ impl Schedule {
             Self::Diurnal => 0.75,
             Self::Spikes => 1.0 + SPIKE_PART,
             Self::Ramp => 0.5 * (0.1 + 1.0) / 2.0 + 0.5 * (1.0 + 0.3) / 2.0,
+            Self::Drop => 0.75,
         }
     }
 }
@@ -88,6 +103,7 @@ mod tests {
         assert_eq!([Schedule::Spikes.at(0.0), Schedule::Spikes.at(0.125)], [1.0, 2.0]);
         assert_eq!([Schedule::Ramp.at(0.0), Schedule::Ramp.at(0.5)], [0.1, 1.0]);
         assert!((Schedule::Ramp.at(1.0) - 0.3).abs() < 1e-12);
+        assert_eq!([Schedule::Drop.at(0.4), Schedule::Drop.at(0.6)], [1.0, 0.5]);
         assert_eq!(Schedule::find("spikes"), Some(Schedule::Spikes));
         assert_eq!(Schedule::find("weekly"), None);
     }

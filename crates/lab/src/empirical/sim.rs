@@ -77,6 +77,8 @@ pub struct Summary {
     pub peak_overhead: f64,
     /// Backed by live bytes, on average over the second half of the samples.
     pub steady_overhead: f64,
+    /// Backed bytes by bytes in spans, on average over the second half.
+    pub steady_per_span: f64,
     /// The part of backed bytes that lies on intact hugepages, on average over the second half.
     pub steady_coverage: f64,
     /// Bytes given back to the system.
@@ -232,6 +234,7 @@ pub fn summary(samples: &[Sample]) -> Summary {
         peak_backed_bytes,
         peak_overhead: ratio(peak_backed_bytes, peak_live_bytes),
         steady_overhead: mean(&|s| ratio(s.backed_bytes, s.live_bytes)),
+        steady_per_span: mean(&|s| ratio(s.backed_bytes, s.span_bytes)),
         steady_coverage: mean(&|s| ratio(s.huge_bytes, s.backed_bytes)),
         released_bytes: peak(&|s| s.released_bytes),
     }

@@ -14,18 +14,16 @@ use crate::empirical::profile::Profile;
 use crate::empirical::schedule::Schedule;
 use crate::empirical::sim::{self, Sample};
 use crate::format::{bytes, table};
-use crate::measure::Progress;
 use crate::picture::{Axis, Line, Lines, Point, Unit};
 use crate::ratios::Ratios;
 use craton_pages::HugeBacking;
 use craton_sim::ThpMode;
 use serde::Serialize;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The experiment, in the list.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "temeraire-empirical",
-    about: "the page heap alone in simulated memory: overhead and hugepage coverage under four courses of demand",
+    about: "the page heap alone in simulated memory: overhead and hugepage coverage under five courses of demand",
     answers: "TEMERAIRE §6.1; figure 11's question",
     run,
 };
@@ -71,28 +69,14 @@ impl SimRow {
 }
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    if ask.peers_asked || ask.runs.is_some() {
-        let option = if ask.peers_asked { "--peers" } else { "--runs" };
-        return Err(super::no_use(option, "temeraire-empirical, which is a simulation of Craton's page heap"));
-    }
-    let all: Vec<&'static str> = Schedule::ALL.iter().map(|(name, _)| *name).collect();
-    if let Some(unknown) = ask.only.iter().find(|name| !all.contains(&name.as_str())) {
-        return Err(format!("--only {unknown}: no such course here; there are: {}", all.join(", ")));
-    }
+    super::simulated(ask, EXPERIMENT.name, &Schedule::ALL.map(|(name, _)| name))?;
     let (heap_bytes, events) = if ask.quick { QUICK } else { FULL };
     let mut courses: Vec<(&'static str, Vec<Sample>)> = Vec::new();
-    for (done, (name, schedule)) in Schedule::ALL.into_iter().enumerate() {
-        if ask.stop.load(Relaxed) {
-            break;
-        }
-        if !ask.only.is_empty() && !ask.only.iter().any(|only| only == name) {
-            continue;
-        }
-        (ask.progress)(name, Progress { allocator: "the page heap", round: Some(0), done, total: all.len() });
+    for (name, schedule) in super::asked(ask, &Schedule::ALL) {
         let samples = sim::simulate(&sim::Config {
             profile: Profile::built_in(),
             heap_bytes,
-            schedule,
+            schedule: *schedule,
             events,
             seconds: Some(SECONDS),
             seed: SEED,
@@ -101,7 +85,7 @@ fn run(ask: &Ask<'_>) -> Result<Findings, String> {
             thp: ThpMode::Madvise,
             backing: HugeBacking::AUTO,
         })?;
-        courses.push((name, samples));
+        courses.push((*name, samples));
     }
     let rows = courses.iter().flat_map(|(name, samples)| samples.iter().map(|s| SimRow::new(name, s))).collect();
     let document: Document<SimRow> = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());

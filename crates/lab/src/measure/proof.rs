@@ -68,39 +68,65 @@ struct Seen {
     largest_bytes: u64,
     name: String,
     mapped: bool,
+    /// How often it has been so. Once does not count: it may have been on its way to becoming another program.
+    looks: u32,
 }
 
 impl Watch {
     /// For this library, a path or the bare name of a file.
     pub fn new(library: &Path) -> Self {
-        Self { library: library.to_string_lossy().into_owned(), seen: BTreeMap::new() }
+        // The maps name the file itself, which a path may only link to: libx.so.4 is often libx.so.4.5.
+        let file = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
+        Self { library: file.to_string_lossy().into_owned(), seen: BTreeMap::new() }
     }
 
     /// Looks at a process whose resident set is so large now.
     pub fn look(&mut self, pid: u32, rss_bytes: u64) {
+        // A child of the launcher is a copy of it, this program, until it becomes the command.
+        if fs::read_link(format!("/proc/{pid}/exe")).ok() == fs::read_link("/proc/self/exe").ok() {
+            return;
+        }
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        self.note(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
+        // Until the dynamic linker has done its work, nothing can be said; a static program has none.
+        let prepared = maps.contains("/libc.so") || fs::read(format!("/proc/{pid}/auxv")).is_ok_and(|a| is_static(&a));
+        // A process that ended in the meantime has told only a part; it has no program any more.
+        if prepared && fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
+            self.note(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
+        }
     }
 
     fn note(&mut self, pid: u32, rss_bytes: u64, maps: &str, name: impl FnOnce() -> String) {
-        // Between its start and the work of the dynamic linker a process has mapped neither.
-        let prepared = maps.contains("/libc.so") || !maps.contains("/ld-linux");
-        if maps.is_empty() || !prepared {
-            return;
-        }
         let seen = self.seen.entry(pid).or_default();
         // The number stays when a process becomes another program.
-        let mapped = maps.lines().any(|line| line.ends_with(&self.library));
+        let mapped = match self.library.contains('/') {
+            true => maps.lines().any(|line| line.ends_with(&self.library)),
+            // A bare name, which the dynamic linker looked up, may be a link too.
+            false => maps.contains(&format!("/{}", self.library)),
+        };
+        let looks = if mapped == seen.mapped { seen.looks + 1 } else { 1 };
         if rss_bytes >= seen.largest_bytes || mapped != seen.mapped {
-            *seen = Seen { largest_bytes: rss_bytes, name: name().trim_end().to_owned(), mapped };
+            *seen = Seen { largest_bytes: rss_bytes, name: name().trim_end().to_owned(), mapped, looks };
         }
+        seen.looks = looks;
     }
 
     /// The name of the largest process, if it had not mapped the library.
     pub fn largest_without(&self) -> Option<String> {
-        let largest = self.seen.values().max_by_key(|seen| seen.largest_bytes)?;
+        let largest = self.seen.values().filter(|seen| seen.looks > 1).max_by_key(|seen| seen.largest_bytes)?;
         (!largest.mapped).then(|| largest.name.clone())
     }
+}
+
+/// Whether a program has no dynamic linker, by its auxiliary vector: an entry point, and no interpreter's base.
+fn is_static(vector: &[u8]) -> bool {
+    const BASE: u64 = 7;
+    const ENTRY: u64 = 9;
+    let value = |wanted: u64| {
+        let number = |word: &[u8]| u64::from_ne_bytes(word.try_into().unwrap_or_default());
+        let pair = vector.chunks_exact(16).find(|pair| number(&pair[..8]) == wanted)?;
+        Some(number(&pair[8..])).filter(|value| *value != 0)
+    };
+    value(ENTRY).is_some() && value(BASE).is_none()
 }
 
 /// The object that a line of the dynamic linker binds `malloc` to:
@@ -163,17 +189,53 @@ mod tests {
     #[test]
     fn the_largest_process_must_have_the_library_mapped() {
         let mut watch = Watch::new(Path::new("/usr/lib/libx.so"));
-        let name = |name: &'static str| move || format!("{name}\n");
-        watch.note(1, 900, "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 /usr/lib/libx.so\n", name("sh"));
+        let mut look = |pid, rss_bytes, maps: &str, name: &str| {
+            watch.note(pid, rss_bytes, maps, || format!("{name}\n"));
+            watch.largest_without()
+        };
+        let served = "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 /usr/lib/libx.so\n";
+        let cleared = "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n";
+        for _ in 0..2 {
+            assert_eq!(look(1, 900, served, "sh"), None);
+        }
+        assert_eq!(look(3, 1000, "400-500 r-xp 0 0 /bin/static\n", "static"), None, "it may be starting");
+        assert_eq!(look(3, 1000, "400-500 r-xp 0 0 /bin/static\n", "static").as_deref(), Some("static"));
+        assert_eq!(look(4, 2000, cleared, "cleared").as_deref(), Some("static"));
+        assert_eq!(look(4, 1500, cleared, "cleared").as_deref(), Some("cleared"));
+        let mut bare = Watch::new(Path::new("libx.so.4"));
+        for _ in 0..2 {
+            let maps = "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 /usr/lib/libx.so.4.5\n";
+            bare.note(1, 900, maps, || "sh".to_owned());
+        }
+        assert_eq!((bare.seen.len(), bare.largest_without()), (1, None));
+    }
+
+    #[test]
+    fn a_program_without_an_interpreter_is_static() {
+        let vector =
+            |pairs: &[[u64; 2]]| pairs.iter().flatten().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        assert!(is_static(&vector(&[[6, 4096], [7, 0], [9, 0x40_1000], [0, 0]])));
+        assert!(is_static(&vector(&[[9, 0x40_1000], [0, 0]])));
+        assert!(!is_static(&vector(&[[7, 0x7f00_0000], [9, 0x40_1000], [0, 0]])));
+        assert!(!is_static(&[]), "it is between two programs");
+        assert!(!is_static(&fs::read("/proc/self/auxv").expect("this process has one")));
+    }
+
+    #[test]
+    fn a_link_to_a_library_is_that_library() {
+        let scratch = Scratch::new("a test of links").expect("a directory");
+        let (file, link) = (scratch.path().join("libx.so.4.5"), scratch.path().join("libx.so.4"));
+        fs::write(&file, "").expect("a file");
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        let mut watch = Watch::new(&link);
+        let real = file.canonicalize().expect("the file is there");
+        watch.note(
+            1,
+            900,
+            &format!("7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 {}\n", real.display()),
+            || "x".to_owned(),
+        );
         assert_eq!(watch.largest_without(), None);
-        watch.note(2, 5000, "7f0-7f1 r-xp 0 0 /usr/lib/ld-linux-x86-64.so.2\n", name("early"));
-        assert_eq!(watch.largest_without(), None, "the dynamic linker has not come to it yet");
-        watch.note(3, 1000, "400-500 r-xp 0 0 /bin/static\n", name("static"));
-        assert_eq!(watch.largest_without().as_deref(), Some("static"));
-        watch.note(4, 2000, "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n", name("cleared"));
-        assert_eq!(watch.largest_without().as_deref(), Some("cleared"));
-        watch.note(4, 100, "", name("gone"));
-        assert_eq!(watch.largest_without().as_deref(), Some("cleared"));
     }
 
     #[test]

@@ -311,7 +311,7 @@ fn count(case: Case, quick: bool) -> usize {
     // Beyond some size memory comes from the kernel and goes back: its pages have to be cleared.
     let usual_ns = match case.pattern {
         Pattern::Pair | Pattern::LiveRandom => 20 + size / 64,
-        Pattern::BatchLifo(_) | Pattern::BatchFifo(_) => 20 + size / 16,
+        Pattern::BatchLifo(_) | Pattern::BatchFifo(_) | Pattern::TouchedPair => 20 + size / 16,
         Pattern::Remote => 50 + size / 32,
         Pattern::Calloc => 20 + size / 16,
         Pattern::ReallocGrow => 100 + size / 4,

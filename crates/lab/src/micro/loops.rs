@@ -116,6 +116,7 @@ impl<'a, C: Calls> Worker<'a, C> {
         let start = Instant::now();
         let operations = match self.pattern {
             Pattern::Pair => self.pair(count, size),
+            Pattern::TouchedPair => self.touched_pair(count, size),
             Pattern::BatchLifo(_) => self.batch::<true>(count, size),
             Pattern::BatchFifo(_) => self.batch::<false>(count, size),
             Pattern::LiveRandom => self.live_random(count, size),
@@ -130,6 +131,19 @@ impl<'a, C: Calls> Worker<'a, C> {
     fn pair(&self, count: usize, size: usize) -> usize {
         for _ in 0..count {
             let address = touch(C::malloc(size), size);
+            // SAFETY: allocated just now.
+            unsafe { C::free(address) };
+        }
+        count
+    }
+
+    fn touched_pair(&self, count: usize, size: usize) -> usize {
+        for _ in 0..count {
+            let address = touch(C::malloc(size), size);
+            for at in (4096..size - size_of::<usize>()).step_by(4096) {
+                // SAFETY: a word inside the object, which is aligned to one.
+                unsafe { address.add(at).cast::<usize>().write_volatile(at) };
+            }
             // SAFETY: allocated just now.
             unsafe { C::free(address) };
         }

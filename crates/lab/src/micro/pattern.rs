@@ -16,6 +16,8 @@ pub const SLOTS: usize = 64;
 pub enum Pattern {
     /// Allocates, writes a word, frees.
     Pair,
+    /// As [`Pattern::Pair`], with a word written to each 4 KiB: what it costs that pages went back to the system.
+    TouchedPair,
     /// Allocates so many objects, then frees them, the last one first.
     BatchLifo(usize),
     /// Allocates so many objects, then frees them, the first one first.
@@ -36,8 +38,9 @@ pub enum Pattern {
 
 impl Pattern {
     /// Every pattern.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Pair,
+        Self::TouchedPair,
         Self::BatchLifo(64),
         Self::BatchFifo(64),
         Self::BatchLifo(10_000),
@@ -54,6 +57,7 @@ impl Pattern {
     pub fn name(self) -> String {
         match self {
             Self::Pair => "pair".to_owned(),
+            Self::TouchedPair => "touched-pair".to_owned(),
             Self::BatchLifo(objects) => format!("batch-lifo-{objects}"),
             Self::BatchFifo(objects) => format!("batch-fifo-{objects}"),
             Self::LiveRandom => "live-random".to_owned(),
@@ -73,10 +77,12 @@ impl Pattern {
         })
     }
 
-    /// Whether the pattern keeps little enough memory with objects of `size` bytes.
+    /// Whether the pattern makes sense with objects of `size` bytes, and keeps little enough memory.
     pub fn takes(self, size: usize) -> bool {
         match self {
             Self::BatchLifo(objects) | Self::BatchFifo(objects) => size.saturating_mul(objects) <= LIVE_BYTES,
+            // Smaller ones have no page of their own.
+            Self::TouchedPair => size >= 8 << 10,
             _ => true,
         }
     }
@@ -113,6 +119,7 @@ mod tests {
     fn a_large_batch_takes_small_objects_alone() {
         assert!(Pattern::BatchLifo(10_000).takes(1500) && !Pattern::BatchLifo(10_000).takes(32_768));
         assert!(Pattern::BatchFifo(64).takes(200_000));
+        assert!(Pattern::TouchedPair.takes(32_768) && !Pattern::TouchedPair.takes(4096));
     }
 
     #[test]

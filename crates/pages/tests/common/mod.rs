@@ -7,24 +7,64 @@
 //! **Unsafe.** Lends the heap its trackers and frees them with the world: exhaustive tests make too many to leak them.
 #![allow(dead_code)] // Each test file uses its own part.
 
+pub mod program;
+
 use craton_base::{
-    Advice, Density, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, SpanError, SpanSource, Table,
+    Advice, CollapseError, Density, Floor, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
+    SpanError, SpanSource, Table,
 };
-use craton_pages::{Breaking, HugeBacking, PageHeap, PageHeapStats, Tracker};
-use craton_sim::{Checked, FaultPlan, SimFloor, ThpMode, VirtualClock};
+use craton_pages::{Breaking, CollapseStats, HugeBacking, PageHeap, PageHeapStats, Tracker};
+use craton_sim::{Checked, FaultPlan, FaultRule, SimFloor, ThpMode, VirtualClock};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Pages in a hugepage, by which the sizes of tests are expressed: it is 8 with the feature `tiny`.
+pub const P: u32 = PAGES_PER_HUGEPAGE;
+/// Hugepages in a region, as the heap's own constant.
+const REGION: u32 = if P < 256 { 2 } else { 512 };
 
 /// One step of a test. Spans that are out are named by their number in order of age, modulo how many there are.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
-    Alloc { pages: u32, align: u32, dense: bool },
-    Free { nth: usize },
-    Resize { nth: usize, pages: u32 },
-    Release { pages: u32, breaking: Breaking },
+    Alloc {
+        pages: u32,
+        align: u32,
+        dense: bool,
+    },
+    Free {
+        nth: usize,
+    },
+    Resize {
+        nth: usize,
+        pages: u32,
+    },
+    Release {
+        pages: u32,
+        breaking: Breaking,
+    },
     ReleaseAll(Breaking),
     Back(HugeBacking),
-    Wait { ns: u64 },
+    Wait {
+        ns: u64,
+    },
     Tick,
-    Rate { bytes_per_s: u64 },
+    Rate {
+        bytes_per_s: u64,
+    },
+    Regions(bool),
+    /// The background begins to collapse a hugepage; other steps come before it ends.
+    BeginCollapse,
+    /// It has tried, and this long: the floor's answer, or this error instead.
+    EndCollapse {
+        error: Option<CollapseError>,
+        took_ns: u64,
+    },
+    /// A range that need not be a span is given back and resized: refused for the right reason.
+    Misuse {
+        page: u32,
+        len: u32,
+    },
+    /// Which calls the floor refuses from now on.
+    Refuse(FaultRule),
 }
 
 impl Op {
@@ -40,14 +80,16 @@ pub struct World {
     pub sim: SimFloor,
     pub clock: VirtualClock,
     pub faults: FaultPlan,
+    rule: FaultRule,
     /// The spans that are out, the oldest first.
     pub out: Vec<PageRange>,
     /// Which of them are dense.
     pub dense: std::collections::BTreeSet<u32>,
+    /// Hugepages that are being collapsed, the oldest first.
+    pub collapsing: Vec<HugePageId>,
     /// Nothing was refused so far but what the heap refuses by itself.
     pub faultless: bool,
     pub capacity: HugePages,
-    thp: ThpMode,
     trackers: *mut [Tracker],
 }
 
@@ -57,6 +99,8 @@ pub struct Snapshot {
     stats: PageHeapStats,
     in_use: Pages,
     backed: HugePages,
+    guarded: HugePages,
+    collapses: CollapseStats,
     resident_bytes: usize,
     written: Pages,
     out: Vec<PageRange>,
@@ -76,11 +120,12 @@ impl World {
             sim,
             clock,
             faults,
+            rule: FaultRule::Never,
             out: Vec::new(),
             dense: Default::default(),
+            collapsing: Vec::new(),
             faultless: true,
             capacity,
-            thp,
             trackers,
         }
     }
@@ -92,10 +137,18 @@ impl World {
     pub fn snapshot(&self) -> Snapshot {
         let heap = self.heap.inner();
         Snapshot {
-            // A larger grant is no change that anyone can see: it has no memory, and later requests find it.
-            stats: PageHeapStats { granted: HugePages(0), region: HugePages(0), ..heap.stats() },
+            // A larger grant is no change that anyone can see: it has no memory, and later requests find it. The cache's limit
+            // follows demand, whatever comes of requests.
+            stats: PageHeapStats {
+                granted: HugePages(0),
+                region: HugePages(0),
+                cache_limit: HugePages(0),
+                ..heap.stats()
+            },
             in_use: heap.in_use(),
             backed: heap.backed(),
+            guarded: heap.guarded(),
+            collapses: CollapseStats { collapsed: heap.collapse_stats().collapsed, ..CollapseStats::default() },
             resident_bytes: self.sim.backed_bytes().0,
             written: self.sim.written(self.granted_range()),
             out: self.out.clone(),
@@ -163,12 +216,71 @@ impl World {
                 self.clock.advance(ns);
             }
             Op::Tick => {
-                self.heap.inner_mut().tick();
+                let before = self.heap.inner().stats();
+                let tick = self.heap.inner_mut().tick();
+                let after = self.heap.inner().stats();
+                assert_eq!(after.released_total, before.released_total + tick.released);
             }
             Op::Rate { bytes_per_s } => self.heap.inner_mut().set_release_rate(bytes_per_s),
-            Op::Free { .. } | Op::Resize { .. } => {}
+            Op::Regions(allowed) => self.heap.inner_mut().set_regions(allowed),
+            Op::BeginCollapse => self.collapsing.extend(self.heap.inner_mut().begin_collapse()),
+            Op::EndCollapse { error, took_ns } if !self.collapsing.is_empty() => {
+                let id = self.collapsing.remove(0);
+                let result = error.map_or_else(|| self.sim.collapse(id.range()), Err);
+                self.heap.inner_mut().end_collapse(id, result, took_ns);
+            }
+            Op::Misuse { page, len } => self.misuse(PageRange::new(PageId(page), Pages(len))),
+            Op::Refuse(rule) => {
+                self.rule = rule;
+                self.faults.set(rule);
+            }
+            Op::Free { .. } | Op::Resize { .. } | Op::EndCollapse { .. } => {}
         }
         Ok(())
+    }
+
+    /// Gives back and resizes what is not a span, past the checks in between.
+    fn misuse(&mut self, range: PageRange) {
+        let (page, granted) = (range.first, self.sim.granted().pages().0);
+        let around = self.out.iter().find(|span| span.contains(page));
+        let fault = match around {
+            Some(span) if *span == range => return,
+            _ if page.0 >= granted || range.len.0 > granted - page.0 => SpanError::NeverGiven(page),
+            Some(span) if span.first == page => SpanError::WrongLength(page),
+            Some(_) => SpanError::NeverGiven(page),
+            None => SpanError::AlreadyFree(page),
+        };
+        let before = self.snapshot();
+        let heap = self.heap.inner_mut();
+        assert_eq!(heap.free(range, Density::Sparse), Err(fault), "free of {range:?}");
+        assert_eq!(heap.resize(range, Pages(1)), Err(fault), "resize of {range:?}");
+        assert_eq!(self.snapshot(), before);
+    }
+
+    /// A number for all that decides what the heap and the memory will do, but for the time and what it has seen of demand.
+    pub fn fingerprint(&self) -> u64 {
+        let (heap, mut hash) = (self.heap.inner(), DefaultHasher::new());
+        let granted = self.sim.granted();
+        granted.0.hash(&mut hash);
+        for id in (0..granted.0).map(HugePageId) {
+            // SAFETY: below the capacity, and nobody writes to the trackers while the heap is lent to us.
+            unsafe { &*self.trackers.cast::<Tracker>().add(id.0 as usize) }.hash(&mut hash);
+            (self.sim.is_huge(id), self.sim.advice(id) == Some(Advice::Huge)).hash(&mut hash);
+            (id.first_page().0..id.first_page().0 + P)
+                .for_each(|page| self.sim.written(PageRange::new(PageId(page), Pages(1))).0.hash(&mut hash));
+        }
+        self.out.iter().for_each(|span| (span.first.0, span.len.0).hash(&mut hash));
+        let calls = self.faults.calls();
+        let refuses_in = match self.rule {
+            FaultRule::Never => None,
+            FaultRule::Nth(n) => n.checked_sub(calls + 1),
+            FaultRule::Every(k) => Some(calls % k),
+            FaultRule::From(n) => Some(n.saturating_sub(calls)),
+        };
+        (&self.dense, self.faultless, refuses_in).hash(&mut hash);
+        self.collapsing.iter().for_each(|id| id.0.hash(&mut hash));
+        (heap.backing().from.0, heap.stats().cache_limit.0).hash(&mut hash);
+        hash.finish()
     }
 
     fn assert_released(&self, before: &Snapshot, done: u64) {
@@ -234,8 +346,12 @@ impl World {
     }
 
     /// Whether a naive allocator would have to refuse too: a span below a hugepage only when no hugepage has a free run that holds
-    /// it wherever the run begins; longer ones when no run of free hugepages, granted or not, holds it.
+    /// it wherever the run begins; longer ones when no run of free hugepages, granted or not, holds it. Where there are regions,
+    /// a run is not expected to go on over their borders.
     pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
+        if pages == 0 || pages.max(align) > self.capacity.pages().0 {
+            return true;
+        }
         if pages < PAGES_PER_HUGEPAGE && align < PAGES_PER_HUGEPAGE {
             let fits = |run: &PageRange| {
                 (run.first.hugepage().0..=run.end().hugepage().0).any(|id| {
@@ -247,15 +363,22 @@ impl World {
             return !self.free_runs().iter().any(fits);
         }
         let (len, align) = (Pages(pages).hugepages_up().0, align.div_ceil(PAGES_PER_HUGEPAGE));
+        let block = if self.heap.inner().stats().region.0 > 0 { REGION } else { self.capacity.0 };
         let fits = |run: &PageRange| {
-            let start = run.first.0.div_ceil(PAGES_PER_HUGEPAGE).next_multiple_of(align);
-            start.saturating_add(len) <= run.end().0 / PAGES_PER_HUGEPAGE
+            let (first, end) = (run.first.0.div_ceil(PAGES_PER_HUGEPAGE), run.end().0 / PAGES_PER_HUGEPAGE);
+            (first / block..=end / block).any(|i| {
+                let start = first.max(i * block).next_multiple_of(align);
+                start.saturating_add(len) <= end.min((i + 1) * block)
+            })
         };
-        pages == 0 || !self.free_runs().iter().any(fits)
+        !self.free_runs().iter().any(fits)
     }
 
     /// Frees and releases everything: no page may be left with memory.
     pub fn drain(&mut self) {
+        while !self.collapsing.is_empty() {
+            self.step(Op::EndCollapse { error: None, took_ns: 0 }).expect("the end of a collapse is not refused");
+        }
         for span in std::mem::take(&mut self.out) {
             self.assert_kept(span);
             self.heap.free(span, self.density(span)).expect("the span is out");

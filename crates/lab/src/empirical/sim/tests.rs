@@ -106,14 +106,20 @@ fn a_heap_of_many_gib_needs_no_such_memory() {
 
 #[test]
 fn the_summary_takes_peaks_of_all_and_means_of_the_second_half() {
-    let sample =
-        |live_bytes, backed_bytes, huge_bytes| Sample { live_bytes, backed_bytes, huge_bytes, ..Sample::default() };
+    let sample = |live_bytes, backed_bytes, huge_bytes| Sample {
+        live_bytes,
+        span_bytes: 2 * live_bytes,
+        backed_bytes,
+        huge_bytes,
+        ..Sample::default()
+    };
     let got = summary(&[sample(100, 300, 0), sample(200, 250, 0), sample(100, 200, 50), sample(100, 200, 150)]);
     let expected = Summary {
         peak_live_bytes: 200,
         peak_backed_bytes: 300,
         peak_overhead: 1.5,
         steady_overhead: 2.0,
+        steady_per_span: 1.0,
         steady_coverage: 0.5,
         released_bytes: 0,
     };
