@@ -283,7 +283,7 @@ mod tests {
     fn a_filled_heap_is_whole_and_stays_as_full_under_pairs() {
         let filled = Filled::new(256 << 20).expect("room");
         filled.heap.check().unwrap_or_else(|broken| panic!("{broken:?}"));
-        let used = u64::from(filled.heap.in_use().bytes().0 as u64 >> 20);
+        let used = filled.heap.in_use().bytes().0 as u64 >> 20;
         assert!((225..=231).contains(&used), "{used} MiB of 256");
         let rows = filled.rows(1).expect("room");
         assert_eq!(rows.len(), 4);

@@ -76,7 +76,7 @@ fn play(name: &'static str, (least, most): (u64, u64), regions: bool, top: u64) 
     let mut spans: Vec<PageRange> = Vec::new();
     let (mut rows, mut next) = (Vec::new(), FIRST_BYTES);
     while next <= top {
-        let size = least + (u128::from(rng.next()) * u128::from(most - least + 1) >> 64) as u64;
+        let size = least + ((u128::from(rng.next()) * u128::from(most - least + 1)) >> 64) as u64;
         let pages = Bytes(size as usize).pages_up().unwrap_or(Pages(1));
         spans.push(world.alloc(pages, Density::Sparse)?);
         if rng.one_in(2) {
