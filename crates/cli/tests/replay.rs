@@ -9,6 +9,7 @@ use std::fs;
 /// Takes and frees large objects, each of which is a span of its own, and ends as its first argument says.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +39,14 @@ int main(int argc, char **argv) {
         for (int fd = 3; fd < 1024; fd++) close(fd);
         int mine = open(argv[3], O_RDWR | O_CREAT, 0600);
         for (int fd = 100; fd < 1000; fd++) dup2(mine, fd);
+    } else if (strcmp(what, "option") == 0) {
+        int (*set)(const char *, const char *) = (int (*)(const char *, const char *))dlsym(RTLD_DEFAULT, "craton_option_set");
+        char *early = malloc(3 << 20);
+        work(n);
+        if (set("trace", argv[3])) return 1;
+        free(early);
+        work(n);
+        if (set("trace", "")) return 1;
     } else if (strcmp(what, "grow") == 0) {
         char *p = NULL;
         for (int i = 1; i <= n; i++) {
@@ -154,6 +163,18 @@ fn the_bound_is_kept_and_what_was_dropped_is_counted() {
     assert_eq!(recorded.run(&["-o", "trace_events=300"], &["kill", "1000"]).status, 128 + 9);
     let text = recorded.replay(&[]).out;
     assert!(text.contains("how many events were dropped is not known"), "{text}");
+}
+
+#[test]
+fn a_program_can_record_a_part_of_itself() {
+    let recorded = Recorded::new("part");
+    let run = ["run", "--", &recorded.program, "option", "500", &recorded.file];
+    let ran = said(&mut craton(run));
+    assert_eq!((ran.status, ran.out.as_str()), (0, "done\n"), "{}", ran.err);
+    // What was out before is in it, so that its free can be played.
+    let row = recorded.row();
+    assert!((1001..1300).contains(&number(&row, "events")), "{row}");
+    assert!(number(&row, "peak_demand_bytes") >= 3 << 20, "{row}");
 }
 
 #[test]

@@ -12,8 +12,8 @@
 
 use crate::front::HEAP;
 use crate::lifecycle;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
-use craton_base::{Clock, HugePages, Pages};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use craton_base::{Clock, CollapseError, HugePageId, HugePages, Pages};
 use craton_os::{CoarseClock, thp, thread};
 use craton_pages::LONG_S;
 
@@ -28,6 +28,8 @@ pub(crate) static ALLOWED: AtomicBool = AtomicBool::new(true);
 pub(crate) static RATE: AtomicU64 = AtomicU64::new(DEFAULT_RATE);
 /// The heap is large enough, as whoever used it last saw.
 static WANTED: AtomicBool = AtomicBool::new(false);
+/// The hugepage that the thread collapses at the moment, plus 1; changed under the page heap's lock, which a fork holds.
+pub(crate) static COLLAPSING: AtomicU32 = AtomicU32::new(0);
 static STATE: AtomicU8 = AtomicU8::new(NONE);
 
 const NONE: u8 = 0;
@@ -82,8 +84,11 @@ pub(crate) fn set_rate(bytes_per_s: u64) {
     }
 }
 
-/// In a forked child there is no thread any more.
+/// In a forked child there is no thread any more; what it was at is ended for it.
 pub(crate) fn forked() {
+    if let Some(id) = COLLAPSING.load(Relaxed).checked_sub(1) {
+        HEAP.end_collapse(HugePageId(id), Err(CollapseError::Again), 0);
+    }
     STATE.store(NONE, Relaxed);
     WANTED.store(false, Relaxed);
 }

@@ -266,12 +266,18 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// The next hugepage to collapse; its memory stays until [`Heap::end_collapse`].
     pub(crate) fn begin_collapse(&self) -> Option<HugePageId> {
-        self.pages.lock().begin_collapse()
+        let mut pages = self.pages.lock();
+        let id = pages.begin_collapse();
+        background::COLLAPSING.store(id.map_or(0, |id| id.0 + 1), Ordering::Relaxed);
+        id
     }
 
     /// What came of a collapse; says whether another may be tried in this round.
     pub(crate) fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
-        self.with_pages(|p| p.end_collapse(id, result, took_ns))
+        self.with_pages(|p| {
+            background::COLLAPSING.store(0, Ordering::Relaxed);
+            p.end_collapse(id, result, took_ns)
+        })
     }
 
     /// Uses the page heap, and publishes what changed.

@@ -12,7 +12,7 @@ fn event(i: u64) -> Event {
         kind,
         span: PageRange::new(PageId(i as u32 * 3), Pages(1 + i as u32 % 300)),
         align: Pages(if kind == Kind::Alloc { 1 << (i % 9) } else { 1 }),
-        density: if i % 2 == 0 { Density::Dense } else { Density::Sparse },
+        density: if i.is_multiple_of(2) { Density::Dense } else { Density::Sparse },
     }
 }
 
