@@ -347,7 +347,7 @@ impl World {
 
     /// Whether a naive allocator would have to refuse too: a span below a hugepage only when no hugepage has a free run that holds
     /// it wherever the run begins; longer ones when no run of free hugepages, granted or not, holds it. Where there are regions,
-    /// a run is not expected to go on over their borders.
+    /// a run is not expected to go on over their borders, and a hugepage that is being collapsed is not free.
     pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
         if pages == 0 || pages.max(align) > self.capacity.pages().0 {
             return true;
@@ -367,8 +367,9 @@ impl World {
         let fits = |run: &PageRange| {
             let (first, end) = (run.first.0.div_ceil(PAGES_PER_HUGEPAGE), run.end().0 / PAGES_PER_HUGEPAGE);
             (first / block..=end / block).any(|i| {
-                let start = first.max(i * block).next_multiple_of(align);
-                start.saturating_add(len) <= end.min((i + 1) * block)
+                let (start, end) = (first.max(i * block).next_multiple_of(align), end.min((i + 1) * block));
+                let mut starts = (start..(end + 1).saturating_sub(len)).step_by(align as usize);
+                starts.any(|start| self.collapsing.iter().all(|id| !(start..start + len).contains(&id.0)))
             })
         };
         !self.free_runs().iter().any(fits)
