@@ -18,8 +18,7 @@ pub mod floor;
 
 use craton_base::{Clock, Density, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, SpanError, SpanSource, Table};
 pub use craton_pages::HugeBacking;
-pub use craton_pages::trace::Trace;
-use craton_pages::trace::{Event, Kind};
+pub use craton_pages::trace::{Event, Kind, Trace};
 use craton_pages::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst, PageHeap, Tracker};
 use floor::{FloorCounts, LeanFloor};
 use serde::{Deserialize, Serialize};
@@ -210,16 +209,16 @@ impl<P: Fit> Player<'_, P> {
 
     fn events(&mut self, trace: &Trace<'_>) -> Result<(), String> {
         let mut next_us = self.next_stop_us();
-        for event in trace.events() {
+        // Iterated from inside, the two loops over blocks and their slots stay two plain loops.
+        trace.events().try_for_each(|event| {
             while event.time_us >= next_us {
                 self.stop_at(next_us);
                 next_us = self.next_stop_us();
             }
             self.now_ns.set(event.time_us * 1000);
             self.outcome.events += 1;
-            self.step(&event).map_err(|why| format!("event {}: {why}", self.outcome.events))?;
-        }
-        Ok(())
+            self.step(&event).map_err(|why| format!("event {}: {why}", self.outcome.events))
+        })
     }
 
     /// When the next tick or sample is.

@@ -70,3 +70,42 @@ fn the_process_knows_its_page_size_and_the_clock_runs() {
     assert!(before > 0 && CoarseClock.now_ns() >= before);
     assert!(!process::is_privileged());
 }
+
+/// A path of this test's own, 0-terminated.
+fn file(name: &str) -> (std::path::PathBuf, Vec<u8>) {
+    let path = std::env::temp_dir().join(std::format!("craton-os-{name}-{}", process::id()));
+    let mut bytes = path.to_str().expect("a path of text").as_bytes().to_vec();
+    bytes.push(0);
+    (path, bytes)
+}
+
+#[test]
+fn a_file_map_grows_by_windows_and_is_cut_at_the_end() {
+    let (path, bytes) = file("windows");
+    std::fs::write(&path, "what was there before").unwrap();
+    let first = FileMap::create(&bytes, 1 << 16).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 1 << 16);
+    first.store(16, [1, 2]);
+    assert_eq!(FileMap::create(&bytes, 1 << 16).unwrap_err(), file_map::IN_USE);
+    let second = first.next(1 << 16, 1 << 16).unwrap();
+    second.store((1 << 16) - 16, [3, 4]);
+    first.unmap();
+    let text = std::fs::read(&path).unwrap();
+    assert_eq!(text.len(), 1 << 17);
+    assert_eq!((text[0], text[16], text[24]), (0, 1, 2), "stores are in the file at once");
+    assert_eq!((text[text.len() - 16], text[text.len() - 8]), (3, 4));
+    second.finish(4096);
+    assert_eq!(std::fs::read(&path).unwrap(), text[..4096]);
+    // Whoever is there next begins with an empty file.
+    FileMap::create(&bytes, 4096).unwrap().leave();
+    assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 0));
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn what_is_no_file_is_refused_with_a_reason() {
+    let refused = |path: &[u8]| file_map::reason(FileMap::create(path, 4096).unwrap_err());
+    assert_eq!(refused(b"/dev/null\0"), Some("not an ordinary file"));
+    assert_eq!(refused(b"/tmp\0"), Some("it is a folder"));
+    assert_eq!(refused(b"/no/such/folder/file\0"), Some("no such folder"));
+}

@@ -35,8 +35,8 @@ const char *craton_version(void);
 /* Copies the statistics. */
 void craton_stats(struct craton_segment *into);
 
-/* Sets an option (background, release_rate, stats, stats_file, thp, thread_cache; see the README). Returns 0, or -1 with
- * errno EINVAL when there is no such key or value. */
+/* Sets an option (background, release_rate, stats, stats_file, thp, thread_cache, trace, trace_events; see the README).
+ * Returns 0, or -1 with errno EINVAL when there is no such key or value. */
 int craton_option_set(const char *key, const char *value);
 
 /* Gives all free memory back to the system, also between objects, and returns how many bytes that was. */

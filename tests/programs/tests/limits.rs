@@ -161,7 +161,8 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
     for (option, text) in [
         (
             "nonsense=1",
-            "no such key (there are background, release_rate, stats, stats_file, thp, thread_cache); ignored",
+            "no such key (there are background, release_rate, stats, stats_file, thp, thread_cache, trace, \
+             trace_events); ignored",
         ),
         ("nonsense", "not of the form key=value; ignored"),
         ("stats=2", "bad value; ignored"),
@@ -169,6 +170,7 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
         ("thread_cache=12x", "bad value; ignored"),
         ("background=2", "bad value; ignored"),
         ("release_rate=-1", "bad value; ignored"),
+        ("trace_events=0", "bad value; ignored"),
         ("thread_cache=99999999999999999999", "bad value; ignored"),
     ] {
         assert_eq!(run(option), format!("craton: option \"{option}\": {text}\n"));

@@ -81,7 +81,9 @@ impl Display for TraceError {
             Wrong::NoEvent => write!(f, "no event; expected is an allocation, a free, a resize, or zeros"),
             Wrong::BackInTime => write!(f, "an event that is earlier than the one before it"),
             Wrong::BeyondRegion(region) => write!(f, "an event beyond the {} pages of the recorded heap", region.0),
-            Wrong::BehindTheEnd => write!(f, "something behind the end of the trace; expected is the file's end"),
+            Wrong::BehindTheEnd => {
+                write!(f, "something behind the end of the trace; expected are zeros or the file's end")
+            }
         }
     }
 }
@@ -153,27 +155,23 @@ impl<'a> Trace<'a> {
             pages: Pages(0),
         };
         for (i, block) in all.iter().enumerate() {
-            let Some(seal) = Seal::decode(slot(block, BLOCK_EVENTS)) else {
-                trace.unchecked = trace.check_unsealed(i, block)?;
-                trace.blocks = &all[..i + usize::from(trace.unchecked > 0)];
-                trace.events += trace.unchecked;
-                trace.expect_nothing(i + 1, &file[(i + 2) * BLOCK_BYTES..])?;
-                return match rest.is_empty() {
-                    true => Ok(trace),
-                    false => Err(TraceError { at: file.len() as u64, wrong: Wrong::CutInside }),
-                };
-            };
-            trace.check_sealed(i, block, seal)?;
-            trace.events += u64::from(seal.events);
-            trace.blocks = &all[..=i];
-            if seal.last {
-                trace.complete = true;
-                trace.dropped = seal.dropped;
-                trace.expect_nothing(i + 1, &file[(i + 2) * BLOCK_BYTES..])?;
-                let whole = file.len() == (i + 2) * BLOCK_BYTES;
-                return match whole {
-                    true => Ok(trace),
-                    false => Err(TraceError { at: ((i + 2) * BLOCK_BYTES) as u64, wrong: Wrong::BehindTheEnd }),
+            let seal = Seal::decode(slot(block, BLOCK_EVENTS));
+            match seal {
+                Some(seal) => trace.check_sealed(i, block, seal)?,
+                None => trace.unchecked = trace.check_unsealed(i, block)?,
+            }
+            let events = seal.map_or(trace.unchecked, |seal| seal.events.into());
+            trace.events += events;
+            trace.blocks = &all[..i + usize::from(events > 0)];
+            trace.complete = seal.is_some_and(|seal| seal.last);
+            trace.dropped = seal.map_or(0, |seal| seal.dropped);
+            if trace.complete || seal.is_none() {
+                // What was made ready for more events, and not cut off at the end.
+                let behind = (i + 2) * BLOCK_BYTES;
+                return match (file[behind..].iter().position(|byte| *byte != 0), rest.is_empty()) {
+                    (Some(at), _) => Err(TraceError { at: (behind + at) as u64, wrong: Wrong::BehindTheEnd }),
+                    (None, false) => Err(TraceError { at: file.len() as u64, wrong: Wrong::CutInside }),
+                    (None, true) => Ok(trace),
                 };
             }
         }
@@ -229,14 +227,6 @@ impl<'a> Trace<'a> {
         self.duration_us = event.time_us;
         self.pages = self.pages.max(Pages(end as u32));
         Ok(())
-    }
-
-    /// Behind the end there are zeros at the most.
-    fn expect_nothing(&self, block: usize, rest: &[u8]) -> Result<(), TraceError> {
-        match rest.iter().position(|byte| *byte != 0) {
-            Some(at) => Err(TraceError { at: ((block + 1) * BLOCK_BYTES + at) as u64, wrong: Wrong::BehindTheEnd }),
-            None => Ok(()),
-        }
     }
 
     /// What the file says of itself.

@@ -201,11 +201,13 @@ fn events_that_cannot_be_are_errors() {
 }
 
 #[test]
-fn nothing_may_be_behind_the_end() {
+fn only_zeros_may_be_behind_the_end() {
     let mut file = file(&events(3), Some(0), 0);
-    let end = file.len() as u64;
-    file.resize(file.len() + BLOCK_BYTES, 0);
-    assert_eq!(wrong(&file), TraceError { at: end, wrong: Wrong::BehindTheEnd });
+    let end = file.len();
+    file.resize(end + 2 * BLOCK_BYTES, 0);
+    assert_eq!(Trace::read(&file).unwrap().len(), 3, "room for more events that was not cut off");
+    file[end + 77] = 1;
+    assert_eq!(wrong(&file), TraceError { at: end as u64 + 77, wrong: Wrong::BehindTheEnd });
     let mut killed = self::file(&events(3), None, 2);
     let at = killed.len() - 5;
     killed[at] = 1;
