@@ -27,6 +27,25 @@ const fn mask(w: usize, first: u32, len: u32) -> u64 {
     ones << (lo - start)
 }
 
+/// The members of `a` that have a member of `b` so far behind them.
+#[inline]
+fn both(a: &[u64; WORDS], b: &[u64; WORDS], distance: u32) -> [u64; WORDS] {
+    let (words, bits) = ((distance / 64) as usize, distance % 64);
+    core::array::from_fn(|w| {
+        let low = b.get(w + words).copied().unwrap_or(0) >> bits;
+        // Shifted in two steps: by 64 at once is none.
+        let high = b.get(w + words + 1).copied().unwrap_or(0) << (63 - bits) << 1;
+        a[w] & (low | high)
+    })
+}
+
+/// The words that `first..first + len` lies in.
+#[inline]
+fn covered(first: u32, len: u32) -> core::ops::Range<usize> {
+    let end = (first + len).min(PAGES);
+    (first / 64) as usize..end.div_ceil(64) as usize
+}
+
 impl PageBits {
     /// The empty set.
     pub const EMPTY: Self = Self { words: [0; WORDS] };
@@ -40,7 +59,7 @@ impl PageBits {
     /// Adds `first..first + len`; `first + len` is at most 256.
     #[inline]
     pub fn insert(&mut self, first: u32, len: u32) {
-        for w in 0..WORDS {
+        for w in covered(first, len) {
             self.words[w] |= mask(w, first, len);
         }
     }
@@ -48,7 +67,7 @@ impl PageBits {
     /// Takes `first..first + len` out; `first + len` is at most 256.
     #[inline]
     pub fn remove(&mut self, first: u32, len: u32) {
-        for w in 0..WORDS {
+        for w in covered(first, len) {
             self.words[w] &= !mask(w, first, len);
         }
     }
@@ -62,13 +81,13 @@ impl PageBits {
     /// How many of `first..first + len` are in the set.
     #[inline]
     pub fn count(&self, first: u32, len: u32) -> u32 {
-        (0..WORDS).map(|w| (self.words[w] & mask(w, first, len)).count_ones()).sum()
+        covered(first, len).map(|w| (self.words[w] & mask(w, first, len)).count_ones()).sum()
     }
 
     /// Whether any of `first..first + len` is in the set.
     #[inline]
     pub fn any(&self, first: u32, len: u32) -> bool {
-        (0..WORDS).any(|w| self.words[w] & mask(w, first, len) != 0)
+        covered(first, len).any(|w| self.words[w] & mask(w, first, len) != 0)
     }
 
     /// How many are in the set.
@@ -146,8 +165,33 @@ impl PageBits {
     }
 
     /// Length of the longest run of non-members.
+    ///
+    /// *How.* `at[k]` are the places where runs of at least `1 << k` begin: those of `at[k - 1]` that have another of them
+    /// `1 << (k - 1)` behind. From the largest k that has any, the length is found bit by bit. A few word operations for each bit of
+    /// the length, however many runs there are.
     pub fn longest_clear(&self) -> u32 {
-        self.clear_runs().map(|(_, len)| len).max().unwrap_or(0)
+        const LEVELS: usize = PAGES.trailing_zeros() as usize + 1;
+        let mut at = [[0; WORDS]; LEVELS];
+        at[0] = self.complement().words;
+        if at[0] == [0; WORDS] {
+            return 0;
+        }
+        let mut k = 0;
+        while k + 1 < LEVELS {
+            at[k + 1] = both(&at[k], &at[k], 1 << k);
+            if at[k + 1] == [0; WORDS] {
+                break;
+            }
+            k += 1;
+        }
+        let (mut places, mut longest) = (at[k], 1 << k);
+        for k in (0..k).rev() {
+            let longer = both(&places, &at[k], longest);
+            if longer != [0; WORDS] {
+                (places, longest) = (longer, longest + (1 << k));
+            }
+        }
+        longest
     }
 
     /// The largest block of `1 << (n - 1)` non-members at a multiple of its size, as n; 0 when there is none. Blocks of more than 8

@@ -59,7 +59,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             && (continues == 0 || previous_reaches);
         match () {
             () if !counted => Some("P2"),
-            () if !t.used().minus(&t.touched).is_empty() => Some("P5"),
+            () if !t.is_touched_right() => Some("P5"),
             () if t.place == Place::Unbacked && t.backed_pages() > 0 => Some("P6"),
             () => None,
         }

@@ -205,14 +205,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             return 0;
         }
         let lost = self.filler.update(&mut self.trackers, id, |t| {
-            if core::mem::take(&mut t.intact) {
-                // All of it had memory until now.
-                t.touched = craton_base::PageBits::ALL;
-            }
-            let lost = t.touched.count(at, len);
-            t.touched.remove(at, len);
             t.broken = true;
-            lost
+            t.unback(at, len)
         });
         self.released_total += u64::from(lost);
         u64::from(lost)
@@ -230,12 +224,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             for (at, len) in gone.complement().clear_runs() {
                 let range = PageRange::new(PageId(HugePageId(i).first_page().0 + at), Pages(len));
                 if self.floor.unback(range).is_ok() {
-                    let t = &mut self.trackers[i as usize];
-                    if core::mem::take(&mut t.intact) {
-                        t.touched = craton_base::PageBits::ALL;
-                    }
-                    t.touched.remove(at, len);
-                    pages += u64::from(len);
+                    pages += u64::from(self.trackers[i as usize].unback(at, len));
                 }
             }
         }

@@ -38,7 +38,7 @@ pub struct Tracker {
     /// First pages of the spans that begin here.
     starts: PageBits,
     /// Pages handed out at least once since they were last unbacked: they may have memory, and need not read as zeros (P5).
-    pub(crate) touched: PageBits,
+    touched: PageBits,
     /// Link to the next hugepage of the same list or bin, plus 1; 0 ends it.
     pub(crate) next: u32,
     /// Link to the previous one, plus 1; 0 when this is the first.
@@ -48,6 +48,8 @@ pub struct Tracker {
     used_pages: u16,
     longest_free: u16,
     allocs: u16,
+    /// How many pages are in `touched`: counting bits is slow where the machine is not asked for an instruction for it.
+    touched_pages: u16,
     /// The filler's list that this hugepage is on, plus 1.
     pub(crate) list: u16,
     pub(crate) place: Place,
@@ -86,6 +88,7 @@ impl Tracker {
     /// Notes that the hugepage has no memory any more.
     pub(crate) fn unbacked(&mut self) {
         self.touched = PageBits::EMPTY;
+        self.touched_pages = 0;
         self.intact = false;
     }
 
@@ -109,7 +112,7 @@ impl Tracker {
     }
     /// Pages that may have memory.
     pub(crate) fn backed_pages(&self) -> u32 {
-        if self.intact { PAGES_PER_HUGEPAGE } else { self.touched.len() }
+        if self.intact { PAGES_PER_HUGEPAGE } else { self.touched_pages.into() }
     }
     /// Free pages that may have memory.
     pub(crate) fn free_backed(&self) -> PageBits {
@@ -152,12 +155,30 @@ impl Tracker {
         let (_, run) = self.used.clear_run_around(first);
         let zeroed = !self.touched.any(first, pages);
         self.used.insert(first, pages);
+        self.touched_pages += if zeroed { pages } else { pages - self.touched.count(first, pages) } as u16;
         self.touched.insert(first, pages);
         self.used_pages += pages as u16;
         if run == self.longest_free() {
             self.longest_free = self.used.longest_clear() as u16;
         }
         zeroed
+    }
+
+    /// Notes that pages lost their memory; returns how many had any.
+    pub(crate) fn unback(&mut self, first: u32, pages: u32) -> u32 {
+        if core::mem::take(&mut self.intact) {
+            // All of it had memory until now.
+            (self.touched, self.touched_pages) = (PageBits::ALL, PAGES_PER_HUGEPAGE as u16);
+        }
+        let lost = self.touched.count(first, pages);
+        self.touched.remove(first, pages);
+        self.touched_pages -= lost as u16;
+        lost
+    }
+
+    /// Whether the pages of `touched` are as many as counted, and all used ones are among them (P5).
+    pub(crate) fn is_touched_right(&self) -> bool {
+        self.touched.len() == self.touched_pages.into() && self.used.minus(&self.touched).is_empty()
     }
 
     /// Marks a span's pages free.
