@@ -27,18 +27,6 @@ const fn mask(w: usize, first: u32, len: u32) -> u64 {
     ones << (lo - start)
 }
 
-/// The members of `a` that have a member of `b` so far behind them.
-#[inline]
-fn both(a: &[u64; WORDS], b: &[u64; WORDS], distance: u32) -> [u64; WORDS] {
-    let (words, bits) = ((distance / 64) as usize, distance % 64);
-    core::array::from_fn(|w| {
-        let low = b.get(w + words).copied().unwrap_or(0) >> bits;
-        // Shifted in two steps: by 64 at once is none.
-        let high = b.get(w + words + 1).copied().unwrap_or(0) << (63 - bits) << 1;
-        a[w] & (low | high)
-    })
-}
-
 /// The words that `first..first + len` lies in.
 #[inline]
 fn covered(first: u32, len: u32) -> core::ops::Range<usize> {
@@ -165,31 +153,14 @@ impl PageBits {
     }
 
     /// Length of the longest run of non-members.
-    ///
-    /// *How.* `at[k]` are the places where runs of at least `1 << k` begin: those of `at[k - 1]` that have another of them
-    /// `1 << (k - 1)` behind. From the largest k that has any, the length is found bit by bit. A few word operations for each bit of
-    /// the length, however many runs there are.
+    #[inline]
     pub fn longest_clear(&self) -> u32 {
-        const LEVELS: usize = PAGES.trailing_zeros() as usize + 1;
-        let mut at = [[0; WORDS]; LEVELS];
-        at[0] = self.complement().words;
-        if at[0] == [0; WORDS] {
-            return 0;
-        }
-        let mut k = 0;
-        while k + 1 < LEVELS {
-            at[k + 1] = both(&at[k], &at[k], 1 << k);
-            if at[k + 1] == [0; WORDS] {
-                break;
-            }
-            k += 1;
-        }
-        let (mut places, mut longest) = (at[k], 1 << k);
-        for k in (0..k).rev() {
-            let longer = both(&places, &at[k], longest);
-            if longer != [0; WORDS] {
-                (places, longest) = (longer, longest + (1 << k));
-            }
+        let (mut longest, mut at) = (0, self.next_clear(0));
+        // What is left cannot hold a longer one.
+        while at + longest < PAGES {
+            let end = self.next_set(at);
+            longest = longest.max(end - at);
+            at = self.next_clear(end);
         }
         longest
     }
