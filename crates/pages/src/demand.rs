@@ -3,7 +3,7 @@
 //! **From.** The adaptive hugepage subrelease that followed TEMERAIRE (Maas et al., ISMM 2021): memory that recent peaks will want
 //! back is not worth breaking hugepages for. Two windows: within [`SHORT_S`], how far demand swings; within [`LONG_S`], the
 //! level that it keeps coming back to. What is wanted is that level and one swing on top, but not more than the highest
-//! peak seen.
+//! peak seen. In the first [`SHORT_S`] nothing is known of swings, and all that there is may be wanted.
 //!
 //! **State.** The lowest and the highest demand of each second, a ring indexed by time.
 //!
@@ -29,11 +29,14 @@ pub(crate) struct Demand {
     /// The extremes since the last [`Demand::fold`].
     low: u32,
     high: u32,
+    /// The number of the first second in the ring; 0 until there is one.
+    first: u32,
     ring: [Epoch; EPOCHS],
 }
 
 impl Demand {
-    pub(crate) const NONE: Self = Self { low: 0, high: 0, ring: [Epoch { number: 0, low: 0, high: 0 }; EPOCHS] };
+    pub(crate) const NONE: Self =
+        Self { low: 0, high: 0, first: 0, ring: [Epoch { number: 0, low: 0, high: 0 }; EPOCHS] };
 
     /// Notes how many pages are in use.
     #[inline]
@@ -45,6 +48,9 @@ impl Demand {
     /// Enters what was noted since the last time into the ring. Whoever asks folds first, and somebody does each second.
     pub(crate) fn fold(&mut self, pages: u32, now_ns: u64) {
         let number = (now_ns / EPOCH_NS + 1) as u32;
+        if self.first == 0 {
+            self.first = number;
+        }
         let slot = &mut self.ring[number as usize % EPOCHS];
         if slot.number == number {
             slot.low = slot.low.min(self.low);
@@ -58,6 +64,9 @@ impl Demand {
     /// How many pages will be wanted at a time, judging by the last minutes.
     pub(crate) fn wanted(&self, now_ns: u64) -> u32 {
         let now = (now_ns / EPOCH_NS + 1) as u32;
+        if self.first == 0 || u64::from(now.wrapping_sub(self.first)) < SHORT_S {
+            return u32::MAX;
+        }
         let (mut level, mut swing, mut peak) = (0, 0, 0);
         for epoch in self.ring.iter().filter(|e| e.number > 0) {
             let age = u64::from(now.wrapping_sub(epoch.number));

@@ -128,3 +128,17 @@ fn broken_hugepages_go_first_and_dense_ones_last() {
     world.check();
     world.drain();
 }
+
+#[test]
+fn in_the_first_minute_nothing_is_broken_up_by_itself() {
+    let mut world = world();
+    world.heap.inner_mut().set_release_rate(1 << 40);
+    second(&mut world);
+    half_empty(&mut world, 50);
+    // Free memory beyond the highest demand seen: hugepages that are half empty because of spans in between.
+    (0..50).for_each(|_| world.step(Op::Free { nth: 0 }).unwrap());
+    let early: u64 = (2..SHORT_S).map(|_| second(&mut world)).sum();
+    assert_eq!((early, world.heap.inner().stats().broken), (0, HugePages(0)));
+    assert_eq!(world.heap.inner_mut().releasable(Breaking::Surplus), Pages(0));
+    world.drain();
+}
