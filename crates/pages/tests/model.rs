@@ -39,7 +39,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => Just(Op::Tick),
         1 => prop_oneof![Just(0), 0..1u64 << 30, Just(u64::MAX)].prop_map(|bytes_per_s| Op::Rate { bytes_per_s }),
         1 => (0..CAPACITY).prop_map(|from| Op::Back(HugeBacking { from: HugePageId(from) })),
-        2 => prop_oneof![3 => 0..2 * WINDOW_NS, 1 => 0..200_000_000_000].prop_map(|ns| Op::Wait { ns }),
+        2 => prop_oneof![3 => 0..2 * WINDOW_NS, 1 => 0..200_000_000_000u64].prop_map(|ns| Op::Wait { ns }),
     ]
 }
 
