@@ -9,29 +9,66 @@ const WORDS: usize = PAGES.div_ceil(64) as usize;
 /// The bits of the last word that stand for a page.
 const LAST: u64 = u64::MAX >> (WORDS as u32 * 64 - PAGES);
 
+/// Runs so short are measured all at a time.
+const SHORT_RUNS: u32 = 6;
+
+/// The first bit at or behind `from` that is set in `word(0)`, `word(1)` and so on, or 256.
+#[inline]
+fn next(from: u32, word: impl Fn(usize) -> u64) -> u32 {
+    let mut w = (from / 64) as usize;
+    if w >= WORDS {
+        return PAGES;
+    }
+    let mut left = word(w) & (u64::MAX << (from % 64));
+    while left == 0 {
+        w += 1;
+        if w == WORDS {
+            return PAGES;
+        }
+        left = word(w);
+    }
+    (w as u32 * 64 + left.trailing_zeros()).min(PAGES)
+}
+
 /// A set of `0..256`. All zero bytes are the empty set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct PageBits {
     words: [u64; WORDS],
 }
 
-/// The bits of word `w` that lie in `first..first + len`.
-const fn mask(w: usize, first: u32, len: u32) -> u64 {
-    let (start, end) = (w as u32 * 64, w as u32 * 64 + 64);
-    let lo = if first > start { first } else { start };
-    let hi = if first + len < end { first + len } else { end };
-    if lo >= hi {
-        return 0;
-    }
-    let ones = if hi - lo == 64 { u64::MAX } else { (1u64 << (hi - lo)) - 1 };
-    ones << (lo - start)
+/// `len` bits from bit 0 on; `len` is at most 64.
+#[inline]
+const fn ones(len: u32) -> u64 {
+    if len < 64 { (1 << len) - 1 } else { u64::MAX }
 }
 
-/// The words that `first..first + len` lies in.
+/// The word that all of `first..first + len` lies in, and its bits there; `None` if it goes on in the next.
 #[inline]
-fn covered(first: u32, len: u32) -> core::ops::Range<usize> {
-    let end = (first + len).min(PAGES);
-    (first / 64) as usize..end.div_ceil(64) as usize
+const fn within(first: u32, len: u32) -> Option<(usize, u64)> {
+    let (w, bit) = ((first / 64) as usize, first % 64);
+    if bit + len <= 64 && w < WORDS { Some((w, ones(len) << bit)) } else { None }
+}
+
+/// The words that `first..first + len` lies in, and its bits in each.
+fn covered(first: u32, len: u32) -> impl Iterator<Item = (usize, u64)> {
+    let (mut at, end) = (first, (first + len).min(PAGES));
+    core::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let (w, bit) = (at / 64, at % 64);
+        let here = (end - at).min(64 - bit);
+        at += here;
+        Some((w as usize, ones(here) << bit))
+    })
+}
+
+/// The free blocks of 1, 2, 4 and 8 pages among the bits of a word, each by its first bit.
+#[inline]
+fn blocks(free: u64) -> [u64; 4] {
+    let two = free & (free >> 1) & 0x5555_5555_5555_5555;
+    let four = two & (two >> 2) & 0x1111_1111_1111_1111;
+    [free, two, four, four & (four >> 4) & 0x0101_0101_0101_0101]
 }
 
 impl PageBits {
@@ -47,16 +84,18 @@ impl PageBits {
     /// Adds `first..first + len`; `first + len` is at most 256.
     #[inline]
     pub fn insert(&mut self, first: u32, len: u32) {
-        for w in covered(first, len) {
-            self.words[w] |= mask(w, first, len);
+        match within(first, len) {
+            Some((w, bits)) => self.words[w] |= bits,
+            None => covered(first, len).for_each(|(w, bits)| self.words[w] |= bits),
         }
     }
 
     /// Takes `first..first + len` out; `first + len` is at most 256.
     #[inline]
     pub fn remove(&mut self, first: u32, len: u32) {
-        for w in covered(first, len) {
-            self.words[w] &= !mask(w, first, len);
+        match within(first, len) {
+            Some((w, bits)) => self.words[w] &= !bits,
+            None => covered(first, len).for_each(|(w, bits)| self.words[w] &= !bits),
         }
     }
 
@@ -69,13 +108,25 @@ impl PageBits {
     /// How many of `first..first + len` are in the set.
     #[inline]
     pub fn count(&self, first: u32, len: u32) -> u32 {
-        covered(first, len).map(|w| (self.words[w] & mask(w, first, len)).count_ones()).sum()
+        covered(first, len).map(|(w, bits)| (self.words[w] & bits).count_ones()).sum()
     }
 
     /// Whether any of `first..first + len` is in the set.
     #[inline]
     pub fn any(&self, first: u32, len: u32) -> bool {
-        covered(first, len).any(|w| self.words[w] & mask(w, first, len) != 0)
+        match within(first, len) {
+            Some((w, bits)) => self.words[w] & bits != 0,
+            None => covered(first, len).any(|(w, bits)| self.words[w] & bits != 0),
+        }
+    }
+
+    /// Whether all of `first..first + len` are in the set.
+    #[inline]
+    pub fn all(&self, first: u32, len: u32) -> bool {
+        match within(first, len) {
+            Some((w, bits)) => !self.words[w] & bits == 0,
+            None => covered(first, len).all(|(w, bits)| !self.words[w] & bits == 0),
+        }
     }
 
     /// How many are in the set.
@@ -91,44 +142,34 @@ impl PageBits {
     /// The first member at or behind `from`, or 256.
     #[inline]
     pub fn next_set(&self, from: u32) -> u32 {
-        self.next(from, 0)
+        next(from, |w| self.words[w])
     }
 
     /// The first non-member at or behind `from`, or 256.
     #[inline]
     pub fn next_clear(&self, from: u32) -> u32 {
-        self.next(from, u64::MAX)
+        next(from, |w| !self.words[w])
     }
 
+    /// The first page at or behind `from` that is no member, or is one of `ends`; or 256.
     #[inline]
-    fn next(&self, from: u32, flip: u64) -> u32 {
-        let mut w = (from / 64) as usize;
-        if w >= WORDS {
-            return PAGES;
-        }
-        let mut word = (self.words[w] ^ flip) & (u64::MAX << (from % 64));
-        loop {
-            if word != 0 {
-                return (w as u32 * 64 + word.trailing_zeros()).min(PAGES);
-            }
-            w += 1;
-            if w == WORDS {
-                return PAGES;
-            }
-            word = self.words[w] ^ flip;
-        }
+    pub fn next_clear_or(&self, ends: &Self, from: u32) -> u32 {
+        next(from, |w| !self.words[w] | ends.words[w])
     }
 
     /// The last member in front of `before`, plus 1; 0 if there is none.
     #[inline]
     pub fn end_of_last_set(&self, before: u32) -> u32 {
-        for w in (0..WORDS).rev() {
-            let word = self.words[w] & mask(w, 0, before);
-            if word != 0 {
-                return w as u32 * 64 + 64 - word.leading_zeros();
+        let mut w = (before / 64) as usize;
+        let mut word = if w < WORDS { self.words[w] & ones(before % 64) } else { 0 };
+        while word == 0 {
+            if w == 0 {
+                return 0;
             }
+            w -= 1;
+            word = self.words[w];
         }
-        0
+        w as u32 * 64 + 64 - word.leading_zeros()
     }
 
     /// The run of non-members around the non-member `i`, as `(first, len)`.
@@ -152,12 +193,15 @@ impl PageBits {
         })
     }
 
-    /// Length of the longest run of non-members.
+    /// Length of the longest run of non-members, which is known to be `at_most` long.
     #[inline]
-    pub fn longest_clear(&self) -> u32 {
+    pub fn longest_clear(&self, at_most: u32) -> u32 {
+        if at_most <= SHORT_RUNS {
+            return self.longest_short_run();
+        }
         let (mut longest, mut at) = (0, self.next_clear(0));
         // What is left cannot hold a longer one.
-        while at + longest < PAGES {
+        while at + longest < PAGES && longest < at_most {
             let end = self.next_set(at);
             longest = longest.max(end - at);
             at = self.next_clear(end);
@@ -165,19 +209,52 @@ impl PageBits {
         longest
     }
 
+    /// Takes the last page off every run of non-members until none is left: fewer steps than there are runs when all are short.
+    fn longest_short_run(&self) -> u32 {
+        let mut left = self.complement().words;
+        let mut longest = 0;
+        while left.iter().any(|word| *word != 0) {
+            longest += 1;
+            for w in 0..WORDS {
+                let behind = if w + 1 < WORDS { left[w + 1] << 63 } else { 0 };
+                left[w] &= (left[w] >> 1) | behind;
+            }
+        }
+        longest
+    }
+
     /// The largest block of `1 << (n - 1)` non-members at a multiple of its size, as n; 0 when there is none. Blocks of more than 8
     /// do not count: n is at most 4.
+    #[inline]
     pub fn largest_clear_block(&self) -> u32 {
-        let [mut ones, mut twos, mut fours, mut eights] = [0u64; 4];
-        for word in self.complement().words {
-            let two = word & (word >> 1) & 0x5555_5555_5555_5555;
-            let four = two & (two >> 2) & 0x1111_1111_1111_1111;
-            ones |= word;
-            twos |= two;
-            fours |= four;
-            eights |= four & (four >> 4) & 0x0101_0101_0101_0101;
+        let mut found = [0u64; 4];
+        for free in self.complement().words {
+            let here = blocks(free);
+            if here[3] != 0 {
+                return 4;
+            }
+            (0..4).for_each(|level| found[level] |= here[level]);
         }
-        [ones, twos, fours, eights].iter().map(|blocks| u32::from(*blocks != 0)).sum()
+        found.iter().map(|blocks| u32::from(*blocks != 0)).sum()
+    }
+
+    /// The first page of a block of `1 << level` non-members at a multiple of its size, level at most 3, taken from the
+    /// smallest larger block that there is, if one of 8 must be cut for it at the most.
+    #[inline]
+    pub fn smallest_clear_block(&self, level: u32) -> Option<u32> {
+        let (mut best, mut place) = (4, None);
+        for (w, free) in self.complement().words.into_iter().enumerate() {
+            let [one, two, four, eight] = blocks(free);
+            // Those that are no half of a free block.
+            let alone = [one & !(two | two << 1), two & !(four | four << 2), four & !(eight | eight << 4), eight];
+            if let Some(found) = (level..best).find(|l| alone[*l as usize] != 0) {
+                (best, place) = (found, Some(w as u32 * 64 + alone[found as usize].trailing_zeros()));
+                if found == level {
+                    break;
+                }
+            }
+        }
+        place
     }
 
     /// Members of `self` that are not in `other`.

@@ -25,10 +25,70 @@ fn bits_agree_with_a_list_of_booleans() {
         assert_eq!(bits.len() as usize, model.iter().filter(|b| **b).count());
         assert_eq!(bits.count(60, 10) as usize, model[60..70].iter().filter(|b| **b).count());
         let longest = model.split(|b| *b).map(<[bool]>::len).max().unwrap_or(0);
-        assert_eq!(bits.longest_clear() as usize, longest);
+        assert_eq!(bits.longest_clear(PAGES_PER_HUGEPAGE) as usize, longest);
         let runs: Vec<_> = bits.clear_runs().collect();
         assert!(runs.iter().all(|(f, l)| model[*f as usize..(*f + *l) as usize].iter().all(|b| !b)));
         assert_eq!(runs.iter().map(|r| r.1).sum::<u32>() + bits.len(), 256);
+    }
+}
+
+/// Sets of all densities, from a fixed sequence.
+fn sets() -> impl Iterator<Item = (PageBits, [bool; 256])> {
+    let mut seed = 0x9E37_79B9_7F4A_7C15u64;
+    (0..400u32).map(move |round| {
+        let (mut bits, mut model) = (PageBits::EMPTY, [false; 256]);
+        for i in 0..256u32 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Runs of up to eight alike, more or less often members.
+            if (seed >> 33) % 32 < u64::from(round % 32) {
+                let len = (1 + (round / 32) % 8).min(256 - i);
+                bits.insert(i, len);
+                model[i as usize..(i + len) as usize].fill(true);
+            }
+        }
+        (bits, model)
+    })
+}
+
+#[test]
+fn ranges_are_judged_page_by_page() {
+    for (bits, model) in sets() {
+        for (first, len) in [(0, 1), (3, 61), (60, 10), (64, 64), (17, 200), (255, 1), (0, 256), (9, 0)] {
+            let range = &model[first as usize..(first + len) as usize];
+            assert_eq!(bits.any(first, len), range.contains(&true));
+            assert_eq!(bits.all(first, len), !range.contains(&false));
+        }
+        for before in [0, 1, 63, 64, 65, 200, 256] {
+            let end = model[..before as usize].iter().rposition(|member| *member).map_or(0, |i| i + 1);
+            assert_eq!(bits.end_of_last_set(before) as usize, end);
+        }
+        let mut ends = PageBits::EMPTY;
+        [5, 64, 130, 191, 254].into_iter().for_each(|i| ends.insert(i, 1));
+        for from in [0, 6, 63, 64, 131, 255, 256] {
+            let is_end = |i: &usize| !model[*i] || ends.contains(*i as u32);
+            assert_eq!(bits.next_clear_or(&ends, from) as usize, (from as usize..256).find(is_end).unwrap_or(256));
+        }
+        let longest = model.split(|member| *member).map(<[bool]>::len).max().unwrap_or(0) as u32;
+        for more in [0, 1, 5, 300] {
+            assert_eq!(bits.longest_clear(longest + more), longest);
+        }
+    }
+}
+
+#[test]
+fn a_block_is_cut_from_the_smallest_that_will_do() {
+    for (bits, model) in sets() {
+        let free = |first: usize, len: usize| !model[first..first + len].contains(&true);
+        let blocks = |level: u32| (0..256).step_by(1 << level).filter(move |first| free(*first, 1 << level));
+        // The largest block, of 8 pages at the most, that a page lies in all free.
+        let level_of = |page: usize| (0..4).rev().find(|l| free(page >> l << l, 1 << l)).unwrap_or(0);
+        assert_eq!(bits.largest_clear_block(), (0..4).filter(|level| blocks(*level).next().is_some()).count() as u32);
+        for level in 0..4 {
+            let found = bits.smallest_clear_block(level).map(|page| page as usize);
+            let least = blocks(level).map(level_of).min();
+            assert_eq!(found.map(level_of), least, "level {level} of {bits:?}");
+            assert!(found.is_none_or(|page| page % (1 << level) == 0 && free(page, 1 << level)));
+        }
     }
 }
 

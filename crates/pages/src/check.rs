@@ -1,9 +1,9 @@
 //! Walks every invariant of the page heap.
 
-use crate::filler::{Family, Filler, Sums};
+use crate::filler::{Family, Filler};
 use crate::fit::Fit;
 use crate::heap::PageHeap;
-use crate::lists::LISTS;
+use crate::lists::{LISTS, Sums};
 use crate::region::{self, REGION};
 use crate::tracker::{Place, Tracker};
 use craton_base::{Clock, Floor, HugePageId, PAGES_PER_HUGEPAGE};
@@ -53,7 +53,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         let continues = u32::from(t.continues());
         let previous_reaches = at.0 > 0 && self.trackers[at.0 as usize - 1].used().contains(PAGES_PER_HUGEPAGE - 1);
         let counted = t.used().len() == t.used_pages()
-            && t.used().longest_clear() == t.longest_free()
+            && t.used().longest_clear(PAGES_PER_HUGEPAGE) == t.longest_free()
             && t.starts().minus(t.used()).is_empty()
             && t.starts().len() + continues == t.allocs()
             && (continues == 0 || previous_reaches);
@@ -77,7 +77,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
                 }
                 t.used_pages() == 0 && unlisted
             }
-            Place::Filler if t.list != Filler::<P>::list_of(t) => return Some("P3"),
+            Place::Filler if !Filler::<P>::is_listed_right(t) => return Some("P3"),
             Place::Filler if t.guarded && !t.broken => return Some("P9"),
             Place::Filler => (t.used_pages() > 0 || t.collapsing) && !(t.dense && t.donated) && !(t.broken && t.intact),
             Place::Large => t.used_pages() == PAGES_PER_HUGEPAGE && t.allocs() == 1 && unlisted,
@@ -124,24 +124,23 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         if counts.guarded != self.guarded().0 {
             return fail("P9");
         }
-        let mut sums = Sums::default();
         let mut listed = 0;
         for family in Family::ALL {
+            let (lists, mut sums) = (self.filler.lists(family), Sums::default());
             for list in 0..LISTS {
-                for id in self.filler.lists(family).walk(&self.trackers, list) {
+                for id in lists.walk(&self.trackers, list) {
                     let t = &self.trackers[id.0 as usize];
-                    if t.place != Place::Filler || t.list as usize != family as usize * LISTS + list + 1 {
+                    if t.place != Place::Filler || t.family != family || t.list as usize != list + 1 {
                         return Err(Broken { invariant: "P3", at: id });
                     }
                     listed += 1;
-                    sums.add(t);
+                    sums.replace(Sums::default(), Sums::of(t));
                 }
             }
+            if sums != lists.sums {
+                return fail("P7");
+            }
         }
-        match () {
-            () if listed != self.filler.len() => fail("P3"),
-            () if sums != self.filler.sums() => fail("P7"),
-            () => Ok(()),
-        }
+        if listed == self.filler.len() { Ok(()) } else { fail("P3") }
     }
 }

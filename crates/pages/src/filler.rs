@@ -8,14 +8,16 @@
 //! are those of its hugepages.
 
 use crate::fit::{Fit, Found, dense};
-use crate::lists::{LISTS, Lists};
+use crate::lists::{LISTS, Lists, Sums};
 use crate::tracker::{Place, Tracker};
 use core::marker::PhantomData;
 use craton_base::{Density, HugePageId, PAGES_PER_HUGEPAGE, Table};
 
 /// The families.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
 pub(crate) enum Family {
+    #[default]
     Sparse = 0,
     Donated,
     SparseBroken,
@@ -62,62 +64,25 @@ impl Family {
     }
 }
 
-/// What the hugepages of the filler amount to, in pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Sums {
-    /// In spans.
-    pub(crate) used: u32,
-    /// With memory.
-    pub(crate) backed: u32,
-    /// Used ones on dense hugepages.
-    pub(crate) dense: u32,
-    /// Free ones on donated hugepages.
-    pub(crate) slack: u32,
-}
-
-impl Sums {
-    fn of(t: &Tracker) -> Self {
-        let used = t.used_pages();
-        Self {
-            used,
-            backed: t.backed_pages(),
-            dense: if t.dense { used } else { 0 },
-            slack: if t.donated { PAGES_PER_HUGEPAGE - used } else { 0 },
-        }
-    }
-
-    pub(crate) fn add(&mut self, t: &Tracker) {
-        let more = Self::of(t);
-        self.used += more.used;
-        self.backed += more.backed;
-        self.dense += more.dense;
-        self.slack += more.slack;
-    }
-
-    fn sub(&mut self, t: &Tracker) {
-        let less = Self::of(t);
-        self.used -= less.used;
-        self.backed -= less.backed;
-        self.dense -= less.dense;
-        self.slack -= less.slack;
-    }
-}
-
 pub(crate) struct Filler<P> {
     families: [Lists; FAMILIES],
-    sums: Sums,
     policy: PhantomData<P>,
 }
 
 impl<P: Fit> Filler<P> {
-    pub(crate) const EMPTY: Self = Self {
-        families: [const { Lists::EMPTY }; FAMILIES],
-        sums: Sums { used: 0, backed: 0, dense: 0, slack: 0 },
-        policy: PhantomData,
-    };
+    pub(crate) const EMPTY: Self = Self { families: [const { Lists::EMPTY }; FAMILIES], policy: PhantomData };
 
+    /// What the hugepages of all families amount to.
     pub(crate) fn sums(&self) -> Sums {
-        self.sums
+        let mut sums = Sums::default();
+        self.families.iter().for_each(|lists| sums.replace(Sums::default(), lists.sums));
+        sums
+    }
+
+    /// Free pages behind the tails of large spans, in hugepages that are whole.
+    pub(crate) fn slack(&self) -> u32 {
+        let donated = self.lists(Family::Donated);
+        donated.len() * PAGES_PER_HUGEPAGE - donated.sums.used
     }
 
     /// Hugepages in the filler.
@@ -168,17 +133,18 @@ impl<P: Fit> Filler<P> {
     pub(crate) fn adopt(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         t.place = Place::Filler;
-        self.sums.add(t);
-        self.enlist(trackers, id);
+        let (family, rank) = Self::list_of(t);
+        self.enlist(trackers, id, family, rank);
     }
 
     /// Gives a hugepage up.
     pub(crate) fn expel(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
-        self.delist(trackers, id);
-        self.sums.sub(&trackers[id.0 as usize]);
+        let sums = Sums::of(&trackers[id.0 as usize]);
+        self.delist(trackers, id, sums);
     }
 
     /// Changes a hugepage of the filler, moving it to the list that it then belongs to.
+    #[inline]
     pub(crate) fn update<R>(
         &mut self,
         trackers: &mut Table<Tracker>,
@@ -186,42 +152,51 @@ impl<P: Fit> Filler<P> {
         change: impl FnOnce(&mut Tracker) -> R,
     ) -> R {
         let t = &mut trackers[id.0 as usize];
-        self.sums.sub(t);
+        let old = Sums::of(t);
         let result = change(t);
-        self.sums.add(t);
-        let list = Self::list_of(t);
-        if list != t.list {
-            self.delist(trackers, id);
-            self.enlist(trackers, id);
+        let (family, rank) = Self::list_of(t);
+        if (family, rank + 1) == (t.family, t.list) {
+            self.families[family as usize].sums.replace(old, Sums::of(t));
+        } else {
+            self.delist(trackers, id, old);
+            self.enlist(trackers, id, family, rank);
         }
         result
     }
 
-    fn enlist(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
+    fn enlist(&mut self, trackers: &mut Table<Tracker>, id: HugePageId, family: Family, rank: u16) {
         let t = &mut trackers[id.0 as usize];
-        let list = Self::list_of(t);
-        t.list = list;
-        let at = list as usize - 1;
-        self.families[at / LISTS].push(trackers, at % LISTS, id);
+        (t.family, t.list) = (family, rank + 1);
+        let lists = &mut self.families[family as usize];
+        lists.sums.replace(Sums::default(), Sums::of(t));
+        lists.push(trackers, rank.into(), id);
     }
 
-    fn delist(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
+    /// Takes a hugepage off its list, where it counted for `sums`.
+    fn delist(&mut self, trackers: &mut Table<Tracker>, id: HugePageId, sums: Sums) {
         let t = &mut trackers[id.0 as usize];
-        let list = t.list as usize - 1;
-        t.list = 0;
-        self.families[list / LISTS].remove(trackers, list % LISTS, id);
+        let rank = core::mem::take(&mut t.list) - 1;
+        let lists = &mut self.families[t.family as usize];
+        lists.sums.replace(sums, Sums::default());
+        lists.remove(trackers, rank.into(), id);
     }
 
-    /// The list, as its number plus 1, that a hugepage should be on (P3).
-    pub(crate) fn list_of(t: &Tracker) -> u16 {
+    /// Whether a hugepage says of itself that it is on the list where it should be.
+    pub(crate) fn is_listed_right(t: &Tracker) -> bool {
+        Self::list_of(t) == (t.family, t.list.wrapping_sub(1))
+    }
+
+    /// The family, and the list of it, that a hugepage should be on (P3).
+    #[inline]
+    pub(crate) fn list_of(t: &Tracker) -> (Family, u16) {
         let family = Family::of(t);
         let rank = if family.is_dense() {
-            dense::rank(t.used().largest_clear_block(), t.allocs())
+            dense::rank(t.largest_block(), t.allocs())
         } else {
             P::rank(t.longest_free(), t.allocs())
         };
-        (family as usize * LISTS + rank) as u16 + 1
+        (family, rank as u16)
     }
 }
 
-const _: () = assert!(FAMILIES * LISTS < u16::MAX as usize);
+const _: () = assert!(LISTS < u16::MAX as usize);

@@ -137,12 +137,19 @@ pub(crate) mod dense {
     }
 
     pub(crate) fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
-        let block = pages.max(align).next_power_of_two().trailing_zeros() as usize + 1;
-        let best = (block..BLOCKS)
-            .filter_map(|b| lists.first_in(LENGTHS * b, LENGTHS * (b + 1)))
-            .min_by_key(|at| at % LENGTHS)?;
-        let id = lists.head(best)?;
-        trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))
+        let level = pages.max(align).next_power_of_two().trailing_zeros();
+        // Of each list of blocks the fullest hugepage; of these the fullest.
+        let mut best: Option<(usize, usize)> = None;
+        for blocks in level as usize + 1..BLOCKS {
+            if let Some(at) = lists.first_in(LENGTHS * blocks, LENGTHS * (blocks + 1)) {
+                let few = at - LENGTHS * blocks;
+                if best.is_none_or(|(least, _)| few < least) {
+                    best = Some((few, at));
+                }
+            }
+        }
+        let id = lists.head(best?.1)?;
+        trackers[id.0 as usize].used().smallest_clear_block(level).map(|place| (id, place))
     }
 
     const _: () = assert!(BLOCKS * LENGTHS <= super::LISTS);

@@ -149,7 +149,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
 
     /// Whether what donations leave unused, with this one's, is more than all that could fill it (§4.5).
     fn slack_outweighs_small_spans(&self, more: u32) -> bool {
-        let slack = self.filler.sums().slack + more;
+        let slack = self.filler.slack() + more;
         slack >= self.small && slack >= Regions::LEAST_SLACK
     }
 

@@ -11,16 +11,43 @@ use craton_base::{HugePageId, PAGES_PER_HUGEPAGE, Table};
 /// Lists in a family: eight for each longest free range from 0 to 256.
 pub(crate) const LISTS: usize = 8 * (PAGES_PER_HUGEPAGE as usize + 1);
 const WORDS: usize = LISTS.div_ceil(64);
+const _: () = assert!(WORDS < 64);
 
 /// One family of ranked lists.
 pub struct Lists {
     heads: [u32; LISTS],
+    /// Which lists are not empty, and which words of this say so.
     occupied: [u64; WORDS],
+    words: u64,
     len: u32,
+    pub(crate) sums: Sums,
+}
+
+/// What the hugepages of a family amount to, in pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Sums {
+    /// In spans.
+    pub(crate) used: u32,
+    /// With memory.
+    pub(crate) backed: u32,
+}
+
+impl Sums {
+    pub(crate) fn of(t: &Tracker) -> Self {
+        Self { used: t.used_pages(), backed: t.backed_pages() }
+    }
+
+    /// Adds `new` in place of `old`.
+    #[inline]
+    pub(crate) fn replace(&mut self, old: Self, new: Self) {
+        self.used = self.used - old.used + new.used;
+        self.backed = self.backed - old.backed + new.backed;
+    }
 }
 
 impl Lists {
-    pub(crate) const EMPTY: Self = Self { heads: [0; LISTS], occupied: [0; WORDS], len: 0 };
+    pub(crate) const EMPTY: Self =
+        Self { heads: [0; LISTS], occupied: [0; WORDS], words: 0, len: 0, sums: Sums { used: 0, backed: 0 } };
 
     /// Puts a hugepage on top of list `at`.
     pub(crate) fn push(&mut self, trackers: &mut Table<Tracker>, at: usize, id: HugePageId) {
@@ -32,6 +59,7 @@ impl Lists {
         (t.next, t.prev) = (head, 0);
         self.heads[at] = id.0 + 1;
         self.occupied[at / 64] |= 1 << (at % 64);
+        self.words |= 1 << (at / 64);
         self.len += 1;
     }
 
@@ -50,24 +78,28 @@ impl Lists {
             self.heads[at] = next;
             if next == 0 {
                 self.occupied[at / 64] &= !(1 << (at % 64));
+                if self.occupied[at / 64] == 0 {
+                    self.words &= !(1 << (at / 64));
+                }
             }
         }
         self.len -= 1;
     }
 
     /// The first non-empty list in `from..to`.
+    #[inline]
     pub(crate) fn first_in(&self, from: usize, to: usize) -> Option<usize> {
         if from >= to {
             return None;
         }
         let mut w = from / 64;
         let mut word = self.occupied[w] & (u64::MAX << (from % 64));
-        let last = (to - 1) / 64;
-        while word == 0 {
-            w += 1;
-            if w > last {
+        if word == 0 {
+            let behind = self.words & (u64::MAX << w << 1);
+            if behind == 0 {
                 return None;
             }
+            w = behind.trailing_zeros() as usize;
             word = self.occupied[w];
         }
         Some(w * 64 + word.trailing_zeros() as usize).filter(|at| *at < to)

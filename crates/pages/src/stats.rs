@@ -47,7 +47,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     pub fn stats(&self) -> PageHeapStats {
         let mut s = PageHeapStats {
             granted: self.granted,
-            slack: Pages(self.filler.sums().slack),
+            slack: Pages(self.filler.slack()),
             filler: HugePages(self.filler.len()),
             cache_limit: self.cache_limit(),
             released_total: self.released_total,

@@ -8,6 +8,7 @@
 //!
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
+use crate::filler::Family;
 use craton_base::{PAGES_PER_HUGEPAGE, PageBits, Zeroed};
 
 /// Where a hugepage is (P1).
@@ -50,8 +51,10 @@ pub struct Tracker {
     allocs: u16,
     /// How many pages are in `touched`: counting bits is slow where the machine is not asked for an instruction for it.
     touched_pages: u16,
-    /// The filler's list that this hugepage is on, plus 1.
+    /// The list of its family that this hugepage is on, plus 1; 0 outside the filler.
     pub(crate) list: u16,
+    /// The family that it is listed in.
+    pub(crate) family: Family,
     pub(crate) place: Place,
     /// Holds spans of many small objects only.
     pub(crate) dense: bool,
@@ -67,7 +70,7 @@ pub struct Tracker {
     pub(crate) collapsing: bool,
 }
 
-// SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond` and `false`s.
+// SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond`, `Family::Sparse` and `false`s.
 unsafe impl Zeroed for Tracker {}
 
 const _: () = assert!(size_of::<Tracker>() == 128);
@@ -119,6 +122,13 @@ impl Tracker {
         if self.intact { self.used.complement() } else { self.touched.minus(&self.used) }
     }
 
+    /// The largest free block, as [`PageBits::largest_clear_block`] counts it.
+    #[inline]
+    pub(crate) fn largest_block(&self) -> u32 {
+        // Most hugepages of small objects are nearly full.
+        if self.longest_free <= 1 { self.longest_free() } else { self.used.largest_clear_block() }
+    }
+
     /// The best place for `pages` at a multiple of `align` pages: the smallest free range that holds it.
     pub(crate) fn best_fit(&self, pages: u32, align: u32) -> Option<u32> {
         if pages > self.longest_free() {
@@ -153,15 +163,23 @@ impl Tracker {
     pub(crate) fn extend(&mut self, first: u32, pages: u32) -> bool {
         debug_assert_eq!(self.used.count(first, pages), 0);
         let (_, run) = self.used.clear_run_around(first);
-        let zeroed = !self.touched.any(first, pages);
         self.used.insert(first, pages);
-        self.touched_pages += if zeroed { pages } else { pages - self.touched.count(first, pages) } as u16;
-        self.touched.insert(first, pages);
         self.used_pages += pages as u16;
         if run == self.longest_free() {
-            self.longest_free = self.used.longest_clear() as u16;
+            self.longest_free = self.used.longest_clear(run) as u16;
         }
-        zeroed
+        self.touch(first, pages)
+    }
+
+    /// Notes that pages are handed out; says whether they read as zeros.
+    fn touch(&mut self, first: u32, pages: u32) -> bool {
+        if self.touched.all(first, pages) {
+            return false;
+        }
+        let before = self.touched.count(first, pages);
+        self.touched.insert(first, pages);
+        self.touched_pages += (pages - before) as u16;
+        before == 0
     }
 
     /// Notes that pages lost their memory; returns how many had any.
@@ -199,7 +217,7 @@ impl Tracker {
 
     /// Where the span that covers page `at` ends in this hugepage: at the next start, the next free page, or the hugepage's end.
     pub(crate) fn end_of_span(&self, at: u32) -> u32 {
-        self.starts.next_set(at + 1).min(self.used.next_clear(at))
+        self.used.next_clear_or(&self.starts, at + 1)
     }
 
     /// Whether a span of the hugepage in front goes on here.
