@@ -2,7 +2,8 @@
 //!
 //! **From.** TEMERAIRE §4.4. Which hugepage of a family is taken says [`crate::fit`]. Families keep apart what should not mix:
 //! spans of many small objects, whose last one lives long (dense), from others (sparse); hugepages whose tail a large span
-//! donated come after these (§4.1), those that lost part of their memory last (§4.6).
+//! donated come after these (§4.1), those that lost part of their memory last (§4.6). When a program's objects change in kind,
+//! the hugepages of the old kind stand half empty and those of the new kind grow: then they are shared.
 //!
 //! **Invariants.** P3: a hugepage of the filler is on the list that its numbers name; P7: the sums of used and of backed pages
 //! are those of its hugepages.
@@ -26,6 +27,9 @@ pub(crate) enum Family {
 }
 
 const FAMILIES: usize = 5;
+
+/// A family with more free pages than one for so many used ones is hollow.
+const HOLLOW_PART: u32 = 8;
 
 impl Family {
     pub(crate) const ALL: [Self; FAMILIES] =
@@ -111,6 +115,18 @@ impl<P: Fit> Filler<P> {
             true => dense::find(lists, trackers, pages, align),
             false => P::find(lists, trackers, pages, align),
         }
+    }
+
+    /// As [`Filler::find`], on hugepages for spans of the other kind, where these stand so empty that to keep the kinds apart would
+    /// cost more memory than it can save.
+    pub(crate) fn find_in_hollow(&self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
+        let family = match density {
+            Density::Sparse => Family::Dense,
+            Density::Dense => Family::Sparse,
+        };
+        let lists = self.lists(family);
+        let free = lists.len() * PAGES_PER_HUGEPAGE - lists.sums.used;
+        if free <= lists.sums.used / HOLLOW_PART { None } else { self.find_in(family, trackers, pages, align) }
     }
 
     /// As [`Filler::find`] when there is no memory for another hugepage: any hugepage that has room, also one for spans of the

@@ -159,6 +159,9 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         if let Some((id, at)) = self.filler.find(&self.trackers, pages, align, packing) {
             return Ok(self.place(id, at, pages));
         }
+        if let Some((id, at)) = self.filler.find_in_hollow(&self.trackers, pages, align, packing) {
+            return Ok(self.place(id, at, pages));
+        }
         match self.take(HugePages(1), HugePages(1)) {
             Ok(id) => {
                 let t = &mut self.trackers[id.0 as usize];
@@ -221,6 +224,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             t.vacate(at, pages);
             // Without the tail that brought it here it is a hugepage like any other.
             t.donated &= at != 0;
+            // What little is left of a dense hugepage must not keep longer spans off it.
+            t.dense &= t.used_pages() >= PAGES_PER_HUGEPAGE / 4;
         });
         let t = &self.trackers[id.0 as usize];
         if t.used_pages() == 0 && !t.collapsing {

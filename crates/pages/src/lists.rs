@@ -105,6 +105,18 @@ impl Lists {
         Some(w * 64 + word.trailing_zeros() as usize).filter(|at| *at < to)
     }
 
+    /// The last non-empty list before `to`.
+    pub(crate) fn last_before(&self, to: usize) -> Option<usize> {
+        let mut w = to / 64;
+        let mut word = if w < WORDS { self.occupied[w] & ((1 << (to % 64)) - 1) } else { 0 };
+        if word == 0 {
+            let before = self.words & ((1 << w) - 1);
+            w = before.checked_ilog2()? as usize;
+            word = self.occupied[w];
+        }
+        Some(w * 64 + word.ilog2() as usize)
+    }
+
     /// The hugepage on top of list `at`.
     pub(crate) fn head(&self, at: usize) -> Option<HugePageId> {
         self.heads[at].checked_sub(1).map(HugePageId)

@@ -18,7 +18,7 @@ use craton_base::{Clock, Floor, HugePageId, HugePages, PAGE_SHIFT, PAGES_PER_HUG
 pub enum Breaking {
     /// Whole free hugepages only.
     Never,
-    /// Hugepages may be broken up for what recent demand will not want back.
+    /// Hugepages may be broken up for what recent demand will not want back, less a sixteenth.
     Surplus,
     /// All free pages may go.
     Always,
@@ -73,8 +73,19 @@ impl Pace {
     }
 }
 
-/// The families in the order in which they are broken up.
-const ORDER: [Family; 5] = [Family::SparseBroken, Family::DenseBroken, Family::Sparse, Family::Donated, Family::Dense];
+/// One part in so many of what will be wanted stays on top of it: the last free pages between spans are the dearest, since for each
+/// of them many used ones lose their hugepage.
+const MARGIN_PART: u32 = 16;
+
+/// The families in the order in which they are broken up, each with the free pages that a hugepage must have to give: what is
+/// broken already, then those that are mostly free, and the nearly full ones last, since all of their used pages lose the
+/// hugepage for a few free ones.
+fn order() -> impl Iterator<Item = (Family, u32)> {
+    const WHOLE: [Family; 3] = [Family::Sparse, Family::Donated, Family::Dense];
+    let broken = [(Family::SparseBroken, 1), (Family::DenseBroken, 1)].into_iter();
+    let quarters = [3, 2, 1].map(|n| n * (PAGES_PER_HUGEPAGE / 4)).into_iter().chain([1]);
+    broken.chain(quarters.flat_map(|least| WHOLE.map(|family| (family, least))))
+}
 
 impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// How much memory goes back by itself, in bytes per second, from now on; 0, as at the start, for none.
@@ -117,7 +128,9 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
                 let now = self.clock.now_ns();
                 self.demand.fold(self.in_use().0, now);
                 let have = self.in_use().0 + all;
-                Pages(have.saturating_sub(self.demand.wanted(now)).min(all))
+                let wanted = self.demand.wanted(now);
+                let kept = wanted.saturating_add(wanted / MARGIN_PART);
+                Pages(have.saturating_sub(kept).min(all))
             }
         }
     }
@@ -158,18 +171,23 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         if breaking == Breaking::Never {
             return done;
         }
-        for family in ORDER {
+        for (family, least) in order() {
             // Lists are ordered by how full their hugepages are: the last ones are the emptiest.
-            let mut at = LISTS;
-            while done < u64::from(pages.0) && at > 0 {
-                at -= 1;
+            let mut to = LISTS;
+            while done < u64::from(pages.0)
+                && let Some(at) = self.filler.lists(family).last_before(to)
+            {
+                to = at;
                 let mut next = self.filler.lists(family).head(at);
                 while let Some(id) = next
                     && done < u64::from(pages.0)
                 {
                     // The hugepage may go to another list.
-                    next = self.trackers[id.0 as usize].next.checked_sub(1).map(HugePageId);
-                    done += self.break_up(id);
+                    let t = &self.trackers[id.0 as usize];
+                    next = t.next.checked_sub(1).map(HugePageId);
+                    if t.backed_pages() - t.used_pages() >= least {
+                        done += self.break_up(id);
+                    }
                 }
             }
         }

@@ -250,3 +250,37 @@ fn more_than_there_is_cannot_be_released() {
     assert_eq!(heap.release(Pages(64), Breaking::Always), Ok(64));
     give(&mut heap, keep);
 }
+
+/// Dense spans of one page, until they fill so many hugepages; and how many pages have memory then.
+fn dense(heap: &mut Heap, hugepages: u32) -> Vec<PageRange> {
+    let spans = (0..hugepages * 256).map(|_| heap.alloc(Pages(1), Pages(1), Density::Dense).expect("room").range);
+    let spans = spans.collect();
+    heap.check().unwrap();
+    spans
+}
+
+#[test]
+fn kinds_share_hugepages_only_where_one_of_them_left_many_free_pages() {
+    let (mut heap, _) = heap(64);
+    let small = dense(&mut heap, 8);
+    let sparse = take(&mut heap, 8);
+    assert_eq!(sparse.first.hugepage(), HugePageId(8), "the dense hugepages are full");
+    // 16 of 2048 free pages are no reason to mix; every second one of them is.
+    small[..16].iter().for_each(|s| give(&mut heap, *s));
+    assert_eq!(take(&mut heap, 8).first.hugepage(), HugePageId(8));
+    let last = take(&mut heap, 240);
+    assert_eq!(last.first.hugepage(), HugePageId(8));
+    small[16..1024].iter().for_each(|s| give(&mut heap, *s));
+    assert!(take(&mut heap, 8).first.hugepage() < HugePageId(8));
+    assert_eq!(take(&mut heap, 100).first.hugepage(), HugePageId(0), "which came wholly free");
+}
+
+#[test]
+fn a_dense_hugepage_of_which_little_is_left_takes_long_spans() {
+    let (mut heap, _) = heap(64);
+    let small = dense(&mut heap, 1);
+    small[..192].iter().for_each(|s| give(&mut heap, *s));
+    assert_eq!(take(&mut heap, 100).first.hugepage(), HugePageId(1), "a quarter is left");
+    give(&mut heap, small[192]);
+    assert_eq!(take(&mut heap, 190).first.hugepage(), HugePageId(0));
+}
