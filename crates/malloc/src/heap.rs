@@ -255,7 +255,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn tick(&self) -> (Tick, Pages) {
         self.with_pages(|p| {
             self.drain(p);
-            (p.tick_without_collapse(), p.in_use())
+            (p.tick_step(), p.in_use())
         })
     }
 

@@ -4,17 +4,21 @@
 //! 2 MiB. Beyond [`HugeBacking::from`] hugepages are advised before their first touch, which is ten times cheaper than to
 //! collapse them later. What is densely used and on small pages all the same (the first hugepages of a heap that grew, those that
 //! were broken up and filled again, those for which the system had no hugepage at the time) is collapsed in the background, a few in
-//! a round. Hugepages that were broken up on purpose are advised against hugepages, so that the system does not fill
+//! a round. That a hugepage came as a whole is expected at first, and looked up later, a few at a time: the system may have had
+//! none, or have split it since, as after a fork. Hugepages that were broken up on purpose are advised against hugepages, so that the system does not fill
 //! again what was released, as long as the budget of mappings allows.
 //!
-//! **Failure.** A system without hugepages is known by [`Floor::advise`], and nothing is expected of it. A collapse that fails
+//! **Failure.** A system without hugepages is known by [`Floor::advise`], and nothing is expected of it; every minute it is asked
+//! again, since its mode can change. A collapse that fails
 //! changes nothing; the next rounds come more slowly when it was for want of frames or took long, and not at all any more where the
 //! system does not know it.
 
 use crate::fit::Fit;
 use crate::heap::PageHeap;
-use crate::tracker::Place;
-use craton_base::{Advice, Clock, CollapseError, Floor, HugePageId, HugePages, PAGES_PER_HUGEPAGE};
+use crate::tracker::{Place, Tracker};
+use craton_base::{
+    Advice, Bytes, Clock, CollapseError, Floor, HUGEPAGE_SIZE, HugePageId, HugePages, PAGES_PER_HUGEPAGE, Pages,
+};
 
 /// From which hugepage of the region on hugepages are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +48,10 @@ const ROUND_COLLAPSES: u32 = 4;
 const SLOW_NS: u64 = 30_000_000;
 /// The most rounds that are left out between two.
 const MOST_REST: u32 = 128;
+/// Neighbouring hugepages that are looked up a tick: what a system call or two can tell.
+const LOOKED_UP: u32 = 32;
+/// Ticks between two questions to a system that gave no hugepages.
+const ASK_AGAIN: u32 = 64;
 /// Refusals as unsupported, with no success between them, after which no more collapses are tried.
 const ENOUGH_REFUSALS: u32 = 8;
 
@@ -68,8 +76,13 @@ pub(crate) struct Backing {
     /// The system does not act on advice: its mode is `never`, or it has no hugepages.
     in_vain: bool,
     guards: u32,
-    /// Where the next round begins to look.
+    /// Ticks since it was asked last.
+    vain_ticks: u32,
+    /// The system does not tell what is huge.
+    untold: bool,
+    /// Where the next round begins to look, and where the next tick looks up.
     cursor: u32,
+    look_up: u32,
     /// Rounds still to be left out, and how many are after the next one that goes badly.
     rest: u32,
     rests: u32,
@@ -80,7 +93,19 @@ pub(crate) struct Backing {
 impl Backing {
     pub(crate) const fn new(wanted: HugeBacking) -> Self {
         let stats = CollapseStats { collapsed: 0, no_memory: 0, busy: 0, again: 0, unsupported: 0 };
-        Self { wanted, in_vain: false, guards: 0, cursor: 0, rest: 0, rests: 0, refusals: 0, stats }
+        Self {
+            wanted,
+            in_vain: false,
+            vain_ticks: 0,
+            untold: false,
+            guards: 0,
+            cursor: 0,
+            look_up: 0,
+            rest: 0,
+            rests: 0,
+            refusals: 0,
+            stats,
+        }
     }
 }
 
@@ -137,7 +162,9 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
 
     /// Whether a hugepage without memory will have a hugepage of the machine's at its first touch.
     pub(crate) fn will_be_huge(&self, id: HugePageId) -> bool {
-        !self.backing.in_vain && id >= self.backing.wanted.from && !self.trackers[id.0 as usize].guarded
+        let t = &self.trackers[id.0 as usize];
+        // For a collapse it was asked for, wherever it is.
+        !self.backing.in_vain && (id >= self.backing.wanted.from || t.collapsing) && !t.guarded
     }
 
     /// Notes what backing those hugepages will get that were just taken and have no memory.
@@ -171,6 +198,71 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         }
     }
 
+    /// Changes what is known of a hugepage's memory, wherever it is.
+    fn reback(&mut self, id: HugePageId, change: impl FnOnce(&mut Tracker)) {
+        let t = &mut self.trackers[id.0 as usize];
+        match t.place {
+            Place::Filler => self.filler.update(&mut self.trackers, id, change),
+            Place::Region => self.regions.change(t, change),
+            Place::Cached => {
+                let old = Pages(t.backed_pages());
+                change(t);
+                self.cached.rebacked(old, Pages(t.backed_pages()));
+            }
+            Place::Large | Place::Unbacked | Place::Beyond => change(t),
+        }
+    }
+
+    /// Looks up whether some of the hugepages that should have come as a whole did, and whether the system's mode has changed.
+    pub(crate) fn look_up_backing(&mut self) {
+        if self.granted.0 == 0 {
+            return;
+        }
+        if self.backing.in_vain {
+            self.ask_again();
+            return;
+        }
+        let first = HugePageId(self.backing.look_up % self.granted.0);
+        let len = HugePages(LOOKED_UP.min(self.granted.0 - first.0));
+        self.backing.look_up = first.0 + len.0;
+        let ids = || (first.0..first.0 + len.0).map(HugePageId);
+        let whole = ids().filter(|id| self.trackers[id.0 as usize].intact).count();
+        if whole == 0 || self.backing.untold {
+            return;
+        }
+        let Some(huge) = self.floor.residency(first.run(len)).huge_bytes else {
+            self.backing.untold = true;
+            return;
+        };
+        if huge >= whole * HUGEPAGE_SIZE {
+            return;
+        }
+        for id in ids() {
+            let t = &self.trackers[id.0 as usize];
+            if !t.intact || t.collapsing {
+                continue;
+            }
+            let seen = self.floor.residency(id.range());
+            // What nobody has touched yet may still come as a whole.
+            if seen.huge_bytes == Some(0) && seen.resident_bytes > 0 {
+                self.reback(id, |t| t.came_in_parts(Bytes(seen.resident_bytes)));
+            }
+        }
+    }
+
+    /// Asks a system that gave no hugepages whether it does now.
+    fn ask_again(&mut self) {
+        self.backing.vain_ticks += 1;
+        let last = HugePageId(self.granted.0 - 1);
+        if self.backing.vain_ticks.is_multiple_of(ASK_AGAIN)
+            && last >= self.backing.wanted.from
+            && !self.trackers[last.0 as usize].guarded
+        {
+            self.advise(last, HugePageId(self.granted.0), Advice::Huge);
+            self.backing.refusals = 0;
+        }
+    }
+
     /// One round: looks at some hugepages and collapses a few. Returns how many it collapsed.
     pub(crate) fn collapse_round(&mut self) -> u32 {
         if !self.collapse_is_due() {
@@ -197,8 +289,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         due
     }
 
-    /// The next hugepage that is worth a collapse. Until [`PageHeap::end_collapse`] its memory stays, so that the caller may let go of
-    /// the heap's lock meanwhile.
+    /// The next hugepage that is worth a collapse. Until [`PageHeap::end_collapse`] none of its pages loses its memory by itself; the
+    /// caller may let go of the heap's lock meanwhile.
     pub fn begin_collapse(&mut self) -> Option<HugePageId> {
         let hopeless = self.backing.in_vain || self.backing.refusals >= ENOUGH_REFUSALS;
         if hopeless || self.in_demand().0 <= self.backing.wanted.from.0 {
@@ -208,7 +300,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             let id = HugePageId(self.backing.cursor % self.granted.0);
             self.backing.cursor = id.0 + 1;
             let t = &self.trackers[id.0 as usize];
-            if t.place == Place::Filler && !t.intact && !t.collapsing && t.used_pages() >= DENSE_PAGES {
+            if !t.intact && !t.collapsing && t.used_pages() >= DENSE_PAGES {
                 if t.guarded || id < self.backing.wanted.from {
                     self.backing.guards -= u32::from(t.guarded);
                     self.floor.advise(id.range(), Advice::Huge);
@@ -221,10 +313,10 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         None
     }
 
-    /// What came of the collapse of a hugepage, and how long it took; says whether the round may go on. One that was not
-    /// begun changes nothing.
+    /// What came of the collapse of a hugepage, and how long it took; says whether the round may go on. Of one that was not
+    /// begun nothing changes.
     pub fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
-        if !self.trackers[id.0 as usize].collapsing {
+        if id.0 >= self.granted.0 || !self.trackers[id.0 as usize].collapsing {
             return false;
         }
         let stats = &mut self.backing.stats;
@@ -248,11 +340,20 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         }
         self.backing.rest = self.backing.rests;
         let done = result.is_ok();
-        self.filler.update(&mut self.trackers, id, |t| {
-            t.collapsing = false;
-            t.intact |= done;
-            t.broken &= !done;
-        });
+        let t = &mut self.trackers[id.0 as usize];
+        t.collapsing = false;
+        let lost_memory = t.place == Place::Unbacked;
+        if lost_memory && done {
+            // And has some again.
+            self.unbacked.take_at(&mut self.trackers, id, HugePages(1));
+            self.trackers[id.0 as usize].intact = true;
+            self.put(id, HugePages(1));
+        } else if !lost_memory {
+            self.reback(id, |t| {
+                t.intact |= done;
+                t.broken &= !done;
+            });
+        }
         if self.trackers[id.0 as usize].broken {
             self.guard(id);
         }
@@ -261,7 +362,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             self.floor.advise(id.range(), Advice::Small);
         }
         // Its last span came back meanwhile.
-        if self.trackers[id.0 as usize].used_pages() == 0 {
+        let t = &self.trackers[id.0 as usize];
+        if t.place == Place::Filler && t.used_pages() == 0 {
             self.retire(id);
         }
         well

@@ -4,7 +4,7 @@ use crate::filler::{Family, Filler};
 use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::lists::{LISTS, Sums};
-use crate::region::{self, REGION};
+use crate::region::{self, Held, REGION};
 use crate::tracker::{Place, Tracker};
 use craton_base::{Clock, Floor, HugePageId, PAGES_PER_HUGEPAGE};
 
@@ -23,8 +23,8 @@ struct Counts {
     places: [u32; 6],
     used: u32,
     guarded: u32,
-    idle: u32,
-    idle_backed: u32,
+    cached: u32,
+    regions: Held,
 }
 
 impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
@@ -37,9 +37,10 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             counts.places[t.place as usize] += 1;
             counts.used += t.used_pages();
             counts.guarded += u32::from(t.guarded);
-            if t.place == Place::Region && t.used_pages() == 0 {
-                counts.idle += 1;
-                counts.idle_backed += u32::from(t.backed_pages() > 0);
+            match t.place {
+                Place::Region => counts.regions.add(Held::of(t)),
+                Place::Cached => counts.cached += t.backed_pages(),
+                _ => {}
             }
             if let Some(invariant) = self.tracker_fault(at, t).or_else(|| self.place_fault(at, t)) {
                 return Err(Broken { invariant, at });
@@ -68,7 +69,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// What is wrong with a tracker where it is: P1, P3, P4, P8.
     fn place_fault(&self, at: HugePageId, t: &Tracker) -> Option<&'static str> {
         let previous = at.0.checked_sub(1).map(|p| self.trackers[p as usize].place);
-        let unlisted = t.list == 0 && !t.broken && !t.donated && !t.collapsing && !t.guarded;
+        let unlisted = t.list == 0 && !t.broken && !t.donated && !t.guarded;
         let fits = match t.place {
             Place::Beyond => false,
             Place::Unbacked | Place::Cached => {
@@ -118,8 +119,11 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         if !places {
             return fail("P1");
         }
-        if (counts.idle, counts.idle_backed) != (self.regions.idle(), self.regions.idle_backed()) {
+        if counts.regions != self.regions.held() {
             return fail("P8");
+        }
+        if (counts.cached, 0) != (self.cached.backed().0, self.unbacked.backed().0) {
+            return fail("P7");
         }
         if counts.guarded != self.guarded().0 {
             return fail("P9");

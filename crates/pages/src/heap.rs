@@ -107,7 +107,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
 
     /// Hugepages that serve the program now: all but those without a page in use.
     pub(crate) fn in_demand(&self) -> HugePages {
-        HugePages(self.granted.0 - self.unbacked.total().0 - self.cached.total().0 - self.regions.idle())
+        HugePages(self.granted.0 - self.unbacked.total().0 - self.cached.total().0 - self.regions.held().idle)
     }
 
     fn alloc_span(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {

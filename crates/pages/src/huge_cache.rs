@@ -125,7 +125,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
 
     /// Free hugepages with memory.
     pub(crate) fn free_backed_hugepages(&self) -> HugePages {
-        HugePages(self.cached.total().0 + self.regions.idle_backed())
+        HugePages(self.cached.total().0 + self.regions.held().idle_backed)
     }
 
     /// Takes the memory of what lies above the limit away; returns how many pages lost theirs.

@@ -25,8 +25,8 @@
 //! - P4 free ranges are maximal: no two neighbours of the same kind;
 //! - P5 a page outside `touched` has never been handed out since its memory was last taken away: it reads as zero;
 //! - P6 an unbacked hugepage has no memory, as far as the heap knows;
-//! - P7 each family's sums of used and backed pages are those of its hugepages;
-//! - P8 a region is in the bin of its longest free range, and the counts of its hugepages without spans are right;
+//! - P7 each family's sums of used and backed pages are those of its hugepages, and so is the sum of cached ones;
+//! - P8 a region is in the bin of its longest free range, and the sums over hugepages of regions are right;
 //! - P9 as many hugepages are guarded as the budget counts, all of them broken ones of the filler;
 //! - P10 a span in the cache in front is there once ([`SpanCache`]).
 //!

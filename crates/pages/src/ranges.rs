@@ -7,7 +7,7 @@
 //! **Invariants.** P4 ranges are maximal; P1 every hugepage of a range has the set's place.
 
 use crate::tracker::{Place, Tracker};
-use craton_base::{HugePageId, HugePages, Table};
+use craton_base::{HugePageId, HugePages, Pages, Table};
 
 const BINS: usize = 25;
 /// Ranges of a bin that are looked at for a better fit, or for a shorter range.
@@ -17,6 +17,8 @@ const LOOKS: usize = 8;
 pub(crate) struct Ranges<const PLACE: u8> {
     bins: [u32; BINS],
     total: HugePages,
+    /// Pages of them with memory.
+    backed: u32,
     /// Hugepages granted by the floor: trackers from here on must not be looked at.
     end: u32,
 }
@@ -26,13 +28,23 @@ fn bin(len: u32) -> usize {
 }
 
 impl<const PLACE: u8> Ranges<PLACE> {
-    pub(crate) const EMPTY: Self = Self { bins: [0; BINS], total: HugePages(0), end: 0 };
+    pub(crate) const EMPTY: Self = Self { bins: [0; BINS], total: HugePages(0), backed: 0, end: 0 };
 
     const PLACE: Place = if PLACE == Place::Unbacked as u8 { Place::Unbacked } else { Place::Cached };
 
     /// Hugepages in all ranges.
     pub(crate) fn total(&self) -> HugePages {
         self.total
+    }
+
+    /// Pages with memory in all ranges.
+    pub(crate) fn backed(&self) -> Pages {
+        Pages(self.backed)
+    }
+
+    /// Notes that a hugepage of a range has another number of pages with memory.
+    pub(crate) fn rebacked(&mut self, old: Pages, new: Pages) {
+        self.backed = self.backed - old.0 + new.0;
     }
 
     /// Tells how many hugepages exist.
@@ -47,6 +59,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
             let t = &mut trackers[i as usize];
             t.reset();
             t.place = Self::PLACE;
+            self.backed += t.backed_pages();
         }
         let (mut first, mut len) = (first.0, len.0);
         if first > 0 && trackers[first as usize - 1].place == Self::PLACE {
@@ -125,7 +138,9 @@ impl<const PLACE: u8> Ranges<PLACE> {
         debug_assert!(start <= first.0 && start + run >= first.0 + len.0);
         self.unlink(trackers, start);
         for i in first.0..first.0 + len.0 {
-            trackers[i as usize].place = Place::Large;
+            let t = &mut trackers[i as usize];
+            t.place = Place::Large;
+            self.backed -= t.backed_pages();
         }
         self.total.0 -= len.0;
         if first.0 > start {

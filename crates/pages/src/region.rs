@@ -6,8 +6,7 @@
 //! **State.** Regions begin at multiples of their size, so that a page's region is known; the first tracker of one holds its
 //! longest free range and links it into a bin by that range's logarithm.
 //!
-//! **Invariants.** P8: `idle` counts the regions' hugepages without a used page, `idle_backed` those of them with memory; a
-//! region is in the bin that its longest free range names.
+//! **Invariants.** P8: `held` adds up what the regions' hugepages hold; a region is in the bin that its longest free range names.
 //!
 //! **Cost.** A request walks one region's trackers, 512 of two cache lines: little beside touching the megabyte it asks for.
 
@@ -27,9 +26,45 @@ const LOOKS: usize = 4;
 pub(crate) struct Regions {
     /// First hugepages of regions, plus 1, by the logarithm of the longest free range.
     bins: [u32; BINS],
-    idle: u32,
-    idle_backed: u32,
+    held: Held,
     forbidden: bool,
+}
+
+/// What hugepages of regions amount to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Held {
+    /// Hugepages without a used page.
+    pub(crate) idle: u32,
+    /// Those of them with memory.
+    pub(crate) idle_backed: u32,
+    /// Their pages with memory.
+    pub(crate) idle_pages: u32,
+    /// Free pages with memory between spans.
+    pub(crate) between: u32,
+}
+
+impl Held {
+    pub(crate) fn of(t: &Tracker) -> Self {
+        let backed = t.backed_pages();
+        match t.used_pages() {
+            0 => Self { idle: 1, idle_backed: u32::from(backed > 0), idle_pages: backed, between: 0 },
+            used => Self { between: backed - used, ..Self::default() },
+        }
+    }
+
+    pub(crate) fn add(&mut self, more: Self) {
+        self.idle += more.idle;
+        self.idle_backed += more.idle_backed;
+        self.idle_pages += more.idle_pages;
+        self.between += more.between;
+    }
+
+    fn sub(&mut self, less: Self) {
+        self.idle -= less.idle;
+        self.idle_backed -= less.idle_backed;
+        self.idle_pages -= less.idle_pages;
+        self.between -= less.between;
+    }
 }
 
 /// The parts of a range in each hugepage: which, the first page in it, and how many.
@@ -100,7 +135,8 @@ pub(crate) fn longest(trackers: &Table<Tracker>, head: HugePageId) -> u32 {
 }
 
 impl Regions {
-    pub(crate) const EMPTY: Self = Self { bins: [0; BINS], idle: 0, idle_backed: 0, forbidden: false };
+    pub(crate) const EMPTY: Self =
+        Self { bins: [0; BINS], held: Held { idle: 0, idle_backed: 0, idle_pages: 0, between: 0 }, forbidden: false };
     /// Slack, in pages, below which a region is not worth its trackers: a 64th of it, 16 MiB.
     pub(crate) const LEAST_SLACK: u32 = REGION.div_ceil(64) * PAGES_PER_HUGEPAGE;
 
@@ -108,14 +144,17 @@ impl Regions {
         self.forbidden = !allowed;
     }
 
-    /// Hugepages of regions without a used page.
-    pub(crate) fn idle(&self) -> u32 {
-        self.idle
+    /// What their hugepages hold.
+    pub(crate) fn held(&self) -> Held {
+        self.held
     }
 
-    /// Those of them with memory.
-    pub(crate) fn idle_backed(&self) -> u32 {
-        self.idle_backed
+    /// Changes the tracker of a region's hugepage.
+    pub(crate) fn change<R>(&mut self, t: &mut Tracker, change: impl FnOnce(&mut Tracker) -> R) -> R {
+        self.held.sub(Held::of(t));
+        let result = change(t);
+        self.held.add(Held::of(t));
+        result
     }
 
     /// Walks all regions.
@@ -212,8 +251,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             let t = &mut self.trackers[i as usize];
             t.reset();
             t.place = Place::Region;
+            self.regions.held.add(Held::of(t));
         }
-        self.regions.idle += REGION;
         self.regions.link(&mut self.trackers, head);
         true
     }
@@ -236,24 +275,19 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         let (mut zeroed, mut missing) = (true, 0);
         for (id, at, len) in parts(range) {
             let huge = self.will_be_huge(id);
-            let t = &mut self.trackers[id.0 as usize];
-            if t.used_pages() == 0 {
-                self.regions.idle -= 1;
-                match t.backed_pages() {
-                    0 => {
-                        t.intact = huge;
-                        missing += 1;
-                    }
-                    _ => self.regions.idle_backed -= 1,
-                }
-            }
             let first = at == range.first.in_hugepage() && id == range.first.hugepage();
-            zeroed &= match (first, begins, at) {
-                (true, true, _) => t.occupy(at, len),
-                // The rest of a hugepage that the span has reached already.
-                (true, false, 1..) => t.extend(at, len),
-                _ => t.carry(at, len),
-            };
+            zeroed &= self.regions.change(&mut self.trackers[id.0 as usize], |t| {
+                if t.backed_pages() == 0 {
+                    t.intact = huge;
+                    missing += 1;
+                }
+                match (first, begins, at) {
+                    (true, true, _) => t.occupy(at, len),
+                    // The rest of a hugepage that the span has reached already.
+                    (true, false, 1..) => t.extend(at, len),
+                    _ => t.carry(at, len),
+                }
+            });
         }
         self.regions.link(&mut self.trackers, head);
         if missing > 0 {
@@ -274,17 +308,11 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         let head = head_of(range.first.hugepage());
         self.regions.unlink(&mut self.trackers, head);
         for (id, at, len) in parts(range) {
-            let t = &mut self.trackers[id.0 as usize];
             let stays = !whole && id == range.first.hugepage() && at > 0;
-            if stays {
-                t.truncate(at, len)
-            } else {
-                t.vacate(at, len)
-            }
-            if t.used_pages() == 0 {
-                self.regions.idle += 1;
-                self.regions.idle_backed += u32::from(t.backed_pages() > 0);
-            }
+            self.regions.change(&mut self.trackers[id.0 as usize], |t| match stays {
+                true => t.truncate(at, len),
+                false => t.vacate(at, len),
+            });
         }
         self.regions.link(&mut self.trackers, head);
         if self.trackers[head.0 as usize].run == REGION_PAGES {
@@ -304,10 +332,9 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// Gives the hugepages of an empty region back.
     fn end_region(&mut self, head: HugePageId) {
         self.regions.unlink(&mut self.trackers, head);
-        self.regions.idle -= REGION;
         for i in head.0..head.0 + REGION {
+            self.regions.held.sub(Held::of(&self.trackers[i as usize]));
             let backed = self.trackers[i as usize].backed_pages() > 0;
-            self.regions.idle_backed -= u32::from(backed);
             // One by one: neighbours of the same kind are joined.
             if backed {
                 self.cached.insert(&mut self.trackers, HugePageId(i), HugePages(1));
@@ -320,10 +347,10 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// Takes the memory of up to `want` hugepages without a used page away; returns how many hugepages and pages lost theirs.
     pub(crate) fn shrink_regions(&mut self, want: u32) -> (u32, u64) {
         let (mut done, mut pages) = (0, 0);
-        while done < want && self.regions.idle_backed > 0 {
+        while done < want && self.regions.held.idle_backed > 0 {
             let idle = |i: u32| {
                 let t = &self.trackers[i as usize];
-                t.used_pages() == 0 && t.backed_pages() > 0
+                t.used_pages() == 0 && t.backed_pages() > 0 && !t.collapsing
             };
             let found = self.regions.walk(&self.trackers).find_map(|head| {
                 let end = head.0 + REGION;
@@ -338,9 +365,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             for i in first.0..first.0 + len.0 {
                 let t = &mut self.trackers[i as usize];
                 pages += u64::from(t.backed_pages());
-                t.unbacked();
+                self.regions.change(t, Tracker::unbacked);
             }
-            self.regions.idle_backed -= len.0;
             done += len.0;
         }
         self.released_total += pages;

@@ -11,7 +11,9 @@ use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::lists::LISTS;
 use crate::tracker::Place;
-use craton_base::{Clock, Floor, HugePageId, HugePages, PAGE_SHIFT, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages};
+use craton_base::{
+    Clock, Floor, HugePageId, HugePages, PAGE_SHIFT, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
+};
 
 /// How far a release may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +48,12 @@ pub struct Tick {
     pub released: u64,
     /// Hugepages that were collapsed.
     pub collapsed: u32,
+    /// More is due; nothing but the length of a step kept it.
+    pub more: bool,
 }
+
+/// Pages that a step of a tick releases: with one system call each they take half a millisecond, while others wait.
+const STEP: Pages = Pages(512);
 
 /// The rate of release, and where it stands.
 pub(crate) struct Pace {
@@ -59,11 +66,12 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) const STILL: Self = Self { bytes_per_s: 0, last_ns: 0, due: 0 };
 
-    /// The pages due now; what was not there to be released is not due for longer than a second.
+    /// The pages due now; what was not there to be released is not due for longer than a second, or than a page takes.
     fn due(&mut self, now_ns: u64) -> u32 {
         let passed = now_ns.saturating_sub(core::mem::replace(&mut self.last_ns, now_ns));
         let more = u128::from(self.bytes_per_s) * u128::from(passed) / 1_000_000_000;
-        let most = i64::try_from(self.bytes_per_s).unwrap_or(i64::MAX);
+        let most = if self.bytes_per_s > 0 { self.bytes_per_s.max(PAGE_SIZE as u64) } else { 0 };
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
         self.due = self.due.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)).min(most);
         u32::try_from((self.due >> PAGE_SHIFT).max(0)).unwrap_or(u32::MAX)
     }
@@ -96,33 +104,42 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// What the heap does by itself; to be called about every second, also in an idle process: lowers the cache's limit to what
     /// recent demand justifies, releases what is due, and collapses some hugepages.
     pub fn tick(&mut self) -> Tick {
-        let tick = self.tick_without_collapse();
-        Tick { collapsed: self.collapse_round(), ..tick }
+        let mut all = Tick::default();
+        loop {
+            let step = self.tick_step();
+            all.released += step.released;
+            if !step.more {
+                return Tick { collapsed: self.collapse_round(), ..all };
+            }
+        }
     }
 
-    /// As [`PageHeap::tick`], for a caller who collapses by himself, without the heap's lock.
-    pub fn tick_without_collapse(&mut self) -> Tick {
+    /// As [`PageHeap::tick`], for a caller who collapses by himself, without the heap's lock, and who lets go of the lock between
+    /// steps: to be called again at once if there is more.
+    pub fn tick_step(&mut self) -> Tick {
         let now = self.clock.now_ns();
         self.demand.fold(self.in_use().0, now);
         self.note_demand();
+        self.look_up_backing();
         let mut released = self.shrink_to_limit();
         let due = Pages(self.pace.due(now));
+        let mut more = false;
         if due.0 > 0 {
             let pages = due.min(self.releasable(Breaking::Surplus));
-            let paced = self.release_some(pages, Breaking::Surplus);
+            let paced = self.release_some(pages.min(STEP), Breaking::Surplus);
             self.pace.released(paced);
             released += paced;
+            // Where the system refuses, the next tick tries again.
+            more = pages > STEP && paced >= u64::from(STEP.0);
         }
-        Tick { released, collapsed: 0 }
+        Tick { released, collapsed: 0, more }
     }
 
     /// Pages that a release of this kind can give back.
     pub fn releasable(&mut self, breaking: Breaking) -> Pages {
-        let hugepages = self.free_backed_hugepages().pages().0;
-        let sums = self.filler.sums();
-        let all = hugepages + (sums.backed - sums.used);
+        let all = self.free_backed().0;
         match breaking {
-            Breaking::Never => Pages(hugepages),
+            Breaking::Never => Pages(self.cached.backed().0 + self.regions.held().idle_pages),
             Breaking::Always => Pages(all),
             Breaking::Surplus => {
                 let now = self.clock.now_ns();
@@ -151,11 +168,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// Gives back what a release of this kind can; returns how many pages lost their memory.
     pub fn release_all(&mut self, breaking: Breaking) -> u64 {
         let there = self.releasable(breaking);
-        let mut done = self.release_some(there, breaking);
-        if breaking == Breaking::Always {
-            done += self.break_regions();
-        }
-        done
+        self.release_some(there, breaking)
     }
 
     fn release_some(&mut self, pages: Pages, breaking: Breaking) -> u64 {
@@ -190,6 +203,9 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
                     }
                 }
             }
+        }
+        if done < u64::from(pages.0) {
+            done += self.break_regions(u64::from(pages.0) - done);
         }
         done
     }
@@ -230,24 +246,45 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         u64::from(lost)
     }
 
-    /// Takes the memory of free pages between the spans of regions away.
-    fn break_regions(&mut self) -> u64 {
+    /// Takes the memory of free pages between the spans of regions away, of `most` pages or a few more; returns how many.
+    fn break_regions(&mut self, most: u64) -> u64 {
         let mut pages = 0;
-        for i in 0..self.granted.0 {
-            let t = &self.trackers[i as usize];
-            if t.place != Place::Region || t.used_pages() == 0 {
-                continue;
-            }
-            let gone = t.free_backed();
-            for (at, len) in gone.complement().clear_runs() {
-                let range = PageRange::new(PageId(HugePageId(i).first_page().0 + at), Pages(len));
+        let mut next = HugePageId(0);
+        while pages < most
+            && self.regions.held().between > 0
+            && let Some(id) = self.next_between(next)
+        {
+            let free = self.trackers[id.0 as usize].free_backed();
+            for (at, len) in free.complement().clear_runs() {
+                let range = PageRange::new(PageId(id.first_page().0 + at), Pages(len));
                 if self.floor.unback(range).is_ok() {
-                    pages += u64::from(self.trackers[i as usize].unback(at, len));
+                    let t = &mut self.trackers[id.0 as usize];
+                    pages += u64::from(self.regions.change(t, |t| t.unback(at, len)));
                 }
             }
+            next = HugePageId(id.0 + 1);
         }
         self.released_total += pages;
         pages
+    }
+
+    /// The next hugepage of a region, from `from` on, that has free pages with memory between spans.
+    fn next_between(&self, from: HugePageId) -> Option<HugePageId> {
+        (from.0..self.granted.0).map(HugePageId).find(|id| {
+            let t = &self.trackers[id.0 as usize];
+            t.place == Place::Region && !t.collapsing && t.used_pages() > 0 && t.backed_pages() > t.used_pages()
+        })
+    }
+
+    /// Free pages with memory.
+    fn free_backed(&self) -> Pages {
+        let (sums, regions) = (self.filler.sums(), self.regions.held());
+        Pages(self.cached.backed().0 + regions.idle_pages + regions.between + (sums.backed - sums.used))
+    }
+
+    /// Pages with memory, in spans or free; as [`crate::PageHeapStats::backed`], without a walk.
+    pub fn backed_pages(&self) -> Pages {
+        Pages(self.in_use().0 + self.free_backed().0)
     }
 
     /// Hugepages that may have memory: those that serve the program and those that are free and backed.

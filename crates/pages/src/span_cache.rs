@@ -65,7 +65,7 @@ impl SpanCache {
         let log = length(pages)?;
         self.slots(cpu, log, density).iter().find_map(|slot| {
             let seen = slot.load(Ordering::Relaxed);
-            if seen == 0 || (seen - 1) % align.0 != 0 {
+            if seen == 0 || !(seen - 1).is_multiple_of(align.0) {
                 return None;
             }
             // ORDERING: Acquire pairs with the Release in `put`: what the last user did to the span's pages and to its

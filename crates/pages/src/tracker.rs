@@ -9,7 +9,7 @@
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
 use crate::filler::Family;
-use craton_base::{PAGES_PER_HUGEPAGE, PageBits, Zeroed};
+use craton_base::{Bytes, PAGES_PER_HUGEPAGE, PageBits, Pages, Zeroed};
 
 /// Where a hugepage is (P1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -169,6 +169,15 @@ impl Tracker {
             self.longest_free = self.used.longest_clear(run) as u16;
         }
         self.touch(first, pages)
+    }
+
+    /// Notes that so many bytes of the hugepage have memory, and that it is on small pages.
+    pub(crate) fn came_in_parts(&mut self, resident: Bytes) {
+        self.intact = false;
+        if resident.0 > Pages(self.touched_pages.into()).bytes().0 {
+            // Nobody knows which.
+            (self.touched, self.touched_pages) = (PageBits::ALL, PAGES_PER_HUGEPAGE as u16);
+        }
     }
 
     /// Notes that pages are handed out; says whether they read as zeros.

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Op, World};
-use craton_base::{CollapseError, HugePageId, HugePages, Pages};
+use craton_base::{CollapseError, Floor, HugePageId, HugePages, Pages};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{Call, FaultRule, ThpMode};
 
@@ -132,4 +132,75 @@ fn no_more_hugepages_are_guarded_than_mappings_can_be_afforded() {
     world.heap.inner_mut().release_all(Breaking::Always);
     assert_eq!(world.heap.inner().guarded(), HugePages(2048));
     assert_eq!(world.heap.inner().check(), Ok(()));
+}
+
+#[test]
+fn what_found_no_hugepage_frames_is_collapsed_when_there_are_some() {
+    let mut world = World::new(256, ThpMode::Madvise, HugeBacking::ALWAYS);
+    world.sim.set_no_huge_frames(true);
+    fill(&mut world, 100);
+    world.sim.set_no_huge_frames(false);
+    assert_eq!(
+        (world.sim.huge_bytes().0, world.heap.inner().stats().intact),
+        (0, Pages(100 * 256)),
+        "as expected at first"
+    );
+    let collapsed: u32 = (0..60).map(|_| tick(&mut world)).sum();
+    assert_eq!(collapsed, 100);
+    world.check();
+    assert_eq!(world.sim.huge_bytes(), HugePages(100).bytes());
+    world.drain();
+}
+
+#[test]
+fn large_spans_on_small_pages_are_collapsed_too() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
+    world.step(Op::alloc(8 * 256, 1)).unwrap();
+    fill(&mut world, 4);
+    let collapsed: u32 = (0..10).map(|_| tick(&mut world)).sum();
+    assert_eq!((collapsed, world.sim.huge_bytes()), (8, HugePages(12).bytes()));
+    world.check();
+    world.drain();
+}
+
+#[test]
+fn a_large_span_that_is_freed_during_a_collapse_leaves_nothing_behind() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
+    world.step(Op::alloc(8 * 256, 1)).unwrap();
+    fill(&mut world, 4);
+    world.step(Op::BeginCollapse).unwrap();
+    world.step(Op::Free { nth: 0 }).unwrap();
+    world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
+    world.check();
+    // The collapse gives memory to what was just taken away.
+    world.sim.clone().back(HugePageId(0).range()).expect("nothing refuses");
+    world.step(Op::EndCollapse { error: None, took_ns: 0 }).unwrap();
+    world.check();
+    assert!(world.sim.is_huge(HugePageId(0)) && world.heap.inner().stats().cached == Pages(256));
+    world.step(Op::alloc(8 * 256, 1)).unwrap();
+    world.check();
+    world.drain();
+}
+
+#[test]
+fn a_mode_that_changes_is_found_without_a_request() {
+    let mut world = World::new(64, ThpMode::Never, HugeBacking::AUTO);
+    fill(&mut world, 40);
+    world.sim.set_thp(ThpMode::Madvise);
+    let collapsed: u32 = (0..100).map(|_| tick(&mut world)).sum();
+    assert_eq!((collapsed, world.sim.huge_bytes()), (40, HugePages(40).bytes()));
+    world.check();
+    world.drain();
+}
+
+#[test]
+fn the_end_of_a_collapse_that_was_never_begun_changes_nothing() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
+    fill(&mut world, 2);
+    let before = world.snapshot();
+    for id in [0, 1, 2, 63, 64, 1000, u32::MAX] {
+        assert!(!world.heap.inner_mut().end_collapse(HugePageId(id), Ok(()), 0));
+    }
+    assert_eq!(world.snapshot(), before);
+    world.drain();
 }

@@ -49,6 +49,34 @@ fn an_idle_process_gives_back_at_its_rate_and_no_faster() {
 }
 
 #[test]
+fn a_rate_of_less_than_a_page_a_second_is_held_too() {
+    let mut world = world();
+    half_empty(&mut world, 4);
+    world.heap.inner_mut().set_release_rate(1024);
+    let released: u64 = (0..SHORT_S + 1600).map(|_| second(&mut world)).sum();
+    // Half of a hugepage goes when its first page is due, and the next when the first is made up for.
+    assert_eq!(released, 2 * MIB);
+    world.check();
+    world.drain();
+}
+
+#[test]
+fn a_step_of_a_tick_is_short_and_the_steps_of_a_tick_are_all_of_it() {
+    let mut world = world();
+    half_empty(&mut world, 100);
+    world.heap.inner_mut().set_release_rate(100 * MIB);
+    (0..SHORT_S).for_each(|_| assert_eq!(second(&mut world), 0));
+    world.clock.advance(SECOND);
+    let steps: Vec<_> = std::iter::repeat_with(|| world.heap.inner_mut().tick_step()).take(30).collect();
+    let first_without = steps.iter().position(|step| !step.more).expect("an end");
+    assert!(steps.iter().all(|step| step.released < 512 + 256));
+    let released: u64 = steps[..=first_without].iter().map(|step| step.released).sum();
+    assert_eq!(released << craton_base::PAGE_SHIFT, 94 * MIB, "all but a sixteenth");
+    world.check();
+    world.drain();
+}
+
+#[test]
 fn at_rate_0_nothing_goes_back_by_itself() {
     let mut world = world();
     half_empty(&mut world, 50);
@@ -118,6 +146,21 @@ fn hugepages_that_are_mostly_free_go_before_nearly_full_ones() {
     let heap = world.heap.inner_mut();
     assert_eq!(heap.release(Pages(130), Breaking::Always), Ok(256));
     assert_eq!(heap.stats().intact, Pages(2 * 256));
+    world.check();
+    world.drain();
+}
+
+#[test]
+fn free_pages_between_the_spans_of_regions_go_too() {
+    let mut world = world();
+    (0..200).for_each(|_| world.step(Op::alloc(256 + 140, 1)).unwrap());
+    (0..100).for_each(|nth| world.step(Op::Free { nth }).unwrap());
+    let heap = world.heap.inner_mut();
+    assert!(heap.stats().region > HugePages(0));
+    let there = heap.releasable(Breaking::Always);
+    assert!(heap.release(Pages(there.0 + 1), Breaking::Always).is_err());
+    assert_eq!(heap.release(there, Breaking::Always), Ok(there.0.into()));
+    assert_eq!(heap.stats().backed, heap.in_use());
     world.check();
     world.drain();
 }

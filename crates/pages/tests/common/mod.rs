@@ -198,8 +198,21 @@ impl World {
             Op::Release { pages, breaking } => {
                 let there = self.heap.inner_mut().releasable(breaking);
                 let before = self.snapshot();
+                let refused = self.sim.calls().refused;
+                let all = self.sim.backed_bytes().0 - self.heap.live().bytes().0;
+                match breaking {
+                    Breaking::Always => assert_eq!(there.bytes().0, all, "every free page can be released"),
+                    _ => assert!(there.bytes().0 <= all),
+                }
                 match self.heap.inner_mut().release(Pages(pages), breaking) {
-                    Ok(done) => self.assert_released(&before, done),
+                    Ok(done) => {
+                        assert!(pages <= there.0 && done < u64::from(pages) + u64::from(PAGES_PER_HUGEPAGE));
+                        // Only the floor, and a collapse that is not over, may keep what was promised.
+                        if self.sim.calls().refused == refused && self.collapsing.is_empty() {
+                            assert!(done >= u64::from(pages), "{done} pages of {pages} were released");
+                        }
+                        self.assert_released(&before, done)
+                    }
                     Err(too_much) => {
                         assert!(pages > there.0 && too_much.there == there, "{too_much}");
                         assert_eq!(self.snapshot(), before);
@@ -328,6 +341,7 @@ impl World {
         assert_eq!(not_advised, heap.guarded().0 as usize, "from {from:?} on all but guarded hugepages are asked for");
         // Every page that was handed out was written to, so the heap's counts are exact.
         assert_eq!(self.sim.backed_bytes(), stats.backed.bytes(), "pages with memory");
+        assert_eq!(heap.backed_pages(), stats.backed);
         assert_eq!(stats.backed, Pages(live + stats.cached.0 + stats.free_backed.0));
         assert_eq!(self.sim.huge_bytes(), stats.intact.bytes(), "pages on hugepages");
         assert!(self.sim.backed_bytes() <= heap.backed().bytes(), "unbacked hugepages have no memory");
