@@ -250,10 +250,10 @@ fn picture(document: &Document<PairRow>) -> String {
     Lines {
         heading: heading(
             "New and Delete of one page, by the size of the heap",
-            "one thread, no system below; the best of several repetitions, the band up to the median; the line across: 60 ns",
+            "one thread, no system below; the best of several repetitions, the band up to the median; the line: 60 ns, the most it may be",
             document,
         ),
-        x: Axis::log2("heap", Unit::Bytes),
+        x: Axis::log2("size of the heap", Unit::Bytes),
         y: Axis::linear("time of New and Delete", Unit::Seconds),
         series,
         reference: Some(MOST_S),
