@@ -5,7 +5,8 @@ mod common;
 use common::{Place, craton, heeding_signals, into_said, lab_programs, said};
 use serde_json::Value;
 use std::fs;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 fn json(path: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
@@ -19,6 +20,23 @@ fn the_list_has_one_experiment_a_line_its_name_first() {
     for name in ["speed", "micro", "temeraire-redis", "nvalloc-fig1b"] {
         assert!(names.contains(&name), "{name}: {}", said.out);
     }
+}
+
+/// Whoever links the allocator has its hooks at exit, and appends a line whether or not it allocated anything.
+#[test]
+fn neither_the_program_nor_the_labs_workloads_have_the_allocator_built_in() {
+    lab_programs();
+    let place = Place::new("hooks");
+    let file = place.path("stats.json");
+    let options = format!("stats_file={file}");
+    let listed = said(craton(["lab", "list"]).env("CRATON_OPTIONS", &options));
+    assert_eq!((listed.status, listed.err.as_str()), (0, ""));
+    let programs = Path::new(env!("CARGO_BIN_EXE_craton")).parent().unwrap();
+    for name in ["craton-work", "craton-micro", "craton-drive", "craton-real"] {
+        let helped = said(Command::new(programs.join(name)).arg("--help").env("CRATON_OPTIONS", &options));
+        assert_eq!((helped.status, helped.err.as_str()), (0, ""), "{name}");
+    }
+    assert!(!Path::new(&file).exists(), "{}", fs::read_to_string(&file).unwrap_or_default());
 }
 
 #[test]

@@ -9,11 +9,13 @@
 //!
 //! **Not here.** Figures of layers that do not exist yet: `docs/experiments.md` lists all of them with their state.
 
+mod courses;
 mod micro;
 mod nvalloc_fig1b;
 mod pages_pair;
 mod profiles;
 mod series;
+mod simulation;
 mod speed;
 mod temeraire_empirical;
 mod temeraire_fig10;
@@ -32,7 +34,7 @@ use serde::Serialize;
 use series::Case;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 
 /// An experiment.
 pub struct Experiment {
@@ -119,34 +121,6 @@ fn text<R: Serialize>(document: &Document<R>) -> Result<String, String> {
 /// What an experiment that has no use for an option says when it is given.
 fn no_use(option: &str, experiment: &str) -> String {
     format!("{experiment} has no use for {option}; leave it out")
-}
-
-/// Refuses what a simulation of Craton's page heap has no use for, and cases that it does not have.
-///
-/// # Errors
-/// The option, or the name.
-fn simulated(ask: &Ask<'_>, experiment: &str, cases: &[&str]) -> Result<(), String> {
-    if ask.peers_asked || ask.runs.is_some() {
-        let option = if ask.peers_asked { "--peers" } else { "--runs" };
-        return Err(no_use(option, &format!("{experiment}, which is a simulation of Craton's page heap")));
-    }
-    if cases.is_empty() && !ask.only.is_empty() {
-        return Err(no_use("--only", experiment));
-    }
-    match ask.only.iter().find(|name| !cases.contains(&name.as_str())) {
-        Some(unknown) => Err(format!("--only {unknown}: no such case here; there are: {}", cases.join(", "))),
-        None => Ok(()),
-    }
-}
-
-/// The cases of a simulation that are asked for: each with its place among all, until the caller stops.
-fn asked<'a, T>(ask: &'a Ask<'_>, cases: &'a [(&'static str, T)]) -> impl Iterator<Item = &'a (&'static str, T)> {
-    let wanted =
-        |(_, (name, _)): &(usize, &'a (&'static str, T))| ask.only.is_empty() || ask.only.iter().any(|o| o == name);
-    cases.iter().enumerate().filter(wanted).take_while(|_| !ask.stop.load(Relaxed)).map(|(done, case)| {
-        (ask.progress)(case.0, Progress { allocator: "the page heap", round: Some(0), done, total: cases.len() });
-        case
-    })
 }
 
 /// The heading of a picture, with where its figures come from.

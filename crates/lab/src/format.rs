@@ -58,6 +58,20 @@ pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     columns(rows, left).iter().map(|row| format!("{}\n", row.join("  ").trim_end())).collect()
 }
 
+/// A column of a table: its heading, and its cell of a row.
+pub type Column<'a, R> = (&'a str, fn(&R) -> String);
+
+/// The table of rows under the headings of `columns`; those that `left` names are aligned left.
+pub fn table_of<'a, R: ?Sized + 'a>(
+    columns: &[Column<R>],
+    left: &[usize],
+    rows: impl IntoIterator<Item = &'a R>,
+) -> String {
+    let mut cells = vec![columns.iter().map(|(head, _)| (*head).to_owned()).collect::<Vec<_>>()];
+    cells.extend(rows.into_iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect::<Vec<_>>()));
+    table(&cells, left)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +101,7 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [vec!["a".to_owned(), "100".to_owned()], vec!["long".to_owned(), "1".to_owned()]];
         assert_eq!(table(&rows, &[0]), "a     100\nlong    1\n");
+        let columns: [Column<u64>; 2] = [("name", |n| format!("n{n}")), ("", |n| (n * n).to_string())];
+        assert_eq!(table_of(&columns, &[0], &[5, 12]), "name\nn5     25\nn12   144\n");
     }
 }

@@ -31,11 +31,11 @@ mod registry;
 pub mod report;
 mod route;
 pub mod segment;
-pub mod size_class;
 pub mod stats;
 mod tls;
 mod trace;
 
+pub use craton_slab::size_class;
 pub use route::Misuse;
 
 #[cfg(test)]

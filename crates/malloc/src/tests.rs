@@ -1,3 +1,2 @@
-mod classes;
 mod heaps;
 mod huge_table;

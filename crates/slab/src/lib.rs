@@ -1,7 +1,7 @@
 //! Caches of equal objects on slabs.
 //!
 //! **What.** A [`SlabCache`] cuts spans of pages into equal objects and hands them out and takes them back in chains. A
-//! size class of malloc is such a cache without a constructor.
+//! size class of malloc is such a cache without a constructor; which classes there are is [`size_class`].
 //!
 //! **From.** Bonwick94 §3.2: a slab is one or more pages cut into equal objects with a count of those in use; partial
 //! slabs are used first; a slab whose last object comes back is given up whole. Where we
@@ -39,6 +39,7 @@ mod chain;
 mod check;
 mod geometry;
 mod record;
+pub mod size_class;
 
 pub use cache::{SlabCache, SlabStats};
 pub use chain::Chain;

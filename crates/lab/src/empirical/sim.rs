@@ -16,6 +16,7 @@ use super::slabs::Slabs;
 use craton_base::{HugePages, PageId, Table};
 use craton_pages::{HugeBacking, PageHeap, Tracker};
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
+use serde::Serialize;
 use std::fmt::{self, Write};
 
 /// What to simulate.
@@ -45,8 +46,27 @@ pub struct Config {
     pub backing: HugeBacking,
 }
 
+impl Config {
+    /// A steady course at the profile's own rates, on a system that gives hugepages where they are advised; the heap asks for them as
+    /// it does by default, and is left to its own limits.
+    pub fn new(profile: Profile, heap_bytes: u64, events: u64) -> Self {
+        Self {
+            profile,
+            heap_bytes,
+            schedule: Schedule::Steady,
+            events,
+            seed: 1,
+            seconds: None,
+            samples: 120,
+            release_bytes_per_s: 0,
+            thp: ThpMode::Madvise,
+            backing: HugeBacking::AUTO,
+        }
+    }
+}
+
 /// The heap at a moment.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Sample {
     /// Simulated time since the heap was filled.
     pub time_s: f64,
@@ -210,7 +230,8 @@ impl World {
         let stats = self.heap.stats();
         let bytes = |pages: u64| pages << craton_base::PAGE_SHIFT;
         Sample {
-            time_s: self.now_s(),
+            // The last event lies a little behind the end.
+            time_s: self.now_s().min(self.process.duration_s() * self.stretch),
             target_bytes: self.process.target_bytes(),
             live_bytes: self.process.live_bytes(),
             span_bytes: stats.in_use.bytes().0 as u64,

@@ -5,7 +5,7 @@
 //!
 //! **From.** Bonwick94 §3.2, through craton-slab: partial slabs first, the one that came to the list last before others;
 //! an object that came back before one that was never cut; an empty slab goes back at once. Classes and slabs are
-//! those of craton-malloc; larger objects are spans of their own.
+//! those of malloc; larger objects are spans of their own.
 //!
 //! **State.** Objects of a slab are alike, so counts will do: an object is named by its slab's first page. It takes a
 //! place that was cut before, if one is free, else the next one, and only then the pages under it are touched.
@@ -13,8 +13,8 @@
 //! **Not here.** Caches of threads in front of the slabs.
 
 use craton_base::{Bytes, Density, PAGE_SIZE, PageId, PageRange, Pages, SpanError, SpanSource};
-use craton_malloc::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 use craton_sim::SimFloor;
+use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 
 /// A slab, at its first page.
 #[derive(Clone, Copy, Default)]

@@ -9,7 +9,7 @@
 
 use super::profile::{Profile, Row};
 use craton_base::{Bytes, Density, PAGE_SIZE, Pages};
-use craton_malloc::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
+use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 
 /// How long spans live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,11 +11,10 @@
 //!
 //! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Nothing is behind the simulated bytes but the trackers.
 
-use super::{Ask, Experiment, Findings};
+use super::{Ask, Experiment, Findings, heading, simulation};
 use crate::document::Document;
-use crate::format::{bytes, table};
+use crate::format::{Column, bytes, table_of};
 use crate::picture::{Axis, Line, Lines, Point, Unit};
-use crate::ratios::Ratios;
 use crate::summary::Spread;
 use crate::work::rng::Rng;
 use craton_base::{
@@ -98,20 +97,13 @@ struct PairRow {
 }
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    super::simulated(ask, EXPERIMENT.name, &SIZES.map(|(name, _)| name))?;
     let sizes = if ask.quick && ask.only.is_empty() { &SIZES[..QUICK_SIZES] } else { &SIZES[..] };
     let repetitions = if ask.quick { QUICK_REPETITIONS } else { REPETITIONS };
     let mut rows = Vec::new();
-    for (_, heap_bytes) in super::asked(ask, sizes) {
+    for ((_, heap_bytes), _) in simulation::asked(ask, EXPERIMENT.name, sizes, &simulation::ONCE)? {
         rows.extend(Filled::new(*heap_bytes)?.rows(repetitions)?);
     }
-    let document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    Ok(Findings {
-        text: show(&document.rows),
-        pictures: vec![(String::new(), picture(&document))],
-        failed: 0,
-        document: super::text(&document)?,
-    })
+    simulation::findings(ask, EXPERIMENT.name, rows, show, |document| vec![(String::new(), picture(document))])
 }
 
 /// A heap with nine tenths of its pages in spans.
@@ -228,22 +220,18 @@ impl Filled {
 }
 
 fn show(rows: &[PairRow]) -> String {
-    let head = ["heap", "", "", "best", "median", "in spans", "spans", "metadata", "for each byte"];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
-    for row in rows {
-        lines.push(vec![
-            bytes(row.heap_bytes),
-            row.density.to_owned(),
-            row.pattern.to_owned(),
-            format!("{:.1} ns", row.ns_min),
-            format!("{:.1} ns", row.ns_median),
-            bytes(row.used_bytes),
-            row.spans.to_string(),
-            bytes(row.metadata_bytes),
-            format!("{:.4} %", row.metadata_per_byte * 100.0),
-        ]);
-    }
-    format!("New and Delete of one page together, one thread, no system below\n\n{}", table(&lines, &[1, 2]))
+    let columns: [Column<PairRow>; 9] = [
+        ("heap", |row| bytes(row.heap_bytes)),
+        ("", |row| row.density.to_owned()),
+        ("", |row| row.pattern.to_owned()),
+        ("best", |row| format!("{:.1} ns", row.ns_min)),
+        ("median", |row| format!("{:.1} ns", row.ns_median)),
+        ("in spans", |row| bytes(row.used_bytes)),
+        ("spans", |row| row.spans.to_string()),
+        ("metadata", |row| bytes(row.metadata_bytes)),
+        ("for each byte", |row| format!("{:.4} %", row.metadata_per_byte * 100.0)),
+    ];
+    format!("New and Delete of one page together, one thread, no system below\n\n{}", table_of(&columns, &[1, 2], rows))
 }
 
 fn picture(document: &Document<PairRow>) -> String {
@@ -260,12 +248,12 @@ fn picture(document: &Document<PairRow>) -> String {
         }
     }
     Lines {
-        heading: super::heading(
+        heading: heading(
             "New and Delete of one page, by the size of the heap",
-            "one thread, no system below; the best of several repetitions, the band up to the median; the line across: 60 ns",
+            "one thread, no system below; the best of several repetitions, the band up to the median; the line: 60 ns, the most it may be",
             document,
         ),
-        x: Axis::log2("heap", Unit::Bytes),
+        x: Axis::log2("size of the heap", Unit::Bytes),
         y: Axis::linear("time of New and Delete", Unit::Seconds),
         series,
         reference: Some(MOST_S),

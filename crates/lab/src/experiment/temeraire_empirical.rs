@@ -8,17 +8,12 @@
 //!
 //! **State.** Full: 4 GiB, 12 million births and deaths for each course. Quick: 256 MiB, 400,000.
 
-use super::{Ask, Experiment, Findings};
+use super::courses::{self, CourseRow, RELEASE};
+use super::{Ask, Experiment, Findings, simulation};
 use crate::document::Document;
-use crate::empirical::profile::Profile;
-use crate::empirical::schedule::Schedule;
-use crate::empirical::sim::{self, Sample};
-use crate::format::{bytes, table};
-use crate::picture::{Axis, Line, Lines, Point, Unit};
-use crate::ratios::Ratios;
-use craton_pages::HugeBacking;
-use craton_sim::ThpMode;
-use serde::Serialize;
+use crate::empirical::sim::Summary;
+use crate::format::{Column, bytes, table_of};
+use crate::picture::{Axis, Unit};
 
 /// The experiment, in the list.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -32,112 +27,40 @@ const FULL: (u64, u64) = (4 << 30, 12_000_000);
 const QUICK: (u64, u64) = (256 << 20, 400_000);
 /// Simulated time of a course: long beside the windows of seconds over which the heap watches demand.
 const SECONDS: f64 = 600.0;
-/// Samples of a course.
-const SAMPLES: u32 = 240;
-const SEED: u64 = 1;
-
-/// A row of the document.
-#[derive(Serialize)]
-struct SimRow {
-    schedule: &'static str,
-    time_s: f64,
-    target_bytes: u64,
-    live_bytes: u64,
-    span_bytes: u64,
-    backed_bytes: u64,
-    huge_bytes: u64,
-    free_backed_bytes: u64,
-    released_bytes: u64,
-    status: &'static str,
-}
-
-impl SimRow {
-    fn new(schedule: &'static str, sample: &Sample) -> Self {
-        Self {
-            schedule,
-            time_s: sample.time_s,
-            target_bytes: sample.target_bytes,
-            live_bytes: sample.live_bytes,
-            span_bytes: sample.span_bytes,
-            backed_bytes: sample.backed_bytes,
-            huge_bytes: sample.huge_bytes,
-            free_backed_bytes: sample.free_backed_bytes,
-            released_bytes: sample.released_bytes,
-            status: "ok",
-        }
-    }
-}
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    super::simulated(ask, EXPERIMENT.name, &Schedule::ALL.map(|(name, _)| name))?;
-    let (heap_bytes, events) = if ask.quick { QUICK } else { FULL };
-    let mut courses: Vec<(&'static str, Vec<Sample>)> = Vec::new();
-    for (name, schedule) in super::asked(ask, &Schedule::ALL) {
-        let samples = sim::simulate(&sim::Config {
-            profile: Profile::built_in(),
-            heap_bytes,
-            schedule: *schedule,
-            events,
-            seconds: Some(SECONDS),
-            seed: SEED,
-            samples: SAMPLES,
-            release_bytes_per_s: 0,
-            thp: ThpMode::Madvise,
-            backing: HugeBacking::AUTO,
-        })?;
-        courses.push((*name, samples));
-    }
-    let rows = courses.iter().flat_map(|(name, samples)| samples.iter().map(|s| SimRow::new(name, s))).collect();
-    let document: Document<SimRow> = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    Ok(Findings {
-        text: show(&courses),
-        pictures: courses
-            .iter()
-            .map(|(name, samples)| ((*name).to_owned(), picture(name, samples, &document)))
-            .collect(),
-        failed: 0,
-        document: super::text(&document)?,
+    let rows = courses::play(ask, EXPERIMENT.name, &RELEASE[..1], if ask.quick { QUICK } else { FULL }, SECONDS)?;
+    simulation::findings(ask, EXPERIMENT.name, rows, show, |document| {
+        courses::by_course(&document.rows).map(|of| (of[0].schedule.to_owned(), picture(of, document))).collect()
     })
 }
 
-fn show(courses: &[(&'static str, Vec<Sample>)]) -> String {
-    let head = ["course", "peak live", "peak backed", "÷ live", "steady ÷ live", "on hugepages", "released"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for (name, samples) in courses {
-        let summary = sim::summary(samples);
-        rows.push(vec![
-            (*name).to_owned(),
-            bytes(summary.peak_live_bytes),
-            bytes(summary.peak_backed_bytes),
-            format!("{:.3}", summary.peak_overhead),
-            format!("{:.3}", summary.steady_overhead),
-            format!("{:.1} %", summary.steady_coverage * 100.0),
-            bytes(summary.released_bytes),
-        ]);
-    }
-    format!("the page heap in simulated memory; backed bytes divided by live ones\n\n{}", table(&rows, &[0]))
+fn show(rows: &[CourseRow]) -> String {
+    let columns: [Column<(&str, Summary)>; 7] = [
+        ("course", |(name, _)| (*name).to_owned()),
+        ("peak live", |(_, s)| bytes(s.peak_live_bytes)),
+        ("peak backed", |(_, s)| bytes(s.peak_backed_bytes)),
+        ("÷ live", |(_, s)| format!("{:.3}", s.peak_overhead)),
+        ("steady ÷ live", |(_, s)| format!("{:.3}", s.steady_overhead)),
+        ("on hugepages", |(_, s)| simulation::percent(s.steady_coverage)),
+        ("released", |(_, s)| bytes(s.released_bytes)),
+    ];
+    let summaries: Vec<_> = courses::by_course(rows).map(|of| (of[0].schedule, courses::summary(of))).collect();
+    let table = table_of(&columns, &[0], &summaries);
+    format!("the page heap in simulated memory; backed bytes divided by live ones\n\n{table}")
 }
 
-fn picture(name: &str, samples: &[Sample], document: &Document<SimRow>) -> String {
-    let line = |name: &str, of: fn(&Sample) -> u64| Line {
-        name: name.to_owned(),
-        points: samples.iter().map(|sample| Point::new(sample.time_s, of(sample) as f64)).collect(),
-    };
-    Lines {
-        heading: super::heading(
-            &format!("Demand and memory: {name}"),
-            "the empirical driver on the page heap alone, in simulated memory",
-            document,
-        ),
-        x: Axis::linear("simulated time", Unit::Seconds),
-        y: Axis::linear("memory", Unit::Bytes),
-        series: vec![
-            line("live objects", |s| s.live_bytes),
-            line("in spans", |s| s.span_bytes),
-            line("with memory", |s| s.backed_bytes),
+fn picture(rows: &[CourseRow], document: &Document<CourseRow>) -> String {
+    let line = |name, of: fn(&CourseRow) -> u64| simulation::line(name, rows, |row| (row.at.time_s, of(row) as f64));
+    simulation::over_time(
+        &format!("Demand and memory: {}", rows[0].schedule),
+        "the empirical driver on the page heap alone, in simulated memory",
+        document,
+        Axis::linear("memory", Unit::Bytes),
+        vec![
+            line("live objects", |row| row.at.live_bytes),
+            line("spans", |row| row.at.span_bytes),
+            line("with memory", |row| row.at.backed_bytes),
         ],
-        reference: None,
-        width_px: 760.0,
-    }
-    .svg()
+    )
 }

@@ -10,11 +10,10 @@
 //! **State.** Full: 8 GiB at the top. Quick: 1 GiB.
 
 use super::world::{SECOND_NS, State, World};
-use super::{Ask, Experiment, Findings};
+use super::{Ask, Experiment, Findings, simulation};
 use crate::document::Document;
-use crate::format::{bytes, table};
-use crate::picture::{Axis, Line, Lines, Point, Unit};
-use crate::ratios::Ratios;
+use crate::format::{Column, bytes, table_of};
+use crate::picture::{Axis, Unit};
 use craton_base::{Density, HugePages, PageRange};
 use serde::Serialize;
 
@@ -51,15 +50,9 @@ struct SawRow {
 }
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    super::simulated(ask, EXPERIMENT.name, &[])?;
+    simulation::check::<&str, ()>(ask, EXPERIMENT.name, &[])?;
     let rows = play(if ask.quick { QUICK_BYTES } else { FULL_BYTES })?;
-    let document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    Ok(Findings {
-        text: show(&document.rows),
-        pictures: vec![(String::new(), picture(&document))],
-        failed: 0,
-        document: super::text(&document)?,
-    })
+    simulation::findings(ask, EXPERIMENT.name, rows, show, |document| vec![(String::new(), picture(document))])
 }
 
 /// The part of the top that is wanted at a time, of a hundred: from the low at the start of a tooth up to all of it.
@@ -105,46 +98,35 @@ fn at(rows: &[SawRow], time_s: f64) -> Option<&SawRow> {
 }
 
 fn show(rows: &[SawRow]) -> String {
-    let head = ["second", "demand", "may be kept", "memory", "calls since the last"];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
-    let mut before = 0;
-    for second in 1..=END_NS / SECOND_NS {
-        // The moment before the next tooth begins: demand is at its top.
-        let Some(row) = at(rows, second as f64 - 0.01) else { continue };
-        lines.push(vec![
-            second.to_string(),
-            bytes(row.demand_bytes),
-            bytes(row.limit_bytes),
-            bytes(row.backed_bytes),
-            (row.system_calls - before).to_string(),
-        ]);
-        before = row.system_calls;
-    }
-    format!("at the end of each second; the saw stops after {}\n\n{}", TEETH * TOOTH_NS / SECOND_NS, table(&lines, &[]))
+    let columns: [Column<(u64, u64, SawRow)>; 5] = [
+        ("second", |(second, ..)| second.to_string()),
+        ("demand", |(.., row)| bytes(row.demand_bytes)),
+        ("may be kept", |(.., row)| bytes(row.limit_bytes)),
+        ("memory", |(.., row)| bytes(row.backed_bytes)),
+        ("calls since the last", |(_, before, row)| (row.system_calls - before).to_string()),
+    ];
+    // The moment before the next tooth begins: demand is at its top.
+    let end_of = |second: u64| at(rows, second as f64 - 0.01);
+    let calls = |second| end_of(second).map_or(0, |row| row.system_calls);
+    let seconds: Vec<_> = (1..=END_NS / SECOND_NS).filter_map(|s| Some((s, calls(s - 1), *end_of(s)?))).collect();
+    let (end, table) = (TEETH * TOOTH_NS / SECOND_NS, table_of(&columns, &[], &seconds));
+    format!("at the end of each second; the saw stops after {end}\n\n{table}")
 }
 
 fn picture(document: &Document<SawRow>) -> String {
-    let line = |name: &str, of: fn(&SawRow) -> u64| Line {
-        name: name.to_owned(),
-        points: document.rows.iter().map(|row| Point::new(row.time_s, of(row) as f64)).collect(),
-    };
-    Lines {
-        heading: super::heading(
-            "The cache follows the first fall, then keeps what returns",
-            "spans of 8 MiB under a demand that swings for ten seconds, in simulated memory; limit: free memory that may be kept",
-            document,
-        ),
-        x: Axis::linear("simulated time", Unit::Seconds),
-        y: Axis::linear("memory", Unit::Bytes),
-        series: vec![
+    let line =
+        |name, of: fn(&SawRow) -> u64| simulation::line(name, &document.rows, |row| (row.time_s, of(row) as f64));
+    simulation::over_time(
+        "The cache follows the first fall, then keeps what returns",
+        "spans of 8 MiB under a demand that swings for ten seconds, in simulated memory; limit: free memory that may be kept",
+        document,
+        Axis::linear("memory", Unit::Bytes),
+        vec![
             line("demand + limit", |row| row.demand_bytes + row.limit_bytes),
             line("with memory", |row| row.backed_bytes),
             line("demand", |row| row.demand_bytes),
         ],
-        reference: None,
-        width_px: 860.0,
-    }
-    .svg()
+    )
 }
 
 #[cfg(test)]

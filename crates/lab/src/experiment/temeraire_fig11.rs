@@ -18,21 +18,17 @@
 
 use super::profiles;
 use super::world::{SECOND_NS, World};
-use super::{Ask, Experiment, Findings};
+use super::{Ask, Experiment, Findings, simulation};
 use crate::document::Document;
 use crate::empirical::process::{self, Event, LARGEST_PART, Process};
 use crate::empirical::profile::{Profile, Row};
 use crate::empirical::schedule::Schedule;
 use crate::empirical::spans::{Lives, span_of, spans};
-use crate::format::{bytes, seconds, table};
-use crate::measure::Progress;
-use crate::picture::{Axis, Line, Lines, Point, Unit};
-use crate::ratios::Ratios;
+use crate::format::{Column, bytes, table_of};
+use crate::picture::{Axis, Unit};
 use craton_base::{Density, PageRange};
 use craton_pages::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 use serde::Serialize;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 /// The experiment, in the list.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -59,14 +55,17 @@ const POLICIES: [(&str, Play); 4] = [
     ("global best fit", play::<GlobalBestFit, false>),
 ];
 
-/// The loads of a profile.
-const LOADS: [(&str, Lives); 3] =
-    [("even", Lives::Even), ("object", Lives::Object), ("last object", Lives::LastObject)];
+/// The loads of a profile, by name and as the picture explains them.
+const LOADS: [(&str, Lives, &str); 3] = [
+    ("even", Lives::Even, "all spans live equally long"),
+    ("object", Lives::Object, "a slab lives as long as one of its objects"),
+    ("last object", Lives::LastObject, "a slab lives until the last of its objects has died"),
+];
 /// Memory that is so near to demand, by it, has followed.
 const NEAR: f64 = 1.1;
 
 /// The heap at a moment.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Default, Serialize)]
 struct DropRow {
     time_s: f64,
     used_bytes: u64,
@@ -85,64 +84,33 @@ struct PolicyRow {
     status: &'static str,
 }
 
-/// What a search made of a load.
-struct Course {
-    policy: &'static str,
-    rows: Vec<DropRow>,
-    wall_s: f64,
-}
-
-/// A load, and what the searches made of it.
-struct Played {
-    profile: String,
-    lives: &'static str,
-    courses: Vec<Course>,
-}
-
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let profiles = profiles::here()?;
-    let names: Vec<&str> = profiles.iter().map(|(name, _)| name.as_str()).collect();
-    super::simulated(ask, EXPERIMENT.name, &names)?;
     let heap_bytes = if ask.quick { QUICK_BYTES } else { FULL_BYTES };
-    let mut played: Vec<Played> = Vec::new();
-    let total = POLICIES.len() * LOADS.len() * profiles.len();
-    for (name, profile) in profiles.iter().filter(|(name, _)| ask.only.is_empty() || ask.only.contains(name)) {
-        for (lives, of) in LOADS {
-            let (spans, mut courses) = (spans(profile, of), Vec::new());
-            for (policy, play) in POLICIES {
-                if ask.stop.load(Relaxed) {
-                    break;
-                }
-                let done = played.len() * POLICIES.len() + courses.len();
-                (ask.progress)(name, Progress { allocator: policy, round: Some(0), done, total });
-                let start = Instant::now();
-                let rows = play(&spans, heap_bytes).map_err(|why| format!("{name}, {lives}, {policy}: {why}"))?;
-                courses.push(Course { policy, rows, wall_s: start.elapsed().as_secs_f64() });
-            }
-            played.push(Played { profile: name.clone(), lives, courses });
-        }
-    }
+    let ways: Vec<_> = LOADS.iter().flat_map(|load| POLICIES.map(|(policy, play)| (policy, (load, play)))).collect();
     let mut rows = Vec::new();
-    for Played { profile, lives, courses } in &played {
-        for course in courses {
-            let row = |at: &DropRow| PolicyRow {
-                profile: profile.clone(),
-                lives,
-                policy: course.policy,
-                at: *at,
-                status: "ok",
-            };
-            rows.extend(course.rows.iter().map(row));
-        }
+    for ((name, profile), (policy, ((lives, of, _), play))) in
+        simulation::asked(ask, EXPERIMENT.name, &profiles, &ways)?
+    {
+        let course =
+            play(&spans(profile, *of), heap_bytes).map_err(|why| format!("{name}, {lives}, {policy}: {why}"))?;
+        rows.extend(course.into_iter().map(|at| PolicyRow { profile: name.clone(), lives, policy, at, status: "ok" }));
     }
-    let document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    let name = |load: &Played| format!("{}-{}", load.profile, load.lives.replace(' ', "-"));
-    Ok(Findings {
-        text: format!("{}\n{}", profiles::note(&profiles), show(&played)),
-        pictures: played.iter().map(|load| (name(load), picture(load, &document))).collect(),
-        failed: 0,
-        document: super::text(&document)?,
+    let text = |rows: &[PolicyRow]| format!("{}\n{}", profiles::note(&profiles), show(rows));
+    simulation::findings(ask, EXPERIMENT.name, rows, text, |document| {
+        let name = |of: &[PolicyRow]| format!("{}-{}", of[0].profile, of[0].lives.replace(' ', "-"));
+        by_load(&document.rows).map(|of| (name(of), picture(of, document))).collect()
     })
+}
+
+/// The rows of each load, one search after the other.
+fn by_load(rows: &[PolicyRow]) -> impl Iterator<Item = &[PolicyRow]> {
+    rows.chunk_by(|a, b| (&a.profile, a.lives) == (&b.profile, b.lives))
+}
+
+/// The rows of each search.
+fn by_search(rows: &[PolicyRow]) -> impl Iterator<Item = &[PolicyRow]> {
+    by_load(rows).flat_map(|of| of.chunk_by(|a, b| a.policy == b.policy))
 }
 
 /// Births and deaths a second of the spans that fit, and their bytes, at the profile's own size.
@@ -174,7 +142,8 @@ fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<V
     while let Some(event) = process.next_event() {
         let now_s = process.now_s() * stretch;
         world.pass_until((now_s * SECOND_NS as f64) as u64);
-        if now_s >= rows.len() as f64 {
+        // The heap is filled before the first moment, and the last one has a row of its own.
+        if now_s > 0.0 && now_s >= rows.len() as f64 && now_s < seconds {
             rows.push(row(&world, now_s));
         }
         match event {
@@ -202,84 +171,71 @@ fn row<P: Fit>(world: &World<P>, time_s: f64) -> DropRow {
 }
 
 /// The row at a time, or the last before it.
-fn at(rows: &[DropRow], time_s: f64) -> Option<&DropRow> {
-    rows.iter().rfind(|row| row.time_s <= time_s + 0.5)
+fn at(rows: &[PolicyRow], time_s: f64) -> Option<&DropRow> {
+    rows.iter().map(|row| &row.at).rfind(|at| at.time_s <= time_s + 0.5)
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+impl DropRow {
+    /// Memory by demand.
+    fn per_used(&self) -> f64 {
+        simulation::ratio(self.backed_bytes, self.used_bytes)
+    }
+}
+
+/// Memory by demand at a time, for people.
+fn per_used(rows: &[PolicyRow], time_s: f64) -> String {
+    at(rows, time_s).map_or("-".to_owned(), |at| format!("{:.3}", at.per_used()))
 }
 
 /// Seconds after the drop from which on memory stays near demand.
-fn near_after_s(rows: &[DropRow]) -> Option<f64> {
-    let far = rows.iter().rposition(|row| ratio(row.backed_bytes, row.used_bytes) > NEAR);
+fn near_after_s(rows: &[PolicyRow]) -> Option<f64> {
+    let far = rows.iter().rposition(|row| row.at.per_used() > NEAR);
     let near = rows.get(far.map_or(0, |far| far + 1))?;
-    Some((near.time_s - HALF_S).max(0.0))
+    Some((near.at.time_s - HALF_S).max(0.0))
 }
 
-fn show(played: &[Played]) -> String {
-    let head = [
-        "profile",
-        "lives",
-        "search",
-        "before the drop",
-        "at once",
-        "after 60 s",
-        "on hugepages",
-        "near after",
-        "demand",
-        "memory",
-        "took",
+/// The heap when the searches are compared.
+fn late(rows: &[PolicyRow]) -> DropRow {
+    at(rows, HALF_S + AFTER_S).copied().unwrap_or_default()
+}
+
+fn show(rows: &[PolicyRow]) -> String {
+    let columns: [Column<[PolicyRow]>; 10] = [
+        ("profile", |of| of[0].profile.clone()),
+        ("lives", |of| of[0].lives.to_owned()),
+        ("search", |of| of[0].policy.to_owned()),
+        ("before the drop", |of| per_used(of, HALF_S - 2.0)),
+        ("at once", |of| per_used(of, HALF_S + 1.0)),
+        ("after 60 s", |of| per_used(of, HALF_S + AFTER_S)),
+        ("on hugepages", |of| simulation::percent(simulation::ratio(late(of).huge_bytes, late(of).backed_bytes))),
+        ("near after", |of| near_after_s(of).map_or("-".to_owned(), |s| format!("{s:.0} s"))),
+        ("demand", |of| bytes(late(of).used_bytes)),
+        ("memory", |of| bytes(late(of).backed_bytes)),
     ];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
-    for Played { profile, lives, courses } in played {
-        for course in courses {
-            let per_used = |time_s| at(&course.rows, time_s).map_or(0.0, |r| ratio(r.backed_bytes, r.used_bytes));
-            let Some(late) = at(&course.rows, HALF_S + AFTER_S) else { continue };
-            lines.push(vec![
-                profile.clone(),
-                (*lives).to_owned(),
-                course.policy.to_owned(),
-                format!("{:.3}", per_used(HALF_S - 2.0)),
-                format!("{:.3}", per_used(HALF_S + 1.0)),
-                format!("{:.3}", per_used(HALF_S + AFTER_S)),
-                format!("{:.1} %", ratio(late.huge_bytes, late.backed_bytes) * 100.0),
-                near_after_s(&course.rows).map_or("-".to_owned(), |s| format!("{s:.0} s")),
-                bytes(late.used_bytes),
-                bytes(late.backed_bytes),
-                seconds(course.wall_s),
-            ]);
-        }
-    }
     format!(
         "memory ÷ bytes in spans; half of the demand goes after {HALF_S} simulated seconds; near: memory stays below {NEAR} \
          times demand\n\n{}",
-        table(&lines, &[0, 1, 2])
+        table_of(&columns, &[0, 1, 2], by_search(rows))
     )
 }
 
-fn picture(Played { profile, lives, courses }: &Played, document: &Document<PolicyRow>) -> String {
-    let line = |name: &str, rows: &[DropRow], of: fn(&DropRow) -> u64| Line {
-        name: name.to_owned(),
-        points: rows.iter().map(|row| Point::new(row.time_s, of(row) as f64)).collect(),
+fn picture(rows: &[PolicyRow], document: &Document<PolicyRow>) -> String {
+    let line = |name, rows: &[PolicyRow], of: fn(&DropRow) -> u64| {
+        simulation::line(name, rows, |row| (row.at.time_s, of(&row.at) as f64))
     };
-    let mut series: Vec<Line> =
-        courses.iter().map(|course| line(course.policy, &course.rows, |row| row.backed_bytes)).collect();
-    series.extend(courses.first().map(|course| line("demand", &course.rows, |row| row.used_bytes)));
-    Lines {
-        heading: super::heading(
-            &format!("Memory after half of the demand is gone: {profile}, lives: {lives}"),
-            "births and deaths of spans on the page heap alone, in simulated memory; demand: bytes in spans; \
-             craton: longest free first, with dense spans apart",
-            document,
+    let mut series: Vec<_> = by_search(rows).map(|of| line(of[0].policy, of, |at| at.backed_bytes)).collect();
+    series.extend(by_search(rows).next().map(|of| line("demand", of, |at| at.used_bytes)));
+    let lives = LOADS.iter().find(|(name, ..)| *name == rows[0].lives).map_or("", |(.., lives)| lives);
+    simulation::over_time(
+        &format!("Memory when half of the demand goes at once: {}, lives: {}", rows[0].profile, rows[0].lives),
+        &format!(
+            "the page heap alone, simulated; {lives}; demand: bytes in spans; the others: memory, by where spans are placed; \
+             craton: longest free first, dense spans apart"
         ),
-        x: Axis::linear("simulated time", Unit::Seconds),
-        y: Axis::linear("memory", Unit::Bytes),
+        document,
+        Axis::linear("memory", Unit::Bytes),
         series,
-        reference: None,
-        width_px: 860.0,
-    }
-    .svg()
+    )
 }
 
 #[cfg(test)]
@@ -287,10 +243,15 @@ mod tests {
     use super::*;
     use crate::picture::colour_of;
 
+    fn rows_of(course: Vec<DropRow>) -> Vec<PolicyRow> {
+        let row = |at| PolicyRow { profile: String::new(), lives: "even", policy: "craton", at, status: "ok" };
+        course.into_iter().map(row).collect()
+    }
+
     #[test]
     fn a_minute_after_the_drop_memory_is_near_demand_on_intact_hugepages() {
         let spans = spans(&Profile::built_in(), Lives::Even);
-        let late = |play: Play| *at(&play(&spans, 256 << 20).expect("room"), HALF_S + AFTER_S).expect("played");
+        let late = |play: Play| late(&rows_of(play(&spans, 256 << 20).expect("room")));
         let [ours, best_fit] = [POLICIES[0].1, POLICIES[3].1].map(late);
         assert!(ours.used_bytes < 150 << 20, "half is gone");
         // The cache keeps 16 MiB whatever the demand.
@@ -302,8 +263,9 @@ mod tests {
     #[test]
     fn memory_is_near_demand_from_the_last_time_on_that_it_was_far() {
         let row = |time_s, backed_bytes| DropRow { time_s, used_bytes: 100, backed_bytes, huge_bytes: 0 };
-        assert_eq!(near_after_s(&[row(119.0, 105), row(120.0, 200), row(121.0, 120), row(122.0, 105)]), Some(2.0));
-        assert_eq!(near_after_s(&[row(119.0, 105), row(121.0, 120)]), None);
+        let near = |course| near_after_s(&rows_of(course));
+        assert_eq!(near(vec![row(119.0, 105), row(120.0, 200), row(121.0, 120), row(122.0, 105)]), Some(2.0));
+        assert_eq!(near(vec![row(119.0, 105), row(121.0, 120)]), None);
     }
 
     #[test]

@@ -9,11 +9,10 @@
 //! **State.** Full: 16 GiB. Quick: 2 GiB.
 
 use super::world::World;
-use super::{Ask, Experiment, Findings};
+use super::{Ask, Experiment, Findings, heading, simulation};
 use crate::document::Document;
-use crate::format::{bytes, table};
-use crate::picture::{Axis, Line, Lines, Point, Unit};
-use crate::ratios::Ratios;
+use crate::format::{Column, bytes, table_of};
+use crate::picture::{Axis, Lines, Unit};
 use crate::work::rng::Rng;
 use craton_base::{Bytes, Density, PageRange, Pages};
 use serde::Serialize;
@@ -35,6 +34,8 @@ const FIRST_BYTES: u64 = 8 << 20;
 /// The least and the most bytes of a request, by the name of the mix.
 const MIXES: [(&str, (u64, u64)); 2] =
     [("1.1 MiB", (MIB * 11 / 10, MIB * 11 / 10)), ("mixed", (MIB * 6 / 10, MIB * 25 / 10))];
+/// With regions and without, by the name in the picture.
+const WAYS: [(&str, bool); 2] = [("with regions", true), ("without regions", false)];
 const MIB: u64 = 1 << 20;
 
 /// A row of the document.
@@ -51,21 +52,12 @@ struct SlackRow {
 }
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    super::simulated(ask, EXPERIMENT.name, &MIXES.map(|(name, _)| name))?;
     let top = if ask.quick { QUICK_BYTES } else { FULL_BYTES };
     let mut rows = Vec::new();
-    for (name, range) in super::asked(ask, &MIXES) {
-        for regions in [true, false] {
-            rows.extend(play(name, *range, regions, top)?);
-        }
+    for ((name, range), (_, regions)) in simulation::asked(ask, EXPERIMENT.name, &MIXES, &WAYS)? {
+        rows.extend(play(name, *range, *regions, top)?);
     }
-    let document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    Ok(Findings {
-        text: show(&document.rows),
-        pictures: vec![(String::new(), picture(&document))],
-        failed: 0,
-        document: super::text(&document)?,
-    })
+    simulation::findings(ask, EXPERIMENT.name, rows, show, |document| vec![(String::new(), picture(document))])
 }
 
 /// Grows to `top` bytes; a row each time that live memory is a quarter more.
@@ -102,54 +94,39 @@ fn play(name: &'static str, (least, most): (u64, u64), regions: bool, top: u64) 
 }
 
 fn series_name(row: &SlackRow) -> String {
-    format!("{}{}", row.requests, if row.regions { " with regions" } else { " without" })
+    format!("{}, {}", row.requests, WAYS[usize::from(!row.regions)].0)
 }
 
-/// The rows of each series, in their order.
-fn series(rows: &[SlackRow]) -> Vec<(String, Vec<&SlackRow>)> {
-    let mut series: Vec<(String, Vec<&SlackRow>)> = Vec::new();
-    for row in rows {
-        let name = series_name(row);
-        match series.last_mut().filter(|(last, _)| *last == name) {
-            Some((_, of)) => of.push(row),
-            None => series.push((name, vec![row])),
-        }
-    }
-    series
+/// The rows of each series.
+fn series(rows: &[SlackRow]) -> impl Iterator<Item = &[SlackRow]> {
+    rows.chunk_by(|a, b| (a.requests, a.regions) == (b.requests, b.regions))
 }
 
 fn show(rows: &[SlackRow]) -> String {
-    let head = ["requests", "used", "backed", "÷ used", "on hugepages", "hugepages of regions"];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
-    for (name, of) in series(rows) {
-        let Some(last) = of.last() else { continue };
-        lines.push(vec![
-            name,
-            bytes(last.used_bytes),
-            bytes(last.backed_bytes),
-            format!("{:.3}", last.backed_per_used),
-            format!("{:.1} %", last.coverage * 100.0),
-            last.region_hugepages.to_string(),
-        ]);
-    }
-    format!("the largest heaps of each course\n\n{}", table(&lines, &[0]))
+    let columns: [Column<SlackRow>; 6] = [
+        ("requests", series_name),
+        ("used", |row| bytes(row.used_bytes)),
+        ("backed", |row| bytes(row.backed_bytes)),
+        ("÷ used", |row| format!("{:.3}", row.backed_per_used)),
+        ("on hugepages", |row| simulation::percent(row.coverage)),
+        ("hugepages of regions", |row| row.region_hugepages.to_string()),
+    ];
+    let table = table_of(&columns, &[0], series(rows).filter_map(<[_]>::last));
+    format!("the largest heaps of each course\n\n{table}")
 }
 
 fn picture(document: &Document<SlackRow>) -> String {
-    let line = |(name, of): (String, Vec<&SlackRow>)| Line {
-        name,
-        points: of.iter().map(|row| Point::new(row.used_bytes as f64, row.backed_per_used)).collect(),
-    };
+    let point = |row: &SlackRow| (row.used_bytes as f64, row.backed_per_used);
     Lines {
-        heading: super::heading(
+        heading: heading(
             "Regions take the slack behind spans of half a hugepage and more",
-            "memory ÷ bytes in spans as the heap grows; requests of 1.1 MiB, and of 0.6 to 2.5 MiB; in \
+            "memory ÷ bytes in spans as the heap grows; requests of 1.1 MiB, and of 0.6 to 2.5 MiB (mixed); in \
              simulated memory",
             document,
         ),
         x: Axis::log2("bytes in spans", Unit::Bytes),
         y: Axis::linear("memory ÷ bytes in spans", Unit::Ratio),
-        series: series(&document.rows).into_iter().map(line).collect(),
+        series: series(&document.rows).map(|of| simulation::line(&series_name(&of[0]), of, point)).collect(),
         reference: Some(1.0),
         width_px: 860.0,
     }

@@ -9,17 +9,12 @@
 //!
 //! **State.** Full: 4 GiB, 24 million births and deaths a course, an hour of simulated time. Quick: 256 MiB, 600,000.
 
-use super::{Ask, Experiment, Findings};
+use super::courses::{self, CourseRow, RELEASE, rate_name};
+use super::{Ask, Experiment, Findings, heading, simulation};
 use crate::document::Document;
-use crate::empirical::profile::Profile;
-use crate::empirical::schedule::Schedule;
-use crate::empirical::sim::{self, Sample};
-use crate::format::{bytes, table};
-use crate::picture::{Axis, Bars, Direction, Estimate, Group, Line, Lines, Point, Unit};
-use crate::ratios::Ratios;
-use craton_pages::HugeBacking;
-use craton_sim::ThpMode;
-use serde::Serialize;
+use crate::empirical::sim::Summary;
+use crate::format::{Column, bytes, table_of};
+use crate::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
 
 /// The experiment, in the list.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -32,126 +27,42 @@ pub const EXPERIMENT: Experiment = Experiment {
 const FULL: (u64, u64) = (4 << 30, 24_000_000);
 const QUICK: (u64, u64) = (256 << 20, 600_000);
 const SECONDS: f64 = 3600.0;
-const SAMPLES: u32 = 240;
-const SEED: u64 = 1;
-/// The heap in so many seconds: for 4 GiB, what the library's background thread gives back by default, 64 MiB a second.
-const RELEASE_SECONDS: u64 = 64;
-/// The name of each rate in tables and pictures.
-const RATES: [&str; 2] = ["release off", "release on"];
-
-/// A row of the document.
-#[derive(Serialize)]
-struct CoverageRow {
-    schedule: &'static str,
-    release_bytes_per_s: u64,
-    time_s: f64,
-    span_bytes: u64,
-    backed_bytes: u64,
-    huge_bytes: u64,
-    released_bytes: u64,
-    status: &'static str,
-}
-
-impl CoverageRow {
-    fn new(schedule: &'static str, release_bytes_per_s: u64, sample: &Sample) -> Self {
-        Self {
-            schedule,
-            release_bytes_per_s,
-            time_s: sample.time_s,
-            span_bytes: sample.span_bytes,
-            backed_bytes: sample.backed_bytes,
-            huge_bytes: sample.huge_bytes,
-            released_bytes: sample.released_bytes,
-            status: "ok",
-        }
-    }
-}
-
-/// A course at both rates.
-struct Course {
-    name: &'static str,
-    samples: [Vec<Sample>; 2],
-}
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    super::simulated(ask, EXPERIMENT.name, &Schedule::ALL.map(|(name, _)| name))?;
-    let (heap_bytes, events) = if ask.quick { QUICK } else { FULL };
-    let mut courses = Vec::new();
-    for (name, schedule) in super::asked(ask, &Schedule::ALL) {
-        let samples = |release_bytes_per_s| simulate(heap_bytes, events, *schedule, release_bytes_per_s);
-        courses.push(Course { name, samples: [samples(0)?, samples(heap_bytes / RELEASE_SECONDS)?] });
-    }
-    let rates = [0, heap_bytes / RELEASE_SECONDS];
-    let mut rows = Vec::new();
-    for course in &courses {
-        for (samples, rate) in course.samples.iter().zip(rates) {
-            rows.extend(samples.iter().map(|sample| CoverageRow::new(course.name, rate, sample)));
-        }
-    }
-    let document: Document<CoverageRow> = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    let mut pictures = vec![(String::new(), bars(&courses, &document))];
-    pictures.extend(courses.iter().map(|course| (course.name.to_owned(), lines(course, &document))));
-    Ok(Findings { text: show(&courses), pictures, failed: 0, document: super::text(&document)? })
-}
-
-fn simulate(heap_bytes: u64, events: u64, schedule: Schedule, rate: u64) -> Result<Vec<Sample>, String> {
-    sim::simulate(&sim::Config {
-        profile: Profile::built_in(),
-        heap_bytes,
-        schedule,
-        events,
-        seconds: Some(SECONDS),
-        seed: SEED,
-        samples: SAMPLES,
-        release_bytes_per_s: rate,
-        thp: ThpMode::Madvise,
-        backing: HugeBacking::AUTO,
+    let rows = courses::play(ask, EXPERIMENT.name, &RELEASE, if ask.quick { QUICK } else { FULL }, SECONDS)?;
+    simulation::findings(ask, EXPERIMENT.name, rows, show, |document| {
+        let lines = courses::by_course(&document.rows).map(|of| (of[0].schedule.to_owned(), lines(of, document)));
+        [(String::new(), bars(document))].into_iter().chain(lines).collect()
     })
 }
 
-fn coverage(sample: &Sample) -> f64 {
-    if sample.backed_bytes == 0 { 0.0 } else { sample.huge_bytes as f64 / sample.backed_bytes as f64 }
+fn show(rows: &[CourseRow]) -> String {
+    let columns: [Column<(&CourseRow, Summary)>; 6] = [
+        ("course", |(row, _)| row.schedule.to_owned()),
+        ("", |(row, _)| rate_name(row.release_bytes_per_s).to_owned()),
+        ("on hugepages", |(_, s)| simulation::percent(s.steady_coverage)),
+        ("memory ÷ in spans", |(_, s)| format!("{:.3}", s.steady_per_span)),
+        ("peak memory", |(_, s)| bytes(s.peak_backed_bytes)),
+        ("released", |(_, s)| bytes(s.released_bytes)),
+    ];
+    let summaries: Vec<_> = courses::by_rate(rows).map(|of| (&of[0], courses::summary(of))).collect();
+    let table = table_of(&columns, &[0, 1], &summaries);
+    format!("means over the second half of {SECONDS} simulated seconds\n\n{table}")
 }
 
-fn show(courses: &[Course]) -> String {
-    let head = ["course", "", "on hugepages", "memory ÷ in spans", "peak memory", "released"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for course in courses {
-        for (samples, rate) in course.samples.iter().zip(RATES) {
-            let summary = sim::summary(samples);
-            rows.push(vec![
-                course.name.to_owned(),
-                rate.to_owned(),
-                format!("{:.1} %", summary.steady_coverage * 100.0),
-                format!("{:.3}", summary.steady_per_span),
-                bytes(summary.peak_backed_bytes),
-                bytes(summary.released_bytes),
-            ]);
-        }
-    }
-    format!("means over the second half of {SECONDS} simulated seconds\n\n{}", table(&rows, &[0, 1]))
-}
-
-fn bars(courses: &[Course], document: &Document<CoverageRow>) -> String {
+fn bars(document: &Document<CourseRow>) -> String {
+    let bar = |of: &[CourseRow]| Some(Estimate::exact(courses::summary(of).steady_coverage));
+    let group =
+        |of: &[CourseRow]| Group { name: of[0].schedule.to_owned(), bars: courses::by_rate(of).map(bar).collect() };
     Bars {
-        heading: super::heading(
+        heading: heading(
             "Memory on intact hugepages",
             "the built-in profile under courses of demand, in simulated memory; mean over the second half; more is better",
             document,
         ),
-        axis: Axis::linear("part of the memory on hugepages", Unit::Ratio),
-        series: RATES.map(str::to_owned).to_vec(),
-        groups: courses
-            .iter()
-            .map(|course| Group {
-                name: course.name.to_owned(),
-                bars: course
-                    .samples
-                    .iter()
-                    .map(|samples| Some(Estimate::exact(sim::summary(samples).steady_coverage)))
-                    .collect(),
-            })
-            .collect(),
+        axis: Axis::linear("part of the memory on hugepages", Unit::Part),
+        series: RELEASE.map(|(name, _)| name.to_owned()).to_vec(),
+        groups: courses::by_course(&document.rows).map(group).collect(),
         reference: Some(1.0),
         direction: Direction::Up,
         width_px: 620.0,
@@ -159,33 +70,35 @@ fn bars(courses: &[Course], document: &Document<CoverageRow>) -> String {
     .svg()
 }
 
-fn lines(course: &Course, document: &Document<CoverageRow>) -> String {
-    let line = |(samples, name): (&Vec<Sample>, &str)| Line {
-        name: name.to_owned(),
-        points: samples.iter().map(|s| Point::new(s.time_s, coverage(s))).collect(),
-    };
-    Lines {
-        heading: super::heading(
-            &format!("Memory on intact hugepages over time: {}", course.name),
-            "the built-in profile on the page heap alone, in simulated memory; more is better",
-            document,
-        ),
-        x: Axis::linear("simulated time", Unit::Seconds),
-        y: Axis::linear("part of the memory on hugepages", Unit::Ratio),
-        series: course.samples.iter().zip(RATES).map(line).collect(),
-        reference: Some(1.0),
-        width_px: 760.0,
-    }
-    .svg()
+fn lines(rows: &[CourseRow], document: &Document<CourseRow>) -> String {
+    let coverage = |row: &CourseRow| (row.at.time_s, simulation::ratio(row.at.huge_bytes, row.at.backed_bytes));
+    let line = |of: &[CourseRow]| simulation::line(rate_name(of[0].release_bytes_per_s), of, coverage);
+    simulation::over_time(
+        &format!("Memory on intact hugepages over time: {}", rows[0].schedule),
+        "the built-in profile on the page heap alone, in simulated memory; more is better",
+        document,
+        Axis::linear("part of the memory on hugepages", Unit::Part),
+        courses::by_rate(rows).map(line).collect(),
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::empirical::profile::Profile;
+    use crate::empirical::schedule::Schedule;
+    use crate::empirical::sim;
 
     #[test]
     fn release_costs_coverage_and_saves_memory_but_most_stays_on_hugepages() {
-        let summary = |rate| sim::summary(&simulate(64 << 20, 200_000, Schedule::Ramp, rate).expect("room"));
+        let summary = |release_bytes_per_s| {
+            let config = sim::Config {
+                schedule: Schedule::Ramp,
+                seconds: Some(super::SECONDS),
+                release_bytes_per_s,
+                ..sim::Config::new(Profile::built_in(), 64 << 20, 200_000)
+            };
+            sim::summary(&sim::simulate(&config).expect("room"))
+        };
         let (kept, released) = (summary(0), summary(1 << 20));
         assert!(released.released_bytes > kept.released_bytes);
         assert!(released.steady_coverage <= kept.steady_coverage, "{released}, {kept}");

@@ -14,9 +14,9 @@ mod loops;
 use super::series::{self, Case, Result};
 use super::{Ask, Experiment, Findings};
 use crate::document::Document;
-use crate::format::{seconds, table};
+use crate::format::{Column, seconds, table, table_of};
 use crate::measure::{Allocator, Run};
-use crate::picture::{Axis, Bars, Direction, Estimate, Group, Line, Lines, Point, Unit};
+use crate::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
 use crate::ratios::{BASE, OURS, Ratios, others};
 use crate::summary::{Figure, summarize};
 use loops::{LOOPS, Played};
@@ -32,6 +32,8 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 const SIMULATED_TURNS: u32 = 5000;
+/// The heap as it is, and one that keeps no free hugepage.
+const CACHES: [&str; 2] = ["as it is", "no cache"];
 const ROUNDS: usize = 5;
 const SIZE_BYTES: u64 = 512 << 10;
 /// Turns of a repetition; `craton-micro` does one repetition that counts, and one before it.
@@ -68,9 +70,10 @@ fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     }
     let mut simulated = Vec::new();
     for (name, which) in LOOPS {
-        for at_once in [false, true] {
-            let name = if at_once { format!("{name}, no cache") } else { name.to_owned() };
-            simulated.push((name, loops::play(which, SIMULATED_TURNS, at_once)?));
+        for cache in CACHES {
+            let no_cache = cache == CACHES[1];
+            let name = if no_cache { format!("{name}, {cache}") } else { name.to_owned() };
+            simulated.push((name, loops::play(which, SIMULATED_TURNS, no_cache)?));
         }
     }
     let program = (ask.tool)("craton-micro").map(OsString::from)?;
@@ -150,12 +153,12 @@ fn real_row(run: &Run, figures: &[Turn], turns: u64) -> LoopRow {
 }
 
 fn show(simulated: &[(String, Played)], figures: &[Turn], results: &[Result]) -> String {
-    let mut rows = vec![["loop", "calls a turn", "hugepages over"].map(str::to_owned).to_vec()];
-    for (name, played) in simulated {
-        let calls = format!("{:.3}", played.steady_calls());
-        rows.push(vec![name.clone(), calls, played.hugepages_over.to_string()]);
-    }
-    let simulated = table(&rows, &[0]);
+    let columns: [Column<(String, Played)>; 3] = [
+        ("loop", |(name, _)| name.clone()),
+        ("calls a turn", |(_, played)| format!("{:.3}", played.steady_calls())),
+        ("hugepages over", |(_, played)| played.hugepages_over.to_string()),
+    ];
+    let simulated = table_of(&columns, &[0], simulated);
     let mut rows = vec![["", "a turn", "faults a turn"].map(str::to_owned).to_vec()];
     for turn in figures {
         rows.push(vec![turn.allocator.clone(), seconds_of_turn(turn.wall_s), format!("{:.2}", turn.faults)]);
@@ -177,25 +180,20 @@ fn seconds_of_turn(s: f64) -> String {
 }
 
 fn calls_picture(simulated: &[(String, Played)], document: &Document<LoopRow>) -> String {
-    let line = |(name, played): &(String, Played)| Line {
-        name: name.clone(),
-        points: (0..)
-            .zip(&played.calls)
-            .filter(|(turn, _)| turn % 50 == 0)
-            .map(|(turn, calls)| Point::new(f64::from(turn + 1), *calls as f64))
-            .collect(),
-    };
-    Lines {
+    let bar = |(_, played): &(String, Played)| Some(Estimate::exact(played.steady_calls()));
+    let group = |ways: &[(String, Played)]| Group { name: ways[0].0.clone(), bars: ways.iter().map(bar).collect() };
+    Bars {
         heading: super::heading(
             "A loop that drains a hugepage asks nothing of the system",
-            "calls since the start; drain: 512 KiB taken and given back; pathological: 100 MiB and a page taken, a page taken \
+            "in simulated memory; drain: 512 KiB taken and given back; pathological: 100 MiB and a page taken, a page taken \
              that stays, the first given back; no cache: free hugepages lose their memory after each turn",
             document,
         ),
-        x: Axis::linear("turns", Unit::Count),
-        y: Axis::linear("calls to the system", Unit::Count),
-        series: simulated.iter().map(line).collect(),
+        axis: Axis::linear("calls to the system in a turn, steady state", Unit::Count),
+        series: CACHES.map(str::to_owned).to_vec(),
+        groups: simulated.chunks(CACHES.len()).map(group).collect(),
         reference: None,
+        direction: Direction::Right,
         width_px: 760.0,
     }
     .svg()

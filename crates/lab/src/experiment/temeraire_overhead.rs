@@ -11,21 +11,16 @@
 //! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 4 GiB live; each object is replaced
 //! twice on average, but in no more than 100 million events, which take a minute or two. Quick: 256 MiB.
 
-use super::profiles;
-use super::{Ask, Experiment, Findings};
+use super::courses::{self, RELEASE, rate_name};
+use super::simulation::{self, ratio};
+use super::{Ask, Experiment, Findings, heading, profiles};
 use crate::document::Document;
 use crate::empirical::process::LARGEST_PART;
 use crate::empirical::profile::Profile;
-use crate::empirical::schedule::Schedule;
 use crate::empirical::sim::{self, Sample};
-use crate::format::{bytes, seconds, table};
-use crate::measure::Progress;
+use crate::format::{Column, bytes, seconds, table_of};
 use crate::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
-use crate::ratios::Ratios;
-use craton_pages::HugeBacking;
-use craton_sim::ThpMode;
 use serde::Serialize;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 /// The experiment, in the list.
@@ -40,13 +35,9 @@ pub const EXPERIMENT: Experiment = Experiment {
 const FULL: (u64, f64, u64) = (4 << 30, 2.0, 100_000_000);
 const QUICK: (u64, f64, u64) = (256 << 20, 2.0, 4_000_000);
 const SECONDS: f64 = 600.0;
-const SAMPLES: u32 = 120;
-const SEED: u64 = 1;
-/// The heap in so many seconds: for 4 GiB, what the library's background thread gives back by default, 64 MiB a second.
-const RELEASE_SECONDS: u64 = 64;
-const RATES: [&str; 2] = ["release off", "release on"];
-/// What is to be reached.
-const MOST_OVERHEAD: f64 = 0.06;
+/// What is to be reached, and in words.
+const MOST_OVERHEAD: (f64, &str) = (0.06, "6 %, the most it may be");
+const LEAST_COVERAGE: (f64, &str) = (0.95, "95 %, the least it may be without release");
 
 /// A row of the document.
 #[derive(Clone, Serialize)]
@@ -73,53 +64,26 @@ struct OverheadRow {
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let profiles = profiles::here()?;
-    let names: Vec<&str> = profiles.iter().map(|(name, _)| name.as_str()).collect();
-    super::simulated(ask, EXPERIMENT.name, &names)?;
     let mut rows = Vec::new();
-    let total = 2 * profiles.len();
-    for (name, profile) in &profiles {
-        if !ask.only.is_empty() && !ask.only.contains(name) {
-            continue;
-        }
-        for rate in RATES {
-            if ask.stop.load(Relaxed) {
-                break;
-            }
-            let done = rows.len();
-            (ask.progress)(name, Progress { allocator: rate, round: Some(0), done, total });
-            rows.push(play(name, profile, rate != RATES[0], if ask.quick { QUICK } else { FULL }));
-        }
+    for ((name, profile), (_, release)) in simulation::asked(ask, EXPERIMENT.name, &profiles, &RELEASE)? {
+        rows.push(play(name, profile, *release, if ask.quick { QUICK } else { FULL }));
     }
-    let failed = rows.iter().filter(|row: &&OverheadRow| row.status != "ok").count();
-    let document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    let overhead = |row: &OverheadRow| row.overhead;
-    Ok(Findings {
-        text: format!("{}\n{}", profiles::note(&profiles), show(&document.rows)),
-        pictures: vec![
+    let failed = rows.iter().filter(|row| row.status != "ok").count();
+    let text = |rows: &[OverheadRow]| format!("{}\n{}", profiles::note(&profiles), show(rows));
+    let found = simulation::findings(ask, EXPERIMENT.name, rows, text, |document| {
+        let (overhead, coverage) = ("memory beyond the bytes in spans", "part of the memory on hugepages");
+        vec![
             (
                 String::new(),
-                picture(
-                    "Page-heap overhead in steady state",
-                    "memory ÷ bytes in spans − 1",
-                    MOST_OVERHEAD,
-                    overhead,
-                    &document,
-                ),
+                picture("Page-heap overhead in steady state", overhead, MOST_OVERHEAD, |row| row.overhead, document),
             ),
             (
                 "coverage".to_owned(),
-                picture(
-                    "Memory on intact hugepages",
-                    "part of the memory on hugepages",
-                    1.0,
-                    |row| row.coverage,
-                    &document,
-                ),
+                picture("Memory on intact hugepages", coverage, LEAST_COVERAGE, |row| row.coverage, document),
             ),
-        ],
-        failed,
-        document: super::text(&document)?,
-    })
+        ]
+    })?;
+    Ok(Findings { failed, ..found })
 }
 
 /// Events that replace each object of a heap so often on average.
@@ -135,20 +99,13 @@ fn events(profile: &Profile, heap_bytes: u64, replaced: f64, most: u64) -> u64 {
 }
 
 fn play(name: &str, profile: &Profile, release: bool, (heap_bytes, replaced, most): (u64, f64, u64)) -> OverheadRow {
-    let release_bytes_per_s = if release { heap_bytes / RELEASE_SECONDS } else { 0 };
+    let release_bytes_per_s = courses::rate(heap_bytes, release);
     let events = events(profile, heap_bytes, replaced, most);
     let start = Instant::now();
     let played = sim::simulate(&sim::Config {
-        profile: profile.clone(),
-        heap_bytes,
-        schedule: Schedule::Steady,
-        events,
         seconds: Some(SECONDS),
-        seed: SEED,
-        samples: SAMPLES,
         release_bytes_per_s,
-        thp: ThpMode::Madvise,
-        backing: HugeBacking::AUTO,
+        ..sim::Config::new(profile.clone(), heap_bytes, events)
     });
     let status = played.as_ref().err().cloned().unwrap_or("ok".to_owned());
     let samples = played.unwrap_or_default();
@@ -172,10 +129,6 @@ fn play(name: &str, profile: &Profile, release: bool, (heap_bytes, replaced, mos
     }
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
 fn mean(samples: &[Sample], of: impl Fn(&Sample) -> f64) -> f64 {
     samples.iter().map(of).sum::<f64>() / samples.len().max(1) as f64
 }
@@ -185,70 +138,49 @@ fn overhead(samples: &[Sample]) -> f64 {
 }
 
 fn show(rows: &[OverheadRow]) -> String {
-    let head = [
-        "profile",
-        "",
-        "overhead",
-        "3rd quarter",
-        "last",
-        "on hugepages",
-        "live",
-        "in spans",
-        "memory",
-        "slabs' own",
-        "events",
-        "took",
+    let columns: [Column<OverheadRow>; 12] = [
+        ("profile", |row| row.profile.clone()),
+        ("", |row| rate_name(row.release_bytes_per_s).to_owned()),
+        ("overhead", |row| percent(row.overhead)),
+        ("3rd quarter", |row| percent(row.overhead_third_quarter)),
+        ("last", |row| percent(row.overhead_last_quarter)),
+        ("on hugepages", |row| percent(row.coverage)),
+        ("live", |row| bytes(row.live_bytes)),
+        ("in spans", |row| bytes(row.span_bytes)),
+        ("memory", |row| bytes(row.backed_bytes)),
+        ("slabs' own", |row| percent(row.slab_overhead)),
+        ("events", |row| format!("{} M", row.events / 1_000_000)),
+        ("took", |row| seconds(row.wall_s)),
     ];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
-    for row in rows {
-        let rate = RATES[usize::from(row.release_bytes_per_s > 0)];
-        if row.status != "ok" {
-            lines.push(vec![row.profile.clone(), rate.to_owned(), row.status.clone()]);
-            continue;
-        }
-        let percent = |part: f64| format!("{:.2} %", part * 100.0);
-        lines.push(vec![
-            row.profile.clone(),
-            rate.to_owned(),
-            percent(row.overhead),
-            percent(row.overhead_third_quarter),
-            percent(row.overhead_last_quarter),
-            percent(row.coverage),
-            bytes(row.live_bytes),
-            bytes(row.span_bytes),
-            bytes(row.backed_bytes),
-            percent(row.slab_overhead),
-            format!("{} M", row.events / 1_000_000),
-            seconds(row.wall_s),
-        ]);
-    }
-    format!("means over the second half of {SECONDS} simulated seconds\n\n{}", table(&lines, &[0, 1]))
+    let (played, failed): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.status == "ok");
+    let table = table_of(&columns, &[0, 1], played);
+    let failed: String = failed.iter().map(|row| format!("{}: {}\n", row.profile, row.status)).collect();
+    format!("means over the second half of {SECONDS} simulated seconds\n\n{table}{failed}")
+}
+
+/// With two digits behind the point: some overheads are below a thousandth.
+fn percent(part: f64) -> String {
+    format!("{:.2} %", part * 100.0)
 }
 
 fn picture(
     title: &str,
     axis: &str,
-    reference: f64,
+    (reference, asked): (f64, &str),
     of: fn(&OverheadRow) -> f64,
     document: &Document<OverheadRow>,
 ) -> String {
-    let mut groups: Vec<Group> = Vec::new();
-    for row in &document.rows {
-        let bar = (row.status == "ok").then(|| Estimate::exact(of(row)));
-        match groups.last_mut().filter(|group| group.name == row.profile) {
-            Some(group) => group.bars.push(bar),
-            None => groups.push(Group { name: row.profile.clone(), bars: vec![bar] }),
-        }
-    }
+    let bar = |row: &OverheadRow| (row.status == "ok").then(|| Estimate::exact(of(row)));
+    let group = |rows: &[OverheadRow]| Group { name: rows[0].profile.clone(), bars: rows.iter().map(bar).collect() };
     Bars {
-        heading: super::heading(
+        heading: heading(
             title,
-            "the empirical driver on the page heap alone, in simulated memory, without release and with it",
+            &format!("the empirical driver on the page heap alone, simulated; the line: {asked}"),
             document,
         ),
-        axis: Axis::linear(axis, Unit::Ratio),
-        series: RATES.map(str::to_owned).to_vec(),
-        groups,
+        axis: Axis::linear(axis, Unit::Part),
+        series: RELEASE.map(|(name, _)| name.to_owned()).to_vec(),
+        groups: document.rows.chunk_by(|a, b| a.profile == b.profile).map(group).collect(),
         reference: Some(reference),
         direction: Direction::Up,
         width_px: 700.0,

@@ -315,6 +315,8 @@ fn numbers_are_written_with_three_digits_and_a_unit() {
         (Unit::Seconds, 0.0, "0.00 s"),
         (Unit::Bytes, 1536.0, "1.50 KiB"),
         (Unit::Bytes, 12.0, "12 B"),
+        (Unit::Part, 0.0625, "6.25 %"),
+        (Unit::Part, 0.0, "0.00 %"),
         (Unit::Count, 123.0, "123"),
         (Unit::Count, 45_678.0, "45.7 k"),
         (Unit::Ratio, 0.884, "0.88"),

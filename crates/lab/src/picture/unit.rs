@@ -10,6 +10,8 @@
 pub enum Unit {
     /// One thing divided by another of its kind.
     Ratio,
+    /// A part of something, written in percent.
+    Part,
     /// Seconds.
     Seconds,
     /// Bytes.
@@ -24,6 +26,7 @@ impl Unit {
         const KIB: f64 = 1024.0;
         match self {
             Self::Ratio => &[(1.0, "")],
+            Self::Part => &[(0.01, "%")],
             Self::Seconds => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
             Self::Bytes => &[
                 (KIB * KIB * KIB * KIB, "TiB"),

@@ -14,6 +14,8 @@ fn an_arrow_that_points_up_or_aside_fails_and_is_named() {
         ("craton-slab", "craton-malloc"),
         ("craton-malloc", "craton-sim"),
         ("craton-cli", "craton-malloc"),
+        ("craton-lab", "craton-malloc"),
+        ("craton-lab", "craton"),
     ] {
         let found = with_arrow(from, to, "null");
         assert!(found.len() == 1 && found[0].text.contains(&format!("{from} → {to}")), "{found:?}");

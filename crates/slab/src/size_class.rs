@@ -6,7 +6,7 @@
 //!
 //! **Cost.** Up to 1 KiB a table of 65 bytes; beyond, four instructions of arithmetic.
 
-use craton_slab::Geometry;
+use crate::Geometry;
 
 /// Number of size classes.
 pub const CLASSES: usize = 96;
@@ -101,3 +101,6 @@ pub const fn batch(class: usize) -> u32 {
         n => n as u32,
     }
 }
+
+#[cfg(test)]
+mod tests;

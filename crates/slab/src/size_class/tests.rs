@@ -1,4 +1,4 @@
-use crate::size_class::*;
+use super::*;
 
 #[test]
 fn every_size_has_the_smallest_class_that_holds_it() {
