@@ -3,6 +3,7 @@
 //! **Cost.** 32 bytes; every question is a handful of word operations, so the page heap asks it under its lock.
 
 use crate::PAGES_PER_HUGEPAGE;
+use core::ops::ControlFlow;
 
 const PAGES: u32 = PAGES_PER_HUGEPAGE;
 const WORDS: usize = PAGES.div_ceil(64) as usize;
@@ -199,14 +200,56 @@ impl PageBits {
         if at_most <= SHORT_RUNS {
             return self.longest_short_run();
         }
-        let (mut longest, mut at) = (0, self.next_clear(0));
-        // What is left cannot hold a longer one.
-        while at + longest < PAGES && longest < at_most {
-            let end = self.next_set(at);
-            longest = longest.max(end - at);
-            at = self.next_clear(end);
-        }
+        let mut longest = 0;
+        self.try_clear_runs(|first, len| {
+            longest = longest.max(len);
+            // What is left cannot hold a longer one.
+            if longest >= at_most || first + len + longest >= PAGES {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
         longest
+    }
+
+    /// Tells `each` the runs of non-members as `(first, len)`, in order, until it breaks off. Faster than [`PageBits::clear_runs`]: a
+    /// dozen instructions a run.
+    #[inline]
+    pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
+        // A run that reached the end of the word before.
+        let (mut first, mut len) = (0, 0);
+        for (w, word) in self.words.iter().enumerate() {
+            let base = w as u32 * 64;
+            let mut clear = if w == WORDS - 1 { !word & LAST } else { !word };
+            if len > 0 {
+                let more = (!clear).trailing_zeros();
+                len += more;
+                if more == 64 {
+                    continue;
+                }
+                clear &= clear + 1;
+                if each(first, len).is_break() {
+                    return;
+                }
+                len = 0;
+            }
+            while clear != 0 {
+                let at = clear.trailing_zeros();
+                let here = (!(clear >> at)).trailing_zeros();
+                if at + here == 64 {
+                    (first, len) = (base + at, here);
+                    break;
+                }
+                clear &= clear + (1 << at);
+                if each(base + at, here).is_break() {
+                    return;
+                }
+            }
+        }
+        if len > 0 {
+            let _ = each(first, len);
+        }
     }
 
     /// Takes the last page off every run of non-members until none is left: fewer steps than there are runs when all are short.

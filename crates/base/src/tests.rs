@@ -1,5 +1,6 @@
 extern crate std;
 use crate::*;
+use core::ops::ControlFlow;
 use std::vec::Vec;
 
 #[test]
@@ -68,6 +69,12 @@ fn ranges_are_judged_page_by_page() {
             let is_end = |i: &usize| !model[*i] || ends.contains(*i as u32);
             assert_eq!(bits.next_clear_or(&ends, from) as usize, (from as usize..256).find(is_end).unwrap_or(256));
         }
+        let (mut runs, expected) = (Vec::new(), bits.clear_runs().collect::<Vec<_>>());
+        bits.try_clear_runs(|first, len| {
+            runs.push((first, len));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(runs, expected, "{bits:?}");
         let longest = model.split(|member| *member).map(<[bool]>::len).max().unwrap_or(0) as u32;
         for more in [0, 1, 5, 300] {
             assert_eq!(bits.longest_clear(longest + more), longest);

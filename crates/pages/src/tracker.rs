@@ -9,6 +9,7 @@
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
 use crate::filler::Family;
+use core::ops::ControlFlow;
 use craton_base::{Bytes, PAGES_PER_HUGEPAGE, PageBits, Pages, Zeroed};
 
 /// Where a hugepage is (P1).
@@ -134,17 +135,18 @@ impl Tracker {
         if pages > self.longest_free() {
             return None;
         }
-        let mut best: Option<(u32, u32)> = None;
-        for (first, len) in self.used.clear_runs() {
+        let (mut best, mut shortest) = (0, u32::MAX);
+        self.used.try_clear_runs(|first, len| {
             let at = (first + align - 1) & !(align - 1);
-            if at + pages <= first + len && best.is_none_or(|(_, l)| len < l) {
-                best = Some((at, len));
+            if at + pages <= first + len && len < shortest {
+                (best, shortest) = (at, len);
                 if len == pages {
-                    break;
+                    return ControlFlow::Break(());
                 }
             }
-        }
-        best.map(|(at, _)| at)
+            ControlFlow::Continue(())
+        });
+        (shortest != u32::MAX).then_some(best)
     }
 
     /// Marks a new span's pages used; says whether they read as zeros.
