@@ -16,6 +16,7 @@ use craton_lab::ratios::Ratios;
 use craton_lab::replay::{FitName, HEAPS, HugeBacking, Outcome, Policy, Trace, replay as play};
 use serde::Serialize;
 use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::process::ExitCode;
 
 /// The options, and their values.
@@ -41,6 +42,10 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     let policy = policy(&args.options)?;
     let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
     let name = args.trace.display();
+    // Of /dev/zero there is no end; a pipe may be another program's output.
+    if fs::metadata(&args.trace).is_ok_and(|it| it.file_type().is_char_device() || it.file_type().is_block_device()) {
+        return Err(Failure::Failed(format!("{name}: a device; a trace is a file, or comes through a pipe")));
+    }
     let file = fs::read(&args.trace).map_err(|e| {
         Failure::Failed(format!("cannot read {name}: {e}; `craton run --trace {name} -- CMD` records a trace"))
     })?;

@@ -129,7 +129,9 @@ fn objects_that_grow_are_in_it() {
     let trace = Trace::read(&bytes).unwrap();
     let resized = trace.events().filter(|event| event.kind == Kind::Resize).count();
     assert!(resized >= 10, "{resized}");
-    assert!(number(&recorded.row(), "peak_demand_bytes") >= 30 << 20);
+    let row = recorded.row();
+    assert!(number(&row, "peak_demand_bytes") >= 30 << 20);
+    assert!(number(&row, "peak_backed_bytes") >= number(&row, "peak_demand_bytes"), "{row}");
 }
 
 #[test]
@@ -268,6 +270,8 @@ fn a_broken_file_is_an_error_with_file_and_place() {
     fails(&changed(5000), "at byte 8176 (block 1): the checksum or number of events of this block is wrong");
     fails(b"not a trace", "at byte 0 (header): no trace of a page heap");
     fails(b"", "at byte 0 (header): no trace of a page heap");
+    let device = said(&mut craton(["replay", "/dev/zero"]));
+    assert_eq!((device.status, device.err.contains("/dev/zero: a device")), (1, true), "{}", device.err);
     fs::remove_file(&recorded.file).unwrap();
     let absent = recorded.replay(&[]);
     assert_eq!(absent.status, 1);

@@ -75,7 +75,7 @@ pub struct Outcome {
     pub peak_demand_bytes: u64,
     /// Bytes in spans, on average over the second half of the samples.
     pub steady_demand_bytes: u64,
-    /// The most bytes with memory, of a sample.
+    /// The most bytes with memory.
     pub peak_backed_bytes: u64,
     /// Bytes with memory, on average over the second half.
     pub steady_backed_bytes: u64,
@@ -165,6 +165,7 @@ struct Player<'a, P: Fit> {
     places: Vec<u64>,
     outcome: Outcome,
     peak: Pages,
+    peak_backed: Pages,
     /// Of the second half.
     steady: Sums,
     duration_us: u64,
@@ -196,6 +197,7 @@ impl<P: Fit> Player<'_, P> {
             places: vec![0; trace.pages().0 as usize],
             outcome: Outcome { duration_s: trace.duration_us() as f64 / 1e6, ..Outcome::default() },
             peak: Pages(0),
+            peak_backed: Pages(0),
             steady: Sums::default(),
             duration_us: trace.duration_us(),
             next_tick_us: SECOND_US,
@@ -251,7 +253,6 @@ impl<P: Fit> Player<'_, P> {
         self.sampled += 1;
         let stats = self.heap.stats();
         let backed = stats.backed.bytes().0 as u64;
-        self.outcome.peak_backed_bytes = self.outcome.peak_backed_bytes.max(backed);
         self.outcome.backed_at_end_bytes = backed;
         if self.sampled > SAMPLES / 2 {
             self.steady.samples += 1;
@@ -271,7 +272,7 @@ impl<P: Fit> Player<'_, P> {
                 }
                 let span = self.heap.alloc(event.span.len, event.align, event.density).map_err(refused)?;
                 self.places[at] = Place::new(span.range, event.density).0;
-                self.peak = self.peak.max(self.heap.in_use());
+                self.note_peaks();
             }
             Kind::Free => {
                 let (span, density) = self.place(at)?;
@@ -303,8 +304,14 @@ impl<P: Fit> Player<'_, P> {
             Err(other) => return Err(refused(other)),
         };
         self.places[at] = Place::new(PageRange::new(first, pages), density).0;
-        self.peak = self.peak.max(self.heap.in_use());
+        self.note_peaks();
         Ok(())
+    }
+
+    /// Demand and memory are highest behind a request.
+    fn note_peaks(&mut self) {
+        self.peak = self.peak.max(self.heap.in_use());
+        self.peak_backed = self.peak_backed.max(self.heap.backed_pages());
     }
 
     fn finish(mut self, wall_s: f64) -> Outcome {
@@ -315,6 +322,7 @@ impl<P: Fit> Player<'_, P> {
         Outcome {
             spans_at_end: self.places.iter().filter(|place| **place != 0).count() as u64,
             peak_demand_bytes: self.peak.bytes().0 as u64,
+            peak_backed_bytes: self.peak_backed.bytes().0 as u64,
             steady_demand_bytes: used / samples,
             steady_backed_bytes: backed / samples,
             overhead: ratio(backed, used).map(|ratio| ratio - 1.0),
