@@ -254,6 +254,7 @@ impl<P: Fit> Player<'_, P> {
         let stats = self.heap.stats();
         let backed = stats.backed.bytes().0 as u64;
         self.outcome.backed_at_end_bytes = backed;
+        self.peak_backed = self.peak_backed.max(stats.backed);
         if self.sampled > SAMPLES / 2 {
             self.steady.samples += 1;
             self.steady.used += stats.in_use.bytes().0 as u64;
@@ -272,7 +273,7 @@ impl<P: Fit> Player<'_, P> {
                 }
                 let span = self.heap.alloc(event.span.len, event.align, event.density).map_err(refused)?;
                 self.places[at] = Place::new(span.range, event.density).0;
-                self.note_peaks();
+                self.note_peaks(span.zeroed);
             }
             Kind::Free => {
                 let (span, density) = self.place(at)?;
@@ -304,14 +305,17 @@ impl<P: Fit> Player<'_, P> {
             Err(other) => return Err(refused(other)),
         };
         self.places[at] = Place::new(PageRange::new(first, pages), density).0;
-        self.note_peaks();
+        self.note_peaks(true);
         Ok(())
     }
 
-    /// Demand and memory are highest behind a request.
-    fn note_peaks(&mut self) {
+    /// Demand and memory are highest behind a request. One whose pages had been used before brings no memory, or a few pages that
+    /// the next sample sees.
+    fn note_peaks(&mut self, fresh: bool) {
         self.peak = self.peak.max(self.heap.in_use());
-        self.peak_backed = self.peak_backed.max(self.heap.backed_pages());
+        if fresh {
+            self.peak_backed = self.peak_backed.max(self.heap.backed_pages());
+        }
     }
 
     fn finish(mut self, wall_s: f64) -> Outcome {
