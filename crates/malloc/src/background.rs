@@ -275,9 +275,11 @@ pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bo
     result
 }
 
-/// Ends the thread for good: it would be in the program's way. Leaves `errno` alone.
+/// Ends the thread for good: it would be in the program's way. Nor does the heap make other system calls from now on than those for
+/// memory and locks. Leaves `errno` alone.
 pub fn seal() {
     let saved = process::errno();
+    thp::keep_answer();
     // ORDERING: SeqCst pairs with the exchange in `start`.
     SEALED.store(true, Ordering::SeqCst);
     stop();
@@ -307,6 +309,7 @@ pub(crate) fn after_fork() {
 
 /// In a forked child what others were at is ended for them.
 pub(crate) fn forked() {
+    thread::note_main();
     if let Some(id) = COLLAPSING.load(Relaxed).checked_sub(1) {
         HEAP.end_collapse(HugePageId(id), Err(CollapseError::Again), 0);
     }
@@ -403,7 +406,7 @@ mod tests {
     #[test]
     fn much_is_at_least_16_mebibytes_and_a_quarter_of_what_is_in_use() {
         assert!(is_much(MUCH, Pages(0)));
-        assert!(!is_much(MUCH - Pages(1), Pages(0)));
+        assert!(!is_much(Pages(MUCH.0 - 1), Pages(0)));
         assert!(is_much(MUCH, Pages(4 * MUCH.0)));
         assert!(!is_much(MUCH, Pages(4 * MUCH.0 + 4)));
         assert!(is_much(Pages(1 << 30), Pages(u32::MAX)), "no overflow");

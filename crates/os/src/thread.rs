@@ -136,8 +136,27 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Whether the calling thread is the one that the process began with.
+/// The thread that the process began with, as far as known, or 0.
+static MAIN: AtomicUsize = AtomicUsize::new(0);
+
+/// Remembers the calling thread if it is the one that the process began with: when the library is loaded, and in a forked child.
+pub fn note_main() {
+    if kernel_says_main() {
+        // SAFETY: no preconditions.
+        MAIN.store(unsafe { libc::pthread_self() } as usize, Relaxed);
+    }
+}
+
+/// Whether the calling thread is the one that the process began with. A system call only in a library that another thread loaded.
 pub fn is_main() -> bool {
+    match MAIN.load(Relaxed) {
+        0 => kernel_says_main(),
+        // SAFETY: no preconditions.
+        main => main == unsafe { libc::pthread_self() } as usize,
+    }
+}
+
+fn kernel_says_main() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }
