@@ -102,25 +102,36 @@ pub(crate) static COLLAPSING: AtomicU32 = AtomicU32::new(0);
 
 /// Says how much memory the heap has and how much is in use, and how to find out how much of the rest can be given back; called under
 /// its lock.
-#[inline]
+#[inline(always)]
 pub(crate) fn note(backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
-    if backed >= FROM && !matches!(STATE.load(Relaxed), STARTING | RUNNING | STOPPING) {
-        note_large(backed, in_use, free);
-    }
-}
-
-fn note_large(backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
-    let wanted = WANTED.load(Relaxed);
-    if wanted & THREAD == 0 && may_have_thread() {
-        // Not all of a hugepage need have memory: the exact number is asked for when the rough one is large.
-        let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
-        if THREADS.load(Relaxed) > 1 || (is_much(rough, in_use) && is_much(free(), in_use)) {
-            WANTED.fetch_or(THREAD, Relaxed);
-        }
+    if backed < FROM {
+        return;
     }
     let used = USED.load(Relaxed).wrapping_add(1);
     USED.store(used, Relaxed);
-    if used.is_multiple_of(USES) && wanted & LOOK == 0 && CoarseClock.now_ns() >= NEXT_LOOK_NS.load(Relaxed) {
+    // Not all of a hugepage need have memory: the exact number is asked for when the rough one is large.
+    let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
+    if used.is_multiple_of(USES) {
+        note_time();
+    } else if is_much(rough, in_use) {
+        note_free(in_use, free);
+    }
+}
+
+#[inline(never)]
+fn note_free(in_use: Pages, free: impl FnOnce() -> Pages) {
+    if may_have_thread() && is_much(free(), in_use) {
+        WANTED.fetch_or(THREAD, Relaxed);
+    }
+}
+
+#[inline(never)]
+fn note_time() {
+    if THREADS.load(Relaxed) > 1 && may_have_thread() {
+        WANTED.fetch_or(THREAD, Relaxed);
+    }
+    let runs = matches!(STATE.load(Relaxed), STARTING | RUNNING | STOPPING);
+    if !runs && CoarseClock.now_ns() >= NEXT_LOOK_NS.load(Relaxed) {
         WANTED.fetch_or(LOOK, Relaxed);
     }
 }
@@ -130,8 +141,12 @@ fn is_much(free: Pages, in_use: Pages) -> bool {
     free >= MUCH && free.0 >= in_use.0 / MUCH_PART
 }
 
+/// Whether there is no thread, none is asked for yet, and one could be had.
 fn may_have_thread() -> bool {
-    mode() == Mode::Thread && !SEALED.load(Relaxed) && STATE.load(Relaxed) != REFUSED
+    WANTED.load(Relaxed) & THREAD == 0
+        && matches!(STATE.load(Relaxed), NONE | ENDED)
+        && mode() == Mode::Thread
+        && !SEALED.load(Relaxed)
 }
 
 fn mode() -> Mode {
