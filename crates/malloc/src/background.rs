@@ -20,6 +20,8 @@
 //! when the program begins to restrict its system calls.
 //!
 //! **Failure.** Without a thread the program's own requests do its work.
+//!
+//! **Unsafe.** Joins the thread, once.
 
 use crate::front::HEAP;
 use crate::lifecycle;
