@@ -1,121 +1,408 @@
-//! What the heap does by itself: a thread that gives memory back and keeps the heap on hugepages.
+//! What the heap does by itself: it gives memory back and keeps the heap on hugepages, with a thread of its own or without.
 //!
-//! **What.** Once the heap has grown beyond a small program's, the next request that goes to it starts one thread of our own,
-//! which calls [`craton_pages::PageHeap::tick`] each second: memory goes back at the rate of the option `release_rate` also while the
-//! program sleeps. When nothing has changed for longer than demand is remembered, it looks every ten seconds only.
+//! **What.** Once the heap has grown beyond a small program's, [`craton_pages::PageHeap::tick`] is to be called each second, so that
+//! memory goes back at the rate of the option `release_rate`. A program with threads gets one more for that, of ours, which goes on
+//! while the program sleeps. A program without threads does it in passing, in requests that are slow anyway: a second thread
+//! would make the C library slower, `fork` a risk and `unshare` an error. Only when it holds much free memory, which would stay if
+//! the program slept now, the thread is started there too; it ends when all is done.
 //!
-//! **Threads.** The thread has a small stack, blocks all signals, never calls malloc, and takes the page heap's lock for one step at
-//! a time; a collapse, which can take milliseconds, runs without it. A fork leaves it behind; the child starts its own when it
-//! comes to it.
+//! **State.** Of the thread:
+//! ```text
+//! NONE ──► STARTING ──► RUNNING ──► ENDED (by itself)       STARTING ──► REFUSED (by the system; for good)
+//!   ▲          ▲ └─◄ ENDED │           │
+//!   └───── STOPPING ◄──────┴───────────┘
+//! ```
+//! STARTING and STOPPING belong to one thread of the program, which has its signals blocked meanwhile.
 //!
-//! **Failure.** Without a thread the heap works as before, and memory goes back when the program asks for it.
+//! **Threads.** Ours has a small stack, blocks all signals, never calls malloc, sleeps on a futex, and takes the page heap's lock for
+//! one step at a time; a collapse, which can take milliseconds, runs without it. It is stopped before a fork, before
+//! `unshare` and `setns`, and for good when the main thread ends by `pthread_exit`, since the C library would wait for it, and
+//! when the program begins to restrict its system calls.
+//!
+//! **Failure.** Without a thread the program's own requests do its work.
+//!
+//! **Unsafe.** Joins the thread, once.
 
 use crate::front::HEAP;
 use crate::lifecycle;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, CollapseError, HugePageId, HugePages, Pages};
-use craton_os::{CoarseClock, thp, thread};
+use craton_os::thread::{self, Hidden};
+use craton_os::{Bell, CoarseClock, process, thp};
 use craton_pages::LONG_S;
 
 /// Bytes a second that go back by themselves, unless the option `release_rate` says otherwise: 64 MiB.
 pub(crate) const DEFAULT_RATE: u64 = 64 << 20;
-/// Hugepages with memory from which on the thread is worth having.
+/// Hugepages with memory from which on the heap is worth looking after.
 pub(crate) const FROM: HugePages = HugePages(8);
-
-/// The option `background`.
-pub(crate) static ALLOWED: AtomicBool = AtomicBool::new(true);
-/// The option `release_rate`.
-pub(crate) static RATE: AtomicU64 = AtomicU64::new(DEFAULT_RATE);
-/// The heap is large enough, as whoever used it last saw.
-static WANTED: AtomicBool = AtomicBool::new(false);
-/// The hugepage that the thread collapses at the moment, plus 1; changed under the page heap's lock, which a fork holds.
-pub(crate) static COLLAPSING: AtomicU32 = AtomicU32::new(0);
-static STATE: AtomicU8 = AtomicU8::new(NONE);
-
-const NONE: u8 = 0;
-/// There is a thread, or somebody is about to make it.
-const STARTED: u8 = 1;
-/// The system refused one.
-const REFUSED: u8 = 2;
+/// Free pages with memory for which a program without threads gets one: 16 MiB, and a part of what is in use.
+const MUCH: Pages = HugePages(8).pages();
+const MUCH_PART: u32 = 4;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Seconds between two looks, while something changes and when nothing does.
+/// Seconds between two looks of the thread, while something changes and when nothing does.
 const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
-/// Hugepages that are collapsed in a round.
+/// Hugepages that are collapsed in a round of the thread, and of the program.
 const COLLAPSES: u32 = 4;
+const COLLAPSES_IN_PASSING: u32 = 1;
+/// Uses of the page heap between two looks at the clock.
+const USES: u32 = 16;
+/// How often a system call is tried again, a millisecond apart, for which the thread may not have left the process yet.
+const TRIES: u32 = 200;
+const TRY_NS: u64 = 1_000_000;
 
-/// Says how much memory the heap has; called under its lock.
-pub(crate) fn note(backed: HugePages) {
-    if backed >= FROM && !WANTED.load(Relaxed) && STATE.load(Relaxed) == NONE {
-        WANTED.store(true, Relaxed);
+/// The option `background`: how far the heap may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Mode {
+    /// It does nothing by itself.
+    Off,
+    /// In requests only.
+    Inline,
+    /// With a thread where that is worth it.
+    Thread,
+}
+
+static MODE: AtomicU8 = AtomicU8::new(Mode::Thread as u8);
+/// The option `release_rate`, and whether the heap knows it.
+pub(crate) static RATE: AtomicU64 = AtomicU64::new(DEFAULT_RATE);
+static PACED: AtomicBool = AtomicBool::new(false);
+
+/// What is wanted, as whoever used the heap last saw: a look in passing, and a thread.
+static WANTED: AtomicU8 = AtomicU8::new(0);
+const LOOK: u8 = 1;
+const THREAD: u8 = 2;
+/// Uses of the page heap, modulo 2³².
+static USED: AtomicU32 = AtomicU32::new(0);
+/// When the next look in passing is due, and from when on a thread may be started.
+static NEXT_LOOK_NS: AtomicU64 = AtomicU64::new(0);
+static NEXT_THREAD_NS: AtomicU64 = AtomicU64::new(0);
+/// Threads of the program that have a cache: those that never allocate do not count.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+static STATE: AtomicU8 = AtomicU8::new(NONE);
+const NONE: u8 = 0;
+const STARTING: u8 = 1;
+const RUNNING: u8 = 2;
+const ENDED: u8 = 3;
+const STOPPING: u8 = 4;
+const REFUSED: u8 = 5;
+/// Those who want no thread to be started for now; and somebody who wants none ever again.
+static HOLDS: AtomicU32 = AtomicU32::new(0);
+static SEALED: AtomicBool = AtomicBool::new(false);
+/// The thread, and the process that started it; valid from RUNNING to STOPPING.
+static HIDDEN: AtomicUsize = AtomicUsize::new(0);
+static OWNER: AtomicU32 = AtomicU32::new(0);
+/// Rung when the thread is to end.
+static END: Bell = Bell::new();
+
+/// Somebody does the heap's own work now.
+static AT_WORK: AtomicBool = AtomicBool::new(false);
+/// The hugepage that is being collapsed, plus 1; changed under the page heap's lock, which a fork holds.
+pub(crate) static COLLAPSING: AtomicU32 = AtomicU32::new(0);
+
+/// Says how much memory the heap has and how much is in use, and how to find out how much of the rest can be given back; called under
+/// its lock.
+#[inline(always)]
+pub(crate) fn note(backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
+    if backed < FROM {
+        return;
+    }
+    let used = USED.load(Relaxed).wrapping_add(1);
+    USED.store(used, Relaxed);
+    // Not all of a hugepage need have memory: the exact number is asked for when the rough one is large.
+    let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
+    if used.is_multiple_of(USES) {
+        note_time();
+    } else if is_much(rough, in_use) {
+        note_free(in_use, free);
     }
 }
 
-/// Starts the thread if that was found worth it; to be called where no lock is held, since the C library allocates for it.
+#[inline(never)]
+fn note_free(in_use: Pages, free: impl FnOnce() -> Pages) {
+    if may_have_thread() && is_much(free(), in_use) {
+        WANTED.fetch_or(THREAD, Relaxed);
+    }
+}
+
+#[inline(never)]
+fn note_time() {
+    if THREADS.load(Relaxed) > 1 && may_have_thread() {
+        WANTED.fetch_or(THREAD, Relaxed);
+    }
+    let runs = matches!(STATE.load(Relaxed), STARTING | RUNNING | STOPPING);
+    if !runs && CoarseClock.now_ns() >= NEXT_LOOK_NS.load(Relaxed) {
+        WANTED.fetch_or(LOOK, Relaxed);
+    }
+}
+
+/// Whether so much is free that it must not be left to a program that sleeps.
+fn is_much(free: Pages, in_use: Pages) -> bool {
+    free >= MUCH && free.0 >= in_use.0 / MUCH_PART
+}
+
+/// Whether there is no thread, none is asked for yet, and one could be had.
+fn may_have_thread() -> bool {
+    WANTED.load(Relaxed) & THREAD == 0
+        && matches!(STATE.load(Relaxed), NONE | ENDED)
+        && mode() == Mode::Thread
+        && !SEALED.load(Relaxed)
+}
+
+fn mode() -> Mode {
+    match MODE.load(Relaxed) {
+        0 => Mode::Off,
+        1 => Mode::Inline,
+        _ => Mode::Thread,
+    }
+}
+
+/// Does what was found worth it; to be called in a slow request, where no lock is held, since the C library allocates for a thread.
 #[inline]
 pub(crate) fn poke() {
-    if WANTED.load(Relaxed) {
-        start();
+    if WANTED.load(Relaxed) != 0 {
+        work(true);
+    }
+}
+
+/// As [`poke`], in a call that gives memory back. The C library makes such calls for the stacks of threads that ended, under the lock
+/// that it would take to start one: from here a thread is started only in a process that never had one.
+#[inline]
+pub(crate) fn poke_in_free() {
+    if WANTED.load(Relaxed) != 0 {
+        work(thread::never_started());
     }
 }
 
 #[cold]
-fn start() {
-    // Before the library is set up completely, fork would not know of the thread; and somebody else may be at it.
-    if !lifecycle::is_set_up()
-        || !ALLOWED.load(Relaxed)
-        || STATE.compare_exchange(NONE, STARTED, Relaxed, Relaxed).is_err()
-    {
+fn work(may_start: bool) {
+    // Before the library is set up completely, fork would not know of a thread, and options are not known.
+    if !lifecycle::is_set_up() {
         return;
     }
-    WANTED.store(false, Relaxed);
-    HEAP.set_release_rate(RATE.load(Relaxed));
-    if !thread::start_hidden(run) {
-        STATE.store(REFUSED, Relaxed);
+    let wanted = WANTED.load(Relaxed);
+    if wanted & THREAD != 0 && may_start && CoarseClock.now_ns() >= NEXT_THREAD_NS.load(Relaxed) {
+        WANTED.store(0, Relaxed);
+        start();
+    } else if wanted & LOOK != 0 {
+        WANTED.fetch_and(!LOOK, Relaxed);
+        look_in_passing();
     }
 }
 
-/// Sets the rate, of a thread that runs too.
+fn look_in_passing() {
+    let (now, next) = (CoarseClock.now_ns(), NEXT_LOOK_NS.load(Relaxed));
+    let mine = || NEXT_LOOK_NS.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
+    if now >= next && mine() && mode() != Mode::Off {
+        round(COLLAPSES_IN_PASSING);
+    }
+}
+
+/// Counts the program's threads.
+pub(crate) fn count_threads(threads: usize) {
+    THREADS.store(threads, Relaxed);
+}
+
+/// Starts the thread, unless somebody is at it or wants none.
+#[cold]
+fn start() {
+    // A handler of a signal could fork, and so wait for what is begun here.
+    thread::with_signals_blocked(|| {
+        let old = STATE.load(Relaxed);
+        // ORDERING: SeqCst pairs with the additions to `HOLDS`: either we see the hold, or its owner sees that we are at it, and waits.
+        if !matches!(old, NONE | ENDED) || STATE.compare_exchange(old, STARTING, Ordering::SeqCst, Relaxed).is_err() {
+            return;
+        }
+        // ORDERING: SeqCst, as above.
+        if HOLDS.load(Ordering::SeqCst) != 0 || SEALED.load(Ordering::SeqCst) {
+            // ORDERING: Release pairs with the Acquire in `stop`.
+            STATE.store(old, Ordering::Release);
+            return;
+        }
+        if old == ENDED {
+            join();
+        }
+        pace();
+        END.silence();
+        OWNER.store(process::id(), Relaxed);
+        let hidden = Hidden::start(run);
+        HIDDEN.store(hidden.map_or(0, Hidden::number), Relaxed);
+        // ORDERING: Release pairs with the Acquire in `stop`: whoever stops the thread sees which one it is.
+        STATE.store(if hidden.is_some() { RUNNING } else { REFUSED }, Ordering::Release);
+    });
+}
+
+/// Ends the thread, and waits until it has ended; says whether there was one. It may be started again a second later.
+fn stop() -> bool {
+    loop {
+        // ORDERING: SeqCst pairs with the exchange in `start`, which looks for holds after it.
+        match STATE.load(Ordering::SeqCst) {
+            NONE | REFUSED => return false,
+            STARTING | STOPPING => thread::sleep_ns(TRY_NS / 10),
+            old => {
+                let stopped = thread::with_signals_blocked(|| {
+                    // ORDERING: Acquire pairs with the Release in `start`.
+                    if STATE.compare_exchange(old, STOPPING, Ordering::Acquire, Relaxed).is_err() {
+                        return None;
+                    }
+                    END.ring();
+                    let was_ours = join();
+                    NEXT_THREAD_NS.store(CoarseClock.now_ns() + SECOND_NS, Relaxed);
+                    // ORDERING: Release pairs with the Acquire of the next one who changes the state.
+                    STATE.store(NONE, Ordering::Release);
+                    Some(was_ours)
+                });
+                if let Some(was_ours) = stopped {
+                    return was_ours;
+                }
+            }
+        }
+    }
+}
+
+/// Waits for the thread's end. In a process that was cloned past the C library there is none; says whether there was.
+fn join() -> bool {
+    let ours = OWNER.load(Relaxed) == process::id();
+    if ours {
+        // SAFETY: the caller has the state to himself, so it is the thread that this process started last, and joined once.
+        unsafe { Hidden::from_number(HIDDEN.load(Relaxed)).join() };
+    }
+    ours
+}
+
+/// Makes a call that the system may refuse to a process with more than one thread; `refused` says whether it did so. What is left in
+/// `errno` is the call's own.
+pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bool) -> R {
+    hold();
+    // One that was waited for may take a moment to leave the process.
+    let saved = process::errno();
+    let mut tries = if stop() { TRIES } else { 1 };
+    let result = loop {
+        process::set_errno(saved);
+        let result = call();
+        tries -= 1;
+        if tries == 0 || !refused(&result) {
+            break result;
+        }
+        thread::sleep_ns(TRY_NS);
+    };
+    release();
+    result
+}
+
+/// Ends the thread for good: it would be in the program's way. Nor does the heap make other system calls from now on than those for
+/// memory and locks. Leaves `errno` alone.
+pub fn seal() {
+    let saved = process::errno();
+    thp::keep_answer();
+    // ORDERING: SeqCst pairs with the exchange in `start`.
+    SEALED.store(true, Ordering::SeqCst);
+    stop();
+    process::set_errno(saved);
+}
+
+/// No thread is started until [`release`], by anybody.
+fn hold() {
+    // ORDERING: SeqCst pairs with the exchange in `start`.
+    HOLDS.fetch_add(1, Ordering::SeqCst);
+}
+
+fn release() {
+    HOLDS.fetch_sub(1, Relaxed);
+}
+
+/// Before a fork: the process is copied with the program's threads alone.
+pub(crate) fn before_fork() {
+    hold();
+    stop();
+}
+
+/// After a fork, in the parent.
+pub(crate) fn after_fork() {
+    release();
+}
+
+/// In a forked child what others were at is ended for them.
+pub(crate) fn forked() {
+    thread::note_main();
+    if let Some(id) = COLLAPSING.load(Relaxed).checked_sub(1) {
+        HEAP.end_collapse(HugePageId(id), Err(CollapseError::Again), 0);
+    }
+    AT_WORK.store(false, Relaxed);
+    HOLDS.store(0, Relaxed);
+    WANTED.store(0, Relaxed);
+    if STATE.load(Relaxed) != REFUSED {
+        STATE.store(NONE, Relaxed);
+    }
+}
+
+/// Sets how far the heap may go.
+pub(crate) fn set_mode(mode: Mode) {
+    MODE.store(mode as u8, Relaxed);
+    if mode != Mode::Thread {
+        stop();
+    }
+}
+
+/// Sets the rate, of a heap that is looked after too.
 pub(crate) fn set_rate(bytes_per_s: u64) {
     RATE.store(bytes_per_s, Relaxed);
-    if STATE.load(Relaxed) == STARTED {
+    if PACED.load(Relaxed) {
         HEAP.set_release_rate(bytes_per_s);
     }
 }
 
-/// In a forked child there is no thread any more; what it was at is ended for it.
-pub(crate) fn forked() {
-    if let Some(id) = COLLAPSING.load(Relaxed).checked_sub(1) {
-        HEAP.end_collapse(HugePageId(id), Err(CollapseError::Again), 0);
+fn pace() {
+    if !PACED.swap(true, Relaxed) {
+        HEAP.set_release_rate(RATE.load(Relaxed));
     }
-    STATE.store(NONE, Relaxed);
-    WANTED.store(false, Relaxed);
 }
 
-fn run() -> ! {
+fn run() {
     let (mut last, mut quiet_s) = (Pages(0), 0);
     loop {
         let rest_s = if quiet_s > LONG_S { IDLE_S } else { BUSY_S };
-        thread::sleep_ns(rest_s * SECOND_NS);
-        if !ALLOWED.load(Relaxed) {
-            continue;
+        if END.wait_ns(rest_s * SECOND_NS) {
+            return;
         }
-        let (tick, in_use) = HEAP.tick();
-        let collapsed = collapse_some();
-        let changed = in_use != last || tick.released > 0 || collapsed > 0;
-        quiet_s = if changed { 0 } else { quiet_s.saturating_add(rest_s) };
+        let (changed, in_use) = round(COLLAPSES);
+        quiet_s = if changed || in_use != last { 0 } else { quiet_s.saturating_add(rest_s) };
         last = in_use;
+        // What is still free by now will be wanted again, as far as demand can say.
+        // ORDERING: Release pairs with the Acquire in `stop`.
+        if quiet_s > LONG_S
+            && THREADS.load(Relaxed) <= 1
+            && STATE.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
+        {
+            return;
+        }
     }
 }
 
+/// One look at the heap; says whether it did anything, and how much is in use. Only one is taken at a time.
+fn round(collapses: u32) -> (bool, Pages) {
+    // ORDERING: Acquire pairs with the Release below.
+    if AT_WORK.swap(true, Ordering::Acquire) {
+        return (true, Pages(0));
+    }
+    pace();
+    let (tick, in_use) = HEAP.tick();
+    let collapsed = collapse_some(collapses);
+    // ORDERING: Release pairs with the Acquire above.
+    AT_WORK.store(false, Ordering::Release);
+    (tick.released > 0 || collapsed > 0, in_use)
+}
+
 /// Collapses a few hugepages, each without the lock; returns how many.
-fn collapse_some() -> u32 {
+fn collapse_some(most: u32) -> u32 {
     let mut done = 0;
     if !HEAP.collapse_is_due() {
         return 0;
     }
-    while done < COLLAPSES
+    while done < most
+        && !END.is_rung()
         && let Some(id) = HEAP.begin_collapse()
     {
         let start = CoarseClock.now_ns();
@@ -127,4 +414,18 @@ fn collapse_some() -> u32 {
         }
     }
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn much_is_at_least_16_mebibytes_and_a_quarter_of_what_is_in_use() {
+        assert!(is_much(MUCH, Pages(0)));
+        assert!(!is_much(Pages(MUCH.0 - 1), Pages(0)));
+        assert!(is_much(MUCH, Pages(4 * MUCH.0)));
+        assert!(!is_much(MUCH, Pages(4 * MUCH.0 + 4)));
+        assert!(is_much(Pages(1 << 30), Pages(u32::MAX)), "no overflow");
+    }
 }

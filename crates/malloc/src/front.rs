@@ -20,7 +20,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Table};
-use craton_os::thread::Key;
+use craton_os::thread::{self, Key};
 use craton_os::{CoarseClock, Mutex, PartSpec, Region, process};
 use craton_pages::Tracker;
 use craton_slab::SlabRecord;
@@ -163,6 +163,7 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     let saved = process::errno();
     // SAFETY: it is this thread's cache, and by the contract.
     let result = unsafe { HEAP.take_back(cache, pointer) };
+    background::poke_in_free();
     process::set_errno(saved);
     result
 }
@@ -258,6 +259,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     let mut caches = CACHES.lock();
     let (cache, used) = caches.take()?;
     let share = ALL_CACHES_BYTES / caches.taken();
+    background::count_threads(caches.taken());
     drop(caches);
     let most = THREAD_CACHE_BYTES.load(Ordering::Relaxed);
     // SAFETY: the registry gave the cache to us alone. One used before can hold objects of a thread that a fork ended.
@@ -289,7 +291,13 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     // SAFETY: the thread has given its cache up, one line before.
     unsafe {
         HEAP.empty_cache(cache);
-        CACHES.lock().give(cache);
+        let mut caches = CACHES.lock();
+        caches.give(cache);
+        background::count_threads(caches.taken());
+    }
+    // The C library ends the process when the main thread and all others have ended; ours would count.
+    if thread::is_main() {
+        background::seal();
     }
 }
 
@@ -349,6 +357,7 @@ fn wanted_capacity() -> HugePages {
 /// # Safety
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn before_fork() {
+    background::before_fork();
     SETTING_UP.hold_for_fork();
     CACHES.hold_for_fork();
     HEAP.hold_for_fork();
@@ -360,6 +369,14 @@ pub(crate) unsafe extern "C" fn before_fork() {
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_parent() {
     // SAFETY: `before_fork` took them in this thread.
+    unsafe { release_after_fork() };
+    background::after_fork();
+}
+
+/// # Safety
+/// `before_fork` ran in the calling thread, or in the one that it is a copy of.
+unsafe fn release_after_fork() {
+    // SAFETY: by the contract.
     unsafe {
         HEAP.release_after_fork();
         CACHES.release_after_fork();
@@ -373,8 +390,11 @@ pub(crate) unsafe extern "C" fn after_fork_in_parent() {
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_child() {
     // SAFETY: as above.
-    unsafe { after_fork_in_parent() };
-    CACHES.lock().forked(tls::get());
+    unsafe { release_after_fork() };
+    let mut caches = CACHES.lock();
+    caches.forked(tls::get());
+    background::count_threads(caches.taken());
+    drop(caches);
     background::forked();
     trace::forked();
     SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);

@@ -284,14 +284,15 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     fn with_pages<R>(&self, f: impl FnOnce(&mut PageHeap<F, C>) -> R) -> R {
         let mut pages = self.pages.lock();
         let result = f(&mut pages);
-        self.publish(&pages);
+        self.publish(&mut pages);
         result
     }
 
-    fn publish(&self, pages: &PageHeap<F, C>) {
-        background::note(pages.backed());
+    fn publish(&self, pages: &mut PageHeap<F, C>) {
+        let (in_use, backed) = (pages.in_use(), pages.backed());
+        background::note(backed, in_use, || pages.releasable(Breaking::Always));
         self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
-        let (in_use, backed) = (pages.in_use().bytes(), pages.backed().bytes());
+        let (in_use, backed) = (in_use.bytes(), backed.bytes());
         let metadata = pages.granted().0 as usize * self.layout().metadata_per_hugepage;
         SEGMENT.metadata_bytes.store(metadata as u64, Ordering::Relaxed);
         SEGMENT.heap_in_use_bytes.store(in_use.0 as u64, Ordering::Relaxed);

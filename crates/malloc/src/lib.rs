@@ -19,7 +19,7 @@
 //! address before anything has been changed.
 #![no_std]
 
-mod background;
+pub mod background;
 mod cpu_cache;
 pub mod front;
 mod heap;

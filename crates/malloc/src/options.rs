@@ -2,14 +2,14 @@
 //!
 //! **What.** `stats=0|1` statistics on standard error at exit · `stats_file=PATH` one line of JSON appended at exit ·
 //! `thp=auto|always|never` when hugepages are asked for · `thread_cache=BYTES` what a thread's cache may hold ·
-//! `background=0|1` whether a thread of the library may look after the heap · `release_rate=BYTES` how much memory that thread gives
-//! back in a second · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
+//! `background=0|inline|1` whether the heap is looked after by itself, and whether a thread of the library may do so ·
+//! `release_rate=BYTES` how much memory is given back in a second then · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
 //!
 //! **Failure.** An unknown key or a bad value is one line on standard error; the program goes on.
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 
-use crate::background;
+use crate::background::{self, Mode};
 use crate::front::{HEAP, THREAD_CACHE_BYTES, set_up};
 use crate::trace;
 use core::ffi::{CStr, c_char};
@@ -72,8 +72,9 @@ const NO_SUCH_KEY: &str = "no such key (there are background, release_rate, stat
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     match key {
         b"background" => match value {
-            b"0" => background::ALLOWED.store(false, Relaxed),
-            b"1" => background::ALLOWED.store(true, Relaxed),
+            b"0" => background::set_mode(Mode::Off),
+            b"inline" => background::set_mode(Mode::Inline),
+            b"1" => background::set_mode(Mode::Thread),
             _ => return false,
         },
         b"release_rate" => match number(value) {

@@ -1,7 +1,8 @@
 //! The Linux floor: what Craton asks of the system, and nothing else.
 //!
 //! **What.** Address space with the metadata of its pages ([`Region`]), mappings of their own for huge objects
-//! ([`mapping`]), a lock that works before the C library is ready ([`Mutex`]), the time ([`CoarseClock`]), facts of the
+//! ([`mapping`]), a lock that works before the C library is ready ([`Mutex`]), a sleep that can be ended
+//! ([`Bell`]), the time ([`CoarseClock`]), facts of the
 //! process ([`process`]), its transparent hugepages ([`thp`]), a file that is written through memory ([`FileMap`]) and lines on
 //! standard error that need no memory ([`Line`]).
 //!
@@ -16,6 +17,7 @@
 //! **Not here.** Any decision about how much, when, or which: those are policies of the layers above.
 #![no_std]
 
+mod bell;
 mod clock;
 pub mod file_map;
 mod line;
@@ -23,10 +25,12 @@ pub mod mapping;
 mod mutex;
 pub mod process;
 mod region;
+pub mod restrict;
 pub mod symbol;
 pub mod thp;
 pub mod thread;
 
+pub use bell::Bell;
 pub use clock::CoarseClock;
 pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};

@@ -5,18 +5,36 @@
 //!
 //! **Cost.** Three system calls a question.
 //!
+//! **State.** The last answer to [`is_on`], which stands for good once [`keep_answer`] was called.
+//!
 //! **Unsafe.** Calls `open`, `read`, `ioctl` and `prctl`; no allocation.
 
 use crate::process;
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_base::CollapseError;
 
 const MODE: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
 const PAGEMAP: &CStr = c"/proc/self/pagemap";
 
+static LAST: AtomicBool = AtomicBool::new(true);
+static KEPT: AtomicBool = AtomicBool::new(false);
+
+/// From now on the system is not asked any more whether it gives hugepages: the process may soon be killed for it.
+pub fn keep_answer() {
+    KEPT.store(true, Relaxed);
+}
+
 /// Whether the process gets hugepages where it asks for them: the system's mode is not `never`, and nobody has turned them
 /// off for this process.
 pub fn is_on() -> bool {
+    if !KEPT.load(Relaxed) {
+        LAST.store(ask(), Relaxed);
+    }
+    LAST.load(Relaxed)
+}
+
+fn ask() -> bool {
     // SAFETY: a query without side effects.
     if unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1 {
         return false;

@@ -2,7 +2,8 @@
 //!
 //! **Unsafe.** Calls the POSIX thread functions.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 /// A thread-specific value.
 #[derive(Clone, Copy, Debug)]
@@ -49,37 +50,115 @@ pub fn at_fork(prepare: unsafe extern "C" fn(), parent: unsafe extern "C" fn(), 
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 
-/// Starts a thread that the program need not know of: all signals blocked, so that its handlers run elsewhere, with a small stack,
-/// and detached. The C library allocates for it. `false` if the system refuses.
-pub fn start_hidden(run: fn() -> !) -> bool {
-    extern "C" fn begin(run: *mut c_void) -> *mut c_void {
-        // SAFETY: the name is a C string of less than 16 bytes.
-        unsafe { libc::prctl(libc::PR_SET_NAME, c"craton".as_ptr()) };
-        // SAFETY: `start_hidden` passed a function of this type.
-        let run: fn() -> ! = unsafe { core::mem::transmute(run) };
-        run()
+/// A thread that the program need not know of.
+#[derive(Clone, Copy, Debug)]
+pub struct Hidden(libc::pthread_t);
+
+impl Hidden {
+    /// Starts one, with a small stack. Signals that the caller has blocked are blocked in it: let it be all, so that handlers of the
+    /// program run elsewhere. The C library allocates for it. `None` if the system refuses.
+    pub fn start(run: fn()) -> Option<Self> {
+        extern "C" fn begin(run: *mut c_void) -> *mut c_void {
+            // SAFETY: the name is a C string of less than 16 bytes.
+            unsafe { libc::prctl(libc::PR_SET_NAME, c"craton".as_ptr()) };
+            // SAFETY: `start` passed a function of this type.
+            let run: fn() = unsafe { core::mem::transmute(run) };
+            run();
+            core::ptr::null_mut()
+        }
+        // SAFETY: zeros are valid attributes, which the calls fill; the function lives as long as the process.
+        unsafe {
+            let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
+            libc::pthread_attr_init(&mut attributes);
+            let mut thread = core::mem::zeroed();
+            let mut refused = 1;
+            // A program with large thread-local variables needs more for them alone; 0 stands for the default.
+            for stack in [HIDDEN_STACK, 0] {
+                if refused != 0 && (stack == 0 || libc::pthread_attr_setstacksize(&mut attributes, stack) == 0) {
+                    refused = libc::pthread_create(&mut thread, &attributes, begin, run as *mut c_void);
+                }
+            }
+            libc::pthread_attr_destroy(&mut attributes);
+            (refused == 0).then_some(Self(thread))
+        }
     }
-    // SAFETY: zeros are valid signal sets and attributes, which the calls fill; the function lives as long as the process. The
-    // signals that the caller lets through are restored.
+
+    /// Waits for the thread's end. The caller is not cancelled meanwhile.
+    ///
+    /// # Safety
+    /// Called once for a thread, by the process that started it.
+    pub unsafe fn join(self) {
+        let mut old = 0;
+        // SAFETY: the thread can be joined and has not been; `old` is a valid place for the answer.
+        unsafe {
+            pthread_setcancelstate(CANCEL_DISABLE, &mut old);
+            libc::pthread_join(self.0, core::ptr::null_mut());
+            pthread_setcancelstate(old, core::ptr::null_mut());
+        }
+    }
+
+    /// The number behind the thread.
+    pub fn number(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The thread with a number that [`Hidden::number`] gave.
+    pub fn from_number(number: usize) -> Self {
+        Self(number as libc::pthread_t)
+    }
+}
+
+/// The address of the C library's `__libc_single_threaded`, or 0.
+static SINGLE_THREADED: AtomicUsize = AtomicUsize::new(0);
+
+/// Finds the C library's flag of processes without threads, which it has from glibc 2.32 on, for [`never_started`].
+pub fn find_flag() {
+    SINGLE_THREADED.store(crate::symbol::find(c"__libc_single_threaded"), Relaxed);
+}
+
+/// Whether the C library knows for sure that it never started a thread in this process, nor in those that it was forked from.
+pub fn never_started() -> bool {
+    let flag = SINGLE_THREADED.load(Relaxed) as *const AtomicU8;
+    // SAFETY: the C library's flag is a byte that lives as long as the process; an atomic load of it is never a race.
+    !flag.is_null() && unsafe { (*flag).load(Relaxed) } != 0
+}
+
+/// Runs `f` while no signal handler of the program can run in this thread.
+pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: zeros are valid signal sets, which the calls fill. The signals that the caller lets through are restored.
     unsafe {
         let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
-        let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
-        libc::pthread_attr_init(&mut attributes);
-        libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
-        let mut thread = core::mem::zeroed();
-        let mut refused = 1;
-        // A program with large thread-local variables needs more for them alone; 0 stands for the default.
-        for stack in [HIDDEN_STACK, 0] {
-            if refused != 0 && (stack == 0 || libc::pthread_attr_setstacksize(&mut attributes, stack) == 0) {
-                refused = libc::pthread_create(&mut thread, &attributes, begin, run as *mut c_void);
-            }
-        }
-        libc::pthread_attr_destroy(&mut attributes);
+        let result = f();
         libc::pthread_sigmask(libc::SIG_SETMASK, &old, core::ptr::null_mut());
-        refused == 0
+        result
     }
+}
+
+/// The thread that the process began with, as far as known, or 0.
+static MAIN: AtomicUsize = AtomicUsize::new(0);
+
+/// Remembers the calling thread if it is the one that the process began with: when the library is loaded, and in a forked child.
+pub fn note_main() {
+    if kernel_says_main() {
+        // SAFETY: no preconditions.
+        MAIN.store(unsafe { libc::pthread_self() } as usize, Relaxed);
+    }
+}
+
+/// Whether the calling thread is the one that the process began with. A system call only in a library that another thread loaded.
+pub fn is_main() -> bool {
+    match MAIN.load(Relaxed) {
+        0 => kernel_says_main(),
+        // SAFETY: no preconditions.
+        main => main == unsafe { libc::pthread_self() } as usize,
+    }
+}
+
+fn kernel_says_main() -> bool {
+    // SAFETY: no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }
 
 /// Bytes of a hidden thread's stack.
@@ -92,9 +171,42 @@ pub fn sleep_ns(ns: u64) {
     unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
 }
 
+/// glibc's value.
+const CANCEL_DISABLE: c_int = 1;
+
 type Handler = Option<unsafe extern "C" fn()>;
 
-// SAFETY: the signature is that of POSIX.
+// SAFETY: the signatures are those of POSIX.
 unsafe extern "C" {
-    fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> core::ffi::c_int;
+    fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::AtomicU32;
+
+    #[test]
+    fn a_hidden_thread_runs_and_can_be_waited_for() {
+        static RAN: AtomicU32 = AtomicU32::new(0);
+        let thread = with_signals_blocked(|| Hidden::start(|| RAN.store(1 + u32::from(is_main()), Relaxed)));
+        let number = thread.expect("the system has threads").number();
+        // SAFETY: joined once, here.
+        unsafe { Hidden::from_number(number).join() };
+        assert_eq!(RAN.load(Relaxed), 1, "it ran, and is not the main one");
+    }
+
+    #[test]
+    fn signals_that_were_let_through_are_let_through_again() {
+        let blocked = || {
+            // SAFETY: zeros are a valid set, which the call fills.
+            unsafe {
+                let mut set: libc::sigset_t = core::mem::zeroed();
+                libc::pthread_sigmask(libc::SIG_SETMASK, core::ptr::null(), &mut set);
+                libc::sigismember(&set, libc::SIGTERM)
+            }
+        };
+        assert_eq!((with_signals_blocked(blocked), blocked()), (1, 0));
+    }
 }

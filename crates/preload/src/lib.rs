@@ -17,6 +17,7 @@ mod c;
 mod cxx;
 mod introspection;
 mod next;
+mod restrict;
 
 /// Our own bug: says where, and aborts, without allocating.
 #[cfg(not(test))]

@@ -176,6 +176,7 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
         assert_eq!(run(option), format!("craton: option \"{option}\": {text}\n"));
     }
     assert_eq!(run("bad=1,thp=never").lines().count(), 1, "the good option behind a bad one counts in silence");
+    assert_eq!(run("background=0,background=inline,background=1"), "");
     assert_eq!(run(""), "");
     assert_eq!(run(",,thp=auto,,"), "");
 }

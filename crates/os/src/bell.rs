@@ -1,0 +1,96 @@
+//! A bell that wakes a sleeper early.
+//!
+//! **What.** One thread sleeps on it for a time, and others can end that sleep. It uses the system call `futex` and no other: a program
+//! that restricts its system calls leaves that one in any case.
+//!
+//! **State.** 0 silent · 1 rung, until [`Bell::silence`].
+//!
+//! **Unsafe.** Calls `futex`.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Silent at first.
+#[derive(Debug)]
+pub struct Bell {
+    rung: AtomicU32,
+}
+
+impl Default for Bell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Bell {
+    /// A silent bell.
+    pub const fn new() -> Self {
+        Self { rung: AtomicU32::new(0) }
+    }
+
+    /// Ends the sleep of whoever sleeps on the bell, now and until it is silenced.
+    pub fn ring(&self) {
+        // ORDERING: Release pairs with the Acquire in `is_rung`: the sleeper sees what was written before.
+        self.rung.store(1, Ordering::Release);
+        self.futex(libc::FUTEX_WAKE, i32::MAX as u32, core::ptr::null());
+    }
+
+    /// The bell can be slept on again.
+    pub fn silence(&self) {
+        self.rung.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether it was rung.
+    pub fn is_rung(&self) -> bool {
+        // ORDERING: Acquire pairs with the Release in `ring`.
+        self.rung.load(Ordering::Acquire) != 0
+    }
+
+    /// Sleeps until the bell rings, but not for longer than so many nanoseconds, and perhaps a little less; says whether it was rung.
+    pub fn wait_ns(&self, ns: u64) -> bool {
+        let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
+        self.futex(libc::FUTEX_WAIT, 0, &time);
+        self.is_rung()
+    }
+
+    fn futex(&self, operation: i32, value: u32, time: *const libc::timespec) {
+        let saved = crate::process::errno();
+        // SAFETY: the word outlives the call, and the time is a valid one or null.
+        unsafe {
+            libc::syscall(libc::SYS_futex, self.rung.as_ptr(), operation | libc::FUTEX_PRIVATE_FLAG, value, time);
+        }
+        crate::process::set_errno(saved);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    const LONG_NS: u64 = 600_000_000_000;
+
+    #[test]
+    fn a_sleep_ends_with_its_time() {
+        assert!(!Bell::new().wait_ns(1_000_000));
+    }
+
+    #[test]
+    fn a_bell_that_was_rung_ends_each_sleep_until_it_is_silenced() {
+        let bell = Bell::new();
+        bell.ring();
+        assert!(bell.wait_ns(LONG_NS) && bell.wait_ns(LONG_NS));
+        bell.silence();
+        assert!(!bell.is_rung() && !bell.wait_ns(1));
+    }
+
+    #[test]
+    fn a_sleeper_is_woken() {
+        let bell = Bell::new();
+        std::thread::scope(|s| {
+            let sleeper = s.spawn(|| bell.wait_ns(LONG_NS));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            bell.ring();
+            assert!(sleeper.join().unwrap());
+        });
+    }
+}

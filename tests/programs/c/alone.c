@@ -1,0 +1,292 @@
+/* What a program without threads may do, and one with some: the library's own thread must not be seen in it. */
+#define _GNU_SOURCE
+#include "check.h"
+#include <dlfcn.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { SIZE = 4000, MOST = 100000, KEEP_ONE_IN = 64, PATIENCE_S = 170 };
+
+static char *objects[MOST];
+
+/* Threads of this process. Allocates nothing. */
+static int threads(void) {
+    char text[4096];
+    int fd = open("/proc/self/status", O_RDONLY);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    CHECK(n > 0);
+    close(fd);
+    text[n] = 0;
+    char *at = strstr(text, "Threads:");
+    CHECK(at);
+    return atoi(at + 8);
+}
+
+static void nap_ms(long ms) { nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL); }
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static size_t fill(size_t bytes) {
+    size_t n = bytes / SIZE;
+    CHECK(n <= MOST);
+    for (size_t i = 0; i < n; i++) {
+        CHECK((objects[i] = malloc(SIZE)));
+        memset(objects[i], 1, SIZE);
+    }
+    return n;
+}
+
+static void leave_holes(size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (i % KEEP_ONE_IN) {
+            free(objects[i]);
+            objects[i] = NULL;
+        }
+}
+
+/* Allocates a little, as a program does that goes on. */
+static void go_on(void) {
+    void *p[64];
+    for (int i = 0; i < 64; i++)
+        CHECK((p[i] = malloc(30 * KIB)));
+    for (int i = 0; i < 64; i++)
+        free(p[i]);
+}
+
+static void until_threads(int n, int goes_on) {
+    for (double end = now_s() + PATIENCE_S; threads() != n; nap_ms(10)) {
+        CHECK(now_s() < end);
+        if (goes_on)
+            go_on();
+    }
+}
+
+/* Holds so much free memory that the library has a thread for it. */
+static void with_thread(void) {
+    leave_holes(fill(64 * MIB));
+    until_threads(2, 1);
+}
+
+static void main_exits(void) {
+    with_thread();
+    pthread_exit(NULL);
+}
+
+static void *grow_later(void *arg) {
+    nap_ms(100);
+    leave_holes(fill(64 * MIB));
+    for (int i = 0; i < 15; i++, nap_ms(100))
+        go_on();
+    return arg;
+}
+
+static void main_exits_first(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, grow_later, NULL) == 0 && pthread_detach(thread) == 0);
+    pthread_exit(NULL);
+}
+
+/* Says "refused" where the system does not let us, whoever allocates. */
+static void namespaces(void) {
+    leave_holes(fill(64 * MIB));
+    if (getenv("LD_PRELOAD"))
+        until_threads(2, 1);
+    errno = 12345;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+        printf("refused: %s\n", strerror(errno));
+        return;
+    }
+    CHECK(errno == 12345);
+    if (getenv("LD_PRELOAD"))
+        until_threads(2, 1);
+    int fd = open("/proc/self/ns/mnt", O_RDONLY);
+    CHECK(fd >= 0 && setns(fd, CLONE_NEWNS) == 0);
+    CHECK(setns(-1, 0) == -1 && errno == EBADF);
+    CHECK(unshare(-1) == -1 && errno == EINVAL);
+    printf("allowed\n");
+}
+
+#define LET(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* What a program without threads needs to allocate, write and end. */
+static void filter(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        LET(read), LET(write), LET(exit_group), LET(brk), LET(mmap), LET(munmap), LET(mremap), LET(mprotect), LET(madvise),
+        LET(clock_gettime),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && threads() == 1);
+    CHECK(syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+}
+
+/* For longer than the library waits between two looks, and with a heap that grows and shrinks. */
+static void work_filtered(void) {
+    for (double end = now_s() + 2.5; now_s() < end;) {
+        leave_holes(fill(96 * MIB));
+        go_on();
+    }
+    static const char done[] = "survived\n";
+    CHECK(write(1, done, sizeof done - 1) == sizeof done - 1);
+    _exit(0);
+}
+
+static void filtered(void) {
+    filter();
+    work_filtered();
+}
+
+static void filtered_with_thread(void) {
+    with_thread();
+    filter();
+    work_filtered();
+}
+
+static void busy(void) {
+    size_t n = fill(100 * MIB);
+    unsigned seed = 1;
+    for (double end = now_s() + 3.5; now_s() < end;) {
+        for (int i = 0; i < 20000; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            char **p = &objects[(seed >> 8) % n];
+            free(*p);
+            CHECK((*p = malloc(SIZE - (seed >> 28))));
+        }
+        CHECK(threads() == 1);
+    }
+}
+
+static void gives_back(void (*meanwhile)(void)) {
+    size_t n = fill(300 * MIB);
+    size_t full = rss_kib();
+    leave_holes(n);
+    for (double end = now_s() + PATIENCE_S; rss_kib() > full / 2; nap_ms(20)) {
+        CHECK(now_s() < end);
+        meanwhile();
+    }
+    for (size_t i = 0; i < n; i += KEEP_ONE_IN)
+        for (int at = 0; at < SIZE; at++)
+            CHECK(objects[i][at] == 1);
+}
+
+static void nothing(void) {}
+
+static void sleeps(void) {
+    gives_back(nothing);
+    CHECK(threads() == 2);
+}
+
+static void go_on_alone(void) {
+    go_on();
+    CHECK(threads() == 1);
+}
+
+static void goes_on_alone(void) { gives_back(go_on_alone); }
+
+static void reap(pid_t child) {
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void forks(void) {
+    with_thread();
+    for (int i = 0; i < 3; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0 && threads() == 1);
+        if (child == 0) {
+            pid_t grandchild = fork();
+            CHECK(grandchild >= 0);
+            go_on();
+            if (grandchild > 0)
+                reap(grandchild);
+            _exit(0);
+        }
+        reap(child);
+        until_threads(2, 1);
+    }
+}
+
+/* A process that the C library knows nothing of has no thread either, and does not wait for one. */
+static void cloned(void) {
+    with_thread();
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(threads() == 1);
+        pid_t grandchild = fork();
+        CHECK(grandchild >= 0);
+        go_on();
+        if (grandchild > 0)
+            reap(grandchild);
+        _exit(0);
+    }
+    reap(child);
+}
+
+static pthread_barrier_t both;
+
+static void *stay(void *arg) {
+    free(malloc(100));
+    pthread_barrier_wait(&both);
+    pthread_barrier_wait(&both);
+    return arg;
+}
+
+static void threaded(void) {
+    pthread_t thread;
+    pthread_barrier_init(&both, NULL, 2);
+    CHECK(pthread_create(&thread, NULL, stay, NULL) == 0);
+    pthread_barrier_wait(&both);
+    fill(64 * MIB);
+    until_threads(3, 1);
+    pthread_barrier_wait(&both);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* The library may be told to have no thread while it has one. */
+static void told(void) {
+    int (*set)(const char *, const char *) = NULL;
+    *(void **)&set = dlsym(RTLD_DEFAULT, "craton_option_set");
+    CHECK(set);
+    with_thread();
+    CHECK(set("background", "inline") == 0 && threads() == 1);
+    nap_ms(1100);
+    go_on();
+    CHECK(threads() == 1);
+    CHECK(set("background", "1") == 0);
+    until_threads(2, 1);
+    CHECK(set("background", "0") == 0 && threads() == 1);
+}
+
+int main(int argc, char **argv) {
+    static const struct part parts[] = {
+        {"main_exits", main_exits},
+        {"main_exits_first", main_exits_first},
+        {"namespaces", namespaces},
+        {"filtered", filtered},
+        {"filtered_with_thread", filtered_with_thread},
+        {"busy", busy},
+        {"sleeps", sleeps},
+        {"goes_on_alone", goes_on_alone},
+        {"forks", forks},
+        {"cloned", cloned},
+        {"threaded", threaded},
+        {"told", told},
+        {NULL, NULL},
+    };
+    return run_part(argc, argv, parts);
+}
