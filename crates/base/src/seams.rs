@@ -62,7 +62,7 @@ pub trait Floor {
     /// tells. *Contents:* survive.
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
-    /// What the system holds of `range`.
+    /// What the system holds of `range`, as far as it tells.
     fn residency(&self, range: PageRange) -> Residency;
 }
 

@@ -251,12 +251,17 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.pages.lock().set_release_rate(bytes_per_s);
     }
 
-    /// What the page heap does by itself, collapses left out; also says how many pages are in use.
+    /// What the page heap does by itself, collapses left out; also says how many pages are in use. Lets others in between its steps.
     pub(crate) fn tick(&self) -> (Tick, Pages) {
-        self.with_pages(|p| {
-            self.drain(p);
-            (p.tick_step(), p.in_use())
-        })
+        self.with_pages(|p| self.drain(p));
+        let mut all = Tick::default();
+        loop {
+            let (step, in_use) = self.with_pages(|p| (p.tick_step(), p.in_use()));
+            all.released += step.released;
+            if !step.more {
+                return (all, in_use);
+            }
+        }
     }
 
     /// Whether it is time to collapse hugepages; to be asked once a round.

@@ -189,6 +189,9 @@ impl Floor for Region {
     }
 
     fn residency(&self, range: PageRange) -> Residency {
+        if !thp::may_ask() {
+            return Residency::default();
+        }
         let (at, len) = self.span(range);
         let page = process::page_size();
         let mut resident = 0;

@@ -20,15 +20,20 @@ const PAGEMAP: &CStr = c"/proc/self/pagemap";
 static LAST: AtomicBool = AtomicBool::new(true);
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// From now on the system is not asked any more whether it gives hugepages: the process may soon be killed for it.
+/// From now on the system is not asked any more what it holds, nor whether it gives hugepages: the process may soon be killed for it.
 pub fn keep_answer() {
     KEPT.store(true, Relaxed);
+}
+
+/// Whether the system may still be asked about memory.
+pub(crate) fn may_ask() -> bool {
+    !KEPT.load(Relaxed)
 }
 
 /// Whether the process gets hugepages where it asks for them: the system's mode is not `never`, and nobody has turned them
 /// off for this process.
 pub fn is_on() -> bool {
-    if !KEPT.load(Relaxed) {
+    if may_ask() {
         LAST.store(ask(), Relaxed);
     }
     LAST.load(Relaxed)
