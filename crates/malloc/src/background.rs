@@ -163,6 +163,8 @@ fn mode() -> Mode {
 #[inline]
 pub(crate) fn poke() {
     if WANTED.load(Relaxed) != 0 {
+        // Not earlier: a small program does without it, and without the pages of the C library that it takes.
+        thread::find_flag();
         work(true);
     }
 }

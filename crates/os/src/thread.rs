@@ -111,9 +111,12 @@ impl Hidden {
 /// The address of the C library's `__libc_single_threaded`, or 0.
 static SINGLE_THREADED: AtomicUsize = AtomicUsize::new(0);
 
-/// Finds the C library's flag of processes without threads, which it has from glibc 2.32 on, for [`never_started`].
+/// Finds the C library's flag of processes without threads, which it has from glibc 2.32 on, for [`never_started`], which says no
+/// before.
 pub fn find_flag() {
-    SINGLE_THREADED.store(crate::symbol::find(c"__libc_single_threaded"), Relaxed);
+    if SINGLE_THREADED.load(Relaxed) == 0 {
+        SINGLE_THREADED.store(crate::symbol::find(c"__libc_single_threaded"), Relaxed);
+    }
 }
 
 /// Whether the C library knows for sure that it never started a thread in this process, nor in those that it was forked from.
