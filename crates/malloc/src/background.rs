@@ -43,9 +43,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Seconds between two looks of the thread, while something changes and when nothing does.
 const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
-/// Hugepages that are collapsed in a round of the thread, and of the program.
+/// Hugepages that are collapsed in a round: two milliseconds of work or less.
 const COLLAPSES: u32 = 4;
-const COLLAPSES_IN_PASSING: u32 = 1;
 /// Uses of the page heap between two looks at the clock.
 const USES: u32 = 16;
 /// How often a system call is tried again, a millisecond apart, for which the thread may not have left the process yet.
@@ -75,8 +74,10 @@ const LOOK: u8 = 1;
 const THREAD: u8 = 2;
 /// Uses of the page heap, modulo 2³².
 static USED: AtomicU32 = AtomicU32::new(0);
-/// When the next look in passing is due, and from when on a thread may be started.
+/// When the next look in passing is due, or earlier at how many hugepages with memory: a program that fills its heap once and then
+/// computes has its first hugepages made whole while it grows. From when on a thread may be started.
 static NEXT_LOOK_NS: AtomicU64 = AtomicU64::new(0);
+static NEXT_LOOK_AT: AtomicU32 = AtomicU32::new(2 * FROM.0);
 static NEXT_THREAD_NS: AtomicU64 = AtomicU64::new(0);
 /// Threads of the program that have a cache: those that never allocate do not count.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
@@ -114,7 +115,7 @@ pub(crate) fn note(backed: HugePages, in_use: Pages, free: impl FnOnce() -> Page
     // Not all of a hugepage need have memory: the exact number is asked for when the rough one is large.
     let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
     if used.is_multiple_of(USES) {
-        note_time();
+        note_time(backed);
     } else if is_much(rough, in_use) {
         note_free(in_use, free);
     }
@@ -128,12 +129,17 @@ fn note_free(in_use: Pages, free: impl FnOnce() -> Pages) {
 }
 
 #[inline(never)]
-fn note_time() {
+fn note_time(backed: HugePages) {
     if THREADS.load(Relaxed) > 1 && may_have_thread() {
         WANTED.fetch_or(THREAD, Relaxed);
     }
     let runs = matches!(STATE.load(Relaxed), STARTING | RUNNING | STOPPING);
-    if !runs && CoarseClock.now_ns() >= NEXT_LOOK_NS.load(Relaxed) {
+    let grown = backed.0 >= NEXT_LOOK_AT.load(Relaxed);
+    if grown {
+        NEXT_LOOK_AT.store(2 * backed.0, Relaxed);
+        NEXT_LOOK_NS.store(0, Relaxed);
+    }
+    if !runs && (grown || CoarseClock.now_ns() >= NEXT_LOOK_NS.load(Relaxed)) {
         WANTED.fetch_or(LOOK, Relaxed);
     }
 }
@@ -198,7 +204,7 @@ fn look_in_passing() {
     let (now, next) = (CoarseClock.now_ns(), NEXT_LOOK_NS.load(Relaxed));
     let mine = || NEXT_LOOK_NS.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
     if now >= next && mine() && mode() != Mode::Off {
-        round(COLLAPSES_IN_PASSING);
+        round();
     }
 }
 
@@ -369,7 +375,7 @@ fn run() {
         if END.wait_ns(rest_s * SECOND_NS) {
             return;
         }
-        let (changed, in_use) = round(COLLAPSES);
+        let (changed, in_use) = round();
         quiet_s = if changed || in_use != last { 0 } else { quiet_s.saturating_add(rest_s) };
         last = in_use;
         // What is still free by now will be wanted again, as far as demand can say.
@@ -384,26 +390,26 @@ fn run() {
 }
 
 /// One look at the heap; says whether it did anything, and how much is in use. Only one is taken at a time.
-fn round(collapses: u32) -> (bool, Pages) {
+fn round() -> (bool, Pages) {
     // ORDERING: Acquire pairs with the Release below.
     if AT_WORK.swap(true, Ordering::Acquire) {
         return (true, Pages(0));
     }
     pace();
     let (tick, in_use) = HEAP.tick();
-    let collapsed = collapse_some(collapses);
+    let collapsed = collapse_some();
     // ORDERING: Release pairs with the Acquire above.
     AT_WORK.store(false, Ordering::Release);
     (tick.released > 0 || collapsed > 0, in_use)
 }
 
 /// Collapses a few hugepages, each without the lock; returns how many.
-fn collapse_some(most: u32) -> u32 {
+fn collapse_some() -> u32 {
     let mut done = 0;
     if !HEAP.collapse_is_due() {
         return 0;
     }
-    while done < most
+    while done < COLLAPSES
         && !END.is_rung()
         && let Some(id) = HEAP.begin_collapse()
     {

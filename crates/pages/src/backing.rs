@@ -44,6 +44,8 @@ const DENSE_PAGES: u32 = PAGES_PER_HUGEPAGE - PAGES_PER_HUGEPAGE / 8;
 /// Hugepages that a round looks at, and those of them that it collapses.
 const ROUND_LOOKS: u32 = 512;
 const ROUND_COLLAPSES: u32 = 4;
+/// Hugepages that the system is asked about in a round.
+const ROUND_ASKS: u32 = 16;
 /// A collapse that takes longer slows the next rounds down; one that takes less than half of it speeds them up.
 const SLOW_NS: u64 = 30_000_000;
 /// The most rounds that are left out between two.
@@ -296,21 +298,49 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         if hopeless || self.in_demand().0 <= self.backing.wanted.from.0 {
             return None;
         }
+        let mut asked = 0;
         for _ in 0..ROUND_LOOKS.min(self.granted.0) {
             let id = HugePageId(self.backing.cursor % self.granted.0);
             self.backing.cursor = id.0 + 1;
             let t = &self.trackers[id.0 as usize];
-            if !t.intact && !t.collapsing && t.used_pages() >= DENSE_PAGES {
-                if t.guarded || id < self.backing.wanted.from {
-                    self.backing.guards -= u32::from(t.guarded);
-                    self.floor.advise(id.range(), Advice::Huge);
-                    self.trackers[id.0 as usize].guarded = false;
-                }
-                self.trackers[id.0 as usize].collapsing = true;
-                return Some(id);
+            if t.intact || t.collapsing || t.used_pages() < DENSE_PAGES {
+                continue;
             }
+            asked += 1;
+            if asked > ROUND_ASKS {
+                break;
+            }
+            if !self.is_dense_in_truth(id) {
+                continue;
+            }
+            let guarded = core::mem::take(&mut self.trackers[id.0 as usize].guarded);
+            if guarded || id < self.backing.wanted.from {
+                self.backing.guards -= u32::from(guarded);
+                self.floor.advise(id.range(), Advice::Huge);
+            }
+            self.trackers[id.0 as usize].collapsing = true;
+            return Some(id);
         }
         None
+    }
+
+    /// Whether a hugepage of which most is in spans has so much memory too: the program may not have touched a large span yet. One
+    /// that the system has made whole by itself is known from then on.
+    fn is_dense_in_truth(&mut self, id: HugePageId) -> bool {
+        let seen = self.floor.residency(id.range());
+        if seen.huge_bytes == Some(HUGEPAGE_SIZE) {
+            self.reback(id, |t| {
+                t.intact = true;
+                t.broken = false;
+            });
+            self.unguard(id, HugePages(1));
+            return false;
+        }
+        // Where the system does not tell, the spans of the filler are taken to be in use.
+        match seen.resident_bytes {
+            0 => self.trackers[id.0 as usize].place == Place::Filler,
+            bytes => bytes >= Pages(DENSE_PAGES).bytes().0,
+        }
     }
 
     /// What came of the collapse of a hugepage, and how long it took; says whether the round may go on. Of one that was not

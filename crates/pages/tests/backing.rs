@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Op, World};
-use craton_base::{CollapseError, Floor, HugePageId, HugePages, Pages};
+use craton_base::{CollapseError, Density, Floor, HugePageId, HugePages, PageRange, Pages, SpanSource};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{Call, FaultRule, ThpMode};
 
@@ -159,6 +159,22 @@ fn large_spans_on_small_pages_are_collapsed_too() {
     fill(&mut world, 4);
     let collapsed: u32 = (0..10).map(|_| tick(&mut world)).sum();
     assert_eq!((collapsed, world.sim.huge_bytes()), (8, HugePages(12).bytes()));
+    world.check();
+    world.drain();
+}
+
+#[test]
+fn a_large_span_that_nobody_touched_is_left_alone() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
+    let untouched = world.heap.alloc(Pages(8 * 256), Pages(1), Density::Sparse).expect("room").range;
+    fill(&mut world, 4);
+    (0..20).for_each(|_| assert_eq!(tick(&mut world), 0));
+    let first_half = PageRange::new(untouched.first, Pages(4 * 256));
+    world.sim.touch(first_half);
+    let collapsed: u32 = (0..10).map(|_| tick(&mut world)).sum();
+    assert_eq!((collapsed, world.sim.calls().collapse), (4, 4));
+    world.sim.touch(untouched);
+    world.heap.free(untouched, Density::Sparse).expect("it is out");
     world.check();
     world.drain();
 }

@@ -88,7 +88,7 @@ fn the_heap_under_the_process_stays_whole() {
 
 #[test]
 fn what_is_released_each_second_lowers_the_backed_bytes() {
-    let kept = Config { schedule: Schedule::Ramp, events: 1_000_000, seconds: Some(600.0), ..config() };
+    let kept = Config { schedule: Schedule::Drop, events: 1_000_000, seconds: Some(1200.0), ..config() };
     let (kept, released) =
         (summary(&simulated(&kept)), summary(&simulated(&Config { release_bytes_per_s: 32 << 20, ..kept })));
     assert!(released.released_bytes > kept.released_bytes, "{released}, {kept}");
