@@ -135,8 +135,11 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         } else {
             self.advise(backing.from, HugePageId(old.from.0.min(self.granted.0)), Advice::Huge);
         }
-        // That went over guarded hugepages too.
+        // That went over guarded hugepages too, and over those that are asked for because of a collapse.
         for i in 0..self.granted.0 {
+            if self.trackers[i as usize].collapsing && HugePageId(i) < backing.from {
+                self.floor.advise(HugePageId(i).range(), Advice::Huge);
+            }
             if self.backing.guards > 0 && self.trackers[i as usize].guarded {
                 self.trackers[i as usize].guarded = false;
                 self.backing.guards -= 1;

@@ -220,3 +220,23 @@ fn the_end_of_a_collapse_that_was_never_begun_changes_nothing() {
     assert_eq!(world.snapshot(), before);
     world.drain();
 }
+
+#[test]
+fn hugepages_that_are_not_wanted_any_more_during_a_collapse_are_asked_for_until_its_end() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
+    world.sim.set_no_huge_frames(true);
+    world.step(Op::alloc(8 * 256, 1)).unwrap();
+    world.sim.set_no_huge_frames(false);
+    world.heap.inner_mut().tick_step();
+    world.step(Op::BeginCollapse).unwrap();
+    world.step(Op::Back(HugeBacking::NEVER)).unwrap();
+    world.step(Op::Free { nth: 0 }).unwrap();
+    world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
+    // The hugepages are used again before the collapse is over.
+    world.step(Op::alloc(8 * 256 - 3, 1)).unwrap();
+    world.check();
+    assert_eq!((world.sim.is_huge(HugePageId(0)), world.sim.is_huge(HugePageId(1))), (true, false));
+    world.step(Op::EndCollapse { error: None, took_ns: 0 }).unwrap();
+    world.check();
+    world.drain();
+}
