@@ -5,13 +5,12 @@
 //! collapse them later. What is densely used and on small pages all the same (the first hugepages of a heap that grew, those that
 //! were broken up and filled again, those for which the system had no hugepage at the time) is collapsed in the background, a few in
 //! a round. That a hugepage came as a whole is expected at first, and looked up later, a few at a time: the system may have had
-//! none, or have split it since, as after a fork. Hugepages that were broken up on purpose are advised against hugepages, so that the system does not fill
-//! again what was released, as long as the budget of mappings allows.
+//! none, or have split it since, as after a fork. Hugepages that were broken up on purpose are advised against hugepages, so
+//! that the system does not fill again what was released, as long as the budget of mappings allows.
 //!
 //! **Failure.** A system without hugepages is known by [`Floor::advise`], and nothing is expected of it; every minute it is asked
-//! again, since its mode can change. A collapse that fails
-//! changes nothing; the next rounds come more slowly when it was for want of frames or took long, and not at all any more where the
-//! system does not know it.
+//! again, since its mode can change. A collapse that fails changes nothing; the next rounds come more slowly when it was for want
+//! of frames or took long, and not at all any more where the system does not know it.
 
 use crate::fit::Fit;
 use crate::heap::PageHeap;

@@ -21,11 +21,7 @@ static char *objects[MOST];
 /* Threads of this process. Allocates nothing. */
 static int threads(void) {
     char text[4096];
-    int fd = open("/proc/self/status", O_RDONLY);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    CHECK(n > 0);
-    close(fd);
-    text[n] = 0;
+    read_proc("/proc/self/status", text, sizeof text);
     char *at = strstr(text, "Threads:");
     CHECK(at);
     return atoi(at + 8);
@@ -202,19 +198,23 @@ static void reap(pid_t child) {
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* What a child does: it forks too, and both go on. */
+static void live_as_child(void) {
+    pid_t grandchild = fork();
+    CHECK(grandchild >= 0);
+    go_on();
+    if (grandchild > 0)
+        reap(grandchild);
+    _exit(0);
+}
+
 static void forks(void) {
     with_thread();
     for (int i = 0; i < 3; i++) {
         pid_t child = fork();
         CHECK(child >= 0 && threads() == 1);
-        if (child == 0) {
-            pid_t grandchild = fork();
-            CHECK(grandchild >= 0);
-            go_on();
-            if (grandchild > 0)
-                reap(grandchild);
-            _exit(0);
-        }
+        if (child == 0)
+            live_as_child();
         reap(child);
         until_threads(2, 1);
     }
@@ -227,12 +227,7 @@ static void cloned(void) {
     CHECK(child >= 0);
     if (child == 0) {
         CHECK(threads() == 1);
-        pid_t grandchild = fork();
-        CHECK(grandchild >= 0);
-        go_on();
-        if (grandchild > 0)
-            reap(grandchild);
-        _exit(0);
+        live_as_child();
     }
     reap(child);
 }

@@ -41,14 +41,19 @@ static inline int run_part(int argc, char **argv, const struct part *parts) {
     return 2;
 }
 
-/* A field of /proc/self/statm, in KiB: 0 is the address space, 1 the resident memory. Allocates nothing. */
-static inline size_t statm_kib(int field) {
-    char text[256];
-    int fd = open("/proc/self/statm", O_RDONLY);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+/* The beginning of a file of /proc, as a string in `text`. Allocates nothing. */
+static inline void read_proc(const char *path, char *text, size_t size) {
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
     CHECK(n > 0);
     close(fd);
     text[n] = 0;
+}
+
+/* A field of /proc/self/statm, in KiB: 0 is the address space, 1 the resident memory. Allocates nothing. */
+static inline size_t statm_kib(int field) {
+    char text[256];
+    read_proc("/proc/self/statm", text, sizeof text);
     char *at = text;
     while (field-- > 0)
         at = strchr(at, ' ') + 1;
