@@ -49,15 +49,20 @@ const MAX_CLEARED: usize = 32 << 10;
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
     if size <= MAX_TABLED {
-        let class = size_class::class_of_tabled(size);
-        // SAFETY: the pointer is this thread's cache or the one that nobody uses.
-        let object = unsafe { ThreadCache::pop(tls::get(), class) };
+        // SAFETY: the pointer is this thread's cache or the one that nobody uses; the size was looked at.
+        let object = unsafe { ThreadCache::pop_tabled(tls::get(), size) };
         if !object.is_null() {
             return object;
         }
-        return malloc_class(class);
+        return malloc_tabled(size);
     }
     malloc_beyond_table(size)
+}
+
+#[cold]
+#[inline(never)]
+fn malloc_tabled(size: usize) -> *mut u8 {
+    malloc_class(size_class::class_of_tabled(size))
 }
 
 #[inline(never)]
@@ -314,7 +319,7 @@ fn set_up_now() -> bool {
         return true;
     }
     let parts = [
-        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize },
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SlabRecord>() },
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
     ];
@@ -325,7 +330,7 @@ fn set_up_now() -> bool {
         capacity,
         metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum(),
         key: process::random_seed() as usize | 1,
-        // SAFETY: the region keeps a zero byte for each page that it grants, and nothing else writes there.
+        // SAFETY: the region keeps four zero bytes for each page that it grants, and nothing else writes there.
         map: unsafe { PageMap::new(region.part(0) as *const _) },
         // SAFETY: likewise a zero record for each page; parts begin at machine pages, so they are aligned.
         records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },

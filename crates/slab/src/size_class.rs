@@ -51,7 +51,7 @@ static TABLE: [u8; MAX_TABLED / 16 + 1] = {
 
 /// The class of a size up to [`MAX_TABLED`]; of 0 the smallest.
 #[inline(always)]
-pub fn class_of_tabled(size: usize) -> usize {
+pub const fn class_of_tabled(size: usize) -> usize {
     debug_assert!(size <= MAX_TABLED);
     TABLE[size.div_ceil(16)] as usize
 }

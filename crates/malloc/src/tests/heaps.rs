@@ -5,7 +5,7 @@ use crate::heap::{Heap, Parts};
 use crate::page_map::PageMap;
 use crate::route::{Found, Misuse};
 use crate::size_class::{self, CLASSES};
-use core::sync::atomic::AtomicU8;
+use core::sync::atomic::AtomicU32;
 use craton_base::{HugePages, Pages, Table};
 use craton_pages::Tracker;
 use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, VirtualClock};
@@ -25,13 +25,13 @@ fn world(hugepages: u32, budget: usize) -> World {
     let (capacity, faults) = (HugePages(hugepages), FaultPlan::default());
     let floor = RealFloor::with_faults(capacity, faults.clone());
     let pages = capacity.pages().0;
-    let marks: Vec<AtomicU8> = (0..pages).map(|_| AtomicU8::new(0)).collect();
+    let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
     let records: Vec<SlabRecord> = (0..pages).map(|_| SlabRecord::default()).collect();
     let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
     let heap = Box::leak(Box::new(Heap::new(RealFloor::new(HugePages(1)), VirtualClock::new(1))));
     let parts = Parts {
         base: floor.base() as usize,
-        // SAFETY: there is a zero byte for each page, for ever.
+        // SAFETY: there is a zero entry for each page, for ever.
         map: unsafe { PageMap::new(marks.leak().as_ptr()) },
         records: Table::from_slice(records.leak()),
         trackers: Table::from_slice(trackers.leak()),
