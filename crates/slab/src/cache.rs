@@ -2,10 +2,14 @@
 //!
 //! **From.** Bonwick94 §3.2.
 //!
+//! **Cost.** An object that comes back next to others of its slab in the chain: 8 instructions. A run of objects of one slab: one
+//! update of its record, about 40. A slab's free objects go out together without being touched.
+//!
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
 use crate::chain::{self, Chain};
 use crate::geometry::Geometry;
+use crate::lists::PartialLists;
 use crate::record::SlabRecord;
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource, Table};
 
@@ -25,8 +29,7 @@ pub struct SlabStats {
 /// Objects of one size.
 pub struct SlabCache {
     pub(crate) geometry: Geometry,
-    /// First slab of the partial list, plus 1.
-    pub(crate) head: u32,
+    pub(crate) partial: PartialLists,
     pub(crate) stats: SlabStats,
 }
 
@@ -42,7 +45,7 @@ impl SlabCache {
     /// A cache without slabs.
     pub const fn new(geometry: Geometry) -> Self {
         let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0 };
-        Self { geometry, head: 0, stats }
+        Self { geometry, partial: PartialLists::new(geometry.capacity), stats }
     }
 
     /// Sizes of the slabs and their objects.
@@ -71,10 +74,10 @@ impl SlabCache {
     ) -> Chain {
         let mut out = Chain::EMPTY;
         while out.len() < want {
-            let slab = match self.head.checked_sub(1) {
-                Some(first) => PageId(first),
+            let slab = match self.partial.fullest() {
+                Some(slab) => slab,
                 None => match self.add_slab(records, source) {
-                    Some(first) => first,
+                    Some(slab) => slab,
                     None => break,
                 },
             };
@@ -101,34 +104,21 @@ impl SlabCache {
         cut: &impl Fn(*mut u8),
     ) {
         let record = &records[slab.0 as usize];
-        let (mut used, mut carved) = (record.used(), record.carved());
-        let mut free = record.free() as *mut u8;
-        while out.len() < want && !free.is_null() {
-            let object = free;
-            // SAFETY: objects on a slab's free list are ours and linked; each leaves the list before it joins the chain.
-            unsafe {
-                free = chain::next(object);
-                out.push(object);
-            }
-            used += 1;
+        let before = record.used();
+        let start = base.wrapping_add(slab.offset().0);
+        // SAFETY: the record's list is of free objects of this slab, and the chain takes what leaves it.
+        let mut used = before + unsafe { record.take_free(start, want - out.len(), out) };
+        let (carved, capacity) = (record.carved(), self.geometry.capacity);
+        let fresh = (want - out.len()).min(u32::from(capacity - carved)) as u16;
+        if fresh > 0 {
+            let object = self.geometry.object as usize;
+            // SAFETY: these places lie in our slab behind all that were cut, and nobody has had them yet.
+            unsafe { out.push_row(start.add(usize::from(carved) * object), object, fresh, cut) };
+            record.set_carved(carved + fresh);
+            used += fresh;
         }
-        while out.len() < want && carved < self.geometry.capacity {
-            let offset = slab.offset().0 + carved as usize * self.geometry.object as usize;
-            // SAFETY: the place lies in our slab, and nobody has had it yet.
-            unsafe {
-                let object = base.add(offset);
-                cut(object);
-                out.push(object);
-            }
-            carved += 1;
-            used += 1;
-        }
-        record.set_free(free as usize);
         record.set_used(used);
-        record.set_carved(carved);
-        if used == self.geometry.capacity {
-            self.unlink(slab, records);
-        }
+        self.relist(slab, before, used, records);
     }
 
     /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that was never an object is
@@ -138,35 +128,47 @@ impl SlabCache {
     /// As [`SlabCache::alloc`], with the same arguments; each object of `chain` came from this cache and is given back once.
     pub unsafe fn free(
         &mut self,
-        mut chain: Chain,
+        chain: Chain,
         base: *mut u8,
         records: &Table<SlabRecord>,
         source: &mut impl SpanSource,
     ) -> Result<(), *mut u8> {
-        while let Some(object) = chain.pop() {
-            let offset = object as usize - base as usize;
-            let slab = self.slab_of(offset);
-            let record = &records[slab.0 as usize];
+        let (mut first, mut left) = chain.into_raw();
+        while left > 0 {
+            let slab = self.slab_of(first as usize - base as usize);
+            let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
             let used = record.used();
-            if used == 0 || offset - slab.offset().0 >= usize::from(record.carved()) * self.geometry.object as usize {
-                return Err(object);
+            let cut_bytes = usize::from(record.carved()) * self.geometry.object as usize;
+            let (mut at, mut last, mut run) = (first, first, 0);
+            // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never cut.
+            while run < left && (at as usize).wrapping_sub(start as usize) < cut_bytes {
+                last = at;
+                // SAFETY: the chain links `left` objects from `first` on.
+                at = unsafe { chain::next(at) };
+                run += 1;
             }
-            self.stats.objects_out -= 1;
-            // SAFETY: the object is ours again; the slab's free list is of our objects.
-            unsafe { chain::link(object, record.free() as *mut u8) };
-            record.set_free(object as usize);
-            record.set_used(used - 1);
-            if used == self.geometry.capacity {
-                self.push_front(slab, records);
+            // Without a run the first object is no place that was cut; one that is too long has an object twice.
+            if run == 0 || run > u32::from(used) {
+                return Err(first);
             }
-            if used == 1 {
-                self.retire(slab, records, source);
+            // SAFETY: the run is ours again, and lies on the slab.
+            unsafe { record.put_free(start, first, last) };
+            self.stats.objects_out -= u64::from(run);
+            left -= run;
+            first = at;
+            let now = used - run as u16;
+            record.set_used(now);
+            if now == 0 {
+                self.retire(slab, used, records, source);
+            } else {
+                self.relist(slab, used, now, records);
             }
         }
         Ok(())
     }
 
     /// The slab that holds the object at `offset` bytes from the region's start.
+    #[inline]
     fn slab_of(&self, offset: usize) -> PageId {
         let page = (offset >> PAGE_SHIFT) as u32;
         // A slab of several objects is aligned to its size; one of a single object begins where the object does.
@@ -180,39 +182,35 @@ impl SlabCache {
         let span = source.alloc(pages, align, self.geometry.density()).ok()?;
         let first = span.range.first;
         records[first.0 as usize].begin(pages);
-        self.push_front(first, records);
+        self.partial.push(first, 0, records);
         self.stats.slabs += 1;
         Some(first)
     }
 
-    /// A slab's last object came back.
-    fn retire(&mut self, slab: PageId, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
-        self.unlink(slab, records);
+    /// A slab's last object came back; it had `used` before.
+    fn retire(&mut self, slab: PageId, used: u16, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+        if used < self.geometry.capacity {
+            self.partial.unlink(slab, used, records);
+        }
         records[slab.0 as usize].set_pages(Pages(0));
         self.stats.slabs -= 1;
         let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());
         debug_assert_eq!(freed, Ok(()), "a slab is a whole span");
     }
 
-    fn push_front(&mut self, slab: PageId, records: &Table<SlabRecord>) {
-        let record = &records[slab.0 as usize];
-        record.set_prev(0);
-        record.set_next(self.head);
-        if let Some(head) = self.head.checked_sub(1) {
-            records[head as usize].set_prev(slab.0 + 1);
+    /// Moves a slab to the list where it belongs, if any, after a change of what it has in use.
+    #[inline]
+    fn relist(&mut self, slab: PageId, before: u16, now: u16, records: &Table<SlabRecord>) {
+        let capacity = self.geometry.capacity;
+        let (was, is) = (before < capacity, now < capacity);
+        if was && is && self.partial.list_of(before) == self.partial.list_of(now) {
+            return;
         }
-        self.head = slab.0 + 1;
-    }
-
-    fn unlink(&mut self, slab: PageId, records: &Table<SlabRecord>) {
-        let record = &records[slab.0 as usize];
-        let (next, prev) = (record.next(), record.prev());
-        match prev.checked_sub(1) {
-            Some(prev) => records[prev as usize].set_next(next),
-            None => self.head = next,
+        if was {
+            self.partial.unlink(slab, before, records);
         }
-        if let Some(next) = next.checked_sub(1) {
-            records[next as usize].set_prev(prev);
+        if is {
+            self.partial.push(slab, now, records);
         }
     }
 }

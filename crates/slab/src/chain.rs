@@ -68,6 +68,48 @@ impl Chain {
         self.len += 1;
     }
 
+    /// Puts `n` ≥ 1 objects at the end that lie in a row from `first` on, `bytes` apart, and tells `each` of every one.
+    ///
+    /// # Safety
+    /// As [`Chain::push`], for each of them.
+    #[inline]
+    pub(crate) unsafe fn push_row(&mut self, first: *mut u8, bytes: usize, n: u16, each: &impl Fn(*mut u8)) {
+        // SAFETY: `n` objects lie in the row.
+        let last = unsafe { first.add(bytes * usize::from(n - 1)) };
+        let mut at = first;
+        while at != last {
+            // SAFETY: the row goes on until `last`.
+            unsafe {
+                let next = at.add(bytes);
+                link(at, next);
+                each(at);
+                at = next;
+            }
+        }
+        each(at);
+        // SAFETY: the row is linked from `first` to `at`, which is ours.
+        unsafe {
+            link(at, core::ptr::null_mut());
+            self.append(first, at, n.into());
+        }
+    }
+
+    /// Puts `n` ≥ 1 free objects at the end, linked from `first` to `last`.
+    ///
+    /// # Safety
+    /// As [`Chain::from_raw`].
+    #[inline]
+    pub(crate) unsafe fn append(&mut self, first: *mut u8, last: *mut u8, n: u32) {
+        if self.tail.is_null() {
+            self.head = first;
+        } else {
+            // SAFETY: the last object is the chain's.
+            unsafe { link(self.tail, first) };
+        }
+        self.tail = last;
+        self.len += n;
+    }
+
     /// Takes the first object.
     #[inline]
     pub fn pop(&mut self) -> Option<*mut u8> {

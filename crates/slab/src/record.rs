@@ -1,9 +1,14 @@
 //! What a cache knows of one slab.
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
+//! ```text
+//! first free object (8) · next (4) · prev (4) · pages (4) · used (2) · carved (2) · last free object (2) · spare (6)
+//! ```
+//! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when there is none.
 //!
-//! **Unsafe.** Declares that zeros are a valid record.
+//! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
 
+use crate::chain::{self, Chain};
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Pages, Zeroed};
 
@@ -20,7 +25,11 @@ pub struct SlabRecord {
     pages: AtomicU32,
     used: AtomicU16,
     carved: AtomicU16,
+    last: AtomicU16,
 }
+
+/// What objects' sizes and distances are multiples of.
+const UNIT: usize = 16;
 
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for SlabRecord {}
@@ -42,6 +51,7 @@ impl SlabRecord {
     field!(prev, set_prev, prev, u32);
     field!(used, set_used, used, u16);
     field!(carved, set_carved, carved, u16);
+    field!(last, set_last, last, u16);
 
     /// How many objects of the slab have ever been handed out: the first so many of its places.
     pub fn cut_objects(&self) -> u16 {
@@ -64,5 +74,60 @@ impl SlabRecord {
         self.set_used(0);
         self.set_carved(0);
         self.set_pages(pages);
+    }
+
+    /// Free objects: places that were cut and are not in use.
+    pub(crate) fn free_objects(&self) -> u16 {
+        self.carved() - self.used()
+    }
+
+    /// The last of the slab's free objects, if there are any. The slab begins at `start`.
+    pub(crate) fn last_free(&self, start: *mut u8) -> *mut u8 {
+        start.wrapping_add(usize::from(self.last()) * UNIT)
+    }
+
+    /// Moves up to `want` free objects to a chain, and says how many there were. The count in use is the caller's to change.
+    ///
+    /// # Safety
+    /// The slab begins at `start`, its record and its free objects are the caller's.
+    #[inline]
+    pub(crate) unsafe fn take_free(&self, start: *mut u8, want: u32, to: &mut Chain) -> u16 {
+        let (first, all) = (self.free() as *mut u8, self.free_objects());
+        if first.is_null() || want == 0 {
+            return 0;
+        }
+        if u32::from(all) <= want {
+            // SAFETY: all free objects hang from the first, and the last one's link is null.
+            unsafe { to.append(first, self.last_free(start), all.into()) };
+            self.set_free(0);
+            return all;
+        }
+        let mut last = first;
+        for _ in 1..want {
+            // SAFETY: there are more than `want` linked objects.
+            last = unsafe { chain::next(last) };
+        }
+        // SAFETY: as above; the part that goes out is cut off behind `last`.
+        unsafe {
+            self.set_free(chain::next(last) as usize);
+            chain::link(last, core::ptr::null_mut());
+            to.append(first, last, want);
+        }
+        want as u16
+    }
+
+    /// Puts free objects that are linked from `first` to `last` in front of the slab's others. The count in use is the caller's to change.
+    ///
+    /// # Safety
+    /// As [`SlabRecord::take_free`]; the objects lie on the slab, and the caller gives them up.
+    #[inline]
+    pub(crate) unsafe fn put_free(&self, start: *mut u8, first: *mut u8, last: *mut u8) {
+        let others = self.free() as *mut u8;
+        if others.is_null() {
+            self.set_last(((last as usize - start as usize) / UNIT) as u16);
+        }
+        // SAFETY: the object is the caller's.
+        unsafe { chain::link(last, others) };
+        self.set_free(first as usize);
     }
 }
