@@ -21,7 +21,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Table};
 use craton_os::thread::{self, Key};
-use craton_os::{CoarseClock, Mutex, PartSpec, Region, process};
+use craton_os::{CoarseClock, Mutex, PartSpec, Region, cpus, process};
 use craton_pages::Tracker;
 use craton_slab::SlabRecord;
 
@@ -265,6 +265,11 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     let (cache, used) = caches.take()?;
     let share = ALL_CACHES_BYTES / caches.taken();
     background::count_threads(caches.taken());
+    if caches.taken() > 1 {
+        HEAP.use_shards(cpus::affinity().unwrap_or(1));
+    }
+    // SAFETY: the registry gave the cache to us alone.
+    let home = HEAP.home(unsafe { (*cache).number });
     drop(caches);
     let most = THREAD_CACHE_BYTES.load(Ordering::Relaxed);
     // SAFETY: the registry gave the cache to us alone. One used before can hold objects of a thread that a fork ended.
@@ -272,7 +277,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
         if used {
             HEAP.empty_cache(cache);
         }
-        ThreadCache::begin(cache, HEAP.view(), most.min(share.max(LEAST_CACHE_BYTES)));
+        ThreadCache::begin(cache, HEAP.view(), home, most.min(share.max(LEAST_CACHE_BYTES)));
     }
     segment::add(&SEGMENT.threads_seen, 1);
     tls::set(cache);

@@ -81,7 +81,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) unsafe fn refill(&self, cache: *mut ThreadCache, class: usize) -> *mut u8 {
         // SAFETY: the cache is this thread's.
         let cache = unsafe { &mut *cache };
-        let mut chain = self.take(class, cache.want(class));
+        let mut chain = self.take(cache.home(), class, cache.want(class));
         let object = chain.pop().unwrap_or(null_mut());
         cache.fill(class, chain);
         // The slabs may have grown the heap; the cache should know what it has just been given.
@@ -91,7 +91,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// An object without a cache. Null when there is no memory.
     pub(crate) fn take_one(&self, class: usize) -> *mut u8 {
-        let object = self.take(class, 1).pop().unwrap_or(null_mut());
+        let object = self.take(0, class, 1).pop().unwrap_or(null_mut());
         self.wipe_mark(object)
     }
 
@@ -114,7 +114,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         unsafe {
             chain.push(object);
             object.cast::<usize>().add(1).write(mark(self.view().key, object));
-            self.give(class, chain);
+            self.give(0, class, chain);
         }
     }
 
@@ -125,8 +125,32 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) {
         // SAFETY: the cache is this thread's, and the chain holds objects of the class that its list gave up.
         unsafe {
-            let chain = (*cache).overflow(class);
-            self.give(class, chain);
+            let home = (*cache).home();
+            let n = (*cache).overflow(class);
+            if n == size_class::batch(class) && self.passes_on(home, class) {
+                let batch = (*cache).drain(class, n);
+                if let Err(batch) = self.pass_on(home, class, batch) {
+                    self.give(home, class, batch);
+                }
+                return;
+            }
+            (*cache).shorten(class, n, |first| self.give_first(home, class, first, n));
+        }
+    }
+
+    /// Puts an object into a cache, and makes room there if need be.
+    ///
+    /// # Safety
+    /// `cache` is the calling thread's, of this heap. The object is of the class, checked, and given up.
+    unsafe fn take_into(&self, cache: *mut ThreadCache, class: usize, object: *mut u8) {
+        // SAFETY: by the contract.
+        unsafe {
+            if (*cache).is_full(class) {
+                self.make_room(cache, class);
+            }
+            if !ThreadCache::push(cache, object) {
+                self.give_one(class, object);
+            }
         }
     }
 
@@ -139,7 +163,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             // SAFETY: as in `make_room`.
             unsafe {
                 let chain = (*cache).drain(class, u32::MAX);
-                self.give(class, chain);
+                self.give((*cache).home(), class, chain);
             }
         }
     }
@@ -251,21 +275,24 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// # Safety
     /// `cache`, if there is one, is the calling thread's, of this heap. The caller gives the object up.
     pub(crate) unsafe fn take_back(&self, cache: Option<*mut ThreadCache>, pointer: *mut u8) -> Result<(), Misuse> {
+        // SAFETY: the cache is this thread's. An object that it recognises and did not take is one that its list has no room for.
+        unsafe {
+            if let Some(cache) = cache
+                && let Some((class, _)) = ThreadCache::recognise(cache, pointer)
+            {
+                self.take_into(cache, class, pointer);
+                return Ok(());
+            }
+        }
         match self.find(pointer) {
             Found::Small { class } => {
-                let Some(cache) = cache else {
-                    // SAFETY: `find` has checked the object.
-                    unsafe { self.give_one(class, pointer) };
-                    return Ok(());
-                };
-                // SAFETY: the cache is this thread's; the object was checked.
+                // SAFETY: `find` has checked the object, and the cache is this thread's.
                 unsafe {
-                    (*cache).look_again(self.view());
-                    if !ThreadCache::push(cache, pointer) {
-                        // The pointer is good, so the list was full.
-                        self.make_room(cache, class);
-                        if !ThreadCache::push(cache, pointer) {
-                            self.give_one(class, pointer);
+                    match cache {
+                        None => self.give_one(class, pointer),
+                        Some(cache) => {
+                            (*cache).look_again(self.view());
+                            self.take_into(cache, class, pointer);
                         }
                     }
                 }

@@ -26,6 +26,27 @@ pub struct SlabStats {
     pub objects_refilled: u64,
 }
 
+impl SlabStats {
+    /// The counts of two caches together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            slabs: self.slabs + other.slabs,
+            objects_out: self.objects_out + other.objects_out,
+            refills: self.refills + other.refills,
+            objects_refilled: self.objects_refilled + other.objects_refilled,
+        }
+    }
+}
+
+/// What is left of a list of which the first objects were given back.
+#[derive(Debug)]
+pub struct Freed {
+    /// The list behind them.
+    pub rest: *mut u8,
+    /// Those that were not taken: their slabs are another owner's.
+    pub strays: Chain,
+}
+
 /// Objects of one size.
 pub struct SlabCache {
     pub(crate) geometry: Geometry,
@@ -133,19 +154,59 @@ impl SlabCache {
         records: &Table<SlabRecord>,
         source: &mut impl SpanSource,
     ) -> Result<(), *mut u8> {
-        let (mut first, mut left) = chain.into_raw();
+        let (first, n) = chain.into_raw();
+        if n == 0 {
+            return Ok(());
+        }
+        let owner = records[self.slab_of(first as usize - base as usize).0 as usize].owner();
+        // SAFETY: by the contract.
+        let freed = unsafe { self.free_first(first, n, owner, base, records, source) }?;
+        debug_assert!(freed.strays.is_empty(), "all slabs of the cache have one owner");
+        let _ = freed.strays.into_raw();
+        Ok(())
+    }
+
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of another owner than `owner` are strays, for
+    /// the caller to give to the cache that has them.
+    ///
+    /// # Safety
+    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list of at least `n` objects, of which the caller gives
+    /// up the first `n`.
+    pub unsafe fn free_first(
+        &mut self,
+        mut first: *mut u8,
+        n: u32,
+        owner: usize,
+        base: *mut u8,
+        records: &Table<SlabRecord>,
+        source: &mut impl SpanSource,
+    ) -> Result<Freed, *mut u8> {
+        let mut strays = Chain::EMPTY;
+        let slab_bytes = self.geometry.pages.bytes().0;
+        let mut left = n;
         while left > 0 {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
+            let ours = record.owner() == owner;
             let used = record.used();
             let cut_bytes = usize::from(record.carved()) * self.geometry.object as usize;
+            let bytes = if ours { cut_bytes } else { slab_bytes };
             let (mut at, mut last, mut run) = (first, first, 0);
             // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never cut.
-            while run < left && (at as usize).wrapping_sub(start as usize) < cut_bytes {
+            while run < left && (at as usize).wrapping_sub(start as usize) < bytes {
                 last = at;
-                // SAFETY: the chain links `left` objects from `first` on.
+                // SAFETY: the list links `left` objects from `first` on.
                 at = unsafe { chain::next(at) };
                 run += 1;
+            }
+            if !ours {
+                // SAFETY: the run is given up; its end is the chain's until more is put there.
+                unsafe {
+                    chain::link(last, core::ptr::null_mut());
+                    strays.append(first, last, run);
+                }
+                (first, left) = (at, left - run);
+                continue;
             }
             // Without a run the first object is no place that was cut; one that is too long has an object twice.
             if run == 0 || run > u32::from(used) {
@@ -164,15 +225,13 @@ impl SlabCache {
                 self.relist(slab, used, now, records);
             }
         }
-        Ok(())
+        Ok(Freed { rest: first, strays })
     }
 
     /// The slab that holds the object at `offset` bytes from the region's start.
     #[inline]
     fn slab_of(&self, offset: usize) -> PageId {
-        let page = (offset >> PAGE_SHIFT) as u32;
-        // A slab of several objects is aligned to its size; one of a single object begins where the object does.
-        PageId(if self.geometry.is_single() { page } else { page & !(self.geometry.pages.0 - 1) })
+        self.geometry.slab_of(PageId((offset >> PAGE_SHIFT) as u32))
     }
 
     #[cold]

@@ -34,6 +34,19 @@ impl Chain {
         Self { head, tail, len }
     }
 
+    /// Takes over `len` ≥ 1 objects linked from `head` on, the last with a null link.
+    ///
+    /// # Safety
+    /// As [`Chain::from_raw`]. Since its last object is not known, nothing is put at this chain's end.
+    pub unsafe fn from_head(head: *mut u8, len: u32) -> Self {
+        Self { head, tail: core::ptr::null_mut(), len }
+    }
+
+    /// The first object; null when there is none.
+    pub fn head(&self) -> *mut u8 {
+        self.head
+    }
+
     /// Gives the list away: its first object (null when empty) and its length.
     pub fn into_raw(self) -> (*mut u8, u32) {
         (self.head, self.len)
@@ -55,6 +68,7 @@ impl Chain {
     /// `object` is aligned to 16, at least 16 bytes long, free, and given up by the caller.
     #[inline]
     pub unsafe fn push(&mut self, object: *mut u8) {
+        debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
         // SAFETY: the memory of the object, and of the last one in the chain, is ours by the contract.
         unsafe {
             link(object, core::ptr::null_mut());
@@ -99,7 +113,8 @@ impl Chain {
     /// # Safety
     /// As [`Chain::from_raw`].
     #[inline]
-    pub(crate) unsafe fn append(&mut self, first: *mut u8, last: *mut u8, n: u32) {
+    pub unsafe fn append(&mut self, first: *mut u8, last: *mut u8, n: u32) {
+        debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
         if self.tail.is_null() {
             self.head = first;
         } else {

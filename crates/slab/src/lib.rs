@@ -43,7 +43,7 @@ mod lists;
 mod record;
 pub mod size_class;
 
-pub use cache::{SlabCache, SlabStats};
+pub use cache::{Freed, SlabCache, SlabStats};
 pub use chain::Chain;
 pub use check::Broken;
 pub use geometry::Geometry;

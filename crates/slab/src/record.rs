@@ -2,14 +2,14 @@
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
 //! ```text
-//! first free object (8) · next (4) · prev (4) · pages (4) · used (2) · carved (2) · last free object (2) · spare (6)
+//! first free object (8) · next (4) · prev (4) · pages (4) · used (2) · carved (2) · last free object (2) · owner (1) · spare (5)
 //! ```
 //! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when there is none.
 //!
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
 
 use crate::chain::{self, Chain};
-use core::sync::atomic::{AtomicU16, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Pages, Zeroed};
 
 /// The record of one slab, or of a large object, which is a slab of one object.
@@ -26,6 +26,7 @@ pub struct SlabRecord {
     used: AtomicU16,
     carved: AtomicU16,
     last: AtomicU16,
+    owner: AtomicU8,
 }
 
 /// What objects' sizes and distances are multiples of.
@@ -56,6 +57,16 @@ impl SlabRecord {
     /// How many objects of the slab have ever been handed out: the first so many of its places.
     pub fn cut_objects(&self) -> u16 {
         self.carved()
+    }
+
+    /// Which of a class's caches the slab belongs to.
+    pub fn owner(&self) -> usize {
+        self.owner.load(Relaxed).into()
+    }
+
+    /// Says which of a class's caches the slab belongs to; to be said when the slab is made, before it hands anything out.
+    pub fn set_owner(&self, owner: usize) {
+        self.owner.store(owner as u8, Relaxed);
     }
 
     /// Length of the span; 0 when no span begins here.

@@ -11,6 +11,7 @@ use craton_pages::Tracker;
 use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, VirtualClock};
 use craton_slab::SlabRecord;
 use std::boxed::Box;
+use std::sync::Mutex;
 use std::vec::Vec;
 
 const KEY: usize = 0x1357_9bdf_0246_8acf;
@@ -43,7 +44,7 @@ fn world(hugepages: u32, budget: usize) -> World {
     unsafe { heap.install(floor, parts) };
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
     // SAFETY: memory for one cache, ours.
-    unsafe { ThreadCache::begin(cache, heap.view(), budget) };
+    unsafe { ThreadCache::begin(cache, heap.view(), 0, budget) };
     World { heap, cache, faults }
 }
 
@@ -249,4 +250,46 @@ fn a_place_that_was_never_handed_out_is_no_object() {
     assert_eq!(w.give(next), Err(Misuse::Freed { size: 48 }), "cut with the batch, and waiting in the cache");
     assert_eq!(w.heap.find(far), Found::Bad(Misuse::Unallocated));
     w.give(object).unwrap();
+}
+
+/// Threads of several homes that hand objects to each other: caches and the heap, from as many real threads.
+#[test]
+fn m5_every_object_goes_back_to_the_shard_of_its_slab_whoever_frees_it() {
+    const THREADS: usize = 4;
+    let w = world(64, 1 << 20);
+    w.heap.use_shards(THREADS);
+    let heap = w.heap;
+    let letters: Vec<Mutex<Vec<usize>>> = (0..THREADS).map(|_| Mutex::new(Vec::new())).collect();
+    std::thread::scope(|scope| {
+        for me in 0..THREADS {
+            let letters = &letters;
+            scope.spawn(move || {
+                let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
+                // SAFETY: memory for one cache, ours.
+                unsafe { ThreadCache::begin(cache, heap.view(), heap.home(me), 1 << 20) };
+                let own = World { heap, cache, faults: FaultPlan::default() };
+                let mut rng = Rng::new(me as u64 + 1);
+                for round in 0..300 {
+                    for _ in 0..100 {
+                        let class = 1 + rng.below(40) as usize;
+                        let object = own.take(class);
+                        // SAFETY: the object is ours, and has 16 bytes at least.
+                        unsafe { object.write_bytes(me as u8, 16) };
+                        letters[rng.below(THREADS as u64) as usize].lock().unwrap().push(object as usize);
+                    }
+                    if round % 3 == me % 3 {
+                        let read: Vec<usize> = letters[me].lock().unwrap().drain(..).collect();
+                        read.into_iter().for_each(|o| own.give(o as *mut u8).unwrap());
+                    }
+                }
+                // SAFETY: the cache is ours.
+                unsafe { heap.empty_cache(cache) };
+            });
+        }
+    });
+    assert!(w.heap.slabs_in_shards().iter().all(|slabs| *slabs > 0), "each thread took from slabs of its own");
+    letters.into_iter().flat_map(|l| l.into_inner().unwrap()).for_each(|o| w.give(o as *mut u8).unwrap());
+    w.empty();
+    assert_eq!(w.heap.slabs_in_shards(), [0; THREADS]);
+    assert_eq!((w.heap.pages.lock().in_use(), w.heap.bytes_out()), (Pages(0), 0));
 }
