@@ -23,7 +23,7 @@
 //!
 //! **Unsafe.** Joins the thread, once.
 
-use crate::front::HEAP;
+use crate::front::{HEAP, PROCESSOR_CACHES};
 use crate::lifecycle;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, CollapseError, HugePageId, HugePages, Pages};
@@ -396,6 +396,7 @@ fn round() -> (bool, Pages) {
         return (true, Pages(0));
     }
     pace();
+    PROCESSOR_CACHES.look(&HEAP);
     let (tick, in_use) = HEAP.tick();
     let collapsed = collapse_some();
     // ORDERING: Release pairs with the Acquire above.

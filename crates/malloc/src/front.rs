@@ -7,6 +7,7 @@
 //!
 //! **Unsafe.** Keeps a pointer to a cache for each thread, and takes objects from callers.
 
+use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::ThreadCache;
 use crate::heap::{Heap, Parts};
 use crate::page_map::PageMap;
@@ -18,8 +19,9 @@ use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
 use crate::{background, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Table};
+use craton_os::rseq::Rseq;
 use craton_os::thread::{self, Key};
 use craton_os::{CoarseClock, Mutex, PartSpec, Region, cpus, process};
 use craton_pages::Tracker;
@@ -27,6 +29,28 @@ use craton_slab::SlabRecord;
 
 pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
 static CACHES: Mutex<Registry> = Mutex::new(Registry::EMPTY);
+pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
+/// Which threads have caches of their own: an option.
+pub(crate) static CACHES_FOR: AtomicU8 = AtomicU8::new(CachesFor::Auto as u8);
+/// Threads that have one, and how many may by the option's default: so many for each processor, and so many in any case.
+static OWN_CACHES: AtomicUsize = AtomicUsize::new(0);
+const CACHES_PER_PROCESSOR: usize = 4;
+const LEAST_CACHES: usize = 16;
+/// Requests of a thread that processors' caches serve before it gets a cache of its own.
+const USES_WITHOUT: u64 = 256;
+
+/// The option `caches`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum CachesFor {
+    /// The first thread, and busy ones while they are few.
+    Auto,
+    /// Every thread.
+    Threads,
+    /// None: processors have them.
+    Processors,
+}
+
 static READY: AtomicBool = AtomicBool::new(false);
 static SETTING_UP: Mutex<()> = Mutex::new(());
 /// The key whose value makes [`thread_ends`] run, plus 1.
@@ -80,6 +104,9 @@ fn malloc_beyond_table(size: usize) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn malloc_class(class: usize) -> *mut u8 {
+    if let Some(rseq) = without_cache() {
+        return malloc_on_processor(rseq, class);
+    }
     let saved = process::errno();
     let object = match own_cache() {
         // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
@@ -92,6 +119,77 @@ fn malloc_class(class: usize) -> *mut u8 {
     };
     background::poke();
     with_errno(object, saved)
+}
+
+/// The means by which the calling thread uses its processor's cache, if it is to do so in this request.
+#[inline]
+fn without_cache() -> Option<&'static Rseq> {
+    let cache = tls::get();
+    if cache != tls::none() && cache != tls::gone() {
+        return None;
+    }
+    let rseq = PROCESSOR_CACHES.rseq()?;
+    (cache == tls::gone() || !earns_cache()).then_some(rseq)
+}
+
+/// Whether a thread without a cache is to get one now.
+#[inline]
+fn earns_cache() -> bool {
+    let caches = OWN_CACHES.load(Ordering::Relaxed);
+    match CACHES_FOR.load(Ordering::Relaxed) {
+        0 if caches == 0 => true,
+        0 => tls::count_use() >= USES_WITHOUT && caches < most_caches(),
+        mode => mode == CachesFor::Threads as u8,
+    }
+}
+
+/// How many threads may have caches of their own.
+fn most_caches() -> usize {
+    (CACHES_PER_PROCESSOR * cpus::usable()).max(LEAST_CACHES)
+}
+
+fn malloc_on_processor(rseq: &Rseq, class: usize) -> *mut u8 {
+    let object = PROCESSOR_CACHES.pop(rseq, class);
+    if object.is_null() { malloc_for_processor(rseq, class) } else { HEAP.wipe_mark(object) }
+}
+
+#[inline(never)]
+fn malloc_for_processor(rseq: &Rseq, class: usize) -> *mut u8 {
+    let saved = process::errno();
+    note_threads();
+    let object = HEAP.wipe_mark(PROCESSOR_CACHES.refill(&HEAP, rseq, class));
+    background::poke();
+    with_errno(object, saved)
+}
+
+/// Notes that there are threads besides those that have caches, when the first of them asks for anything.
+fn note_threads() {
+    if !PROCESSOR_CACHES.in_use() {
+        let processors = cpus::usable();
+        let caches = CACHES.lock();
+        HEAP.use_shards(processors);
+        background::count_threads(caches.taken() + 1);
+    }
+}
+
+/// Frees an object into this processor's cache; `false` when it is none that could go there.
+///
+/// # Safety
+/// As [`free`].
+unsafe fn free_on_processor(rseq: &Rseq, pointer: *mut u8) -> bool {
+    let Some(class) = HEAP.recognise(pointer) else { return false };
+    // SAFETY: the object is one of the class, out, and given up.
+    unsafe {
+        HEAP.set_mark(pointer);
+        if !PROCESSOR_CACHES.push(rseq, class, pointer) {
+            let saved = process::errno();
+            note_threads();
+            PROCESSOR_CACHES.overflow(&HEAP, rseq, class, pointer);
+            background::poke_in_free();
+            process::set_errno(saved);
+        }
+    }
+    true
 }
 
 #[cold]
@@ -164,7 +262,15 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
     }
-    let cache = own_cache();
+    let cache = if let Some(rseq) = without_cache() {
+        // SAFETY: by the contract.
+        if unsafe { free_on_processor(rseq, pointer) } {
+            return Ok(());
+        }
+        None
+    } else {
+        own_cache()
+    };
     let saved = process::errno();
     // SAFETY: it is this thread's cache, and by the contract.
     let result = unsafe { HEAP.take_back(cache, pointer) };
@@ -235,13 +341,20 @@ pub fn release() -> u64 {
         return 0;
     }
     let saved = process::errno();
-    if let Some(cache) = own_cache() {
+    if let Some(cache) = held_cache() {
         // SAFETY: it is this thread's cache.
         unsafe { HEAP.empty_cache(cache) };
     }
+    PROCESSOR_CACHES.empty(&HEAP);
     let bytes = HEAP.release();
     process::set_errno(saved);
     bytes
+}
+
+/// The calling thread's cache, if it has one.
+fn held_cache() -> Option<*mut ThreadCache> {
+    let cache = tls::get();
+    (cache != tls::gone() && cache != tls::none()).then_some(cache)
 }
 
 /// The calling thread's cache, made if it has none yet; `None` for a thread that is ending, or without memory.
@@ -264,9 +377,9 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     let mut caches = CACHES.lock();
     let (cache, used) = caches.take()?;
     let share = ALL_CACHES_BYTES / caches.taken();
-    background::count_threads(caches.taken());
+    count_threads(&caches);
     if caches.taken() > 1 {
-        HEAP.use_shards(cpus::affinity().unwrap_or(1));
+        HEAP.use_shards(cpus::usable());
     }
     // SAFETY: the registry gave the cache to us alone.
     let home = HEAP.home(unsafe { (*cache).number });
@@ -288,6 +401,11 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     Some(cache)
 }
 
+fn count_threads(caches: &Registry) {
+    OWN_CACHES.store(caches.taken(), Ordering::Relaxed);
+    background::count_threads(caches.taken() + usize::from(PROCESSOR_CACHES.in_use()));
+}
+
 /// Runs at a thread's end, perhaps before other destructors that still allocate and free: those do without a cache.
 ///
 /// # Safety
@@ -303,7 +421,7 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
         HEAP.empty_cache(cache);
         let mut caches = CACHES.lock();
         caches.give(cache);
-        background::count_threads(caches.taken());
+        count_threads(&caches);
     }
     // The C library ends the process when the main thread and all others have ended; ours would count.
     if thread::is_main() {
@@ -343,7 +461,10 @@ fn set_up_now() -> bool {
         trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
     };
     // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
-    unsafe { HEAP.install(region, parts) };
+    unsafe {
+        HEAP.install(region, parts);
+        PROCESSOR_CACHES.set_up();
+    }
     if let Some(key) = Key::create(Some(thread_ends)) {
         EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
     }
@@ -403,7 +524,8 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     unsafe { release_after_fork() };
     let mut caches = CACHES.lock();
     caches.forked(tls::get());
-    background::count_threads(caches.taken());
+    count_threads(&caches);
+    PROCESSOR_CACHES.forked();
     drop(caches);
     background::forked();
     trace::forked();
@@ -416,11 +538,11 @@ pub fn bytes_in_use() -> u64 {
         return 0;
     }
     let large = SEGMENT.huge_bytes.load(Ordering::Relaxed) + HEAP.large_bytes();
-    let own = own_cache().map_or(0, |c| {
+    let own = held_cache().map_or(0, |c| {
         // SAFETY: it is this thread's cache.
         unsafe { (*c).bytes() as u64 }
     });
-    (HEAP.bytes_out() + large).saturating_sub(own)
+    (HEAP.bytes_out() + large).saturating_sub(own + PROCESSOR_CACHES.bytes() as u64)
 }
 
 /// Sets an option while the program runs; `false` when there is no such key or value.

@@ -187,7 +187,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// slabs; an empty chain when there is no memory.
     pub(crate) fn take(&self, home: usize, class: usize, want: u32) -> Chain {
         let shards = self.shards();
-        if shards.len() > 1 {
+        if shards.len() > 1 && want == size_class::batch(class) {
             // One's own first: their lines may still be in this processor's cache.
             let (before, from) = shards.split_at(home);
             if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
@@ -221,6 +221,31 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Whether a batch of a class that a cache has too many of may be of use to other threads.
     pub(crate) fn passes_on(&self, home: usize, class: usize) -> bool {
         self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
+    }
+
+    /// Keeps objects for whoever needs a batch next, if they are one and there is room; else gives them back to their slabs.
+    ///
+    /// # Safety
+    /// As [`Heap::give`].
+    pub(crate) unsafe fn pass_on_or_give(&self, home: usize, class: usize, chain: Chain) {
+        let left = if self.shards().len() > 1 { self.pass_on(home, class, chain) } else { Err(chain) };
+        if let Err(chain) = left {
+            // SAFETY: by the contract.
+            unsafe { self.give(home, class, chain) };
+        }
+    }
+
+    /// Gives one object, marked as free, back to its slab.
+    ///
+    /// # Safety
+    /// As [`Heap::give`].
+    pub(crate) unsafe fn give_marked(&self, home: usize, class: usize, object: *mut u8) {
+        let mut chain = Chain::EMPTY;
+        // SAFETY: by the contract.
+        unsafe {
+            chain.push(object);
+            self.give(home, class, chain);
+        }
     }
 
     /// Gives objects of a class back to their slabs. Ends the process if one of them never was an object.

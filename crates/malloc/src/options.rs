@@ -2,6 +2,7 @@
 //!
 //! **What.** `stats=0|1` statistics on standard error at exit · `stats_file=PATH` one line of JSON appended at exit ·
 //! `thp=auto|always|never` when hugepages are asked for · `thread_cache=BYTES` what a thread's cache may hold ·
+//! `caches=auto|thread|cpu` whether threads or processors have caches of free objects ·
 //! `background=0|inline|1` whether the heap is looked after by itself, and whether a thread of the library may do so ·
 //! `release_rate=BYTES` how much memory is given back in a second then · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
 //!
@@ -10,7 +11,7 @@
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 
 use crate::background::{self, Mode};
-use crate::front::{HEAP, THREAD_CACHE_BYTES, set_up};
+use crate::front::{CACHES_FOR, CachesFor, HEAP, THREAD_CACHE_BYTES, set_up};
 use crate::trace;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
@@ -63,9 +64,18 @@ fn apply(text: &[u8]) {
     }
 }
 
-const KEYS: [&[u8]; 8] =
-    [b"background", b"release_rate", b"stats", b"stats_file", b"thp", b"thread_cache", b"trace", b"trace_events"];
-const NO_SUCH_KEY: &str = "no such key (there are background, release_rate, stats, stats_file, thp, thread_cache, trace, \
+const KEYS: [&[u8]; 9] = [
+    b"background",
+    b"caches",
+    b"release_rate",
+    b"stats",
+    b"stats_file",
+    b"thp",
+    b"thread_cache",
+    b"trace",
+    b"trace_events",
+];
+const NO_SUCH_KEY: &str = "no such key (there are background, caches, release_rate, stats, stats_file, thp, thread_cache, trace, \
                            trace_events); ignored";
 
 /// Sets one option; `false` when the key or the value is not known.
@@ -77,6 +87,15 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             b"1" => background::set_mode(Mode::Thread),
             _ => return false,
         },
+        b"caches" => CACHES_FOR.store(
+            match value {
+                b"auto" => CachesFor::Auto,
+                b"thread" => CachesFor::Threads,
+                b"cpu" => CachesFor::Processors,
+                _ => return false,
+            } as u8,
+            Relaxed,
+        ),
         b"release_rate" => match number(value) {
             Some(bytes) => background::set_rate(bytes as u64),
             None => return false,

@@ -5,7 +5,7 @@
 //!
 //! **Unsafe.** Touches objects that a cache or a caller gives up, and clears memory just allocated.
 
-use crate::cpu_cache::thread::{ThreadCache, mark};
+use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::heap::Heap;
 use crate::huge::Entry;
 use crate::segment::{self, SEGMENT};
@@ -14,7 +14,6 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
 use craton_os::{mapping, process};
-use craton_slab::Chain;
 
 /// Objects of this size and more are mappings of their own: they can grow by moving page tables, and a few faults more do not
 /// count against touching so much memory. It is also where glibc's own threshold ends.
@@ -96,7 +95,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     }
 
     /// Makes a free object one that is out.
-    fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
+    pub(crate) fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
         if !object.is_null() {
             // SAFETY: objects have at least 16 bytes, and this one is ours until we return it.
             unsafe { object.cast::<usize>().add(1).write(0) };
@@ -104,17 +103,24 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         object
     }
 
+    /// Makes an object that is out a free one.
+    ///
+    /// # Safety
+    /// The object is one of a class, and given up.
+    pub(crate) unsafe fn set_mark(&self, object: *mut u8) {
+        // SAFETY: by the contract; objects have at least 16 bytes.
+        unsafe { object.cast::<usize>().add(1).write(mark(self.view().key, object)) };
+    }
+
     /// Gives back an object that no cache took, without one.
     ///
     /// # Safety
     /// The object is one of `class`, checked, and given up by the caller.
     pub(crate) unsafe fn give_one(&self, class: usize, object: *mut u8) {
-        let mut chain = Chain::EMPTY;
         // SAFETY: by the contract; the mark makes a second free visible.
         unsafe {
-            chain.push(object);
-            object.cast::<usize>().add(1).write(mark(self.view().key, object));
-            self.give(0, class, chain);
+            self.set_mark(object);
+            self.give_marked(0, class, object);
         }
     }
 
@@ -129,9 +135,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             let n = (*cache).overflow(class);
             if n == size_class::batch(class) && self.passes_on(home, class) {
                 let batch = (*cache).drain(class, n);
-                if let Err(batch) = self.pass_on(home, class, batch) {
-                    self.give(home, class, batch);
-                }
+                self.pass_on_or_give(home, class, batch);
                 return;
             }
             (*cache).shorten(class, n, |first| self.give_first(home, class, first, n));
@@ -222,6 +226,17 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     fn count_huge(&self, more: u64, less: u64) {
         SEGMENT.huge_bytes.fetch_add(more.wrapping_sub(less), Relaxed);
+    }
+
+    /// The class of an object that is out, if the pointer is one of a class: what a thread's cache finds out, without one.
+    pub(crate) fn recognise(&self, pointer: *mut u8) -> Option<usize> {
+        let class = self.mark(self.page_of(pointer as usize)?) as usize;
+        // SAFETY: the table has a list for every mark; the pointer is an object's start, or where one would be, so that it is readable.
+        let out = unsafe {
+            List::starts(&FRESH_LISTS[class], pointer)
+                && pointer.cast::<usize>().add(1).read() != mark(self.view().key, pointer)
+        };
+        out.then_some(class)
     }
 
     /// What a pointer is; touches no memory behind it but an object's mark.

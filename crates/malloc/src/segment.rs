@@ -40,6 +40,11 @@ pub struct Segment {
     pub threads_seen: AtomicU64,
     /// Bytes of huge objects, now; not part of the heap's bytes.
     pub huge_bytes: AtomicU64,
+    /// How threads without a cache of their own are served: 0 there are none, 1 by a cache for each processor, 2 by a cache for each of
+    /// the kernel's compact numbers (`mm_cid`).
+    pub cache_mode: AtomicU64,
+    /// Processors that have a cache, as of the last change.
+    pub processor_caches: AtomicU64,
 }
 
 /// The process's own.
@@ -47,7 +52,7 @@ pub struct Segment {
 pub static SEGMENT: Segment = Segment::new();
 
 /// How many numbers a segment has.
-pub const WORDS: usize = 12;
+pub const WORDS: usize = 14;
 
 impl Segment {
     /// A segment of a process that has not started.
@@ -65,6 +70,8 @@ impl Segment {
             metadata_bytes: AtomicU64::new(0),
             threads_seen: AtomicU64::new(0),
             huge_bytes: AtomicU64::new(0),
+            cache_mode: AtomicU64::new(0),
+            processor_caches: AtomicU64::new(0),
         }
     }
 
@@ -91,6 +98,8 @@ impl Segment {
             ("metadata_bytes", self.metadata_bytes.load(Relaxed)),
             ("threads_seen", self.threads_seen.load(Relaxed)),
             ("huge_bytes", self.huge_bytes.load(Relaxed)),
+            ("cache_mode", self.cache_mode.load(Relaxed)),
+            ("processor_caches", self.processor_caches.load(Relaxed)),
         ]
     }
 }

@@ -28,6 +28,7 @@ mod mutex;
 pub mod process;
 mod region;
 pub mod restrict;
+pub mod rseq;
 mod small_file;
 pub mod symbol;
 pub mod thp;

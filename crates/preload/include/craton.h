@@ -24,6 +24,9 @@ struct craton_segment {
     uint64_t metadata_bytes;    /* made usable for metadata (address space; memory follows on first touch) */
     uint64_t threads_seen;      /* threads that have had a cache */
     uint64_t huge_bytes;        /* huge objects, now; not part of the heap's bytes */
+    uint64_t cache_mode;        /* how threads without a cache of their own are served: 0 there are none, 1 by caches of
+                                   processors, 2 by caches of the kernel's compact numbers (mm_cid) */
+    uint64_t processor_caches;  /* processors that have a cache, now */
 };
 
 /* The statistics themselves, as they change. */
@@ -35,7 +38,7 @@ const char *craton_version(void);
 /* Copies the statistics. */
 void craton_stats(struct craton_segment *into);
 
-/* Sets an option (background, release_rate, stats, stats_file, thp, thread_cache, trace, trace_events; see the README).
+/* Sets an option (background, caches, release_rate, stats, stats_file, thp, thread_cache, trace, trace_events; see the README).
  * Returns 0, or -1 with errno EINVAL when there is no such key or value. */
 int craton_option_set(const char *key, const char *value);
 

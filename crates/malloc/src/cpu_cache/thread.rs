@@ -31,7 +31,7 @@ use craton_slab::{Chain, Geometry};
 /// One class's free objects: half a cache line.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct List {
+pub(crate) struct List {
     head: *mut u8,
     /// ⌈2^64 / object size⌉: `offset * magic < magic` exactly when `offset` is a multiple of the size.
     magic: u64,
@@ -111,7 +111,7 @@ impl List {
     /// # Safety
     /// `this` is a list.
     #[inline(always)]
-    unsafe fn starts(this: *const Self, object: *mut u8) -> bool {
+    pub(crate) unsafe fn starts(this: *const Self, object: *mut u8) -> bool {
         // SAFETY: by the contract.
         unsafe { u64::from(object as u32 & (*this).mask).wrapping_mul((*this).magic) < (*this).magic }
     }
@@ -182,7 +182,8 @@ static FRESH_PACES: [Pace; MARKS] = {
     paces
 };
 
-static FRESH_LISTS: [List; MARKS] = {
+/// The lists of a cache that holds nothing.
+pub(crate) static FRESH_LISTS: [List; MARKS] = {
     let mut lists = [List::NONE; MARKS];
     let mut c = 1;
     while c <= CLASSES {
