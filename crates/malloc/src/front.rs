@@ -15,7 +15,7 @@ use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
-use crate::{background, options, tls, trace};
+use crate::{background, limits, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ pub(crate) static THREAD_CACHE_BYTES: AtomicUsize = AtomicUsize::new(2 << 20);
 /// Bytes that all threads' caches together may grow to before each gets less.
 const ALL_CACHES_BYTES: usize = 32 << 20;
 /// What a thread's cache gets in any case.
-const LEAST_CACHE_BYTES: usize = 256 << 10;
+pub(crate) const LEAST_CACHE_BYTES: usize = 256 << 10;
 
 /// Objects larger than this cannot exist (C11 6.5.6: differences of pointers must fit).
 const MAX_SIZE: usize = isize::MAX as usize;
@@ -79,12 +79,18 @@ fn malloc_class(class: usize) -> *mut u8 {
     let object = match own_cache() {
         // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
         Some(cache) => unsafe {
-            let object = ThreadCache::pop(cache, class);
-            if object.is_null() { HEAP.refill(cache, class) } else { object }
+            let mut object = ThreadCache::pop(cache, class);
+            if object.is_null() {
+                object = HEAP.refill(cache, class);
+            }
+            if object.is_null() && limits::make_room() { HEAP.refill(cache, class) } else { object }
         },
         None if READY.load(Ordering::Relaxed) => HEAP.take_one(class),
         None => null_mut(),
     };
+    if object.is_null() {
+        limits::count_refusal(limits::slab_bytes(class));
+    }
     background::poke();
     with_errno(object, saved)
 }
@@ -92,7 +98,16 @@ fn malloc_class(class: usize) -> *mut u8 {
 #[cold]
 fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
     let saved = process::errno();
-    let object = if size > MAX_SIZE || !set_up() { null_mut() } else { HEAP.allocate_large(size, align, zero) };
+    let possible = size <= MAX_SIZE && set_up();
+    let mut object = if possible { HEAP.allocate_large(size, align, zero) } else { null_mut() };
+    if object.is_null() && possible {
+        if limits::make_room() {
+            object = HEAP.allocate_large(size, align, zero);
+        }
+        if object.is_null() {
+            limits::count_refusal(size);
+        }
+    }
     background::poke();
     with_errno(object, saved)
 }
@@ -192,8 +207,10 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     if size > MAX_SIZE {
         return Ok(no_memory());
     }
+    let saved = process::errno();
     if let Some(same) = HEAP.resize(pointer, found, size) {
-        return Ok(same);
+        background::poke();
+        return Ok(with_errno(same, saved));
     }
     let new = malloc(size);
     if !new.is_null() {
@@ -246,9 +263,17 @@ fn own_cache() -> Option<*mut ThreadCache> {
         return None;
     }
     if cache != tls::none() {
+        // SAFETY: it is this thread's cache.
+        unsafe { limits::heed(cache) };
         return Some(cache);
     }
     thread_begins()
+}
+
+/// The calling thread's cache, if it has one.
+pub(crate) fn existing_cache() -> Option<*mut ThreadCache> {
+    let cache = tls::get();
+    (cache != tls::gone() && cache != tls::none()).then_some(cache)
 }
 
 #[cold]
@@ -334,6 +359,7 @@ fn set_up_now() -> bool {
     };
     // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
     unsafe { HEAP.install(region, parts) };
+    limits::begin();
     if let Some(key) = Key::create(Some(thread_ends)) {
         EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
     }
@@ -359,6 +385,7 @@ fn wanted_capacity() -> HugePages {
 pub(crate) unsafe extern "C" fn before_fork() {
     background::before_fork();
     SETTING_UP.hold_for_fork();
+    limits::hold_for_fork();
     CACHES.hold_for_fork();
     HEAP.hold_for_fork();
 }
@@ -380,6 +407,7 @@ unsafe fn release_after_fork() {
     unsafe {
         HEAP.release_after_fork();
         CACHES.release_after_fork();
+        limits::release_after_fork();
         SETTING_UP.release_after_fork();
     }
 }
@@ -396,6 +424,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     background::count_threads(caches.taken());
     drop(caches);
     background::forked();
+    limits::forked();
     trace::forked();
     SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
 }

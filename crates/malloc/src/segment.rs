@@ -40,6 +40,18 @@ pub struct Segment {
     pub threads_seen: AtomicU64,
     /// Bytes of huge objects, now; not part of the heap's bytes.
     pub huge_bytes: AtomicU64,
+    /// The control group's limit on memory, or what the option `memory_limit` says, now; 0 for none.
+    pub memory_limit_bytes: AtomicU64,
+    /// The soft limit in force, now; 0 for none.
+    pub soft_limit_bytes: AtomicU64,
+    /// The hard limit in force, now; 0 for none.
+    pub hard_limit_bytes: AtomicU64,
+    /// Times a request found more in use than the soft limit.
+    pub soft_limit_passed: AtomicU64,
+    /// Requests that the hard limit refused.
+    pub hard_limit_refused: AtomicU64,
+    /// Times memory was given back because the system was short of it.
+    pub pressure_releases: AtomicU64,
 }
 
 /// The process's own.
@@ -47,7 +59,7 @@ pub struct Segment {
 pub static SEGMENT: Segment = Segment::new();
 
 /// How many numbers a segment has.
-pub const WORDS: usize = 12;
+pub const WORDS: usize = 18;
 
 impl Segment {
     /// A segment of a process that has not started.
@@ -65,6 +77,12 @@ impl Segment {
             metadata_bytes: AtomicU64::new(0),
             threads_seen: AtomicU64::new(0),
             huge_bytes: AtomicU64::new(0),
+            memory_limit_bytes: AtomicU64::new(0),
+            soft_limit_bytes: AtomicU64::new(0),
+            hard_limit_bytes: AtomicU64::new(0),
+            soft_limit_passed: AtomicU64::new(0),
+            hard_limit_refused: AtomicU64::new(0),
+            pressure_releases: AtomicU64::new(0),
         }
     }
 
@@ -91,6 +109,12 @@ impl Segment {
             ("metadata_bytes", self.metadata_bytes.load(Relaxed)),
             ("threads_seen", self.threads_seen.load(Relaxed)),
             ("huge_bytes", self.huge_bytes.load(Relaxed)),
+            ("memory_limit_bytes", self.memory_limit_bytes.load(Relaxed)),
+            ("soft_limit_bytes", self.soft_limit_bytes.load(Relaxed)),
+            ("hard_limit_bytes", self.hard_limit_bytes.load(Relaxed)),
+            ("soft_limit_passed", self.soft_limit_passed.load(Relaxed)),
+            ("hard_limit_refused", self.hard_limit_refused.load(Relaxed)),
+            ("pressure_releases", self.pressure_releases.load(Relaxed)),
         ]
     }
 }

@@ -101,6 +101,8 @@ pub struct ThreadCache {
     pub(crate) next: *mut ThreadCache,
     /// Whether a thread uses it.
     pub(crate) taken: bool,
+    /// Which of the calls to give up what caches hold the thread has followed last ([`crate::limits`]).
+    pub(crate) generation: u32,
 }
 
 /// What a heap tells its caches.
@@ -154,6 +156,7 @@ impl NoCache {
             budget: 0,
             next: null_mut(),
             taken: false,
+            generation: 0,
         })
     }
 }

@@ -15,13 +15,13 @@ use std::vec::Vec;
 
 const KEY: usize = 0x1357_9bdf_0246_8acf;
 
-struct World {
-    heap: &'static Heap<RealFloor, VirtualClock>,
+pub(super) struct World {
+    pub(super) heap: &'static Heap<RealFloor, VirtualClock>,
     cache: *mut ThreadCache,
-    faults: FaultPlan,
+    pub(super) faults: FaultPlan,
 }
 
-fn world(hugepages: u32, budget: usize) -> World {
+pub(super) fn world(hugepages: u32, budget: usize) -> World {
     let (capacity, faults) = (HugePages(hugepages), FaultPlan::default());
     let floor = RealFloor::with_faults(capacity, faults.clone());
     let pages = capacity.pages().0;
@@ -48,7 +48,7 @@ fn world(hugepages: u32, budget: usize) -> World {
 }
 
 impl World {
-    fn take(&self, class: usize) -> *mut u8 {
+    pub(super) fn take(&self, class: usize) -> *mut u8 {
         // SAFETY: the cache is ours, and of this heap.
         unsafe {
             let object = ThreadCache::pop(self.cache, class);
@@ -56,14 +56,14 @@ impl World {
         }
     }
 
-    fn give(&self, object: *mut u8) -> Result<(), Misuse> {
+    pub(super) fn give(&self, object: *mut u8) -> Result<(), Misuse> {
         // SAFETY: as above; tests give up what they give.
         unsafe {
             if ThreadCache::push(self.cache, object) { Ok(()) } else { self.heap.take_back(Some(self.cache), object) }
         }
     }
 
-    fn empty(&self) {
+    pub(super) fn empty(&self) {
         // SAFETY: the cache is ours.
         unsafe { self.heap.empty_cache(self.cache) };
         self.heap.release();
