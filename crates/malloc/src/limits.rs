@@ -219,7 +219,7 @@ fn read_group() {
         return;
     }
     let limits = cgroup::limits();
-    cpus::set_quota(limits.cpu_thousandths);
+    SEGMENT.usable_cpus.store(cpus::set_quota(limits.cpu_thousandths) as u64, Relaxed);
     GROUP.store(limits.memory_bytes.unwrap_or(0), Relaxed);
     READ.store(true, Relaxed);
     if let Some(odd) = limits.odd

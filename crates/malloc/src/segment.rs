@@ -52,6 +52,8 @@ pub struct Segment {
     pub hard_limit_refused: AtomicU64,
     /// Times memory was given back because the system was short of it.
     pub pressure_releases: AtomicU64,
+    /// Processors that the process may use, as last found; 0 before anybody looked.
+    pub usable_cpus: AtomicU64,
 }
 
 /// The process's own.
@@ -59,7 +61,7 @@ pub struct Segment {
 pub static SEGMENT: Segment = Segment::new();
 
 /// How many numbers a segment has.
-pub const WORDS: usize = 18;
+pub const WORDS: usize = 19;
 
 impl Segment {
     /// A segment of a process that has not started.
@@ -83,6 +85,7 @@ impl Segment {
             soft_limit_passed: AtomicU64::new(0),
             hard_limit_refused: AtomicU64::new(0),
             pressure_releases: AtomicU64::new(0),
+            usable_cpus: AtomicU64::new(0),
         }
     }
 
@@ -115,6 +118,7 @@ impl Segment {
             ("soft_limit_passed", self.soft_limit_passed.load(Relaxed)),
             ("hard_limit_refused", self.hard_limit_refused.load(Relaxed)),
             ("pressure_releases", self.pressure_releases.load(Relaxed)),
+            ("usable_cpus", self.usable_cpus.load(Relaxed)),
         ]
     }
 }

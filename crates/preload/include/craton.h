@@ -30,6 +30,7 @@ struct craton_segment {
     uint64_t soft_limit_passed; /* times a request found more in use than the soft limit */
     uint64_t hard_limit_refused; /* requests that the hard limit refused */
     uint64_t pressure_releases; /* times memory was given back because the system was short of it */
+    uint64_t usable_cpus;       /* by affinity and quota, as last found; 0 before the heap has grown beyond 16 MiB */
 };
 
 /* The statistics themselves, as they change. */

@@ -43,10 +43,12 @@ pub struct Stats {
     pub hard_limit_refused: u64,
     /// Times memory was given back because the system was short of it.
     pub pressure_releases: u64,
+    /// Processors that the process may use, as last found; 0 before anybody looked.
+    pub usable_cpus: u64,
 }
 
 /// Words of `struct craton_segment`; the first two are magic and version.
-const WORDS: usize = 18;
+const WORDS: usize = 19;
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 
 impl Stats {
@@ -73,6 +75,7 @@ impl Stats {
             soft_limit_passed: number("soft_limit_passed"),
             hard_limit_refused: number("hard_limit_refused"),
             pressure_releases: number("pressure_releases"),
+            usable_cpus: number("usable_cpus"),
         }
     }
 
@@ -95,6 +98,7 @@ impl Stats {
             soft_limit_passed: w[15],
             hard_limit_refused: w[16],
             pressure_releases: w[17],
+            usable_cpus: w[18],
         }
     }
 }
