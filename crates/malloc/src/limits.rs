@@ -45,6 +45,8 @@ const READ_EVERY_NS: u64 = 10_000_000_000;
 /// Between two looks at the pressure, and free pages from which on it is looked at.
 const PRESSURE_EVERY_NS: u64 = 5_000_000_000;
 const PRESSURE_FROM: Pages = Pages(128);
+/// Free pages for which an idle process is woken each ten seconds to look at the pressure: 16 MiB.
+const PRESSURE_WAKES_FROM: Pages = Pages(2048);
 /// Bytes that a look under pressure sends back at most.
 const PRESSURE_BYTES: u64 = 256 << 20;
 /// The option `pressure` unless it is set: so much of the last ten seconds, in percent, somebody waited for memory.
@@ -252,9 +254,9 @@ fn relieve_pressure(now: u64) -> u64 {
     0
 }
 
-/// Whether a change of pressure could make the heap give anything back.
+/// Whether a change of pressure could make the heap give back so much that it is worth looking out for in an idle process.
 pub(crate) fn heeds_pressure() -> bool {
-    PRESSURE.load(Relaxed) > 0 && !NO_PRESSURE.load(Relaxed) && HEAP.releasable() >= PRESSURE_FROM
+    PRESSURE.load(Relaxed) > 0 && !NO_PRESSURE.load(Relaxed) && HEAP.releasable() >= PRESSURE_WAKES_FROM
 }
 
 /// Empties a cache whose thread has not done so since others asked for it; to be called in slow requests.
