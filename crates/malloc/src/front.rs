@@ -16,7 +16,7 @@ use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
-use crate::{background, options, tls, trace};
+use crate::{background, limits, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -34,6 +34,7 @@ pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
 pub(crate) static CACHES_FOR: AtomicU8 = AtomicU8::new(CachesFor::Auto as u8);
 /// Threads that have one, and how many may by the option's default: so many for each processor, and so many in any case.
 static OWN_CACHES: AtomicUsize = AtomicUsize::new(0);
+static MOST_CACHES: AtomicUsize = AtomicUsize::new(LEAST_CACHES);
 const CACHES_PER_PROCESSOR: usize = 4;
 const LEAST_CACHES: usize = 16;
 /// Requests of a thread that processors' caches serve before it gets a cache of its own.
@@ -61,7 +62,7 @@ pub(crate) static THREAD_CACHE_BYTES: AtomicUsize = AtomicUsize::new(2 << 20);
 /// Bytes that all threads' caches together may grow to before each gets less.
 const ALL_CACHES_BYTES: usize = 32 << 20;
 /// What a thread's cache gets in any case.
-const LEAST_CACHE_BYTES: usize = 256 << 10;
+pub(crate) const LEAST_CACHE_BYTES: usize = 256 << 10;
 
 /// Objects larger than this cannot exist (C11 6.5.6: differences of pointers must fit).
 const MAX_SIZE: usize = isize::MAX as usize;
@@ -111,12 +112,18 @@ fn malloc_class(class: usize) -> *mut u8 {
     let object = match own_cache() {
         // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
         Some(cache) => unsafe {
-            let object = ThreadCache::pop(cache, class);
-            if object.is_null() { HEAP.refill(cache, class) } else { object }
+            let mut object = ThreadCache::pop(cache, class);
+            if object.is_null() {
+                object = HEAP.refill(cache, class);
+            }
+            if object.is_null() && limits::make_room() { HEAP.refill(cache, class) } else { object }
         },
         None if READY.load(Ordering::Relaxed) => HEAP.take_one(class),
         None => null_mut(),
     };
+    if object.is_null() {
+        limits::count_refusal(limits::slab_bytes(class));
+    }
     background::poke();
     with_errno(object, saved)
 }
@@ -138,14 +145,16 @@ fn earns_cache() -> bool {
     let caches = OWN_CACHES.load(Ordering::Relaxed);
     match CACHES_FOR.load(Ordering::Relaxed) {
         0 if caches == 0 => true,
-        0 => tls::count_use() >= USES_WITHOUT && caches < most_caches(),
+        0 => tls::count_use() >= USES_WITHOUT && caches < MOST_CACHES.load(Ordering::Relaxed),
         mode => mode == CachesFor::Threads as u8,
     }
 }
 
-/// How many threads may have caches of their own.
-fn most_caches() -> usize {
-    (CACHES_PER_PROCESSOR * cpus::usable()).max(LEAST_CACHES)
+/// Prepares for threads besides the first, before they take anything; the lock on the caches keeps a fork out.
+fn prepare_for_threads(_caches: &Registry) {
+    let processors = cpus::known();
+    MOST_CACHES.store((CACHES_PER_PROCESSOR * processors).max(LEAST_CACHES), Ordering::Relaxed);
+    HEAP.use_shards(processors);
 }
 
 fn malloc_on_processor(rseq: &Rseq, class: usize) -> *mut u8 {
@@ -165,9 +174,8 @@ fn malloc_for_processor(rseq: &Rseq, class: usize) -> *mut u8 {
 /// Notes that there are threads besides those that have caches, when the first of them asks for anything.
 fn note_threads() {
     if !PROCESSOR_CACHES.in_use() {
-        let processors = cpus::usable();
         let caches = CACHES.lock();
-        HEAP.use_shards(processors);
+        prepare_for_threads(&caches);
         background::count_threads(caches.taken() + 1);
     }
 }
@@ -195,7 +203,16 @@ unsafe fn free_on_processor(rseq: &Rseq, pointer: *mut u8) -> bool {
 #[cold]
 fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
     let saved = process::errno();
-    let object = if size > MAX_SIZE || !set_up() { null_mut() } else { HEAP.allocate_large(size, align, zero) };
+    let possible = size <= MAX_SIZE && set_up();
+    let mut object = if possible { HEAP.allocate_large(size, align, zero) } else { null_mut() };
+    if object.is_null() && possible {
+        if limits::make_room() {
+            object = HEAP.allocate_large(size, align, zero);
+        }
+        if object.is_null() {
+            limits::count_refusal(size);
+        }
+    }
     background::poke();
     with_errno(object, saved)
 }
@@ -303,8 +320,10 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     if size > MAX_SIZE {
         return Ok(no_memory());
     }
+    let saved = process::errno();
     if let Some(same) = HEAP.resize(pointer, found, size) {
-        return Ok(same);
+        background::poke();
+        return Ok(with_errno(same, saved));
     }
     let new = malloc(size);
     if !new.is_null() {
@@ -341,7 +360,7 @@ pub fn release() -> u64 {
         return 0;
     }
     let saved = process::errno();
-    if let Some(cache) = held_cache() {
+    if let Some(cache) = existing_cache() {
         // SAFETY: it is this thread's cache.
         unsafe { HEAP.empty_cache(cache) };
     }
@@ -351,12 +370,6 @@ pub fn release() -> u64 {
     bytes
 }
 
-/// The calling thread's cache, if it has one.
-fn held_cache() -> Option<*mut ThreadCache> {
-    let cache = tls::get();
-    (cache != tls::gone() && cache != tls::none()).then_some(cache)
-}
-
 /// The calling thread's cache, made if it has none yet; `None` for a thread that is ending, or without memory.
 fn own_cache() -> Option<*mut ThreadCache> {
     let cache = tls::get();
@@ -364,9 +377,17 @@ fn own_cache() -> Option<*mut ThreadCache> {
         return None;
     }
     if cache != tls::none() {
+        // SAFETY: it is this thread's cache.
+        unsafe { limits::heed(cache) };
         return Some(cache);
     }
     thread_begins()
+}
+
+/// The calling thread's cache, if it has one.
+pub(crate) fn existing_cache() -> Option<*mut ThreadCache> {
+    let cache = tls::get();
+    (cache != tls::gone() && cache != tls::none()).then_some(cache)
 }
 
 #[cold]
@@ -379,7 +400,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     let share = ALL_CACHES_BYTES / caches.taken();
     count_threads(&caches);
     if caches.taken() > 1 {
-        HEAP.use_shards(cpus::usable());
+        prepare_for_threads(&caches);
     }
     // SAFETY: the registry gave the cache to us alone.
     let home = HEAP.home(unsafe { (*cache).number });
@@ -465,6 +486,7 @@ fn set_up_now() -> bool {
         HEAP.install(region, parts);
         PROCESSOR_CACHES.set_up();
     }
+    limits::begin();
     if let Some(key) = Key::create(Some(thread_ends)) {
         EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
     }
@@ -490,6 +512,7 @@ fn wanted_capacity() -> HugePages {
 pub(crate) unsafe extern "C" fn before_fork() {
     background::before_fork();
     SETTING_UP.hold_for_fork();
+    limits::hold_for_fork();
     CACHES.hold_for_fork();
     HEAP.hold_for_fork();
 }
@@ -511,6 +534,7 @@ unsafe fn release_after_fork() {
     unsafe {
         HEAP.release_after_fork();
         CACHES.release_after_fork();
+        limits::release_after_fork();
         SETTING_UP.release_after_fork();
     }
 }
@@ -528,6 +552,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     PROCESSOR_CACHES.forked();
     drop(caches);
     background::forked();
+    limits::forked();
     trace::forked();
     SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
 }
@@ -538,7 +563,7 @@ pub fn bytes_in_use() -> u64 {
         return 0;
     }
     let large = SEGMENT.huge_bytes.load(Ordering::Relaxed) + HEAP.large_bytes();
-    let own = held_cache().map_or(0, |c| {
+    let own = existing_cache().map_or(0, |c| {
         // SAFETY: it is this thread's cache.
         unsafe { (*c).bytes() as u64 }
     });

@@ -12,6 +12,7 @@
 use crate::background;
 use crate::cpu_cache::thread::{HeapView, mark};
 use crate::huge::HugeTable;
+use crate::limits::Gate;
 use crate::page_map::PageMap;
 use crate::report;
 use crate::route::Misuse;
@@ -28,6 +29,8 @@ use craton_base::{
 use craton_os::{Guard, Mutex, process};
 use craton_pages::{Breaking, HugeBacking, PageHeap, SpanCache, Tick, Tracker};
 use craton_slab::{Chain, Freed, SlabCache, SlabRecord, SlabStats};
+
+mod limited;
 
 /// A class's slabs, on cache lines of their own.
 #[repr(align(128))]
@@ -81,6 +84,7 @@ pub struct Heap<F: Floor, C: Clock> {
     /// Spans that slabs gave back, in front of the page heap.
     spans: SpanCache,
     pub(crate) huge: Mutex<HugeTable>,
+    pub(crate) gate: Gate,
 }
 
 // SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
@@ -105,6 +109,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             pages: Mutex::new(PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
             huge: Mutex::new(HugeTable::EMPTY),
+            gate: Gate::open(),
         }
     }
 
@@ -322,11 +327,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Takes a span from the page heap, if need be with what is kept in front of it.
     fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = self.with_pages(|p| trace::alloc(p, pages, align, density));
+        let span = self.with_pages(|p| self.alloc_span(p, pages, align, density));
         if span == Err(SpanError::NoMemory) && self.spans.pages() > Pages(0) {
             return self.with_pages(|p| {
                 self.drain(p);
-                trace::alloc(p, pages, align, density)
+                self.alloc_span(p, pages, align, density)
             });
         }
         span
@@ -365,7 +370,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Makes a large object longer or shorter where it stands.
     pub(crate) fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
         let record = &self.layout().records[first.0 as usize];
-        self.with_pages(|p| trace::resize(p, PageRange::new(first, record.pages()), pages))?;
+        self.with_pages(|p| self.resize_span(p, PageRange::new(first, record.pages()), pages))?;
         record.set_pages(pages);
         Ok(())
     }
@@ -391,7 +396,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Whether it is time to collapse hugepages; to be asked once a round.
     pub(crate) fn collapse_is_due(&self) -> bool {
-        self.pages.lock().collapse_is_due()
+        let mut pages = self.pages.lock();
+        pages.collapse_is_due() && !self.is_near_limit(&pages)
     }
 
     /// The next hugepage to collapse; its memory stays until [`Heap::end_collapse`].
@@ -427,6 +433,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         SEGMENT.metadata_bytes.store(metadata as u64, Ordering::Relaxed);
         SEGMENT.heap_in_use_bytes.store(in_use.0 as u64, Ordering::Relaxed);
         SEGMENT.heap_backed_bytes.store(backed.0 as u64, Ordering::Relaxed);
+        self.note_use(pages, (backed.0 + metadata) as u64 + self.gate.huge());
     }
 
     fn set_marks(&self, range: PageRange, mark: u8, all: bool) {

@@ -26,6 +26,7 @@ pub mod front;
 mod heap;
 mod huge;
 mod lifecycle;
+pub mod limits;
 mod options;
 mod page_map;
 mod registry;

@@ -203,21 +203,30 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// A mapping of its own, which reads as zeros.
     fn allocate_huge(&self, size: usize, align: usize) -> *mut u8 {
         let Some(bytes) = size.max(1).checked_next_multiple_of(process::page_size()) else { return null_mut() };
-        let mut table = self.huge.lock();
-        if table.prepare().is_err() {
+        if !self.admit_huge(0, bytes) {
             return null_mut();
         }
-        // On the boundary of a hugepage all of it can be huge.
-        let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
-        let Some(at) = mapping::map(bytes, wish).or_else(|| mapping::map(bytes, align)) else { return null_mut() };
-        table.insert(Entry { at, bytes });
-        drop(table);
+        let Some(at) = self.map_huge(bytes, align) else {
+            self.forget_huge(0, bytes);
+            return null_mut();
+        };
         if self.backs_huge() {
             mapping::advise_huge(at, bytes);
         }
         self.count_huge(bytes as u64, 0);
         segment::add(&SEGMENT.huge_allocs, 1);
+        self.note_huge();
         at as *mut u8
+    }
+
+    fn map_huge(&self, bytes: usize, align: usize) -> Option<usize> {
+        let mut table = self.huge.lock();
+        table.prepare().ok()?;
+        // On the boundary of a hugepage all of it can be huge.
+        let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
+        let at = mapping::map(bytes, wish).or_else(|| mapping::map(bytes, align))?;
+        table.insert(Entry { at, bytes });
+        Some(at)
     }
 
     fn backs_huge(&self) -> bool {
@@ -322,6 +331,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 let Some(_) = self.huge.lock().remove(at) else { return Err(Misuse::Foreign) };
                 self.count_huge(0, bytes as u64);
                 mapping::unmap(at, bytes);
+                self.admit_huge(bytes, 0);
                 Ok(())
             }
             Found::Bad(misuse) => Err(misuse),
@@ -362,14 +372,25 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if bytes == entry.bytes {
             return Some(entry.at as *mut u8);
         }
+        if !self.admit_huge(entry.bytes, bytes) {
+            return None;
+        }
+        let Some(at) = self.move_huge(entry, bytes) else {
+            self.forget_huge(entry.bytes, bytes);
+            return None;
+        };
+        self.count_huge(bytes as u64, entry.bytes as u64);
+        self.note_huge();
+        Some(at as *mut u8)
+    }
+
+    fn move_huge(&self, entry: Entry, bytes: usize) -> Option<usize> {
         // The lock is held over the move, so that nobody sees an address that is no more ours.
         let mut table = self.huge.lock();
         table.prepare().ok()?;
         let at = mapping::remap(entry.at, entry.bytes, bytes)?;
         table.remove(entry.at);
         table.insert(Entry { at, bytes });
-        drop(table);
-        self.count_huge(bytes as u64, entry.bytes as u64);
-        Some(at as *mut u8)
+        Some(at)
     }
 }

@@ -1,3 +1,4 @@
 mod heaps;
 mod huge_table;
+mod limits;
 pub(crate) mod world;

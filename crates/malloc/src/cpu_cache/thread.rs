@@ -151,6 +151,8 @@ pub struct ThreadCache {
     pub(crate) number: usize,
     /// Whether a thread uses it.
     pub(crate) taken: bool,
+    /// Which of the calls to give up what caches hold the thread has followed last ([`crate::limits`]).
+    pub(crate) generation: u32,
 }
 
 /// What a heap tells its caches.
@@ -218,6 +220,7 @@ impl NoCache {
             next: null_mut(),
             number: 0,
             taken: false,
+            generation: 0,
         })
     }
 }
