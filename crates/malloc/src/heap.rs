@@ -201,15 +201,29 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 return batch;
             }
         }
-        let mut source = Marked { heap: self, home, class };
-        let Layout { base, records, key, .. } = self.layout();
-        // SAFETY: the base, the records and the source are those of this heap; the class's lock is held.
-        let chain = unsafe {
-            self.slabs(home, class).alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o))
-        };
+        let mut chain = Chain::EMPTY;
+        if shards.len() > 1 {
+            // Before the heap grows for one shard, what is free in another serves.
+            let others = (0..shards.len()).filter(|other| *other != home);
+            for shard in core::iter::once(home).chain(others) {
+                chain = self.take_from(shard, class, want, &mut NoSpans);
+                if !chain.is_empty() {
+                    break;
+                }
+            }
+        }
+        if chain.is_empty() {
+            chain = self.take_from(home, class, want, &mut Marked { heap: self, home, class });
+        }
         segment::add(&SEGMENT.refills, 1);
         segment::add(&SEGMENT.objects_out, chain.len().into());
         chain
+    }
+
+    fn take_from(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
+        let Layout { base, records, key, .. } = self.layout();
+        // SAFETY: the base and the records are those of this heap, and so is what the source gives; the class's lock is held.
+        unsafe { self.slabs(shard, class).alloc(want, *base as *mut u8, records, source, |o| mark_free(*key, o)) }
     }
 
     /// How many objects of the slab that begins at a page have ever been handed out. Read without the lock: whoever asks about an object
@@ -503,6 +517,23 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 fn mark_free(key: usize, object: *mut u8) {
     // SAFETY: the slab has just cut the object, and hands it over; it has at least 16 bytes.
     unsafe { object.cast::<usize>().add(1).write(mark(key, object)) };
+}
+
+/// A source for slabs that are to do with what they have.
+struct NoSpans;
+
+impl SpanSource for NoSpans {
+    fn alloc(&mut self, _: Pages, _: Pages, _: Density) -> Result<Span, SpanError> {
+        Err(SpanError::NoMemory)
+    }
+
+    fn free(&mut self, _: PageRange, _: Density) -> Result<(), SpanError> {
+        Err(SpanError::NoMemory)
+    }
+
+    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
+        Err(SpanError::NoMemory)
+    }
 }
 
 /// The page heap as a class's slabs see it: spans are marked in the page map while the class has them.
