@@ -62,6 +62,8 @@ const FIRST_FETCH: u32 = 16;
 /// How many freed objects a list keeps that has not shown to need more, if a batch is not less. Each keeps its slab, and so its
 /// hugepage, from coming free, so they should be few; each way to the slabs takes a lock, so they should not be fewer.
 const FIRST_KEPT: u32 = 32;
+/// The same in bytes: the larger an object, the more memory waits in vain; what comes and goes gets room soon.
+const FIRST_KEPT_BYTES: usize = 4 << 10;
 /// Bytes and objects that a list may hold at the most.
 const MAX_BYTES: usize = 512 << 10;
 const MAX_OBJECTS: i32 = 8192;
@@ -128,7 +130,7 @@ impl Pace {
 
 /// How many freed objects a class's list holds at first.
 const fn first_max(class: usize) -> i32 {
-    min(FIRST_KEPT, size_class::batch(class)) as i32
+    min(FIRST_KEPT, (FIRST_KEPT_BYTES / size_class::size_of_class(class)) as u32) as i32
 }
 
 /// A thread's free objects, and what its fast paths need to know of the heap.
