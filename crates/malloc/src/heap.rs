@@ -3,13 +3,15 @@
 //! **State.** A slab cache for each size class, each under a lock on cache lines of its own; the page heap under one lock;
 //! the table of huge objects under one.
 //!
-//! **Threads.** Lock order: class → pages; `huge` is taken alone. A fork takes them all, in this order.
+//! **Threads.** Lock order: class → morphs → pages; `huge` is taken alone. A fork takes them all, in this order. Who holds a class's lock
+//! only tries another's.
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
 
 use crate::background;
 use crate::cpu_cache::thread::{HeapView, mark};
 use crate::huge::HugeTable;
+use crate::morph::Search;
 use crate::page_map::PageMap;
 use crate::report;
 use crate::route::Misuse;
@@ -24,19 +26,19 @@ use craton_base::{
 };
 use craton_os::{Guard, Mutex, process};
 use craton_pages::{Breaking, HugeBacking, PageHeap, SpanCache, Tick, Tracker};
-use craton_slab::{Chain, SlabCache, SlabRecord};
+use craton_slab::{Chain, Morphs, SlabCache, SlabRecord};
 
 /// A class's slabs, on cache lines of their own.
 #[repr(align(128))]
 struct Class(Mutex<SlabCache>);
 
 /// What is set once, before the heap is used.
-struct Layout {
-    base: usize,
+pub(crate) struct Layout {
+    pub(crate) base: usize,
     map: PageMap,
-    records: Table<SlabRecord>,
+    pub(crate) records: Table<SlabRecord>,
     metadata_per_hugepage: usize,
-    key: usize,
+    pub(crate) key: usize,
 }
 
 /// Metadata that a heap is made over.
@@ -67,6 +69,10 @@ pub struct Heap<F: Floor, C: Clock> {
     /// Spans that slabs gave back, in front of the page heap.
     spans: SpanCache,
     pub(crate) huge: Mutex<HugeTable>,
+    /// Slabs that hold objects of two classes.
+    pub(crate) morphs: Mutex<Morphs>,
+    /// Where slabs are looked for that could become such.
+    pub(crate) search: Search,
 }
 
 // SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
@@ -88,6 +94,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             pages: Mutex::new(PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
             huge: Mutex::new(HugeTable::EMPTY),
+            morphs: Mutex::new(Morphs::EMPTY),
+            search: Search::NEW,
         }
     }
 
@@ -103,19 +111,24 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.pages.lock().install(floor, trackers, capacity, HugeBacking::AUTO);
     }
 
-    fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         // SAFETY: not written any more once the heap is used.
         unsafe { &*self.layout.get() }
     }
 
     /// A class's slabs, locked.
-    fn slabs(&self, class: usize) -> Guard<'_, SlabCache> {
+    pub(crate) fn slabs(&self, class: usize) -> Guard<'_, SlabCache> {
         let mut slabs = self.classes[class - 1].0.lock();
         // The static heap is all zeros, so that classes which a program does not use take no memory.
         if slabs.is_unset() {
             *slabs = SlabCache::new(size_class::geometry(class));
         }
         slabs
+    }
+
+    /// A class's slabs, locked, if nobody else has the lock.
+    pub(crate) fn try_slabs(&self, class: usize) -> Option<Guard<'_, SlabCache>> {
+        self.classes[class - 1].0.try_lock()
     }
 
     /// What a cache must know.
@@ -180,11 +193,16 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let mut source = Marked { heap: self, class };
         let Layout { base, records, .. } = self.layout();
         // SAFETY: as in `take`, and by the contract.
-        let given = unsafe { self.slabs(class).free(chain, *base as *mut u8, records, &mut source) };
+        let (given, strays) = unsafe {
+            let mut slabs = self.slabs(class);
+            (slabs.free(chain, *base as *mut u8, records, &mut source), slabs.take_strays())
+        };
         if let Err(object) = given {
             // The cache in front could not see it. What it did since then is no longer what the program thinks.
             report::misuse("free", object, Misuse::Unallocated);
         }
+        // SAFETY: they came back with the chain.
+        unsafe { self.give_strays(strays) };
     }
 
     /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
@@ -304,7 +322,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         SEGMENT.heap_backed_bytes.store(backed.0 as u64, Ordering::Relaxed);
     }
 
-    fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
+    pub(crate) fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
         // SAFETY: the span belongs to the caller, and spans lie in granted pages.
         unsafe { self.layout().map.set(range, mark, all) };
     }
@@ -328,7 +346,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Bytes of objects that slabs have given out.
     pub(crate) fn bytes_out(&self) -> u64 {
-        (1..=CLASSES).map(|c| self.slabs(c).stats().objects_out * size_class::size_of_class(c) as u64).sum()
+        let small: u64 =
+            (1..=CLASSES).map(|c| self.slabs(c).stats().objects_out * size_class::size_of_class(c) as u64).sum();
+        small + self.morphs.lock().old_bytes()
     }
 
     /// Counts of one class.
@@ -339,6 +359,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self) {
         self.classes.iter().for_each(|c| c.0.hold_for_fork());
+        self.morphs.hold_for_fork();
         self.pages.hold_for_fork();
         self.huge.hold_for_fork();
     }
@@ -352,21 +373,22 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         unsafe {
             self.huge.release_after_fork();
             self.pages.release_after_fork();
+            self.morphs.release_after_fork();
             self.classes.iter().for_each(|c| c.0.release_after_fork());
         }
     }
 }
 
 /// Marks an object as free, so that freeing it is seen as an error.
-fn mark_free(key: usize, object: *mut u8) {
+pub(crate) fn mark_free(key: usize, object: *mut u8) {
     // SAFETY: the slab has just cut the object, and hands it over; it has at least 16 bytes.
     unsafe { object.cast::<usize>().add(1).write(mark(key, object)) };
 }
 
 /// The page heap as a class's slabs see it: spans are marked in the page map while the class has them.
-struct Marked<'a, F: Floor, C: Clock> {
-    heap: &'a Heap<F, C>,
-    class: usize,
+pub(crate) struct Marked<'a, F: Floor, C: Clock> {
+    pub(crate) heap: &'a Heap<F, C>,
+    pub(crate) class: usize,
 }
 
 impl<F: Floor, C: Clock> Marked<'_, F, C> {
@@ -380,6 +402,7 @@ impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = match self.heap.spans.take(process::cpu(), pages, align, density) {
             Some(range) => Span { range, zeroed: false },
+            None if let Some(range) = self.heap.second_hand(self.class) => return Ok(Span { range, zeroed: false }),
             None => self.heap.take_span(pages, align, density)?,
         };
         self.mark(span.range, self.class as u8);

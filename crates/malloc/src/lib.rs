@@ -25,6 +25,7 @@ pub mod front;
 mod heap;
 mod huge;
 mod lifecycle;
+mod morph;
 mod options;
 mod page_map;
 mod registry;

@@ -24,6 +24,10 @@ pub struct SlabStats {
     pub refills: u64,
     /// Objects in those chains.
     pub objects_refilled: u64,
+    /// Slabs taken over from caches of other sizes since the start, with objects that live on them.
+    pub morphed: u64,
+    /// Those of them that became ordinary slabs of this size.
+    pub settled: u64,
 }
 
 /// Objects of one size.
@@ -31,6 +35,8 @@ pub struct SlabCache {
     pub(crate) geometry: Geometry,
     pub(crate) partial: PartialLists,
     pub(crate) stats: SlabStats,
+    /// Objects of this size that lie on slabs which other caches have taken over.
+    pub(crate) strays: Chain,
 }
 
 impl SlabCache {
@@ -44,8 +50,8 @@ impl SlabCache {
 
     /// A cache without slabs.
     pub const fn new(geometry: Geometry) -> Self {
-        let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0 };
-        Self { geometry, partial: PartialLists::new(geometry.capacity), stats }
+        let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0, morphed: 0, settled: 0 };
+        Self { geometry, partial: PartialLists::new(geometry.capacity), stats, strays: Chain::EMPTY }
     }
 
     /// Sizes of the slabs and their objects.
@@ -104,12 +110,14 @@ impl SlabCache {
         cut: &impl Fn(*mut u8),
     ) {
         let record = &records[slab.0 as usize];
-        let before = record.used();
+        let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
         // SAFETY: the record's list is of free objects of this slab, and the chain takes what leaves it.
-        let mut used = before + unsafe { record.take_free(start, want - out.len(), out) };
-        let (carved, capacity) = (record.carved(), self.geometry.capacity);
-        let fresh = (want - out.len()).min(u32::from(capacity - carved)) as u16;
+        let mut used = record.used() + unsafe { record.take_free(start, want - out.len(), out) };
+        let carved = record.carved();
+        // Of a slab of two sizes all usable places have been cut.
+        let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
+        let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
             let object = self.geometry.object as usize;
             // SAFETY: these places lie in our slab behind all that were cut, and nobody has had them yet.
@@ -118,7 +126,7 @@ impl SlabCache {
             used += fresh;
         }
         record.set_used(used);
-        self.relist(slab, before, used, records);
+        self.relist(slab, before, self.level(record), records);
     }
 
     /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that was never an object is
@@ -138,7 +146,19 @@ impl SlabCache {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
             let used = record.used();
-            let cut_bytes = usize::from(record.carved()) * self.geometry.object as usize;
+            let mut cut_bytes = usize::from(record.carved()) * self.geometry.object as usize;
+            let mut blocked = 0;
+            if record.morph_entry() != 0 {
+                if !record.is_morph_to(self.geometry.object) {
+                    // SAFETY: the object is ours, and the chain links `left` from it on.
+                    first = unsafe { self.stray(first) };
+                    left -= 1;
+                    continue;
+                }
+                // The front end has looked at each place of such a slab itself.
+                cut_bytes = usize::from(self.geometry.capacity) * self.geometry.object as usize;
+                blocked = self.geometry.capacity - record.carved();
+            }
             let (mut at, mut last, mut run) = (first, first, 0);
             // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never cut.
             while run < left && (at as usize).wrapping_sub(start as usize) < cut_bytes {
@@ -158,18 +178,39 @@ impl SlabCache {
             first = at;
             let now = used - run as u16;
             record.set_used(now);
-            if now == 0 {
+            if now == 0 && record.morph_entry() == 0 {
                 self.retire(slab, used, records, source);
             } else {
-                self.relist(slab, used, now, records);
+                self.relist(slab, used + blocked, now + blocked, records);
             }
         }
         Ok(())
     }
 
+    /// Puts an object of a slab that is no more ours aside; the one behind it is the answer.
+    ///
+    /// # Safety
+    /// The object is linked, and given up by the caller.
+    #[cold]
+    unsafe fn stray(&mut self, object: *mut u8) -> *mut u8 {
+        // SAFETY: by the contract.
+        unsafe {
+            let behind = chain::next(object);
+            self.strays.push(object);
+            behind
+        }
+    }
+
+    /// How full a slab is: its objects in use, and the places of a slab of two sizes that live old objects block.
+    #[inline]
+    pub(crate) fn level(&self, record: &SlabRecord) -> u16 {
+        let blocked = if record.morph_entry() == 0 { 0 } else { self.geometry.capacity - record.carved() };
+        record.used() + blocked
+    }
+
     /// The slab that holds the object at `offset` bytes from the region's start.
     #[inline]
-    fn slab_of(&self, offset: usize) -> PageId {
+    pub(crate) fn slab_of(&self, offset: usize) -> PageId {
         let page = (offset >> PAGE_SHIFT) as u32;
         // A slab of several objects is aligned to its size; one of a single object begins where the object does.
         PageId(if self.geometry.is_single() { page } else { page & !(self.geometry.pages.0 - 1) })
@@ -181,14 +222,26 @@ impl SlabCache {
         let align = if self.geometry.is_single() { Pages(1) } else { pages };
         let span = source.alloc(pages, align, self.geometry.density()).ok()?;
         let first = span.range.first;
-        records[first.0 as usize].begin(pages);
-        self.partial.push(first, 0, records);
+        let record = &records[first.0 as usize];
+        if record.is_morph_to(self.geometry.object) {
+            // Another cache has made the slab one of ours; see `donate`.
+            self.stats.morphed += 1;
+        } else {
+            record.begin(pages);
+        }
+        self.partial.push(first, self.level(record), records);
         self.stats.slabs += 1;
         Some(first)
     }
 
-    /// A slab's last object came back; it had `used` before.
-    fn retire(&mut self, slab: PageId, used: u16, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+    /// A slab's last object came back; it is on the list of `used`.
+    pub(crate) fn retire(
+        &mut self,
+        slab: PageId,
+        used: u16,
+        records: &Table<SlabRecord>,
+        source: &mut impl SpanSource,
+    ) {
         if used < self.geometry.capacity {
             self.partial.unlink(slab, used, records);
         }
@@ -198,9 +251,9 @@ impl SlabCache {
         debug_assert_eq!(freed, Ok(()), "a slab is a whole span");
     }
 
-    /// Moves a slab to the list where it belongs, if any, after a change of what it has in use.
+    /// Moves a slab to the list where it belongs, if any, after a change of how full it is.
     #[inline]
-    fn relist(&mut self, slab: PageId, before: u16, now: u16, records: &Table<SlabRecord>) {
+    pub(crate) fn relist(&mut self, slab: PageId, before: u16, now: u16, records: &Table<SlabRecord>) {
         let capacity = self.geometry.capacity;
         let (was, is) = (before < capacity, now < capacity);
         if was && is && self.partial.list_of(before) == self.partial.list_of(now) {

@@ -39,6 +39,11 @@ impl Chain {
         (self.head, self.len)
     }
 
+    /// The last object; null when there is none.
+    pub(crate) fn last(&self) -> *mut u8 {
+        self.tail
+    }
+
     /// Objects in the chain.
     pub fn len(&self) -> u32 {
         self.len

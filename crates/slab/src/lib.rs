@@ -23,7 +23,9 @@
 //! - S2 a slab is on a partial list exactly when used < capacity, and on that of its eighth of fullness;
 //! - S3 no slab of a cache is complete (used = 0): it goes back with its last object;
 //! - S4 the cache's counts are the sums over its slabs;
-//! - S5 the record knows the last object of its free list, whose link is null.
+//! - S5 the record knows the last object of its free list, whose link is null;
+//! - S6 of a slab of two sizes, `carved` counts the places of the new size that no live object of the old size overlaps, its free
+//!   objects lie on such places, and some old object lives; S1 to S5 hold for it with `carved` in the place of the capacity.
 //!
 //! **Threads.** A cache and the records of its slabs are used under the cache's lock. Records are made of relaxed
 //! atomics only because records of different caches share a table.
@@ -40,6 +42,8 @@ mod chain;
 mod check;
 mod geometry;
 mod lists;
+mod morph;
+mod morph_cache;
 mod record;
 pub mod size_class;
 
@@ -47,6 +51,8 @@ pub use cache::{SlabCache, SlabStats};
 pub use chain::Chain;
 pub use check::Broken;
 pub use geometry::Geometry;
+pub use morph::{Morph, Morphs, Place};
+pub use morph_cache::{Left, Wish};
 pub use record::SlabRecord;
 
 #[cfg(test)]

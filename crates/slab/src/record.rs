@@ -2,8 +2,10 @@
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
 //! ```text
-//! first free object (8) · next (4) · prev (4) · pages (4) · used (2) · carved (2) · last free object (2) · spare (6)
+//! first free object (8) · next (4) · prev (4) · pages (4) · morph (4) · used (2) · carved (2) · last free object (2) · spare (2)
 //! ```
+//! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs) keeps what is known of them (21 bits) and the
+//! size of the new ones in units of 16 bytes (11 bits).
 //! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when there is none.
 //!
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
@@ -23,6 +25,7 @@ pub struct SlabRecord {
     next: AtomicU32,
     prev: AtomicU32,
     pages: AtomicU32,
+    morph: AtomicU32,
     used: AtomicU16,
     carved: AtomicU16,
     last: AtomicU16,
@@ -30,6 +33,8 @@ pub struct SlabRecord {
 
 /// What objects' sizes and distances are multiples of.
 const UNIT: usize = 16;
+/// Bits of `morph` that name an entry.
+const ENTRY_BITS: u32 = 21;
 
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for SlabRecord {}
@@ -74,6 +79,40 @@ impl SlabRecord {
         self.set_used(0);
         self.set_carved(0);
         self.set_pages(pages);
+    }
+
+    /// So many slabs of two sizes can be told apart.
+    pub(crate) const MORPHS: usize = 1 << ENTRY_BITS;
+
+    /// Whether a slab can become one of objects of this size.
+    pub(crate) const fn can_morph_to(object: u32) -> bool {
+        object < (UNIT as u32) << (u32::BITS - ENTRY_BITS)
+    }
+
+    /// Where the entry of a slab of two sizes lies; 0 for ordinary slabs.
+    #[inline]
+    pub(crate) fn morph_entry(&self) -> u32 {
+        self.morph.load(Relaxed) & ((1 << ENTRY_BITS) - 1)
+    }
+
+    /// Whether the slab holds objects of two sizes, of which the new one is this.
+    pub(crate) fn is_morph_to(&self, object: u32) -> bool {
+        let morph = self.morph.load(Relaxed);
+        morph != 0 && morph >> ENTRY_BITS == object / UNIT as u32
+    }
+
+    /// Makes the record that of a slab of two sizes, of whose new objects none is in use; `places` are those that are free.
+    pub(crate) fn morph(&self, entry: u32, object: u32, start: *mut u8, places: Chain) {
+        self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Relaxed);
+        self.set_used(0);
+        self.set_carved(places.len() as u16);
+        self.set_last(((places.last() as usize).wrapping_sub(start as usize) / UNIT) as u16);
+        self.set_free(places.into_raw().0 as usize);
+    }
+
+    /// Makes a slab of two sizes an ordinary one.
+    pub(crate) fn settle(&self) {
+        self.morph.store(0, Relaxed);
     }
 
     /// Free objects: places that were cut and are not in use.
