@@ -1,6 +1,6 @@
 //! Slabs that go from one size class to another while objects live on them.
 //!
-//! **What.** Before a class takes a new span from the page heap, it looks for a slab of another class, on a span of the same length, on which few
+//! **What.** Before a class takes a new span from the page heap, it looks for a slab of another class, on a span of the same length and density, on which few
 //! objects live. Its pages are marked [`MORPHED`] until the last of those is back: the fast paths know nothing of that mark, so that each free
 //! on such a slab comes here. Objects of the new class then go into the thread's cache as always, those of the old class straight to the slab.
 //!
@@ -24,7 +24,7 @@ use crate::report;
 use crate::route::{Found, Misuse};
 use crate::size_class::{self, CLASSES, MORPHED};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use craton_base::{Clock, Floor, PAGE_SIZE, PageId, PageRange, Table};
+use craton_base::{Clock, Density, Floor, PAGE_SIZE, PageId, PageRange, Table};
 use craton_os::mapping;
 use craton_slab::{Chain, Geometry, Left, Morph, Morphs, Place, Wish};
 
@@ -40,31 +40,31 @@ const LONGEST_PAUSE: u32 = 32;
 /// The logarithm of the longest slab of several objects, in pages.
 const LONGEST_LOG: usize = 5;
 
-/// For each class the next one whose slabs are as long; itself if there is none.
+/// For each class the next one whose slabs are on the same spans; itself if there is none.
 static NEXT: [u8; CLASSES + 1] = {
     let mut next = [0; CLASSES + 1];
-    let mut last = [0; LONGEST_LOG + 1];
+    let mut last = [[0; LONGEST_LOG + 1]; 2];
     // Twice around, so that each class knows one that comes before it.
     let mut i = 2 * CLASSES;
     while i > 0 {
         let class = (i - 1) % CLASSES + 1;
         let g = Geometry::of(size_class::size_of_class(class));
-        let log = g.pages.0.trailing_zeros() as usize;
         if g.is_single() {
             next[class] = class as u8;
         } else {
-            next[class] = last[log];
-            last[log] = class as u8;
+            let last = &mut last[matches!(g.density(), Density::Dense) as usize][g.pages.0.trailing_zeros() as usize];
+            next[class] = *last;
+            *last = class as u8;
         }
         i -= 1;
     }
     next
 };
 
-/// Whether two classes have slabs of several objects that are equally long.
+/// Whether two classes have slabs of several objects on the same spans.
 fn same_span(a: usize, b: usize) -> bool {
     let (a, b) = (size_class::geometry(a), size_class::geometry(b));
-    a.pages == b.pages && !a.is_single() && !b.is_single()
+    (a.pages, a.density()) == (b.pages, b.density()) && !a.is_single() && !b.is_single()
 }
 
 /// Where a heap looks for slabs that could morph. All zeros at first.

@@ -93,9 +93,9 @@ impl Morphs {
             let (slab, record) = (entry.slab, &records[entry.slab.0 as usize]);
             let fail = |broken| if broken { Err(Broken { invariant: "S6", slab }) } else { Ok(()) };
             fail(record.morph_entry() != at || !record.is_morph_to(entry.new))?;
-            fail(entry.count == 0 || entry.count_bits() != entry.count)?;
+            fail(entry.count == 0 || entry.count_live() != usize::from(entry.count))?;
             fail(entry.usable_places().count() != usize::from(record.carved()))?;
-            fail(entry.usable_places().any(|place| !entry.usable(place)))?;
+            fail((0..usize::from(entry.new_places)).any(|place| entry.usable(place) != entry.is_clear(place)))?;
             let start = base.wrapping_add(slab.offset().0);
             let mut object = record.free() as *mut u8;
             for _ in 0..record.free_objects() {

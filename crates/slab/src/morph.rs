@@ -5,8 +5,8 @@
 //! of the new size is usable exactly when no live old object overlaps it.
 //!
 //! **From.** NVAlloc §5.2. There each new place has a counter of the old objects that cover it, and the old class's table lies in the
-//! slab's header; here a bit for each old place is enough, since a place's counter is a look at one or two words of them, and nothing
-//! lies in the slab.
+//! slab's header; here a bit for each old and each new place is enough, since whether a place has become usable is a look at one or two words, and
+//! nothing lies in the slab.
 //!
 //! **Units.** Bytes from the slab's start; places are counted from there on either grid.
 //!
@@ -20,7 +20,7 @@
 //!
 //! **Unsafe.** Declares that zeros are a valid entry.
 //!
-//! **Cost.** 96 bytes for each such slab; a look is O(1).
+//! **Cost.** 160 bytes for each such slab; a look is O(1).
 
 use crate::geometry::Geometry;
 use crate::record::SlabRecord;
@@ -36,6 +36,8 @@ const WORDS: usize = MAX_PLACES / 64;
 pub struct Morph {
     /// A bit for each place of the old size, set while its object is out.
     live: [u64; WORDS],
+    /// A bit for each place of the new size, set while no old object that is out overlaps it.
+    usable: [u64; WORDS],
     pub(crate) slab: PageId,
     /// Next free entry, when this is one.
     next: u32,
@@ -65,7 +67,19 @@ impl Morph {
     pub(crate) fn new(slab: PageId, old: Geometry, new: Geometry, from: u8, to: u8) -> Self {
         let (old_places, new_places) = (old.capacity, new.capacity);
         let (old, new) = (old.object, new.object);
-        Self { live: [0; WORDS], slab, next: 0, old, new, count: 0, old_places, new_places, from, to }
+        Self {
+            live: [0; WORDS],
+            usable: [0; WORDS],
+            slab,
+            next: 0,
+            old,
+            new,
+            count: 0,
+            old_places,
+            new_places,
+            from,
+            to,
+        }
     }
 
     /// Notes that an old object is out. Says whether that was news.
@@ -88,12 +102,33 @@ impl Morph {
 
     /// Whether the old object of that place is out.
     pub(crate) fn lives(&self, place: usize) -> bool {
-        place < usize::from(self.old_places) && self.live[place / 64] >> (place % 64) & 1 == 1
+        place < usize::from(self.old_places) && is_set(&self.live, place)
     }
 
-    /// Whether no live old object overlaps the new place.
+    /// Whether no live old object overlaps the new place, as noted.
     pub(crate) fn usable(&self, place: usize) -> bool {
-        place < usize::from(self.new_places) && overlapped(place, self.new, self.old).all(|old| !self.lives(old))
+        place < usize::from(self.new_places) && is_set(&self.usable, place)
+    }
+
+    /// Whether no live old object overlaps the new place, by the live ones.
+    pub(crate) fn is_clear(&self, place: usize) -> bool {
+        overlapped(place, self.new, self.old).all(|old| !self.lives(old))
+    }
+
+    /// Notes which places are usable, and says how many.
+    pub(crate) fn note_usable(&mut self) -> usize {
+        let mut blocked = [0u64; WORDS];
+        for old in set_bits(&self.live) {
+            self.covered_by(old).for_each(|place| blocked[place / 64] |= 1 << (place % 64));
+        }
+        let places = usize::from(self.new_places);
+        (0..places).filter(|p| !is_set(&blocked, *p)).for_each(|p| self.usable[p / 64] |= 1 << (p % 64));
+        self.usable_places().count()
+    }
+
+    /// Notes that a place has become usable.
+    pub(crate) fn open(&mut self, place: usize) {
+        self.usable[place / 64] |= 1 << (place % 64);
     }
 
     /// The new places that an old object overlaps.
@@ -103,22 +138,30 @@ impl Morph {
     }
 
     /// Old objects that are out, counted.
-    pub(crate) fn count_bits(&self) -> u16 {
-        self.live.iter().map(|word| word.count_ones() as u16).sum()
+    pub(crate) fn count_live(&self) -> usize {
+        set_bits(&self.live).count()
     }
 
-    /// The new places that no live old object overlaps.
+    /// The usable places, as noted.
     pub(crate) fn usable_places(&self) -> impl Iterator<Item = usize> {
-        let mut blocked = [0u64; WORDS];
-        for (w, mut word) in self.live.into_iter().enumerate() {
-            while word != 0 {
-                let old = w * 64 + word.trailing_zeros() as usize;
-                self.covered_by(old).for_each(|place| blocked[place / 64] |= 1 << (place % 64));
-                word &= word - 1;
-            }
-        }
-        (0..usize::from(self.new_places)).filter(move |p| blocked[p / 64] >> (p % 64) & 1 == 0)
+        set_bits(&self.usable)
     }
+}
+
+fn is_set(words: &[u64; WORDS], bit: usize) -> bool {
+    words[bit / 64] >> (bit % 64) & 1 == 1
+}
+
+/// The numbers of the bits that are set.
+fn set_bits(words: &[u64; WORDS]) -> impl Iterator<Item = usize> {
+    words.iter().enumerate().flat_map(|(w, word)| {
+        let mut left = *word;
+        core::iter::from_fn(move || {
+            let bit = (left != 0).then(|| w * 64 + left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(bit)
+        })
+    })
 }
 
 /// What lies at a place of a slab of two sizes.
@@ -137,7 +180,7 @@ pub enum Place {
         class: u8,
         /// Bytes behind the place's start.
         offset: usize,
-        /// The name of the old size, if an object of it began here, which is back.
+        /// The name of the old size, if this is not the place's start and an object of that size began here, which is back.
         was_old: Option<u8>,
     },
     /// Neither.
@@ -224,12 +267,12 @@ impl Morphs {
     }
 
     /// Notes that the old object of a place is back; `None` if it was not out.
-    pub(crate) fn take_old(&mut self, record: &SlabRecord, place: usize) -> Option<Morph> {
+    pub(crate) fn take_old(&mut self, record: &SlabRecord, place: usize) -> Option<&mut Morph> {
         let at = record.morph_entry();
         if at == 0 || at >= self.begun || !self.entries[at as usize].clear(place) {
             return None;
         }
-        let entry = self.entries[at as usize];
+        let entry = &mut self.entries[at as usize];
         self.old_bytes -= u64::from(entry.old);
         Some(entry)
     }
@@ -242,16 +285,19 @@ impl Morphs {
     /// What lies so many bytes behind the start of a slab; `None` if it is no slab of two sizes.
     pub fn look(&self, record: &SlabRecord, bytes: usize) -> Option<Place> {
         let entry = self.of(record)?;
-        let (old, new) = (entry.old as usize, entry.new as usize);
-        if entry.lives(bytes / old) {
-            return Some(Place::Old { class: entry.from, offset: bytes % old });
+        // 32 bits, since a division by twice as many takes twice as long.
+        let bytes = u32::try_from(bytes).ok()?;
+        let (place, offset) = ((bytes / entry.new) as usize, (bytes % entry.new) as usize);
+        let usable = entry.usable(place);
+        if usable && offset == 0 {
+            return Some(Place::New { class: entry.to, offset, was_old: None });
         }
-        let starts = bytes.is_multiple_of(old) && bytes / old < usize::from(entry.old_places);
+        let old = (bytes / entry.old) as usize;
+        if entry.lives(old) {
+            return Some(Place::Old { class: entry.from, offset: (bytes % entry.old) as usize });
+        }
+        let starts = bytes.is_multiple_of(entry.old) && old < usize::from(entry.old_places);
         let was_old = starts.then_some(entry.from);
-        Some(if entry.usable(bytes / new) {
-            Place::New { class: entry.to, offset: bytes % new, was_old }
-        } else {
-            Place::Nothing { was_old }
-        })
+        Some(if usable { Place::New { class: entry.to, offset, was_old } } else { Place::Nothing { was_old } })
     }
 }

@@ -19,7 +19,7 @@ use crate::record::SlabRecord;
 use craton_base::{PageId, PageRange, SpanSource, Table};
 
 /// A slab morphs when less than so many hundredths of its objects live.
-const MOST_LIVE: u32 = 35;
+const MOST_LIVE: u32 = 50;
 /// Slabs of a cache that are looked at in one search.
 const LOOKS: u32 = 4;
 /// The new size must get one in so many of its places at once.
@@ -28,7 +28,7 @@ const LEAST_SHARE: usize = 8;
 /// What a slab is to become.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
-    /// The layout of the new size, on a span of the same length.
+    /// The layout of the new size, on a span of the same length and density.
     pub geometry: Geometry,
     /// The front end's name for the old size.
     pub from: u8,
@@ -65,7 +65,12 @@ impl SlabCache {
         let (old, new) = (self.geometry, wish.geometry);
         let fits =
             |g: Geometry| !g.is_single() && usize::from(g.capacity) <= MAX_PLACES && SlabRecord::can_morph_to(g.object);
-        if old.pages != new.pages || old.object == new.object || !fits(old) || !fits(new) || !morphs.has_room() {
+        if (old.pages, old.density()) != (new.pages, new.density())
+            || old.object == new.object
+            || !fits(old)
+            || !fits(new)
+            || !morphs.has_room()
+        {
             return None;
         }
         let slab = self.candidate(records)?;
@@ -73,7 +78,7 @@ impl SlabCache {
         let mut entry = Morph::new(slab, old, new, wish.from, wish.to);
         // SAFETY: the slab is ours.
         unsafe { note_live(&mut entry, record, start)? };
-        if entry.usable_places().count() * LEAST_SHARE < usize::from(new.capacity) {
+        if entry.note_usable() * LEAST_SHARE < usize::from(new.capacity) {
             return None;
         }
         self.partial.unlink(slab, record.used(), records);
@@ -138,15 +143,20 @@ impl SlabCache {
         }
         let entry = morphs.take_old(record, bytes / old).ok_or(object)?;
         let before = self.level(record);
-        for place in entry.covered_by(bytes / old).filter(|place| entry.usable(*place)) {
+        for place in entry.covered_by(bytes / old) {
+            if !entry.is_clear(place) {
+                continue;
+            }
+            entry.open(place);
             let fresh = start.wrapping_add(place * entry.new as usize);
             // SAFETY: the last live object that lay there is the caller's, who gives it up.
             unsafe { record.put_free(start, fresh, fresh) };
             cut(fresh);
             record.set_carved(record.carved() + 1);
         }
+        let others = entry.count;
         self.relist(slab, before, self.level(record), records);
-        if entry.count > 0 {
+        if others > 0 {
             return Ok(Left::Morphed);
         }
         morphs.remove(record.morph_entry());

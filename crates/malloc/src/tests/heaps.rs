@@ -82,7 +82,8 @@ fn m1_objects_of_all_classes_are_distinct_writable_and_come_back() {
             let class = 1 + rng.below(CLASSES as u64) as usize;
             let (object, size) = (w.take(class), size_class::size_of_class(class));
             assert!(!object.is_null());
-            assert_eq!(w.heap.find(object), Found::Small { class });
+            // A recycled object can lie on a slab that another class has taken over.
+            assert!([Found::Small { class }, Found::Old { class }].contains(&w.heap.find(object)));
             // SAFETY: the object has so many bytes and is ours.
             unsafe { object.write_bytes(round as u8, size) };
             out.push((object, size, round as u8));
