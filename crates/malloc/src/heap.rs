@@ -313,6 +313,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     fn publish(&self, pages: &mut PageHeap<F, C>) {
         let (in_use, backed) = (pages.in_use(), pages.backed());
+        self.search.note_in_use(in_use);
         background::note(backed, in_use, || pages.releasable(Breaking::Always));
         self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
         let (in_use, backed) = (in_use.bytes(), backed.bytes());

@@ -23,19 +23,19 @@ use crate::heap::{Heap, Marked, mark_free};
 use crate::report;
 use crate::route::{Found, Misuse};
 use crate::size_class::{self, CLASSES, MORPHED};
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use craton_base::{Clock, Density, Floor, PAGE_SIZE, PageId, PageRange, Table};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use craton_base::{Clock, Density, Floor, PAGE_SIZE, PageId, PageRange, Pages, Table};
 use craton_os::mapping;
 use craton_slab::{Chain, Geometry, Left, Morph, Morphs, Place, Wish};
 
 /// Slabs that can hold two classes at a time; entries take memory only once they are used.
 const MOST: usize = 1 << 18;
-/// A heap of fewer pages is left alone: 4 MiB.
-const LEAST_PAGES: usize = (4 << 20) / PAGE_SIZE;
+/// A heap with fewer pages in use is left alone: 4 MiB.
+const LEAST_PAGES: u32 = ((4 << 20) / PAGE_SIZE) as u32;
 /// Classes that are asked in one look.
 const LOOKS: u32 = 8;
-/// So many requests go without a look at the most after looks that found nothing.
-const LONGEST_PAUSE: u32 = 32;
+/// So many requests of a class go without a look at the most after looks that found nothing.
+const LONGEST_PAUSE: u8 = 32;
 
 /// The logarithm of the longest slab of several objects, in pages.
 const LONGEST_LOG: usize = 5;
@@ -67,39 +67,55 @@ fn same_span(a: usize, b: usize) -> bool {
     (a.pages, a.density()) == (b.pages, b.density()) && !a.is_single() && !b.is_single()
 }
 
+/// How a class's looks went.
+struct Luck {
+    /// Requests that go without a look.
+    pause: AtomicU8,
+    /// How long the last pause was.
+    last_pause: AtomicU8,
+}
+
 /// Where a heap looks for slabs that could morph. All zeros at first.
 pub(crate) struct Search {
-    /// The class that gave one last, or was asked last; 0 at first.
-    class: AtomicU32,
-    /// Requests that go without a look.
-    pause: AtomicU32,
-    /// How long the next pause is.
-    next_pause: AtomicU32,
+    /// Pages of the heap that were in use when last seen.
+    pages: AtomicU32,
+    /// The class that gave a slab last, or was asked last; 0 at first.
+    donor: AtomicU32,
+    luck: [Luck; CLASSES + 1],
 }
 
 impl Search {
     /// At the beginning.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
-    pub(crate) const NEW: Self =
-        Self { class: AtomicU32::new(0), pause: AtomicU32::new(0), next_pause: AtomicU32::new(0) };
+    pub(crate) const NEW: Self = Self {
+        pages: AtomicU32::new(0),
+        donor: AtomicU32::new(0),
+        luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
+    };
 
-    /// Whether this request may look.
-    fn is_due(&self) -> bool {
-        // Lost updates by others cost a look more or less.
-        match self.pause.load(Relaxed) {
-            0 => true,
-            left => {
-                self.pause.store(left - 1, Relaxed);
-                false
-            }
-        }
+    /// Notes how many pages of the heap are in use.
+    pub(crate) fn note_in_use(&self, pages: Pages) {
+        self.pages.store(pages.0, Relaxed);
     }
 
-    fn note(&self, class: usize, found: bool) {
-        self.class.store(class as u32, Relaxed);
-        let next = if found { 0 } else { (2 * self.next_pause.load(Relaxed) + 1).min(LONGEST_PAUSE) };
-        self.next_pause.store(next, Relaxed);
-        self.pause.store(next, Relaxed);
+    /// Whether this request of a class, whose lock the caller holds, may look.
+    fn is_due(&self, class: usize) -> bool {
+        if self.pages.load(Relaxed) < LEAST_PAGES {
+            return false;
+        }
+        let pause = &self.luck[class].pause;
+        let left = pause.load(Relaxed);
+        pause.store(left.saturating_sub(1), Relaxed);
+        left == 0
+    }
+
+    /// Notes that a look for a class, whose lock the caller holds, ended at `donor`.
+    fn note(&self, class: usize, donor: usize, found: bool) {
+        let Luck { pause, last_pause } = &self.luck[class];
+        let next = if found { 0 } else { (2 * last_pause.load(Relaxed) + 1).min(LONGEST_PAUSE) };
+        last_pause.store(next, Relaxed);
+        pause.store(next, Relaxed);
+        self.donor.store(donor as u32, Relaxed);
     }
 }
 
@@ -107,10 +123,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// A slab of another class for `class`, whose lock the caller holds; none if there is none at hand.
     #[cold]
     pub(crate) fn second_hand(&self, class: usize) -> Option<PageRange> {
-        if self.view().pages <= LEAST_PAGES || usize::from(NEXT[class]) == class || !self.search.is_due() {
+        if usize::from(NEXT[class]) == class || !self.search.is_due(class) {
             return None;
         }
-        let mut donor = self.search.class.load(Relaxed) as usize;
+        let mut donor = self.search.donor.load(Relaxed) as usize;
         if donor == 0 || !same_span(donor, class) {
             donor = NEXT[class].into();
         }
@@ -118,12 +134,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             if donor != class
                 && let Some(range) = self.morph(donor, class)
             {
-                self.search.note(donor, true);
+                self.search.note(class, donor, true);
                 return Some(range);
             }
             donor = NEXT[donor].into();
         }
-        self.search.note(donor, false);
+        self.search.note(class, donor, false);
         None
     }
 

@@ -1,2 +1,3 @@
 mod heaps;
 mod huge_table;
+mod morphs;

@@ -50,7 +50,8 @@ impl<T> Mutex<T> {
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         // ORDERING: as in `acquire`.
         let taken = self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-        taken.is_ok().then_some(Guard { lock: self })
+        // The guard is made only now: dropping one gives the lock up.
+        taken.is_ok().then(|| Guard { lock: self })
     }
 
     /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up.

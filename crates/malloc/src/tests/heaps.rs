@@ -15,13 +15,13 @@ use std::vec::Vec;
 
 const KEY: usize = 0x1357_9bdf_0246_8acf;
 
-struct World {
-    heap: &'static Heap<RealFloor, VirtualClock>,
-    cache: *mut ThreadCache,
+pub(super) struct World {
+    pub(super) heap: &'static Heap<RealFloor, VirtualClock>,
+    pub(super) cache: *mut ThreadCache,
     faults: FaultPlan,
 }
 
-fn world(hugepages: u32, budget: usize) -> World {
+pub(super) fn world(hugepages: u32, budget: usize) -> World {
     let (capacity, faults) = (HugePages(hugepages), FaultPlan::default());
     let floor = RealFloor::with_faults(capacity, faults.clone());
     let pages = capacity.pages().0;
@@ -41,14 +41,23 @@ fn world(hugepages: u32, budget: usize) -> World {
     };
     // SAFETY: called once, with parts that belong to the floor.
     unsafe { heap.install(floor, parts) };
+    World { heap, cache: cache_of(heap, budget), faults }
+}
+
+fn cache_of(heap: &Heap<RealFloor, VirtualClock>, budget: usize) -> *mut ThreadCache {
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
     // SAFETY: memory for one cache, ours.
     unsafe { ThreadCache::begin(cache, heap.view(), budget) };
-    World { heap, cache, faults }
+    cache
 }
 
 impl World {
-    fn take(&self, class: usize) -> *mut u8 {
+    /// The same heap with a cache of its own, for another thread.
+    pub(super) fn of_another_thread(&self) -> Self {
+        World { heap: self.heap, cache: cache_of(self.heap, 256 << 10), faults: self.faults.clone() }
+    }
+
+    pub(super) fn take(&self, class: usize) -> *mut u8 {
         // SAFETY: the cache is ours, and of this heap.
         unsafe {
             let object = ThreadCache::pop(self.cache, class);
@@ -56,14 +65,14 @@ impl World {
         }
     }
 
-    fn give(&self, object: *mut u8) -> Result<(), Misuse> {
+    pub(super) fn give(&self, object: *mut u8) -> Result<(), Misuse> {
         // SAFETY: as above; tests give up what they give.
         unsafe {
             if ThreadCache::push(self.cache, object) { Ok(()) } else { self.heap.take_back(Some(self.cache), object) }
         }
     }
 
-    fn empty(&self) {
+    pub(super) fn empty(&self) {
         // SAFETY: the cache is ours.
         unsafe { self.heap.empty_cache(self.cache) };
         self.heap.release();
