@@ -32,6 +32,9 @@ use craton_slab::{Chain, Morphs, SlabCache, SlabRecord};
 #[repr(align(128))]
 struct Class(Mutex<SlabCache>);
 
+// The heap's faults at a program's start are those of the classes it uses.
+const _: () = assert!(size_of::<Class>() == 128);
+
 /// What is set once, before the heap is used.
 pub(crate) struct Layout {
     pub(crate) base: usize,

@@ -1,7 +1,7 @@
 //! The page map: what each page of the region belongs to.
 //!
 //! **What.** A byte for each page: the size class of its objects, [`LARGE`](crate::size_class::LARGE) for the first page of
-//! a large object, 0 for everything else (free pages, and the inside of objects of several pages). It is consulted
+//! a large object, [`MORPHED`](crate::size_class::MORPHED) where objects of two classes lie, 0 for everything else (free pages, and the inside of objects of several pages). It is consulted
 //! before any memory behind a pointer is touched.
 //!
 //! **Threads.** Written by whoever owns the pages, before the first object is given out and after the last came back; read

@@ -29,9 +29,9 @@ pub fn print(fd: i32) {
                 .text(" ")
                 .number(s.objects_refilled)
                 .text(" ")
-                .number(s.morphed)
+                .number(s.morphed.into())
                 .text(" ")
-                .number(s.settled)
+                .number(s.settled.into())
                 .write_to(fd);
         }
     }

@@ -25,9 +25,9 @@ pub struct SlabStats {
     /// Objects in those chains.
     pub objects_refilled: u64,
     /// Slabs taken over from caches of other sizes since the start, with objects that live on them.
-    pub morphed: u64,
+    pub morphed: u32,
     /// Those of them that became ordinary slabs of this size.
-    pub settled: u64,
+    pub settled: u32,
 }
 
 /// Objects of one size.
@@ -35,8 +35,8 @@ pub struct SlabCache {
     pub(crate) geometry: Geometry,
     pub(crate) partial: PartialLists,
     pub(crate) stats: SlabStats,
-    /// Objects of this size that lie on slabs which other caches have taken over.
-    pub(crate) strays: Chain,
+    /// The first of the linked objects of this size that lie on slabs which other caches have taken over, as an address; 0 for none.
+    pub(crate) strays: usize,
 }
 
 impl SlabCache {
@@ -51,7 +51,7 @@ impl SlabCache {
     /// A cache without slabs.
     pub const fn new(geometry: Geometry) -> Self {
         let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0, morphed: 0, settled: 0 };
-        Self { geometry, partial: PartialLists::new(geometry.capacity), stats, strays: Chain::EMPTY }
+        Self { geometry, partial: PartialLists::new(geometry.capacity), stats, strays: 0 }
     }
 
     /// Sizes of the slabs and their objects.
@@ -196,7 +196,8 @@ impl SlabCache {
         // SAFETY: by the contract.
         unsafe {
             let behind = chain::next(object);
-            self.strays.push(object);
+            chain::link(object, self.strays as *mut u8);
+            self.strays = object as usize;
             behind
         }
     }

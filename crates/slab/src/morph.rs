@@ -20,7 +20,7 @@
 //!
 //! **Unsafe.** Declares that zeros are a valid entry.
 //!
-//! **Cost.** 160 bytes for each such slab; a look is O(1).
+//! **Cost.** 152 bytes for each such slab; a look is O(1).
 
 use crate::geometry::Geometry;
 use crate::record::SlabRecord;

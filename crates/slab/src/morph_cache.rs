@@ -19,11 +19,11 @@ use crate::record::SlabRecord;
 use craton_base::{PageId, PageRange, SpanSource, Table};
 
 /// A slab morphs when less than so many hundredths of its objects live.
-const MOST_LIVE: u32 = 50;
+const MOST_LIVE: u32 = 60;
 /// Slabs of a cache that are looked at in one search.
 const LOOKS: u32 = 4;
 /// The new size must get one in so many of its places at once.
-const LEAST_SHARE: usize = 8;
+const LEAST_SHARE: usize = 16;
 
 /// What a slab is to become.
 #[derive(Clone, Copy, Debug)]
@@ -172,7 +172,16 @@ impl SlabCache {
 
     /// Objects that came back to this cache after their slab had gone to another one: to be given to that one's [`SlabCache::free_old`].
     pub fn take_strays(&mut self) -> Chain {
-        core::mem::take(&mut self.strays)
+        let mut chain = Chain::EMPTY;
+        while self.strays != 0 {
+            let object = self.strays as *mut u8;
+            // SAFETY: the linked objects are this cache's, and leave its list before they join the chain.
+            unsafe {
+                self.strays = chain::next(object) as usize;
+                chain.push(object);
+            }
+        }
+        chain
     }
 }
 

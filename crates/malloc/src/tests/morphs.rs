@@ -34,7 +34,7 @@ fn mark(w: &World, at: usize) -> u8 {
 }
 
 /// Slabs that a class took over, and those of them that are its own alone by now.
-fn morphed(w: &World, class: usize) -> (u64, u64) {
+fn morphed(w: &World, class: usize) -> (u32, u32) {
     let stats = w.heap.class_stats(class);
     (stats.morphed, stats.settled)
 }
@@ -177,7 +177,7 @@ fn threads_that_change_their_sizes_and_free_each_others_objects_find_every_byte_
         .collect();
     threads.into_iter().for_each(|t| t.join().unwrap());
     let classes = 1..=size_class::class_of(512);
-    assert!(classes.map(|c| morphed(&w, c).0).sum::<u64>() > 10);
+    assert!(classes.map(|c| morphed(&w, c).0).sum::<u32>() > 10);
     shared.lock().unwrap().drain(..).for_each(|o| give(&w, o));
     check_empty(&w);
 }

@@ -210,7 +210,7 @@ impl Caches {
     }
 
     /// Slabs of a cache that were others' once, and those of them that are its own alone by now, since the start.
-    pub fn morphed(&self, class: usize) -> (u64, u64) {
+    pub fn morphed(&self, class: usize) -> (u32, u32) {
         let stats = self.caches[class].borrow().stats();
         (stats.morphed, stats.settled)
     }
