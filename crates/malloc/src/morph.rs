@@ -1,18 +1,19 @@
 //! Slabs that go from one size class to another while objects live on them.
 //!
-//! **What.** Before a class takes a new span from the page heap, it looks for a slab of another class, on a span of the same length and density, on which few
-//! objects live. Its pages are marked [`MORPHED`] until the last of those is back: the fast paths know nothing of that mark, so that each free
-//! on such a slab comes here. Objects of the new class then go into the thread's cache as always, those of the old class straight to the slab.
+//! **What.** Before a class takes a new span from the page heap, it looks for a slab of another class, on a span of the
+//! same length and density, on which few objects live. Its pages are marked [`MORPHED`] until the last of those is
+//! back: the fast paths know nothing of that mark, so that each free on such a slab comes here. Objects of the new
+//! class then go into the thread's cache as always, those of the old class straight to the slab.
 //!
 //! **From.** NVAlloc §5.2.
 //!
-//! **Threads.** A slab morphs under the locks of both classes, the second of which is only tried, and that of the table; it ceases to be
-//! a slab of two classes under the lock of its new class and that of the table. So both the page map and a slab's record can be trusted under the
-//! table's lock alone. Objects of the old class that lie in some thread's cache count as live; when they come from there
-//! to their class's slabs they are sent on.
+//! **Threads.** A slab morphs under the locks of both classes, the second of which is only tried, and that of the
+//! table; it ceases to be a slab of two classes under the lock of its new class and that of the table. So both the page
+//! map and a slab's record can be trusted under the table's lock alone. Objects of the old class that lie in some
+//! thread's cache count as live; when they come from there to their class's slabs they are sent on.
 //!
-//! **Cost.** A look, when a new span would be taken: a few locks that are tried, and less and less often while none is found. A free on such a
-//! slab takes the table's lock.
+//! **Cost.** A look, when a new span would be taken: a few locks that are tried, and less and less often while none is
+//! found. A free on such a slab takes the table's lock.
 //!
 //! **Failure.** Without memory for the table no slab morphs.
 //!
@@ -81,6 +82,8 @@ pub(crate) struct Search {
     pages: AtomicU32,
     /// The class that gave a slab last, or was asked last; 0 at first.
     donor: AtomicU32,
+    /// The shard that is asked besides the home of who looks.
+    shard: AtomicU32,
     luck: [Luck; CLASSES + 1],
 }
 
@@ -90,6 +93,7 @@ impl Search {
     pub(crate) const NEW: Self = Self {
         pages: AtomicU32::new(0),
         donor: AtomicU32::new(0),
+        shard: AtomicU32::new(0),
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
 
@@ -120,9 +124,9 @@ impl Search {
 }
 
 impl<F: Floor, C: Clock> Heap<F, C> {
-    /// A slab of another class for `class`, whose lock the caller holds; none if there is none at hand.
+    /// A slab of another class for `class` in a shard, whose lock the caller holds; none if there is none at hand.
     #[cold]
-    pub(crate) fn second_hand(&self, class: usize) -> Option<PageRange> {
+    pub(crate) fn second_hand(&self, home: usize, class: usize) -> Option<PageRange> {
         if usize::from(NEXT[class]) == class || !self.search.is_due(class) {
             return None;
         }
@@ -130,22 +134,28 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if donor == 0 || !same_span(donor, class) {
             donor = NEXT[class].into();
         }
+        // Threads of other homes may have left what this one needs: one of those is asked besides.
+        let shards = self.homes();
+        let other = self.search.shard.load(Relaxed) as usize % shards;
         for _ in 0..LOOKS {
-            if donor != class
-                && let Some(range) = self.morph(donor, class)
-            {
-                self.search.note(class, donor, true);
-                return Some(range);
+            for shard in [home, other].into_iter().take(shards) {
+                if donor != class
+                    && let Some(range) = self.morph((shard, donor), (home, class))
+                {
+                    self.search.note(class, donor, true);
+                    return Some(range);
+                }
             }
             donor = NEXT[donor].into();
         }
+        self.search.shard.store(other as u32 + 1, Relaxed);
         self.search.note(class, donor, false);
         None
     }
 
-    /// Makes a slab of class `from` one of `to`, whose lock the caller holds.
-    fn morph(&self, from: usize, to: usize) -> Option<PageRange> {
-        let mut slabs = self.try_slabs(from)?;
+    /// Makes a slab of a shard and class one of another, whose lock the caller holds.
+    fn morph(&self, (shard, from): (usize, usize), (home, to): (usize, usize)) -> Option<PageRange> {
+        let mut slabs = self.try_slabs(shard, from)?;
         if slabs.is_unset() {
             return None;
         }
@@ -159,6 +169,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let wish = Wish { geometry: size_class::geometry(to), from: from as u8, to: to as u8 };
         // SAFETY: base, records and table are this heap's; the locks of both caches and of the table are held.
         let range = unsafe { slabs.donate(wish, base, &self.layout().records, &mut morphs, |o| mark_free(key, o))? };
+        self.layout().records[range.first.0 as usize].set_owner(home);
         self.set_marks(range, MORPHED, true);
         Some(range)
     }
@@ -196,7 +207,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         }
     }
 
-    /// The slab around a page marked [`MORPHED`], and what lies there where the pointer points; none if the mark is no more that.
+    /// The slab around a page marked [`MORPHED`], and what lies there where the pointer points; none if the mark is no
+    /// more that.
     fn look(&self, morphs: &Morphs, pointer: *mut u8, page: PageId) -> Option<(PageId, Place)> {
         if self.mark(page) != MORPHED {
             return None;
@@ -236,14 +248,15 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let freed = Misuse::Freed { size: size_class::size_of_class(class) };
         let page = self.page_of(object as usize).ok_or(Misuse::Foreign)?;
         // While the object is out its slab stays as it is. If it is not, two frees of it are on their way.
-        let to = {
+        let (home, to) = {
             let morphs = self.morphs.lock();
             let (slab, _) = self.look(&morphs, object, page).ok_or(freed)?;
-            morphs.class_of(&self.layout().records[slab.0 as usize]).ok_or(freed)?
+            let record = &self.layout().records[slab.0 as usize];
+            (record.owner(), morphs.class_of(record).ok_or(freed)?)
         };
-        let mut slabs = self.slabs(to.into());
+        let mut slabs = self.slabs(home, to.into());
         let mut morphs = self.morphs.lock();
-        let mut source = Marked { heap: self, class: to.into() };
+        let mut source = Marked { heap: self, home, class: to.into() };
         let (base, key) = (self.layout().base as *mut u8, self.layout().key);
         // SAFETY: base, records, table and source are this heap's; the locks of the cache and of the table are held.
         let left = unsafe {
@@ -256,12 +269,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         Ok(())
     }
 
-    /// Gives objects that came to the slabs of a class after theirs had gone to another one.
+    /// Gives objects back that came to the slabs of a class after theirs had gone to another one.
     ///
     /// # Safety
     /// The caller gives the objects up.
-    pub(crate) unsafe fn give_strays(&self, mut strays: Chain) {
-        while let Some(object) = strays.pop() {
+    pub(crate) unsafe fn give_moved(&self, mut moved: Chain) {
+        while let Some(object) = moved.pop() {
             let class = match self.page_of(object as usize) {
                 Some(page) => self.old_class(object, page),
                 None => None,

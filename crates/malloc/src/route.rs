@@ -5,7 +5,7 @@
 //!
 //! **Unsafe.** Touches objects that a cache or a caller gives up, and clears memory just allocated.
 
-use crate::cpu_cache::thread::{ThreadCache, mark};
+use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::heap::Heap;
 use crate::huge::Entry;
 use crate::segment::{self, SEGMENT};
@@ -14,7 +14,6 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
 use craton_os::{mapping, process};
-use craton_slab::Chain;
 
 /// Objects of this size and more are mappings of their own: they can grow by moving page tables, and a few faults more do not
 /// count against touching so much memory. It is also where glibc's own threshold ends.
@@ -83,7 +82,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) unsafe fn refill(&self, cache: *mut ThreadCache, class: usize) -> *mut u8 {
         // SAFETY: the cache is this thread's.
         let cache = unsafe { &mut *cache };
-        let mut chain = self.take(class, cache.want(class));
+        let mut chain = self.take(cache.home(), class, cache.want(class));
         let object = chain.pop().unwrap_or(null_mut());
         cache.fill(class, chain);
         // The slabs may have grown the heap; the cache should know what it has just been given.
@@ -93,12 +92,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// An object without a cache. Null when there is no memory.
     pub(crate) fn take_one(&self, class: usize) -> *mut u8 {
-        let object = self.take(class, 1).pop().unwrap_or(null_mut());
+        let object = self.take(0, class, 1).pop().unwrap_or(null_mut());
         self.wipe_mark(object)
     }
 
     /// Makes a free object one that is out.
-    fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
+    pub(crate) fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
         if !object.is_null() {
             // SAFETY: objects have at least 16 bytes, and this one is ours until we return it.
             unsafe { object.cast::<usize>().add(1).write(0) };
@@ -106,17 +105,24 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         object
     }
 
+    /// Makes an object that is out a free one.
+    ///
+    /// # Safety
+    /// The object is one of a class, and given up.
+    pub(crate) unsafe fn set_mark(&self, object: *mut u8) {
+        // SAFETY: by the contract; objects have at least 16 bytes.
+        unsafe { object.cast::<usize>().add(1).write(mark(self.view().key, object)) };
+    }
+
     /// Gives back an object that no cache took, without one.
     ///
     /// # Safety
     /// The object is one of `class`, checked, and given up by the caller.
     pub(crate) unsafe fn give_one(&self, class: usize, object: *mut u8) {
-        let mut chain = Chain::EMPTY;
         // SAFETY: by the contract; the mark makes a second free visible.
         unsafe {
-            chain.push(object);
-            object.cast::<usize>().add(1).write(mark(self.view().key, object));
-            self.give(class, chain);
+            self.set_mark(object);
+            self.give_marked(0, class, object);
         }
     }
 
@@ -127,8 +133,30 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) {
         // SAFETY: the cache is this thread's, and the chain holds objects of the class that its list gave up.
         unsafe {
-            let chain = (*cache).overflow(class);
-            self.give(class, chain);
+            let home = (*cache).home();
+            let n = (*cache).overflow(class);
+            if n == size_class::batch(class) && self.passes_on(home, class) {
+                let batch = (*cache).drain(class, n);
+                self.pass_on_or_give(home, class, batch);
+                return;
+            }
+            (*cache).shorten(class, n, |first| self.give_first(home, class, first, n));
+        }
+    }
+
+    /// Puts an object into a cache, and makes room there if need be.
+    ///
+    /// # Safety
+    /// `cache` is the calling thread's, of this heap. The object is of the class, checked, and given up.
+    unsafe fn take_into(&self, cache: *mut ThreadCache, class: usize, object: *mut u8) {
+        // SAFETY: by the contract.
+        unsafe {
+            if (*cache).is_full(class) {
+                self.make_room(cache, class);
+            }
+            if !(*cache).push_checked(class, object) {
+                self.give_one(class, object);
+            }
         }
     }
 
@@ -141,7 +169,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             // SAFETY: as in `make_room`.
             unsafe {
                 let chain = (*cache).drain(class, u32::MAX);
-                self.give(class, chain);
+                self.give((*cache).home(), class, chain);
             }
         }
     }
@@ -177,21 +205,30 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// A mapping of its own, which reads as zeros.
     fn allocate_huge(&self, size: usize, align: usize) -> *mut u8 {
         let Some(bytes) = size.max(1).checked_next_multiple_of(process::page_size()) else { return null_mut() };
-        let mut table = self.huge.lock();
-        if table.prepare().is_err() {
+        if !self.admit_huge(0, bytes) {
             return null_mut();
         }
-        // On the boundary of a hugepage all of it can be huge.
-        let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
-        let Some(at) = mapping::map(bytes, wish).or_else(|| mapping::map(bytes, align)) else { return null_mut() };
-        table.insert(Entry { at, bytes });
-        drop(table);
+        let Some(at) = self.map_huge(bytes, align) else {
+            self.forget_huge(0, bytes);
+            return null_mut();
+        };
         if self.backs_huge() {
             mapping::advise_huge(at, bytes);
         }
         self.count_huge(bytes as u64, 0);
         segment::add(&SEGMENT.huge_allocs, 1);
+        self.note_huge();
         at as *mut u8
+    }
+
+    fn map_huge(&self, bytes: usize, align: usize) -> Option<usize> {
+        let mut table = self.huge.lock();
+        table.prepare().ok()?;
+        // On the boundary of a hugepage all of it can be huge.
+        let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
+        let at = mapping::map(bytes, wish).or_else(|| mapping::map(bytes, align))?;
+        table.insert(Entry { at, bytes });
+        Some(at)
     }
 
     fn backs_huge(&self) -> bool {
@@ -200,6 +237,17 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     fn count_huge(&self, more: u64, less: u64) {
         SEGMENT.huge_bytes.fetch_add(more.wrapping_sub(less), Relaxed);
+    }
+
+    /// The class of an object that is out, if the pointer is one of a class: what a thread's cache finds out, without one.
+    pub(crate) fn recognise(&self, pointer: *mut u8) -> Option<usize> {
+        let class = self.mark(self.page_of(pointer as usize)?) as usize;
+        // SAFETY: the table has a list for every mark; the pointer is an object's start, or where one would be, so that it is readable.
+        let out = unsafe {
+            List::starts(&FRESH_LISTS[class], pointer)
+                && pointer.cast::<usize>().add(1).read() != mark(self.view().key, pointer)
+        };
+        out.then_some(class)
     }
 
     /// What a pointer is; touches no memory behind it but an object's mark.
@@ -257,20 +305,24 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// # Safety
     /// `cache`, if there is one, is the calling thread's, of this heap. The caller gives the object up.
     pub(crate) unsafe fn take_back(&self, cache: Option<*mut ThreadCache>, pointer: *mut u8) -> Result<(), Misuse> {
+        // SAFETY: the cache is this thread's. An object that it recognises and did not take is one that its list has no room for.
+        unsafe {
+            if let Some(cache) = cache
+                && let Some((class, _)) = ThreadCache::recognise(cache, pointer)
+            {
+                self.take_into(cache, class, pointer);
+                return Ok(());
+            }
+        }
         match self.find(pointer) {
             Found::Small { class } => {
-                let Some(cache) = cache else {
-                    // SAFETY: `find` has checked the object.
-                    unsafe { self.give_one(class, pointer) };
-                    return Ok(());
-                };
-                // SAFETY: the cache is this thread's; the object was checked.
+                // SAFETY: `find` has checked the object, and the cache is this thread's.
                 unsafe {
-                    (*cache).look_again(self.view());
-                    if !(*cache).push_checked(class, pointer) {
-                        self.make_room(cache, class);
-                        if !(*cache).push_checked(class, pointer) {
-                            self.give_one(class, pointer);
+                    match cache {
+                        None => self.give_one(class, pointer),
+                        Some(cache) => {
+                            (*cache).look_again(self.view());
+                            self.take_into(cache, class, pointer);
                         }
                     }
                 }
@@ -287,6 +339,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 let Some(_) = self.huge.lock().remove(at) else { return Err(Misuse::Foreign) };
                 self.count_huge(0, bytes as u64);
                 mapping::unmap(at, bytes);
+                self.admit_huge(bytes, 0);
                 Ok(())
             }
             Found::Bad(misuse) => Err(misuse),
@@ -327,14 +380,25 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if bytes == entry.bytes {
             return Some(entry.at as *mut u8);
         }
+        if !self.admit_huge(entry.bytes, bytes) {
+            return None;
+        }
+        let Some(at) = self.move_huge(entry, bytes) else {
+            self.forget_huge(entry.bytes, bytes);
+            return None;
+        };
+        self.count_huge(bytes as u64, entry.bytes as u64);
+        self.note_huge();
+        Some(at as *mut u8)
+    }
+
+    fn move_huge(&self, entry: Entry, bytes: usize) -> Option<usize> {
         // The lock is held over the move, so that nobody sees an address that is no more ours.
         let mut table = self.huge.lock();
         table.prepare().ok()?;
         let at = mapping::remap(entry.at, entry.bytes, bytes)?;
         table.remove(entry.at);
         table.insert(Entry { at, bytes });
-        drop(table);
-        self.count_huge(bytes as u64, entry.bytes as u64);
-        Some(at as *mut u8)
+        Some(at)
     }
 }

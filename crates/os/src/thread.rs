@@ -159,6 +159,12 @@ pub fn is_main() -> bool {
     }
 }
 
+/// A number of the calling thread, never 0, that no other one of the process has.
+pub fn own_number() -> usize {
+    // SAFETY: no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
 fn kernel_says_main() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }

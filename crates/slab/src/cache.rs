@@ -2,8 +2,8 @@
 //!
 //! **From.** Bonwick94 §3.2.
 //!
-//! **Cost.** An object that comes back next to others of its slab in the chain: 8 instructions. A run of objects of one slab: one
-//! update of its record, about 40. A slab's free objects go out together without being touched.
+//! **Cost.** An object that comes back next to others of its slab in the chain: 8 instructions. A run of objects of one
+//! slab: one update of its record, about 40. A slab's free objects go out together without being touched.
 //!
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
@@ -30,13 +30,37 @@ pub struct SlabStats {
     pub settled: u32,
 }
 
+impl SlabStats {
+    /// The counts of two caches together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            slabs: self.slabs + other.slabs,
+            objects_out: self.objects_out + other.objects_out,
+            refills: self.refills + other.refills,
+            objects_refilled: self.objects_refilled + other.objects_refilled,
+            morphed: self.morphed + other.morphed,
+            settled: self.settled + other.settled,
+        }
+    }
+}
+
+/// What is left of a list of which the first objects were given back.
+#[derive(Debug)]
+pub struct Freed {
+    /// The list behind them.
+    pub rest: *mut u8,
+    /// Those that were not taken: their slabs are another owner's.
+    pub strays: Chain,
+    /// Those that were not taken since their slabs have gone to caches of other sizes: for [`SlabCache::free_old`] of
+    /// these.
+    pub moved: Chain,
+}
+
 /// Objects of one size.
 pub struct SlabCache {
     pub(crate) geometry: Geometry,
     pub(crate) partial: PartialLists,
     pub(crate) stats: SlabStats,
-    /// The first of the linked objects of this size that lie on slabs which other caches have taken over, as an address; 0 for none.
-    pub(crate) strays: usize,
 }
 
 impl SlabCache {
@@ -51,7 +75,7 @@ impl SlabCache {
     /// A cache without slabs.
     pub const fn new(geometry: Geometry) -> Self {
         let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0, morphed: 0, settled: 0 };
-        Self { geometry, partial: PartialLists::new(geometry.capacity), stats, strays: 0 }
+        Self { geometry, partial: PartialLists::new(geometry.capacity), stats }
     }
 
     /// Sizes of the slabs and their objects.
@@ -64,12 +88,12 @@ impl SlabCache {
         self.stats
     }
 
-    /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab. `cut` is told of each object that comes off a
-    /// slab for the first time, so that the front end can mark it as free like those that came back.
+    /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab. `cut` is told of each object that
+    /// comes off a slab for the first time, so that the front end can mark it as free like those that came back.
     ///
     /// # Safety
-    /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are readable and writable, and
-    /// `records` has an entry for each, used by this cache alone while it holds the span.
+    /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are readable and writable,
+    /// and `records` has an entry for each, used by this cache alone while it holds the span.
     pub unsafe fn alloc(
         &mut self,
         want: u32,
@@ -129,11 +153,12 @@ impl SlabCache {
         self.relist(slab, before, self.level(record), records);
     }
 
-    /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that was never an object is
-    /// the error: the chain is then taken back up to there.
+    /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that was never an object
+    /// is the error: the chain is then taken back up to there.
     ///
     /// # Safety
-    /// As [`SlabCache::alloc`], with the same arguments; each object of `chain` came from this cache and is given back once.
+    /// As [`SlabCache::alloc`], with the same arguments; each object of `chain` came from this cache and is given back
+    /// once.
     pub unsafe fn free(
         &mut self,
         chain: Chain,
@@ -141,31 +166,71 @@ impl SlabCache {
         records: &Table<SlabRecord>,
         source: &mut impl SpanSource,
     ) -> Result<(), *mut u8> {
-        let (mut first, mut left) = chain.into_raw();
+        let (first, n) = chain.into_raw();
+        if n == 0 {
+            return Ok(());
+        }
+        let owner = records[self.slab_of(first as usize - base as usize).0 as usize].owner();
+        // SAFETY: by the contract.
+        let freed = unsafe { self.free_first(first, n, owner, base, records, source) }?;
+        debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs have this cache as their owner");
+        let _ = (freed.strays.into_raw(), freed.moved.into_raw());
+        Ok(())
+    }
+
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of another owner than `owner` are
+    /// strays, for the caller to give to the cache that has them; those on slabs that have gone to other sizes are
+    /// apart.
+    ///
+    /// # Safety
+    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list of at least `n` objects, of
+    /// which the caller gives up the first `n`.
+    pub unsafe fn free_first(
+        &mut self,
+        mut first: *mut u8,
+        n: u32,
+        owner: usize,
+        base: *mut u8,
+        records: &Table<SlabRecord>,
+        source: &mut impl SpanSource,
+    ) -> Result<Freed, *mut u8> {
+        let (mut strays, mut gone) = (Chain::EMPTY, Chain::EMPTY);
+        let slab_bytes = self.geometry.pages.bytes().0;
+        let mut left = n;
         while left > 0 {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
+            // Who sees that the slab has moved to a cache of another size sees that it is one of two sizes: see
+            // `owner`.
+            let owned = record.owner() == owner;
+            let morphed = record.morph_entry() != 0;
+            let moved = morphed && !record.is_morph_to(self.geometry.object);
+            let ours = owned && !moved;
             let used = record.used();
-            let mut cut_bytes = usize::from(record.carved()) * self.geometry.object as usize;
-            let mut blocked = 0;
-            if record.morph_entry() != 0 {
-                if !record.is_morph_to(self.geometry.object) {
-                    // SAFETY: the object is ours, and the chain links `left` from it on.
-                    first = unsafe { self.stray(first) };
-                    left -= 1;
-                    continue;
-                }
+            let (mut bytes, mut blocked) = (slab_bytes, 0);
+            if morphed {
                 // The front end has looked at each place of such a slab itself.
-                cut_bytes = usize::from(self.geometry.capacity) * self.geometry.object as usize;
-                blocked = self.geometry.capacity - record.carved();
+                blocked = if ours { self.geometry.capacity - record.carved() } else { 0 };
+            } else if ours {
+                bytes = usize::from(record.carved()) * self.geometry.object as usize;
             }
             let (mut at, mut last, mut run) = (first, first, 0);
-            // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never cut.
-            while run < left && (at as usize).wrapping_sub(start as usize) < cut_bytes {
+            // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never
+            // cut.
+            while run < left && (at as usize).wrapping_sub(start as usize) < bytes {
                 last = at;
-                // SAFETY: the chain links `left` objects from `first` on.
+                // SAFETY: the list links `left` objects from `first` on.
                 at = unsafe { chain::next(at) };
                 run += 1;
+            }
+            if !ours {
+                // SAFETY: the run is given up; its end is the chain's until more is put there.
+                unsafe {
+                    chain::link(last, core::ptr::null_mut());
+                    if moved { &mut gone } else { &mut strays }.append(first, last, run);
+                }
+                (first, left) = (at, left - run);
+                continue;
             }
             // Without a run the first object is no place that was cut; one that is too long has an object twice.
             if run == 0 || run > u32::from(used) {
@@ -178,28 +243,13 @@ impl SlabCache {
             first = at;
             let now = used - run as u16;
             record.set_used(now);
-            if now == 0 && record.morph_entry() == 0 {
+            if now == 0 && !morphed {
                 self.retire(slab, used, records, source);
             } else {
                 self.relist(slab, used + blocked, now + blocked, records);
             }
         }
-        Ok(())
-    }
-
-    /// Puts an object of a slab that is no more ours aside; the one behind it is the answer.
-    ///
-    /// # Safety
-    /// The object is linked, and given up by the caller.
-    #[cold]
-    unsafe fn stray(&mut self, object: *mut u8) -> *mut u8 {
-        // SAFETY: by the contract.
-        unsafe {
-            let behind = chain::next(object);
-            chain::link(object, self.strays as *mut u8);
-            self.strays = object as usize;
-            behind
-        }
+        Ok(Freed { rest: first, strays, moved: gone })
     }
 
     /// How full a slab is: its objects in use, and the places of a slab of two sizes that live old objects block.
@@ -212,9 +262,7 @@ impl SlabCache {
     /// The slab that holds the object at `offset` bytes from the region's start.
     #[inline]
     pub(crate) fn slab_of(&self, offset: usize) -> PageId {
-        let page = (offset >> PAGE_SHIFT) as u32;
-        // A slab of several objects is aligned to its size; one of a single object begins where the object does.
-        PageId(if self.geometry.is_single() { page } else { page & !(self.geometry.pages.0 - 1) })
+        self.geometry.slab_of(PageId((offset >> PAGE_SHIFT) as u32))
     }
 
     #[cold]

@@ -2,7 +2,8 @@
 //!
 //! **Unsafe.** Reads and writes the first word of free objects.
 
-/// Free objects on their way between a slab and a cache. Owns the objects; dropping a chain that is not empty leaks them.
+/// Free objects on their way between a slab and a cache. Owns the objects; dropping a chain that is not empty leaks
+/// them.
 #[derive(Debug)]
 #[must_use]
 pub struct Chain {
@@ -28,10 +29,23 @@ impl Chain {
     /// Takes over `len` objects linked from `head` to `tail`.
     ///
     /// # Safety
-    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null link; both are null when there are
-    /// none. The caller gives all of them up.
+    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null link; both are null
+    /// when there are none. The caller gives all of them up.
     pub unsafe fn from_raw(head: *mut u8, tail: *mut u8, len: u32) -> Self {
         Self { head, tail, len }
+    }
+
+    /// Takes over `len` ≥ 1 objects linked from `head` on, the last with a null link.
+    ///
+    /// # Safety
+    /// As [`Chain::from_raw`]. Since its last object is not known, nothing is put at this chain's end.
+    pub unsafe fn from_head(head: *mut u8, len: u32) -> Self {
+        Self { head, tail: core::ptr::null_mut(), len }
+    }
+
+    /// The first object; null when there is none.
+    pub fn head(&self) -> *mut u8 {
+        self.head
     }
 
     /// Gives the list away: its first object (null when empty) and its length.
@@ -60,6 +74,7 @@ impl Chain {
     /// `object` is aligned to 16, at least 16 bytes long, free, and given up by the caller.
     #[inline]
     pub unsafe fn push(&mut self, object: *mut u8) {
+        debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
         // SAFETY: the memory of the object, and of the last one in the chain, is ours by the contract.
         unsafe {
             link(object, core::ptr::null_mut());
@@ -104,7 +119,8 @@ impl Chain {
     /// # Safety
     /// As [`Chain::from_raw`].
     #[inline]
-    pub(crate) unsafe fn append(&mut self, first: *mut u8, last: *mut u8, n: u32) {
+    pub unsafe fn append(&mut self, first: *mut u8, last: *mut u8, n: u32) {
+        debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
         if self.tail.is_null() {
             self.head = first;
         } else {

@@ -19,7 +19,8 @@ pub struct Broken {
 }
 
 impl SlabCache {
-    /// Walks S1 to S5 over the partial lists and `full`, the cache's slabs that are on none of them. `base` is the address of page 0.
+    /// Walks S1 to S5 over the partial lists and `full`, the cache's slabs that are on none of them. `base` is the
+    /// address of page 0.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`].

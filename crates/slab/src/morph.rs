@@ -1,12 +1,12 @@
 //! What is known of slabs that hold objects of two sizes.
 //!
-//! **What.** A slab with few live objects may change its size class: objects of the new size go wherever no live object of the old size
-//! lies. Until the last old object is back, an entry of [`Morphs`] says which old objects live; everything else follows from that: a place
-//! of the new size is usable exactly when no live old object overlaps it.
+//! **What.** A slab with few live objects may change its size class: objects of the new size go wherever no live object
+//! of the old size lies. Until the last old object is back, an entry of [`Morphs`] says which old objects live;
+//! everything else follows from that: a place of the new size is usable exactly when no live old object overlaps it.
 //!
-//! **From.** NVAlloc §5.2. There each new place has a counter of the old objects that cover it, and the old class's table lies in the
-//! slab's header; here a bit for each old and each new place is enough, since whether a place has become usable is a look at one or two words, and
-//! nothing lies in the slab.
+//! **From.** NVAlloc §5.2. There each new place has a counter of the old objects that cover it, and the old class's
+//! table lies in the slab's header; here a bit for each old and each new place is enough, since whether a place has
+//! become usable is a look at one or two words, and nothing lies in the slab.
 //!
 //! **Units.** Bytes from the slab's start; places are counted from there on either grid.
 //!
@@ -63,7 +63,8 @@ fn overlapped(place: usize, object: u32, by: u32) -> Range<usize> {
 }
 
 impl Morph {
-    /// A slab of `old` that is to become one of `new`; `from` and `to` are the front end's names for them. No old object lives yet.
+    /// A slab of `old` that is to become one of `new`; `from` and `to` are the front end's names for them. No old
+    /// object lives yet.
     pub(crate) fn new(slab: PageId, old: Geometry, new: Geometry, from: u8, to: u8) -> Self {
         let (old_places, new_places) = (old.capacity, new.capacity);
         let (old, new) = (old.object, new.object);
@@ -180,7 +181,8 @@ pub enum Place {
         class: u8,
         /// Bytes behind the place's start.
         offset: usize,
-        /// The name of the old size, if this is not the place's start and an object of that size began here, which is back.
+        /// The name of the old size, if this is not the place's start and an object of that size began here, which is
+        /// back.
         was_old: Option<u8>,
     },
     /// Neither.

@@ -1,8 +1,8 @@
 //! How a slab goes from one cache to another while objects live on it.
 //!
-//! **What.** [`SlabCache::donate`] makes a slab with few live objects one of another size, and leaves it to the cache of that size, which
-//! takes it as the answer of its span source. [`SlabCache::free_old`] takes the old objects back, one by one, around all caches in front; with the last one the
-//! slab is an ordinary one of its new size.
+//! **What.** [`SlabCache::donate`] makes a slab with few live objects one of another size, and leaves it to the cache
+//! of that size, which takes it as the answer of its span source. [`SlabCache::free_old`] takes the old objects back,
+//! one by one, around all caches in front; with the last one the slab is an ordinary one of its new size.
 //!
 //! **From.** NVAlloc §5.2.
 //!
@@ -48,9 +48,9 @@ pub enum Left {
 }
 
 impl SlabCache {
-    /// Gives up a slab with few live objects, if there is one, as a slab of the size that is wished for: its record is then that of
-    /// a slab of the new size with all usable places free, and `cut` has been told of each of them. The span is no more this cache's;
-    /// a cache of the new size takes it when its source gives it that span.
+    /// Gives up a slab with few live objects, if there is one, as a slab of the size that is wished for: its record is
+    /// then that of a slab of the new size with all usable places free, and `cut` has been told of each of them. The
+    /// span is no more this cache's; a cache of the new size takes it when its source gives it that span.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`]; `morphs` are those of all caches of the region.
@@ -115,9 +115,9 @@ impl SlabCache {
         None
     }
 
-    /// Takes back an object of the size that a slab of this cache had before; it has not been in any cache of this size. Places
-    /// of the new size that this makes usable are free objects then, and `cut` is told of them. An address at which no old object
-    /// is out is the error.
+    /// Takes back an object of the size that a slab of this cache had before; it has not been in any cache of this
+    /// size. Places of the new size that this makes usable are free objects then, and `cut` is told of them. An address
+    /// at which no old object is out is the error.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`]; `morphs` are those of all caches of the region, and `object` lies in the region.
@@ -169,24 +169,10 @@ impl SlabCache {
         self.stats.settled += 1;
         Ok(Left::Ordinary(PageRange::new(slab, self.geometry.pages)))
     }
-
-    /// Objects that came back to this cache after their slab had gone to another one: to be given to that one's [`SlabCache::free_old`].
-    pub fn take_strays(&mut self) -> Chain {
-        let mut chain = Chain::EMPTY;
-        while self.strays != 0 {
-            let object = self.strays as *mut u8;
-            // SAFETY: the linked objects are this cache's, and leave its list before they join the chain.
-            unsafe {
-                self.strays = chain::next(object) as usize;
-                chain.push(object);
-            }
-        }
-        chain
-    }
 }
 
-/// Notes which objects of an ordinary slab are out: those that were cut and are not on its free list. `None` if that list is not
-/// what we wrote.
+/// Notes which objects of an ordinary slab are out: those that were cut and are not on its free list. `None` if that
+/// list is not what we wrote.
 ///
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.

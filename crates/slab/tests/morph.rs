@@ -53,8 +53,8 @@ proptest! {
 
 #[test]
 fn s6_places_under_live_old_objects_are_not_used_until_these_are_back() {
-    // 73 places of 112 bytes; 56 of 144. The old object 9 is at 1008..1120, over the new places 7 (1008..1152) alone; the old
-    // object 20 at 2240..2352, over 15 (2160..2304) and 16 (2304..2448).
+    // 73 places of 112 bytes; 56 of 144. The old object 9 is at 1008..1120, over the new places 7 (1008..1152) alone;
+    // the old object 20 at 2240..2352, over 15 (2160..2304) and 16 (2304..2448).
     let mut world = with_live(&[112, 144], &[9, 20]);
     let slab = world.out.iter().map(|o| o.at).min().unwrap() - 1008;
     assert_eq!(world.take(LARGE, 100), 100);
@@ -72,7 +72,8 @@ fn s6_places_under_live_old_objects_are_not_used_until_these_are_back() {
     assert_eq!(world.look(slab + 2400), Some(Place::Nothing { was_old: None }));
     assert_eq!(world.look(slab + 8176), Some(Place::Nothing { was_old: None }), "the tail");
 
-    // The first one comes back as from the program, the last one out of a cache in front; then the slab is as any other.
+    // The first one comes back as from the program, the last one out of a cache in front; then the slab is as any
+    // other.
     let at = |world: &Caches, bytes| world.out.iter().position(|o| o.at == slab + bytes).unwrap();
     assert_eq!(world.give(at(&world, 1008), false), Some(Left::Morphed));
     assert!(world.give_old(slab + 1008).is_err(), "a second time");

@@ -1,6 +1,6 @@
 //! Slabs that go from one class to another, in a heap with caches in front.
 
-use super::heaps::{World, world};
+use super::world::{World, world};
 use crate::route::{Found, Misuse};
 use crate::size_class::{self, MORPHED};
 use craton_base::Pages;
@@ -143,7 +143,7 @@ fn misuse_is_seen_on_slabs_of_two_classes() {
 fn old_objects_that_lie_in_a_cache_find_back_to_their_slab() {
     let (from, to) = (size_class::class_of(112), size_class::class_of(144));
     let (w, mut kept) = thinned(from, 10);
-    let other = w.of_another_thread();
+    let other = w.at_home(0);
     // They come into the other cache while their slabs are still of their class.
     let late: Vec<Object> = kept.split_off(kept.len() - 10);
     late.iter().for_each(|o| give(&other, *o));
@@ -164,11 +164,12 @@ fn old_objects_that_lie_in_a_cache_find_back_to_their_slab() {
 
 #[test]
 fn threads_that_change_their_sizes_and_free_each_others_objects_find_every_byte_again() {
-    let w = world(32, 256 << 10);
+    let w = world(64, 256 << 10);
+    w.heap.use_shards(3);
     let shared: Arc<Mutex<Vec<Object>>> = Arc::default();
     let threads: Vec<_> = (0..3u64)
         .map(|number| {
-            let (shared, w) = (shared.clone(), SendWorld(w.of_another_thread()));
+            let (shared, w) = (shared.clone(), SendWorld(w.at_home(number as usize)));
             std::thread::spawn(move || {
                 let SendWorld(w) = { w };
                 run(&w, number, &shared);

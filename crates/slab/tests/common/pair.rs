@@ -124,8 +124,8 @@ impl Caches {
         (*slab, *owner)
     }
 
-    /// Gives the object at this place of the list of what is out back: like one that comes from the program, or, if `late`, like one that
-    /// was in a cache in front when its slab morphed.
+    /// Gives the object at this place of the list of what is out back: like one that comes from the program, or, if
+    /// `late`, like one that was in a cache in front when its slab morphed.
     pub fn give(&mut self, i: usize, late: bool) -> Option<Left> {
         let object = self.out.swap_remove(i);
         let size = self.sizes()[object.class];
@@ -143,17 +143,17 @@ impl Caches {
 
     fn give_chain(&mut self, object: Object) -> Option<Left> {
         let mut chain = Chain::EMPTY;
-        let mut strays = {
+        let mut freed = {
             let mut cache = self.caches[object.class].borrow_mut();
             // SAFETY: the object was out and is given up; base, records and source belong together.
             unsafe {
                 chain.push(object.at as *mut u8);
-                let mut source = Source(self, object.class);
-                cache.free(chain, self.memory.base(), &self.records, &mut source).unwrap();
+                let ((first, n), mut source) = (chain.into_raw(), Source(self, object.class));
+                cache.free_first(first, n, 0, self.memory.base(), &self.records, &mut source).unwrap()
             }
-            cache.take_strays()
         };
-        strays.pop().map(|stray| self.give_old(stray as usize).unwrap())
+        assert!(freed.strays.is_empty(), "all slabs have one owner");
+        freed.moved.pop().map(|moved| self.give_old(moved as usize).unwrap())
     }
 
     /// Gives back an object of the size that its slab had before.
@@ -196,7 +196,8 @@ impl Caches {
         assert_eq!(self.morphs.borrow().old_bytes(), old_bytes as u64);
     }
 
-    /// Of a slab of cache `class`: how many of its objects are out, how many bytes of others, and how many places these leave usable.
+    /// Of a slab of cache `class`: how many of its objects are out, how many bytes of others, and how many places these
+    /// leave usable.
     fn on_slab(&self, slab: PageId, class: usize, sorted: &[Object]) -> (usize, usize, usize) {
         let (sizes, g) = (self.sizes(), Geometry::of(self.sizes()[class]));
         let start = self.memory.base() as usize + slab.offset().0;
