@@ -239,7 +239,7 @@ fn look_in_passing() {
     let (now, next) = (CoarseClock.now_ns(), NEXT_LOOK_NS.load(Relaxed));
     let mine = || NEXT_LOOK_NS.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
     if now >= next && mine() && mode() != Mode::Off {
-        round();
+        round(thread::on_main_stack());
     }
 }
 
@@ -414,7 +414,7 @@ fn run() {
         if ended {
             return;
         }
-        let (changed, in_use) = round();
+        let (changed, in_use) = round(true);
         used = USED.load(Relaxed);
         quiet_s = if changed || sleeps_on || in_use != last { 0 } else { quiet_s.saturating_add(rest_s) };
         last = in_use;
@@ -445,19 +445,20 @@ fn may_sleep_on() -> bool {
 }
 
 /// Does what the heap's own thread does in a second, for a program that has set `background=0` and has a thread of its own for such work;
-/// to be called about each second. Says whether anything was done: if not for some minutes, each ten seconds are enough.
+/// to be called about each second, with 16 KiB of stack to spare. Says whether anything was done: if not for some minutes, each ten seconds are enough.
 pub fn actions() -> bool {
     if !lifecycle::is_set_up() || !set_up() {
         return false;
     }
     let saved = process::errno();
-    let (changed, _) = round();
+    let (changed, _) = round(true);
     process::set_errno(saved);
     changed
 }
 
-/// One look at the heap; says whether it did anything, and how much is in use. Only one is taken at a time.
-fn round() -> (bool, Pages) {
+/// One look at the heap; says whether it did anything, and how much is in use. Only one is taken at a time. `deep` says whether the
+/// stack has room for reading files.
+fn round(deep: bool) -> (bool, Pages) {
     // ORDERING: Acquire pairs with the Release below.
     if AT_WORK.swap(true, Ordering::Acquire) {
         return (true, Pages(0));
@@ -466,7 +467,7 @@ fn round() -> (bool, Pages) {
     PROCESSOR_CACHES.look(&HEAP);
     let (tick, in_use) = HEAP.tick();
     let collapsed = collapse_some();
-    let limited = limits::round();
+    let limited = limits::round(deep);
     // ORDERING: Release pairs with the Acquire above.
     AT_WORK.store(false, Ordering::Release);
     (tick.released + limited > 0 || collapsed > 0, in_use)

@@ -28,11 +28,14 @@ use craton_base::{
     Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
     SpanSource, Table,
 };
-use craton_os::{Guard, Mutex, process};
+use craton_os::{Guard, Mutex};
 use craton_pages::{Breaking, HugeBacking, PageHeap, SpanCache, Tick, Tracker};
 use craton_slab::{Chain, Freed, Morphs, SlabCache, SlabRecord, SlabStats};
 
 mod limited;
+mod source;
+
+pub(crate) use source::{Marked, NoSpans};
 
 /// A class's slabs, on cache lines of their own.
 #[repr(align(128))]
@@ -222,15 +225,29 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 return batch;
             }
         }
-        let mut source = Marked { heap: self, home, class };
-        let Layout { base, records, key, .. } = self.layout();
-        // SAFETY: the base, the records and the source are those of this heap; the class's lock is held.
-        let chain = unsafe {
-            self.slabs(home, class).alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o))
-        };
+        let mut chain = Chain::EMPTY;
+        if shards.len() > 1 {
+            // Before the heap grows for one shard, what is free in another serves.
+            let others = (0..shards.len()).filter(|other| *other != home);
+            for shard in core::iter::once(home).chain(others) {
+                chain = self.take_from(shard, class, want, &mut NoSpans);
+                if !chain.is_empty() {
+                    break;
+                }
+            }
+        }
+        if chain.is_empty() {
+            chain = self.take_from(home, class, want, &mut Marked { heap: self, home, class });
+        }
         segment::add(&SEGMENT.refills, 1);
         segment::add(&SEGMENT.objects_out, chain.len().into());
         chain
+    }
+
+    fn take_from(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
+        let Layout { base, records, key, .. } = self.layout();
+        // SAFETY: the base and the records are those of this heap, and so is what the source gives; the class's lock is held.
+        unsafe { self.slabs(shard, class).alloc(want, *base as *mut u8, records, source, |o| mark_free(*key, o)) }
     }
 
     /// How many objects of the slab that begins at a page have ever been handed out. Read without the lock: whoever asks about an object
@@ -532,47 +549,4 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 pub(crate) fn mark_free(key: usize, object: *mut u8) {
     // SAFETY: the slab has just cut the object, and hands it over; it has at least 16 bytes.
     unsafe { object.cast::<usize>().add(1).write(mark(key, object)) };
-}
-
-/// The page heap as a class's slabs see it: spans are marked in the page map while the class has them.
-pub(crate) struct Marked<'a, F: Floor, C: Clock> {
-    pub(crate) heap: &'a Heap<F, C>,
-    pub(crate) home: usize,
-    pub(crate) class: usize,
-}
-
-impl<F: Floor, C: Clock> Marked<'_, F, C> {
-    fn mark(&self, range: PageRange, mark: u8) {
-        // Of a single object only the first page may be freed.
-        self.heap.set_marks(range, mark, !size_class::geometry(self.class).is_single());
-    }
-}
-
-impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
-    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = match self.heap.spans.take(process::cpu(), pages, align, density) {
-            Some(range) => Span { range, zeroed: false },
-            None if let Some(range) = self.heap.second_hand(self.home, self.class) => {
-                return Ok(Span { range, zeroed: false });
-            }
-            None => self.heap.take_span(pages, align, density)?,
-        };
-        self.heap.layout().records[span.range.first.0 as usize].set_owner(self.home);
-        self.mark(span.range, self.class as u8);
-        Ok(span)
-    }
-
-    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
-        self.mark(span, 0);
-        if self.heap.spans.put(process::cpu(), span, density) {
-            return Ok(());
-        }
-        let given = self.heap.with_pages(|p| trace::free(p, span, density));
-        self.heap.expect_given(span, given);
-        given
-    }
-
-    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
-        Err(SpanError::NoMemory)
-    }
 }

@@ -28,7 +28,7 @@ use crate::front::{HEAP, LEAST_CACHE_BYTES, PROCESSOR_CACHES, THREAD_CACHE_BYTES
 use crate::segment::{self, SEGMENT};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, PAGE_SHIFT, Pages};
-use craton_os::{CoarseClock, Line, cgroup, cpus, process, thp};
+use craton_os::{CoarseClock, Line, cgroup, cpus, process, thp, thread};
 use setting::{Kept, part};
 
 pub use callback::{LimitCallback, set_callback};
@@ -158,7 +158,8 @@ fn look(in_program: bool) -> Option<(u64, u64)> {
     if AT_WORK.swap(true, Ordering::Acquire) {
         return None;
     }
-    if !READ.load(Relaxed) {
+    // On a small stack it is left to the heap's own thread, or to the main one.
+    if !READ.load(Relaxed) && thread::on_main_stack() {
         read_group();
         apply();
     }
@@ -193,11 +194,11 @@ fn keep_soft(soft: u64, in_program: bool) -> Option<(u64, u64)> {
 }
 
 /// What is to be done each second: limits may have changed, memory may be short, and what could not be had before may be had now.
-/// Returns the pages that went back.
-pub(crate) fn round() -> u64 {
+/// Returns the pages that went back. Without a `deep` stack no files are read.
+pub(crate) fn round(deep: bool) -> u64 {
     let saved = process::errno();
     let now = CoarseClock.now_ns();
-    if now >= NEXT_READ_NS.load(Relaxed) {
+    if deep && now >= NEXT_READ_NS.load(Relaxed) {
         read_group();
         apply();
     }
@@ -209,7 +210,7 @@ pub(crate) fn round() -> u64 {
         HEAP.gate.rearm();
         kept = before.saturating_sub(HEAP.used()) >> PAGE_SHIFT;
     }
-    let relieved = relieve_pressure(now);
+    let relieved = if deep { relieve_pressure(now) } else { 0 };
     process::set_errno(saved);
     kept + relieved
 }

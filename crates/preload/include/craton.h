@@ -63,7 +63,8 @@ size_t craton_release(void);
 void craton_set_limit_callback(void (*callback)(void *arg, size_t limit_bytes, size_t used_bytes), void *arg);
 
 /* Does what the library's own thread does in a second: gives back memory that is due, keeps the heap on hugepages, and looks
- * at the limits. For programs that set background=0 and have a thread for such work; to be called about each second. Returns
+ * at the limits. For programs that set background=0 and have a thread for such work, with 16 KiB of stack to spare; to be called
+ * about each second. Returns
  * 1 if anything was done, else 0: after some minutes of that, each ten seconds are enough. */
 int craton_background_actions(void);
 

@@ -114,7 +114,7 @@ impl SlabCache {
             // SAFETY: the slab is one of ours, by the lists.
             unsafe { self.take_from(slab, want, base, records, &mut out, &cut) };
         }
-        self.stats.refills += 1;
+        self.stats.refills += u64::from(!out.is_empty());
         self.stats.objects_refilled += u64::from(out.len());
         self.stats.objects_out += u64::from(out.len());
         out
