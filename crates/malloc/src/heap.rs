@@ -5,7 +5,8 @@
 //! other nor share the lines of their objects; a program with one thread has one shard. An object goes back to the
 //! shard that its slab's record names. The page heap under one lock; the table of huge objects under one.
 //!
-//! **Threads.** Lock order: class → pages; `huge` is taken alone. A fork takes them all, in this order.
+//! **Threads.** Lock order: class → morphs → pages; `huge` is taken alone. A fork takes them all, in this order. Who holds a class's lock
+//! only tries another's.
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
 
@@ -13,6 +14,7 @@ use crate::background;
 use crate::cpu_cache::thread::{HeapView, mark};
 use crate::huge::HugeTable;
 use crate::limits::Gate;
+use crate::morph::Search;
 use crate::page_map::PageMap;
 use crate::report;
 use crate::route::Misuse;
@@ -26,15 +28,21 @@ use craton_base::{
     Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
     SpanSource, Table,
 };
-use craton_os::{Guard, Mutex, process};
+use craton_os::{Guard, Mutex};
 use craton_pages::{Breaking, HugeBacking, PageHeap, SpanCache, Tick, Tracker};
-use craton_slab::{Chain, Freed, SlabCache, SlabRecord, SlabStats};
+use craton_slab::{Chain, Freed, Morphs, SlabCache, SlabRecord, SlabStats};
 
 mod limited;
+mod source;
+
+pub(crate) use source::{Marked, NoSpans};
 
 /// A class's slabs, on cache lines of their own.
 #[repr(align(128))]
 struct Class(Mutex<SlabCache>);
+
+// The heap's faults at a program's start are those of the classes it uses.
+const _: () = assert!(size_of::<Class>() == 128);
 
 /// Shards at the most: more processors share them.
 pub(crate) const SHARDS: usize = 16;
@@ -46,12 +54,12 @@ struct Shard {
 }
 
 /// What is set once, before the heap is used.
-struct Layout {
-    base: usize,
+pub(crate) struct Layout {
+    pub(crate) base: usize,
     map: PageMap,
-    records: Table<SlabRecord>,
+    pub(crate) records: Table<SlabRecord>,
     metadata_per_hugepage: usize,
-    key: usize,
+    pub(crate) key: usize,
 }
 
 /// Metadata that a heap is made over.
@@ -85,6 +93,10 @@ pub struct Heap<F: Floor, C: Clock> {
     spans: SpanCache,
     pub(crate) huge: Mutex<HugeTable>,
     pub(crate) gate: Gate,
+    /// Slabs that hold objects of two classes.
+    pub(crate) morphs: Mutex<Morphs>,
+    /// Where slabs are looked for that could become such.
+    pub(crate) search: Search,
 }
 
 // SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
@@ -110,6 +122,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             spans: SpanCache::EMPTY,
             huge: Mutex::new(HugeTable::EMPTY),
             gate: Gate::open(),
+            morphs: Mutex::new(Morphs::EMPTY),
+            search: Search::NEW,
         }
     }
 
@@ -125,7 +139,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.pages.lock().install(floor, trackers, capacity, HugeBacking::AUTO);
     }
 
-    fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         // SAFETY: not written any more once the heap is used.
         unsafe { &*self.layout.get() }
     }
@@ -133,6 +147,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Shards in use.
     fn shards(&self) -> &[Shard] {
         &self.shards[..self.shards_used.load(Ordering::Relaxed)]
+    }
+
+    /// How many shards are in use.
+    pub(crate) fn homes(&self) -> usize {
+        self.shards().len()
     }
 
     /// Lets threads have different homes, as many as there are processors for them; to be said before the second thread takes
@@ -147,13 +166,18 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     }
 
     /// A class's slabs in a shard, locked.
-    fn slabs(&self, home: usize, class: usize) -> Guard<'_, SlabCache> {
+    pub(crate) fn slabs(&self, home: usize, class: usize) -> Guard<'_, SlabCache> {
         let mut slabs = self.shards[home].classes[class - 1].0.lock();
         // The static heap is all zeros, so that classes which a program does not use take no memory.
         if slabs.is_unset() {
             *slabs = SlabCache::new(size_class::geometry(class));
         }
         slabs
+    }
+
+    /// A class's slabs in a shard, locked, if nobody else has the lock.
+    pub(crate) fn try_slabs(&self, home: usize, class: usize) -> Option<Guard<'_, SlabCache>> {
+        self.shards[home].classes[class - 1].0.try_lock()
     }
 
     /// What a cache must know.
@@ -286,29 +310,33 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             return first;
         }
         // SAFETY: by the contract.
-        let Freed { rest, mut strays } = unsafe { self.give_to(home, class, first, n) };
+        let (rest, mut strays) = unsafe { self.give_to(home, class, first, n) };
         // Each turn serves one owner at least.
         while !strays.is_empty() {
             let (first, n) = strays.into_raw();
             let owner =
                 self.layout().records[size_class::geometry(class).slab_of(self.page_at(first)).0 as usize].owner();
             // SAFETY: strays are a list of their own.
-            Freed { strays, .. } = unsafe { self.give_to(owner, class, first, n) };
+            (_, strays) = unsafe { self.give_to(owner, class, first, n) };
         }
         let _ = strays.into_raw();
         rest
     }
 
     /// # Safety
-    /// As [`Heap::give_first`]; what belongs to other shards than `owner` is left.
-    unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> Freed {
+    /// As [`Heap::give_first`]; besides the rest of the list, what belongs to other shards than `owner` is left.
+    unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
         let mut source = Marked { heap: self, home: owner, class };
         let Layout { base, records, .. } = self.layout();
         // SAFETY: as in `take`, and by the contract.
         let given =
             unsafe { self.slabs(owner, class).free_first(first, n, owner, *base as *mut u8, records, &mut source) };
         match given {
-            Ok(freed) => freed,
+            Ok(Freed { rest, strays, moved }) => {
+                // SAFETY: they are of this class and heap, and given up.
+                unsafe { self.give_moved(moved) };
+                (rest, strays)
+            }
             // The cache in front could not see it. What it did since then is no longer what the program thinks.
             Err(object) => report::misuse("free", object, Misuse::Unallocated),
         }
@@ -440,6 +468,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     fn publish(&self, pages: &mut PageHeap<F, C>) {
         let (in_use, backed) = (pages.in_use(), pages.backed());
+        self.search.note_in_use(in_use);
         background::note(backed, in_use, || pages.releasable(Breaking::Always));
         self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
         let (in_use, backed) = (in_use.bytes(), backed.bytes());
@@ -450,7 +479,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.note_use(pages, (backed.0 + metadata) as u64 + self.gate.huge());
     }
 
-    fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
+    pub(crate) fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
         // SAFETY: the span belongs to the caller, and spans lie in granted pages.
         unsafe { self.layout().map.set(range, mark, all) };
     }
@@ -477,7 +506,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn bytes_out(&self) -> u64 {
         let out: u64 =
             (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
-        out.saturating_sub(self.shards().iter().map(|s| s.transfer.bytes() as u64).sum())
+        let old = self.morphs.lock().old_bytes();
+        (out + old).saturating_sub(self.shards().iter().map(|s| s.transfer.bytes() as u64).sum())
     }
 
     /// Counts of one class, over all shards.
@@ -495,6 +525,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self) {
         self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork());
+        self.morphs.hold_for_fork();
         self.pages.hold_for_fork();
         self.huge.hold_for_fork();
     }
@@ -508,70 +539,14 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         unsafe {
             self.huge.release_after_fork();
             self.pages.release_after_fork();
+            self.morphs.release_after_fork();
             self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.release_after_fork());
         }
     }
 }
 
 /// Marks an object as free, so that freeing it is seen as an error.
-fn mark_free(key: usize, object: *mut u8) {
+pub(crate) fn mark_free(key: usize, object: *mut u8) {
     // SAFETY: the slab has just cut the object, and hands it over; it has at least 16 bytes.
     unsafe { object.cast::<usize>().add(1).write(mark(key, object)) };
-}
-
-/// A source for slabs that are to do with what they have.
-struct NoSpans;
-
-impl SpanSource for NoSpans {
-    fn alloc(&mut self, _: Pages, _: Pages, _: Density) -> Result<Span, SpanError> {
-        Err(SpanError::NoMemory)
-    }
-
-    fn free(&mut self, _: PageRange, _: Density) -> Result<(), SpanError> {
-        Err(SpanError::NoMemory)
-    }
-
-    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
-        Err(SpanError::NoMemory)
-    }
-}
-
-/// The page heap as a class's slabs see it: spans are marked in the page map while the class has them.
-struct Marked<'a, F: Floor, C: Clock> {
-    heap: &'a Heap<F, C>,
-    home: usize,
-    class: usize,
-}
-
-impl<F: Floor, C: Clock> Marked<'_, F, C> {
-    fn mark(&self, range: PageRange, mark: u8) {
-        // Of a single object only the first page may be freed.
-        self.heap.set_marks(range, mark, !size_class::geometry(self.class).is_single());
-    }
-}
-
-impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
-    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = match self.heap.spans.take(process::cpu(), pages, align, density) {
-            Some(range) => Span { range, zeroed: false },
-            None => self.heap.take_span(pages, align, density)?,
-        };
-        self.heap.layout().records[span.range.first.0 as usize].set_owner(self.home);
-        self.mark(span.range, self.class as u8);
-        Ok(span)
-    }
-
-    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
-        self.mark(span, 0);
-        if self.heap.spans.put(process::cpu(), span, density) {
-            return Ok(());
-        }
-        let given = self.heap.with_pages(|p| trace::free(p, span, density));
-        self.heap.expect_given(span, given);
-        given
-    }
-
-    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
-        Err(SpanError::NoMemory)
-    }
 }

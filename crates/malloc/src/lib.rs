@@ -9,7 +9,8 @@
 //! **State.** One [`heap::Heap`] in static memory; its metadata, the page map and the caches lie in mappings of their own:
 //! nothing here ever calls malloc.
 //!
-//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it; M2 a pointer's memory is touched only
+//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it and
+//! no other class's objects lie on it; M2 a pointer's memory is touched only
 //! after the page map said that it is ours; M3 no lock is held while the C library is called in a way that may allocate; M4 a batch between
 //! threads is in one place; M5 an object goes back to the shard that its slab's record names.
 //!
@@ -27,6 +28,7 @@ mod heap;
 mod huge;
 mod lifecycle;
 pub mod limits;
+mod morph;
 mod options;
 mod page_map;
 mod registry;

@@ -9,7 +9,7 @@ use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::heap::Heap;
 use crate::huge::Entry;
 use crate::segment::{self, SEGMENT};
-use crate::size_class::{self, LARGE, MAX_CLASSED};
+use crate::size_class::{self, LARGE, MAX_CLASSED, MORPHED};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
@@ -24,6 +24,8 @@ pub(crate) const HUGE_MIN: usize = 32 << 20;
 pub(crate) enum Found {
     /// An object of a size class.
     Small { class: usize },
+    /// An object of a size class, on a slab that has been taken over by another class.
+    Old { class: usize },
     /// A large object, by its first page and length.
     Large { first: PageId, pages: Pages },
     /// A huge object.
@@ -36,7 +38,7 @@ impl Found {
     /// Bytes that may be used, or what is wrong.
     pub(crate) fn usable(self) -> Result<usize, Misuse> {
         match self {
-            Self::Small { class } => Ok(size_class::size_of_class(class)),
+            Self::Small { class } | Self::Old { class } => Ok(size_class::size_of_class(class)),
             Self::Large { pages, .. } => Ok(pages.bytes().0),
             Self::Huge(entry) => Ok(entry.bytes),
             Self::Bad(misuse) => Err(misuse),
@@ -152,7 +154,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             if (*cache).is_full(class) {
                 self.make_room(cache, class);
             }
-            if !ThreadCache::push(cache, object) {
+            if !(*cache).push_checked(class, object) {
                 self.give_one(class, object);
             }
         }
@@ -262,11 +264,15 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         match self.mark(page) {
             LARGE if address.is_multiple_of(PAGE_SIZE) => Found::Large { first: page, pages: self.large_pages(page) },
             0 | LARGE => Found::Bad(self.inside_span(page)),
-            class => self.find_small(address, page, class as usize),
+            MORPHED => self.find_morphed(pointer, page),
+            class => match self.find_small(address, page, class as usize) {
+                Found::Bad(_) => self.find_again(pointer, page, class),
+                found => found,
+            },
         }
     }
 
-    fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
+    pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
         let g = size_class::geometry(class);
         let size = g.object as usize;
         let start = if g.is_single() { page.0 } else { page.0 & !(g.pages.0 - 1) };
@@ -322,6 +328,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 }
                 Ok(())
             }
+            // SAFETY: `find` has checked the object, and the caller gives it up.
+            Found::Old { class } => unsafe { self.give_old(class, pointer) },
             Found::Large { first, .. } => {
                 self.give_large(first);
                 Ok(())
@@ -341,7 +349,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Changes an object's size where it stands, or, if it is huge, by moving its page tables. `None`: it must be copied.
     pub(crate) fn resize(&self, pointer: *mut u8, found: Found, size: usize) -> Option<*mut u8> {
         match found {
-            Found::Small { class } => {
+            Found::Small { class } | Found::Old { class } => {
                 let old = size_class::size_of_class(class);
                 // A shrink by less than half is not worth a copy.
                 (size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class)

@@ -11,7 +11,7 @@
 //! free. A mark that a program copies along with bytes it never wrote is not that of its new place. It is wiped when
 //! the object goes out.
 //!
-//! **Invariants.** T1 `room` = `max` − length of the list; T2 the lists of marks that are no class (0 and `LARGE`) have no room
+//! **Invariants.** T1 `room` = `max` − length of the list; T2 the lists of marks that are no class (0, `LARGE` and `MORPHED`) have no room
 //! and a magic of 0, with which no offset is a multiple of the size, so that freeing such a page leaves the fast path.
 //!
 //! **Threads.** Used by its thread alone. At a fork, the child finds other threads' caches stopped between two stores;
@@ -329,6 +329,26 @@ impl ThreadCache {
             (*list).head = object;
             true
         }
+    }
+
+    /// Puts an object back that has been checked, if its class's list has room; says whether it did.
+    ///
+    /// # Safety
+    /// The object is one of `class` that is out, and the caller gives it up.
+    pub(crate) unsafe fn push_checked(&mut self, class: usize, object: *mut u8) -> bool {
+        let list = &mut self.lists[class];
+        if list.room <= 0 {
+            return false;
+        }
+        let words = object.cast::<usize>();
+        // SAFETY: an object has at least 16 bytes, and it is ours now.
+        unsafe {
+            words.write(list.head as usize);
+            words.add(1).write(mark(self.key, object));
+        }
+        list.head = object;
+        list.room -= 1;
+        true
     }
 
     /// Undoes the count of an object that a list has no room for.
