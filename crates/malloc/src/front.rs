@@ -218,7 +218,7 @@ fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
 }
 
 /// No memory is `ENOMEM`; with memory `errno` is as it was, whatever was refused on the way.
-fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
+pub(crate) fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
     process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
     object
 }
@@ -266,6 +266,30 @@ pub fn aligned(align: usize, size: usize) -> *mut u8 {
 pub unsafe fn try_free(pointer: *mut u8) -> bool {
     // SAFETY: the cache is this thread's or the one that nobody uses.
     unsafe { ThreadCache::push(tls::get(), pointer) }
+}
+
+/// Frees an object of which the program says the size on the fast path; `false` when that could not be done, also because the size does not
+/// look right, and [`sizes::free`](crate::sizes::free) must.
+///
+/// # Safety
+/// As [`try_free`].
+#[inline(always)]
+pub unsafe fn try_free_sized(pointer: *mut u8, size: usize) -> bool {
+    // SAFETY: as in `try_free`.
+    size <= MAX_CLASSED && unsafe { ThreadCache::push_sized(tls::get(), pointer, size) }
+}
+
+/// As [`try_free_sized`], of an object that was asked for with an alignment.
+///
+/// # Safety
+/// As [`try_free`].
+#[inline(always)]
+pub unsafe fn try_free_aligned(pointer: *mut u8, size: usize, align: usize) -> bool {
+    // An object lies at a multiple of its alignment, and its class is seldom another than that of the larger number.
+    // SAFETY: as in `try_free`.
+    align.is_power_of_two()
+        && pointer as usize & (align - 1) == 0
+        && unsafe { try_free_sized(pointer, if size > align { size } else { align }) }
 }
 
 /// Frees an object; null is nothing to free.
@@ -325,7 +349,13 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         background::poke();
         return Ok(with_errno(same, saved));
     }
-    let new = malloc(size);
+    let new = match found {
+        Found::Owned(object) => {
+            let saved = process::errno();
+            with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved)
+        }
+        _ => malloc(size),
+    };
     if !new.is_null() {
         // SAFETY: both objects hold so many bytes, and they are different ones.
         unsafe {
@@ -575,6 +605,13 @@ pub fn option_set(key: &[u8], value: &[u8]) -> bool {
     let set = options::set(key, value);
     trace::begin();
     set
+}
+
+impl Heap<Region, CoarseClock> {
+    /// What a pointer is, also before the first request.
+    pub(crate) fn find_if_ready(&self, pointer: *mut u8) -> Found {
+        if READY.load(Ordering::Relaxed) { self.find(pointer) } else { Found::Bad(Misuse::Foreign) }
+    }
 }
 
 /// Counts of one size class, `1..=CLASSES`.

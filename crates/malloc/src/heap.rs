@@ -5,12 +5,15 @@
 //! other nor share the lines of their objects; a program with one thread has one shard. An object goes back to the
 //! shard that its slab's record names. The page heap under one lock; the table of huge objects under one.
 //!
-//! **Threads.** Lock order: class → pages; `huge` is taken alone. A fork takes them all, in this order.
+//! **Threads.** Lock order: a heap of its own → class → pages; `huge` is taken alone. A fork takes them all, in this order.
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
 
+mod owned;
+
 use crate::background;
 use crate::cpu_cache::thread::{HeapView, mark};
+use crate::heaps::Heaps;
 use crate::huge::HugeTable;
 use crate::limits::Gate;
 use crate::page_map::PageMap;
@@ -85,6 +88,8 @@ pub struct Heap<F: Floor, C: Clock> {
     spans: SpanCache,
     pub(crate) huge: Mutex<HugeTable>,
     pub(crate) gate: Gate,
+    /// Heaps of their own, over the same page heap.
+    pub(crate) heaps: Heaps,
 }
 
 // SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
@@ -110,6 +115,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             spans: SpanCache::EMPTY,
             huge: Mutex::new(HugeTable::EMPTY),
             gate: Gate::open(),
+            heaps: Heaps::NONE,
         }
     }
 
@@ -444,6 +450,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Gives the memory of all free pages back to the system; returns the bytes that lost theirs.
     pub(crate) fn release(&self) -> u64 {
         self.drain_transfers();
+        self.heaps.trim(self);
         self.with_pages(|p| {
             self.drain(p);
             p.release_all(Breaking::Always)
@@ -455,7 +462,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
             .sum();
-        let cached = self.spans.pages().bytes().0 as u64;
+        let cached = (self.spans.pages().bytes().0 + self.heaps.spare().bytes().0) as u64;
         (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs + cached)
     }
 
@@ -480,6 +487,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self) {
+        self.heaps.hold_for_fork();
         self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork());
         self.pages.hold_for_fork();
         self.huge.hold_for_fork();
@@ -495,6 +503,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             self.huge.release_after_fork();
             self.pages.release_after_fork();
             self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.release_after_fork());
+            self.heaps.release_after_fork();
         }
     }
 }

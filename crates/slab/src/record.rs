@@ -2,7 +2,7 @@
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
 //! ```text
-//! first free object (8) · next (4) · prev (4) · pages (4) · used (2) · carved (2) · last free object (2) · owner (1) · spare (5)
+//! first free object (8) · next (4) · prev (4) · pages (4) · used (2) · carved (2) · last free object (2) · owner (1) · class (1) · heap (2) · spare (2)
 //! ```
 //! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when there is none.
 //!
@@ -27,6 +27,8 @@ pub struct SlabRecord {
     carved: AtomicU16,
     last: AtomicU16,
     owner: AtomicU8,
+    class: AtomicU8,
+    heap: AtomicU16,
 }
 
 /// What objects' sizes and distances are multiples of.
@@ -140,5 +142,27 @@ impl SlabRecord {
         // SAFETY: the object is the caller's.
         unsafe { chain::link(last, others) };
         self.set_free(first as usize);
+    }
+
+    /// Notes which heap of its own this page's objects belong to, and their class; for pages that the page map marks so.
+    pub fn set_heap(&self, heap: u16, class: u8) {
+        self.heap.store(heap, Relaxed);
+        self.class.store(class, Relaxed);
+    }
+
+    /// What [`SlabRecord::set_heap`] noted.
+    pub fn heap(&self) -> (u16, u8) {
+        (self.heap.load(Relaxed), self.class.load(Relaxed))
+    }
+
+    /// The neighbours of a large object in a list of its owner's: the next one and the one before, as pages plus 1, or 0.
+    pub fn neighbours(&self) -> (u32, u32) {
+        (self.next(), self.prev())
+    }
+
+    /// Changes the neighbours of a large object, which lies on no list of slabs.
+    pub fn set_neighbours(&self, next: u32, prev: u32) {
+        self.set_next(next);
+        self.set_prev(prev);
     }
 }

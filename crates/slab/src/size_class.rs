@@ -12,8 +12,10 @@ use crate::Geometry;
 pub const CLASSES: usize = 96;
 /// The mark of a large object's first page.
 pub const LARGE: u8 = CLASSES as u8 + 1;
+/// The mark of pages whose objects belong to a heap of their own; the slab's record says to which.
+pub const OWNED: u8 = CLASSES as u8 + 2;
 /// Values that a page's mark can have.
-pub const MARKS: usize = CLASSES + 2;
+pub const MARKS: usize = CLASSES + 3;
 /// Largest size that has a class.
 pub const MAX_CLASSED: usize = 256 << 10;
 /// Largest size looked up in the table.
