@@ -268,30 +268,6 @@ pub unsafe fn try_free(pointer: *mut u8) -> bool {
     unsafe { ThreadCache::push(tls::get(), pointer) }
 }
 
-/// Frees an object of which the program says the size on the fast path; `false` when that could not be done, also because the size does not
-/// look right, and [`sizes::free`](crate::sizes::free) must.
-///
-/// # Safety
-/// As [`try_free`].
-#[inline(always)]
-pub unsafe fn try_free_sized(pointer: *mut u8, size: usize) -> bool {
-    // SAFETY: as in `try_free`.
-    size <= MAX_CLASSED && unsafe { ThreadCache::push_sized(tls::get(), pointer, size) }
-}
-
-/// As [`try_free_sized`], of an object that was asked for with an alignment.
-///
-/// # Safety
-/// As [`try_free`].
-#[inline(always)]
-pub unsafe fn try_free_aligned(pointer: *mut u8, size: usize, align: usize) -> bool {
-    // An object lies at a multiple of its alignment, and its class is seldom another than that of the larger number.
-    // SAFETY: as in `try_free`.
-    align.is_power_of_two()
-        && pointer as usize & (align - 1) == 0
-        && unsafe { try_free_sized(pointer, if size > align { size } else { align }) }
-}
-
 /// Frees an object; null is nothing to free.
 ///
 /// # Safety
@@ -607,11 +583,9 @@ pub fn option_set(key: &[u8], value: &[u8]) -> bool {
     set
 }
 
-impl Heap<Region, CoarseClock> {
-    /// What a pointer is, also before the first request.
-    pub(crate) fn find_if_ready(&self, pointer: *mut u8) -> Found {
-        if READY.load(Ordering::Relaxed) { self.find(pointer) } else { Found::Bad(Misuse::Foreign) }
-    }
+/// Whether the heap is set up: before, no pointer is ours.
+pub(crate) fn is_ready() -> bool {
+    READY.load(Ordering::Relaxed)
 }
 
 /// Counts of one size class, `1..=CLASSES`.

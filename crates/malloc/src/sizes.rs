@@ -7,10 +7,12 @@
 //!
 //! **Unsafe.** Takes objects from callers.
 
+use crate::cpu_cache::thread::ThreadCache;
 use crate::front::{self, HEAP};
 use crate::heaps::Owned;
 use crate::route::{Found, Misuse};
 use crate::size_class::{self, LARGE};
+use crate::tls;
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 
 /// Bytes that may be used of an object that is asked for with `size` bytes at a multiple of `align` (a power of two); 0 if there can be no such
@@ -51,9 +53,9 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
     if !claim.align.is_power_of_two() || !(pointer as usize).is_multiple_of(claim.align) {
         return Err(Misuse::WrongAlign { given: claim.align });
     }
-    let (Some(given), false) = (claim.size, pointer.is_null()) else { return Ok(()) };
+    let (Some(given), true) = (claim.size, !pointer.is_null() && front::is_ready()) else { return Ok(()) };
     // Behind the size that is asked for there is less than a page, or a hugepage where a heap lies apart.
-    let (class, bytes, unit) = match HEAP.find_if_ready(pointer) {
+    let (class, bytes, unit) = match HEAP.find(pointer) {
         Found::Small { class } => (Some(class), size_class::size_of_class(class), 0),
         Found::Owned(Owned { class, bytes, .. }) if class != usize::from(LARGE) => (Some(class), bytes, 0),
         Found::Owned(Owned { bytes, .. }) if bytes.is_multiple_of(HUGEPAGE_SIZE) => (None, bytes, HUGEPAGE_SIZE),
@@ -68,6 +70,30 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         None => given <= bytes && bytes - given.max(1) < unit,
     };
     if right { Ok(()) } else { Err(Misuse::WrongSize { given, size: bytes }) }
+}
+
+/// Frees an object of which the program says the size on the fast path; `false` when that could not be done, also because the size does not
+/// look right, and [`free`] must.
+///
+/// # Safety
+/// As [`front::try_free`].
+#[inline(always)]
+pub unsafe fn try_free(pointer: *mut u8, size: usize) -> bool {
+    // SAFETY: as in `try_free`.
+    size <= size_class::MAX_CLASSED && unsafe { ThreadCache::push_sized(tls::get(), pointer, size) }
+}
+
+/// As [`try_free`], of an object that was asked for with an alignment.
+///
+/// # Safety
+/// As [`front::try_free`].
+#[inline(always)]
+pub unsafe fn try_free_aligned(pointer: *mut u8, size: usize, align: usize) -> bool {
+    // An object lies at a multiple of its alignment, and its class is seldom another than that of the larger number.
+    // SAFETY: as in `try_free`.
+    align.is_power_of_two()
+        && pointer as usize & (align - 1) == 0
+        && unsafe { try_free(pointer, if size > align { size } else { align }) }
 }
 
 /// Frees an object that is what the program says.

@@ -6,7 +6,7 @@ use crate::next;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use craton_malloc::front;
-use craton_malloc::sizes::Claim;
+use craton_malloc::sizes::{self, Claim};
 use craton_os::process;
 
 pub(crate) fn invalid() -> *mut c_void {
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn cfree(pointer: *mut c_void) {
 pub unsafe extern "C" fn free_sized(pointer: *mut c_void, size: usize) {
     // SAFETY: as the program's call.
     unsafe {
-        if !front::try_free_sized(pointer.cast(), size) {
+        if !sizes::try_free(pointer.cast(), size) {
             next::free_sized_slowly(pointer, "free_sized", Claim { size: Some(size), align: 1, resized: true });
         }
     }
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn free_sized(pointer: *mut c_void, size: usize) {
 pub unsafe extern "C" fn free_aligned_sized(pointer: *mut c_void, align: usize, size: usize) {
     // SAFETY: as the program's call.
     unsafe {
-        if !front::try_free_aligned(pointer.cast(), size, align) {
+        if !sizes::try_free_aligned(pointer.cast(), size, align) {
             let claim = Claim { size: Some(size), align, resized: false };
             next::free_sized_slowly(pointer, "free_aligned_sized", claim);
         }

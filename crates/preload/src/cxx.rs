@@ -9,7 +9,7 @@
 use crate::next;
 use core::ffi::c_void;
 use craton_malloc::front;
-use craton_malloc::sizes::Claim;
+use craton_malloc::sizes::{self, Claim};
 use craton_os::{symbol, weak};
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
@@ -90,7 +90,7 @@ macro_rules! delete_sized {
         unsafe extern "C" fn $name(pointer: *mut c_void, size: usize) {
             // SAFETY: the program gives the object up.
             unsafe {
-                if !front::try_free_sized(pointer.cast(), size) {
+                if !sizes::try_free(pointer.cast(), size) {
                     next::free_sized_slowly(pointer, $call, Claim { size: Some(size), align: 1, resized: false });
                 }
             }
@@ -102,7 +102,7 @@ macro_rules! delete_sized {
         unsafe extern "C" fn $name_aligned(pointer: *mut c_void, size: usize, align: usize) {
             // SAFETY: the program gives the object up.
             unsafe {
-                if !front::try_free_aligned(pointer.cast(), size, align) {
+                if !sizes::try_free_aligned(pointer.cast(), size, align) {
                     next::free_sized_slowly(pointer, $call, Claim { size: Some(size), align, resized: false });
                 }
             }

@@ -4,11 +4,12 @@ use craton_programs::{Output, Program, cc, cxx, library};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Flags that link with the shared library, found where it was built.
+/// A program that is linked with the shared library, and finds it where it was built: the path in the program goes before `LD_LIBRARY_PATH`,
+/// in which Cargo puts folders that may have an older one.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();
-    compile(source, &["-w", library, &format!("-Wl,-rpath,{folder}")])
+    compile(source, &["-w", library, &format!("-Wl,--disable-new-dtags,-rpath,{folder}")])
 }
 
 fn passes(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Output {
