@@ -10,6 +10,8 @@
 //! }
 //! ```
 //!
+//! Beyond that there are [`Heap`]s that are destroyed whole, objects with a [`Hint`], batches, sizes, statistics and options: the methods of [`Craton`].
+//!
 //! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, the same one that the C functions of
 //! `libcraton.so` use. Options come from `CRATON_OPTIONS` as for the shared library.
 //!
@@ -20,6 +22,14 @@
 //!
 //! **Unsafe.** `GlobalAlloc` is an unsafe trait.
 #![no_std]
+
+mod error;
+mod heap;
+mod more;
+
+pub use error::Error;
+pub use heap::{Heap, HeapBox, HeapOptions, HeapStats, Place};
+pub use more::{Hint, Stats};
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::null_mut;

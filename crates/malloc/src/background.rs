@@ -166,7 +166,8 @@ fn may_have_thread() -> bool {
         && !SEALED.load(Relaxed)
 }
 
-fn mode() -> Mode {
+/// The option `background`.
+pub(crate) fn mode() -> Mode {
     match MODE.load(Relaxed) {
         0 => Mode::Off,
         1 => Mode::Inline,

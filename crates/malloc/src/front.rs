@@ -7,6 +7,8 @@
 //!
 //! **Unsafe.** Keeps a pointer to a cache for each thread, and takes objects from callers.
 
+pub(crate) mod forks;
+
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::ThreadCache;
 use crate::heap::{Heap, Parts};
@@ -218,7 +220,7 @@ fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
 }
 
 /// No memory is `ENOMEM`; with memory `errno` is as it was, whatever was refused on the way.
-fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
+pub(crate) fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
     process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
     object
 }
@@ -325,7 +327,13 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         background::poke();
         return Ok(with_errno(same, saved));
     }
-    let new = malloc(size);
+    let new = match found {
+        Found::Owned(object) => {
+            let saved = process::errno();
+            with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved)
+        }
+        _ => malloc(size),
+    };
     if !new.is_null() {
         // SAFETY: both objects hold so many bytes, and they are different ones.
         unsafe {
@@ -505,58 +513,6 @@ fn wanted_capacity() -> HugePages {
     HugePages((bytes / HUGEPAGE_SIZE).max(1) as u32)
 }
 
-/// Runs before a fork: nobody may be inside when the process is copied.
-///
-/// # Safety
-/// Called by the C library only.
-pub(crate) unsafe extern "C" fn before_fork() {
-    background::before_fork();
-    SETTING_UP.hold_for_fork();
-    limits::hold_for_fork();
-    CACHES.hold_for_fork();
-    HEAP.hold_for_fork();
-}
-
-/// Runs after a fork in the parent.
-///
-/// # Safety
-/// Called by the C library only.
-pub(crate) unsafe extern "C" fn after_fork_in_parent() {
-    // SAFETY: `before_fork` took them in this thread.
-    unsafe { release_after_fork() };
-    background::after_fork();
-}
-
-/// # Safety
-/// `before_fork` ran in the calling thread, or in the one that it is a copy of.
-unsafe fn release_after_fork() {
-    // SAFETY: by the contract.
-    unsafe {
-        HEAP.release_after_fork();
-        CACHES.release_after_fork();
-        limits::release_after_fork();
-        SETTING_UP.release_after_fork();
-    }
-}
-
-/// Runs after a fork in the child, whose only thread is a copy of the one that took the locks.
-///
-/// # Safety
-/// Called by the C library only.
-pub(crate) unsafe extern "C" fn after_fork_in_child() {
-    // SAFETY: as above.
-    unsafe { release_after_fork() };
-    let mut caches = CACHES.lock();
-    caches.forked(tls::get());
-    count_threads(&caches);
-    PROCESSOR_CACHES.forked();
-    drop(caches);
-    background::forked();
-    limits::forked();
-    trace::forked();
-    SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
-}
-
 /// Bytes of objects with the program, as far as known without stopping it: what caches hold is counted in.
 pub fn bytes_in_use() -> u64 {
     if !READY.load(Ordering::Relaxed) {
@@ -575,6 +531,11 @@ pub fn option_set(key: &[u8], value: &[u8]) -> bool {
     let set = options::set(key, value);
     trace::begin();
     set
+}
+
+/// Whether the heap is set up: before, no pointer is ours.
+pub(crate) fn is_ready() -> bool {
+    READY.load(Ordering::Relaxed)
 }
 
 /// Counts of one size class, `1..=CLASSES`.

@@ -5,13 +5,16 @@
 //! other nor share the lines of their objects; a program with one thread has one shard. An object goes back to the
 //! shard that its slab's record names. The page heap under one lock; the table of huge objects under one.
 //!
-//! **Threads.** Lock order: class → morphs → pages; `huge` is taken alone. A fork takes them all, in this order. Who holds a class's lock
-//! only tries another's.
+//! **Threads.** Lock order: a heap of its own → class → morphs → pages; `huge` is taken alone. A fork takes them all, in this order. Who
+//! holds a class's lock only tries another's.
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
 
+mod owned;
+
 use crate::background;
 use crate::cpu_cache::thread::{HeapView, mark};
+use crate::heaps::Heaps;
 use crate::huge::HugeTable;
 use crate::limits::Gate;
 use crate::morph::Search;
@@ -97,6 +100,8 @@ pub struct Heap<F: Floor, C: Clock> {
     pub(crate) morphs: Mutex<Morphs>,
     /// Where slabs are looked for that could become such.
     pub(crate) search: Search,
+    /// Heaps of their own, over the same page heap.
+    pub(crate) heaps: Heaps,
 }
 
 // SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
@@ -124,6 +129,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             gate: Gate::open(),
             morphs: Mutex::new(Morphs::EMPTY),
             search: Search::NEW,
+            heaps: Heaps::NONE,
         }
     }
 
@@ -230,21 +236,21 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             // Before the heap grows for one shard, what is free in another serves.
             let others = (0..shards.len()).filter(|other| *other != home);
             for shard in core::iter::once(home).chain(others) {
-                chain = self.take_from(shard, class, want, &mut NoSpans);
+                chain = self.take_from_shard(shard, class, want, &mut NoSpans);
                 if !chain.is_empty() {
                     break;
                 }
             }
         }
         if chain.is_empty() {
-            chain = self.take_from(home, class, want, &mut Marked { heap: self, home, class });
+            chain = self.take_from_shard(home, class, want, &mut Marked { heap: self, home, class });
         }
         segment::add(&SEGMENT.refills, 1);
         segment::add(&SEGMENT.objects_out, chain.len().into());
         chain
     }
 
-    fn take_from(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
+    fn take_from_shard(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
         let Layout { base, records, key, .. } = self.layout();
         // SAFETY: the base and the records are those of this heap, and so is what the source gives; the class's lock is held.
         unsafe { self.slabs(shard, class).alloc(want, *base as *mut u8, records, source, |o| mark_free(*key, o)) }
@@ -487,6 +493,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Gives the memory of all free pages back to the system; returns the bytes that lost theirs.
     pub(crate) fn release(&self) -> u64 {
         self.drain_transfers();
+        self.heaps.trim(self);
         self.with_pages(|p| {
             self.drain(p);
             p.release_all(Breaking::Always)
@@ -498,7 +505,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
             .sum();
-        let cached = self.spans.pages().bytes().0 as u64;
+        let cached = (self.spans.pages().bytes().0 + self.heaps.spare().bytes().0) as u64;
         (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs + cached)
     }
 
@@ -524,6 +531,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self) {
+        self.heaps.hold_for_fork();
         self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork());
         self.morphs.hold_for_fork();
         self.pages.hold_for_fork();
@@ -541,6 +549,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             self.pages.release_after_fork();
             self.morphs.release_after_fork();
             self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.release_after_fork());
+            self.heaps.release_after_fork();
         }
     }
 }

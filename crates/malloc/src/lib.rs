@@ -14,7 +14,7 @@
 //! after the page map said that it is ours; M3 no lock is held while the C library is called in a way that may allocate; M4 a batch between
 //! threads is in one place; M5 an object goes back to the shard that its slab's record names.
 //!
-//! **Threads.** Caches are their threads' own; the classes of each shard, the page heap and the huge objects have a lock each (order: class → pages). Any
+//! **Threads.** Caches are their threads' own; the classes of each shard, the page heap and the huge objects have a lock each (order: heap of its own → class → pages). Any
 //! thread may free any object: it goes into that thread's cache.
 //!
 //! **Failure.** Null and `errno`; after it everything is as before. A bad pointer from the program is reported with its
@@ -22,20 +22,26 @@
 #![no_std]
 
 pub mod background;
+pub mod batch;
 mod cpu_cache;
 pub mod front;
 mod heap;
+pub mod heaps;
+pub mod hints;
 mod huge;
+pub mod json;
 mod lifecycle;
 pub mod limits;
 mod morph;
-mod options;
+pub mod options;
 mod page_map;
 mod registry;
 pub mod report;
 mod route;
 pub mod segment;
+pub mod sizes;
 pub mod stats;
+pub mod text;
 mod tls;
 mod trace;
 mod transfer;

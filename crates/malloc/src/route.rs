@@ -7,9 +7,10 @@
 
 use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::heap::Heap;
+use crate::heaps::Owned;
 use crate::huge::Entry;
 use crate::segment::{self, SEGMENT};
-use crate::size_class::{self, LARGE, MAX_CLASSED, MORPHED};
+use crate::size_class::{self, LARGE, MAX_CLASSED, MORPHED, OWNED};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
@@ -30,6 +31,8 @@ pub(crate) enum Found {
     Large { first: PageId, pages: Pages },
     /// A huge object.
     Huge(Entry),
+    /// An object of a heap of its own.
+    Owned(Owned),
     /// None of ours, or not the start of one.
     Bad(Misuse),
 }
@@ -41,6 +44,7 @@ impl Found {
             Self::Small { class } | Self::Old { class } => Ok(size_class::size_of_class(class)),
             Self::Large { pages, .. } => Ok(pages.bytes().0),
             Self::Huge(entry) => Ok(entry.bytes),
+            Self::Owned(object) => Ok(object.bytes),
             Self::Bad(misuse) => Err(misuse),
         }
     }
@@ -49,6 +53,26 @@ impl Found {
 /// What is wrong with a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misuse {
+    /// The object is of another size than the caller says.
+    WrongSize {
+        /// What the caller says.
+        given: usize,
+        /// Bytes of the object.
+        size: usize,
+    },
+    /// The object does not lie at a multiple of the alignment that the caller says.
+    WrongAlign {
+        /// What the caller says.
+        given: usize,
+    },
+    /// It is an object, but not of the heap that it was said to be of.
+    OtherHeap,
+    /// No heap was ever there.
+    NoHeap,
+    /// The heap was destroyed.
+    HeapDestroyed,
+    /// The heap is one of the library's own, which stay.
+    HeapStays,
     /// The object is free already.
     Freed {
         /// Bytes of the object.
@@ -204,7 +228,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// A mapping of its own, which reads as zeros.
     fn allocate_huge(&self, size: usize, align: usize) -> *mut u8 {
-        let Some(bytes) = size.max(1).checked_next_multiple_of(process::page_size()) else { return null_mut() };
+        let Some(bytes) = huge_bytes(size.max(1)) else { return null_mut() };
         if !self.admit_huge(0, bytes) {
             return null_mut();
         }
@@ -265,11 +289,28 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             LARGE if address.is_multiple_of(PAGE_SIZE) => Found::Large { first: page, pages: self.large_pages(page) },
             0 | LARGE => Found::Bad(self.inside_span(page)),
             MORPHED => self.find_morphed(pointer, page),
+            OWNED => self.find_owned(address, page),
             class => match self.find_small(address, page, class as usize) {
                 Found::Bad(_) => self.find_again(pointer, page, class),
                 found => found,
             },
         }
+    }
+
+    fn find_owned(&self, address: usize, page: PageId) -> Found {
+        let (heap, class) = self.record(page).heap();
+        if class != LARGE {
+            return match self.find_small(address, page, class as usize) {
+                Found::Small { class } => {
+                    Found::Owned(Owned { heap, class, first: page, bytes: size_class::size_of_class(class) })
+                }
+                bad => bad,
+            };
+        }
+        if !address.is_multiple_of(PAGE_SIZE) {
+            return Found::Bad(self.inside_span(page));
+        }
+        Found::Owned(Owned { heap, class: LARGE.into(), first: page, bytes: self.large_pages(page).bytes().0 })
     }
 
     pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
@@ -342,6 +383,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 self.admit_huge(bytes, 0);
                 Ok(())
             }
+            // SAFETY: `find` has checked the object, which the caller gives up.
+            Found::Owned(object) => unsafe { self.heaps.free(self, object, pointer) },
             Found::Bad(misuse) => Err(misuse),
         }
     }
@@ -349,12 +392,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Changes an object's size where it stands, or, if it is huge, by moving its page tables. `None`: it must be copied.
     pub(crate) fn resize(&self, pointer: *mut u8, found: Found, size: usize) -> Option<*mut u8> {
         match found {
-            Found::Small { class } | Found::Old { class } => {
-                let old = size_class::size_of_class(class);
-                // A shrink by less than half is not worth a copy.
-                (size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class)
-                    .then_some(pointer)
-            }
+            Found::Small { class } | Found::Old { class } => small_stays(class, size).then_some(pointer),
             Found::Large { first, pages } => {
                 let new = Bytes(size).pages_up()?;
                 if new == pages {
@@ -371,12 +409,13 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 }
                 self.resize_huge(entry, size)
             }
+            Found::Owned(object) => self.heaps.resize(self, object, size).then_some(pointer),
             Found::Bad(_) => None,
         }
     }
 
     fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
-        let bytes = size.checked_next_multiple_of(process::page_size())?;
+        let bytes = huge_bytes(size)?;
         if bytes == entry.bytes {
             return Some(entry.at as *mut u8);
         }
@@ -401,4 +440,15 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         table.insert(Entry { at, bytes });
         Some(at)
     }
+}
+
+/// Bytes of a mapping for `size` bytes: whole pages, as of every large object.
+fn huge_bytes(size: usize) -> Option<usize> {
+    size.checked_next_multiple_of(PAGE_SIZE.max(process::page_size()))
+}
+
+/// Whether an object of a class stays where it is when it becomes one of `size` bytes. A shrink by less than half is not worth a copy.
+pub(crate) fn small_stays(class: usize, size: usize) -> bool {
+    let old = size_class::size_of_class(class);
+    size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class
 }

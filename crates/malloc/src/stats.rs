@@ -1,6 +1,7 @@
 //! Statistics as text: a table for people, a line of JSON for tools.
 
 use crate::front::HEAP;
+use crate::heaps::api;
 use crate::options;
 use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES};
@@ -35,6 +36,18 @@ pub fn print(fd: i32) {
                 .write_to(fd);
         }
     }
+    let mut first = true;
+    api::each(|heap| {
+        if core::mem::take(&mut first) {
+            Line::new().text("  heap  name  objects  object_bytes  used_bytes  held_bytes").write_to(fd);
+        }
+        let len = heap.name.iter().position(|b| *b == 0).unwrap_or(heap.name.len());
+        let mut line = Line::new().text("  ").number(heap.id).text(" \"").bytes(&heap.name[..len]).text("\"");
+        for number in [heap.objects, heap.object_bytes, heap.used_bytes, heap.held_bytes] {
+            line = line.text(" ").number(number);
+        }
+        line.write_to(fd);
+    });
 }
 
 /// The line of JSON for `stats_file`.

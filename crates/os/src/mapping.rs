@@ -48,3 +48,9 @@ pub fn advise_huge(at: usize, bytes: usize) {
     // SAFETY: advice on a range of ours changes no contents.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_HUGEPAGE) };
 }
+
+/// Asks that the range be backed by small pages.
+pub fn advise_small(at: usize, bytes: usize) {
+    // SAFETY: advice on a range of ours changes no contents.
+    unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
+}

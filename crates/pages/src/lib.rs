@@ -39,6 +39,7 @@
 //! best-fit walk over 32 bytes.
 #![no_std]
 
+mod advice;
 mod backing;
 mod check;
 mod demand;

@@ -6,7 +6,8 @@
 //! owner (1) · spare (1)
 //! ```
 //! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs) keeps what is known of
-//! them (21 bits) and the size of the new ones in units of 16 bytes (11 bits).
+//! them (20 bits) and the size of the new ones in units of 16 bytes (11 bits); or, with its highest bit, the heap of its own (16 bits)
+//! and the class (8 bits) of a page that the page map marks so.
 //! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when
 //! there is none.
 //!
@@ -32,12 +33,18 @@ pub struct SlabRecord {
     carved: AtomicU16,
     last: AtomicU16,
     owner: AtomicU8,
+    class: AtomicU8,
+    heap: AtomicU16,
 }
 
 /// What objects' sizes and distances are multiples of.
 const UNIT: usize = 16;
 /// Bits of `morph` that name an entry.
-const ENTRY_BITS: u32 = 21;
+const ENTRY_BITS: u32 = 20;
+/// Bits of `morph` for a size in units.
+const SIZE_BITS: u32 = 11;
+/// The bit of `morph` that says that it names a heap of its own and a class instead.
+const OWNED: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
 
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for SlabRecord {}
@@ -104,16 +111,17 @@ impl SlabRecord {
 
     /// Whether a slab can become one of objects of this size.
     pub(crate) const fn can_morph_to(object: u32) -> bool {
-        object < (UNIT as u32) << (u32::BITS - ENTRY_BITS)
+        object < (UNIT as u32) << SIZE_BITS
     }
 
     /// Where the entry of a slab of two sizes lies; 0 for ordinary slabs.
     #[inline]
     pub(crate) fn morph_entry(&self) -> u32 {
-        self.morph.load(Ordering::Relaxed) & ((1 << ENTRY_BITS) - 1)
+        let morph = self.morph.load(Ordering::Relaxed);
+        if morph & OWNED == 0 { morph & ((1 << ENTRY_BITS) - 1) } else { 0 }
     }
 
-    /// Whether the slab holds objects of two sizes, of which the new one is this.
+    /// Whether the slab holds objects of two sizes, of which the new one is this. (Sizes do not reach the bit for heaps.)
     pub(crate) fn is_morph_to(&self, object: u32) -> bool {
         let morph = self.morph.load(Ordering::Relaxed);
         morph != 0 && morph >> ENTRY_BITS == object / UNIT as u32
@@ -189,5 +197,27 @@ impl SlabRecord {
         // SAFETY: the object is the caller's.
         unsafe { chain::link(last, others) };
         self.set_free(first as usize);
+    }
+
+    /// Notes which heap of its own this page's objects belong to, and their class; for pages that the page map marks so.
+    pub fn set_heap(&self, heap: u16, class: u8) {
+        self.morph.store(OWNED | u32::from(class) << 16 | u32::from(heap), Ordering::Relaxed);
+    }
+
+    /// What [`SlabRecord::set_heap`] noted.
+    pub fn heap(&self) -> (u16, u8) {
+        let noted = self.morph.load(Ordering::Relaxed);
+        (noted as u16, (noted >> 16) as u8)
+    }
+
+    /// The neighbours of a large object in a list of its owner's: the next one and the one before, as pages plus 1, or 0.
+    pub fn neighbours(&self) -> (u32, u32) {
+        (self.next(), self.prev())
+    }
+
+    /// Changes the neighbours of a large object, which lies on no list of slabs.
+    pub fn set_neighbours(&self, next: u32, prev: u32) {
+        self.set_next(next);
+        self.set_prev(prev);
     }
 }

@@ -14,8 +14,10 @@ pub const CLASSES: usize = 96;
 pub const LARGE: u8 = CLASSES as u8 + 1;
 /// The mark of the pages of a slab that holds objects of two classes.
 pub const MORPHED: u8 = CLASSES as u8 + 2;
+/// The mark of pages whose objects belong to a heap of their own; the slab's record says to which.
+pub const OWNED: u8 = CLASSES as u8 + 3;
 /// Values that a page's mark can have.
-pub const MARKS: usize = CLASSES + 3;
+pub const MARKS: usize = CLASSES + 4;
 /// Largest size that has a class.
 pub const MAX_CLASSED: usize = 256 << 10;
 /// Largest size looked up in the table.

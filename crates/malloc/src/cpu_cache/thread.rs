@@ -11,7 +11,7 @@
 //! free. A mark that a program copies along with bytes it never wrote is not that of its new place. It is wiped when
 //! the object goes out.
 //!
-//! **Invariants.** T1 `room` = `max` − length of the list; T2 the lists of marks that are no class (0, `LARGE` and `MORPHED`) have no room
+//! **Invariants.** T1 `room` = `max` − length of the list; T2 the lists of marks that are no class (0, `LARGE`, `MORPHED` and `OWNED`) have no room
 //! and a magic of 0, with which no offset is a multiple of the size, so that freeing such a page leaves the fast path.
 //!
 //! **Threads.** Used by its thread alone. At a fork, the child finds other threads' caches stopped between two stores;
@@ -303,6 +303,30 @@ impl ThreadCache {
     /// `this` as in [`ThreadCache::pop`]. Any pointer may be given; if it is an object, the caller gives it up.
     #[inline(always)]
     pub(crate) unsafe fn push(this: *mut Self, object: *mut u8) -> bool {
+        // SAFETY: by the contract.
+        unsafe { Self::push_if(this, object, |_| true) }
+    }
+
+    /// As [`ThreadCache::push`], of an object that must be of the class of a size, up to [`MAX_CLASSED`].
+    ///
+    /// # Safety
+    /// As [`ThreadCache::push`].
+    #[inline(always)]
+    pub(crate) unsafe fn push_sized(this: *mut Self, object: *mut u8, size: usize) -> bool {
+        let expected = match OFFSETS.get(size) {
+            Some(offset) => *offset as usize,
+            None => size_class::class_of(size) * LIST_BYTES,
+        };
+        // SAFETY: by the contract.
+        unsafe { Self::push_if(this, object, |offset| offset == expected) }
+    }
+
+    /// As [`ThreadCache::push`], of an object whose list, by its distance from the cache's start, is as it should be.
+    ///
+    /// # Safety
+    /// As [`ThreadCache::push`].
+    #[inline(always)]
+    unsafe fn push_if(this: *mut Self, object: *mut u8, is_right: impl Fn(usize) -> bool) -> bool {
         // SAFETY: no memory behind the pointer is touched before the page map has named its class and its bits have shown
         // that it starts an object. (Of a page without a class, which one pointer in 2^32 comes through with, the first
         // bytes are read, which a granted page has; its list has no room, by T2.) The map holds offsets of lists.
@@ -311,7 +335,11 @@ impl ThreadCache {
             if page >= (*this).pages {
                 return false;
             }
-            let list = this.byte_add((*this).map.list(page)).cast::<List>();
+            let offset = (*this).map.list(page);
+            if !is_right(offset) {
+                return false;
+            }
+            let list = this.byte_add(offset).cast::<List>();
             if object as u32 & (*list).aligned != 0 && !List::starts(list, object) {
                 return false;
             }
