@@ -81,14 +81,14 @@ impl Craton {
         NonNull::new(object).map(|o| NonNull::slice_from_raw_parts(o, size)).ok_or(Error::NoMemory)
     }
 
-    /// Allocates an object placed by a hint, of an alignment of at most 2 MiB. To be freed by `dealloc`.
+    /// Allocates an object placed by a hint, of an alignment of at most 2 MiB. To be freed by [`Craton::free_hinted`]; not by `dealloc`,
+    /// which takes it for granted that a small object lies where such objects usually do.
     ///
     /// ```
-    /// use std::alloc::{GlobalAlloc, Layout};
-    /// let layout = Layout::new::<[u64; 8]>();
-    /// let archived = craton::Craton.alloc_hinted(layout, craton::Hint::Cold)?;
+    /// use std::alloc::Layout;
+    /// let archived = craton::Craton.alloc_hinted(Layout::new::<[u64; 8]>(), craton::Hint::Cold)?;
     /// // SAFETY: the object is ours, and freed once.
-    /// unsafe { craton::Craton.dealloc(archived.as_ptr(), layout) };
+    /// unsafe { craton::Craton.free_hinted(archived) };
     /// # Ok::<(), craton::Error>(())
     /// ```
     pub fn alloc_hinted(&self, layout: Layout, hint: Hint) -> Result<NonNull<u8>, Error> {
@@ -99,6 +99,17 @@ impl Craton {
             Hint::ShortLived => hints::SHORT_LIVED,
         };
         NonNull::new(hints::alloc(layout.size(), layout.align(), hint)).ok_or(Error::NoMemory)
+    }
+
+    /// Frees an object of [`Craton::alloc_hinted`]. One that is none ends the process with a line that names the address.
+    ///
+    /// # Safety
+    /// The object was not freed, and is not used any longer.
+    pub unsafe fn free_hinted(&self, object: NonNull<u8>) {
+        // SAFETY: by the contract.
+        if let Err(misuse) = unsafe { front::free(object.as_ptr()) } {
+            front::die("free_hinted", object.as_ptr(), misuse);
+        }
     }
 
     /// Allocates an object of the layout for each place, quicker than one by one; returns how many there are, which lie at the front. The

@@ -47,6 +47,31 @@ fn layouts_of_any_alignment_are_kept_by_realloc() {
 }
 
 #[test]
+fn small_objects_that_were_resized_are_freed_into_the_class_of_their_layout() {
+    let layout = |size| Layout::from_size_align(size, 8).unwrap();
+    let sizes = [1, 16, 17, 60, 100, 112, 113, 600, 1000, 1024, 1025, 1500, 2048, 40_000, 300_000];
+    // SAFETY: each pointer is used within its size, and freed with its layout.
+    unsafe {
+        for from in sizes {
+            for to in sizes {
+                let old = ALLOCATOR.alloc(layout(from));
+                old.write_bytes(from as u8, from);
+                let new = ALLOCATOR.realloc(old, layout(from), to);
+                assert!((0..from.min(to)).all(|i| *new.add(i) == from as u8), "{from} to {to}");
+                ALLOCATOR.dealloc(new, layout(to));
+                // What lies in a class's list is as large as the class says.
+                let objects: Vec<*mut u8> = (0..40).map(|_| ALLOCATOR.alloc(layout(to))).collect();
+                for object in &objects {
+                    assert!(craton_malloc::front::usable_size(*object).unwrap() >= to, "{from} to {to}");
+                    object.write_bytes(0xff, to);
+                }
+                objects.into_iter().for_each(|o| ALLOCATOR.dealloc(o, layout(to)));
+            }
+        }
+    }
+}
+
+#[test]
 fn heaps_are_shared_by_threads_and_leave_nothing_behind() {
     let heap = craton::HeapOptions::new().name("shared").create().unwrap();
     std::thread::scope(|scope| {

@@ -270,6 +270,26 @@ pub unsafe fn try_free(pointer: *mut u8) -> bool {
     unsafe { ThreadCache::push(tls::get(), pointer) }
 }
 
+/// Largest size that [`try_free_trusted`] takes.
+pub const MAX_TRUSTED: usize = MAX_TABLED;
+
+/// Frees an object of a size that the caller vouches for, on the fast path; `false` when that could not be done, and [`free`] must.
+///
+/// # Safety
+/// The object is out, was asked for with `size` bytes, at most [`MAX_TRUSTED`], and no alignment above 16 (or, if it was resized, lies in the class of `size`), and the
+/// caller gives it up, unless the answer is `false`.
+#[inline(always)]
+pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
+    // SAFETY: by the contract; the cache is this thread's or the one that nobody uses.
+    unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
+}
+
+/// Whether objects of two sizes, without alignment, are of one class, so that one can stand for the other.
+#[inline]
+pub fn are_alike(size: usize, other: usize) -> bool {
+    size.max(other) <= MAX_CLASSED && size_class::class_of(size) == size_class::class_of(other)
+}
+
 /// Frees an object; null is nothing to free.
 ///
 /// # Safety

@@ -88,8 +88,8 @@ pub struct Heap<F: Floor, C: Clock> {
     /// Pages granted; 0 until the heap is installed. Never falls.
     granted_pages: AtomicUsize,
     layout: UnsafeCell<Layout>,
-    /// Shards in use: the first so many. Never falls.
-    shards_used: AtomicUsize,
+    /// Shards in use besides the first. Never falls. (The static heap is all zeros, so that it takes no room in the file.)
+    more_shards: AtomicUsize,
     shards: [Shard; SHARDS],
     pub(crate) pages: Mutex<PageHeap<F, C>>,
     /// Spans that slabs gave back, in front of the page heap.
@@ -119,7 +119,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 metadata_per_hugepage: 0,
                 key: 0,
             }),
-            shards_used: AtomicUsize::new(1),
+            more_shards: AtomicUsize::new(0),
             shards: [const {
                 Shard { classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES], transfer: Transfer::EMPTY }
             }; SHARDS],
@@ -152,7 +152,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Shards in use.
     fn shards(&self) -> &[Shard] {
-        &self.shards[..self.shards_used.load(Ordering::Relaxed)]
+        &self.shards[..=self.more_shards.load(Ordering::Relaxed)]
     }
 
     /// How many shards are in use.
@@ -163,7 +163,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Lets threads have different homes, as many as there are processors for them; to be said before the second thread takes
     /// anything, and while no fork is on its way.
     pub(crate) fn use_shards(&self, processors: usize) {
-        self.shards_used.fetch_max(processors.clamp(1, SHARDS), Ordering::Relaxed);
+        self.more_shards.fetch_max(processors.clamp(1, SHARDS) - 1, Ordering::Relaxed);
     }
 
     /// The home of the `n`-th thread or processor.
