@@ -10,16 +10,40 @@ use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory};
 
 /// Address space is made usable in steps of at least 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
+/// Spans of so many hugepages, 8 MiB, are huge from the first byte on: the last one's rest is an eighth of them on average.
+const LONG: HugePages = HugePages(4);
+/// Hugepages at the region's front that are left out for that, at the most.
+const MOST_LEFT_OUT: u32 = 64;
 
 impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
-    /// Takes hugepages without memory.
+    /// Takes hugepages without memory. What is long is worth hugepages of the machine in a small heap too, so it leaves the
+    /// region's front alone, where they are not asked for; what is short goes there first.
     pub(crate) fn take_unbacked(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
-        let first = match self.unbacked.take(&mut self.trackers, len, align) {
-            Some(first) => first,
-            None => self.grow(len, align).or_else(|refused| self.take_mixed(len, align).ok_or(refused))?,
+        let from = self.backing().from.0;
+        let front = if from <= MOST_LEFT_OUT { from } else { 0 };
+        let first = if len >= LONG {
+            let behind = self.take_granted_or_grow(len, align, front);
+            behind.or_else(|refused| self.unbacked.take(&mut self.trackers, len, align, 0..u32::MAX).ok_or(refused))
+        } else {
+            let in_front = self.unbacked.take(&mut self.trackers, len, align, 0..front);
+            in_front.map_or_else(|| self.take_granted_or_grow(len, align, 0), Ok)
         };
+        let first = first.or_else(|refused| self.take_mixed(len, align).ok_or(refused))?;
         self.expect_backing(first, len);
         Ok(first)
+    }
+
+    /// Takes hugepages without memory from `least` on.
+    pub(crate) fn take_granted_or_grow(
+        &mut self,
+        len: HugePages,
+        align: HugePages,
+        least: u32,
+    ) -> Result<HugePageId, NoMemory> {
+        match self.unbacked.take(&mut self.trackers, len, align, least..u32::MAX) {
+            Some(first) => Ok(first),
+            None => self.grow(len, align, least),
+        }
     }
 
     /// Takes hugepages from where free ones of both kinds, or not yet granted ones, lie side by side: a walk over the region, and
@@ -50,12 +74,12 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
 
     /// Makes more address space usable and takes `len` hugepages of it.
     #[cold]
-    pub(crate) fn grow(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
+    fn grow(&mut self, len: HugePages, align: HugePages, least: u32) -> Result<HugePageId, NoMemory> {
         // What is free at the end of the region already counts.
         let free = self.unbacked.run_at_end(&self.trackers);
-        let start = (self.granted.0 - free.0).next_multiple_of(align.0);
+        let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
         self.grow_to(HugePages(start.checked_add(len.0).ok_or(NoMemory)?))?;
-        Ok(self.unbacked.take(&mut self.trackers, len, align).expect("just granted"))
+        Ok(self.unbacked.take(&mut self.trackers, len, align, least..u32::MAX).expect("just granted"))
     }
 
     /// Makes at least `need` hugepages usable, and more if that is not refused: steps are large, so that they are rare.
