@@ -17,13 +17,13 @@ use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, CLASSES, LARGE};
 use crate::trace;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
     Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
     SpanSource, Table,
 };
 use craton_os::{Guard, Mutex, process};
-use craton_pages::{Breaking, HugeBacking, PageHeap, SpanCache, Tick, Tracker};
+use craton_pages::{Breaking, HugeBacking, LargeCache, PageHeap, SpanCache, Tick, Tracker};
 use craton_slab::{Chain, SlabCache, SlabRecord};
 
 /// A class's slabs, on cache lines of their own.
@@ -66,6 +66,10 @@ pub struct Heap<F: Floor, C: Clock> {
     pub(crate) pages: Mutex<PageHeap<F, C>>,
     /// Spans that slabs gave back, in front of the page heap.
     spans: SpanCache,
+    /// Spans of large objects that were freed, likewise.
+    large: LargeCache,
+    /// Pages in spans, those in the caches in front too.
+    in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
 }
 
@@ -87,6 +91,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES],
             pages: Mutex::new(PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
+            large: LargeCache::EMPTY,
+            in_use_pages: AtomicU32::new(0),
             huge: Mutex::new(HugeTable::EMPTY),
         }
     }
@@ -189,8 +195,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
     pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
-        let span = self.take_span(pages, align, Density::Sparse)?;
-        self.layout().records[span.range.first.0 as usize].set_pages(pages);
+        let span = match self.large.take(process::cpu(), pages, align) {
+            Some(range) => Span { range, zeroed: false },
+            None => self.take_span(pages, align, Density::Sparse)?,
+        };
+        self.layout().records[span.range.first.0 as usize].set_pages(span.range.len);
         self.set_marks(span.range, LARGE, false);
         segment::add(&SEGMENT.large_allocs, 1);
         Ok(span)
@@ -199,7 +208,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Takes a span from the page heap, if need be with what is kept in front of it.
     fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = self.with_pages(|p| trace::alloc(p, pages, align, density));
-        if span == Err(SpanError::NoMemory) && self.spans.pages() > Pages(0) {
+        if span == Err(SpanError::NoMemory) && self.pages_in_front() > Pages(0) {
             return self.with_pages(|p| {
                 self.drain(p);
                 trace::alloc(p, pages, align, density)
@@ -214,6 +223,20 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             let given = trace::free(pages, span, density);
             debug_assert_eq!(given, Ok(()), "a cached span is out");
         });
+        self.large.drain(|span| {
+            let given = trace::free(pages, span, Density::Sparse);
+            debug_assert_eq!(given, Ok(()), "a cached span is out");
+        });
+    }
+
+    /// Pages that the caches in front of the page heap hold.
+    fn pages_in_front(&self) -> Pages {
+        Pages(self.spans.pages().0 + self.large.pages().0)
+    }
+
+    /// Pages of freed large objects that may be kept: half a MiB and a sixteenth of what is in use.
+    fn most_large_kept(&self) -> Pages {
+        Pages(64 + self.in_use_pages.load(Ordering::Relaxed) / 16)
     }
 
     /// Length of the large object that begins at a page marked so.
@@ -227,8 +250,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let span = PageRange::new(first, record.pages());
         record.set_pages(Pages(0));
         self.set_marks(span, 0, false);
-        let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
-        self.expect_given(span, given);
+        if let Some(span) = self.large.put(process::cpu(), span, self.most_large_kept()) {
+            let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
+            self.expect_given(span, given);
+        }
     }
 
     /// Ends the process where the page heap does not know a span that our records name: they are no longer what we wrote.
@@ -296,6 +321,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     fn publish(&self, pages: &mut PageHeap<F, C>) {
         let (in_use, backed) = (pages.in_use(), pages.backed());
         background::note(backed, in_use, || pages.releasable(Breaking::Always));
+        self.in_use_pages.store(in_use.0, Ordering::Relaxed);
         self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
         let (in_use, backed) = (in_use.bytes(), backed.bytes());
         let metadata = pages.granted().0 as usize * self.layout().metadata_per_hugepage;
@@ -322,7 +348,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
             .sum();
-        let cached = self.spans.pages().bytes().0 as u64;
+        let cached = self.pages_in_front().bytes().0 as u64;
         (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs + cached)
     }
 
