@@ -208,7 +208,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Takes a span from the page heap, if need be with what is kept in front of it.
     fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = self.with_pages(|p| trace::alloc(p, pages, align, density));
-        if span == Err(SpanError::NoMemory) && self.pages_in_front() > Pages(0) {
+        if span == Err(SpanError::NoMemory) && (self.pages_in_front() > Pages(0) || self.drop_kept() > 0) {
             return self.with_pages(|p| {
                 self.drain(p);
                 trace::alloc(p, pages, align, density)
@@ -236,7 +236,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Pages of freed large objects that may be kept: half a MiB and a sixteenth of what is in use.
     fn most_large_kept(&self) -> Pages {
-        Pages(64 + self.in_use_pages.load(Ordering::Relaxed) / 16)
+        Pages(64 + self.in_use().0 / 16)
     }
 
     /// Length of the large object that begins at a page marked so.
@@ -254,6 +254,26 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
             self.expect_given(span, given);
         }
+    }
+
+    /// How much of a large object can be moved elsewhere.
+    pub(crate) fn movable(&self, span: PageRange) -> HugePages {
+        self.pages.lock().movable(span)
+    }
+
+    /// Gives a large object's span back whose whole hugepages were moved elsewhere.
+    pub(crate) fn give_moved(&self, first: PageId) {
+        let record = &self.layout().records[first.0 as usize];
+        let span = PageRange::new(first, record.pages());
+        record.set_pages(Pages(0));
+        self.set_marks(span, 0, false);
+        let given = self.with_pages(|p| trace::free_moved(p, span));
+        self.expect_given(span, given);
+    }
+
+    /// Pages in spans, as of the last change.
+    pub(crate) fn in_use(&self) -> Pages {
+        Pages(self.in_use_pages.load(Ordering::Relaxed))
     }
 
     /// Ends the process where the page heap does not know a span that our records name: they are no longer what we wrote.
@@ -337,10 +357,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Gives the memory of all free pages back to the system; returns the bytes that lost theirs.
     pub(crate) fn release(&self) -> u64 {
-        self.with_pages(|p| {
+        let kept = self.drop_kept() as u64;
+        let pages = self.with_pages(|p| {
             self.drain(p);
             p.release_all(Breaking::Always)
-        }) << PAGE_SHIFT
+        });
+        kept + (pages << PAGE_SHIFT)
     }
 
     /// Bytes of large objects.

@@ -24,6 +24,8 @@ mod cpu_cache;
 pub mod front;
 mod heap;
 mod huge;
+mod huge_keep;
+mod huge_route;
 mod lifecycle;
 mod options;
 mod page_map;

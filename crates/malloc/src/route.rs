@@ -8,12 +8,9 @@
 use crate::cpu_cache::thread::{ThreadCache, mark};
 use crate::heap::Heap;
 use crate::huge::Entry;
-use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, LARGE, MAX_CLASSED};
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
-use craton_os::{mapping, process};
 use craton_slab::Chain;
 
 /// Objects of this size and more are mappings of their own: they can grow by moving page tables, and a few faults more do not
@@ -149,15 +146,15 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn allocate_large(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         if align > HUGEPAGE_SIZE {
             // The region itself begins at no more than a hugepage's boundary.
-            return self.allocate_huge(size, align);
+            return self.allocate_huge(size, align, zero);
         }
         if size >= HUGE_MIN {
             // The region is the second choice: it has the address space that a limit may have left us.
-            let object = self.allocate_huge(size, align);
+            let object = self.allocate_huge(size, align, zero);
             return if object.is_null() { self.allocate_span(size, align, zero) } else { object };
         }
         let object = self.allocate_span(size, align, zero);
-        if object.is_null() { self.allocate_huge(size, align) } else { object }
+        if object.is_null() { self.allocate_huge(size, align, zero) } else { object }
     }
 
     fn allocate_span(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
@@ -170,34 +167,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             unsafe { object.write_bytes(0, size) };
         }
         object
-    }
-
-    /// A mapping of its own, which reads as zeros.
-    fn allocate_huge(&self, size: usize, align: usize) -> *mut u8 {
-        let Some(bytes) = size.max(1).checked_next_multiple_of(process::page_size()) else { return null_mut() };
-        let mut table = self.huge.lock();
-        if table.prepare().is_err() {
-            return null_mut();
-        }
-        // On the boundary of a hugepage all of it can be huge.
-        let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
-        let Some(at) = mapping::map(bytes, wish).or_else(|| mapping::map(bytes, align)) else { return null_mut() };
-        table.insert(Entry { at, bytes });
-        drop(table);
-        if self.backs_huge() {
-            mapping::advise_huge(at, bytes);
-        }
-        self.count_huge(bytes as u64, 0);
-        segment::add(&SEGMENT.huge_allocs, 1);
-        at as *mut u8
-    }
-
-    fn backs_huge(&self) -> bool {
-        self.pages.lock().backing() != craton_pages::HugeBacking::NEVER
-    }
-
-    fn count_huge(&self, more: u64, less: u64) {
-        SEGMENT.huge_bytes.fetch_add(more.wrapping_sub(less), Relaxed);
     }
 
     /// What a pointer is; touches no memory behind it but an object's mark.
@@ -275,13 +244,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 self.give_large(first);
                 Ok(())
             }
-            Found::Huge(Entry { at, bytes }) => {
-                // Two threads may free it at once: the table gives it to one.
-                let Some(_) = self.huge.lock().remove(at) else { return Err(Misuse::Foreign) };
-                self.count_huge(0, bytes as u64);
-                mapping::unmap(at, bytes);
-                Ok(())
-            }
+            Found::Huge(entry) => self.free_huge(entry.at),
             Found::Bad(misuse) => Err(misuse),
         }
     }
@@ -300,34 +263,16 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 if new == pages {
                     return Some(pointer);
                 }
-                if size <= MAX_CLASSED / 2 || size >= HUGE_MIN {
+                if size <= MAX_CLASSED / 2 {
                     return None;
                 }
-                self.resize_large(first, new).ok().map(|()| pointer)
-            }
-            Found::Huge(entry) => {
-                if size < HUGE_MIN / 2 {
-                    return None;
+                if size < HUGE_MIN && self.resize_large(first, new).is_ok() {
+                    return Some(pointer);
                 }
-                self.resize_huge(entry, size)
+                if new > pages { self.move_out(first, pages, size) } else { None }
             }
+            Found::Huge(entry) => self.resize_huge(entry, size),
             Found::Bad(_) => None,
         }
-    }
-
-    fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
-        let bytes = size.checked_next_multiple_of(process::page_size())?;
-        if bytes == entry.bytes {
-            return Some(entry.at as *mut u8);
-        }
-        // The lock is held over the move, so that nobody sees an address that is no more ours.
-        let mut table = self.huge.lock();
-        table.prepare().ok()?;
-        let at = mapping::remap(entry.at, entry.bytes, bytes)?;
-        table.remove(entry.at);
-        table.insert(Entry { at, bytes });
-        drop(table);
-        self.count_huge(bytes as u64, entry.bytes as u64);
-        Some(at as *mut u8)
     }
 }
