@@ -102,7 +102,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if size < SHRINK_MIN {
             return None;
         }
-        let bytes = size.checked_next_multiple_of(process::page_size())?;
+        // A hugepage that the object's end cuts off is no hugepage, nor would it be one when more comes behind.
+        let grows_huge = size > entry.bytes && size >= HUGE_MIN / 2;
+        let unit = if grows_huge { HUGEPAGE_SIZE } else { process::page_size() };
+        let bytes = size.checked_next_multiple_of(unit)?;
         let mut table = self.huge.lock();
         table.prepare().ok()?;
         let new = resized(entry, bytes)?;

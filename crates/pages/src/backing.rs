@@ -35,6 +35,8 @@ impl HugeBacking {
     pub const NEVER: Self = Self { from: HugePageId(u32::MAX) };
 }
 
+/// Spans of so many hugepages, 8 MiB, are huge in a small heap too: the last one's rest is an eighth of them on average.
+pub(crate) const LONG: HugePages = HugePages(4);
 /// Hugepages that may be advised against hugepages at a time. Each can split a mapping of the system's in three, and a process
 /// may have 65,530 of them.
 const MOST_GUARDS: u32 = 2048;
@@ -179,10 +181,10 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         !self.backing.in_vain && self.asks_for(id)
     }
 
-    /// Notes what backing those hugepages will get that were just taken and have no memory.
-    pub(crate) fn expect_backing(&mut self, first: HugePageId, len: HugePages) {
+    /// Notes what backing those hugepages will get that were just taken, for a span of `span` hugepages, and have no memory.
+    pub(crate) fn expect_backing(&mut self, first: HugePageId, len: HugePages, span: HugePages) {
         if first < self.backing.wanted.from {
-            self.ask_in_front(first, len);
+            self.ask_in_front(first, len, span >= LONG);
         }
         for i in first.0..first.0 + len.0 {
             if self.trackers[i as usize].backed_pages() == 0 {
@@ -191,19 +193,19 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         }
     }
 
-    /// What comes to the region's front when the heap is not small any more is to be huge like the rest; what comes there when
-    /// it has become small again is not.
-    fn ask_in_front(&mut self, first: HugePageId, len: HugePages) {
+    /// What comes to the region's front when the heap is not small any more is to be huge like the rest, and so is what is long;
+    /// what comes there when it has become small again is not.
+    fn ask_in_front(&mut self, first: HugePageId, len: HugePages, long: bool) {
         let (from, demand) = (self.backing.wanted.from, self.in_demand().0);
         if self.backing.in_vain || from == HugeBacking::NEVER.from {
             return;
         }
         for i in first.0..(first.0 + len.0).min(from.0) {
             let t = &mut self.trackers[i as usize];
-            let ask = if t.asked { demand > from.0 / 2 } else { demand > from.0 };
+            let ask = long || demand > if t.asked { from.0 / 2 } else { from.0 };
             if ask != t.asked && t.backed_pages() == 0 && !t.guarded && !t.collapsing {
                 t.asked = ask;
-                self.floor.advise(HugePageId(i).range(), if ask { Advice::Huge } else { Advice::Small });
+                self.advise(HugePageId(i), HugePageId(i + 1), if ask { Advice::Huge } else { Advice::Small });
             }
         }
     }

@@ -3,6 +3,7 @@
 //! **From.** TEMERAIRE §4.2. Free ranges are kept by [`crate::ranges`]; here is where new ones come from. Address space is made
 //! usable in large steps from the region's front on, so that it is one mapping of the system's however large it grows.
 
+use crate::backing::LONG;
 use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::Place;
@@ -10,8 +11,6 @@ use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory};
 
 /// Address space is made usable in steps of at least 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
-/// Spans of so many hugepages, 8 MiB, are huge from the first byte on: the last one's rest is an eighth of them on average.
-const LONG: HugePages = HugePages(4);
 /// Hugepages at the region's front that are left out for that, at the most.
 const MOST_LEFT_OUT: u32 = 64;
 
@@ -29,7 +28,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             in_front.map_or_else(|| self.take_granted_or_grow(len, align, 0), Ok)
         };
         let first = first.or_else(|refused| self.take_mixed(len, align).ok_or(refused))?;
-        self.expect_backing(first, len);
+        self.expect_backing(first, len, len);
         Ok(first)
     }
 
@@ -63,7 +62,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
                 None => {
                     let first = HugePageId(start);
                     return self.free_from(first, len).then(|| {
-                        self.take_from(first, len);
+                        self.take_from(first, len, len);
                         first
                     });
                 }
@@ -124,8 +123,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         self.grow_to(HugePages(at.0 + len.0)).is_ok()
     }
 
-    /// Takes the free hugepages `at..at + len`, of whichever kind they are.
-    pub(crate) fn take_from(&mut self, at: HugePageId, len: HugePages) {
+    /// Takes the free hugepages `at..at + len`, of whichever kind they are, for a span of `span` hugepages.
+    pub(crate) fn take_from(&mut self, at: HugePageId, len: HugePages, span: HugePages) {
         let (mut at, end) = (at.0, at.0 + len.0);
         while at < end {
             let id = HugePageId(at);
@@ -136,7 +135,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             } else {
                 self.unbacked.take_at(&mut self.trackers, id, HugePages(unbacked));
             }
-            self.expect_backing(id, HugePages(cached.max(unbacked)));
+            self.expect_backing(id, HugePages(cached.max(unbacked)), span);
             at += cached + unbacked;
         }
         self.note_demand();

@@ -108,7 +108,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     pub(crate) fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
         let id = match self.cached.take(&mut self.trackers, len, align, 0..u32::MAX) {
             Some(id) => {
-                self.expect_backing(id, len);
+                self.expect_backing(id, len, len);
                 id
             }
             None => {
@@ -160,7 +160,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             } else {
                 self.unbacked.take_at(&mut self.trackers, id, part);
             }
-            self.expect_backing(id, part);
+            self.expect_backing(id, part, len);
             at += piece;
         }
         window.first

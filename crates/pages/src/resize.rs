@@ -72,7 +72,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             t.place = Place::Large;
             (t.donated, t.broken, t.dense) = (false, false, false);
         }
-        self.take_from(end, more);
+        self.take_from(end, more, pages.hugepages_up());
         let whole_more = HugePages(first.0 + new_whole - end.0);
         zeroed &= self.occupy_whole(end, whole_more, false);
         if new_tail > 0 {
