@@ -27,11 +27,13 @@ use craton_os::{CoarseClock, mapping, process};
 const MOVE_MIN: HugePages = HugePages(2);
 /// A huge object that becomes shorter than this is copied back into the region, where small objects fill the rest of hugepages.
 const SHRINK_MIN: usize = 4 << 20;
-/// Huge objects at a time up to which others are moved out of the region: a process may have 65,530 mappings.
+/// Huge objects at a time up to which others become such that need not: a process may have 65,530 mappings.
 const MOST_MOVED: usize = 1024;
 /// What may be kept of freed ones at the most: so much, and a part of what is in use.
 const MOST_KEPT: usize = 64 << 20;
 const MOST_KEPT_PART: usize = 8;
+/// From this alignment on few small objects share a hugepage.
+const LONELY_ALIGN: usize = HUGEPAGE_SIZE / 4;
 /// Room that is left behind an object that had to move, as a part of its size.
 const ROOM_PART: usize = 4;
 
@@ -61,6 +63,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.count_huge(entry.bytes as u64, 0);
         segment::add(&SEGMENT.huge_allocs, 1);
         entry.at as *mut u8
+    }
+
+    /// Whether a request is better off on a mapping of its own, because hardly any of its kind share a hugepage of the region: what lies
+    /// between them has memory too, and may serve nobody.
+    pub(crate) fn is_lonely(&self, size: usize, align: usize) -> bool {
+        align >= LONELY_ALIGN && size <= align / 4 && self.huge.lock().len() < MOST_MOVED
     }
 
     fn backs_huge(&self) -> bool {
@@ -200,7 +208,8 @@ fn take_kept(table: &mut HugeTable, bytes: usize, align: usize, zero: bool) -> O
         if entry.bytes >= bytes && entry.bytes - bytes <= bytes / 8 {
             return Some(entry);
         }
-        let resized = resized(entry, bytes);
+        // Cut inside a hugepage, or grown by part of one, its end would be on small pages from then on.
+        let resized = resized(entry, bytes.next_multiple_of(HUGEPAGE_SIZE));
         if let Some(good) = resized.filter(|e| e.at.is_multiple_of(align)) {
             return Some(good);
         }

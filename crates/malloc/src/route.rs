@@ -153,6 +153,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             let object = self.allocate_huge(size, align, zero);
             return if object.is_null() { self.allocate_span(size, align, zero) } else { object };
         }
+        if self.is_lonely(size, align) {
+            let object = self.allocate_huge(size, align, zero);
+            if !object.is_null() {
+                return object;
+            }
+        }
         let object = self.allocate_span(size, align, zero);
         if object.is_null() { self.allocate_huge(size, align, zero) } else { object }
     }

@@ -286,3 +286,51 @@ fn hugepages_that_are_not_wanted_any_more_during_a_collapse_are_asked_for_until_
     world.check();
     world.drain();
 }
+
+#[test]
+fn a_span_whose_memory_was_moved_away_leaves_unbacked_hugepages() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
+    let span = world.heap.alloc(Pages(4 * 256 + 10), Pages(1), Density::Sparse).expect("room").range;
+    let small = world.heap.alloc(Pages(10), Pages(1), Density::Sparse).expect("room").range;
+    world.sim.touch(span);
+    world.sim.touch(small);
+    let heap = world.heap.inner_mut();
+    assert_eq!((heap.movable(small), heap.movable(span)), (HugePages(0), HugePages(4)));
+    let not_out = PageRange::new(span.first, Pages(4 * 256));
+    assert_eq!(heap.movable(not_out), HugePages(0));
+    assert!(heap.free_moved(not_out).is_err());
+    // What the move does to the memory.
+    world.sim.clone().unback(PageRange::new(span.first, Pages(4 * 256))).expect("nothing refuses");
+    world.heap.inner_mut().free_moved(span).expect("the span is out");
+    let stats = world.heap.inner().stats();
+    assert_eq!((stats.in_use, stats.backed, stats.cached), (Pages(10), Pages(256), Pages(0)), "all but the tail's");
+    world.heap.inner().check().unwrap();
+    assert!(world.heap.inner_mut().free_moved(span).is_err(), "once only");
+    let again = world.heap.inner_mut().alloc(Pages(5 * 256), Pages(1), Density::Sparse).expect("room");
+    assert!(!again.zeroed || again.range.first != span.first);
+    world.heap.inner().check().unwrap();
+}
+
+#[test]
+fn hugepages_with_memory_serve_beside_ones_without() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
+    for hugepages in [6, 4, 6] {
+        world.step(Op::alloc(hugepages * 256, 1)).unwrap();
+    }
+    // Behind the last one nothing has memory yet.
+    world.step(Op::Free { nth: 2 }).unwrap();
+    let before = world.sim.backed_bytes();
+    world.step(Op::alloc(9 * 256, 1)).unwrap();
+    world.check();
+    assert_eq!(world.sim.backed_bytes().0 - before.0, HugePages(3).bytes().0);
+    // And in front of it, when the one before has lost its memory.
+    world.step(Op::Free { nth: 1 }).unwrap();
+    world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
+    world.step(Op::Free { nth: 1 }).unwrap();
+    world.check();
+    let before = world.sim.backed_bytes();
+    world.step(Op::alloc(11 * 256, 1)).unwrap();
+    world.check();
+    assert!(world.sim.backed_bytes().0 - before.0 <= HugePages(3).bytes().0);
+    world.drain();
+}
