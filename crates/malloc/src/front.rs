@@ -192,7 +192,11 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     if size > MAX_SIZE {
         return Ok(no_memory());
     }
-    if let Some(same) = HEAP.resize(pointer, found, size) {
+    let saved = process::errno();
+    let resized = HEAP.resize(pointer, found, size);
+    // Whatever was refused on the way: the object has its new size, or will be copied.
+    process::set_errno(saved);
+    if let Some(same) = resized {
         return Ok(same);
     }
     let new = malloc(size);

@@ -82,7 +82,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     }
 
     /// Makes at least `need` hugepages usable, and more if that is not refused: steps are large, so that they are rare.
-    pub(crate) fn grow_to(&mut self, need: HugePages) -> Result<(), NoMemory> {
+    fn grow_to(&mut self, need: HugePages) -> Result<(), NoMemory> {
         if need > self.capacity {
             return Err(NoMemory);
         }

@@ -112,11 +112,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
                 id
             }
             None => {
-                let beside = self.find_beside(len, align).filter(|window| {
-                    let end = window.first.0 + len.0;
-                    end <= self.granted.0 || self.grow_to(HugePages(end)).is_ok()
-                });
-                let (id, missing) = match beside {
+                let (id, missing) = match self.find_beside(len, align) {
                     Some(window) => (self.take_window(window, len), window.missing),
                     None => (self.take_unbacked(len, align)?, len),
                 };
@@ -136,11 +132,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         }
         let windows = self.cached.longest(&self.trackers).take(LOOKS).filter_map(|(first, run)| {
             let end = HugePageId(first.0 + run.0);
-            let mut behind = self.unbacked.run_at_start(&self.trackers, end);
-            if end.0 + behind.0 == self.granted.0 {
-                // What is not granted yet is free too.
-                behind.0 += self.capacity.0 - self.granted.0;
-            }
+            let behind = self.unbacked.run_at_start(&self.trackers, end);
             let next = self.cached.run_at_start(&self.trackers, HugePageId(end.0 + behind.0));
             let before = self.unbacked.run_before(&self.trackers, first);
             let in_front = len.0.saturating_sub(run.0 + behind.0 + next.0);

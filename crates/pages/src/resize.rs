@@ -81,8 +81,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         Ok(zeroed)
     }
 
-    /// The whole hugepages at the front of a span whose memory can be moved elsewhere: none of a span that shares its first hugepage, or
-    /// of which some is being collapsed.
+    /// The whole hugepages at the front of a span whose memory can be moved elsewhere: none of a span that shares its first hugepage, of
+    /// which some is being collapsed, or of which hugepages are asked for in part: to the system those are several mappings.
     pub fn movable(&self, span: PageRange) -> HugePages {
         if self.fault(span).is_some() {
             return HugePages(0);
@@ -90,7 +90,9 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         let (first, whole) = (span.first.hugepage().0, span.len.0 / PAGES_PER_HUGEPAGE);
         let all = (first..first + whole).all(|i| {
             let t = &self.trackers[i as usize];
-            t.place == Place::Large && !t.collapsing
+            t.place == Place::Large
+                && !t.collapsing
+                && self.asks_for(HugePageId(i)) == self.asks_for(span.first.hugepage())
         });
         HugePages(if all { whole } else { 0 })
     }

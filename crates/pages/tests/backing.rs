@@ -314,9 +314,11 @@ fn a_span_whose_memory_was_moved_away_leaves_unbacked_hugepages() {
 #[test]
 fn hugepages_with_memory_serve_beside_ones_without() {
     let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
-    for hugepages in [6, 4, 6] {
+    for hugepages in [6, 4, 6, 10] {
         world.step(Op::alloc(hugepages * 256, 1)).unwrap();
     }
+    world.step(Op::Free { nth: 3 }).unwrap();
+    world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
     // Behind the last one nothing has memory yet.
     world.step(Op::Free { nth: 2 }).unwrap();
     let before = world.sim.backed_bytes();
