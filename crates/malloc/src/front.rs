@@ -19,10 +19,10 @@ use crate::{background, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use craton_base::{HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Table};
+use craton_base::{HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Pages, Table};
 use craton_os::thread::{self, Key};
 use craton_os::{CoarseClock, Mutex, PartSpec, Region, process};
-use craton_pages::Tracker;
+use craton_pages::{LargeCache, Tracker};
 use craton_slab::SlabRecord;
 
 pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
@@ -89,8 +89,19 @@ fn malloc_class(class: usize) -> *mut u8 {
     with_errno(object, saved)
 }
 
-#[cold]
+#[inline(never)]
 fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
+    if !zero && size <= LargeCache::LONGEST.bytes().0 && align <= PAGE_SIZE {
+        let pages = Pages(size.div_ceil(PAGE_SIZE) as u32);
+        if let Some(span) = HEAP.take_large_kept(pages, Pages(1)) {
+            return HEAP.address(span.first);
+        }
+    }
+    malloc_large_anew(size, align, zero)
+}
+
+#[cold]
+fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
     let saved = process::errno();
     let object = if size > MAX_SIZE || !set_up() { null_mut() } else { HEAP.allocate_large(size, align, zero) };
     background::poke();
@@ -158,6 +169,14 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     }
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
+    }
+    if let Some(first) = HEAP.large_at(pointer as usize) {
+        if HEAP.give_large(first) {
+            let saved = process::errno();
+            background::poke_in_free();
+            process::set_errno(saved);
+        }
+        return Ok(());
     }
     let cache = own_cache();
     let saved = process::errno();

@@ -19,8 +19,8 @@ use crate::trace;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
-    Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
-    SpanSource, Table,
+    Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, Span,
+    SpanError, SpanSource, Table,
 };
 use craton_os::{Guard, Mutex, process};
 use craton_pages::{Breaking, HugeBacking, LargeCache, PageHeap, SpanCache, Tick, Tracker};
@@ -195,14 +195,26 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
     pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
-        let span = match self.large.take(process::cpu(), pages, align) {
-            Some(range) => Span { range, zeroed: false },
-            None => self.take_span(pages, align, Density::Sparse)?,
-        };
-        self.layout().records[span.range.first.0 as usize].set_pages(span.range.len);
-        self.set_marks(span.range, LARGE, false);
-        segment::add(&SEGMENT.large_allocs, 1);
+        if let Some(range) = self.take_large_kept(pages, align) {
+            return Ok(Span { range, zeroed: false });
+        }
+        let span = self.take_span(pages, align, Density::Sparse)?;
+        self.begin_large(span.range);
         Ok(span)
+    }
+
+    /// Takes a span for a large object that another one left a moment ago, with whatever is in it; takes no lock.
+    #[inline]
+    pub(crate) fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
+        let range = self.large.take(process::cpu(), pages, align)?;
+        self.begin_large(range);
+        Some(range)
+    }
+
+    fn begin_large(&self, span: PageRange) {
+        self.layout().records[span.first.0 as usize].set_pages(span.len);
+        self.set_marks(span, LARGE, false);
+        segment::add(&SEGMENT.large_allocs, 1);
     }
 
     /// Takes a span from the page heap, if need be with what is kept in front of it.
@@ -244,16 +256,29 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.layout().records[first.0 as usize].pages()
     }
 
-    /// Gives a large object's span back.
-    pub(crate) fn give_large(&self, first: PageId) {
+    /// The first page of the large object that begins at an address, if one does.
+    #[inline]
+    pub(crate) fn large_at(&self, address: usize) -> Option<PageId> {
+        let page = self.page_of(address)?;
+        (self.mark(page) == LARGE && address.is_multiple_of(PAGE_SIZE)).then_some(page)
+    }
+
+    /// Gives a large object's span back; says whether that took the page heap. Leaves `errno` alone.
+    pub(crate) fn give_large(&self, first: PageId) -> bool {
         let record = &self.layout().records[first.0 as usize];
         let span = PageRange::new(first, record.pages());
         record.set_pages(Pages(0));
         self.set_marks(span, 0, false);
-        if let Some(span) = self.large.put(process::cpu(), span, self.most_large_kept()) {
-            let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
-            self.expect_given(span, given);
-        }
+        let given = self.large.put(process::cpu(), span, self.most_large_kept());
+        given.map(|span| self.give_span(span)).is_some()
+    }
+
+    #[cold]
+    fn give_span(&self, span: PageRange) {
+        let saved = process::errno();
+        let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
+        self.expect_given(span, given);
+        process::set_errno(saved);
     }
 
     /// How much of a large object can be moved elsewhere.
