@@ -13,6 +13,8 @@
 //! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, the same one that the C functions of
 //! `libcraton.so` use. Options come from `CRATON_OPTIONS` as for the shared library.
 //!
+//! Beyond that it has [`background_actions`] and [`set_limit_callback`]; limits are options.
+//!
 //! **Failure.** No memory is a null pointer, which Rust turns into its own error. Freeing what was never allocated ends the
 //! process with a line that names the address.
 //!
@@ -22,6 +24,9 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::null_mut;
 use craton_malloc::front;
+
+pub use craton_malloc::background::actions as background_actions;
+pub use craton_malloc::limits::{LimitCallback, set_callback as set_limit_callback};
 
 /// The allocator.
 #[derive(Clone, Copy, Debug, Default)]

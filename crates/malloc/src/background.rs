@@ -23,8 +23,8 @@
 //!
 //! **Unsafe.** Joins the thread, once.
 
-use crate::front::HEAP;
-use crate::lifecycle;
+use crate::front::{HEAP, PROCESSOR_CACHES, set_up};
+use crate::{lifecycle, limits};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, CollapseError, HugePageId, HugePages, Pages};
 use craton_os::thread::{self, Hidden};
@@ -72,6 +72,10 @@ static PACED: AtomicBool = AtomicBool::new(false);
 static WANTED: AtomicU8 = AtomicU8::new(0);
 const LOOK: u8 = 1;
 const THREAD: u8 = 2;
+/// A limit on memory was passed.
+const LIMITS: u8 = 4;
+/// The thread sleeps until something happens, which it now has.
+const WAKE: u8 = 8;
 /// Uses of the page heap, modulo 2³².
 static USED: AtomicU32 = AtomicU32::new(0);
 /// When the next look in passing is due, or earlier at how many hugepages with memory: a program that fills its heap once and then
@@ -97,6 +101,8 @@ static HIDDEN: AtomicUsize = AtomicUsize::new(0);
 static OWNER: AtomicU32 = AtomicU32::new(0);
 /// Rung when the thread is to end.
 static END: Bell = Bell::new();
+/// The thread sleeps until the heap is used again.
+static ASLEEP: AtomicBool = AtomicBool::new(false);
 
 /// Somebody does the heap's own work now.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
@@ -112,6 +118,9 @@ pub(crate) fn note(backed: HugePages, in_use: Pages, free: impl FnOnce() -> Page
     }
     let used = USED.load(Relaxed).wrapping_add(1);
     USED.store(used, Relaxed);
+    if ASLEEP.load(Relaxed) {
+        WANTED.fetch_or(WAKE, Relaxed);
+    }
     // Not all of a hugepage need have memory: the exact number is asked for when the rough one is large.
     let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
     if used.is_multiple_of(USES) {
@@ -183,28 +192,54 @@ pub(crate) fn poke() {
     if WANTED.load(Relaxed) != 0 {
         // Not earlier: a small program does without it, and without the pages of the C library that it takes.
         thread::find_flag();
-        work(true);
+        work(true, true);
     }
 }
 
 /// As [`poke`], in a call that gives memory back. The C library makes such calls for the stacks of threads that ended, under the lock
-/// that it would take to start one: from here a thread is started only in a process that never had one.
+/// that it would take to start one: from here a thread is started only in a process that never had one; nor is the
+/// program called back.
 #[inline]
 pub(crate) fn poke_in_free() {
     if WANTED.load(Relaxed) != 0 {
-        work(thread::never_started());
+        work(thread::never_started(), false);
     }
 }
 
+/// Somebody is to look at the limits.
+pub(crate) fn want_limits() {
+    if WANTED.load(Relaxed) & LIMITS == 0 {
+        WANTED.fetch_or(LIMITS, Relaxed);
+    }
+}
+
+/// The limits were looked at.
+pub(crate) fn forget_limits() {
+    WANTED.fetch_and(!LIMITS, Relaxed);
+}
+
+/// Whether nobody is at anything during which the program should not be called back: signals may be blocked, or a fork be under way.
+fn is_calm() -> bool {
+    HOLDS.load(Relaxed) == 0 && !matches!(STATE.load(Relaxed), STARTING | STOPPING)
+}
+
 #[cold]
-fn work(may_start: bool) {
+fn work(may_start: bool, may_call: bool) {
     // Before the library is set up completely, fork would not know of a thread, and options are not known.
     if !lifecycle::is_set_up() {
         return;
     }
+    if WANTED.load(Relaxed) & WAKE != 0 {
+        WANTED.fetch_and(!WAKE, Relaxed);
+        END.nudge();
+    }
+    if WANTED.load(Relaxed) & LIMITS != 0 && may_call && is_calm() {
+        forget_limits();
+        limits::act();
+    }
     let wanted = WANTED.load(Relaxed);
     if wanted & THREAD != 0 && may_start && CoarseClock.now_ns() >= NEXT_THREAD_NS.load(Relaxed) {
-        WANTED.store(0, Relaxed);
+        WANTED.fetch_and(LIMITS, Relaxed);
         start();
     } else if wanted & LOOK != 0 {
         WANTED.fetch_and(!LOOK, Relaxed);
@@ -216,7 +251,7 @@ fn look_in_passing() {
     let (now, next) = (CoarseClock.now_ns(), NEXT_LOOK_NS.load(Relaxed));
     let mine = || NEXT_LOOK_NS.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
     if now >= next && mine() && mode() != Mode::Off {
-        round();
+        round(thread::on_main_stack());
     }
 }
 
@@ -353,6 +388,7 @@ pub(crate) fn forked() {
         HEAP.end_collapse(HugePageId(id), Err(CollapseError::Again), 0);
     }
     AT_WORK.store(false, Relaxed);
+    ASLEEP.store(false, Relaxed);
     HOLDS.store(0, Relaxed);
     WANTED.store(0, Relaxed);
     if STATE.load(Relaxed) != REFUSED {
@@ -384,13 +420,17 @@ fn pace() {
 
 fn run() {
     let (mut last, mut quiet_s) = (Pages(0), 0);
+    let mut used = USED.load(Relaxed);
     loop {
         let rest_s = if quiet_s > LONG_S { IDLE_S } else { BUSY_S };
-        if END.wait_ns(rest_s * SECOND_NS) {
+        let sleeps_on = quiet_s > LONG_S && may_sleep_on();
+        let ended = if sleeps_on { sleep_on(used) } else { END.wait_ns(rest_s * SECOND_NS) };
+        if ended {
             return;
         }
-        let (changed, in_use) = round();
-        quiet_s = if changed || in_use != last { 0 } else { quiet_s.saturating_add(rest_s) };
+        let (changed, in_use) = round(true);
+        used = USED.load(Relaxed);
+        quiet_s = if changed || sleeps_on || in_use != last { 0 } else { quiet_s.saturating_add(rest_s) };
         last = in_use;
         // What is still free by now will be wanted again, as far as demand can say.
         // ORDERING: Release pairs with the Acquire in `stop`.
@@ -403,19 +443,49 @@ fn run() {
     }
 }
 
-/// One look at the heap; says whether it did anything, and how much is in use. Only one is taken at a time.
-fn round() -> (bool, Pages) {
+/// Sleeps until the heap has been used more often than `used` says; says whether the thread is to end.
+fn sleep_on(used: u32) -> bool {
+    ASLEEP.store(true, Relaxed);
+    // Whoever uses the heap counts and then looks whether we sleep, under its lock: either was before this, and we see the count.
+    drop(HEAP.pages.lock());
+    let ended = if USED.load(Relaxed) == used { END.wait() } else { END.is_rung() };
+    ASLEEP.store(false, Relaxed);
+    ended
+}
+
+/// Whether nothing will be there to do until the heap is used: all that may be given back is, and hugepages have had their time.
+fn may_sleep_on() -> bool {
+    HEAP.surplus() == Pages(0) && !limits::heeds_pressure()
+}
+
+/// Does what the heap's own thread does in a second, for a program that has set `background=0` and has a thread of its own for such work;
+/// to be called about each second, with 16 KiB of stack to spare. Says whether anything was done: if not for some minutes, each ten seconds are enough.
+pub fn actions() -> bool {
+    if !lifecycle::is_set_up() || !set_up() {
+        return false;
+    }
+    let saved = process::errno();
+    let (changed, _) = round(true);
+    process::set_errno(saved);
+    changed
+}
+
+/// One look at the heap; says whether it did anything, and how much is in use. Only one is taken at a time. `deep` says whether the
+/// stack has room for reading files.
+fn round(deep: bool) -> (bool, Pages) {
     // ORDERING: Acquire pairs with the Release below.
     if AT_WORK.swap(true, Ordering::Acquire) {
         return (true, Pages(0));
     }
     pace();
+    PROCESSOR_CACHES.look(&HEAP);
     let (tick, in_use) = HEAP.tick();
     let kept = HEAP.age_kept();
     let collapsed = collapse_some();
+    let limited = limits::round(deep);
     // ORDERING: Release pairs with the Acquire above.
     AT_WORK.store(false, Ordering::Release);
-    (tick.released > 0 || collapsed > 0 || kept, in_use)
+    (tick.released + limited > 0 || collapsed > 0 || kept, in_use)
 }
 
 /// Collapses a few hugepages, each without the lock; returns how many.

@@ -7,6 +7,7 @@
 //!
 //! **Unsafe.** Keeps a pointer to a cache for each thread, and takes objects from callers.
 
+use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::ThreadCache;
 use crate::heap::{Heap, Parts};
 use crate::page_map::PageMap;
@@ -15,18 +16,42 @@ use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
-use crate::{background, options, tls, trace};
+use crate::{background, limits, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use craton_base::{HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Pages, Table};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use craton_base::{HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Table};
+use craton_os::rseq::Rseq;
 use craton_os::thread::{self, Key};
-use craton_os::{CoarseClock, Mutex, PartSpec, Region, process};
-use craton_pages::{LargeCache, Tracker};
+use craton_os::{CoarseClock, Mutex, PartSpec, Region, cpus, process};
+use craton_pages::Tracker;
 use craton_slab::SlabRecord;
 
 pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
 static CACHES: Mutex<Registry> = Mutex::new(Registry::EMPTY);
+pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
+/// Which threads have caches of their own: an option.
+pub(crate) static CACHES_FOR: AtomicU8 = AtomicU8::new(CachesFor::Auto as u8);
+/// Threads that have one, and how many may by the option's default: so many for each processor, and so many in any case.
+static OWN_CACHES: AtomicUsize = AtomicUsize::new(0);
+static MOST_CACHES: AtomicUsize = AtomicUsize::new(LEAST_CACHES);
+const CACHES_PER_PROCESSOR: usize = 4;
+const LEAST_CACHES: usize = 16;
+/// Requests of a thread that processors' caches serve before it gets a cache of its own.
+const USES_WITHOUT: u64 = 256;
+
+/// The option `caches`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum CachesFor {
+    /// The first thread, and busy ones while they are few.
+    Auto,
+    /// Every thread.
+    Threads,
+    /// None: processors have them.
+    Processors,
+}
+
 static READY: AtomicBool = AtomicBool::new(false);
 static SETTING_UP: Mutex<()> = Mutex::new(());
 /// The key whose value makes [`thread_ends`] run, plus 1.
@@ -37,7 +62,7 @@ pub(crate) static THREAD_CACHE_BYTES: AtomicUsize = AtomicUsize::new(2 << 20);
 /// Bytes that all threads' caches together may grow to before each gets less.
 const ALL_CACHES_BYTES: usize = 32 << 20;
 /// What a thread's cache gets in any case.
-const LEAST_CACHE_BYTES: usize = 256 << 10;
+pub(crate) const LEAST_CACHE_BYTES: usize = 256 << 10;
 
 /// Objects larger than this cannot exist (C11 6.5.6: differences of pointers must fit).
 const MAX_SIZE: usize = isize::MAX as usize;
@@ -49,15 +74,20 @@ const MAX_CLEARED: usize = 32 << 10;
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
     if size <= MAX_TABLED {
-        let class = size_class::class_of_tabled(size);
-        // SAFETY: the pointer is this thread's cache or the one that nobody uses.
-        let object = unsafe { ThreadCache::pop(tls::get(), class) };
+        // SAFETY: the pointer is this thread's cache or the one that nobody uses; the size was looked at.
+        let object = unsafe { ThreadCache::pop_tabled(tls::get(), size) };
         if !object.is_null() {
             return object;
         }
-        return malloc_class(class);
+        return malloc_tabled(size);
     }
     malloc_beyond_table(size)
+}
+
+#[cold]
+#[inline(never)]
+fn malloc_tabled(size: usize) -> *mut u8 {
+    malloc_class(size_class::class_of_tabled(size))
 }
 
 #[inline(never)]
@@ -75,35 +105,120 @@ fn malloc_beyond_table(size: usize) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn malloc_class(class: usize) -> *mut u8 {
+    if let Some(rseq) = without_cache() {
+        return malloc_on_processor(rseq, class);
+    }
     let saved = process::errno();
     let object = match own_cache() {
         // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
         Some(cache) => unsafe {
-            let object = ThreadCache::pop(cache, class);
-            if object.is_null() { HEAP.refill(cache, class) } else { object }
+            let mut object = ThreadCache::pop(cache, class);
+            if object.is_null() {
+                object = HEAP.refill(cache, class);
+            }
+            if object.is_null() && limits::make_room() { HEAP.refill(cache, class) } else { object }
         },
         None if READY.load(Ordering::Relaxed) => HEAP.take_one(class),
         None => null_mut(),
     };
+    if object.is_null() {
+        limits::count_refusal(limits::slab_bytes(class));
+    }
     background::poke();
     with_errno(object, saved)
 }
 
+/// The means by which the calling thread uses its processor's cache, if it is to do so in this request.
+#[inline]
+fn without_cache() -> Option<&'static Rseq> {
+    let cache = tls::get();
+    if cache != tls::none() && cache != tls::gone() {
+        return None;
+    }
+    let rseq = PROCESSOR_CACHES.rseq()?;
+    (cache == tls::gone() || !earns_cache()).then_some(rseq)
+}
+
+/// Whether a thread without a cache is to get one now.
+#[inline]
+fn earns_cache() -> bool {
+    let caches = OWN_CACHES.load(Ordering::Relaxed);
+    match CACHES_FOR.load(Ordering::Relaxed) {
+        0 if caches == 0 => true,
+        0 => tls::count_use() >= USES_WITHOUT && caches < MOST_CACHES.load(Ordering::Relaxed),
+        mode => mode == CachesFor::Threads as u8,
+    }
+}
+
+/// Prepares for threads besides the first, before they take anything; the lock on the caches keeps a fork out.
+fn prepare_for_threads(_caches: &Registry) {
+    let processors = cpus::known();
+    MOST_CACHES.store((CACHES_PER_PROCESSOR * processors).max(LEAST_CACHES), Ordering::Relaxed);
+    HEAP.use_shards(processors);
+}
+
+fn malloc_on_processor(rseq: &Rseq, class: usize) -> *mut u8 {
+    let object = PROCESSOR_CACHES.pop(rseq, class);
+    if object.is_null() { malloc_for_processor(rseq, class) } else { HEAP.wipe_mark(object) }
+}
+
 #[inline(never)]
-fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
-    if !zero && size <= LargeCache::LONGEST.bytes().0 && align <= PAGE_SIZE {
-        let pages = Pages(size.div_ceil(PAGE_SIZE) as u32);
-        if let Some(span) = HEAP.take_large_kept(pages, Pages(1)) {
-            return HEAP.address(span.first);
+fn malloc_for_processor(rseq: &Rseq, class: usize) -> *mut u8 {
+    let saved = process::errno();
+    note_threads();
+    let object = HEAP.wipe_mark(PROCESSOR_CACHES.refill(&HEAP, rseq, class));
+    background::poke();
+    with_errno(object, saved)
+}
+
+/// Notes that there are threads besides those that have caches, when the first of them asks for anything.
+fn note_threads() {
+    if !PROCESSOR_CACHES.in_use() {
+        let caches = CACHES.lock();
+        prepare_for_threads(&caches);
+        background::count_threads(caches.taken() + 1);
+    }
+}
+
+/// Frees an object into this processor's cache; `false` when it is none that could go there.
+///
+/// # Safety
+/// As [`free`].
+unsafe fn free_on_processor(rseq: &Rseq, pointer: *mut u8) -> bool {
+    let Some(class) = HEAP.recognise(pointer) else { return false };
+    // SAFETY: the object is one of the class, out, and given up.
+    unsafe {
+        HEAP.set_mark(pointer);
+        if !PROCESSOR_CACHES.push(rseq, class, pointer) {
+            let saved = process::errno();
+            note_threads();
+            PROCESSOR_CACHES.overflow(&HEAP, rseq, class, pointer);
+            background::poke_in_free();
+            process::set_errno(saved);
         }
     }
-    malloc_large_anew(size, align, zero)
+    true
+}
+
+#[inline(never)]
+fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
+    let at_hand = if zero || align > PAGE_SIZE { null_mut() } else { HEAP.large_at_hand(size) };
+    if at_hand.is_null() { malloc_large_anew(size, align, zero) } else { at_hand }
 }
 
 #[cold]
 fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
     let saved = process::errno();
-    let object = if size > MAX_SIZE || !set_up() { null_mut() } else { HEAP.allocate_large(size, align, zero) };
+    let possible = size <= MAX_SIZE && set_up();
+    let mut object = if possible { HEAP.allocate_large(size, align, zero) } else { null_mut() };
+    if object.is_null() && possible {
+        if limits::make_room() {
+            object = HEAP.allocate_large(size, align, zero);
+        }
+        if object.is_null() {
+            limits::count_refusal(size);
+        }
+    }
     background::poke();
     with_errno(object, saved)
 }
@@ -170,15 +285,18 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
     }
-    if let Some(first) = HEAP.large_at(pointer as usize) {
-        if HEAP.give_large(first) {
-            let saved = process::errno();
-            background::poke_in_free();
-            process::set_errno(saved);
-        }
+    if HEAP.free_large(pointer as usize) {
         return Ok(());
     }
-    let cache = own_cache();
+    let cache = if let Some(rseq) = without_cache() {
+        // SAFETY: by the contract.
+        if unsafe { free_on_processor(rseq, pointer) } {
+            return Ok(());
+        }
+        None
+    } else {
+        own_cache()
+    };
     let saved = process::errno();
     // SAFETY: it is this thread's cache, and by the contract.
     let result = unsafe { HEAP.take_back(cache, pointer) };
@@ -212,12 +330,11 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         return Ok(no_memory());
     }
     let saved = process::errno();
-    let resized = HEAP.resize(pointer, found, size);
-    // Whatever was refused on the way: the object has its new size, or will be copied.
-    process::set_errno(saved);
-    if let Some(same) = resized {
-        return Ok(same);
+    if let Some(same) = HEAP.resize(pointer, found, size) {
+        background::poke();
+        return Ok(with_errno(same, saved));
     }
+    process::set_errno(saved);
     let new = malloc(size);
     if !new.is_null() {
         // SAFETY: both objects hold so many bytes, and they are different ones.
@@ -253,10 +370,11 @@ pub fn release() -> u64 {
         return 0;
     }
     let saved = process::errno();
-    if let Some(cache) = own_cache() {
+    if let Some(cache) = existing_cache() {
         // SAFETY: it is this thread's cache.
         unsafe { HEAP.empty_cache(cache) };
     }
+    PROCESSOR_CACHES.empty(&HEAP);
     let bytes = HEAP.release();
     process::set_errno(saved);
     bytes
@@ -269,9 +387,17 @@ fn own_cache() -> Option<*mut ThreadCache> {
         return None;
     }
     if cache != tls::none() {
+        // SAFETY: it is this thread's cache.
+        unsafe { limits::heed(cache) };
         return Some(cache);
     }
     thread_begins()
+}
+
+/// The calling thread's cache, if it has one.
+pub(crate) fn existing_cache() -> Option<*mut ThreadCache> {
+    let cache = tls::get();
+    (cache != tls::gone() && cache != tls::none()).then_some(cache)
 }
 
 #[cold]
@@ -282,7 +408,12 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     let mut caches = CACHES.lock();
     let (cache, used) = caches.take()?;
     let share = ALL_CACHES_BYTES / caches.taken();
-    background::count_threads(caches.taken());
+    count_threads(&caches);
+    if caches.taken() > 1 {
+        prepare_for_threads(&caches);
+    }
+    // SAFETY: the registry gave the cache to us alone.
+    let home = HEAP.home(unsafe { (*cache).number });
     drop(caches);
     let most = THREAD_CACHE_BYTES.load(Ordering::Relaxed);
     // SAFETY: the registry gave the cache to us alone. One used before can hold objects of a thread that a fork ended.
@@ -290,7 +421,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
         if used {
             HEAP.empty_cache(cache);
         }
-        ThreadCache::begin(cache, HEAP.view(), most.min(share.max(LEAST_CACHE_BYTES)));
+        ThreadCache::begin(cache, HEAP.view(), home, most.min(share.max(LEAST_CACHE_BYTES)));
     }
     segment::add(&SEGMENT.threads_seen, 1);
     tls::set(cache);
@@ -299,6 +430,11 @@ fn thread_begins() -> Option<*mut ThreadCache> {
         Key::from_number(key).set(cache as usize);
     }
     Some(cache)
+}
+
+fn count_threads(caches: &Registry) {
+    OWN_CACHES.store(caches.taken(), Ordering::Relaxed);
+    background::count_threads(caches.taken() + usize::from(PROCESSOR_CACHES.in_use()));
 }
 
 /// Runs at a thread's end, perhaps before other destructors that still allocate and free: those do without a cache.
@@ -316,7 +452,7 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
         HEAP.empty_cache(cache);
         let mut caches = CACHES.lock();
         caches.give(cache);
-        background::count_threads(caches.taken());
+        count_threads(&caches);
     }
     // The C library ends the process when the main thread and all others have ended; ours would count.
     if thread::is_main() {
@@ -337,7 +473,7 @@ fn set_up_now() -> bool {
         return true;
     }
     let parts = [
-        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize },
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SlabRecord>() },
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
     ];
@@ -348,7 +484,7 @@ fn set_up_now() -> bool {
         capacity,
         metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum(),
         key: process::random_seed() as usize | 1,
-        // SAFETY: the region keeps a zero byte for each page that it grants, and nothing else writes there.
+        // SAFETY: the region keeps four zero bytes for each page that it grants, and nothing else writes there.
         map: unsafe { PageMap::new(region.part(0) as *const _) },
         // SAFETY: likewise a zero record for each page; parts begin at machine pages, so they are aligned.
         records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
@@ -356,7 +492,11 @@ fn set_up_now() -> bool {
         trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
     };
     // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
-    unsafe { HEAP.install(region, parts) };
+    unsafe {
+        HEAP.install(region, parts);
+        PROCESSOR_CACHES.set_up();
+    }
+    limits::begin();
     if let Some(key) = Key::create(Some(thread_ends)) {
         EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
     }
@@ -382,6 +522,7 @@ fn wanted_capacity() -> HugePages {
 pub(crate) unsafe extern "C" fn before_fork() {
     background::before_fork();
     SETTING_UP.hold_for_fork();
+    limits::hold_for_fork();
     CACHES.hold_for_fork();
     HEAP.hold_for_fork();
 }
@@ -403,6 +544,7 @@ unsafe fn release_after_fork() {
     unsafe {
         HEAP.release_after_fork();
         CACHES.release_after_fork();
+        limits::release_after_fork();
         SETTING_UP.release_after_fork();
     }
 }
@@ -416,9 +558,11 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     unsafe { release_after_fork() };
     let mut caches = CACHES.lock();
     caches.forked(tls::get());
-    background::count_threads(caches.taken());
+    count_threads(&caches);
+    PROCESSOR_CACHES.forked();
     drop(caches);
     background::forked();
+    limits::forked();
     trace::forked();
     SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
 }
@@ -429,11 +573,11 @@ pub fn bytes_in_use() -> u64 {
         return 0;
     }
     let large = SEGMENT.huge_bytes.load(Ordering::Relaxed) + HEAP.large_bytes();
-    let own = own_cache().map_or(0, |c| {
+    let own = existing_cache().map_or(0, |c| {
         // SAFETY: it is this thread's cache.
         unsafe { (*c).bytes() as u64 }
     });
-    (HEAP.bytes_out() + large).saturating_sub(own)
+    (HEAP.bytes_out() + large).saturating_sub(own + PROCESSOR_CACHES.bytes() as u64)
 }
 
 /// Sets an option while the program runs; `false` when there is no such key or value.

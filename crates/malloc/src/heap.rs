@@ -1,42 +1,66 @@
 //! The heap behind the caches: slabs, page heap, huge objects, and their locks.
 //!
-//! **State.** A slab cache for each size class, each under a lock on cache lines of its own; the page heap under one lock;
-//! the table of huge objects under one.
+//! **State.** Shards: in each a slab cache for each size class, each under a lock on cache lines of its own, and batches on their
+//! way between threads. A thread takes from one shard, its home, so that threads on different processors neither wait for each
+//! other nor share the lines of their objects; a program with one thread has one shard. An object goes back to the
+//! shard that its slab's record names. The page heap under one lock; the table of huge objects under one.
 //!
-//! **Threads.** Lock order: class → pages; `huge` is taken alone. A fork takes them all, in this order.
+//! **Threads.** Lock order: class → morphs → pages; `huge` comes last, and under it none is taken. A fork takes them all, in this
+//! order. Who holds a class's lock only tries another's.
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
 
 use crate::background;
 use crate::cpu_cache::thread::{HeapView, mark};
 use crate::huge::HugeTable;
+use crate::limits::Gate;
+use crate::morph::Search;
 use crate::page_map::PageMap;
 use crate::report;
 use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
-use crate::size_class::{self, CLASSES, LARGE};
+use crate::size_class::{self, CLASSES};
 use crate::trace;
+use crate::transfer::Transfer;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
-    Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, Span,
-    SpanError, SpanSource, Table,
+    Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
+    SpanSource, Table,
 };
-use craton_os::{Guard, Mutex, process};
+use craton_os::{Guard, Mutex};
 use craton_pages::{Breaking, HugeBacking, LargeCache, PageHeap, SpanCache, Tick, Tracker};
-use craton_slab::{Chain, SlabCache, SlabRecord};
+use craton_slab::{Chain, Freed, Morphs, SlabCache, SlabRecord, SlabStats};
+
+mod large;
+mod limited;
+mod source;
+
+pub(crate) use source::{Marked, NoSpans};
 
 /// A class's slabs, on cache lines of their own.
 #[repr(align(128))]
 struct Class(Mutex<SlabCache>);
 
+// The heap's faults at a program's start are those of the classes it uses.
+const _: () = assert!(size_of::<Class>() == 128);
+
+/// Shards at the most: more processors share them.
+pub(crate) const SHARDS: usize = 16;
+
+/// What threads of one home take from.
+struct Shard {
+    classes: [Class; CLASSES],
+    transfer: Transfer,
+}
+
 /// What is set once, before the heap is used.
-struct Layout {
-    base: usize,
+pub(crate) struct Layout {
+    pub(crate) base: usize,
     map: PageMap,
-    records: Table<SlabRecord>,
+    pub(crate) records: Table<SlabRecord>,
     metadata_per_hugepage: usize,
-    key: usize,
+    pub(crate) key: usize,
 }
 
 /// Metadata that a heap is made over.
@@ -62,7 +86,9 @@ pub struct Heap<F: Floor, C: Clock> {
     /// Pages granted; 0 until the heap is installed. Never falls.
     granted_pages: AtomicUsize,
     layout: UnsafeCell<Layout>,
-    classes: [Class; CLASSES],
+    /// Shards in use: the first so many. Never falls.
+    shards_used: AtomicUsize,
+    shards: [Shard; SHARDS],
     pub(crate) pages: Mutex<PageHeap<F, C>>,
     /// Spans that slabs gave back, in front of the page heap.
     spans: SpanCache,
@@ -71,6 +97,11 @@ pub struct Heap<F: Floor, C: Clock> {
     /// Pages in spans, those in the caches in front too.
     in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
+    pub(crate) gate: Gate,
+    /// Slabs that hold objects of two classes.
+    pub(crate) morphs: Mutex<Morphs>,
+    /// Where slabs are looked for that could become such.
+    pub(crate) search: Search,
 }
 
 // SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
@@ -88,12 +119,18 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 metadata_per_hugepage: 0,
                 key: 0,
             }),
-            classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES],
+            shards_used: AtomicUsize::new(1),
+            shards: [const {
+                Shard { classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES], transfer: Transfer::EMPTY }
+            }; SHARDS],
             pages: Mutex::new(PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
             large: LargeCache::EMPTY,
             in_use_pages: AtomicU32::new(0),
             huge: Mutex::new(HugeTable::EMPTY),
+            gate: Gate::open(),
+            morphs: Mutex::new(Morphs::EMPTY),
+            search: Search::NEW,
         }
     }
 
@@ -109,19 +146,45 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.pages.lock().install(floor, trackers, capacity, HugeBacking::AUTO);
     }
 
-    fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         // SAFETY: not written any more once the heap is used.
         unsafe { &*self.layout.get() }
     }
 
-    /// A class's slabs, locked.
-    fn slabs(&self, class: usize) -> Guard<'_, SlabCache> {
-        let mut slabs = self.classes[class - 1].0.lock();
+    /// Shards in use.
+    fn shards(&self) -> &[Shard] {
+        &self.shards[..self.shards_used.load(Ordering::Relaxed)]
+    }
+
+    /// How many shards are in use.
+    pub(crate) fn homes(&self) -> usize {
+        self.shards().len()
+    }
+
+    /// Lets threads have different homes, as many as there are processors for them; to be said before the second thread takes
+    /// anything, and while no fork is on its way.
+    pub(crate) fn use_shards(&self, processors: usize) {
+        self.shards_used.fetch_max(processors.clamp(1, SHARDS), Ordering::Relaxed);
+    }
+
+    /// The home of the `n`-th thread or processor.
+    pub(crate) fn home(&self, n: usize) -> usize {
+        n % self.shards().len()
+    }
+
+    /// A class's slabs in a shard, locked.
+    pub(crate) fn slabs(&self, home: usize, class: usize) -> Guard<'_, SlabCache> {
+        let mut slabs = self.shards[home].classes[class - 1].0.lock();
         // The static heap is all zeros, so that classes which a program does not use take no memory.
         if slabs.is_unset() {
             *slabs = SlabCache::new(size_class::geometry(class));
         }
         slabs
+    }
+
+    /// A class's slabs in a shard, locked, if nobody else has the lock.
+    pub(crate) fn try_slabs(&self, home: usize, class: usize) -> Option<Guard<'_, SlabCache>> {
+        self.shards[home].classes[class - 1].0.try_lock()
     }
 
     /// What a cache must know.
@@ -156,16 +219,42 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         span.contains(page).then_some((span, mark))
     }
 
-    /// Takes up to `want` objects of a class from its slabs; an empty chain when there is no memory.
-    pub(crate) fn take(&self, class: usize, want: u32) -> Chain {
-        let mut source = Marked { heap: self, class };
-        let Layout { base, records, key, .. } = self.layout();
-        // SAFETY: the base, the records and the source are those of this heap; the class's lock is held.
-        let chain =
-            unsafe { self.slabs(class).alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o)) };
+    /// Takes objects of a class for a cache that has none: a batch that another one had too many of, or up to `want` from the home's
+    /// slabs; an empty chain when there is no memory.
+    pub(crate) fn take(&self, home: usize, class: usize, want: u32) -> Chain {
+        let shards = self.shards();
+        if shards.len() > 1 && want == size_class::batch(class) {
+            // One's own first: their lines may still be in this processor's cache.
+            let (before, from) = shards.split_at(home);
+            if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
+                segment::add(&SEGMENT.refills, 1);
+                segment::add(&SEGMENT.objects_out, batch.len().into());
+                return batch;
+            }
+        }
+        let mut chain = Chain::EMPTY;
+        if shards.len() > 1 {
+            // Before the heap grows for one shard, what is free in another serves.
+            let others = (0..shards.len()).filter(|other| *other != home);
+            for shard in core::iter::once(home).chain(others) {
+                chain = self.take_from(shard, class, want, &mut NoSpans);
+                if !chain.is_empty() {
+                    break;
+                }
+            }
+        }
+        if chain.is_empty() {
+            chain = self.take_from(home, class, want, &mut Marked { heap: self, home, class });
+        }
         segment::add(&SEGMENT.refills, 1);
         segment::add(&SEGMENT.objects_out, chain.len().into());
         chain
+    }
+
+    fn take_from(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
+        let Layout { base, records, key, .. } = self.layout();
+        // SAFETY: the base and the records are those of this heap, and so is what the source gives; the class's lock is held.
+        unsafe { self.slabs(shard, class).alloc(want, *base as *mut u8, records, source, |o| mark_free(*key, o)) }
     }
 
     /// How many objects of the slab that begins at a page have ever been handed out. Read without the lock: whoever asks about an object
@@ -174,56 +263,115 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.layout().records[slab.0 as usize].cut_objects().into()
     }
 
+    /// Keeps a batch that a cache has too many of for whoever needs it next; gives it back when nobody may.
+    pub(crate) fn pass_on(&self, home: usize, class: usize, batch: Chain) -> Result<(), Chain> {
+        self.shards[home].transfer.put(class, batch)
+    }
+
+    /// Whether a batch of a class that a cache has too many of may be of use to other threads.
+    pub(crate) fn passes_on(&self, home: usize, class: usize) -> bool {
+        self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
+    }
+
+    /// Keeps objects for whoever needs a batch next, if they are one and there is room; else gives them back to their slabs.
+    ///
+    /// # Safety
+    /// As [`Heap::give`].
+    pub(crate) unsafe fn pass_on_or_give(&self, home: usize, class: usize, chain: Chain) {
+        let left = if self.shards().len() > 1 { self.pass_on(home, class, chain) } else { Err(chain) };
+        if let Err(chain) = left {
+            // SAFETY: by the contract.
+            unsafe { self.give(home, class, chain) };
+        }
+    }
+
+    /// Gives one object, marked as free, back to its slab.
+    ///
+    /// # Safety
+    /// As [`Heap::give`].
+    pub(crate) unsafe fn give_marked(&self, home: usize, class: usize, object: *mut u8) {
+        let mut chain = Chain::EMPTY;
+        // SAFETY: by the contract.
+        unsafe {
+            chain.push(object);
+            self.give(home, class, chain);
+        }
+    }
+
     /// Gives objects of a class back to their slabs. Ends the process if one of them never was an object.
     ///
     /// # Safety
     /// The objects are of this class and heap, and the caller gives them up.
-    pub(crate) unsafe fn give(&self, class: usize, chain: Chain) {
-        if chain.is_empty() {
-            let (_, _) = chain.into_raw();
-            return;
+    pub(crate) unsafe fn give(&self, home: usize, class: usize, chain: Chain) {
+        let (first, n) = chain.into_raw();
+        // SAFETY: by the contract.
+        unsafe { self.give_first(home, class, first, n) };
+    }
+
+    /// Gives the first `n` objects of a list back to their slabs, and returns the rest. `home` is where most of them belong.
+    ///
+    /// # Safety
+    /// As [`Heap::give`], for the first `n` of the list, which has at least so many.
+    pub(crate) unsafe fn give_first(&self, home: usize, class: usize, first: *mut u8, n: u32) -> *mut u8 {
+        if n == 0 {
+            return first;
         }
-        let mut source = Marked { heap: self, class };
+        // SAFETY: by the contract.
+        let (rest, mut strays) = unsafe { self.give_to(home, class, first, n) };
+        // Each turn serves one owner at least.
+        while !strays.is_empty() {
+            let (first, n) = strays.into_raw();
+            let owner =
+                self.layout().records[size_class::geometry(class).slab_of(self.page_at(first)).0 as usize].owner();
+            // SAFETY: strays are a list of their own.
+            (_, strays) = unsafe { self.give_to(owner, class, first, n) };
+        }
+        let _ = strays.into_raw();
+        rest
+    }
+
+    /// # Safety
+    /// As [`Heap::give_first`]; besides the rest of the list, what belongs to other shards than `owner` is left.
+    unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
+        let mut source = Marked { heap: self, home: owner, class };
         let Layout { base, records, .. } = self.layout();
         // SAFETY: as in `take`, and by the contract.
-        let given = unsafe { self.slabs(class).free(chain, *base as *mut u8, records, &mut source) };
-        if let Err(object) = given {
+        let given =
+            unsafe { self.slabs(owner, class).free_first(first, n, owner, *base as *mut u8, records, &mut source) };
+        match given {
+            Ok(Freed { rest, strays, moved }) => {
+                // SAFETY: they are of this class and heap, and given up.
+                unsafe { self.give_moved(moved) };
+                (rest, strays)
+            }
             // The cache in front could not see it. What it did since then is no longer what the program thinks.
-            report::misuse("free", object, Misuse::Unallocated);
+            Err(object) => report::misuse("free", object, Misuse::Unallocated),
         }
     }
 
-    /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
-    pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
-        if let Some(range) = self.take_large_kept(pages, align) {
-            return Ok(Span { range, zeroed: false });
+    /// Gives the batches that are between threads back to their slabs.
+    fn drain_transfers(&self) {
+        let shards = self.shards();
+        if shards.len() > 1 {
+            for (home, shard) in shards.iter().enumerate() {
+                // SAFETY: the batches are of this heap's objects, and nobody else has them.
+                shard.transfer.drain(|class, batch| unsafe { self.give(home, class, batch) });
+            }
         }
-        let span = self.take_span(pages, align, Density::Sparse)?;
-        self.begin_large(span.range);
-        Ok(span)
     }
 
-    /// Takes a span for a large object that another one left a moment ago, with whatever is in it; takes no lock.
-    #[inline]
-    pub(crate) fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
-        let range = self.large.take(process::cpu(), pages, align)?;
-        self.begin_large(range);
-        Some(range)
-    }
-
-    fn begin_large(&self, span: PageRange) {
-        self.layout().records[span.first.0 as usize].set_pages(span.len);
-        self.set_marks(span, LARGE, false);
-        segment::add(&SEGMENT.large_allocs, 1);
+    /// The page of one of our objects.
+    fn page_at(&self, object: *mut u8) -> PageId {
+        PageId(((object as usize - self.layout().base) >> PAGE_SHIFT) as u32)
     }
 
     /// Takes a span from the page heap, if need be with what is kept in front of it.
     fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = self.with_pages(|p| trace::alloc(p, pages, align, density));
-        if span == Err(SpanError::NoMemory) && (self.pages_in_front() > Pages(0) || self.drop_kept() > 0) {
+        let span = self.with_pages(|p| self.alloc_span(p, pages, align, density));
+        if span == Err(SpanError::NoMemory) && (self.drop_kept() > 0) | (self.pages_in_front() > Pages(0)) {
             return self.with_pages(|p| {
                 self.drain(p);
-                trace::alloc(p, pages, align, density)
+                self.alloc_span(p, pages, align, density)
             });
         }
         span
@@ -246,56 +394,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         Pages(self.spans.pages().0 + self.large.pages().0)
     }
 
-    /// Pages of freed large objects that may be kept: half a MiB and a sixteenth of what is in use.
-    fn most_large_kept(&self) -> Pages {
-        Pages(64 + self.in_use().0 / 16)
-    }
-
-    /// Length of the large object that begins at a page marked so.
-    pub(crate) fn large_pages(&self, first: PageId) -> Pages {
-        self.layout().records[first.0 as usize].pages()
-    }
-
-    /// The first page of the large object that begins at an address, if one does.
-    #[inline]
-    pub(crate) fn large_at(&self, address: usize) -> Option<PageId> {
-        let page = self.page_of(address)?;
-        (self.mark(page) == LARGE && address.is_multiple_of(PAGE_SIZE)).then_some(page)
-    }
-
-    /// Gives a large object's span back; says whether that took the page heap. Leaves `errno` alone.
-    pub(crate) fn give_large(&self, first: PageId) -> bool {
-        let record = &self.layout().records[first.0 as usize];
-        let span = PageRange::new(first, record.pages());
-        record.set_pages(Pages(0));
-        self.set_marks(span, 0, false);
-        let given = self.large.put(process::cpu(), span, self.most_large_kept());
-        given.map(|span| self.give_span(span)).is_some()
-    }
-
-    #[cold]
-    fn give_span(&self, span: PageRange) {
-        let saved = process::errno();
-        let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
-        self.expect_given(span, given);
-        process::set_errno(saved);
-    }
-
-    /// How much of a large object can be moved elsewhere.
-    pub(crate) fn movable(&self, span: PageRange) -> HugePages {
-        self.pages.lock().movable(span)
-    }
-
-    /// Gives a large object's span back whose whole hugepages were moved elsewhere.
-    pub(crate) fn give_moved(&self, first: PageId) {
-        let record = &self.layout().records[first.0 as usize];
-        let span = PageRange::new(first, record.pages());
-        record.set_pages(Pages(0));
-        self.set_marks(span, 0, false);
-        let given = self.with_pages(|p| trace::free_moved(p, span));
-        self.expect_given(span, given);
-    }
-
     /// Pages in spans, as of the last change.
     pub(crate) fn in_use(&self) -> Pages {
         Pages(self.in_use_pages.load(Ordering::Relaxed))
@@ -308,14 +406,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         }
     }
 
-    /// Makes a large object longer or shorter where it stands.
-    pub(crate) fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
-        let record = &self.layout().records[first.0 as usize];
-        self.with_pages(|p| trace::resize(p, PageRange::new(first, record.pages()), pages))?;
-        record.set_pages(pages);
-        Ok(())
-    }
-
     /// How much memory goes back by itself, in bytes a second.
     pub(crate) fn set_release_rate(&self, bytes_per_s: u64) {
         self.pages.lock().set_release_rate(bytes_per_s);
@@ -323,6 +413,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// What the page heap does by itself, collapses left out; also says how many pages are in use. Lets others in between its steps.
     pub(crate) fn tick(&self) -> (Tick, Pages) {
+        self.drain_transfers();
         self.with_pages(|p| self.drain(p));
         let mut all = Tick::default();
         loop {
@@ -336,7 +427,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Whether it is time to collapse hugepages; to be asked once a round.
     pub(crate) fn collapse_is_due(&self) -> bool {
-        self.pages.lock().collapse_is_due()
+        let mut pages = self.pages.lock();
+        pages.collapse_is_due() && !self.is_near_limit(&pages)
     }
 
     /// The next hugepage to collapse; its memory stays until [`Heap::end_collapse`].
@@ -365,6 +457,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     fn publish(&self, pages: &mut PageHeap<F, C>) {
         let (in_use, backed) = (pages.in_use(), pages.backed());
+        self.search.note_in_use(in_use);
         background::note(backed, in_use, || pages.releasable(Breaking::Always));
         self.in_use_pages.store(in_use.0, Ordering::Relaxed);
         self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
@@ -373,15 +466,17 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         SEGMENT.metadata_bytes.store(metadata as u64, Ordering::Relaxed);
         SEGMENT.heap_in_use_bytes.store(in_use.0 as u64, Ordering::Relaxed);
         SEGMENT.heap_backed_bytes.store(backed.0 as u64, Ordering::Relaxed);
+        self.note_use(pages, (backed.0 + metadata) as u64 + self.gate.huge());
     }
 
-    fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
+    pub(crate) fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
         // SAFETY: the span belongs to the caller, and spans lie in granted pages.
         unsafe { self.layout().map.set(range, mark, all) };
     }
 
     /// Gives the memory of all free pages back to the system; returns the bytes that lost theirs.
     pub(crate) fn release(&self) -> u64 {
+        self.drain_transfers();
         let kept = self.drop_kept() as u64;
         let pages = self.with_pages(|p| {
             self.drain(p);
@@ -401,17 +496,28 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Bytes of objects that slabs have given out.
     pub(crate) fn bytes_out(&self) -> u64 {
-        (1..=CLASSES).map(|c| self.slabs(c).stats().objects_out * size_class::size_of_class(c) as u64).sum()
+        let out: u64 =
+            (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
+        let old = self.morphs.lock().old_bytes();
+        (out + old).saturating_sub(self.shards().iter().map(|s| s.transfer.bytes() as u64).sum())
     }
 
-    /// Counts of one class.
-    pub(crate) fn class_stats(&self, class: usize) -> craton_slab::SlabStats {
-        self.slabs(class).stats()
+    /// Counts of one class, over all shards.
+    pub(crate) fn class_stats(&self, class: usize) -> SlabStats {
+        (0..self.shards().len()).map(|home| self.slabs(home, class).stats()).fold(SlabStats::default(), SlabStats::plus)
+    }
+
+    /// How many slabs each shard has.
+    #[cfg(test)]
+    pub(crate) fn slabs_in_shards(&self) -> std::vec::Vec<u32> {
+        let slabs = |home| (1..=CLASSES).map(|class| self.slabs(home, class).stats().slabs).sum();
+        (0..self.shards().len()).map(slabs).collect()
     }
 
     /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self) {
-        self.classes.iter().for_each(|c| c.0.hold_for_fork());
+        self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork());
+        self.morphs.hold_for_fork();
         self.pages.hold_for_fork();
         self.huge.hold_for_fork();
     }
@@ -425,51 +531,14 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         unsafe {
             self.huge.release_after_fork();
             self.pages.release_after_fork();
-            self.classes.iter().for_each(|c| c.0.release_after_fork());
+            self.morphs.release_after_fork();
+            self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.release_after_fork());
         }
     }
 }
 
 /// Marks an object as free, so that freeing it is seen as an error.
-fn mark_free(key: usize, object: *mut u8) {
+pub(crate) fn mark_free(key: usize, object: *mut u8) {
     // SAFETY: the slab has just cut the object, and hands it over; it has at least 16 bytes.
     unsafe { object.cast::<usize>().add(1).write(mark(key, object)) };
-}
-
-/// The page heap as a class's slabs see it: spans are marked in the page map while the class has them.
-struct Marked<'a, F: Floor, C: Clock> {
-    heap: &'a Heap<F, C>,
-    class: usize,
-}
-
-impl<F: Floor, C: Clock> Marked<'_, F, C> {
-    fn mark(&self, range: PageRange, mark: u8) {
-        // Of a single object only the first page may be freed.
-        self.heap.set_marks(range, mark, !size_class::geometry(self.class).is_single());
-    }
-}
-
-impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
-    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = match self.heap.spans.take(process::cpu(), pages, align, density) {
-            Some(range) => Span { range, zeroed: false },
-            None => self.heap.take_span(pages, align, density)?,
-        };
-        self.mark(span.range, self.class as u8);
-        Ok(span)
-    }
-
-    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
-        self.mark(span, 0);
-        if self.heap.spans.put(process::cpu(), span, density) {
-            return Ok(());
-        }
-        let given = self.heap.with_pages(|p| trace::free(p, span, density));
-        self.heap.expect_given(span, given);
-        given
-    }
-
-    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
-        Err(SpanError::NoMemory)
-    }
 }

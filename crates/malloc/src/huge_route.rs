@@ -6,8 +6,10 @@
 //! while a copy onto fresh hugepages takes 75 µs for each 2 MiB, and as much memory again for a moment. What is freed may be kept for
 //! a while ([`crate::huge_keep`]), if the background thread is there to give it back.
 //!
-//! **Threads.** Under the lock of the table, so that nobody sees an address that is no more ours. An object that is being moved belongs
+//! **Threads.** Under the lock of the table, so that nobody sees an address that is no more ours; under it no other is taken. An object that is being moved belongs
 //! to the caller of `realloc` alone, and the page heap learns of it when all has gone well. The region stays mapped throughout.
+//!
+//! **Invariants.** What is kept counts as in use for the limits, and is the first to go when they are reached.
 //!
 //! **Failure.** What is refused on the way leaves the object where and as it was, or makes it be copied.
 //!
@@ -15,9 +17,10 @@
 
 use crate::background;
 use crate::heap::Heap;
-use crate::huge::{Entry, HugeTable};
+use crate::huge::Entry;
 use crate::route::{HUGE_MIN, Misuse};
 use crate::segment::{self, SEGMENT};
+use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Floor, HUGEPAGE_SIZE, HugePages, PageId, PageRange, Pages};
 use craton_os::{CoarseClock, mapping, process};
@@ -40,29 +43,81 @@ const ROOM_PART: usize = 4;
 impl<F: Floor, C: Clock> Heap<F, C> {
     /// A mapping of its own for an object; reads as zeros if `zero`. Null when there is no memory.
     pub(crate) fn allocate_huge(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
-        let Some(bytes) = size.max(1).checked_next_multiple_of(process::page_size()) else {
-            return core::ptr::null_mut();
-        };
-        let mut table = self.huge.lock();
-        if table.prepare().is_err() {
-            return core::ptr::null_mut();
-        }
+        let Some(bytes) = size.max(1).checked_next_multiple_of(process::page_size()) else { return null_mut() };
         // On the boundary of a hugepage all of it can be huge.
         let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
-        let kept = if bytes >= HUGE_MIN { take_kept(&mut table, bytes, wish, zero) } else { None };
-        let entry = kept.or_else(|| map(bytes, wish, align)).or_else(|| {
-            let dropped = drop_all(&mut table);
-            if dropped > 0 { map(bytes, wish, align) } else { None }
-        });
-        let Some(entry) = entry else { return core::ptr::null_mut() };
-        table.insert(entry);
-        drop(table);
+        let kept = if bytes >= HUGE_MIN { self.take_kept(bytes, wish, zero) } else { None };
+        let counted = kept.map_or(bytes, |entry| entry.bytes);
+        if !self.admit_huge(0, counted) {
+            kept.inspect(|entry| mapping::unmap(entry.at, entry.bytes));
+            return null_mut();
+        }
+        let entry = self.enter_huge(kept, bytes, wish, align);
+        let entry =
+            entry.or_else(|| if self.drop_kept() > 0 { self.enter_huge(None, bytes, wish, align) } else { None });
+        let Some(entry) = entry else {
+            self.forget_huge(0, counted);
+            return null_mut();
+        };
+        if entry.bytes != counted {
+            self.gate.add_huge(entry.bytes as u64);
+            self.gate.remove_huge(counted as u64);
+        }
         if kept.is_none() && self.backs_huge() {
             mapping::advise_huge(entry.at, entry.bytes);
         }
         self.count_huge(entry.bytes as u64, 0);
         segment::add(&SEGMENT.huge_allocs, 1);
+        self.note_huge();
         entry.at as *mut u8
+    }
+
+    /// Enters what was kept into the table, or a new mapping, on the boundary that is wished for or, if that is refused, on the one that is
+    /// needed.
+    fn enter_huge(&self, kept: Option<Entry>, bytes: usize, wish: usize, align: usize) -> Option<Entry> {
+        let mut table = self.huge.lock();
+        if table.prepare().is_err() {
+            kept.inspect(|entry| mapping::unmap(entry.at, entry.bytes));
+            return None;
+        }
+        let new = || mapping::map(bytes, wish).or_else(|| mapping::map(bytes, align));
+        let entry = match kept {
+            Some(entry) => entry,
+            None => Entry { at: new()?, bytes },
+        };
+        table.insert(entry);
+        Some(entry)
+    }
+
+    /// A kept mapping for a request, made as long as it must be; whatever its last user left is in it. It is not counted any more.
+    fn take_kept(&self, bytes: usize, align: usize, zero: bool) -> Option<Entry> {
+        let mut table = self.huge.lock();
+        if !zero && let Some(entry) = table.kept.take(bytes, align) {
+            self.gate.remove_huge(entry.bytes as u64);
+            // An eighth more is not worth a fault for it next time.
+            if entry.bytes >= bytes && entry.bytes - bytes <= bytes / 8 {
+                return Some(entry);
+            }
+            // Cut inside a hugepage, or grown by part of one, its end would be on small pages from then on.
+            let resized = resized(entry, bytes.next_multiple_of(HUGEPAGE_SIZE));
+            if let Some(good) = resized.filter(|e| e.at.is_multiple_of(align)) {
+                return Some(good);
+            }
+            let useless = resized.unwrap_or(entry);
+            mapping::unmap(useless.at, useless.bytes);
+        }
+        if table.kept.note_miss(bytes, CoarseClock.now_ns()) {
+            background::want_thread();
+        }
+        // What the new mapping will take is not to come on top of what nobody uses.
+        let mut left = bytes;
+        while left > 0
+            && let Some(old) = table.kept.take_oldest()
+        {
+            self.unmap_kept(old);
+            left = left.saturating_sub(old.bytes);
+        }
+        None
     }
 
     /// Whether a request is better off on a mapping of its own, because hardly any of its kind share a hugepage of the region: what lies
@@ -92,8 +147,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             while !table.kept.has_room(entry.bytes, most)
                 && let Some(old) = table.kept.take_oldest()
             {
-                mapping::unmap(old.at, old.bytes);
+                self.unmap_kept(old);
             }
+            // It stays counted.
             table.kept.put(entry, now);
             return Ok(());
         }
@@ -102,6 +158,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         }
         drop(table);
         mapping::unmap(entry.at, entry.bytes);
+        self.admit_huge(entry.bytes, 0);
         Ok(())
     }
 
@@ -110,18 +167,37 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if size < SHRINK_MIN {
             return None;
         }
+        let bytes = size.checked_next_multiple_of(process::page_size())?;
         // A hugepage that the object's end cuts off is no hugepage, nor would it be one when more comes behind.
-        let grows_huge = size > entry.bytes && size >= HUGE_MIN / 2;
-        let unit = if grows_huge { HUGEPAGE_SIZE } else { process::page_size() };
-        let bytes = size.checked_next_multiple_of(unit)?;
+        if size > entry.bytes
+            && size >= HUGE_MIN / 2
+            && let Some(object) = self.resize_huge_to(entry, size.checked_next_multiple_of(HUGEPAGE_SIZE)?)
+        {
+            return Some(object);
+        }
+        self.resize_huge_to(entry, bytes)
+    }
+
+    fn resize_huge_to(&self, entry: Entry, bytes: usize) -> Option<*mut u8> {
+        if !self.admit_huge(entry.bytes, bytes) {
+            return None;
+        }
+        let Some(new) = self.enter_resized(entry, bytes) else {
+            self.forget_huge(entry.bytes, bytes);
+            return None;
+        };
+        self.count_huge(bytes as u64, entry.bytes as u64);
+        self.note_huge();
+        Some(new.at as *mut u8)
+    }
+
+    fn enter_resized(&self, entry: Entry, bytes: usize) -> Option<Entry> {
         let mut table = self.huge.lock();
         table.prepare().ok()?;
         let new = resized(entry, bytes)?;
         table.remove(entry.at);
         table.insert(new);
-        drop(table);
-        self.count_huge(bytes as u64, entry.bytes as u64);
-        Some(new.at as *mut u8)
+        Some(new)
     }
 
     /// Moves a large object of the region, which cannot grow where it stands, into a mapping of its own; `None`: it is where and as it
@@ -132,10 +208,28 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             return None;
         }
         let moved = self.movable(PageRange::new(first, pages));
-        if moved < MOVE_MIN {
+        if moved < MOVE_MIN || !self.admit_huge(0, bytes) {
             return None;
         }
-        let (from, moved) = (self.address(first) as usize, moved.bytes().0);
+        let Some(entry) = self.enter_moved(self.address(first) as usize, moved.bytes().0, bytes) else {
+            self.forget_huge(0, bytes);
+            return None;
+        };
+        // SAFETY: both are the caller's objects, with so many bytes behind what was moved.
+        unsafe {
+            let (rest, moved) = (pages.bytes().0 - moved.bytes().0, moved.bytes().0);
+            (entry.at as *mut u8).add(moved).copy_from_nonoverlapping(self.address(first).add(moved), rest);
+        }
+        self.count_huge(bytes as u64, 0);
+        segment::add(&SEGMENT.huge_allocs, 1);
+        self.give_moved_large(first);
+        self.note_huge();
+        Some(entry.at as *mut u8)
+    }
+
+    /// Moves the memory of `moved` bytes from the region to the front of a new mapping of `bytes`.
+    fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
+        let advise = self.backs_huge();
         let mut table = self.huge.lock();
         if table.len() >= MOST_MOVED {
             return None;
@@ -152,25 +246,22 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             move_back(at, moved, from);
             return None;
         };
-        // SAFETY: both are the caller's objects, with so many bytes behind what was moved.
-        unsafe {
-            let rest = pages.bytes().0 - moved;
-            (entry.at as *mut u8).add(moved).copy_from_nonoverlapping((from as *const u8).add(moved), rest);
-        }
-        table.insert(entry);
-        drop(table);
-        if self.backs_huge() {
+        if advise {
             mapping::advise_huge(entry.at, entry.bytes);
         }
-        self.count_huge(bytes as u64, 0);
-        segment::add(&SEGMENT.huge_allocs, 1);
-        self.give_moved(first);
-        Some(entry.at as *mut u8)
+        table.insert(entry);
+        Some(entry)
     }
 
     /// Gives back what is kept; returns the bytes.
     pub(crate) fn drop_kept(&self) -> usize {
-        drop_all(&mut self.huge.lock())
+        let mut table = self.huge.lock();
+        let mut bytes = 0;
+        while let Some(old) = table.kept.take_oldest() {
+            self.unmap_kept(old);
+            bytes += old.bytes;
+        }
+        bytes
     }
 
     /// Gives back what nobody wanted for a while; says whether anything is left or was given back.
@@ -181,53 +272,14 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             any |= table.kept.bytes() > 0;
             let Some(old) = table.kept.take_expired(CoarseClock.now_ns()) else { return any };
             // The lock is let go between two of them.
-            mapping::unmap(old.at, old.bytes);
+            self.unmap_kept(old);
         }
     }
-}
 
-/// A new mapping, on the boundary that is wished for or, if that is refused, on the one that is needed.
-fn map(bytes: usize, wish: usize, align: usize) -> Option<Entry> {
-    let at = mapping::map(bytes, wish).or_else(|| mapping::map(bytes, align))?;
-    Some(Entry { at, bytes })
-}
-
-fn drop_all(table: &mut HugeTable) -> usize {
-    let mut bytes = 0;
-    while let Some(old) = table.kept.take_oldest() {
+    fn unmap_kept(&self, old: Entry) {
         mapping::unmap(old.at, old.bytes);
-        bytes += old.bytes;
+        self.gate.remove_huge(old.bytes as u64);
     }
-    bytes
-}
-
-/// A kept mapping for a request, made as long as it must be; whatever its last user left is in it.
-fn take_kept(table: &mut HugeTable, bytes: usize, align: usize, zero: bool) -> Option<Entry> {
-    if !zero && let Some(entry) = table.kept.take(bytes, align) {
-        // An eighth more is not worth a fault for it next time.
-        if entry.bytes >= bytes && entry.bytes - bytes <= bytes / 8 {
-            return Some(entry);
-        }
-        // Cut inside a hugepage, or grown by part of one, its end would be on small pages from then on.
-        let resized = resized(entry, bytes.next_multiple_of(HUGEPAGE_SIZE));
-        if let Some(good) = resized.filter(|e| e.at.is_multiple_of(align)) {
-            return Some(good);
-        }
-        let useless = resized.unwrap_or(entry);
-        mapping::unmap(useless.at, useless.bytes);
-    }
-    if table.kept.note_miss(bytes, CoarseClock.now_ns()) {
-        background::want_thread();
-    }
-    // What the new mapping will take is not to come on top of what nobody uses.
-    let mut left = bytes;
-    while left > 0
-        && let Some(old) = table.kept.take_oldest()
-    {
-        mapping::unmap(old.at, old.bytes);
-        left = left.saturating_sub(old.bytes);
-    }
-    None
 }
 
 /// Makes a mapping longer or shorter; moves it if it must, with its hugepages whole if it can. `None`: it is as it was.

@@ -9,10 +9,12 @@
 //! **State.** One [`heap::Heap`] in static memory; its metadata, the page map and the caches lie in mappings of their own:
 //! nothing here ever calls malloc.
 //!
-//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it; M2 a pointer's memory is touched only
-//! after the page map said that it is ours; M3 no lock is held while the C library is called in a way that may allocate.
+//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it and
+//! no other class's objects lie on it; M2 a pointer's memory is touched only
+//! after the page map said that it is ours; M3 no lock is held while the C library is called in a way that may allocate; M4 a batch between
+//! threads is in one place; M5 an object goes back to the shard that its slab's record names.
 //!
-//! **Threads.** Caches are their threads' own; classes, page heap and huge objects have a lock each (order: class → pages). Any
+//! **Threads.** Caches are their threads' own; the classes of each shard, the page heap and the huge objects have a lock each (order: class → pages). Any
 //! thread may free any object: it goes into that thread's cache.
 //!
 //! **Failure.** Null and `errno`; after it everything is as before. A bad pointer from the program is reported with its
@@ -27,6 +29,8 @@ mod huge;
 mod huge_keep;
 mod huge_route;
 mod lifecycle;
+pub mod limits;
+mod morph;
 mod options;
 mod page_map;
 mod registry;
@@ -36,6 +40,7 @@ pub mod segment;
 pub mod stats;
 mod tls;
 mod trace;
+mod transfer;
 
 pub use craton_slab::size_class;
 pub use route::Misuse;

@@ -2,16 +2,19 @@
 //!
 //! **What.** `stats=0|1` statistics on standard error at exit · `stats_file=PATH` one line of JSON appended at exit ·
 //! `thp=auto|always|never` when hugepages are asked for · `thread_cache=BYTES` what a thread's cache may hold ·
+//! `caches=auto|thread|cpu` whether threads or processors have caches of free objects ·
 //! `background=0|inline|1` whether the heap is looked after by itself, and whether a thread of the library may do so ·
-//! `release_rate=BYTES` how much memory is given back in a second then · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
+//! `release_rate=BYTES` how much memory is given back in a second then · `soft_limit=…` from how much memory on it is given back ·
+//! `hard_limit=…` how much memory may be had · `memory_limit=cgroup|none|BYTES` what the soft limit follows if it is not set ·
+//! `pressure=PERCENT` how short of memory the system must be for all to be given back · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
 //!
 //! **Failure.** An unknown key or a bad value is one line on standard error; the program goes on.
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 
 use crate::background::{self, Mode};
-use crate::front::{HEAP, THREAD_CACHE_BYTES, set_up};
-use crate::trace;
+use crate::front::{CACHES_FOR, CachesFor, HEAP, THREAD_CACHE_BYTES, set_up};
+use crate::{limits, trace};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use craton_os::{Line, Mutex, process};
@@ -58,15 +61,40 @@ fn apply(text: &[u8]) {
         if !KEYS.contains(&key) {
             complain(NO_SUCH_KEY);
         } else if !set(key, value) {
-            complain("bad value; ignored");
+            complain(bad_value(key));
         }
     }
 }
 
-const KEYS: [&[u8]; 8] =
-    [b"background", b"release_rate", b"stats", b"stats_file", b"thp", b"thread_cache", b"trace", b"trace_events"];
-const NO_SUCH_KEY: &str = "no such key (there are background, release_rate, stats, stats_file, thp, thread_cache, trace, \
-                           trace_events); ignored";
+const KEYS: [&[u8]; 13] = [
+    b"background",
+    b"caches",
+    b"hard_limit",
+    b"memory_limit",
+    b"pressure",
+    b"release_rate",
+    b"soft_limit",
+    b"stats",
+    b"stats_file",
+    b"thp",
+    b"thread_cache",
+    b"trace",
+    b"trace_events",
+];
+const NO_SUCH_KEY: &str = "no such key (there are background, caches, hard_limit, memory_limit, pressure, release_rate, soft_limit, \
+                           stats, stats_file, thp, thread_cache, trace, trace_events); ignored";
+
+/// What is said of a bad value.
+fn bad_value(key: &[u8]) -> &'static str {
+    match key {
+        b"soft_limit" | b"hard_limit" => {
+            "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"
+        }
+        b"memory_limit" => "bad value (there are cgroup, none, and bytes such as 512M); ignored",
+        b"pressure" => "bad value (0 to 100 percent); ignored",
+        _ => "bad value; ignored",
+    }
+}
 
 /// Sets one option; `false` when the key or the value is not known.
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
@@ -77,8 +105,18 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             b"1" => background::set_mode(Mode::Thread),
             _ => return false,
         },
-        b"release_rate" => match number(value) {
-            Some(bytes) => background::set_rate(bytes as u64),
+        b"caches" => CACHES_FOR.store(
+            match value {
+                b"auto" => CachesFor::Auto,
+                b"thread" => CachesFor::Threads,
+                b"cpu" => CachesFor::Processors,
+                _ => return false,
+            } as u8,
+            Relaxed,
+        ),
+        b"soft_limit" | b"hard_limit" | b"memory_limit" | b"pressure" => return limits::set_option(key, value),
+        b"release_rate" => match limits::size(value) {
+            Some(bytes) => background::set_rate(bytes),
             None => return false,
         },
         b"stats" => match value {
@@ -112,8 +150,8 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             }
             HEAP.pages.lock().set_backing(backing);
         }
-        b"thread_cache" => match number(value) {
-            Some(bytes) => THREAD_CACHE_BYTES.store(bytes, Relaxed),
+        b"thread_cache" => match limits::size(value) {
+            Some(bytes) => THREAD_CACHE_BYTES.store(bytes as usize, Relaxed),
             None => return false,
         },
         b"trace" => return trace::ask(value),

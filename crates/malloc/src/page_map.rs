@@ -1,8 +1,9 @@
 //! The page map: what each page of the region belongs to.
 //!
-//! **What.** A byte for each page: the size class of its objects, [`LARGE`](crate::size_class::LARGE) for the first page of
-//! a large object, 0 for everything else (free pages, and the inside of objects of several pages). It is consulted
-//! before any memory behind a pointer is touched.
+//! **What.** Four bytes for each page, its mark: the size class of its objects, [`LARGE`](crate::size_class::LARGE) for the first page
+//! of a large object, [`MORPHED`](crate::size_class::MORPHED) where objects of two classes lie, 0 for everything else (free pages, and the inside of objects of several pages). A mark is kept as the distance from
+//! a cache's start to the list of the class, so that free reaches the list by one load and one addition. The map is consulted before
+//! any memory behind a pointer is touched.
 //!
 //! **Threads.** Written by whoever owns the pages, before the first object is given out and after the last came back; read
 //! by any thread. A thread can only ask for a page of which it holds an object, and it got that object through a
@@ -10,13 +11,14 @@
 //!
 //! **Unsafe.** Indexes the map by address, within the pages that the floor granted.
 
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use crate::cpu_cache::thread::LIST_BYTES;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PageId, PageRange};
 
 /// The map, as a pointer to the mark of page 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PageMap {
-    marks: *const AtomicU8,
+    marks: *const AtomicU32,
 }
 
 // SAFETY: the marks are atomic and live for ever.
@@ -31,9 +33,19 @@ impl PageMap {
     /// A map whose marks begin at `marks`.
     ///
     /// # Safety
-    /// There is a zero byte for each page as soon as it is granted, for ever, written through this map only.
-    pub const unsafe fn new(marks: *const AtomicU8) -> Self {
+    /// There is a zero entry of four bytes for each page as soon as it is granted, for ever, written through this map only.
+    pub const unsafe fn new(marks: *const AtomicU32) -> Self {
         Self { marks }
+    }
+
+    /// How far from a cache's start the list for a page's mark lies.
+    ///
+    /// # Safety
+    /// The page has been granted.
+    #[inline(always)]
+    pub unsafe fn list(self, page: usize) -> usize {
+        // SAFETY: granted pages have a mark.
+        unsafe { (*self.marks.add(page)).load(Relaxed) as usize }
     }
 
     /// The mark of a page.
@@ -42,8 +54,8 @@ impl PageMap {
     /// The page has been granted.
     #[inline(always)]
     pub unsafe fn get(self, page: usize) -> u8 {
-        // SAFETY: granted pages have a mark.
-        unsafe { (*self.marks.add(page)).load(Relaxed) }
+        // SAFETY: by the contract.
+        unsafe { (self.list(page) / LIST_BYTES) as u8 }
     }
 
     /// Marks the first page of a span, and the others too if `all`.
@@ -51,10 +63,11 @@ impl PageMap {
     /// # Safety
     /// The pages have been granted, and belong to the caller.
     pub unsafe fn set(self, range: PageRange, mark: u8, all: bool) {
+        let entry = (mark as usize * LIST_BYTES) as u32;
         let pages = if all { range.len.0 } else { 1 };
         for i in range.first.0..range.first.0 + pages {
             // SAFETY: by the contract.
-            unsafe { (*self.marks.add(i as usize)).store(mark, Relaxed) };
+            unsafe { (*self.marks.add(i as usize)).store(entry, Relaxed) };
         }
     }
 

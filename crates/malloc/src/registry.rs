@@ -17,6 +17,8 @@ pub(crate) struct Registry {
     first: *mut ThreadCache,
     /// Caches in use.
     taken: usize,
+    /// Caches in the list.
+    carved: usize,
     chunk: usize,
     chunk_left: usize,
 }
@@ -25,7 +27,7 @@ pub(crate) struct Registry {
 unsafe impl Send for Registry {}
 
 impl Registry {
-    pub(crate) const EMPTY: Self = Self { first: null_mut(), taken: 0, chunk: 0, chunk_left: 0 };
+    pub(crate) const EMPTY: Self = Self { first: null_mut(), taken: 0, carved: 0, chunk: 0, chunk_left: 0 };
 
     /// Caches in use.
     pub(crate) fn taken(&self) -> usize {
@@ -88,7 +90,11 @@ impl Registry {
         self.chunk += size;
         self.chunk_left -= size;
         // SAFETY: fresh memory of the chunk, aligned since chunks are pages and sizes multiples of the alignment.
-        unsafe { (*cache).next = self.first };
+        unsafe {
+            (*cache).next = self.first;
+            (*cache).number = self.carved;
+        }
+        self.carved += 1;
         self.first = cache;
         Some(cache)
     }

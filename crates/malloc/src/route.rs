@@ -5,13 +5,12 @@
 //!
 //! **Unsafe.** Touches objects that a cache or a caller gives up, and clears memory just allocated.
 
-use crate::cpu_cache::thread::{ThreadCache, mark};
+use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::heap::Heap;
 use crate::huge::Entry;
-use crate::size_class::{self, LARGE, MAX_CLASSED};
+use crate::size_class::{self, LARGE, MAX_CLASSED, MORPHED};
 use core::ptr::null_mut;
 use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
-use craton_slab::Chain;
 
 /// Objects of this size and more are mappings of their own: they can grow by moving page tables, and a few faults more do not
 /// count against touching so much memory. It is also where glibc's own threshold ends.
@@ -22,6 +21,8 @@ pub(crate) const HUGE_MIN: usize = 32 << 20;
 pub(crate) enum Found {
     /// An object of a size class.
     Small { class: usize },
+    /// An object of a size class, on a slab that has been taken over by another class.
+    Old { class: usize },
     /// A large object, by its first page and length.
     Large { first: PageId, pages: Pages },
     /// A huge object.
@@ -34,7 +35,7 @@ impl Found {
     /// Bytes that may be used, or what is wrong.
     pub(crate) fn usable(self) -> Result<usize, Misuse> {
         match self {
-            Self::Small { class } => Ok(size_class::size_of_class(class)),
+            Self::Small { class } | Self::Old { class } => Ok(size_class::size_of_class(class)),
             Self::Large { pages, .. } => Ok(pages.bytes().0),
             Self::Huge(entry) => Ok(entry.bytes),
             Self::Bad(misuse) => Err(misuse),
@@ -78,7 +79,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) unsafe fn refill(&self, cache: *mut ThreadCache, class: usize) -> *mut u8 {
         // SAFETY: the cache is this thread's.
         let cache = unsafe { &mut *cache };
-        let mut chain = self.take(class, cache.want(class));
+        let mut chain = self.take(cache.home(), class, cache.want(class));
         let object = chain.pop().unwrap_or(null_mut());
         cache.fill(class, chain);
         // The slabs may have grown the heap; the cache should know what it has just been given.
@@ -88,12 +89,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// An object without a cache. Null when there is no memory.
     pub(crate) fn take_one(&self, class: usize) -> *mut u8 {
-        let object = self.take(class, 1).pop().unwrap_or(null_mut());
+        let object = self.take(0, class, 1).pop().unwrap_or(null_mut());
         self.wipe_mark(object)
     }
 
     /// Makes a free object one that is out.
-    fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
+    pub(crate) fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
         if !object.is_null() {
             // SAFETY: objects have at least 16 bytes, and this one is ours until we return it.
             unsafe { object.cast::<usize>().add(1).write(0) };
@@ -101,17 +102,24 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         object
     }
 
+    /// Makes an object that is out a free one.
+    ///
+    /// # Safety
+    /// The object is one of a class, and given up.
+    pub(crate) unsafe fn set_mark(&self, object: *mut u8) {
+        // SAFETY: by the contract; objects have at least 16 bytes.
+        unsafe { object.cast::<usize>().add(1).write(mark(self.view().key, object)) };
+    }
+
     /// Gives back an object that no cache took, without one.
     ///
     /// # Safety
     /// The object is one of `class`, checked, and given up by the caller.
     pub(crate) unsafe fn give_one(&self, class: usize, object: *mut u8) {
-        let mut chain = Chain::EMPTY;
         // SAFETY: by the contract; the mark makes a second free visible.
         unsafe {
-            chain.push(object);
-            object.cast::<usize>().add(1).write(mark(self.view().key, object));
-            self.give(class, chain);
+            self.set_mark(object);
+            self.give_marked(0, class, object);
         }
     }
 
@@ -122,8 +130,30 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) {
         // SAFETY: the cache is this thread's, and the chain holds objects of the class that its list gave up.
         unsafe {
-            let chain = (*cache).overflow(class);
-            self.give(class, chain);
+            let home = (*cache).home();
+            let n = (*cache).overflow(class);
+            if n == size_class::batch(class) && self.passes_on(home, class) {
+                let batch = (*cache).drain(class, n);
+                self.pass_on_or_give(home, class, batch);
+                return;
+            }
+            (*cache).shorten(class, n, |first| self.give_first(home, class, first, n));
+        }
+    }
+
+    /// Puts an object into a cache, and makes room there if need be.
+    ///
+    /// # Safety
+    /// `cache` is the calling thread's, of this heap. The object is of the class, checked, and given up.
+    unsafe fn take_into(&self, cache: *mut ThreadCache, class: usize, object: *mut u8) {
+        // SAFETY: by the contract.
+        unsafe {
+            if (*cache).is_full(class) {
+                self.make_room(cache, class);
+            }
+            if !(*cache).push_checked(class, object) {
+                self.give_one(class, object);
+            }
         }
     }
 
@@ -136,7 +166,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             // SAFETY: as in `make_room`.
             unsafe {
                 let chain = (*cache).drain(class, u32::MAX);
-                self.give(class, chain);
+                self.give((*cache).home(), class, chain);
             }
         }
     }
@@ -175,6 +205,17 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         object
     }
 
+    /// The class of an object that is out, if the pointer is one of a class: what a thread's cache finds out, without one.
+    pub(crate) fn recognise(&self, pointer: *mut u8) -> Option<usize> {
+        let class = self.mark(self.page_of(pointer as usize)?) as usize;
+        // SAFETY: the table has a list for every mark; the pointer is an object's start, or where one would be, so that it is readable.
+        let out = unsafe {
+            List::starts(&FRESH_LISTS[class], pointer)
+                && pointer.cast::<usize>().add(1).read() != mark(self.view().key, pointer)
+        };
+        out.then_some(class)
+    }
+
     /// What a pointer is; touches no memory behind it but an object's mark.
     pub(crate) fn find(&self, pointer: *mut u8) -> Found {
         let address = pointer as usize;
@@ -189,11 +230,15 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         match self.mark(page) {
             LARGE if address.is_multiple_of(PAGE_SIZE) => Found::Large { first: page, pages: self.large_pages(page) },
             0 | LARGE => Found::Bad(self.inside_span(page)),
-            class => self.find_small(address, page, class as usize),
+            MORPHED => self.find_morphed(pointer, page),
+            class => match self.find_small(address, page, class as usize) {
+                Found::Bad(_) => self.find_again(pointer, page, class),
+                found => found,
+            },
         }
     }
 
-    fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
+    pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
         let g = size_class::geometry(class);
         let size = g.object as usize;
         let start = if g.is_single() { page.0 } else { page.0 & !(g.pages.0 - 1) };
@@ -226,26 +271,31 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// # Safety
     /// `cache`, if there is one, is the calling thread's, of this heap. The caller gives the object up.
     pub(crate) unsafe fn take_back(&self, cache: Option<*mut ThreadCache>, pointer: *mut u8) -> Result<(), Misuse> {
+        // SAFETY: the cache is this thread's. An object that it recognises and did not take is one that its list has no room for.
+        unsafe {
+            if let Some(cache) = cache
+                && let Some((class, _)) = ThreadCache::recognise(cache, pointer)
+            {
+                self.take_into(cache, class, pointer);
+                return Ok(());
+            }
+        }
         match self.find(pointer) {
             Found::Small { class } => {
-                let Some(cache) = cache else {
-                    // SAFETY: `find` has checked the object.
-                    unsafe { self.give_one(class, pointer) };
-                    return Ok(());
-                };
-                // SAFETY: the cache is this thread's; the object was checked.
+                // SAFETY: `find` has checked the object, and the cache is this thread's.
                 unsafe {
-                    (*cache).look_again(self.view());
-                    if !ThreadCache::push(cache, pointer) {
-                        // The pointer is good, so the list was full.
-                        self.make_room(cache, class);
-                        if !ThreadCache::push(cache, pointer) {
-                            self.give_one(class, pointer);
+                    match cache {
+                        None => self.give_one(class, pointer),
+                        Some(cache) => {
+                            (*cache).look_again(self.view());
+                            self.take_into(cache, class, pointer);
                         }
                     }
                 }
                 Ok(())
             }
+            // SAFETY: `find` has checked the object, and the caller gives it up.
+            Found::Old { class } => unsafe { self.give_old(class, pointer) },
             Found::Large { first, .. } => {
                 self.give_large(first);
                 Ok(())
@@ -258,7 +308,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Changes an object's size where it stands, or, if it is huge, by moving its page tables. `None`: it must be copied.
     pub(crate) fn resize(&self, pointer: *mut u8, found: Found, size: usize) -> Option<*mut u8> {
         match found {
-            Found::Small { class } => {
+            Found::Small { class } | Found::Old { class } => {
                 let old = size_class::size_of_class(class);
                 // A shrink by less than half is not worth a copy.
                 (size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class)

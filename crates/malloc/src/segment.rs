@@ -40,6 +40,25 @@ pub struct Segment {
     pub threads_seen: AtomicU64,
     /// Bytes of huge objects, now; not part of the heap's bytes.
     pub huge_bytes: AtomicU64,
+    /// The control group's limit on memory, or what the option `memory_limit` says, now; 0 for none.
+    pub memory_limit_bytes: AtomicU64,
+    /// The soft limit in force, now; 0 for none.
+    pub soft_limit_bytes: AtomicU64,
+    /// The hard limit in force, now; 0 for none.
+    pub hard_limit_bytes: AtomicU64,
+    /// Times a request found more in use than the soft limit.
+    pub soft_limit_passed: AtomicU64,
+    /// Requests that the hard limit refused.
+    pub hard_limit_refused: AtomicU64,
+    /// Times memory was given back because the system was short of it.
+    pub pressure_releases: AtomicU64,
+    /// Processors that the process may use, as last found; 0 before anybody looked.
+    pub usable_cpus: AtomicU64,
+    /// How threads without a cache of their own are served: 0 there are none, 1 by a cache for each processor, 2 by a cache for each of
+    /// the kernel's compact numbers (`mm_cid`).
+    pub cache_mode: AtomicU64,
+    /// Processors that have a cache, as of the last change.
+    pub processor_caches: AtomicU64,
 }
 
 /// The process's own.
@@ -47,7 +66,7 @@ pub struct Segment {
 pub static SEGMENT: Segment = Segment::new();
 
 /// How many numbers a segment has.
-pub const WORDS: usize = 12;
+pub const WORDS: usize = 21;
 
 impl Segment {
     /// A segment of a process that has not started.
@@ -65,6 +84,15 @@ impl Segment {
             metadata_bytes: AtomicU64::new(0),
             threads_seen: AtomicU64::new(0),
             huge_bytes: AtomicU64::new(0),
+            memory_limit_bytes: AtomicU64::new(0),
+            soft_limit_bytes: AtomicU64::new(0),
+            hard_limit_bytes: AtomicU64::new(0),
+            soft_limit_passed: AtomicU64::new(0),
+            hard_limit_refused: AtomicU64::new(0),
+            pressure_releases: AtomicU64::new(0),
+            usable_cpus: AtomicU64::new(0),
+            cache_mode: AtomicU64::new(0),
+            processor_caches: AtomicU64::new(0),
         }
     }
 
@@ -91,6 +119,15 @@ impl Segment {
             ("metadata_bytes", self.metadata_bytes.load(Relaxed)),
             ("threads_seen", self.threads_seen.load(Relaxed)),
             ("huge_bytes", self.huge_bytes.load(Relaxed)),
+            ("memory_limit_bytes", self.memory_limit_bytes.load(Relaxed)),
+            ("soft_limit_bytes", self.soft_limit_bytes.load(Relaxed)),
+            ("hard_limit_bytes", self.hard_limit_bytes.load(Relaxed)),
+            ("soft_limit_passed", self.soft_limit_passed.load(Relaxed)),
+            ("hard_limit_refused", self.hard_limit_refused.load(Relaxed)),
+            ("pressure_releases", self.pressure_releases.load(Relaxed)),
+            ("usable_cpus", self.usable_cpus.load(Relaxed)),
+            ("cache_mode", self.cache_mode.load(Relaxed)),
+            ("processor_caches", self.processor_caches.load(Relaxed)),
         ]
     }
 }

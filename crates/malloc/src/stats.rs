@@ -13,7 +13,7 @@ pub fn print(fd: i32) {
     for (name, value) in SEGMENT.numbers().into_iter().skip(1) {
         Line::new().text("  ").text(name).text(" ").number(value).write_to(fd);
     }
-    Line::new().text("  object_bytes  slabs  objects_out  refills  objects_refilled").write_to(fd);
+    Line::new().text("  object_bytes  slabs  objects_out  refills  objects_refilled  morphed  settled").write_to(fd);
     for class in 1..=CLASSES {
         let s = HEAP.class_stats(class);
         if s.refills > 0 {
@@ -28,6 +28,10 @@ pub fn print(fd: i32) {
                 .number(s.refills)
                 .text(" ")
                 .number(s.objects_refilled)
+                .text(" ")
+                .number(s.morphed.into())
+                .text(" ")
+                .number(s.settled.into())
                 .write_to(fd);
         }
     }

@@ -1,4 +1,4 @@
-//! Where a thread finds its cache: one word of thread-local memory.
+//! Where a thread finds its cache: one word of thread-local memory, and one that counts what it did without.
 //!
 //! **What.** [`get`] and [`set`] read and write the calling thread's pointer. It starts out at [`NO_CACHE`], on which every
 //! fast path fails, so that no test for "not yet set up" stands in them.
@@ -11,9 +11,9 @@ mod portable;
 mod x86_64;
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
-pub(crate) use portable::{get, set};
+pub(crate) use portable::{count_use, get, set};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
-pub(crate) use x86_64::{get, set};
+pub(crate) use x86_64::{count_use, get, set};
 
 /// The cache of a thread that has none yet.
 static NO_CACHE: NoCache = NoCache::new();

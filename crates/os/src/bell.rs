@@ -3,7 +3,7 @@
 //! **What.** One thread sleeps on it for a time, and others can end that sleep. It uses the system call `futex` and no other: a program
 //! that restricts its system calls leaves that one in any case.
 //!
-//! **State.** 0 silent · 1 rung, until [`Bell::silence`].
+//! **State.** 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged: one sleep ends, or the next one does at once.
 //!
 //! **Unsafe.** Calls `futex`.
 
@@ -34,6 +34,13 @@ impl Bell {
         self.futex(libc::FUTEX_WAKE, i32::MAX as u32, core::ptr::null());
     }
 
+    /// Ends one sleep, this one or the next, unless the bell is rung anyway.
+    pub fn nudge(&self) {
+        if self.rung.compare_exchange(0, 2, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.futex(libc::FUTEX_WAKE, i32::MAX as u32, core::ptr::null());
+        }
+    }
+
     /// The bell can be slept on again.
     pub fn silence(&self) {
         self.rung.store(0, Ordering::Relaxed);
@@ -42,13 +49,24 @@ impl Bell {
     /// Whether it was rung.
     pub fn is_rung(&self) -> bool {
         // ORDERING: Acquire pairs with the Release in `ring`.
-        self.rung.load(Ordering::Acquire) != 0
+        self.rung.load(Ordering::Acquire) == 1
     }
 
     /// Sleeps until the bell rings, but not for longer than so many nanoseconds, and perhaps a little less; says whether it was rung.
     pub fn wait_ns(&self, ns: u64) -> bool {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
-        self.futex(libc::FUTEX_WAIT, 0, &time);
+        self.sleep(&time)
+    }
+
+    /// Sleeps until the bell rings or is nudged, and perhaps a little less; says whether it was rung.
+    pub fn wait(&self) -> bool {
+        self.sleep(core::ptr::null())
+    }
+
+    fn sleep(&self, time: *const libc::timespec) -> bool {
+        self.futex(libc::FUTEX_WAIT, 0, time);
+        // A nudge was for this sleep.
+        let _ = self.rung.compare_exchange(2, 0, Ordering::Relaxed, Ordering::Relaxed);
         self.is_rung()
     }
 
@@ -81,6 +99,25 @@ mod tests {
         assert!(bell.wait_ns(LONG_NS) && bell.wait_ns(LONG_NS));
         bell.silence();
         assert!(!bell.is_rung() && !bell.wait_ns(1));
+    }
+
+    #[test]
+    fn a_nudge_ends_one_sleep_and_does_not_silence_a_rung_bell() {
+        let bell = Bell::new();
+        bell.nudge();
+        bell.nudge();
+        assert!(!bell.is_rung() && !bell.wait(), "at once");
+        assert!(!bell.wait_ns(1_000_000), "with its time");
+        bell.ring();
+        bell.nudge();
+        assert!(bell.wait() && bell.wait());
+        bell.silence();
+        std::thread::scope(|s| {
+            let sleeper = s.spawn(|| bell.wait());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            bell.nudge();
+            assert!(!sleeper.join().unwrap());
+        });
     }
 
     #[test]

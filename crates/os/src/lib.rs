@@ -3,7 +3,7 @@
 //! **What.** Address space with the metadata of its pages ([`Region`]), mappings of their own for huge objects
 //! ([`mapping`]), a lock that works before the C library is ready ([`Mutex`]), a sleep that can be ended
 //! ([`Bell`]), the time ([`CoarseClock`]), facts of the
-//! process ([`process`]), its transparent hugepages ([`thp`]), a file that is written through memory ([`FileMap`]) and lines on
+//! process ([`process`]), what it may use ([`cgroup`], [`cpus`]), its transparent hugepages ([`thp`]), a file that is written through memory ([`FileMap`]) and lines on
 //! standard error that need no memory ([`Line`]).
 //!
 //! **Units.** Bytes, unless a name says otherwise; ranges of the heap in pages of 8 KiB. The machine's page size is
@@ -18,7 +18,9 @@
 #![no_std]
 
 mod bell;
+pub mod cgroup;
 mod clock;
+pub mod cpus;
 pub mod file_map;
 mod line;
 pub mod mapping;
@@ -26,6 +28,8 @@ mod mutex;
 pub mod process;
 mod region;
 pub mod restrict;
+pub mod rseq;
+mod small_file;
 pub mod symbol;
 pub mod thp;
 pub mod thread;

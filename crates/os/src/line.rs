@@ -5,7 +5,7 @@
 //!
 //! **Unsafe.** Calls `write` and `abort`.
 
-/// A text of at most 512 bytes under construction.
+/// A text of at most 1024 bytes under construction.
 pub struct Line {
     text: [u8; Line::CAPACITY],
     len: usize,
@@ -19,7 +19,7 @@ impl Default for Line {
 
 impl Line {
     /// Bytes that fit; the rest is cut.
-    pub const CAPACITY: usize = 512;
+    pub const CAPACITY: usize = 1024;
 
     /// An empty line.
     pub const fn new() -> Self {

@@ -46,6 +46,14 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
+    /// Takes the value if it is free, for those who hold a lock that somebody who holds this one may wait for.
+    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        // ORDERING: as in `acquire`.
+        let taken = self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        // The guard is made only now: dropping one gives the lock up.
+        taken.is_ok().then(|| Guard { lock: self })
+    }
+
     /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up.
     pub fn hold_for_fork(&self) {
         self.acquire();

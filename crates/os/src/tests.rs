@@ -3,6 +3,37 @@ use crate::*;
 use craton_base::{Advice, Clock, Floor, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages};
 use std::vec::Vec;
 
+/// A tree of files in a directory of its own, which goes with it.
+pub(crate) struct Tree(std::string::String);
+
+impl Tree {
+    pub(crate) fn new() -> Self {
+        static NEXT: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(std::format!("craton-os-tree-{}-{next}", process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Self(dir.into_os_string().into_string().unwrap())
+    }
+
+    pub(crate) fn root(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    /// Writes a file, and the directories above it.
+    pub(crate) fn file(&self, path: &str, text: &str) -> &Self {
+        let path = std::path::Path::new(&self.0).join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        self
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 fn region(capacity: u32) -> Region {
     Region::new(HugePages(capacity), HugePages(1), &[PartSpec { bytes_per_hugepage: 80 }]).expect("address space")
 }
@@ -44,6 +75,17 @@ fn a_mapping_is_aligned_and_keeps_its_contents_when_it_moves() {
 }
 
 #[test]
+fn a_mutex_that_is_held_is_refused_to_who_only_tries_and_stays_held() {
+    let mutex = Mutex::new(1);
+    let held = mutex.lock();
+    assert!(mutex.try_lock().is_none());
+    assert!(mutex.try_lock().is_none(), "the first try has not given the lock up");
+    drop(held);
+    *mutex.try_lock().unwrap() = 2;
+    assert_eq!(*mutex.lock(), 2);
+}
+
+#[test]
 fn a_mutex_lets_one_thread_in_at_a_time() {
     let total = Mutex::new(0u64);
     std::thread::scope(|s| {
@@ -58,7 +100,7 @@ fn a_mutex_lets_one_thread_in_at_a_time() {
 fn a_line_formats_numbers_and_cuts_what_does_not_fit() {
     let line = Line::new().text("n=").number(0).text(" m=").number(u64::MAX).text(" a=").address(0xdead0);
     assert_eq!(line.as_bytes(), b"n=0 m=18446744073709551615 a=0xdead0");
-    let long: Vec<u8> = std::vec![b'x'; 1000];
+    let long: Vec<u8> = std::vec![b'x'; 2 * Line::CAPACITY];
     assert_eq!(Line::new().bytes(&long).as_bytes().len(), Line::CAPACITY - 1);
 }
 

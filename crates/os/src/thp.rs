@@ -26,7 +26,7 @@ pub fn keep_answer() {
 }
 
 /// Whether the system may still be asked about memory.
-pub(crate) fn may_ask() -> bool {
+pub fn may_ask() -> bool {
     !KEPT.load(Relaxed)
 }
 

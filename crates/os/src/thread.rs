@@ -159,6 +159,24 @@ pub fn is_main() -> bool {
     }
 }
 
+/// Bytes below its end to which the main thread's stack surely reaches, under every usual limit.
+const SURELY_STACK: usize = 4 << 20;
+
+/// Whether the caller runs on the stack that the process began with, where there is room for some pages more: other threads' stacks may
+/// have 16 KiB in all, and coroutines' less.
+pub fn on_main_stack() -> bool {
+    let here = 0u8;
+    // SAFETY: no preconditions; the kernel puts these bytes above the first stack.
+    let end = unsafe { libc::getauxval(libc::AT_RANDOM) as usize };
+    end.wrapping_sub(&raw const here as usize) < SURELY_STACK
+}
+
+/// A number of the calling thread, never 0, that no other one of the process has.
+pub fn own_number() -> usize {
+    // SAFETY: no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
 fn kernel_says_main() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }

@@ -2,9 +2,10 @@
 //!
 //! **Unsafe.** Takes pointers from C.
 
-use core::ffi::{CStr, c_char, c_int};
-use craton_malloc::front;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use craton_malloc::limits::{self, LimitCallback};
 use craton_malloc::segment::{SEGMENT, WORDS};
+use craton_malloc::{background, front};
 use craton_os::process;
 
 /// The library's version.
@@ -42,4 +43,20 @@ pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_c
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_release() -> usize {
     front::release() as usize
+}
+
+/// Sets what is called when the soft limit is passed and giving free memory back did not help; null for nothing.
+///
+/// # Safety
+/// The function may be called with the argument until another one is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_set_limit_callback(callback: Option<LimitCallback>, argument: *mut c_void) {
+    // SAFETY: by the contract.
+    unsafe { limits::set_callback(callback, argument) };
+}
+
+/// Does what the library's thread does in a second; 1 if anything was done, else 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_background_actions() -> c_int {
+    background::actions().into()
 }

@@ -2,7 +2,8 @@
 //!
 //! **Unsafe.** Reads and writes the first word of free objects.
 
-/// Free objects on their way between a slab and a cache. Owns the objects; dropping a chain that is not empty leaks them.
+/// Free objects on their way between a slab and a cache. Owns the objects; dropping a chain that is not empty leaks
+/// them.
 #[derive(Debug)]
 #[must_use]
 pub struct Chain {
@@ -28,15 +29,33 @@ impl Chain {
     /// Takes over `len` objects linked from `head` to `tail`.
     ///
     /// # Safety
-    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null link; both are null when there are
-    /// none. The caller gives all of them up.
+    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null link; both are null
+    /// when there are none. The caller gives all of them up.
     pub unsafe fn from_raw(head: *mut u8, tail: *mut u8, len: u32) -> Self {
         Self { head, tail, len }
+    }
+
+    /// Takes over `len` ≥ 1 objects linked from `head` on, the last with a null link.
+    ///
+    /// # Safety
+    /// As [`Chain::from_raw`]. Since its last object is not known, nothing is put at this chain's end.
+    pub unsafe fn from_head(head: *mut u8, len: u32) -> Self {
+        Self { head, tail: core::ptr::null_mut(), len }
+    }
+
+    /// The first object; null when there is none.
+    pub fn head(&self) -> *mut u8 {
+        self.head
     }
 
     /// Gives the list away: its first object (null when empty) and its length.
     pub fn into_raw(self) -> (*mut u8, u32) {
         (self.head, self.len)
+    }
+
+    /// The last object; null when there is none.
+    pub(crate) fn last(&self) -> *mut u8 {
+        self.tail
     }
 
     /// Objects in the chain.
@@ -55,6 +74,7 @@ impl Chain {
     /// `object` is aligned to 16, at least 16 bytes long, free, and given up by the caller.
     #[inline]
     pub unsafe fn push(&mut self, object: *mut u8) {
+        debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
         // SAFETY: the memory of the object, and of the last one in the chain, is ours by the contract.
         unsafe {
             link(object, core::ptr::null_mut());
@@ -66,6 +86,49 @@ impl Chain {
         }
         self.tail = object;
         self.len += 1;
+    }
+
+    /// Puts `n` ≥ 1 objects at the end that lie in a row from `first` on, `bytes` apart, and tells `each` of every one.
+    ///
+    /// # Safety
+    /// As [`Chain::push`], for each of them.
+    #[inline]
+    pub(crate) unsafe fn push_row(&mut self, first: *mut u8, bytes: usize, n: u16, each: &impl Fn(*mut u8)) {
+        // SAFETY: `n` objects lie in the row.
+        let last = unsafe { first.add(bytes * usize::from(n - 1)) };
+        let mut at = first;
+        while at != last {
+            // SAFETY: the row goes on until `last`.
+            unsafe {
+                let next = at.add(bytes);
+                link(at, next);
+                each(at);
+                at = next;
+            }
+        }
+        each(at);
+        // SAFETY: the row is linked from `first` to `at`, which is ours.
+        unsafe {
+            link(at, core::ptr::null_mut());
+            self.append(first, at, n.into());
+        }
+    }
+
+    /// Puts `n` ≥ 1 free objects at the end, linked from `first` to `last`.
+    ///
+    /// # Safety
+    /// As [`Chain::from_raw`].
+    #[inline]
+    pub unsafe fn append(&mut self, first: *mut u8, last: *mut u8, n: u32) {
+        debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
+        if self.tail.is_null() {
+            self.head = first;
+        } else {
+            // SAFETY: the last object is the chain's.
+            unsafe { link(self.tail, first) };
+        }
+        self.tail = last;
+        self.len += n;
     }
 
     /// Takes the first object.

@@ -4,6 +4,8 @@
 
 use crate::cache::SlabCache;
 use crate::chain;
+use crate::lists::LISTS;
+use crate::morph::Morphs;
 use crate::record::SlabRecord;
 use craton_base::{PageId, Table};
 
@@ -17,44 +19,96 @@ pub struct Broken {
 }
 
 impl SlabCache {
-    /// Walks S1 to S4 over the partial list and `full`, the cache's slabs that are not on it.
+    /// Walks S1 to S5 over the partial lists and `full`, the cache's slabs that are on none of them. `base` is the
+    /// address of page 0.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`].
-    pub unsafe fn check(&self, records: &Table<SlabRecord>, full: &[PageId]) -> Result<(), Broken> {
+    pub unsafe fn check(&self, base: *mut u8, records: &Table<SlabRecord>, full: &[PageId]) -> Result<(), Broken> {
         let capacity = self.geometry.capacity;
         let (mut slabs, mut out) = (0, 0);
-        let mut at = self.head;
-        while let Some(first) = at.checked_sub(1) {
-            let (slab, record) = (PageId(first), &records[first as usize]);
-            let fail = |invariant| Err(Broken { invariant, slab });
-            let mut free = 0;
-            let mut object = record.free() as *mut u8;
-            while !object.is_null() && free <= capacity {
-                free += 1;
-                // SAFETY: objects on a slab's free list are the cache's own, and linked.
-                object = unsafe { chain::next(object) };
+        for list in 0..LISTS {
+            let mut at = self.partial.first(list);
+            if self.partial.is_filled(list) != at.is_some() {
+                return Err(Broken { invariant: "S2", slab: at.unwrap_or(PageId(0)) });
             }
-            if record.used() + free != record.carved() || record.carved() > capacity {
-                return fail("S1");
+            while let Some(slab) = at {
+                let record = &records[slab.0 as usize];
+                // SAFETY: by the contract; the slab is on a list of ours.
+                let free = unsafe { self.check_slab(slab, base, record, list) };
+                free.map_err(|invariant| Broken { invariant, slab })?;
+                (slabs, out) = (slabs + 1, out + u64::from(record.used()));
+                at = record.next().checked_sub(1).map(PageId);
             }
-            if record.used() == capacity {
-                return fail("S2");
-            }
-            if record.used() == 0 {
-                return fail("S3");
-            }
-            (slabs, out) = (slabs + 1, out + u64::from(record.used()));
-            at = record.next();
         }
         for slab in full {
-            if records[slab.0 as usize].used() != capacity {
+            let record = &records[slab.0 as usize];
+            if self.level(record) != capacity {
                 return Err(Broken { invariant: "S2", slab: *slab });
             }
-            (slabs, out) = (slabs + 1, out + u64::from(capacity));
+            (slabs, out) = (slabs + 1, out + u64::from(record.used()));
         }
         if slabs != self.stats.slabs || out != self.stats.objects_out {
             return Err(Broken { invariant: "S4", slab: PageId(0) });
+        }
+        Ok(())
+    }
+
+    /// One slab of list `list`.
+    ///
+    /// # Safety
+    /// As [`SlabCache::check`].
+    unsafe fn check_slab(
+        &self,
+        slab: PageId,
+        base: *mut u8,
+        record: &SlabRecord,
+        list: usize,
+    ) -> Result<(), &'static str> {
+        let capacity = self.geometry.capacity;
+        let (mut free, mut last) = (0, core::ptr::null_mut());
+        let mut object = record.free() as *mut u8;
+        while !object.is_null() && free <= capacity {
+            (free, last) = (free + 1, object);
+            // SAFETY: objects on a slab's free list are the cache's own, and linked.
+            object = unsafe { chain::next(object) };
+        }
+        let broken = [
+            ("S1", record.used() + free != record.carved() || record.carved() > capacity),
+            ("S2", self.level(record) == capacity || self.partial.list_of(self.level(record)) != list),
+            ("S3", record.used() == 0 && record.morph_entry() == 0),
+            ("S5", free > 0 && record.last_free(base.wrapping_add(slab.offset().0)) != last),
+        ];
+        broken.iter().find(|(_, broken)| *broken).map_or(Ok(()), |(invariant, _)| Err(*invariant))
+    }
+}
+
+impl Morphs {
+    /// Walks S6 over all slabs of two sizes. `base` is the address of page 0.
+    ///
+    /// # Safety
+    /// As [`SlabCache::alloc`].
+    pub unsafe fn check(&self, base: *mut u8, records: &Table<SlabRecord>) -> Result<(), Broken> {
+        let (mut slabs, mut old_bytes) = (0, 0);
+        for (at, entry) in self.live_entries() {
+            let (slab, record) = (entry.slab, &records[entry.slab.0 as usize]);
+            let fail = |broken| if broken { Err(Broken { invariant: "S6", slab }) } else { Ok(()) };
+            fail(record.morph_entry() != at || !record.is_morph_to(entry.new))?;
+            fail(entry.count == 0 || entry.count_live() != usize::from(entry.count))?;
+            fail(entry.usable_places().count() != usize::from(record.carved()))?;
+            fail((0..usize::from(entry.new_places)).any(|place| entry.usable(place) != entry.is_clear(place)))?;
+            let start = base.wrapping_add(slab.offset().0);
+            let mut object = record.free() as *mut u8;
+            for _ in 0..record.free_objects() {
+                let bytes = (object as usize).wrapping_sub(start as usize);
+                fail(!bytes.is_multiple_of(entry.new as usize) || !entry.usable(bytes / entry.new as usize))?;
+                // SAFETY: objects on a slab's free list are linked.
+                object = unsafe { chain::next(object) };
+            }
+            (slabs, old_bytes) = (slabs + 1, old_bytes + u64::from(entry.count) * u64::from(entry.old));
+        }
+        if slabs != self.slabs() || old_bytes != self.old_bytes() {
+            return Err(Broken { invariant: "S6", slab: PageId(0) });
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! How objects of a size are laid out on a slab.
 
-use craton_base::{Bytes, Density, PAGE_SIZE, Pages};
+use craton_base::{Bytes, Density, PAGE_SIZE, PageId, Pages};
 
 /// Largest slab with several objects, in pages: 256 KiB.
 const MAX_PAGES: u32 = 32;
@@ -53,6 +53,13 @@ impl Geometry {
     /// Whether a slab holds one object only, of whole pages.
     pub const fn is_single(&self) -> bool {
         self.capacity == 1
+    }
+
+    /// First page of the slab that holds an object which lies on `page`: a slab of several objects is aligned to its size, one of a
+    /// single object begins where the object does.
+    #[inline]
+    pub const fn slab_of(&self, page: PageId) -> PageId {
+        PageId(if self.is_single() { page.0 } else { page.0 & !(self.pages.0 - 1) })
     }
 
     /// How many objects share a span: more than 16 make it dense (DESIGN of the page heap).

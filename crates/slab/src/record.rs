@@ -1,10 +1,19 @@
 //! What a cache knows of one slab.
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
+//! ```text
+//! first free object (8) · next (4) · prev (4) · pages (4) · morph (4) · used (2) · carved (2) · last free object (2) ·
+//! owner (1) · spare (1)
+//! ```
+//! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs) keeps what is known of
+//! them (21 bits) and the size of the new ones in units of 16 bytes (11 bits).
+//! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when
+//! there is none.
 //!
-//! **Unsafe.** Declares that zeros are a valid record.
+//! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
 
-use core::sync::atomic::{AtomicU16, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use crate::chain::{self, Chain};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{Pages, Zeroed};
 
 /// The record of one slab, or of a large object, which is a slab of one object.
@@ -18,9 +27,17 @@ pub struct SlabRecord {
     next: AtomicU32,
     prev: AtomicU32,
     pages: AtomicU32,
+    morph: AtomicU32,
     used: AtomicU16,
     carved: AtomicU16,
+    last: AtomicU16,
+    owner: AtomicU8,
 }
+
+/// What objects' sizes and distances are multiples of.
+const UNIT: usize = 16;
+/// Bits of `morph` that name an entry.
+const ENTRY_BITS: u32 = 21;
 
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for SlabRecord {}
@@ -28,10 +45,10 @@ unsafe impl Zeroed for SlabRecord {}
 macro_rules! field {
     ($get:ident, $set:ident, $field:ident, $t:ty) => {
         pub(crate) fn $get(&self) -> $t {
-            self.$field.load(Relaxed)
+            self.$field.load(Ordering::Relaxed)
         }
         pub(crate) fn $set(&self, value: $t) {
-            self.$field.store(value, Relaxed)
+            self.$field.store(value, Ordering::Relaxed)
         }
     };
 }
@@ -42,20 +59,36 @@ impl SlabRecord {
     field!(prev, set_prev, prev, u32);
     field!(used, set_used, used, u16);
     field!(carved, set_carved, carved, u16);
+    field!(last, set_last, last, u16);
 
     /// How many objects of the slab have ever been handed out: the first so many of its places.
     pub fn cut_objects(&self) -> u16 {
         self.carved()
     }
 
+    /// Which of a class's caches the slab belongs to.
+    #[inline]
+    pub fn owner(&self) -> usize {
+        // ORDERING: Acquire pairs with the Release in `set_owner`: who sees the owner of a slab that has gone to
+        // another size, and has only that owner's lock for the old size, sees that the slab has gone.
+        self.owner.load(Ordering::Acquire).into()
+    }
+
+    /// Says which of a class's caches the slab belongs to; to be said when the slab is made, before it hands anything
+    /// out.
+    pub fn set_owner(&self, owner: usize) {
+        // ORDERING: Release pairs with the Acquire in `owner`.
+        self.owner.store(owner as u8, Ordering::Release);
+    }
+
     /// Length of the span; 0 when no span begins here.
     pub fn pages(&self) -> Pages {
-        Pages(self.pages.load(Relaxed))
+        Pages(self.pages.load(Ordering::Relaxed))
     }
 
     /// Notes that a span of so many pages begins here, or, with 0, that none does any more.
     pub fn set_pages(&self, pages: Pages) {
-        self.pages.store(pages.0, Relaxed);
+        self.pages.store(pages.0, Ordering::Relaxed);
     }
 
     /// Makes the record that of a fresh slab.
@@ -64,5 +97,97 @@ impl SlabRecord {
         self.set_used(0);
         self.set_carved(0);
         self.set_pages(pages);
+    }
+
+    /// So many slabs of two sizes can be told apart.
+    pub(crate) const MORPHS: usize = 1 << ENTRY_BITS;
+
+    /// Whether a slab can become one of objects of this size.
+    pub(crate) const fn can_morph_to(object: u32) -> bool {
+        object < (UNIT as u32) << (u32::BITS - ENTRY_BITS)
+    }
+
+    /// Where the entry of a slab of two sizes lies; 0 for ordinary slabs.
+    #[inline]
+    pub(crate) fn morph_entry(&self) -> u32 {
+        self.morph.load(Ordering::Relaxed) & ((1 << ENTRY_BITS) - 1)
+    }
+
+    /// Whether the slab holds objects of two sizes, of which the new one is this.
+    pub(crate) fn is_morph_to(&self, object: u32) -> bool {
+        let morph = self.morph.load(Ordering::Relaxed);
+        morph != 0 && morph >> ENTRY_BITS == object / UNIT as u32
+    }
+
+    /// Makes the record that of a slab of two sizes, of whose new objects none is in use; `places` are those that are
+    /// free.
+    pub(crate) fn morph(&self, entry: u32, object: u32, start: *mut u8, places: Chain) {
+        self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
+        self.set_used(0);
+        self.set_carved(places.len() as u16);
+        self.set_last(((places.last() as usize).wrapping_sub(start as usize) / UNIT) as u16);
+        self.set_free(places.into_raw().0 as usize);
+    }
+
+    /// Makes a slab of two sizes an ordinary one.
+    pub(crate) fn settle(&self) {
+        self.morph.store(0, Ordering::Relaxed);
+    }
+
+    /// Free objects: places that were cut and are not in use.
+    pub(crate) fn free_objects(&self) -> u16 {
+        self.carved() - self.used()
+    }
+
+    /// The last of the slab's free objects, if there are any. The slab begins at `start`.
+    pub(crate) fn last_free(&self, start: *mut u8) -> *mut u8 {
+        start.wrapping_add(usize::from(self.last()) * UNIT)
+    }
+
+    /// Moves up to `want` free objects to a chain, and says how many there were. The count in use is the caller's to
+    /// change.
+    ///
+    /// # Safety
+    /// The slab begins at `start`, its record and its free objects are the caller's.
+    #[inline]
+    pub(crate) unsafe fn take_free(&self, start: *mut u8, want: u32, to: &mut Chain) -> u16 {
+        let (first, all) = (self.free() as *mut u8, self.free_objects());
+        if first.is_null() || want == 0 {
+            return 0;
+        }
+        if u32::from(all) <= want {
+            // SAFETY: all free objects hang from the first, and the last one's link is null.
+            unsafe { to.append(first, self.last_free(start), all.into()) };
+            self.set_free(0);
+            return all;
+        }
+        let mut last = first;
+        for _ in 1..want {
+            // SAFETY: there are more than `want` linked objects.
+            last = unsafe { chain::next(last) };
+        }
+        // SAFETY: as above; the part that goes out is cut off behind `last`.
+        unsafe {
+            self.set_free(chain::next(last) as usize);
+            chain::link(last, core::ptr::null_mut());
+            to.append(first, last, want);
+        }
+        want as u16
+    }
+
+    /// Puts free objects that are linked from `first` to `last` in front of the slab's others. The count in use is the
+    /// caller's to change.
+    ///
+    /// # Safety
+    /// As [`SlabRecord::take_free`]; the objects lie on the slab, and the caller gives them up.
+    #[inline]
+    pub(crate) unsafe fn put_free(&self, start: *mut u8, first: *mut u8, last: *mut u8) {
+        let others = self.free() as *mut u8;
+        if others.is_null() {
+            self.set_last(((last as usize - start as usize) / UNIT) as u16);
+        }
+        // SAFETY: the object is the caller's.
+        unsafe { chain::link(last, others) };
+        self.set_free(first as usize);
     }
 }

@@ -12,8 +12,10 @@ use crate::Geometry;
 pub const CLASSES: usize = 96;
 /// The mark of a large object's first page.
 pub const LARGE: u8 = CLASSES as u8 + 1;
+/// The mark of the pages of a slab that holds objects of two classes.
+pub const MORPHED: u8 = CLASSES as u8 + 2;
 /// Values that a page's mark can have.
-pub const MARKS: usize = CLASSES + 2;
+pub const MARKS: usize = CLASSES + 3;
 /// Largest size that has a class.
 pub const MAX_CLASSED: usize = 256 << 10;
 /// Largest size looked up in the table.
@@ -51,7 +53,7 @@ static TABLE: [u8; MAX_TABLED / 16 + 1] = {
 
 /// The class of a size up to [`MAX_TABLED`]; of 0 the smallest.
 #[inline(always)]
-pub fn class_of_tabled(size: usize) -> usize {
+pub const fn class_of_tabled(size: usize) -> usize {
     debug_assert!(size <= MAX_TABLED);
     TABLE[size.div_ceil(16)] as usize
 }
@@ -95,10 +97,24 @@ pub fn geometry(class: usize) -> Geometry {
 
 /// How many objects move between a thread's cache and a slab at a time: 16 KiB worth, from 1 to 64.
 pub const fn batch(class: usize) -> u32 {
+    BATCHES[class] as u32
+}
+
+static BATCHES: [u8; CLASSES + 1] = {
+    let mut all = [0; CLASSES + 1];
+    let mut c = 1;
+    while c <= CLASSES {
+        all[c] = batch_of(c);
+        c += 1;
+    }
+    all
+};
+
+const fn batch_of(class: usize) -> u8 {
     match (16 << 10) / size_of_class(class) {
         0 => 1,
         n if n > 64 => 64,
-        n => n as u32,
+        n => n as u8,
     }
 }
 

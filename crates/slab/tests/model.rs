@@ -56,3 +56,12 @@ fn a_place_that_was_never_cut_is_refused_when_it_comes_back() {
     world.check();
     world.drain();
 }
+
+#[test]
+fn an_object_that_comes_back_twice_in_one_chain_is_refused() {
+    let mut world = World::new(64, FaultPlan::default());
+    world.take(1);
+    assert!(world.give_first_twice());
+    world.check();
+    world.drain();
+}

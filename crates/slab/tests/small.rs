@@ -47,12 +47,12 @@ fn every_sequence(object: usize, length: u32) {
 }
 
 #[test]
-fn slabs_of_four_objects_keep_s1_to_s4() {
+fn slabs_of_four_objects_keep_s1_to_s5() {
     every_sequence(16 << 10, 4);
 }
 
 #[test]
-fn slabs_of_one_object_keep_s1_to_s4() {
+fn slabs_of_one_object_keep_s1_to_s5() {
     every_sequence(40 << 10, 4);
 }
 
@@ -62,4 +62,27 @@ fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
     world.take(50);
     world.take(50);
     assert!(world.out.windows(2).all(|w| w[1] == w[0] + 64));
+}
+
+/// How many of the objects that are out lie on the slab that begins at each of these addresses.
+fn used(world: &World, slabs: &[usize]) -> Vec<usize> {
+    let bytes = world.cache.geometry().pages.bytes().0;
+    slabs.iter().map(|s| world.out.iter().filter(|o| (*s..*s + bytes).contains(o)).count()).collect()
+}
+
+#[test]
+fn new_objects_come_from_the_fullest_slabs_and_the_emptiest_one_drains() {
+    let mut world = World::new(16 << 10, FaultPlan::default());
+    world.take(12);
+    let slabs: Vec<usize> = world.out.iter().copied().step_by(4).collect();
+    // One object stays on the first slab, three on the second, two on the third.
+    world.give([0, 1, 2, 4, 8, 9].into_iter());
+    assert_eq!(used(&world, &slabs), [1, 3, 2]);
+    world.take(1);
+    assert_eq!(used(&world, &slabs), [1, 4, 2]);
+    world.take(2);
+    assert_eq!(used(&world, &slabs), [1, 4, 4]);
+    world.give(0..1);
+    assert_eq!((used(&world, &slabs), world.cache.stats().slabs), (vec![0, 4, 4], 2));
+    world.drain();
 }

@@ -31,10 +31,28 @@ pub struct Stats {
     pub threads_seen: u64,
     /// Bytes of huge objects.
     pub huge_bytes: u64,
+    /// The control group's limit on memory, or what the option `memory_limit` says, now; 0 for none.
+    pub memory_limit_bytes: u64,
+    /// The soft limit in force, now; 0 for none.
+    pub soft_limit_bytes: u64,
+    /// The hard limit in force, now; 0 for none.
+    pub hard_limit_bytes: u64,
+    /// Times a request found more in use than the soft limit.
+    pub soft_limit_passed: u64,
+    /// Requests that the hard limit refused.
+    pub hard_limit_refused: u64,
+    /// Times memory was given back because the system was short of it.
+    pub pressure_releases: u64,
+    /// Processors that the process may use, as last found; 0 before anybody looked.
+    pub usable_cpus: u64,
+    /// How threads without a cache of their own are served: 0 there are none, 1 or 2 by caches of processors.
+    pub cache_mode: u64,
+    /// Processors that have a cache.
+    pub processor_caches: u64,
 }
 
 /// Words of `struct craton_segment`; the first two are magic and version.
-const WORDS: usize = 12;
+const WORDS: usize = 21;
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 
 impl Stats {
@@ -55,6 +73,15 @@ impl Stats {
             metadata_bytes: number("metadata_bytes"),
             threads_seen: number("threads_seen"),
             huge_bytes: number("huge_bytes"),
+            memory_limit_bytes: number("memory_limit_bytes"),
+            soft_limit_bytes: number("soft_limit_bytes"),
+            hard_limit_bytes: number("hard_limit_bytes"),
+            soft_limit_passed: number("soft_limit_passed"),
+            hard_limit_refused: number("hard_limit_refused"),
+            pressure_releases: number("pressure_releases"),
+            usable_cpus: number("usable_cpus"),
+            cache_mode: number("cache_mode"),
+            processor_caches: number("processor_caches"),
         }
     }
 
@@ -71,6 +98,15 @@ impl Stats {
             metadata_bytes: w[9],
             threads_seen: w[10],
             huge_bytes: w[11],
+            memory_limit_bytes: w[12],
+            soft_limit_bytes: w[13],
+            hard_limit_bytes: w[14],
+            soft_limit_passed: w[15],
+            hard_limit_refused: w[16],
+            pressure_releases: w[17],
+            usable_cpus: w[18],
+            cache_mode: w[19],
+            processor_caches: w[20],
         }
     }
 }

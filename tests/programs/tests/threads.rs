@@ -3,8 +3,16 @@
 use craton_programs::{Output, Program, cc, cxx, static_library};
 use std::path::Path;
 
+/// Each way to have caches.
+const CACHES: [&str; 3] = ["caches=auto", "caches=thread", "caches=cpu"];
+
 fn run(program: &Path, part: &str) -> Output {
-    let output = Program::new(program).arg(part).preloaded().timeout(120).run();
+    run_with(program, part, "caches=auto")
+}
+
+/// Runs a part with an option of the library.
+fn run_with(program: &Path, part: &str, option: &str) -> Output {
+    let output = Program::new(program).arg(part).options(option).preloaded().timeout(120).run();
     output.assert_success();
     output.assert_served(name(program));
     output
@@ -16,15 +24,21 @@ fn name(program: &Path) -> &str {
 
 #[test]
 fn sixty_four_threads_that_start_and_stop_keep_memory_bounded() {
-    let output = run(&cc("threads.c", &[]), "start_and_stop");
-    let seen = output.stats[0].threads_seen;
+    let program = cc("threads.c", &[]);
+    let seen = run_with(&program, "start_and_stop", "caches=thread").stats[0].threads_seen;
     // Each thread of each round, and the main one, had a cache once.
-    assert_eq!(seen, 64 * 20 + 1, "threads seen:\n{output}");
+    assert_eq!(seen, 64 * 20 + 1);
+    let output = run(&program, "start_and_stop");
+    let stats = &output.stats[0];
+    if stats.cache_mode > 0 {
+        assert!(stats.processor_caches > 0, "threads were served by processors' caches:\n{output}");
+    }
+    run_with(&program, "start_and_stop", "caches=cpu");
 }
 
 #[test]
 fn a_thread_takes_over_the_cache_of_one_that_ended() {
-    let output = run(&cc("threads.c", &[]), "one_after_the_other");
+    let output = run_with(&cc("threads.c", &[]), "one_after_the_other", "caches=thread");
     let stats = &output.stats[0];
     assert_eq!(stats.threads_seen, 5000 + 1, "threads seen:\n{output}");
     assert!(stats.metadata_bytes < 8 << 20, "metadata grew with the threads:\n{output}");
@@ -32,23 +46,33 @@ fn a_thread_takes_over_the_cache_of_one_that_ended() {
 
 #[test]
 fn threads_alive_together_are_counted_once_each() {
-    let output = run(&cc("threads.c", &[]), "count_them");
+    let program = cc("threads.c", &[]);
+    let output = run_with(&program, "count_them", "caches=thread");
     assert_eq!(output.stats[0].threads_seen, 64 + 1, "threads seen:\n{output}");
+    let output = run(&program, "count_them");
+    let (stats, most) = (&output.stats[0], 64 + 1);
+    assert!((1..=most).contains(&stats.threads_seen), "threads seen:\n{output}");
 }
 
 #[test]
 fn objects_that_only_flow_one_way_do_not_pile_up() {
-    run(&cc("threads.c", &[]), "one_way");
+    for option in CACHES {
+        run_with(&cc("threads.c", &[]), "one_way", option);
+    }
 }
 
 #[test]
 fn objects_outlive_the_thread_that_allocated_them() {
-    run(&cc("threads.c", &[]), "outlive");
+    for option in CACHES {
+        run_with(&cc("threads.c", &[]), "outlive", option);
+    }
 }
 
 #[test]
 fn threads_with_the_least_stack_allocate_all_sizes() {
-    run(&cc("threads.c", &[]), "small_stacks");
+    for option in CACHES {
+        run_with(&cc("threads.c", &[]), "small_stacks", option);
+    }
 }
 
 #[test]
@@ -62,7 +86,7 @@ fn threads_of_a_fully_static_program_come_and_go() {
     let library = static_library().to_str().expect("the library's path is UTF-8");
     let program = cc("threads.c", &["-static", library]);
     for (part, threads) in [("start_and_stop", 64 * 20), ("one_after_the_other", 5000), ("outlive", 64 * 10)] {
-        let output = Program::new(&program).arg(part).timeout(120).run();
+        let output = Program::new(&program).arg(part).options("caches=thread").timeout(120).run();
         output.assert_success();
         assert_eq!(output.assert_served(name(&program)).threads_seen, threads + 1, "{part}:\n{output}");
     }

@@ -31,3 +31,8 @@ pub(crate) fn set(cache: *mut ThreadCache) {
         k.set(cache as usize);
     }
 }
+
+/// Counts a request of the calling thread; here nothing counts, and every thread is one that uses much.
+pub(crate) fn count_use() -> u64 {
+    u64::MAX
+}

@@ -1,9 +1,9 @@
 //! The thread's pointer by the initial-exec model, in two instructions.
 //!
 //! **What.** `thread_local!` in a shared library calls a function for each access, which costs as much as the rest of malloc.
-//! Eight bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
+//! Sixteen bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
 //!
-//! **Unsafe.** Defines and reads a thread-local word by assembly, which stable Rust cannot express.
+//! **Unsafe.** Defines and reads thread-local words by assembly, which stable Rust cannot express.
 
 use crate::cpu_cache::thread::ThreadCache;
 use core::arch::{asm, global_asm};
@@ -17,9 +17,32 @@ global_asm!(
     ".balign 8",
     "__craton_tls_cache:",
     ".quad {none}",
+    ".globl __craton_tls_uses",
+    ".hidden __craton_tls_uses",
+    ".type __craton_tls_uses,@object",
+    ".size __craton_tls_uses,8",
+    "__craton_tls_uses:",
+    ".quad 0",
     ".popsection",
     none = sym super::NO_CACHE,
 );
+
+/// Counts a request of the calling thread that its own cache did not serve; returns how many there were before.
+pub(crate) fn count_use() -> u64 {
+    let uses: u64;
+    // SAFETY: reads and writes the word defined above; only this thread knows it.
+    unsafe {
+        asm!(
+            "mov {p}, qword ptr [rip + __craton_tls_uses@GOTTPOFF]",
+            "mov {u}, qword ptr fs:[{p}]",
+            "inc qword ptr fs:[{p}]",
+            p = out(reg) _,
+            u = out(reg) uses,
+            options(nostack),
+        );
+    }
+    uses
+}
 
 /// The calling thread's cache.
 #[inline(always)]

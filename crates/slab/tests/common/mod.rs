@@ -70,7 +70,20 @@ impl World {
         }
     }
 
-    /// S1 to S4, and that no two objects overlap.
+    /// Gives the first object back with itself behind it; says whether that was refused.
+    #[allow(dead_code, reason = "of use where misuse is tested only")]
+    pub fn give_first_twice(&mut self) -> bool {
+        let object = self.out[0] as *mut u8;
+        let mut chain = Chain::EMPTY;
+        // SAFETY: the object is out; the chain ends after two, wherever its links lead.
+        unsafe {
+            chain.push(object);
+            chain.push(object);
+            self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) == Err(object)
+        }
+    }
+
+    /// S1 to S5, and that no two objects overlap.
     pub fn check(&self) {
         let g = self.cache.geometry();
         let mut sorted = self.out.clone();
@@ -78,7 +91,7 @@ impl World {
         assert!(sorted.windows(2).all(|w| w[1] - w[0] >= g.object as usize), "two objects overlap");
         let full: Vec<_> = self.source.spans().map(|s| s.first).filter(|p| self.is_full(p.0)).collect();
         // SAFETY: as in `take`.
-        unsafe { self.cache.check(&self.records, &full) }.unwrap();
+        unsafe { self.cache.check(self.memory.base(), &self.records, &full) }.unwrap();
         assert_eq!(self.cache.stats().objects_out, self.out.len() as u64);
         assert_eq!(self.cache.stats().slabs * g.pages.0, self.source.live().0);
     }

@@ -1,0 +1,169 @@
+//! What an option says about an amount of memory.
+//!
+//! **What.** `none` · `auto` · a number of bytes, with `K`, `M`, `G` or `T` (or `KiB` …, `KB` …, in any case) for powers of 1024 behind
+//! it · a percentage.
+//!
+//! **State.** In one word: 0 for what was never said and for `auto`, the highest number for none, percentages just below it.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Setting {
+    /// What is sensible here.
+    Auto,
+    None,
+    /// At least 1.
+    Bytes(u64),
+    /// 1 to 100.
+    Percent(u8),
+}
+
+/// One that can be changed while others read it.
+pub(crate) struct Kept(AtomicU64);
+
+const NONE: u64 = u64::MAX;
+/// From here on, and below `NONE`, a percentage.
+const PERCENT: u64 = NONE - 128;
+
+impl Kept {
+    pub(crate) const fn auto() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    pub(crate) fn get(&self) -> Setting {
+        match self.0.load(Relaxed) {
+            0 => Setting::Auto,
+            NONE => Setting::None,
+            word @ PERCENT.. => Setting::Percent((word - PERCENT) as u8),
+            bytes => Setting::Bytes(bytes),
+        }
+    }
+
+    pub(crate) fn set(&self, setting: Setting) {
+        let word = match setting {
+            Setting::Auto => 0,
+            Setting::None => NONE,
+            Setting::Percent(p) => PERCENT + u64::from(p),
+            Setting::Bytes(bytes) => bytes.clamp(1, PERCENT - 1),
+        };
+        self.0.store(word, Relaxed);
+    }
+}
+
+impl Setting {
+    /// What a value says; `None` when it makes no sense. No memory at all is none.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        match text {
+            b"auto" => Some(Self::Auto),
+            b"none" => Some(Self::None),
+            [digits @ .., b'%'] => match size(digits)? {
+                percent @ 1..=100 if digits.iter().all(u8::is_ascii_digit) => Some(Self::Percent(percent as u8)),
+                _ => None,
+            },
+            _ => size(text).filter(|bytes| *bytes > 0).map(Self::Bytes),
+        }
+    }
+
+    /// The bytes that this comes to; percentages are of `whole`.
+    pub(crate) fn bytes(self, whole: impl FnOnce() -> Option<u64>, auto: Option<u64>) -> Option<u64> {
+        match self {
+            Self::Auto => auto,
+            Self::None => None,
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Percent(p) => whole().map(|whole| part(whole, p)),
+        }
+    }
+}
+
+/// So many hundredths of a number, at least 1.
+pub(crate) fn part(whole: u64, percent: u8) -> u64 {
+    ((u128::from(whole) * u128::from(percent) / 100) as u64).max(1)
+}
+
+/// A number of bytes, perhaps with a unit.
+pub(crate) fn size(text: &[u8]) -> Option<u64> {
+    let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    if digits.is_empty() {
+        return None;
+    }
+    let number = digits.iter().try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))?;
+    let shift = match unit {
+        [] => 0,
+        [letter, rest @ ..] => {
+            if !rest.is_empty() && !rest.eq_ignore_ascii_case(b"B") && !rest.eq_ignore_ascii_case(b"iB") {
+                return None;
+            }
+            match letter.to_ascii_uppercase() {
+                b'K' => 10,
+                b'M' => 20,
+                b'G' => 30,
+                b'T' => 40,
+                _ => return None,
+            }
+        }
+    };
+    number.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_or_none() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("123", 123),
+            ("4K", 4096),
+            ("4k", 4096),
+            ("2M", 2 << 20),
+            ("2MiB", 2 << 20),
+            ("2mb", 2 << 20),
+            ("3G", 3 << 30),
+            ("1TiB", 1 << 40),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(size(text.as_bytes()), Some(bytes), "{text}");
+        }
+        for text in
+            ["", "K", "-1", "1.5G", "1 K", "1KK", "1KiBx", "1B", "1P", "18446744073709551616", "16777216T", "１"]
+        {
+            assert_eq!(size(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_are_kept_as_they_are_said() {
+        let kept = Kept::auto();
+        assert_eq!(kept.get(), Setting::Auto);
+        for (text, setting) in [
+            ("none", Setting::None),
+            ("1", Setting::Bytes(1)),
+            ("512M", Setting::Bytes(512 << 20)),
+            ("1%", Setting::Percent(1)),
+            ("100%", Setting::Percent(100)),
+            ("auto", Setting::Auto),
+        ] {
+            assert_eq!(Setting::parse(text.as_bytes()), Some(setting), "{text}");
+            kept.set(setting);
+            assert_eq!(kept.get(), setting);
+        }
+        kept.set(Setting::Bytes(u64::MAX));
+        assert!(matches!(kept.get(), Setting::Bytes(_)));
+        for text in ["", "0", "0%", "101%", "%", "1K%", "-5", "None", "max"] {
+            assert_eq!(Setting::parse(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn percentages_are_of_the_whole() {
+        assert_eq!(Setting::Percent(80).bytes(|| Some(1000), None), Some(800));
+        assert_eq!(Setting::Percent(80).bytes(|| None, Some(5)), None);
+        assert_eq!(Setting::Percent(100).bytes(|| Some(u64::MAX), None), Some(u64::MAX));
+        assert_eq!(Setting::Percent(1).bytes(|| Some(1), None), Some(1));
+        assert_eq!(Setting::Auto.bytes(|| Some(9), Some(5)), Some(5));
+        assert_eq!(Setting::None.bytes(|| Some(9), Some(5)), None);
+        assert_eq!(Setting::Bytes(7).bytes(|| Some(9), Some(5)), Some(7));
+    }
+}

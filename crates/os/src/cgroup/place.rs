@@ -1,0 +1,145 @@
+//! Where the files of the process's control group are.
+//!
+//! **What.** `/proc/self/cgroup` names the group in each hierarchy, `/proc/self/mountinfo` where a hierarchy is mounted and which
+//! of its groups stands at the top of the mount: the group's directory is the mount's plus the rest of the name. In a
+//! container the name may lie outside of what is mounted: then the top of the mount is the best that can be had.
+
+use crate::small_file::{Lines, PathText};
+
+/// Which hierarchy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    V2,
+    V1Memory,
+    V1Cpu,
+}
+
+impl Kind {
+    /// The group's name in a line of `/proc/self/cgroup`: `number:controllers:name`.
+    fn name_in(self, line: &[u8]) -> Option<&[u8]> {
+        let mut fields = line.splitn(3, |b| *b == b':');
+        let (number, controllers, name) = (fields.next()?, fields.next()?, fields.next()?);
+        let ours = match self {
+            Self::V2 => number == b"0" && controllers.is_empty(),
+            Self::V1Memory => has_word(controllers, b"memory"),
+            Self::V1Cpu => has_word(controllers, b"cpu"),
+        };
+        (ours && name.first() == Some(&b'/')).then_some(name)
+    }
+
+    fn mounted_as(self, filesystem: &[u8], options: &[u8]) -> bool {
+        match self {
+            Self::V2 => filesystem == b"cgroup2",
+            Self::V1Memory => filesystem == b"cgroup" && has_word(options, b"memory"),
+            Self::V1Cpu => filesystem == b"cgroup" && has_word(options, b"cpu"),
+        }
+    }
+}
+
+fn has_word(list: &[u8], word: &[u8]) -> bool {
+    list.split(|b| *b == b',').any(|w| w == word)
+}
+
+/// A group's directory below the top of its mount.
+pub(super) struct Place {
+    dir: PathText,
+    /// Bytes of the path up to the top.
+    top: usize,
+}
+
+impl Place {
+    /// The process's group in a hierarchy, if there is one and it is mounted.
+    pub(super) fn find(root: &[u8], kind: Kind) -> Option<Self> {
+        let name = group_name(root, kind)?;
+        let mut path = PathText::new(root)?;
+        let mut lines = path.push(b"/proc/self/mountinfo").then(|| Lines::open(&path)).flatten()?;
+        let mut best = None;
+        while let Some(line) = lines.next_line() {
+            let Some(mount) = Mount::parse(line, kind) else { continue };
+            let Some(mut dir) = PathText::new(root) else { continue };
+            if !push_unescaped(&mut dir, mount.at) {
+                continue;
+            }
+            let top = dir.as_bytes().len();
+            match mount.rest(name.as_bytes()) {
+                Some(rest) if dir.push(rest) => return Some(Self { dir, top }),
+                _ => best = best.or(Some(Self { dir, top })),
+            }
+        }
+        best
+    }
+
+    /// The group's directory.
+    pub(super) fn dir(&mut self) -> &mut PathText {
+        &mut self.dir
+    }
+
+    /// Calls `look` for the group's directory and for each above it up to the top; `look` leaves the path as it was.
+    pub(super) fn walk_up(mut self, mut look: impl FnMut(&mut PathText)) {
+        loop {
+            look(&mut self.dir);
+            let below = &self.dir.as_bytes()[self.top..];
+            let Some(slash) = below.iter().rposition(|b| *b == b'/') else { return };
+            self.dir.truncate(self.top + slash);
+        }
+    }
+}
+
+fn group_name(root: &[u8], kind: Kind) -> Option<PathText> {
+    let mut path = PathText::new(root)?;
+    let mut lines = path.push(b"/proc/self/cgroup").then(|| Lines::open(&path)).flatten()?;
+    while let Some(line) = lines.next_line() {
+        if let Some(name) = kind.name_in(line) {
+            return PathText::new(name);
+        }
+    }
+    None
+}
+
+/// A line of `mountinfo`: `id parent device root at options [more…] - filesystem source options`.
+struct Mount<'a> {
+    root: &'a [u8],
+    at: &'a [u8],
+}
+
+impl<'a> Mount<'a> {
+    fn parse(line: &'a [u8], kind: Kind) -> Option<Self> {
+        let mut fields = line.split(|b| *b == b' ');
+        let (root, at) = (fields.nth(3)?, fields.next()?);
+        fields.find(|f| *f == b"-")?;
+        let (filesystem, options) = (fields.next()?, fields.nth(1)?);
+        kind.mounted_as(filesystem, options).then_some(Self { root, at })
+    }
+
+    /// What a group's name adds to the mount's directory; `None` when the mount does not hold the group.
+    fn rest<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
+        // Seen from within a namespace, a group outside of it begins so.
+        if name.split(|b| *b == b'/').any(|part| part == b"..") {
+            return None;
+        }
+        let rest = if self.root == b"/" { name } else { name.strip_prefix(self.root)? };
+        match rest {
+            b"/" => Some(b""),
+            _ if rest.is_empty() || rest[0] == b'/' => Some(rest),
+            _ => None,
+        }
+    }
+}
+
+/// Adds a path in which the kernel wrote some bytes as `\` and three octal digits.
+fn push_unescaped(path: &mut PathText, text: &[u8]) -> bool {
+    let mut rest = text;
+    while let [first, more @ ..] = rest {
+        let (byte, after) = match (first, more) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
+                ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), after)
+            }
+            _ => (*first, more),
+        };
+        if !path.push(&[byte]) {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}

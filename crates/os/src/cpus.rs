@@ -1,0 +1,92 @@
+//! How many processors the process may use.
+//!
+//! **What.** [`usable`]: the processors that it may run on, and no more than its control groups give it time for.
+//!
+//! **State.** The number as last found; 0 before anybody asked.
+//!
+//! **Failure.** What the system does not tell is no limit; the number is at least 1.
+//!
+//! **Cost.** [`usable`] reads a number, but for the first time; [`refresh`] makes 20 system calls or more.
+//!
+//! **Unsafe.** Calls `sched_getaffinity`.
+
+use crate::{cgroup, process, thp};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The last answer.
+static USABLE: AtomicUsize = AtomicUsize::new(0);
+
+/// Words of a mask of processors: 8,192 of them.
+const MASK_WORDS: usize = 128;
+
+/// How many processors the process may use at once, at least 1: those of its affinity, or what a quota comes to, rounded up. As
+/// found when it was first called, or by the last [`refresh`].
+pub fn usable() -> usize {
+    match USABLE.load(Relaxed) {
+        0 => refresh(),
+        cpus => cpus,
+    }
+}
+
+/// As [`usable`], by one system call at the most and little stack: until somebody has asked for the quota, it is left out.
+pub fn known() -> usize {
+    match USABLE.load(Relaxed) {
+        0 if thp::may_ask() => affinity().unwrap_or(1),
+        cpus => cpus.max(1),
+    }
+}
+
+/// Asks the system again, which a program can do that has got another affinity or quota; leaves `errno` alone.
+pub fn refresh() -> usize {
+    if !thp::may_ask() {
+        return USABLE.load(Relaxed).max(1);
+    }
+    let saved = process::errno();
+    let cpus = set_quota(cgroup::limits().cpu_thousandths);
+    process::set_errno(saved);
+    cpus
+}
+
+/// As [`refresh`], for a caller that has asked for the quota already.
+pub fn set_quota(thousandths: Option<u64>) -> usize {
+    let cpus = fewest(affinity(), thousandths);
+    USABLE.store(cpus, Relaxed);
+    cpus
+}
+
+fn fewest(affinity: Option<usize>, thousandths: Option<u64>) -> usize {
+    let quota = thousandths.map(|t| usize::try_from(t.div_ceil(1000)).unwrap_or(usize::MAX));
+    affinity.into_iter().chain(quota).min().unwrap_or(1).max(1)
+}
+
+/// How many processors the calling thread may run on; `None` when the system does not say.
+pub fn affinity() -> Option<usize> {
+    let mut mask = [0u64; MASK_WORDS];
+    // SAFETY: the mask is as long as said. The system writes as many bytes as it knows processors, and returns their number.
+    let bytes = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
+    let words = usize::try_from(bytes).ok()?.div_ceil(8);
+    Some(mask[..words.min(MASK_WORDS)].iter().map(|w| w.count_ones() as usize).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tighter_of_affinity_and_quota_counts_and_a_part_of_a_processor_is_one() {
+        assert_eq!(fewest(Some(8), None), 8);
+        assert_eq!(fewest(Some(8), Some(2000)), 2);
+        assert_eq!(fewest(Some(8), Some(2001)), 3);
+        assert_eq!(fewest(Some(2), Some(64_000)), 2);
+        assert_eq!(fewest(Some(8), Some(1)), 1);
+        assert_eq!(fewest(Some(8), Some(u64::MAX)), 8);
+        assert_eq!((fewest(None, Some(2500)), fewest(None, None), fewest(Some(0), None)), (3, 1, 1));
+    }
+
+    #[test]
+    fn the_process_may_use_a_processor_and_no_more_than_its_affinity() {
+        let cpus = refresh();
+        assert!(cpus >= 1 && cpus <= affinity().expect("Linux tells"));
+        assert_eq!(usable(), cpus);
+    }
+}

@@ -1,0 +1,133 @@
+//! Restartable sequences: a few instructions on memory of the processor that a thread is on, which the kernel starts again when the
+//! thread was interrupted in them.
+//!
+//! **What.** Arrays of pointers, one set for each processor, from which [`Rseq::pop`] takes and to which [`Rseq::push`] adds without a
+//! lock and without an atomic instruction. A table says where each processor's memory is; whoever takes a pointer out of the table
+//! and then calls [`Rseq::interrupt`] has that memory to himself.
+//!
+//! **From.** Linux's `rseq(2)`, by the registration that glibc (2.35 and later) makes for each thread. Of the registered area nothing
+//! but the pointer to the critical section is ever written.
+//!
+//! **Units.** Processors are named by `mm_cid` where the kernel offers it: numbers from 0 that are as few as the process's threads or
+//! its processors, whichever is less; else by the processor's own number.
+//!
+//! **Failure.** Without registration (an old C library, `GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user) [`Rseq::find`] is
+//! `None`. In a thread that was made past the C library and has no registration of its own, nothing is found.
+//!
+//! **Unsafe.** Critical sections are assembly; calls `membarrier`.
+
+use crate::{thp, weak};
+use core::sync::atomic::AtomicPtr;
+
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+mod portable;
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+mod x86_64;
+
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+use portable as arch;
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+use x86_64 as arch;
+
+/// Processors that a table has entries for; those beyond go without.
+pub const PROCESSORS: usize = 1024;
+
+/// Where each processor's memory is; null is none.
+pub type Table = [AtomicPtr<u8>; PROCESSORS];
+
+/// Where in its processor's memory an array lies, in bytes: two words of 32 bits (the count of its pointers, and how many there may be),
+/// and the pointers themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Where the two words are.
+    pub counts: u32,
+    /// Where the first pointer is.
+    pub slots: u32,
+}
+
+/// Where threads' registered areas are, and how processors are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rseq {
+    /// From the thread pointer to the area.
+    offset: isize,
+    /// From the thread pointer to the processor's number in it.
+    number: isize,
+}
+
+/// Fields of the kernel's `struct rseq`.
+const CPU_ID_START: isize = 0;
+const CPU_ID: isize = 4;
+const MM_CID: isize = 24;
+/// The kernel's AT_RSEQ_FEATURE_SIZE: how much of the area it keeps up. The C library's own size can be less.
+const FEATURE_SIZE: u64 = 27;
+const WITH_MM_CID: u64 = 28;
+
+const REGISTER_RSEQ: i32 = 1 << 8;
+const PRIVATE_RSEQ: i32 = 1 << 7;
+
+impl Rseq {
+    /// The C library's registration, if the calling thread has one.
+    pub fn find() -> Option<Self> {
+        let (offset, size) = (weak!("__rseq_offset") as *const isize, weak!("__rseq_size") as *const u32);
+        // SAFETY: where the C library has these two constants they have these types; the area of a size above 0 is the thread's, and
+        // the kernel's feature size says what of it there is.
+        unsafe {
+            if !arch::SUPPORTED || offset.is_null() || size.is_null() || *size == 0 {
+                return None;
+            }
+            let offset = *offset;
+            if arch::field(offset + CPU_ID) < 0 {
+                return None;
+            }
+            let number = if libc::getauxval(FEATURE_SIZE) >= WITH_MM_CID { MM_CID } else { CPU_ID_START };
+            Some(Self { offset, number: offset + number })
+        }
+    }
+
+    /// Whether processors are named by the kernel's compact numbers.
+    pub fn is_compact(&self) -> bool {
+        self.number == self.offset + MM_CID
+    }
+
+    /// The processor that the calling thread is on, which may have changed when the caller looks at it; `None` without registration.
+    pub fn processor(&self) -> Option<usize> {
+        // SAFETY: `find` saw the area, which every thread of this C library has at the same place.
+        let (registered, number) = unsafe { (arch::field(self.offset + CPU_ID), arch::field(self.number)) };
+        (registered >= 0).then_some(number as usize).filter(|n| *n < PROCESSORS)
+    }
+
+    /// Takes the last pointer of this processor's array; null when it is empty, or the processor has no memory.
+    ///
+    /// # Safety
+    /// Each entry of the table is null or the start of memory in which the place holds an array, used by these functions only, and
+    /// mapped for ever.
+    #[inline]
+    pub unsafe fn pop(&self, table: &Table, place: Place) -> *mut u8 {
+        // SAFETY: by the contract.
+        unsafe { arch::pop(self.offset, self.number, table, place) }
+    }
+
+    /// Adds a pointer to this processor's array; `false` when it is full, or the processor has no memory.
+    ///
+    /// # Safety
+    /// As [`Rseq::pop`].
+    #[inline]
+    pub unsafe fn push(&self, table: &Table, place: Place, pointer: *mut u8) -> bool {
+        // SAFETY: by the contract.
+        unsafe { arch::push(self.offset, self.number, table, place, pointer) }
+    }
+
+    /// Starts every critical section again that is under way on any processor; `false` when the system will not, or may not be asked
+    /// any more. After it, nobody uses memory that was out of the table before it.
+    pub fn interrupt(&self) -> bool {
+        if !thp::may_ask() {
+            return false;
+        }
+        // SAFETY: the calls touch no memory of ours.
+        let call = |command: i32| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 };
+        call(PRIVATE_RSEQ) || (call(REGISTER_RSEQ) && call(PRIVATE_RSEQ))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! Where there is no assembly of ours: no critical sections, and so never a registration.
+//!
+//! **Unsafe.** Has the signatures of the real ones.
+
+use super::{Place, Table};
+use core::ptr::null_mut;
+
+pub(super) const SUPPORTED: bool = false;
+
+/// # Safety
+/// None: it reads nothing.
+pub(super) unsafe fn field(_at: isize) -> i32 {
+    -1
+}
+
+/// # Safety
+/// None: it touches nothing.
+pub(super) unsafe fn pop(_area: isize, _number: isize, _table: &Table, _place: Place) -> *mut u8 {
+    null_mut()
+}
+
+/// # Safety
+/// None: it touches nothing.
+pub(super) unsafe fn push(_area: isize, _number: isize, _table: &Table, _place: Place, _pointer: *mut u8) -> bool {
+    false
+}

@@ -1,0 +1,157 @@
+//! Tokens that threads put into processors' arrays and take out again: none is lost, none comes twice, however often the threads
+//! are moved and interrupted. Where threads have no registration the test says so.
+
+extern crate std;
+use super::*;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::boxed::Box;
+use std::vec::Vec;
+use std::{eprintln, vec};
+
+/// One processor's memory: two arrays.
+#[repr(C)]
+struct Memory {
+    counts: [[AtomicU32; 2]; 2],
+    slots: [[AtomicUsize; SLOTS]; 2],
+}
+
+const SLOTS: usize = 20;
+const PLACES: [Place; 2] = [Place { counts: 0, slots: 16 }, Place { counts: 8, slots: 16 + 8 * SLOTS as u32 }];
+
+impl Memory {
+    fn fresh() -> *mut u8 {
+        let memory = Memory {
+            counts: [const { [AtomicU32::new(0), AtomicU32::new(SLOTS as u32)] }; 2],
+            slots: [const { [const { AtomicUsize::new(0) }; SLOTS] }; 2],
+        };
+        Box::into_raw(Box::new(memory)).cast()
+    }
+
+    fn take_all(&self) -> Vec<usize> {
+        let mut all = vec![];
+        for (counts, slots) in self.counts.iter().zip(&self.slots) {
+            let n = counts[0].swap(0, Ordering::Relaxed) as usize;
+            all.extend(slots[..n].iter().map(|s| s.load(Ordering::Relaxed)));
+        }
+        all
+    }
+}
+
+fn table() -> &'static Table {
+    Box::leak(Box::new([const { AtomicPtr::new(null_mut()) }; PROCESSORS]))
+}
+
+fn find() -> Option<Rseq> {
+    let found = Rseq::find();
+    if found.is_none() {
+        eprintln!("no restartable sequences here: not tested");
+    }
+    found
+}
+
+#[test]
+fn an_array_is_a_stack_with_a_bound() {
+    let Some(rseq) = find() else { return };
+    let table = table();
+    // SAFETY: the table's memory has arrays at the places, which only these functions use.
+    unsafe {
+        assert!(!rseq.push(table, PLACES[0], null_mut()), "a processor without memory takes nothing");
+        assert!(rseq.pop(table, PLACES[0]).is_null());
+        // Whichever processor we are on, and are moved to.
+        let memory = Memory::fresh();
+        table.iter().for_each(|entry| entry.store(memory, Ordering::Relaxed));
+        for (i, place) in PLACES.into_iter().enumerate() {
+            let tokens: Vec<usize> = (1..).take_while(|t| rseq.push(table, place, (100 * i + t) as *mut u8)).collect();
+            assert_eq!(tokens.len(), SLOTS);
+        }
+        for (i, place) in PLACES.into_iter().enumerate() {
+            for token in (1..=SLOTS).rev() {
+                assert_eq!(rseq.pop(table, place) as usize, 100 * i + token);
+            }
+            assert!(rseq.pop(table, place).is_null());
+        }
+    }
+}
+
+#[test]
+fn no_token_is_lost_or_doubled_under_preemption_migration_and_theft() {
+    const THREADS: usize = 12;
+    const TOKENS: usize = 6;
+    let Some(rseq) = find() else { return };
+    let rounds = if std::env::var_os("CRATON_FULL").is_some() { 40_000_000 } else { 150_000 };
+    let table = table();
+    let memories: Vec<usize> = (0..64).map(|_| Memory::fresh() as usize).collect();
+    for (entry, memory) in table.iter().zip(&memories) {
+        entry.store(*memory as *mut u8, Ordering::Relaxed);
+    }
+    let done = AtomicBool::new(false);
+    let mut seen: Vec<usize> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..THREADS)
+            .map(|me| {
+                scope.spawn(move || {
+                    let mut own: Vec<usize> = (0..TOKENS).map(|t| 1 + me * TOKENS + t).collect();
+                    for round in 0..rounds {
+                        let place = PLACES[round % 2];
+                        // SAFETY: as above.
+                        unsafe {
+                            if let Some(token) = own.pop()
+                                && !rseq.push(table, place, token as *mut u8)
+                            {
+                                own.push(token);
+                            }
+                            let token = rseq.pop(table, place) as usize;
+                            if token != 0 {
+                                own.push(token);
+                            }
+                        }
+                        if round % 5_000 == 0 {
+                            move_to(round / 5_000 + me);
+                        }
+                    }
+                    own
+                })
+            })
+            .collect();
+        // Takes a processor's memory away, empties it, and puts it back.
+        let thief = scope.spawn(|| {
+            let (mut stolen, mut turns) = (vec![], 0);
+            while !done.load(Ordering::Relaxed) {
+                for entry in &table[..8] {
+                    // ORDERING: this and the store below need none in the test: the kernel's barrier orders the arrays.
+                    let memory = entry.swap(null_mut(), Ordering::Relaxed);
+                    if !memory.is_null() && rseq.interrupt() {
+                        // SAFETY: nobody is in it any more.
+                        stolen.extend(unsafe { (*memory.cast::<Memory>()).take_all() });
+                        turns += 1;
+                    }
+                    entry.store(memory, Ordering::Relaxed);
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            assert!(turns > 0, "membarrier serves restartable sequences");
+            stolen
+        });
+        let mut all: Vec<usize> = workers.into_iter().flat_map(|w| w.join().unwrap()).collect();
+        done.store(true, Ordering::Relaxed);
+        all.extend(thief.join().unwrap());
+        all
+    });
+    for memory in memories {
+        // SAFETY: the threads have ended.
+        seen.extend(unsafe { (*(memory as *mut Memory)).take_all() });
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (1..=THREADS * TOKENS).collect::<Vec<_>>());
+}
+
+/// Moves the calling thread to the `n`-th processor, if there is one.
+fn move_to(n: usize) {
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+    // SAFETY: a set of processors is plain data, and the call reads it.
+    unsafe {
+        let mut set: libc::cpu_set_t = core::mem::zeroed();
+        libc::CPU_SET(n % cpus, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set);
+    }
+}

@@ -1,0 +1,117 @@
+//! The critical sections, on x86-64.
+//!
+//! **What.** Each is five to nine instructions that read the processor's number, find its array, and end in the one store that counts.
+//! Interrupted before that store they begin anew: nothing has happened. The kernel finds them by a descriptor in a section of its own,
+//! and goes on at an address that the signature of glibc's registration stands in front of.
+//!
+//! **Unsafe.** All of it.
+
+use super::{PROCESSORS, Place, Table};
+use core::arch::asm;
+
+pub(super) const SUPPORTED: bool = true;
+
+/// What glibc registers on x86-64: four bytes in front of where an interrupted section goes on.
+const SIGNATURE: u32 = 0x5305_3053;
+
+/// A word of the registered area.
+///
+/// # Safety
+/// The area has such a word at this distance from the thread pointer.
+#[inline(always)]
+pub(super) unsafe fn field(at: isize) -> i32 {
+    let value: i32;
+    // SAFETY: by the contract.
+    unsafe {
+        asm!("mov {v:e}, dword ptr fs:[{at}]", v = out(reg) value, at = in(reg) at, options(readonly, nostack, preserves_flags));
+    }
+    value
+}
+
+/// From the descriptor to the processor's memory in `{m}`: what both sections begin with. Leaves at 5 when there is none.
+macro_rules! begin {
+    () => {
+        concat!(
+            ".pushsection __rseq_cs, \"aw\"\n",
+            ".balign 32\n",
+            "62: .long 0, 0\n",
+            ".quad 63f, 64f - 63f, 66f\n",
+            ".popsection\n",
+            ".pushsection .text.unlikely.craton_rseq, \"ax\"\n",
+            // The signature is the operand of an instruction that never runs.
+            ".byte 0x0f, 0xb9, 0x3d\n",
+            ".long {signature}\n",
+            "66: jmp 67f\n",
+            ".popsection\n",
+            "67:\n",
+            "xor {r:e}, {r:e}\n",
+            "cmp dword ptr fs:[{area} + 4], 0\n",
+            "jl 65f\n",
+            "lea {m}, [rip + 62b]\n",
+            "mov qword ptr fs:[{area} + 8], {m}\n",
+            "63:\n",
+            "mov {m:e}, dword ptr fs:[{number}]\n",
+            "cmp {m:e}, {processors}\n",
+            "jae 65f\n",
+            "mov {m}, qword ptr [{table} + {m}*8]\n",
+            "test {m}, {m}\n",
+            "jz 65f\n",
+            "mov {n:e}, dword ptr [{m} + {counts}]\n",
+        )
+    };
+}
+
+/// # Safety
+/// As [`super::Rseq::pop`].
+#[inline]
+pub(super) unsafe fn pop(area: isize, number: isize, table: &Table, place: Place) -> *mut u8 {
+    let object: *mut u8;
+    // SAFETY: by the contract: what the section reads and writes is this processor's, until it is interrupted.
+    unsafe {
+        asm!(
+            begin!(),
+            "test {n:e}, {n:e}",
+            "jz 65f",
+            "lea {s}, [{m} + {slots}]",
+            "mov {r}, qword ptr [{s} + {n}*8 - 8]",
+            "dec {n:e}",
+            "mov dword ptr [{m} + {counts}], {n:e}",
+            "64:",
+            "65:",
+            r = out(reg) object, m = out(reg) _, n = out(reg) _, s = out(reg) _,
+            area = in(reg) area, number = in(reg) number, table = in(reg) table.as_ptr(),
+            counts = in(reg) place.counts as usize, slots = in(reg) place.slots as usize,
+            signature = const SIGNATURE, processors = const PROCESSORS,
+            options(nostack),
+        );
+    }
+    object
+}
+
+/// # Safety
+/// As [`super::Rseq::push`].
+#[inline]
+pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Place, pointer: *mut u8) -> bool {
+    let done: usize;
+    // SAFETY: as in `pop`. The pointer is written behind the last one that counts.
+    unsafe {
+        asm!(
+            begin!(),
+            "cmp {n:e}, dword ptr [{m} + {counts} + 4]",
+            "jae 65f",
+            "lea {s}, [{m} + {slots}]",
+            "mov qword ptr [{s} + {n}*8], {pointer}",
+            "inc {n:e}",
+            "mov dword ptr [{m} + {counts}], {n:e}",
+            "64:",
+            "mov {r:e}, 1",
+            "65:",
+            r = out(reg) done, m = out(reg) _, n = out(reg) _, s = out(reg) _, pointer = in(reg) pointer,
+            area = in(reg) area, number = in(reg) number, table = in(reg) table.as_ptr(),
+            counts = in(reg) place.counts as usize, slots = in(reg) place.slots as usize,
+            signature = const SIGNATURE, processors = const PROCESSORS,
+            options(nostack),
+        );
+    }
+    done != 0
+}

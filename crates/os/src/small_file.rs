@@ -1,0 +1,177 @@
+//! Small files of the system, read into buffers on the stack.
+//!
+//! **What.** A path under construction ([`PathText`]), the start of a file ([`read_start`]) and a file line by line ([`Lines`]).
+//!
+//! **Failure.** What cannot be opened or read is `None` or the end; a line that does not fit the buffer is left out.
+//!
+//! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a point of cancellation: malloc may be on the stack. `errno`
+//! is left to the caller.
+//!
+//! **Unsafe.** Calls `openat`, `read` and `close` past the C library.
+
+/// A path, with a 0 behind it.
+#[derive(Clone)]
+pub(crate) struct PathText {
+    text: [u8; PathText::CAPACITY],
+    len: usize,
+}
+
+impl PathText {
+    /// Bytes that fit, the closing 0 included.
+    pub(crate) const CAPACITY: usize = 1024;
+
+    /// A path that begins with `start`; `None` when that is too long.
+    pub(crate) fn new(start: &[u8]) -> Option<Self> {
+        let mut path = Self { text: [0; Self::CAPACITY], len: 0 };
+        path.push(start).then_some(path)
+    }
+
+    /// Adds bytes; `false` when they do not fit, and nothing has changed.
+    pub(crate) fn push(&mut self, part: &[u8]) -> bool {
+        let end = self.len + part.len();
+        // A 0 in the middle would end the path early.
+        if end >= Self::CAPACITY || part.contains(&0) {
+            return false;
+        }
+        self.text[self.len..end].copy_from_slice(part);
+        self.text[end] = 0;
+        self.len = end;
+        true
+    }
+
+    /// Cuts the path back to so many bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+        self.text[self.len] = 0;
+    }
+
+    /// The path without its 0.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+}
+
+/// An open file.
+struct File(libc::c_long);
+
+impl File {
+    fn open(path: &PathText) -> Option<Self> {
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+        // SAFETY: the path ends with a 0.
+        let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.text.as_ptr(), flags) };
+        (fd >= 0).then_some(Self(fd))
+    }
+
+    /// Reads up to a buffer of bytes; 0 at the end. `None` on an error.
+    fn read(&self, into: &mut [u8]) -> Option<usize> {
+        // SAFETY: the buffer is as long as said.
+        let read = unsafe { libc::syscall(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
+        usize::try_from(read).ok()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: this owns the descriptor.
+        unsafe { libc::syscall(libc::SYS_close, self.0) };
+    }
+}
+
+/// The first bytes of a file.
+pub(crate) fn read_start<'a>(path: &PathText, into: &'a mut [u8]) -> Option<&'a [u8]> {
+    let read = File::open(path)?.read(into)?;
+    Some(&into[..read])
+}
+
+/// A file's lines.
+pub(crate) struct Lines {
+    file: File,
+    buffer: [u8; Lines::LONGEST],
+    /// What is read and not yet handed out.
+    from: usize,
+    to: usize,
+    ended: bool,
+}
+
+impl Lines {
+    /// Longest line that is handed out.
+    const LONGEST: usize = 2048;
+
+    /// Opens a file.
+    pub(crate) fn open(path: &PathText) -> Option<Self> {
+        Some(Self { file: File::open(path)?, buffer: [0; Self::LONGEST], from: 0, to: 0, ended: false })
+    }
+
+    /// The next line, without its newline.
+    pub(crate) fn next_line(&mut self) -> Option<&[u8]> {
+        let mut too_long = false;
+        loop {
+            let start = self.from;
+            if let Some(len) = self.buffer[start..self.to].iter().position(|b| *b == b'\n') {
+                self.from = start + len + 1;
+                if !core::mem::take(&mut too_long) {
+                    return Some(&self.buffer[start..start + len]);
+                }
+                continue;
+            }
+            if self.ended {
+                self.from = self.to;
+                return (start < self.to && !too_long).then(|| &self.buffer[start..self.to]);
+            }
+            self.buffer.copy_within(start..self.to, 0);
+            (self.from, self.to) = (0, self.to - start);
+            if self.to == Self::LONGEST {
+                (self.to, too_long) = (0, true);
+            }
+            let read = self.file.read(&mut self.buffer[self.to..]).unwrap_or(0);
+            self.to += read;
+            self.ended = read == 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::tests::Tree;
+    use std::vec::Vec;
+
+    fn lines(text: &str) -> Vec<Vec<u8>> {
+        let tree = Tree::new();
+        tree.file("f", text);
+        let mut path = PathText::new(tree.root()).unwrap();
+        assert!(path.push(b"/f"));
+        let mut lines = Lines::open(&path).unwrap();
+        let mut all = Vec::new();
+        while let Some(line) = lines.next_line() {
+            all.push(line.to_vec());
+        }
+        all
+    }
+
+    #[test]
+    fn lines_end_with_a_newline_or_the_file() {
+        assert_eq!(lines(""), Vec::<Vec<u8>>::new());
+        assert_eq!(lines("a\n\nbc"), [b"a".to_vec(), b"".to_vec(), b"bc".to_vec()]);
+        let many = "0123456789\n".repeat(1000);
+        assert_eq!(lines(&many), std::vec![b"0123456789".to_vec(); 1000]);
+    }
+
+    #[test]
+    fn a_line_that_does_not_fit_is_left_out() {
+        let long = std::format!("a\n{}\nb\n{}", "x".repeat(5000), "y".repeat(5000));
+        assert_eq!(lines(&long), [b"a".to_vec(), b"b".to_vec()]);
+    }
+
+    #[test]
+    fn a_path_that_does_not_fit_is_left_as_it_was() {
+        let mut path = PathText::new(b"/a").unwrap();
+        assert!(!path.push(&[b'x'; PathText::CAPACITY]) && !path.push(b"\0"));
+        assert_eq!(path.as_bytes(), b"/a");
+        path.truncate(1);
+        assert_eq!(path.as_bytes(), b"/");
+        assert!(PathText::new(&[b'x'; PathText::CAPACITY]).is_none());
+        assert!(read_start(&PathText::new(b"/no/such/file").unwrap(), &mut [0; 8]).is_none());
+    }
+}

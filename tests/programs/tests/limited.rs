@@ -1,0 +1,193 @@
+//! Limits on memory that the program or its control group sets: kept, told of, and recovered from.
+
+use craton_programs::{Output, Program, cc, cxx, workspace};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+fn program() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let include = format!("-I{}", workspace().join("crates/preload/include").display());
+        cc("limited.c", &[&include, "-pthread", "-ldl"])
+    })
+}
+
+fn name() -> &'static str {
+    program().file_name().and_then(|n| n.to_str()).expect("the program has a name")
+}
+
+fn run(part: &str, options: &str) -> Output {
+    let output = Program::new(program()).arg(part).preloaded().options(options).timeout(120).run();
+    output.assert_success();
+    output.assert_served(name());
+    output
+}
+
+#[test]
+fn a_passed_soft_limit_gives_free_memory_back() {
+    let output = run("soft_gives_back", "soft_limit=100M");
+    assert!(output.assert_served(name()).soft_limit_passed > 0);
+    assert!(output.stderr.is_empty(), "{output}");
+}
+
+#[test]
+fn a_soft_limit_that_cannot_be_kept_is_told_but_not_in_each_request() {
+    run("soft_calls_back", "soft_limit=64M");
+}
+
+#[test]
+fn a_program_that_drops_its_cache_lives_at_its_soft_limit() {
+    run("soft_drops", "soft_limit=64MiB");
+    run("soft_drops", "memory_limit=80M,soft_limit=80%");
+}
+
+#[test]
+fn a_program_forks_at_its_soft_limit_and_in_its_callback() {
+    run("soft_forks", "soft_limit=32M");
+}
+
+#[test]
+fn a_hard_limit_is_enomem_and_what_was_freed_can_be_had_again() {
+    let output = run("hard_refuses", "hard_limit=128M");
+    assert!(output.assert_served(name()).hard_limit_refused > 0);
+    run("hard_refuses", "hard_limit=128M,background=0");
+}
+
+#[test]
+fn a_program_forks_at_its_hard_limit() {
+    run("hard_forks", "hard_limit=64M");
+}
+
+#[test]
+fn threads_live_at_both_limits() {
+    run("threads", "hard_limit=48M,soft_limit=40M");
+}
+
+#[test]
+fn limits_below_what_is_in_use_act_at_once_and_say_so() {
+    let output = run("below_use", "");
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{output}");
+    let (soft, hard) = (20 << 20, 10 << 20);
+    assert!(lines[0].starts_with(&format!("craton: soft_limit of {soft} bytes is below the ")), "{output}");
+    assert!(lines[0].ends_with(" bytes in use; free memory is given back now"), "{output}");
+    assert!(lines[1].starts_with(&format!("craton: hard_limit of {hard} bytes is below the ")), "{output}");
+    assert!(lines[1].ends_with("free memory is given back, and more is refused until enough is freed"), "{output}");
+}
+
+#[test]
+fn operator_new_throws_at_the_hard_limit() {
+    let program = cxx("limited.cpp", &[]);
+    let output = Program::new(&program).preloaded().options("hard_limit=64M").run();
+    output.assert_success();
+    output.assert_served(program.file_name().and_then(|n| n.to_str()).expect("the program has a name"));
+}
+
+#[test]
+fn limits_that_make_no_sense_are_refused() {
+    run("bad_options", "memory_limit=none");
+    for (option, text) in [
+        ("soft_limit=big", "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"),
+        ("hard_limit=0", "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"),
+        ("memory_limit=5%", "bad value (there are cgroup, none, and bytes such as 512M); ignored"),
+        ("pressure=200", "bad value (0 to 100 percent); ignored"),
+    ] {
+        let output = Program::new(cc("plain.c", &[])).preloaded().options(option).run();
+        output.assert_success();
+        assert_eq!(output.stderr, format!("craton: option \"{option}\": {text}\n"));
+    }
+}
+
+#[test]
+fn a_program_does_the_background_work_itself() {
+    run("own_maintenance", "background=0");
+}
+
+/// A control group that goes with this value.
+struct Group(Vec<PathBuf>);
+
+impl Group {
+    /// Limits memory, and processors to a half of one; `None` where that is not permitted.
+    fn new(bytes: u64) -> Option<Self> {
+        let name = format!("craton-test-{}", std::process::id());
+        let root = Path::new("/sys/fs/cgroup");
+        let (mut group, v1) = (Self(Vec::new()), root.join("memory").exists());
+        let dirs: &[&str] = if v1 { &["memory", "cpu"] } else { &[""] };
+        for dir in dirs {
+            let dir = root.join(dir).join(&name);
+            fs::create_dir(&dir).ok()?;
+            group.0.push(dir);
+        }
+        let quota = if v1 {
+            fs::write(group.0[1].join("cpu.cfs_quota_us"), "50000")
+        } else {
+            fs::write(group.0[0].join("cpu.max"), "50000 100000")
+        };
+        quota.ok()?;
+        group.limit(bytes).then_some(group)
+    }
+
+    fn limit(&self, bytes: u64) -> bool {
+        let file = ["memory.limit_in_bytes", "memory.max"].map(|f| self.0[0].join(f)).into_iter().find(|f| f.exists());
+        file.is_some_and(|file| fs::write(file, bytes.to_string()).is_ok())
+    }
+
+    /// A shell's words that put it into the group.
+    fn enter(&self) -> String {
+        self.0.iter().map(|dir| format!("echo $$ > {}/cgroup.procs && ", dir.display())).collect()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for dir in &self.0 {
+            let _ = fs::remove_dir(dir);
+        }
+    }
+}
+
+#[test]
+fn a_control_groups_limit_gives_the_soft_limit_and_is_read_again() {
+    let Some(group) = Group::new(200 << 20) else {
+        eprintln!("skipped: this user may not make control groups with limits");
+        return;
+    };
+    let shell = format!("{} exec env LD_PRELOAD=\"$1\" \"$0\" in_group", group.enter());
+    let run = Program::new("bash").args(["-c", &shell]).arg(program()).arg(craton_programs::library());
+    let mut running = run.options("background=0").timeout(120).start();
+    let seen = running.segment_when(|s| s.memory_limit_bytes == 200 << 20);
+    assert_eq!(seen.usable_cpus, 1);
+    assert!(group.limit(100 << 20));
+    let output = running.wait();
+    output.assert_success();
+    assert_eq!(output.stdout, "1\n");
+    output.assert_served(name());
+}
+
+/// The file that tells of pressure is another one, in a namespace of mounts.
+#[test]
+fn pressure_gives_free_memory_back() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(
+        &file,
+        "some avg10=10.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+    )
+    .expect("written");
+    let shell =
+        "mount --bind \"$2\" /proc/pressure/memory || exit 77; exec env LD_PRELOAD=\"$1\" \"$0\" under_pressure";
+    let run = |options: &str| {
+        let run =
+            Program::new("unshare").args(["-m", "bash", "-c", shell]).arg(program()).arg(craton_programs::library());
+        run.arg(file.path()).options(options).run()
+    };
+    let output = run("background=0,pressure=10");
+    if matches!(output.status, Some(77)) || output.stderr.contains("unshare: ") {
+        eprintln!("skipped: the system has no file of pressure, or this user may not replace it");
+        return;
+    }
+    output.assert_success();
+    assert_eq!(output.assert_served(name()).pressure_releases, 1);
+    let output = run("background=0,pressure=11");
+    assert!(output.stderr.contains("segment->pressure_releases == 1"), "less than the threshold: {output}");
+}
