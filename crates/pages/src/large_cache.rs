@@ -1,8 +1,8 @@
 //! Long free spans in front of the page heap, so that a large object that comes and goes takes no lock.
 //!
-//! **What.** A shard for each processor holds a few spans of up to [`LargeCache::LONGEST`] pages. A request gets one that is as
-//! long as asked for or a sixteenth longer. To the page heap they are out. Who looks after the heap empties the shards
-//! ([`LargeCache::drain`]) before memory is released, and once a second.
+//! **What.** A shard for each processor holds a few spans of up to [`LargeCache::LONGEST`] pages. A request gets one that is just as
+//! long as asked for. To the page heap they are out. Who looks after the heap empties the shards ([`LargeCache::drain`])
+//! before memory is released, and once a second.
 //!
 //! **State.** A shard is one cache line of eight slots; a slot holds the length of a span, and above it its first page plus 1; or 0.
 //!
@@ -53,30 +53,17 @@ impl LargeCache {
         &self.shards[cpu % SHARDS].0
     }
 
-    /// Takes a span of at least so many pages, whose first is a multiple of `align`; its contents are whatever its last user left.
+    /// Takes a span of so many pages, whose first is a multiple of `align`; its contents are whatever its last user left.
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
-        if pages > Self::LONGEST {
-            return None;
-        }
-        let most = pages.0 + pages.0 / 16;
-        let mut best: Option<(&AtomicU64, u64, PageRange)> = None;
-        for slot in self.slots(cpu) {
+        self.slots(cpu).iter().find_map(|slot| {
             let seen = slot.load(Ordering::Relaxed);
-            let Some(span) = unpack(seen) else { continue };
-            let fits = span.len >= pages && span.len.0 <= most && span.first.0.is_multiple_of(align.0);
-            if fits && best.is_none_or(|(_, _, other)| span.len < other.len) {
-                best = Some((slot, seen, span));
-                if span.len == pages {
-                    break;
-                }
-            }
-        }
-        let (slot, seen, span) = best?;
-        // ORDERING: Acquire pairs with the Release in `put`: what the last user did to the span's pages and to its metadata comes
-        // before what the next one does.
-        slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        self.held.fetch_sub(span.len.0, Ordering::Relaxed);
-        Some(span)
+            let span = unpack(seen).filter(|s| s.len == pages && s.first.0.is_multiple_of(align.0))?;
+            // ORDERING: Acquire pairs with the Release in `place`: what the last user did to the span's pages and to its metadata comes
+            // before what the next one does.
+            slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
+            self.held.fetch_sub(span.len.0, Ordering::Relaxed);
+            Some(span)
+        })
     }
 
     /// Keeps a span that came back, if all that is kept is then no more than `most`, perhaps in place of another. Returns what has to
@@ -153,17 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn a_span_comes_back_to_a_request_of_its_length_or_a_little_less() {
+    fn a_span_comes_back_to_a_request_of_its_length() {
         let cache = LargeCache::EMPTY;
-        for s in [span(0, 68), span(100, 66), span(200, 64)] {
+        for s in [span(0, 68), span(200, 64)] {
             assert_eq!(cache.put(1, s, MOST), None);
         }
-        assert_eq!(cache.pages(), Pages(198));
+        assert_eq!(cache.pages(), Pages(132));
         assert_eq!(cache.take(2, Pages(64), ONE), None, "another processor's");
-        assert_eq!(cache.take(1, Pages(64), ONE), Some(span(200, 64)), "exactly");
-        assert_eq!(cache.take(1, Pages(64), ONE), Some(span(100, 66)), "the shortest that will do");
-        assert_eq!(cache.take(1, Pages(69), ONE), None);
-        assert_eq!(cache.take(1, Pages(63), ONE), None, "five more are too many");
+        assert_eq!(cache.take(1, Pages(64), ONE), Some(span(200, 64)));
+        assert_eq!(cache.take(1, Pages(64), ONE), None, "once");
+        assert_eq!(cache.take(1, Pages(67), ONE), None, "exactly");
         assert_eq!(cache.take(65, Pages(68), ONE), Some(span(0, 68)), "processors share shards");
         assert_eq!(cache.pages(), Pages(0));
     }
