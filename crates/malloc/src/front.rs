@@ -202,8 +202,14 @@ unsafe fn free_on_processor(rseq: &Rseq, pointer: *mut u8) -> bool {
     true
 }
 
-#[cold]
+#[inline(never)]
 fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
+    let at_hand = if zero || align > PAGE_SIZE { null_mut() } else { HEAP.large_at_hand(size) };
+    if at_hand.is_null() { malloc_large_anew(size, align, zero) } else { at_hand }
+}
+
+#[cold]
+fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
     let saved = process::errno();
     let possible = size <= MAX_SIZE && set_up();
     let mut object = if possible { HEAP.allocate_large(size, align, zero) } else { null_mut() };
@@ -301,6 +307,9 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
     }
+    if HEAP.free_large(pointer as usize) {
+        return Ok(());
+    }
     let cache = if let Some(rseq) = without_cache() {
         // SAFETY: by the contract.
         if unsafe { free_on_processor(rseq, pointer) } {
@@ -348,11 +357,11 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         return Ok(with_errno(same, saved));
     }
     let new = match found {
-        Found::Owned(object) => {
-            let saved = process::errno();
-            with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved)
+        Found::Owned(object) => with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved),
+        _ => {
+            process::set_errno(saved);
+            malloc(size)
         }
-        _ => malloc(size),
     };
     if !new.is_null() {
         // SAFETY: both objects hold so many bytes, and they are different ones.

@@ -5,8 +5,8 @@
 //! other nor share the lines of their objects; a program with one thread has one shard. An object goes back to the
 //! shard that its slab's record names. The page heap under one lock; the table of huge objects under one.
 //!
-//! **Threads.** Lock order: a heap of its own → class → morphs → pages; `huge` is taken alone. A fork takes them all, in this order. Who
-//! holds a class's lock only tries another's.
+//! **Threads.** Lock order: a heap of its own → class → morphs → pages; `huge` comes last, and under it none is taken. A fork takes them
+//! all, in this order. Who holds a class's lock only tries another's.
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
 
@@ -22,19 +22,20 @@ use crate::page_map::PageMap;
 use crate::report;
 use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
-use crate::size_class::{self, CLASSES, LARGE};
+use crate::size_class::{self, CLASSES};
 use crate::trace;
 use crate::transfer::Transfer;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
     Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
     SpanSource, Table,
 };
 use craton_os::{Guard, Mutex};
-use craton_pages::{Breaking, HugeBacking, PageHeap, SpanCache, Tick, Tracker};
+use craton_pages::{Breaking, HugeBacking, LargeCache, PageHeap, SpanCache, Tick, Tracker};
 use craton_slab::{Chain, Freed, Morphs, SlabCache, SlabRecord, SlabStats};
 
+mod large;
 mod limited;
 mod source;
 
@@ -94,6 +95,10 @@ pub struct Heap<F: Floor, C: Clock> {
     pub(crate) pages: Mutex<PageHeap<F, C>>,
     /// Spans that slabs gave back, in front of the page heap.
     spans: SpanCache,
+    /// Spans of large objects that were freed, likewise.
+    large: LargeCache,
+    /// Pages in spans, those in the caches in front too.
+    in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
     pub(crate) gate: Gate,
     /// Slabs that hold objects of two classes.
@@ -125,6 +130,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             }; SHARDS],
             pages: Mutex::new(PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
+            large: LargeCache::EMPTY,
+            in_use_pages: AtomicU32::new(0),
             huge: Mutex::new(HugeTable::EMPTY),
             gate: Gate::open(),
             morphs: Mutex::new(Morphs::EMPTY),
@@ -364,19 +371,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         PageId(((object as usize - self.layout().base) >> PAGE_SHIFT) as u32)
     }
 
-    /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
-    pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
-        let span = self.take_span(pages, align, Density::Sparse)?;
-        self.layout().records[span.range.first.0 as usize].set_pages(pages);
-        self.set_marks(span.range, LARGE, false);
-        segment::add(&SEGMENT.large_allocs, 1);
-        Ok(span)
-    }
-
     /// Takes a span from the page heap, if need be with what is kept in front of it.
     fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = self.with_pages(|p| self.alloc_span(p, pages, align, density));
-        if span == Err(SpanError::NoMemory) && self.spans.pages() > Pages(0) {
+        if span == Err(SpanError::NoMemory) && (self.drop_kept() > 0) | (self.pages_in_front() > Pages(0)) {
             return self.with_pages(|p| {
                 self.drain(p);
                 self.alloc_span(p, pages, align, density)
@@ -391,21 +389,20 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             let given = trace::free(pages, span, density);
             debug_assert_eq!(given, Ok(()), "a cached span is out");
         });
+        self.large.drain(|span| {
+            let given = trace::free(pages, span, Density::Sparse);
+            debug_assert_eq!(given, Ok(()), "a cached span is out");
+        });
     }
 
-    /// Length of the large object that begins at a page marked so.
-    pub(crate) fn large_pages(&self, first: PageId) -> Pages {
-        self.layout().records[first.0 as usize].pages()
+    /// Pages that the caches in front of the page heap hold.
+    fn pages_in_front(&self) -> Pages {
+        Pages(self.spans.pages().0 + self.large.pages().0)
     }
 
-    /// Gives a large object's span back.
-    pub(crate) fn give_large(&self, first: PageId) {
-        let record = &self.layout().records[first.0 as usize];
-        let span = PageRange::new(first, record.pages());
-        record.set_pages(Pages(0));
-        self.set_marks(span, 0, false);
-        let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
-        self.expect_given(span, given);
+    /// Pages in spans, as of the last change.
+    pub(crate) fn in_use(&self) -> Pages {
+        Pages(self.in_use_pages.load(Ordering::Relaxed))
     }
 
     /// Ends the process where the page heap does not know a span that our records name: they are no longer what we wrote.
@@ -413,14 +410,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if given.is_err() {
             report::misuse("free", self.address(span.first), Misuse::Unallocated);
         }
-    }
-
-    /// Makes a large object longer or shorter where it stands.
-    pub(crate) fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
-        let record = &self.layout().records[first.0 as usize];
-        self.with_pages(|p| self.resize_span(p, PageRange::new(first, record.pages()), pages))?;
-        record.set_pages(pages);
-        Ok(())
     }
 
     /// How much memory goes back by itself, in bytes a second.
@@ -476,6 +465,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let (in_use, backed) = (pages.in_use(), pages.backed());
         self.search.note_in_use(in_use);
         background::note(backed, in_use, || pages.releasable(Breaking::Always));
+        self.in_use_pages.store(in_use.0, Ordering::Relaxed);
         self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
         let (in_use, backed) = (in_use.bytes(), backed.bytes());
         let metadata = pages.granted().0 as usize * self.layout().metadata_per_hugepage;
@@ -494,10 +484,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn release(&self) -> u64 {
         self.drain_transfers();
         self.heaps.trim(self);
-        self.with_pages(|p| {
+        let kept = self.drop_kept() as u64;
+        let pages = self.with_pages(|p| {
             self.drain(p);
             p.release_all(Breaking::Always)
-        }) << PAGE_SHIFT
+        });
+        kept + (pages << PAGE_SHIFT)
     }
 
     /// Bytes of large objects.
@@ -505,7 +497,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
             .sum();
-        let cached = (self.spans.pages().bytes().0 + self.heaps.spare().bytes().0) as u64;
+        let cached = (self.pages_in_front().bytes().0 + self.heaps.spare().bytes().0) as u64;
         (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs + cached)
     }
 

@@ -29,6 +29,8 @@ mod heap;
 pub mod heaps;
 pub mod hints;
 mod huge;
+mod huge_keep;
+mod huge_route;
 pub mod json;
 mod lifecycle;
 pub mod limits;

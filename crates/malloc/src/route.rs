@@ -9,12 +9,9 @@ use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::heap::Heap;
 use crate::heaps::Owned;
 use crate::huge::Entry;
-use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, LARGE, MAX_CLASSED, MORPHED, OWNED};
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
-use craton_os::{mapping, process};
 
 /// Objects of this size and more are mappings of their own: they can grow by moving page tables, and a few faults more do not
 /// count against touching so much memory. It is also where glibc's own threshold ends.
@@ -203,15 +200,21 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn allocate_large(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         if align > HUGEPAGE_SIZE {
             // The region itself begins at no more than a hugepage's boundary.
-            return self.allocate_huge(size, align);
+            return self.allocate_huge(size, align, zero);
         }
         if size >= HUGE_MIN {
             // The region is the second choice: it has the address space that a limit may have left us.
-            let object = self.allocate_huge(size, align);
+            let object = self.allocate_huge(size, align, zero);
             return if object.is_null() { self.allocate_span(size, align, zero) } else { object };
         }
+        if self.is_lonely(size, align) {
+            let object = self.allocate_huge(size, align, zero);
+            if !object.is_null() {
+                return object;
+            }
+        }
         let object = self.allocate_span(size, align, zero);
-        if object.is_null() { self.allocate_huge(size, align) } else { object }
+        if object.is_null() { self.allocate_huge(size, align, zero) } else { object }
     }
 
     fn allocate_span(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
@@ -224,43 +227,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             unsafe { object.write_bytes(0, size) };
         }
         object
-    }
-
-    /// A mapping of its own, which reads as zeros.
-    fn allocate_huge(&self, size: usize, align: usize) -> *mut u8 {
-        let Some(bytes) = huge_bytes(size.max(1)) else { return null_mut() };
-        if !self.admit_huge(0, bytes) {
-            return null_mut();
-        }
-        let Some(at) = self.map_huge(bytes, align) else {
-            self.forget_huge(0, bytes);
-            return null_mut();
-        };
-        if self.backs_huge() {
-            mapping::advise_huge(at, bytes);
-        }
-        self.count_huge(bytes as u64, 0);
-        segment::add(&SEGMENT.huge_allocs, 1);
-        self.note_huge();
-        at as *mut u8
-    }
-
-    fn map_huge(&self, bytes: usize, align: usize) -> Option<usize> {
-        let mut table = self.huge.lock();
-        table.prepare().ok()?;
-        // On the boundary of a hugepage all of it can be huge.
-        let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
-        let at = mapping::map(bytes, wish).or_else(|| mapping::map(bytes, align))?;
-        table.insert(Entry { at, bytes });
-        Some(at)
-    }
-
-    fn backs_huge(&self) -> bool {
-        self.pages.lock().backing() != craton_pages::HugeBacking::NEVER
-    }
-
-    fn count_huge(&self, more: u64, less: u64) {
-        SEGMENT.huge_bytes.fetch_add(more.wrapping_sub(less), Relaxed);
     }
 
     /// The class of an object that is out, if the pointer is one of a class: what a thread's cache finds out, without one.
@@ -375,16 +341,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 self.give_large(first);
                 Ok(())
             }
-            Found::Huge(Entry { at, bytes }) => {
-                // Two threads may free it at once: the table gives it to one.
-                let Some(_) = self.huge.lock().remove(at) else { return Err(Misuse::Foreign) };
-                self.count_huge(0, bytes as u64);
-                mapping::unmap(at, bytes);
-                self.admit_huge(bytes, 0);
-                Ok(())
-            }
             // SAFETY: `find` has checked the object, which the caller gives up.
             Found::Owned(object) => unsafe { self.heaps.free(self, object, pointer) },
+            Found::Huge(entry) => self.free_huge(entry.at),
             Found::Bad(misuse) => Err(misuse),
         }
     }
@@ -398,53 +357,19 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 if new == pages {
                     return Some(pointer);
                 }
-                if size <= MAX_CLASSED / 2 || size >= HUGE_MIN {
+                if size <= MAX_CLASSED / 2 {
                     return None;
                 }
-                self.resize_large(first, new).ok().map(|()| pointer)
-            }
-            Found::Huge(entry) => {
-                if size < HUGE_MIN / 2 {
-                    return None;
+                if size < HUGE_MIN && self.resize_large(first, new).is_ok() {
+                    return Some(pointer);
                 }
-                self.resize_huge(entry, size)
+                if new > pages { self.move_out(first, pages, size) } else { None }
             }
             Found::Owned(object) => self.heaps.resize(self, object, size).then_some(pointer),
+            Found::Huge(entry) => self.resize_huge(entry, size),
             Found::Bad(_) => None,
         }
     }
-
-    fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
-        let bytes = huge_bytes(size)?;
-        if bytes == entry.bytes {
-            return Some(entry.at as *mut u8);
-        }
-        if !self.admit_huge(entry.bytes, bytes) {
-            return None;
-        }
-        let Some(at) = self.move_huge(entry, bytes) else {
-            self.forget_huge(entry.bytes, bytes);
-            return None;
-        };
-        self.count_huge(bytes as u64, entry.bytes as u64);
-        self.note_huge();
-        Some(at as *mut u8)
-    }
-
-    fn move_huge(&self, entry: Entry, bytes: usize) -> Option<usize> {
-        // The lock is held over the move, so that nobody sees an address that is no more ours.
-        let mut table = self.huge.lock();
-        table.prepare().ok()?;
-        let at = mapping::remap(entry.at, entry.bytes, bytes)?;
-        table.remove(entry.at);
-        table.insert(Entry { at, bytes });
-        Some(at)
-    }
-}
-
-/// Bytes of a mapping for `size` bytes: whole pages, as of every large object.
-fn huge_bytes(size: usize) -> Option<usize> {
-    size.checked_next_multiple_of(PAGE_SIZE.max(process::page_size()))
 }
 
 /// Whether an object of a class stays where it is when it becomes one of `size` bytes. A shrink by less than half is not worth a copy.

@@ -61,7 +61,8 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         Found::Owned(Owned { bytes, .. }) if bytes.is_multiple_of(HUGEPAGE_SIZE) => (None, bytes, HUGEPAGE_SIZE),
         Found::Owned(Owned { bytes, .. }) => (None, bytes, PAGE_SIZE),
         Found::Large { pages, .. } => (None, pages.bytes().0, PAGE_SIZE),
-        Found::Huge(entry) => (None, entry.bytes, PAGE_SIZE),
+        // One that has grown has room to grow on.
+        Found::Huge(entry) => (None, entry.bytes, entry.bytes / 2),
         Found::Bad(_) => return Ok(()),
     };
     let right = match class {

@@ -162,6 +162,15 @@ pub(crate) fn free<F: Floor, C: Clock>(
     given
 }
 
+/// Gives one back whose whole hugepages were moved elsewhere.
+pub(crate) fn free_moved<F: Floor, C: Clock>(heap: &mut PageHeap<F, C>, span: PageRange) -> Result<(), SpanError> {
+    let given = heap.free_moved(span);
+    if given.is_ok() {
+        note(Kind::Free, span, Pages(1), Density::Sparse);
+    }
+    given
+}
+
 /// Makes one longer or shorter.
 pub(crate) fn resize<F: Floor, C: Clock>(
     heap: &mut PageHeap<F, C>,
