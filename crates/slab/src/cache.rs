@@ -169,15 +169,13 @@ impl SlabCache {
     /// The slab that holds the object at `offset` bytes from the region's start.
     fn slab_of(&self, offset: usize) -> PageId {
         let page = (offset >> PAGE_SHIFT) as u32;
-        // A slab of several objects is aligned to its size; one of a single object begins where the object does.
-        PageId(if self.geometry.is_single() { page } else { page & !(self.geometry.pages.0 - 1) })
+        PageId(page & !(self.geometry.align().0 - 1))
     }
 
     #[cold]
     fn add_slab(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Option<PageId> {
         let pages = self.geometry.pages;
-        let align = if self.geometry.is_single() { Pages(1) } else { pages };
-        let span = source.alloc(pages, align, self.geometry.density()).ok()?;
+        let span = source.alloc(pages, self.geometry.align(), self.geometry.density()).ok()?;
         let first = span.range.first;
         records[first.0 as usize].begin(pages);
         self.push_front(first, records);

@@ -25,7 +25,7 @@ use crate::page_map::PageMap;
 use crate::size_class::{self, CLASSES, MARKS};
 use core::ptr::null_mut;
 use craton_base::PAGE_SHIFT;
-use craton_slab::{Chain, Geometry};
+use craton_slab::Chain;
 
 /// One class's free objects.
 #[repr(C)]
@@ -67,12 +67,12 @@ impl List {
 
     const fn of_class(class: usize) -> Self {
         let size = size_class::size_of_class(class);
-        let g = Geometry::of(size);
+        let g = size_class::geometry(class);
         // A single object must begin where its first page does.
         let (unit, mask) = if g.is_single() {
             (craton_base::PAGE_SIZE, craton_base::PAGE_SIZE - 1)
         } else {
-            (size, g.pages.bytes().0 - 1)
+            (size, g.align().bytes().0 - 1)
         };
         let magic = if g.is_single() { 1 } else { (u64::MAX / unit as u64) + 1 };
         let max = first_max(class);
