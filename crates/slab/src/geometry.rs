@@ -4,11 +4,9 @@ use craton_base::{Density, PAGE_SIZE, Pages};
 
 /// Largest slab that [`Geometry::of`] makes for several objects, in pages: 256 KiB.
 const MAX_PAGES: u32 = 32;
-/// Objects that a slab should hold at least: of small ones, and of those above [`SMALL`] bytes. Each class that a program uses has a slab
-/// that is not full, so more would cost small programs memory; fewer would cost large ones a way to the page heap more often.
-const LEAST_SMALL: usize = 8;
-const LEAST: usize = 4;
-const SMALL: usize = 1024;
+/// Objects that a slab holds at least. Each class that a program uses has a slab that is not full, so more would cost small
+/// programs memory.
+const LEAST: usize = 2;
 /// A slab's tail may waste one part in this many.
 const WASTE_PART: usize = 32;
 
@@ -25,14 +23,13 @@ pub struct Geometry {
 
 impl Geometry {
     /// The layout for objects of `object` bytes, a multiple of 16 up to 32 KiB and not 0: the smallest power of two of pages (at
-    /// most 32) that wastes at most one part in 32 at its end and holds 8 objects, or 4 of those above 1 KiB.
+    /// most 32) that wastes at most one part in 32 at its end and holds 2 objects.
     pub const fn of(object: usize) -> Self {
         assert!(object > 0 && object <= MAX_PAGES as usize * PAGE_SIZE / 8 && object.is_multiple_of(16));
-        let least = if object <= SMALL { LEAST_SMALL } else { LEAST };
         let mut pages = 1;
         while pages < MAX_PAGES {
             let span = pages as usize * PAGE_SIZE;
-            if span / object >= least && (span % object) * WASTE_PART <= span {
+            if span / object >= LEAST && (span % object) * WASTE_PART <= span {
                 break;
             }
             pages *= 2;

@@ -8,7 +8,7 @@ fn a_slab_wastes_at_most_a_32nd_or_is_of_the_largest_size_and_holds_a_few_object
         let g = Geometry::of(object);
         assert!(g.pages.0.is_power_of_two() && g.pages.0 <= 32 && g.align() == g.pages);
         assert!(g.tail_waste() * 32 <= g.pages.bytes().0 || g.pages.0 == 32, "{g:?}");
-        assert!(g.tail_waste() < object && g.capacity >= if object <= 1024 { 8 } else { 4 });
+        assert!(g.tail_waste() < object && g.capacity >= 2);
     }
 }
 
