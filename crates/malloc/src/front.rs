@@ -10,14 +10,14 @@
 pub(crate) mod forks;
 
 use crate::cpu_cache::processor::ProcessorCaches;
-use crate::cpu_cache::thread::ThreadCache;
+use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
 use crate::heap::{Heap, Parts};
 use crate::page_map::PageMap;
 use crate::registry::Registry;
 use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
-use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
+use crate::size_class::{self, MAX_CLASSED};
 use crate::{background, limits, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -75,25 +75,25 @@ const MAX_CLEARED: usize = 32 << 10;
 /// `size` bytes, aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
-    if size <= MAX_TABLED {
+    if size <= MAX_QUICK {
         // SAFETY: the pointer is this thread's cache or the one that nobody uses; the size was looked at.
-        let object = unsafe { ThreadCache::pop_tabled(tls::get(), size) };
+        let object = unsafe { ThreadCache::pop_quick(tls::get(), size) };
         if !object.is_null() {
             return object;
         }
-        return malloc_tabled(size);
+        return malloc_quick(size);
     }
-    malloc_beyond_table(size)
+    malloc_beyond_quick(size)
 }
 
 #[cold]
 #[inline(never)]
-fn malloc_tabled(size: usize) -> *mut u8 {
+fn malloc_quick(size: usize) -> *mut u8 {
     malloc_class(size_class::class_of_tabled(size))
 }
 
 #[inline(never)]
-fn malloc_beyond_table(size: usize) -> *mut u8 {
+fn malloc_beyond_quick(size: usize) -> *mut u8 {
     if size > MAX_CLASSED {
         return malloc_large(size, 1, false);
     }
@@ -277,7 +277,7 @@ pub unsafe fn try_free(pointer: *mut u8) -> bool {
 }
 
 /// Largest size that [`try_free_trusted`] takes.
-pub const MAX_TRUSTED: usize = MAX_TABLED;
+pub const MAX_TRUSTED: usize = MAX_QUICK;
 
 /// Frees an object of a size that the caller vouches for, on the fast path; `false` when that could not be done, and [`free`] must.
 ///

@@ -27,7 +27,7 @@ use crate::size_class::{self, CLASSES, MORPHED};
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use craton_base::{Clock, Density, Floor, PAGE_SIZE, PageId, PageRange, Pages, Table};
 use craton_os::mapping;
-use craton_slab::{Chain, Geometry, Left, Morph, Morphs, Place, Wish};
+use craton_slab::{Chain, Left, Morph, Morphs, Place, Wish};
 
 /// Slabs that can hold two classes at a time; entries take memory only once they are used.
 const MOST: usize = 1 << 18;
@@ -49,8 +49,9 @@ static NEXT: [u8; CLASSES + 1] = {
     let mut i = 2 * CLASSES;
     while i > 0 {
         let class = (i - 1) % CLASSES + 1;
-        let g = Geometry::of(size_class::size_of_class(class));
-        if g.is_single() {
+        let g = size_class::geometry(class);
+        // A slab is found from within by its length, which must be a power of two for that.
+        if g.is_single() || !g.pages.0.is_power_of_two() {
             next[class] = class as u8;
         } else {
             let last = &mut last[matches!(g.density(), Density::Dense) as usize][g.pages.0.trailing_zeros() as usize];

@@ -282,7 +282,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
         let g = size_class::geometry(class);
         let size = g.object as usize;
-        let start = if g.is_single() { page.0 } else { page.0 & !(g.pages.0 - 1) };
+        let start = page.0 & !(g.align().0 - 1);
         let offset = address - self.address(PageId(start)) as usize;
         if !offset.is_multiple_of(size) || offset / size >= g.capacity as usize {
             let offset = offset % size;

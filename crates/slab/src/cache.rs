@@ -268,8 +268,7 @@ impl SlabCache {
     #[cold]
     fn add_slab(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Option<PageId> {
         let pages = self.geometry.pages;
-        let align = if self.geometry.is_single() { Pages(1) } else { pages };
-        let span = source.alloc(pages, align, self.geometry.density()).ok()?;
+        let span = source.alloc(pages, self.geometry.align(), self.geometry.density()).ok()?;
         let first = span.range.first;
         let record = &records[first.0 as usize];
         if record.is_morph_to(self.geometry.object) {

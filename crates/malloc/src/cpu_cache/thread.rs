@@ -23,10 +23,10 @@
 //! **Unsafe.** Links free objects through their memory, which belongs to the cache.
 
 use crate::page_map::PageMap;
-use crate::size_class::{self, CLASSES, MARKS, MAX_TABLED};
+use crate::size_class::{self, CLASSES, MARKS};
 use core::ptr::null_mut;
 use craton_base::PAGE_SHIFT;
-use craton_slab::{Chain, Geometry};
+use craton_slab::Chain;
 
 /// One class's free objects: half a cache line.
 #[repr(C)]
@@ -77,11 +77,14 @@ const fn min(a: u32, b: u32) -> u32 {
 /// Bytes from one list to the next: what the page map names a class by, so that free reaches a list in one addition.
 pub(crate) const LIST_BYTES: usize = size_of::<List>();
 
-/// By size, up to [`MAX_TABLED`], how far from a cache's start the list of its class lies.
-static OFFSETS: [u16; MAX_TABLED + 1] = {
-    let mut offsets = [0; MAX_TABLED + 1];
+/// Largest size of which the class is found by a single load.
+pub(crate) const MAX_QUICK: usize = 1024;
+
+/// By size, up to [`MAX_QUICK`], how far from a cache's start the list of its class lies.
+static OFFSETS: [u16; MAX_QUICK + 1] = {
+    let mut offsets = [0; MAX_QUICK + 1];
     let mut size = 0;
-    while size <= MAX_TABLED {
+    while size <= MAX_QUICK {
         offsets[size] = (size_class::class_of_tabled(size) * LIST_BYTES) as u16;
         size += 1;
     }
@@ -93,12 +96,12 @@ impl List {
 
     const fn of_class(class: usize) -> Self {
         let size = size_class::size_of_class(class);
-        let g = Geometry::of(size);
+        let g = size_class::geometry(class);
         // A single object must begin where its first page does.
         let (unit, mask) = if g.is_single() {
             (craton_base::PAGE_SIZE, craton_base::PAGE_SIZE - 1)
         } else {
-            (size, g.pages.bytes().0 - 1)
+            (size, g.align().bytes().0 - 1)
         };
         let magic = if g.is_single() { 1 } else { (u64::MAX / unit as u64) + 1 };
         let aligned = if unit.is_power_of_two() { unit as u32 - 1 } else { u32::MAX };
@@ -260,12 +263,12 @@ impl ThreadCache {
         (self.base, self.pages, self.map, self.key) = (view.base, view.pages, view.map, view.key);
     }
 
-    /// Takes an object of a size, up to [`MAX_TABLED`], if the cache holds one.
+    /// Takes an object of a size, up to [`MAX_QUICK`], if the cache holds one.
     ///
     /// # Safety
     /// As [`ThreadCache::pop`].
     #[inline(always)]
-    pub(crate) unsafe fn pop_tabled(this: *mut Self, size: usize) -> *mut u8 {
+    pub(crate) unsafe fn pop_quick(this: *mut Self, size: usize) -> *mut u8 {
         // SAFETY: the table has an entry for the size, by the contract, and its offsets are those of lists of classes.
         unsafe { Self::pop_at(this, *OFFSETS.get_unchecked(size) as usize) }
     }
@@ -359,7 +362,7 @@ impl ThreadCache {
         }
     }
 
-    /// Puts an object of a size, up to [`MAX_TABLED`], back if its class's list has room, without a look at anything else; says whether it
+    /// Puts an object of a size, up to [`MAX_QUICK`], back if its class's list has room, without a look at anything else; says whether it
     /// did. The object gets no mark: that it is freed twice is not seen.
     ///
     /// # Safety

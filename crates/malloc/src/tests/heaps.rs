@@ -88,7 +88,7 @@ fn the_divisibility_test_is_exact_for_every_offset_of_every_class() {
         let w = world(1, 2 << 20);
         // All of the slab, so that each of its places has been an object.
         let objects: Vec<_> = (0..g.capacity).map(|_| w.take(class)).collect();
-        let slab = objects[0] as usize & !(g.pages.bytes().0 - 1);
+        let slab = objects[0] as usize & !(g.align().bytes().0 - 1);
         for offset in (0..g.pages.bytes().0).step_by(if g.pages.0 > 4 { 16 } else { 1 }) {
             let is_start = offset % g.object as usize == 0 && offset / (g.object as usize) < g.capacity as usize;
             let found = w.heap.find((slab + offset) as *mut u8);
