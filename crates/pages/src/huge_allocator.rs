@@ -21,8 +21,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         let from = self.backing().from.0;
         let front = if from <= MOST_LEFT_OUT { from } else { 0 };
         let first = if len >= LONG {
-            let behind = self.take_granted_or_grow(len, align, front);
-            behind.or_else(|refused| self.unbacked.take(&mut self.trackers, len, align, 0..u32::MAX).ok_or(refused))
+            self.take_granted_or_grow(len, align, front).or_else(|_| self.take_granted_or_grow(len, align, 0))
         } else {
             let in_front = self.unbacked.take(&mut self.trackers, len, align, 0..front);
             in_front.map_or_else(|| self.take_granted_or_grow(len, align, 0), Ok)
