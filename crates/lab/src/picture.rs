@@ -15,7 +15,7 @@
 mod axis;
 mod bars;
 mod canvas;
-mod colour;
+pub(crate) mod colour;
 mod dots;
 mod frame;
 mod heat;

@@ -223,6 +223,11 @@ fn percent(part: f64) -> String {
     format!("{:.2} %", part * 100.0)
 }
 
+/// What a rule is called in the picture.
+fn series(rule: &Rule) -> String {
+    format!("{}, with {} classes", rule.name, (rule.classes)().len())
+}
+
 fn picture(document: &Document<WasteRow>) -> String {
     let group = |rows: &[WasteRow]| Group {
         name: rows[0].profile.clone(),
@@ -235,7 +240,7 @@ fn picture(document: &Document<WasteRow>) -> String {
             document,
         ),
         axis: Axis::linear("part of the memory taken", Unit::Part),
-        series: RULES.iter().map(|rule| format!("{}, {} classes", rule.name, (rule.classes)().len())).collect(),
+        series: RULES.iter().map(series).collect(),
         groups: document.rows.chunk_by(|a, b| a.profile == b.profile).map(group).collect(),
         reference: Some(MOST_WASTE),
         direction: Direction::Up,
@@ -247,6 +252,7 @@ fn picture(document: &Document<WasteRow>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::picture::colour;
 
     #[test]
     fn waste_is_counted_by_hand_for_a_size_of_each_kind() {
@@ -269,6 +275,12 @@ mod tests {
         assert!(ours.worst_waste <= 0.125, "{} at {}", ours.worst_waste, ours.worst_bytes);
         assert!(eighths.worst_waste > 0.125 && ours.classes <= eighths.classes);
         assert!(ours.waste < eighths.waste && ours.waste < 0.08, "{} and {}", ours.waste, eighths.waste);
+    }
+
+    #[test]
+    fn rules_can_be_told_apart_in_the_picture() {
+        let colours: std::collections::BTreeSet<_> = RULES.iter().map(|rule| colour::of(&series(rule))).collect();
+        assert_eq!(colours.len(), RULES.len());
     }
 
     #[test]
