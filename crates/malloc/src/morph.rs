@@ -162,9 +162,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         }
         let mut morphs = self.morphs.lock();
         if morphs.is_unset() {
-            let table = mapping::map(MOST * size_of::<Morph>(), PAGE_SIZE)?;
+            // Address space may be short: there are no more slabs than pages.
+            let most = MOST.min(self.layout().records.len());
+            let table = mapping::map((most * size_of::<Morph>()).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
             // SAFETY: the mapping is new, reads as zeros, is aligned and stays.
-            *morphs = Morphs::new(unsafe { Table::new(table as *mut Morph, MOST) });
+            *morphs = Morphs::new(unsafe { Table::new(table as *mut Morph, most) });
         }
         let (base, key) = (self.layout().base as *mut u8, self.layout().key);
         let wish = Wish { geometry: size_class::geometry(to), from: from as u8, to: to as u8 };

@@ -62,7 +62,7 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         Found::Owned(Owned { bytes, .. }) => (None, bytes, PAGE_SIZE),
         Found::Large { pages, .. } => (None, pages.bytes().0, PAGE_SIZE),
         // One that has grown has room to grow on.
-        Found::Huge(entry) => (None, entry.bytes, entry.bytes / 2),
+        Found::Huge(entry) => (None, entry.bytes, (entry.bytes / 2).max(PAGE_SIZE)),
         Found::Bad(_) => return Ok(()),
     };
     let right = match class {

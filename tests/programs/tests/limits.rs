@@ -161,7 +161,7 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
     for (option, text) in [
         (
             "nonsense=1",
-            "no such key (there are background, hard_limit, memory_limit, pressure, release_rate, soft_limit, stats, \
+            "no such key (there are background, caches, hard_limit, memory_limit, pressure, release_rate, soft_limit, stats, \
              stats_file, thp, thread_cache, trace, trace_events); ignored",
         ),
         ("nonsense", "not of the form key=value; ignored"),

@@ -55,9 +55,10 @@ struct Pace {
 /// Bytes fetched before a list has run empty a few times, and the same in objects.
 const FIRST_FETCH_BYTES: usize = 2 << 10;
 const FIRST_FETCH: u32 = 16;
-/// How many freed objects a list keeps that has not shown to need more, if a batch is not less. Each keeps its slab, and so its
-/// hugepage, from coming free, so they should be few; each way to the slabs takes a lock, so they should not be fewer.
+/// How many freed objects a list keeps that has not shown to need more. Each way to the slabs takes a lock, so they should not be fewer.
 const FIRST_KEPT: u32 = 32;
+/// How many it keeps in a program that frees what it has. Each keeps its slab, and so its hugepage, from coming free: they should be few.
+const LAST_KEPT: i32 = 16;
 /// The same in bytes: the larger an object, the more memory waits in vain; what comes and goes gets room soon.
 const FIRST_KEPT_BYTES: usize = 4 << 10;
 /// Bytes and objects that a list may hold at the most.
@@ -492,7 +493,7 @@ impl ThreadCache {
         if pace.swing < LONG_SWING {
             pace.swing += 1;
         } else {
-            less = (list.max - first_max(class) + 1) / 2;
+            less = (list.max - first_max(class).min(LAST_KEPT) + 1) / 2;
             list.max -= less;
             list.room -= less;
             self.budget += less as usize * size_class::size_of_class(class);
