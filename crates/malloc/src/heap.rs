@@ -26,7 +26,7 @@ use crate::size_class::{self, CLASSES};
 use crate::trace;
 use crate::transfer::Transfer;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use craton_base::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
     Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
     SpanSource, Table,

@@ -14,7 +14,7 @@
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
 
 use crate::chain::{self, Chain};
-use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
+use craton_base::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{Pages, Zeroed};
 
 /// The record of one slab, or of a large object, which is a slab of one object.

@@ -8,7 +8,7 @@
 //!
 //! **Threads.** Relaxed atomics: a limit that is set counts from the next use of the page heap's lock on, if not before.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use craton_base::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A heap over its soft limit that has nothing to give is looked at again when it has grown by one part in so many of the limit.
 const STEP_PART: u64 = 64;
@@ -114,7 +114,7 @@ impl Gate {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
