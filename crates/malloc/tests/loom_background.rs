@@ -6,15 +6,17 @@
 #![cfg(loom)]
 
 /// The real file.
-#[path = "../src/background/life.rs"]
+#[path = "../src/background"]
 #[allow(dead_code)]
-mod life;
+mod background {
+    pub mod life;
+}
 
+use background::life::Life;
 use craton_base::atomic::model::{check, check_weakened};
 use craton_base::loom::cell::UnsafeCell;
 use craton_base::loom::thread::{self, JoinHandle};
 use craton_os::Bell;
-use life::Life;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

@@ -2,18 +2,18 @@
 #![cfg(loom)]
 
 /// The real files.
-#[path = "../src/limits/changes.rs"]
+#[path = "../src/limits"]
 #[allow(dead_code)]
-mod changes;
-#[path = "../src/limits/gate.rs"]
-#[allow(dead_code)]
-mod gate;
+mod limits {
+    pub mod changes;
+    pub mod gate;
+}
 
-use changes::Changes;
 use craton_base::atomic::model::{check, check_weakened};
 use craton_base::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_base::loom::thread;
-use gate::Gate;
+use limits::changes::Changes;
+use limits::gate::Gate;
 use std::sync::Arc;
 
 const OLD: u64 = 1 << 40;

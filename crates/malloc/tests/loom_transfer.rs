@@ -6,9 +6,11 @@
 #![cfg(loom)]
 
 /// The real file, with this file's classes.
-#[path = "../src/transfer.rs"]
+#[path = "../src"]
 #[allow(dead_code)]
-mod transfer;
+mod real {
+    pub mod transfer;
+}
 
 /// One class.
 mod size_class {
@@ -27,8 +29,8 @@ use craton_base::atomic::model::{check, check_weakened};
 use craton_base::loom::cell::UnsafeCell;
 use craton_base::loom::thread;
 use craton_slab::Chain;
+use real::transfer::Transfer;
 use std::sync::Arc;
-use transfer::Transfer;
 
 const CLASS: usize = 1;
 const OBJECTS: usize = 10;
