@@ -20,6 +20,7 @@ struct World {
 }
 
 impl World {
+    #[allow(clippy::arc_with_non_send_sync)] // loom's threads share what its cells look after.
     fn new() -> Arc<Self> {
         let world = Self { cache: SpanCache::EMPTY, pages: std::array::from_fn(|_| UnsafeCell::new(0)) };
         // Looks at each slot, for the model's sake.
