@@ -10,5 +10,7 @@ if [ "${1-}" = -p ]; then
   shift 2
 fi
 target=$(readlink -m "${CARGO_TARGET_DIR:-target}")
+# Thousands of runs: optimised, and with debug assertions.
+export CARGO_PROFILE_DEV_OPT_LEVEL=2
 export RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }--cfg loom" CARGO_TARGET_DIR=$target/loom
 exec "$cargo" test -q "${packages[@]}" --test 'loom_*' --no-fail-fast -- "$@"
