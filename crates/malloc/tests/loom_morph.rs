@@ -79,7 +79,18 @@ fn check_homes(preemptions: usize, taker: usize, homes: [usize; 2]) {
 
 #[test]
 fn objects_come_back_to_the_home_that_took_the_slab_over() {
-    check_homes(2, 1, [1, 1]);
+    let morphed = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&morphed);
+    check(3, move || {
+        let (world, [first, last]) = world();
+        let new = beside(&world, |world| take(world, 1));
+        give(&world, 1, last);
+        let new = new.join().unwrap();
+        count.fetch_add(world.morphed(to()).0, Relaxed);
+        [first, new].iter().for_each(|object| give(&world, 1, *object));
+        world.check_empty();
+    });
+    assert!(morphed.load(Relaxed) > 0, "in some orders the slab is taken over");
 }
 
 #[test]
@@ -89,12 +100,12 @@ fn objects_come_back_to_the_home_that_gave_the_slab_up() {
 
 #[test]
 fn objects_come_back_to_both_homes() {
-    check_homes(2, 1, [0, 1]);
+    check_homes(1, 1, [0, 1]);
 }
 
 #[test]
 fn a_slab_changes_its_class_in_its_shard() {
-    check_homes(2, 0, [0, 1]);
+    check_homes(1, 0, [0, 1]);
 }
 
 #[test]

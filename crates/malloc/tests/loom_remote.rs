@@ -43,7 +43,7 @@ fn the_last_two_objects_of_a_slab_come_back_from_two_shards() {
 
 #[test]
 fn objects_of_both_shards_in_one_list_find_their_slabs_while_others_take() {
-    check(3, || {
+    check(2, || {
         let (world, class) = (world(), class());
         let mut objects = world.take_batch(0, class, 1);
         objects.extend(world.take_batch(0, class, 2));
