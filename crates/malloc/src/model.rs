@@ -139,6 +139,11 @@ impl<F: Floor + Send, C: Clock + Send> World<F, C> {
         assert!(self.out.lock().unwrap().remove(&object).is_some(), "it was not out");
     }
 
+    /// The bytes of an object that is out, as the heap finds it.
+    pub fn size_of(&self, object: usize) -> usize {
+        self.heap.find(object as *mut u8).usable().expect("it is out")
+    }
+
     /// Whether the page of an object bears the mark of a slab of two classes.
     pub fn is_morphed(&self, object: usize) -> bool {
         self.heap.page_of(object).is_some_and(|page| self.heap.mark(page) == size_class::MORPHED)

@@ -1,6 +1,6 @@
 //! A slab that goes to another class while threads free the objects that live on it, by marks that may be old.
 //!
-//! **What.** The library's heap with two shards. The slab has had 56 objects, of which two live: on whatever way they come back, the slab is
+//! **What.** The library's heap with two shards. The slab has had 73 objects, of which two live: on whatever way they come back, the slab is
 //! in the end gone, and while it holds two classes nothing that is out overlaps.
 #![cfg(loom)]
 
@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 type World = model::World<RealFloor, VirtualClock>;
 
 fn from() -> usize {
-    size_class::class_of(144)
+    size_class::class_of(112)
 }
 
 fn to() -> usize {
-    size_class::class_of(112)
+    size_class::class_of(144)
 }
 
 /// A heap with one slab of the old class in shard 0, on which two objects live, far apart.
@@ -91,6 +91,22 @@ fn objects_come_back_to_the_home_that_took_the_slab_over() {
         world.check_empty();
     });
     assert!(morphed.load(Relaxed) > 0, "in some orders the slab is taken over");
+}
+
+#[test]
+fn an_object_is_known_while_its_slab_changes_and_settles() {
+    check(3, || {
+        let (world, [first, last]) = world();
+        let new = beside(&world, move |world| {
+            let new = take(world, 1);
+            give(world, 1, first);
+            new
+        });
+        assert_eq!(world.size_of(last), size_class::size_of_class(from()));
+        give(&world, 0, last);
+        give(&world, 0, new.join().unwrap());
+        world.check_empty();
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! **Threads.** loom takes the first touch for the making: where two threads touch an atomic without an order between them, the model
 //! touches it before it starts them. Models run one after the other.
 //!
-//! **Orderings.** loom takes SeqCst for AcqRel; here fences around the access make up for it. [`check_weakened`] makes
+//! **Orderings.** loom takes SeqCst for AcqRel; here a fence in front of each such access makes up for it. [`check_weakened`] makes
 //! every ordering Relaxed, to show that a test would see it.
 //!
 //! **Unsafe.** Cells that are written without a lock: loom runs one thread at a time.
@@ -52,19 +52,14 @@ fn weaken(order: Ordering) -> Ordering {
     if WEAKENED.load(Ordering::Relaxed) { Ordering::Relaxed } else { order }
 }
 
-/// Makes an access with an ordering, between fences if it is to be sequentially consistent.
+/// Makes an access with an ordering, behind a fence if it is to be sequentially consistent.
 fn access<R>(order: Ordering, f: impl FnOnce(Ordering) -> R) -> R {
     let order = weaken(order);
-    let fence = || {
-        // ORDERING: pairs with the fences around the other accesses of this kind.
-        if order == Ordering::SeqCst {
-            loom::sync::atomic::fence(order);
-        }
-    };
-    fence();
-    let result = f(order);
-    fence();
-    result
+    // ORDERING: pairs with the fences in front of the other accesses of this kind.
+    if order == Ordering::SeqCst {
+        loom::sync::atomic::fence(order);
+    }
+    f(order)
 }
 
 macro_rules! atomic {
