@@ -14,6 +14,7 @@
 //! **Not here.** Anything that calls the system, allocates, or keeps a policy.
 #![no_std]
 
+pub mod atomic;
 mod bits;
 mod seams;
 mod table;
@@ -26,6 +27,10 @@ pub use units::{
     Bytes, HUGEPAGE_SHIFT, HUGEPAGE_SIZE, HugePageId, HugePages, PAGE_SHIFT, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId,
     PageRange, Pages,
 };
+
+/// What models of protocols are written with.
+#[cfg(loom)]
+pub use loom;
 
 #[cfg(test)]
 mod tests;

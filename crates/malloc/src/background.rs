@@ -6,14 +6,6 @@
 //! would make the C library slower, `fork` a risk and `unshare` an error. Only when it holds much free memory, which would stay if
 //! the program slept now, the thread is started there too; it ends when all is done.
 //!
-//! **State.** Of the thread:
-//! ```text
-//! NONE ──► STARTING ──► RUNNING ──► ENDED (by itself)       STARTING ──► REFUSED (by the system; for good)
-//!   ▲          ▲ └─◄ ENDED │           │
-//!   └───── STOPPING ◄──────┴───────────┘
-//! ```
-//! STARTING and STOPPING belong to one thread of the program, which has its signals blocked meanwhile.
-//!
 //! **Threads.** Ours has a small stack, blocks all signals, never calls malloc, sleeps on a futex, and takes the page heap's lock for
 //! one step at a time; a collapse, which can take milliseconds, runs without it. It is stopped before a fork, before
 //! `unshare` and `setns`, and for good when the main thread ends by `pthread_exit`, since the C library would wait for it, and
@@ -23,6 +15,8 @@
 //!
 //! **Unsafe.** Joins the thread, once.
 
+mod life;
+
 use crate::front::{HEAP, PROCESSOR_CACHES, set_up};
 use crate::{lifecycle, limits};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
@@ -30,6 +24,7 @@ use craton_base::{Clock, CollapseError, HugePageId, HugePages, Pages};
 use craton_os::thread::{self, Hidden};
 use craton_os::{Bell, CoarseClock, process, thp};
 use craton_pages::LONG_S;
+use life::Life;
 
 /// Bytes a second that go back by themselves, unless the option `release_rate` says otherwise: 64 MiB.
 pub(crate) const DEFAULT_RATE: u64 = 64 << 20;
@@ -86,17 +81,8 @@ static NEXT_THREAD_NS: AtomicU64 = AtomicU64::new(0);
 /// Threads of the program that have a cache: those that never allocate do not count.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-static STATE: AtomicU8 = AtomicU8::new(NONE);
-const NONE: u8 = 0;
-const STARTING: u8 = 1;
-const RUNNING: u8 = 2;
-const ENDED: u8 = 3;
-const STOPPING: u8 = 4;
-const REFUSED: u8 = 5;
-/// Those who want no thread to be started for now; and somebody who wants none ever again.
-static HOLDS: AtomicU32 = AtomicU32::new(0);
-static SEALED: AtomicBool = AtomicBool::new(false);
-/// The thread, and the process that started it; valid from RUNNING to STOPPING.
+static LIFE: Life = Life::new();
+/// The thread, and the process that started it; valid from its start until it was waited for.
 static HIDDEN: AtomicUsize = AtomicUsize::new(0);
 static OWNER: AtomicU32 = AtomicU32::new(0);
 /// Rung when the thread is to end.
@@ -142,7 +128,7 @@ fn note_time(backed: HugePages) {
     if THREADS.load(Relaxed) > 1 && may_have_thread() {
         WANTED.fetch_or(THREAD, Relaxed);
     }
-    let runs = matches!(STATE.load(Relaxed), STARTING | RUNNING | STOPPING);
+    let runs = LIFE.runs();
     let grown = backed.0 >= NEXT_LOOK_AT.load(Relaxed);
     if grown {
         NEXT_LOOK_AT.store(2 * backed.0, Relaxed);
@@ -160,10 +146,7 @@ fn is_much(free: Pages, in_use: Pages) -> bool {
 
 /// Whether there is no thread, none is asked for yet, and one could be had.
 fn may_have_thread() -> bool {
-    WANTED.load(Relaxed) & THREAD == 0
-        && matches!(STATE.load(Relaxed), NONE | ENDED)
-        && mode() == Mode::Thread
-        && !SEALED.load(Relaxed)
+    WANTED.load(Relaxed) & THREAD == 0 && mode() == Mode::Thread && LIFE.may_start()
 }
 
 /// Asks for the thread: something is kept that must go back while the program sleeps.
@@ -175,7 +158,7 @@ pub(crate) fn want_thread() {
 
 /// Whether there is a thread that will look after what is kept.
 pub(crate) fn has_thread() -> bool {
-    STATE.load(Relaxed) == RUNNING
+    LIFE.is_running()
 }
 
 /// The option `background`.
@@ -221,7 +204,7 @@ pub(crate) fn forget_limits() {
 
 /// Whether nobody is at anything during which the program should not be called back: signals may be blocked, or a fork be under way.
 fn is_calm() -> bool {
-    HOLDS.load(Relaxed) == 0 && !matches!(STATE.load(Relaxed), STARTING | STOPPING)
+    LIFE.is_calm()
 }
 
 #[cold]
@@ -266,58 +249,34 @@ pub(crate) fn count_threads(threads: usize) {
 fn start() {
     // A handler of a signal could fork, and so wait for what is begun here.
     thread::with_signals_blocked(|| {
-        let old = STATE.load(Relaxed);
-        // ORDERING: SeqCst pairs with the additions to `HOLDS`: either we see the hold, or its owner sees that we are at it, and waits.
-        if !matches!(old, NONE | ENDED) || STATE.compare_exchange(old, STARTING, Ordering::SeqCst, Relaxed).is_err() {
-            return;
-        }
-        // ORDERING: SeqCst, as above.
-        if HOLDS.load(Ordering::SeqCst) != 0 || SEALED.load(Ordering::SeqCst) {
-            // ORDERING: Release pairs with the Acquire in `stop`.
-            STATE.store(old, Ordering::Release);
-            return;
-        }
-        if old == ENDED {
-            join();
-        }
-        pace();
-        END.silence();
-        OWNER.store(process::id(), Relaxed);
-        let hidden = Hidden::start(run);
-        HIDDEN.store(hidden.map_or(0, Hidden::number), Relaxed);
-        // ORDERING: Release pairs with the Acquire in `stop`: whoever stops the thread sees which one it is.
-        STATE.store(if hidden.is_some() { RUNNING } else { REFUSED }, Ordering::Release);
+        LIFE.start(
+            || _ = join(),
+            || {
+                pace();
+                END.silence();
+                OWNER.store(process::id(), Relaxed);
+                let hidden = Hidden::start(run);
+                HIDDEN.store(hidden.map_or(0, Hidden::number), Relaxed);
+                hidden.is_some()
+            },
+        )
     });
 }
 
 /// Ends the thread, and waits until it has ended; says whether there was one. It may be started again a second later.
 fn stop() -> bool {
-    loop {
-        // ORDERING: SeqCst pairs with the exchange in `start`, which looks for holds after it.
-        match STATE.load(Ordering::SeqCst) {
-            NONE | REFUSED => return false,
-            STARTING | STOPPING => thread::sleep_ns(TRY_NS / 10),
-            old => {
-                let stopped = thread::with_signals_blocked(|| {
-                    // ORDERING: Acquire pairs with the Release in `start`.
-                    if STATE.compare_exchange(old, STOPPING, Ordering::Acquire, Relaxed).is_err() {
-                        return None;
-                    }
-                    END.ring();
-                    let was_ours = join();
-                    // Nobody would give it back.
-                    HEAP.drop_kept();
-                    NEXT_THREAD_NS.store(CoarseClock.now_ns() + SECOND_NS, Relaxed);
-                    // ORDERING: Release pairs with the Acquire of the next one who changes the state.
-                    STATE.store(NONE, Ordering::Release);
-                    Some(was_ours)
-                });
-                if let Some(was_ours) = stopped {
-                    return was_ours;
-                }
-            }
-        }
-    }
+    LIFE.stop(
+        || thread::sleep_ns(TRY_NS / 10),
+        |end| thread::with_signals_blocked(end),
+        || {
+            END.ring();
+            let was_ours = join();
+            // Nobody would give it back.
+            HEAP.drop_kept();
+            NEXT_THREAD_NS.store(CoarseClock.now_ns() + SECOND_NS, Relaxed);
+            was_ours
+        },
+    )
 }
 
 /// Waits for the thread's end. In a process that was cloned past the C library there is none; says whether there was.
@@ -333,7 +292,7 @@ fn join() -> bool {
 /// Makes a call that the system may refuse to a process with more than one thread; `refused` says whether it did so. What is left in
 /// `errno` is the call's own.
 pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bool) -> R {
-    hold();
+    LIFE.hold();
     // One that was waited for may take a moment to leave the process.
     let saved = process::errno();
     let mut tries = if stop() { TRIES } else { 1 };
@@ -346,7 +305,7 @@ pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bo
         }
         thread::sleep_ns(TRY_NS);
     };
-    release();
+    LIFE.release();
     result
 }
 
@@ -355,31 +314,20 @@ pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bo
 pub fn seal() {
     let saved = process::errno();
     thp::keep_answer();
-    // ORDERING: SeqCst pairs with the exchange in `start`.
-    SEALED.store(true, Ordering::SeqCst);
+    LIFE.seal();
     stop();
     process::set_errno(saved);
 }
 
-/// No thread is started until [`release`], by anybody.
-fn hold() {
-    // ORDERING: SeqCst pairs with the exchange in `start`.
-    HOLDS.fetch_add(1, Ordering::SeqCst);
-}
-
-fn release() {
-    HOLDS.fetch_sub(1, Relaxed);
-}
-
 /// Before a fork: the process is copied with the program's threads alone.
 pub(crate) fn before_fork() {
-    hold();
+    LIFE.hold();
     stop();
 }
 
 /// After a fork, in the parent.
 pub(crate) fn after_fork() {
-    release();
+    LIFE.release();
 }
 
 /// In a forked child what others were at is ended for them.
@@ -390,11 +338,8 @@ pub(crate) fn forked() {
     }
     AT_WORK.store(false, Relaxed);
     ASLEEP.store(false, Relaxed);
-    HOLDS.store(0, Relaxed);
+    LIFE.forked();
     WANTED.store(0, Relaxed);
-    if STATE.load(Relaxed) != REFUSED {
-        STATE.store(NONE, Relaxed);
-    }
 }
 
 /// Sets how far the heap may go.
@@ -434,11 +379,7 @@ fn run() {
         quiet_s = if changed || sleeps_on || in_use != last { 0 } else { quiet_s.saturating_add(rest_s) };
         last = in_use;
         // What is still free by now will be wanted again, as far as demand can say.
-        // ORDERING: Release pairs with the Acquire in `stop`.
-        if quiet_s > LONG_S
-            && THREADS.load(Relaxed) <= 1
-            && STATE.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
-        {
+        if quiet_s > LONG_S && THREADS.load(Relaxed) <= 1 && LIFE.end_by_itself() {
             return;
         }
     }

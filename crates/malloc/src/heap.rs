@@ -26,7 +26,7 @@ use crate::size_class::{self, CLASSES};
 use crate::trace;
 use crate::transfer::Transfer;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use craton_base::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
     Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
     SpanSource, Table,
@@ -49,7 +49,7 @@ struct Class(Mutex<SlabCache>);
 const _: () = assert!(size_of::<Class>() == 128);
 
 /// Shards at the most: more processors share them.
-pub(crate) const SHARDS: usize = 16;
+pub(crate) const SHARDS: usize = if cfg!(loom) { 2 } else { 16 };
 
 /// What threads of one home take from.
 struct Shard {
@@ -512,6 +512,14 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Counts of one class, over all shards.
     pub(crate) fn class_stats(&self, class: usize) -> SlabStats {
         (0..self.shards().len()).map(|home| self.slabs(home, class).stats()).fold(SlabStats::default(), SlabStats::plus)
+    }
+
+    /// Looks at what threads may reach without an order between them, as a model does before its threads begin.
+    #[cfg(loom)]
+    pub(crate) fn touch(&self) {
+        let _ = (self.spans.pages(), self.gate.is_outside(0), self.view());
+        self.with_pages(|_| ());
+        drop((self.morphs.lock(), self.huge.lock()));
     }
 
     /// How many slabs each shard has.

@@ -34,6 +34,8 @@ mod huge_route;
 pub mod json;
 mod lifecycle;
 pub mod limits;
+#[cfg(loom)]
+pub mod model;
 mod morph;
 pub mod options;
 mod page_map;
@@ -51,7 +53,7 @@ mod transfer;
 pub use craton_slab::size_class;
 pub use route::Misuse;
 
-#[cfg(test)]
+#[cfg(any(test, loom))]
 extern crate std;
 #[cfg(test)]
 mod tests;

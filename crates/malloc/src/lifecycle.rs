@@ -8,12 +8,13 @@ use core::ffi::{c_char, c_int};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{process, thread};
 
+// Not with loom, which has no locks and atomics outside of its models.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(not(loom), unsafe(link_section = ".init_array"))]
 static AT_START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;
 
 #[used]
-#[unsafe(link_section = ".fini_array")]
+#[cfg_attr(not(loom), unsafe(link_section = ".fini_array"))]
 static AT_END: extern "C" fn() = at_end;
 
 /// Whether [`at_start`] has run: fork handlers are registered, and options known.

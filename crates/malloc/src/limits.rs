@@ -19,6 +19,7 @@
 //! **Unsafe.** Empties the calling thread's cache, and takes its locks over a fork.
 
 mod callback;
+mod changes;
 mod gate;
 mod setting;
 
@@ -27,6 +28,7 @@ use crate::cpu_cache::thread::ThreadCache;
 use crate::front::{HEAP, LEAST_CACHE_BYTES, PROCESSOR_CACHES, THREAD_CACHE_BYTES};
 use crate::segment::{self, SEGMENT};
 use crate::text::Text;
+use changes::Changes;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, PAGE_SHIFT, Pages};
 use craton_os::{CoarseClock, Line, cgroup, cpus, process, thp, thread};
@@ -58,6 +60,9 @@ static SOFT: Kept = Kept::auto();
 static HARD: Kept = Kept::auto();
 static MEMORY: Kept = Kept::auto();
 static PRESSURE: AtomicU32 = AtomicU32::new(PRESSURE_PERCENT);
+
+/// Of these options, and of the control group's limit.
+static CHANGES: Changes = Changes::new();
 
 /// The control group's limit as last read, 0 for none; whether it ever was, and when it is to be read again.
 static GROUP: AtomicU64 = AtomicU64::new(0);
@@ -95,6 +100,7 @@ pub(crate) fn set_option(key: &[u8], value: &[u8]) -> bool {
     };
     let saved = process::errno();
     kept.set(setting);
+    CHANGES.note();
     if matches!(setting, Setting::Percent(_)) && !READ.load(Relaxed) {
         read_group();
     }
@@ -119,6 +125,10 @@ pub(crate) fn show_option(key: &[u8], into: &mut Text<'_>) -> bool {
 
 /// Makes the limits count that follow from the options and the control group.
 fn apply() {
+    CHANGES.until_settled(apply_once);
+}
+
+fn apply_once() {
     let group = Some(GROUP.load(Relaxed)).filter(|bytes| *bytes > 0);
     let memory = MEMORY.get().bytes(|| None, group);
     let whole = || memory.or_else(|| Some(process::physical_memory() as u64).filter(|bytes| *bytes > 0));
@@ -239,6 +249,7 @@ fn read_group() {
     SEGMENT.usable_cpus.store(cpus::set_quota(limits.cpu_thousandths) as u64, Relaxed);
     GROUP.store(limits.memory_bytes.unwrap_or(0), Relaxed);
     READ.store(true, Relaxed);
+    CHANGES.note();
     if let Some(odd) = limits.odd
         && !ODD_WAS_SAID.swap(true, Relaxed)
     {

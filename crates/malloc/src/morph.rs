@@ -30,11 +30,11 @@ use craton_os::mapping;
 use craton_slab::{Chain, Left, Morph, Morphs, Place, Wish};
 
 /// Slabs that can hold two classes at a time; entries take memory only once they are used.
-const MOST: usize = 1 << 18;
+const MOST: usize = if cfg!(loom) { 8 } else { 1 << 18 };
 /// A heap with fewer pages in use is left alone: 4 MiB.
-const LEAST_PAGES: u32 = ((4 << 20) / PAGE_SIZE) as u32;
+const LEAST_PAGES: u32 = if cfg!(loom) { 1 } else { ((4 << 20) / PAGE_SIZE) as u32 };
 /// Classes that are asked in one look.
-const LOOKS: u32 = 8;
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 8 };
 /// So many requests of a class go without a look at the most after looks that found nothing.
 const LONGEST_PAUSE: u8 = 32;
 
@@ -97,6 +97,13 @@ impl Search {
         shard: AtomicU32::new(0),
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
+
+    /// The next look is at the slabs of one class and shard.
+    #[cfg(loom)]
+    pub(crate) fn look_at(&self, shard: usize, class: usize) {
+        self.donor.store(class as u32, Relaxed);
+        self.shard.store(shard as u32, Relaxed);
+    }
 
     /// Notes how many pages of the heap are in use.
     pub(crate) fn note_in_use(&self, pages: Pages) {

@@ -12,7 +12,7 @@
 //! **Unsafe.** Indexes the map by address, within the pages that the floor granted.
 
 use crate::cpu_cache::thread::LIST_BYTES;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PageId, PageRange};
 
 /// The map, as a pointer to the mark of page 0.

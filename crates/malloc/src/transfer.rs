@@ -19,7 +19,7 @@
 
 use crate::size_class::{self, CLASSES};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use craton_base::atomic::{AtomicPtr, Ordering};
 use craton_slab::Chain;
 
 /// Batches of one class that are kept.
@@ -99,5 +99,5 @@ impl Transfer {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -4,10 +4,9 @@
 //! that restricts its system calls leaves that one in any case.
 //!
 //! **State.** 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged: one sleep ends, or the next one does at once.
-//!
-//! **Unsafe.** Calls `futex`.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use crate::futex;
+use craton_base::atomic::{AtomicU32, Ordering};
 
 /// Silent at first.
 #[derive(Debug)]
@@ -31,13 +30,13 @@ impl Bell {
     pub fn ring(&self) {
         // ORDERING: Release pairs with the Acquire in `is_rung`: the sleeper sees what was written before.
         self.rung.store(1, Ordering::Release);
-        self.futex(libc::FUTEX_WAKE, i32::MAX as u32, core::ptr::null());
+        futex::wake(&self.rung, i32::MAX as u32);
     }
 
     /// Ends one sleep, this one or the next, unless the bell is rung anyway.
     pub fn nudge(&self) {
         if self.rung.compare_exchange(0, 2, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.futex(libc::FUTEX_WAKE, i32::MAX as u32, core::ptr::null());
+            futex::wake(&self.rung, i32::MAX as u32);
         }
     }
 
@@ -64,23 +63,14 @@ impl Bell {
     }
 
     fn sleep(&self, time: *const libc::timespec) -> bool {
-        self.futex(libc::FUTEX_WAIT, 0, time);
+        futex::wait(&self.rung, 0, time);
         // A nudge was for this sleep.
         let _ = self.rung.compare_exchange(2, 0, Ordering::Relaxed, Ordering::Relaxed);
         self.is_rung()
     }
-
-    fn futex(&self, operation: i32, value: u32, time: *const libc::timespec) {
-        let saved = crate::process::errno();
-        // SAFETY: the word outlives the call, and the time is a valid one or null.
-        unsafe {
-            libc::syscall(libc::SYS_futex, self.rung.as_ptr(), operation | libc::FUTEX_PRIVATE_FLAG, value, time);
-        }
-        crate::process::set_errno(saved);
-    }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     extern crate std;
     use super::*;

@@ -22,6 +22,8 @@ pub mod cgroup;
 mod clock;
 pub mod cpus;
 pub mod file_map;
+#[cfg_attr(loom, path = "futex/model.rs")]
+mod futex;
 mod line;
 pub mod mapping;
 mod mutex;

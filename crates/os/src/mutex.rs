@@ -7,17 +7,18 @@
 //!
 //! **Threads.** A short spin, since holders leave within a microsecond; then sleep. Not fair, not re-entrant.
 //!
-//! **Unsafe.** Hands out `&mut T` to the one holder, and calls `futex`.
+//! **Unsafe.** Hands out `&mut T` to the one holder.
 
+use crate::futex;
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use craton_base::atomic::{AtomicU32, Ordering};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 /// Turns of the spin before sleeping: about the length of a batch transfer.
-const SPINS: u32 = 100;
+const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
 
 /// A value that one thread at a time may use.
 pub struct Mutex<T> {
@@ -89,7 +90,7 @@ impl<T> Mutex<T> {
         // From here on the lock is taken as contended: we cannot know whether others sleep too.
         // ORDERING: Acquire pairs with the Release swap in `release`.
         while self.state.swap(CONTENDED, Ordering::Acquire) != FREE {
-            futex(&self.state, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, CONTENDED);
+            futex::wait(&self.state, CONTENDED, core::ptr::null());
         }
     }
 
@@ -103,19 +104,8 @@ impl<T> Mutex<T> {
 
     #[cold]
     fn wake(&self) {
-        futex(&self.state, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
+        futex::wake(&self.state, 1);
     }
-}
-
-/// One futex call; every outcome (woken, value changed, interrupted) makes the caller look again. The system call's
-/// own error number must not leak into the program's `errno`.
-fn futex(word: &AtomicU32, operation: i32, value: u32) {
-    let saved = crate::process::errno();
-    // SAFETY: the word outlives the call, and a null time-out means none.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, core::ptr::null::<libc::timespec>());
-    }
-    crate::process::set_errno(saved);
 }
 
 impl<T> Deref for Guard<'_, T> {

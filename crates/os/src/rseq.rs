@@ -17,7 +17,7 @@
 //! **Unsafe.** Critical sections are assembly; calls `membarrier`.
 
 use crate::{thp, weak};
-use core::sync::atomic::AtomicPtr;
+use craton_base::atomic::AtomicPtr;
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 mod portable;

@@ -203,8 +203,7 @@ impl SlabCache {
             // Who sees that the slab has moved to a cache of another size sees that it is one of two sizes: see
             // `owner`.
             let owned = record.owner() == owner;
-            let morphed = record.morph_entry() != 0;
-            let moved = morphed && !record.is_morph_to(self.geometry.object);
+            let (morphed, moved) = record.sizes(self.geometry.object);
             let ours = owned && !moved;
             let used = record.used();
             let (mut bytes, mut blocked) = (slab_bytes, 0);

@@ -14,7 +14,7 @@
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
 
 use crate::chain::{self, Chain};
-use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
+use craton_base::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{Pages, Zeroed};
 
 /// The record of one slab, or of a large object, which is a slab of one object.
@@ -46,6 +46,12 @@ const SIZE_BITS: u32 = 11;
 /// The bit of `morph` that says that it names a heap of its own and a class instead.
 const OWNED: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
 
+/// The entry of a slab of two sizes, by the record's `morph`; 0 for others.
+#[inline]
+fn entry_of(morph: u32) -> u32 {
+    if morph & OWNED == 0 { morph & ((1 << ENTRY_BITS) - 1) } else { 0 }
+}
+
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for SlabRecord {}
 
@@ -67,6 +73,13 @@ impl SlabRecord {
     field!(used, set_used, used, u16);
     field!(carved, set_carved, carved, u16);
     field!(last, set_last, last, u16);
+
+    /// Looks at each field, as a model does before its threads begin.
+    #[cfg(loom)]
+    pub fn touch(&self) {
+        let _ = (self.free(), self.next(), self.prev(), self.used(), self.carved(), self.last());
+        let _ = (self.owner(), self.pages(), self.morph_entry());
+    }
 
     /// How many objects of the slab have ever been handed out: the first so many of its places.
     pub fn cut_objects(&self) -> u16 {
@@ -114,11 +127,19 @@ impl SlabRecord {
         object < (UNIT as u32) << SIZE_BITS
     }
 
+    /// Whether the slab holds objects of two sizes, and whether the new ones are then not of this one. By one look: whoever has not the lock
+    /// of the slab's owner may look while the slab becomes an ordinary one.
+    #[inline]
+    pub(crate) fn sizes(&self, object: u32) -> (bool, bool) {
+        let morph = self.morph.load(Ordering::Relaxed);
+        let is_morphed = entry_of(morph) != 0;
+        (is_morphed, is_morphed && morph >> ENTRY_BITS != object / UNIT as u32)
+    }
+
     /// Where the entry of a slab of two sizes lies; 0 for ordinary slabs.
     #[inline]
     pub(crate) fn morph_entry(&self) -> u32 {
-        let morph = self.morph.load(Ordering::Relaxed);
-        if morph & OWNED == 0 { morph & ((1 << ENTRY_BITS) - 1) } else { 0 }
+        entry_of(self.morph.load(Ordering::Relaxed))
     }
 
     /// Whether the slab holds objects of two sizes, of which the new one is this. (Sizes do not reach the bit for heaps.)

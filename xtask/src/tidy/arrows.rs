@@ -1,7 +1,8 @@
 //! Arrows between crates point down.
 //!
 //! **What.** [`CRATES`] is the order of the house; `cargo metadata` says what is true. Development dependencies are
-//! free (tests of every crate above `base` may use the simulated floor); all others are checked.
+//! free (tests of every crate above `base` may use the simulated floor), and so are those under `cfg(loom)`, with which only
+//! tests are built; all others are checked.
 
 use super::Complaint;
 use serde_json::Value;
@@ -73,7 +74,8 @@ pub fn check(metadata: &str) -> Result<Vec<Complaint>, String> {
             continue;
         };
         // `kind` is null for a normal dependency, "dev" or "build" otherwise.
-        for to in list(package, "dependencies").iter().filter(|d| text(d, "kind") != "dev").map(|d| text(d, "name")) {
+        let of_library = |d: &&Value| text(d, "kind") != "dev" && text(d, "target") != "cfg(loom)";
+        for to in list(package, "dependencies").iter().filter(of_library).map(|d| text(d, "name")) {
             let ours = CRATES.iter().any(|c| c.name == to);
             let allowed = if ours { known.below.contains(&to) } else { known.outside.is_none_or(|o| o.contains(&to)) };
             if allowed {

@@ -31,7 +31,7 @@ use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES};
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
+use craton_base::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, Floor};
 use craton_os::mapping;
 use craton_os::rseq::{PROCESSORS, Place, Rseq, Table};
@@ -409,5 +409,5 @@ impl Area {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -6,9 +6,10 @@
 //! use of the heap costs two compares. A heap that could not be brought below its soft limit is looked at again when it has
 //! grown by a step, and `low` is then where the limit would count anew.
 //!
-//! **Threads.** Relaxed atomics: a limit that is set counts from the next use of the page heap's lock on, if not before.
+//! **Threads.** A limit that is set counts from the next use of the page heap's lock on, if not before. Who arms the gate looks again whether its soft
+//! limit is still the one that is set; of two that arm it, one in each way, the later one is seen, or `low` sends somebody to look.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use craton_base::atomic::{AtomicU64, Ordering, Ordering::Relaxed};
 
 /// A heap over its soft limit that has nothing to give is looked at again when it has grown by one part in so many of the limit.
 const STEP_PART: u64 = 64;
@@ -67,20 +68,37 @@ impl Gate {
 
     /// Somebody looks when the soft limit is passed.
     pub(crate) fn rearm(&self) {
-        self.low.store(0, Relaxed);
-        self.look_from(self.soft().map_or(u64::MAX, |soft| soft.saturating_add(1)));
+        self.for_soft(|soft| {
+            self.low.store(0, Relaxed);
+            self.look_from(soft.map_or(u64::MAX, |soft| soft.saturating_add(1)));
+        });
     }
 
     /// The soft limit could not be kept: somebody looks when memory has grown by a step.
     pub(crate) fn rearm_above(&self, used: u64) {
-        let soft = self.soft().unwrap_or(u64::MAX);
-        self.look_from(used.saturating_add((soft / STEP_PART).max(LEAST_STEP)));
-        self.low.store(soft, Relaxed);
+        self.for_soft(|soft| {
+            let soft = soft.unwrap_or(u64::MAX);
+            // In this order: a heap that falls below `low` arms the gate, and is not outdone by what was stored here before.
+            self.look_from(used.saturating_add((soft / STEP_PART).max(LEAST_STEP)));
+            self.low.store(soft, Relaxed);
+        });
+    }
+
+    /// Does so for the soft limit, again if another one was set meanwhile.
+    fn for_soft(&self, arm: impl Fn(Option<u64>)) {
+        loop {
+            let soft = self.soft();
+            arm(soft);
+            if self.soft() == soft {
+                return;
+            }
+        }
     }
 
     /// Somebody looks when so much is in use.
     pub(crate) fn look_from(&self, bytes: u64) {
-        self.not_high.store(!bytes, Relaxed);
+        // ORDERING: AcqRel pairs with itself: the later one of two sees what the other one stored before, a soft limit or `low`.
+        self.not_high.swap(!bytes, Ordering::AcqRel);
     }
 
     pub(crate) fn high(&self) -> u64 {
@@ -114,7 +132,7 @@ impl Gate {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -46,6 +46,16 @@ fn development_dependencies_are_free() {
 }
 
 #[test]
+fn what_only_models_are_built_with_is_free() {
+    let with = |target| {
+        let arrow = format!(r#"{{"name":"loom","kind":null,"target":"{target}"}}"#);
+        check(&format!(r#"{{"packages":[{{"name":"craton-base","dependencies":[{arrow}]}}]}}"#)).expect("JSON")
+    };
+    assert_eq!(with("cfg(loom)"), []);
+    assert_eq!(with("cfg(unix)").len(), 1);
+}
+
+#[test]
 fn a_package_that_the_house_does_not_know_fails() {
     let found = check(r#"{"packages":[{"name":"stranger","dependencies":[]}]}"#).expect("the sample is JSON");
     assert!(found.len() == 1 && found[0].path == "package stranger", "{found:?}");

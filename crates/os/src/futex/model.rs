@@ -1,0 +1,38 @@
+//! The system call `futex` as loom's models have it.
+//!
+//! **What.** As the kernel does: whoever wants to sleep looks at the word under a lock that whoever wakes takes too, and those who are
+//! woken are those who slept on that word. A time never ends.
+
+extern crate std;
+
+use craton_base::atomic::{AtomicU32, Ordering};
+use craton_base::loom::sync::{Condvar, Mutex};
+use craton_base::loom::{self};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+loom::lazy_static! {
+    static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
+}
+
+fn place(word: &AtomicU32) -> usize {
+    core::ptr::from_ref(word) as usize
+}
+
+/// Sleeps while the word has the value.
+pub(crate) fn wait(word: &AtomicU32, value: u32, _time: *const libc::timespec) {
+    let mut sleepers = SLEEPERS.lock().expect("models end with the first panic");
+    // ORDERING: Acquire pairs with nothing but the lock; the kernel's look is as strong.
+    if word.load(Ordering::Acquire) == value {
+        let bed = Arc::clone(sleepers.entry(place(word)).or_insert_with(|| Arc::new(Condvar::new())));
+        drop(bed.wait(sleepers));
+    }
+}
+
+/// Wakes so many of those who sleep on the word.
+pub(crate) fn wake(word: &AtomicU32, most: u32) {
+    let sleepers = SLEEPERS.lock().expect("models end with the first panic");
+    if let Some(bed) = sleepers.get(&place(word)) {
+        if most == 1 { bed.notify_one() } else { bed.notify_all() }
+    }
+}
