@@ -1,27 +1,40 @@
-//! A lock of one word over the kernel's futex.
+//! A lock of one word over the kernel's futex, which knows its holder.
 //!
 //! **What.** Needs no initialisation, no memory and no C library, so that it works while the process is being set up,
 //! and can be taken over a `fork`.
 //!
-//! **State.** 0 free · 1 held · 2 held, and somebody may sleep on it.
+//! **State.** One word of 64 bits, of which the kernel looks at the lower half:
+//! ```text
+//! | the holder's thread pointer, a multiple of 16, or 0 if the lock is free | 2: taken again for a fork | 1: somebody may sleep |
+//! ```
 //!
 //! **Threads.** A short spin, since holders leave within a microsecond; then sleep. Not fair, not re-entrant.
 //!
+//! **Failure.** A thread that waits for itself has been interrupted by a signal whose handler came back to us. It would wait for
+//! ever: instead it says so in one line, and aborts. Since a task that was cloned past the C library can have its
+//! parent's thread pointer, it first waits for as long as nobody holds a lock.
+//!
+//! **Cost.** The holder is in the word that is exchanged anyway: nothing but the load of the thread pointer.
+//!
 //! **Unsafe.** Hands out `&mut T` to the one holder, and calls `futex`.
 
+use crate::{Line, thread};
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
-const FREE: u32 = 0;
-const HELD: u32 = 1;
-const CONTENDED: u32 = 2;
+const FREE: u64 = 0;
+const CONTENDED: u64 = 1;
+const AGAIN: u64 = 2;
 /// Turns of the spin before sleeping: about the length of a batch transfer.
 const SPINS: u32 = 100;
+/// How often, and for how long each time, a thread waits for itself before it believes that.
+const DOUBTS: u32 = 100;
+const DOUBT_NS: i64 = 10_000_000;
 
 /// A value that one thread at a time may use.
 pub struct Mutex<T> {
-    state: AtomicU32,
+    state: AtomicU64,
     value: UnsafeCell<T>,
 }
 
@@ -36,7 +49,7 @@ pub struct Guard<'a, T> {
 impl<T> Mutex<T> {
     /// A free lock around `value`.
     pub const fn new(value: T) -> Self {
-        Self { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
+        Self { state: AtomicU64::new(FREE), value: UnsafeCell::new(value) }
     }
 
     /// Waits until the value is free and takes it.
@@ -46,9 +59,14 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
-    /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up.
+    /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up. A signal handler that forks may have
+    /// interrupted its thread while that held the lock: it still holds it afterwards, in the parent and in the child.
     pub fn hold_for_fork(&self) {
-        self.acquire();
+        if self.is_own() {
+            self.state.fetch_or(AGAIN, Ordering::Relaxed);
+        } else {
+            self.acquire();
+        }
     }
 
     /// Gives up a lock taken by [`Mutex::hold_for_fork`], in the parent and in the child.
@@ -56,56 +74,115 @@ impl<T> Mutex<T> {
     /// # Safety
     /// The calling thread (or, in the child, the thread it is a copy of) holds the lock through `hold_for_fork`.
     pub unsafe fn release_after_fork(&self) {
-        self.release();
+        if self.state.load(Ordering::Relaxed) & AGAIN == 0 {
+            self.release();
+        } else {
+            self.state.fetch_and(!AGAIN, Ordering::Relaxed);
+        }
+    }
+
+    /// The value, while the lock is held for a fork.
+    ///
+    /// # Safety
+    /// The calling thread holds the lock through `hold_for_fork`, and uses no other reference to the value meanwhile.
+    #[allow(clippy::mut_from_ref)] // The lock gives the right, and the caller holds it.
+    pub unsafe fn held_for_fork(&self) -> &mut T {
+        // SAFETY: by the contract.
+        unsafe { &mut *self.value.get() }
+    }
+
+    /// Whether the calling thread holds the lock.
+    pub fn is_own(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & !(CONTENDED | AGAIN) == thread::pointer() as u64
     }
 
     #[inline]
     fn acquire(&self) {
+        let own = thread::pointer() as u64;
         // ORDERING: Acquire pairs with the Release swap in `release`: what the last holder wrote is seen.
-        if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.acquire_slowly();
+        if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.acquire_slowly(own);
         }
     }
 
     #[cold]
-    fn acquire_slowly(&self) {
+    fn acquire_slowly(&self, own: u64) {
         for _ in 0..SPINS {
             core::hint::spin_loop();
             // ORDERING: Acquire pairs with the Release swap in `release`.
             if self.state.load(Ordering::Relaxed) == FREE
-                && self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+                && self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
                 return;
             }
         }
-        // From here on the lock is taken as contended: we cannot know whether others sleep too.
-        // ORDERING: Acquire pairs with the Release swap in `release`.
-        while self.state.swap(CONTENDED, Ordering::Acquire) != FREE {
-            futex(&self.state, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, CONTENDED);
+        let mut doubts = 0;
+        loop {
+            let seen = self.state.load(Ordering::Relaxed);
+            if seen == FREE {
+                // From here on the lock is taken as contended: we cannot know whether others sleep too.
+                // ORDERING: Acquire pairs with the Release swap in `release`.
+                if self.state.compare_exchange(FREE, own | CONTENDED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    return;
+                }
+                continue;
+            }
+            let marked = seen | CONTENDED;
+            if seen != marked
+                && self.state.compare_exchange(seen, marked, Ordering::Relaxed, Ordering::Relaxed).is_err()
+            {
+                continue;
+            }
+            if seen & !(CONTENDED | AGAIN) == own {
+                doubts += 1;
+                if doubts > DOUBTS {
+                    waits_for_itself();
+                }
+                wait(&self.state, marked, Some(DOUBT_NS));
+            } else {
+                doubts = 0;
+                wait(&self.state, marked, None);
+            }
         }
     }
 
     #[inline]
     fn release(&self) {
         // ORDERING: Release pairs with the Acquire in `acquire` and `acquire_slowly`.
-        if self.state.swap(FREE, Ordering::Release) == CONTENDED {
-            self.wake();
+        if self.state.swap(FREE, Ordering::Release) & CONTENDED != 0 {
+            wake(&self.state);
         }
-    }
-
-    #[cold]
-    fn wake(&self) {
-        futex(&self.state, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
     }
 }
 
-/// One futex call; every outcome (woken, value changed, interrupted) makes the caller look again. The system call's
-/// own error number must not leak into the program's `errno`.
-fn futex(word: &AtomicU32, operation: i32, value: u32) {
+#[cold]
+fn waits_for_itself() -> ! {
+    Line::new()
+        .text("craton: a signal handler that interrupted malloc or free needs the lock that they hold, and would wait for ever; ")
+        .text("call no function in a handler that signal-safety(7) does not list")
+        .abort()
+}
+
+/// Sleeps while the lower half of the word is as expected, for so many nanoseconds at the most. Every outcome (woken, value changed,
+/// interrupted) makes the caller look again.
+fn wait(word: &AtomicU64, expected: u64, at_most_ns: Option<i64>) {
+    let time = at_most_ns.map(|tv_nsec| libc::timespec { tv_sec: 0, tv_nsec });
+    let time = time.as_ref().map_or(core::ptr::null(), |t| t as *const libc::timespec);
+    futex(word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, expected as u32, time);
+}
+
+#[cold]
+fn wake(word: &AtomicU64) {
+    futex(word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1, core::ptr::null());
+}
+
+/// One futex call on the lower half of a word. The system call's own error number must not leak into the program's `errno`.
+fn futex(word: &AtomicU64, operation: i32, value: u32, time: *const libc::timespec) {
+    let low = word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")));
     let saved = crate::process::errno();
-    // SAFETY: the word outlives the call, and a null time-out means none.
+    // SAFETY: the word outlives the call, and the time is null, which means none, or valid.
     unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, core::ptr::null::<libc::timespec>());
+        libc::syscall(libc::SYS_futex, low, operation, value, time);
     }
     crate::process::set_errno(saved);
 }
@@ -133,3 +210,6 @@ impl<T> Drop for Guard<'_, T> {
         self.lock.release();
     }
 }
+
+#[cfg(test)]
+mod tests;
