@@ -27,6 +27,7 @@ mod heap;
 mod huge;
 mod lifecycle;
 pub mod limits;
+mod nested;
 mod options;
 mod page_map;
 mod registry;

@@ -271,7 +271,7 @@ pub(crate) unsafe fn heed(cache: *mut ThreadCache) {
     unsafe {
         if (*cache).generation != generation {
             (*cache).generation = generation;
-            shrink(cache);
+            crate::nested::within(|| shrink(cache));
         }
     }
 }
