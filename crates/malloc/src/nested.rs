@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Ordering:
 use craton_os::Line;
 
 /// Bytes for all requests of handlers. They take no memory before they are used.
-const AREA_BYTES: usize = 256 << 10;
+const AREA_BYTES: usize = 1 << 20;
 /// Bytes in front of an object, which hold its size.
 const HEAD: usize = 16;
 
