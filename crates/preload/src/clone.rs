@@ -9,53 +9,44 @@
 //!
 //! **Unsafe.** Exports names that the whole process calls; `vfork`, which returns twice, is assembly.
 
-use core::arch::global_asm;
+#[cfg(target_arch = "x86_64")]
+use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 use craton_malloc::front;
 use craton_os::process;
 
-// The child returns on its parent's stack, so that all that the parent needs afterwards is in registers, which the system call keeps:
-// the address to return to, and what `before` said.
+/// Linux's `vfork`. The child returns on its parent's stack, so that all that the parent needs afterwards is in registers, which the
+/// system call keeps: the address to return to, and what `before_vfork` said.
+///
+/// # Safety
+/// As the program's call.
 #[cfg(target_arch = "x86_64")]
-global_asm!(
-    ".pushsection .text.craton_vfork,\"ax\",@progbits",
-    ".globl vfork",
-    ".type vfork,@function",
-    ".balign 16",
-    "vfork:",
-    ".cfi_startproc",
-    "endbr64",
-    "sub rsp, 8",
-    ".cfi_adjust_cfa_offset 8",
-    "call {before}",
-    "add rsp, 8",
-    ".cfi_adjust_cfa_offset -8",
-    "mov rdx, rax",
-    "pop rdi",
-    ".cfi_adjust_cfa_offset -8",
-    ".cfi_register rip, rdi",
-    "mov eax, {vfork}",
-    "syscall",
-    "push rdi",
-    ".cfi_adjust_cfa_offset 8",
-    ".cfi_rel_offset rip, 0",
-    "test rax, rax",
-    "jz 2f",
-    "mov rdi, rdx",
-    "mov rsi, rax",
-    "sub rsp, 8",
-    ".cfi_adjust_cfa_offset 8",
-    "call {after}",
-    "add rsp, 8",
-    ".cfi_adjust_cfa_offset -8",
-    "2: ret",
-    ".cfi_endproc",
-    ".size vfork, .-vfork",
-    ".popsection",
-    before = sym before_vfork,
-    after = sym after_vfork,
-    vfork = const craton_os::task::VFORK,
-);
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vfork() -> c_int {
+    naked_asm!(
+        "endbr64",
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "mov rdx, rax",
+        "pop rdi",
+        "mov eax, {vfork}",
+        "syscall",
+        "push rdi",
+        "test rax, rax",
+        "jz 2f",
+        "mov rdi, rdx",
+        "mov rsi, rax",
+        "sub rsp, 8",
+        "call {after}",
+        "add rsp, 8",
+        "2: ret",
+        before = sym before_vfork,
+        after = sym after_vfork,
+        vfork = const craton_os::task::VFORK,
+    )
+}
 
 #[cfg(target_arch = "x86_64")]
 extern "C" fn before_vfork() -> usize {

@@ -56,13 +56,26 @@ static void reap(pid_t child, int options, int expected) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == expected);
 }
 
-/* vfork, and a child that allocates before it leaves, or before it becomes another program. */
+/* Moves the calling task to one of two processors. */
+static void move_to(unsigned processor) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor % 2, &set);
+    sched_setaffinity(0, sizeof set, &set); /* if there is such a one */
+}
+
+/* vfork, and a child that allocates before it leaves, or before it becomes another program; it goes to another processor than the one
+ * that its parent's area names. */
 static void *vfork_some(void *arg) {
+    churn(1, 100); /* as a thread that processors' caches serve */
     for (int i = 0; i < 100; i++) {
         pid_t child = vfork();
         CHECK(child >= 0);
         if (child == 0) {
-            churn((unsigned)i, 2000);
+            for (unsigned j = 0; j < 6; j++) {
+                move_to(j);
+                churn((unsigned)i, 1000);
+            }
             if (i % 10 == 0)
                 execl("/bin/true", "true", (char *)NULL);
             _exit(i % 10 == 0 ? 1 : 7);
@@ -84,7 +97,10 @@ static void vfork_in_threads(void) {
 static void vforks(void) { with_threads(vfork_in_threads); }
 
 static int churn_in_task(void *arg) {
-    churn((unsigned)(uintptr_t)arg + 77, 20000);
+    for (unsigned j = 0; j < 10; j++) {
+        move_to(j);
+        churn((unsigned)(uintptr_t)arg + 77, 2000);
+    }
     syscall(60 /* exit */, 3);
     return 3;
 }
