@@ -323,8 +323,8 @@ pub(crate) fn count_refusal(bytes: usize) {
 }
 
 /// Before a fork.
-pub(crate) fn hold_for_fork() {
-    callback::hold_for_fork();
+pub(crate) fn hold_for_fork(nested: bool) {
+    callback::hold_for_fork(nested);
 }
 
 /// After a fork.

@@ -60,10 +60,13 @@ impl<T> Mutex<T> {
     }
 
     /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up. A signal handler that forks may have
-    /// interrupted its thread while that held the lock: it still holds it afterwards, in the parent and in the child.
-    pub fn hold_for_fork(&self) {
+    /// interrupted its thread while that held the lock: it still holds it afterwards, in the parent and in the child. What it interrupted
+    /// may also hold another lock, for which the holder of this one waits: `nested` says so, and that it must not wait for ever.
+    pub fn hold_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
+        } else if nested {
+            self.acquire_slowly(thread::pointer() as u64, true);
         } else {
             self.acquire();
         }
@@ -101,12 +104,12 @@ impl<T> Mutex<T> {
         let own = thread::pointer() as u64;
         // ORDERING: Acquire pairs with the Release swap in `release`: what the last holder wrote is seen.
         if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.acquire_slowly(own);
+            self.acquire_slowly(own, false);
         }
     }
 
     #[cold]
-    fn acquire_slowly(&self, own: u64) {
+    fn acquire_slowly(&self, own: u64, nested: bool) {
         for _ in 0..SPINS {
             core::hint::spin_loop();
             // ORDERING: Acquire pairs with the Release swap in `release`.
@@ -133,14 +136,12 @@ impl<T> Mutex<T> {
             {
                 continue;
             }
-            if seen & !(CONTENDED | AGAIN) == own {
-                doubts += 1;
-                if doubts > DOUBTS {
+            if nested || seen & !(CONTENDED | AGAIN) == own {
+                doubts += u32::from(wait(&self.state, marked, Some(DOUBT_NS)));
+                if doubts >= DOUBTS {
                     waits_for_itself();
                 }
-                wait(&self.state, marked, Some(DOUBT_NS));
             } else {
-                doubts = 0;
                 wait(&self.state, marked, None);
             }
         }
@@ -158,17 +159,17 @@ impl<T> Mutex<T> {
 #[cold]
 fn waits_for_itself() -> ! {
     Line::new()
-        .text("craton: a signal handler that interrupted malloc or free needs the lock that they hold, and would wait for ever; ")
+        .text("craton: a signal handler that interrupted malloc or free needs a lock of theirs, and would wait for ever; ")
         .text("call no function in a handler that signal-safety(7) does not list")
         .abort()
 }
 
 /// Sleeps while the lower half of the word is as expected, for so many nanoseconds at the most. Every outcome (woken, value changed,
-/// interrupted) makes the caller look again.
-fn wait(word: &AtomicU64, expected: u64, at_most_ns: Option<i64>) {
+/// interrupted) makes the caller look again; says whether the time ran out.
+fn wait(word: &AtomicU64, expected: u64, at_most_ns: Option<i64>) -> bool {
     let time = at_most_ns.map(|tv_nsec| libc::timespec { tv_sec: 0, tv_nsec });
     let time = time.as_ref().map_or(core::ptr::null(), |t| t as *const libc::timespec);
-    futex(word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, expected as u32, time);
+    futex(word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, expected as u32, time) == libc::ETIMEDOUT
 }
 
 #[cold]
@@ -176,15 +177,15 @@ fn wake(word: &AtomicU64) {
     futex(word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1, core::ptr::null());
 }
 
-/// One futex call on the lower half of a word. The system call's own error number must not leak into the program's `errno`.
-fn futex(word: &AtomicU64, operation: i32, value: u32, time: *const libc::timespec) {
+/// One futex call on the lower half of a word; returns the error number, or 0. That must not leak into the program's `errno`.
+fn futex(word: &AtomicU64, operation: i32, value: u32, time: *const libc::timespec) -> i32 {
     let low = word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")));
     let saved = crate::process::errno();
     // SAFETY: the word outlives the call, and the time is null, which means none, or valid.
-    unsafe {
-        libc::syscall(libc::SYS_futex, low, operation, value, time);
-    }
+    let refused = unsafe { libc::syscall(libc::SYS_futex, low, operation, value, time) } < 0;
+    let problem = if refused { crate::process::errno() } else { 0 };
     crate::process::set_errno(saved);
+    problem
 }
 
 impl<T> Deref for Guard<'_, T> {

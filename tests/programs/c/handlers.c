@@ -150,6 +150,40 @@ static void forks(void) {
     on_signal(allocate_in_handler);
 }
 
+static atomic_int stop;
+
+static void *allocate_until_stopped(void *arg) {
+    for (size_t i = 1; !atomic_load(&stop); i++) {
+        void *p = malloc(i % 300 * 100);
+        void *q = malloc(MIB + i % 3 * MIB);
+        CHECK(p && q);
+        free(p);
+        free(q);
+    }
+    return arg;
+}
+
+/* The same while other threads hold locks and wait for that of the interrupted one. */
+static void forks_among_threads(void) {
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, allocate_until_stopped, NULL) == 0);
+    for (int i = 0; i < 20; i++) {
+        on_signal(fork_in_handler);
+        handled = 0;
+        for (int tries = 0; !handled && tries < 100; tries++) {
+            armed = 1;
+            CHECK(malloc(20 * MIB)); /* more than the other threads leave free */
+        }
+        CHECK(handled);
+        if (handled == 2)
+            _exit(9);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 static void print_statistics_in_handler(int signal) {
     (void)signal;
     handled = 1;
@@ -175,7 +209,7 @@ static void exits(void) {
 
 int main(int argc, char **argv) {
     static const struct part parts[] = {
-        {"allocate", allocate}, {"allocate_in_thread", allocate_in_thread}, {"forks", forks},
+        {"allocate", allocate}, {"allocate_in_thread", allocate_in_thread}, {"forks", forks}, {"forks_among_threads", forks_among_threads},
         {"statistics", statistics}, {"exits", exits}, {0},
     };
     return run_part(argc, argv, parts);

@@ -123,6 +123,17 @@ fn a_handler_that_forks_where_it_must_not_is_served_and_named() {
 }
 
 #[test]
+fn a_handler_that_forks_where_it_must_not_among_threads_never_hangs() {
+    for option in CACHES {
+        let output = program(&handlers(), "forks_among_threads", option).run();
+        // Another thread can hold one lock and wait for the handler's: there is no way out of that.
+        let no_way = output.signal == Some(libc::SIGABRT) && output.stderr.contains("would wait for ever");
+        assert!(no_way || output.status == Some(0), "{output}");
+        assert!(output.stderr.contains(&format!("craton: fork called {FORBIDDEN}")), "{output}");
+    }
+}
+
+#[test]
 fn a_handler_that_exits_in_malloc_ends_the_process() {
     for option in CACHES {
         run(&handlers(), "exits", option);

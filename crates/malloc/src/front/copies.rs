@@ -17,17 +17,18 @@ use craton_os::process;
 /// # Safety
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn before_fork() {
-    if nested::is_nested() {
+    let nested = nested::is_nested();
+    if nested {
         // Our thread may wait for a lock that the calling thread holds.
         nested::say("fork");
         background::hold();
     } else {
         background::before_fork();
     }
-    SETTING_UP.hold_for_fork();
-    limits::hold_for_fork();
-    CACHES.hold_for_fork();
-    HEAP.hold_for_fork();
+    SETTING_UP.hold_for_fork(nested);
+    limits::hold_for_fork(nested);
+    CACHES.hold_for_fork(nested);
+    HEAP.hold_for_fork(nested);
 }
 
 /// Runs after a fork in the parent.
