@@ -20,7 +20,7 @@ find_missing() {
   need gcc gcc
   need g++ g++
   need libc6-dev /usr/include/stdlib.h
-  need binutils nm readelf
+  need binutils nm objdump readelf
   need make make
   need git git
   need pkg-config pkg-config

@@ -8,7 +8,7 @@ prefix=${PREFIX:-/usr/local}
 [ "${prefix#/}" != "$prefix" ] || { echo "$0: PREFIX must be an absolute path, it is \"$prefix\"" >&2; exit 2; }
 root=${DESTDIR-}$prefix
 tools=(craton-work craton-micro craton-drive)
-files=(bin/craton "${tools[@]/#/lib/craton/}" lib/libcraton.so lib/libcraton.a include/craton.h
+files=(bin/craton "${tools[@]/#/lib/craton/}" lib/libcraton.so lib/libcraton.a include/craton.h include/craton.hpp
   lib/pkgconfig/craton.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake)
 
 if [ "$1" = --uninstall ]; then
@@ -39,7 +39,7 @@ for tool in "${tools[@]}"; do
 done
 put 755 "$release/libcraton.so" lib/libcraton.so
 put 644 "$release/libcraton.a" lib/libcraton.a
-put 644 crates/preload/include/craton.h include/craton.h
+put 644 crates/preload/include/craton.h include/craton.h include/craton.hpp
 fill craton.pc.in lib/pkgconfig/craton.pc
 fill craton-config.cmake.in lib/cmake/craton/craton-config.cmake
 fill craton-config-version.cmake.in lib/cmake/craton/craton-config-version.cmake

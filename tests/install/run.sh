@@ -35,12 +35,14 @@ if command -v pkg-config >/dev/null; then
   read -ra flags <<<"$(pkg-config --cflags --libs craton)"
   gcc -Wall -Werror -o "$dir/shared" "$here/client.c" "${flags[@]}" -Wl,-rpath,"$prefix/lib"
   served "$dir/shared"
+  g++ -std=c++17 -Wall -Wextra -Werror -o "$dir/shared-cxx" "$here/client.cpp" "${flags[@]}" -Wl,-rpath,"$prefix/lib"
+  served "$dir/shared-cxx"
   read -ra cflags <<<"$(pkg-config --cflags craton)"
   read -ra private <<<"$(pkg-config --static --libs-only-l craton | sed 's/-lcraton //')"
   gcc -Wall -Werror "${cflags[@]}" -o "$dir/static" "$here/client.c" "$prefix/lib/libcraton.a" "${private[@]}"
   ! ldd "$dir/static" | grep -q libcraton || fail "the program linked with libcraton.a still loads libcraton.so"
   served "$dir/static"
-  echo "tests/install: a C program through pkg-config, shared and static: ok"
+  echo "tests/install: C and C++ programs through pkg-config, shared and static: ok"
 else
   echo "tests/install: pkg-config is not here, so it was not tried"
 fi

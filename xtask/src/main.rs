@@ -1,16 +1,22 @@
 //! `cargo xtask`: the repository's own checks.
 
+mod golden;
 mod tidy;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
+       cargo xtask golden [--fix]
 
 Checks what the compiler does not: arrows between crates, file sizes, explained unsafe code and
 memory orderings, the ledger UNSAFE.md, the README's table of figures, words and paths that do not
 belong in the tree.
   --fix   rewrite UNSAFE.md from the sources, and the table from results/
+
+golden compares the machine code of malloc, free and operators new and delete in the built library with
+the listing in tests/programs/golden.
+  --fix   write the listing anew
 
 Exit status: 0 all is well, 1 something is not, 2 wrong usage.
 Example: cargo xtask tidy --fix";
@@ -19,12 +25,14 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        ["-h" | "--help"] | ["tidy", "-h" | "--help"] => {
+        ["-h" | "--help"] | ["tidy" | "golden", "-h" | "--help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
         ["tidy"] => tidy::run(false),
         ["tidy", "--fix"] => tidy::run(true),
+        ["golden"] => golden::run(false),
+        ["golden", "--fix"] => golden::run(true),
         other => {
             eprintln!("xtask: cannot do `{}`\n{USAGE}", other.join(" "));
             ExitCode::from(2)

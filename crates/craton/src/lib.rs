@@ -10,6 +10,8 @@
 //! }
 //! ```
 //!
+//! Beyond that there are [`Heap`]s that are destroyed whole, objects with a [`Hint`], batches, sizes, statistics and options: the methods of [`Craton`].
+//!
 //! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, the same one that the C functions of
 //! `libcraton.so` use. Options come from `CRATON_OPTIONS` as for the shared library.
 //!
@@ -20,6 +22,14 @@
 //!
 //! **Unsafe.** `GlobalAlloc` is an unsafe trait.
 #![no_std]
+
+mod error;
+mod heap;
+mod more;
+
+pub use error::Error;
+pub use heap::{Heap, HeapBox, HeapOptions, HeapStats, Place};
+pub use more::{Hint, Stats};
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::null_mut;
@@ -48,10 +58,15 @@ unsafe impl GlobalAlloc for Craton {
     }
 
     #[inline]
-    unsafe fn dealloc(&self, pointer: *mut u8, _layout: Layout) {
-        // SAFETY: the program gives the object up.
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the program gives the object up; its layout is the object's own, which `realloc` keeps true for small ones.
         unsafe {
-            if !front::try_free(pointer) {
+            let done = if layout.align() <= ALIGN && layout.size() <= front::MAX_TRUSTED {
+                front::try_free_trusted(pointer, layout.size())
+            } else {
+                front::try_free(pointer)
+            };
+            if !done {
                 free_slowly(pointer);
             }
         }
@@ -71,14 +86,19 @@ unsafe impl GlobalAlloc for Craton {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if layout.align() <= ALIGN {
+        if layout.align() <= ALIGN && size <= front::MAX_TRUSTED {
+            if front::are_alike(layout.size(), size) {
+                return pointer;
+            }
+            // The heap's realloc leaves many an object that shrinks where it is, in the class of its old size.
+        } else if layout.align() <= ALIGN {
             // SAFETY: the program gives the old pointer up if the new one is not null.
             return match unsafe { front::realloc(pointer, size) } {
                 Ok(new) => new,
                 Err(misuse) => front::die("realloc", pointer, misuse),
             };
         }
-        // The heap's realloc may move an object to a place of less alignment.
+        // Nor does the heap's realloc keep a larger alignment.
         let new = front::aligned(layout.align(), size);
         if new.is_null() {
             return null_mut();

@@ -16,6 +16,7 @@ mod pages_pair;
 mod profiles;
 mod series;
 mod simulation;
+mod size_classes;
 mod speed;
 mod temeraire_empirical;
 mod temeraire_fig10;
@@ -94,6 +95,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     temeraire_fig12::EXPERIMENT,
     temeraire_fig13::EXPERIMENT,
     temeraire_overhead::EXPERIMENT,
+    size_classes::EXPERIMENT,
     pages_pair::EXPERIMENT,
     nvalloc_fig1b::EXPERIMENT,
 ];

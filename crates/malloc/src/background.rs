@@ -168,7 +168,20 @@ fn may_have_thread() -> bool {
         && !SEALED.load(Relaxed)
 }
 
-fn mode() -> Mode {
+/// Asks for the thread: something is kept that must go back while the program sleeps.
+pub(crate) fn want_thread() {
+    if may_have_thread() {
+        WANTED.fetch_or(THREAD, Relaxed);
+    }
+}
+
+/// Whether there is a thread that will look after what is kept.
+pub(crate) fn has_thread() -> bool {
+    STATE.load(Relaxed) == RUNNING
+}
+
+/// The option `background`.
+pub(crate) fn mode() -> Mode {
     match MODE.load(Relaxed) {
         0 => Mode::Off,
         1 => Mode::Inline,
@@ -303,6 +316,8 @@ fn stop() -> bool {
                     }
                     END.ring();
                     let was_ours = join();
+                    // Nobody would give it back.
+                    HEAP.drop_kept();
                     NEXT_THREAD_NS.store(CoarseClock.now_ns() + SECOND_NS, Relaxed);
                     // ORDERING: Release pairs with the Acquire of the next one who changes the state.
                     STATE.store(NONE, Ordering::Release);
@@ -477,11 +492,12 @@ fn round(deep: bool) -> (bool, Pages) {
     pace();
     PROCESSOR_CACHES.look(&HEAP);
     let (tick, in_use) = HEAP.tick();
+    let kept = HEAP.age_kept();
     let collapsed = collapse_some();
     let limited = limits::round(deep);
     // ORDERING: Release pairs with the Acquire above.
     AT_WORK.store(false, Ordering::Release);
-    (tick.released + limited > 0 || collapsed > 0, in_use)
+    (tick.released + limited > 0 || collapsed > 0 || kept, in_use)
 }
 
 /// Collapses a few hugepages, each without the lock; returns how many.

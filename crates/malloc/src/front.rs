@@ -7,15 +7,19 @@
 //!
 //! **Unsafe.** Keeps a pointer to a cache for each thread, and takes objects from callers.
 
+mod apart;
+pub(crate) mod forks;
+mod threads;
+
 use crate::cpu_cache::processor::ProcessorCaches;
-use crate::cpu_cache::thread::ThreadCache;
+use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
 use crate::heap::{Heap, Parts};
 use crate::page_map::PageMap;
 use crate::registry::Registry;
 use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
-use crate::size_class::{self, MAX_CLASSED, MAX_TABLED};
+use crate::size_class::{self, MAX_CLASSED};
 use crate::{background, limits, nested, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -27,15 +31,10 @@ use craton_os::{CoarseClock, Mutex, PartSpec, Region, cpus, process};
 use craton_pages::Tracker;
 use craton_slab::SlabRecord;
 
-mod apart;
-mod copies;
-mod threads;
-
 pub(crate) use apart::free_what_waits;
 use apart::{free_apart, malloc_apart, malloc_apart_class, realloc_apart};
-pub use copies::{after_clone, before_clone};
-pub(crate) use copies::{after_fork_in_child, after_fork_in_parent, before_fork};
-use threads::{give_cache_up, new_cache};
+pub use forks::{after_clone, before_clone};
+use threads::{give_cache_up, new_cache, visits};
 
 pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
 static CACHES: Mutex<Registry> = Mutex::new(Registry::EMPTY);
@@ -83,25 +82,25 @@ const MAX_CLEARED: usize = 32 << 10;
 /// `size` bytes, aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
-    if size <= MAX_TABLED {
+    if size <= MAX_QUICK {
         // SAFETY: the pointer is this thread's cache or the one that nobody uses; the size was looked at.
-        let object = unsafe { ThreadCache::pop_tabled(tls::get(), size) };
+        let object = unsafe { ThreadCache::pop_quick(tls::get(), size) };
         if !object.is_null() {
             return object;
         }
-        return malloc_tabled(size);
+        return malloc_quick(size);
     }
-    malloc_beyond_table(size)
+    malloc_beyond_quick(size)
 }
 
 #[cold]
 #[inline(never)]
-fn malloc_tabled(size: usize) -> *mut u8 {
+fn malloc_quick(size: usize) -> *mut u8 {
     malloc_class(size_class::class_of_tabled(size))
 }
 
 #[inline(never)]
-fn malloc_beyond_table(size: usize) -> *mut u8 {
+fn malloc_beyond_quick(size: usize) -> *mut u8 {
     if size > MAX_CLASSED {
         return malloc_large(size, 1, false);
     }
@@ -151,19 +150,6 @@ fn without_cache() -> Option<&'static Rseq> {
     }
     let rseq = PROCESSOR_CACHES.rseq()?;
     (cache == tls::gone() || !earns_cache()).then_some(rseq)
-}
-
-/// As [`without_cache`], in the first request of a thread: whether the kernel restarts its sequences is asked once. A task that was made
-/// past the C library can have an area that looks as if it did.
-#[cold]
-fn visits() -> Option<&'static Rseq> {
-    let rseq = PROCESSOR_CACHES.rseq()?;
-    if earns_cache() {
-        return None;
-    }
-    let registered = rseq.is_registered();
-    tls::set(if registered { tls::visitor() } else { tls::alone() });
-    registered.then_some(rseq)
 }
 
 /// Whether a thread without a cache is to get one now.
@@ -239,8 +225,14 @@ unsafe fn free_on_processor(rseq: &Rseq, pointer: *mut u8) -> bool {
     true
 }
 
-#[cold]
+#[inline(never)]
 fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
+    let at_hand = if zero || align > PAGE_SIZE { null_mut() } else { HEAP.large_at_hand(size) };
+    if at_hand.is_null() { malloc_large_anew(size, align, zero) } else { at_hand }
+}
+
+#[cold]
+fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
     if nested::is_nested() {
         return malloc_apart(size, align);
     }
@@ -261,7 +253,7 @@ fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
 }
 
 /// No memory is `ENOMEM`; with memory `errno` is as it was, whatever was refused on the way.
-fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
+pub(crate) fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
     process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
     object
 }
@@ -311,6 +303,26 @@ pub unsafe fn try_free(pointer: *mut u8) -> bool {
     unsafe { ThreadCache::push(tls::get(), pointer) }
 }
 
+/// Largest size that [`try_free_trusted`] takes.
+pub const MAX_TRUSTED: usize = MAX_QUICK;
+
+/// Frees an object of a size that the caller vouches for, on the fast path; `false` when that could not be done, and [`free`] must.
+///
+/// # Safety
+/// The object is out, was asked for with `size` bytes, at most [`MAX_TRUSTED`], and no alignment above 16 (or, if it was resized, lies in the class of `size`), and the
+/// caller gives it up, unless the answer is `false`.
+#[inline(always)]
+pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
+    // SAFETY: by the contract; the cache is this thread's or the one that nobody uses.
+    unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
+}
+
+/// Whether objects of two sizes, without alignment, are of one class, so that one can stand for the other.
+#[inline]
+pub fn are_alike(size: usize, other: usize) -> bool {
+    size.max(other) <= MAX_CLASSED && size_class::class_of(size) == size_class::class_of(other)
+}
+
 /// Frees an object; null is nothing to free.
 ///
 /// # Safety
@@ -321,6 +333,9 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     }
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
+    }
+    if !nested::is_nested() && HEAP.free_large(pointer as usize) {
+        return Ok(());
     }
     let visitor = without_cache();
     // SAFETY: by the contract.
@@ -374,7 +389,13 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         background::poke();
         return Ok(with_errno(same, saved));
     }
-    let new = malloc(size);
+    let new = match found {
+        Found::Owned(object) => with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved),
+        _ => {
+            process::set_errno(saved);
+            malloc(size)
+        }
+    };
     if !new.is_null() {
         // SAFETY: both objects hold so many bytes, and they are different ones.
         unsafe {
@@ -551,6 +572,11 @@ pub fn option_set(key: &[u8], value: &[u8]) -> bool {
     let set = options::set(key, value);
     trace::begin();
     set
+}
+
+/// Whether the heap is set up: before, no pointer is ours.
+pub(crate) fn is_ready() -> bool {
+    READY.load(Ordering::Relaxed)
 }
 
 /// Counts of one size class, `1..=CLASSES`.

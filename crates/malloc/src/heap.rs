@@ -5,36 +5,48 @@
 //! other nor share the lines of their objects; a program with one thread has one shard. An object goes back to the
 //! shard that its slab's record names. The page heap under one lock; the table of huge objects under one.
 //!
-//! **Threads.** Lock order: class → pages; `huge` is taken alone. A fork takes them all, in this order.
+//! **Threads.** Lock order: a heap of its own → class → morphs → pages; `huge` comes last, and under it none is taken. A fork takes them
+//! all, in this order. Who holds a class's lock only tries another's.
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
 
+mod owned;
+
 use crate::background;
 use crate::cpu_cache::thread::{HeapView, mark};
+use crate::heaps::Heaps;
 use crate::huge::HugeTable;
 use crate::limits::Gate;
+use crate::morph::Search;
 use crate::page_map::PageMap;
 use crate::report;
 use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
-use crate::size_class::{self, CLASSES, LARGE};
+use crate::size_class::{self, CLASSES};
 use crate::trace;
 use crate::transfer::Transfer;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
     Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
     SpanSource, Table,
 };
-use craton_os::{Guard, Mutex, process};
-use craton_pages::{Breaking, HugeBacking, PageHeap, SpanCache, Tick, Tracker};
-use craton_slab::{Chain, Freed, SlabCache, SlabRecord, SlabStats};
+use craton_os::{Guard, Mutex};
+use craton_pages::{Breaking, HugeBacking, LargeCache, PageHeap, SpanCache, Tick, Tracker};
+use craton_slab::{Chain, Freed, Morphs, SlabCache, SlabRecord, SlabStats};
 
+mod large;
 mod limited;
+mod source;
+
+pub(crate) use source::{Marked, NoSpans};
 
 /// A class's slabs, on cache lines of their own.
 #[repr(align(128))]
 struct Class(Mutex<SlabCache>);
+
+// The heap's faults at a program's start are those of the classes it uses.
+const _: () = assert!(size_of::<Class>() == 128);
 
 /// Shards at the most: more processors share them.
 pub(crate) const SHARDS: usize = 16;
@@ -46,12 +58,12 @@ struct Shard {
 }
 
 /// What is set once, before the heap is used.
-struct Layout {
-    base: usize,
+pub(crate) struct Layout {
+    pub(crate) base: usize,
     map: PageMap,
-    records: Table<SlabRecord>,
+    pub(crate) records: Table<SlabRecord>,
     metadata_per_hugepage: usize,
-    key: usize,
+    pub(crate) key: usize,
 }
 
 /// Metadata that a heap is made over.
@@ -77,14 +89,24 @@ pub struct Heap<F: Floor, C: Clock> {
     /// Pages granted; 0 until the heap is installed. Never falls.
     granted_pages: AtomicUsize,
     layout: UnsafeCell<Layout>,
-    /// Shards in use: the first so many. Never falls.
-    shards_used: AtomicUsize,
+    /// Shards in use besides the first. Never falls. (The static heap is all zeros, so that it takes no room in the file.)
+    more_shards: AtomicUsize,
     shards: [Shard; SHARDS],
     pub(crate) pages: Mutex<PageHeap<F, C>>,
     /// Spans that slabs gave back, in front of the page heap.
     spans: SpanCache,
+    /// Spans of large objects that were freed, likewise.
+    large: LargeCache,
+    /// Pages in spans, those in the caches in front too.
+    in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
     pub(crate) gate: Gate,
+    /// Slabs that hold objects of two classes.
+    pub(crate) morphs: Mutex<Morphs>,
+    /// Where slabs are looked for that could become such.
+    pub(crate) search: Search,
+    /// Heaps of their own, over the same page heap.
+    pub(crate) heaps: Heaps,
 }
 
 // SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
@@ -102,14 +124,19 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 metadata_per_hugepage: 0,
                 key: 0,
             }),
-            shards_used: AtomicUsize::new(1),
+            more_shards: AtomicUsize::new(0),
             shards: [const {
                 Shard { classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES], transfer: Transfer::EMPTY }
             }; SHARDS],
             pages: Mutex::new(PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
+            large: LargeCache::EMPTY,
+            in_use_pages: AtomicU32::new(0),
             huge: Mutex::new(HugeTable::EMPTY),
             gate: Gate::open(),
+            morphs: Mutex::new(Morphs::EMPTY),
+            search: Search::NEW,
+            heaps: Heaps::NONE,
         }
     }
 
@@ -125,20 +152,25 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.pages.lock().install(floor, trackers, capacity, HugeBacking::AUTO);
     }
 
-    fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         // SAFETY: not written any more once the heap is used.
         unsafe { &*self.layout.get() }
     }
 
     /// Shards in use.
     fn shards(&self) -> &[Shard] {
-        &self.shards[..self.shards_used.load(Ordering::Relaxed)]
+        &self.shards[..=self.more_shards.load(Ordering::Relaxed)]
+    }
+
+    /// How many shards are in use.
+    pub(crate) fn homes(&self) -> usize {
+        self.shards().len()
     }
 
     /// Lets threads have different homes, as many as there are processors for them; to be said before the second thread takes
     /// anything, and while no fork is on its way.
     pub(crate) fn use_shards(&self, processors: usize) {
-        self.shards_used.fetch_max(processors.clamp(1, SHARDS), Ordering::Relaxed);
+        self.more_shards.fetch_max(processors.clamp(1, SHARDS) - 1, Ordering::Relaxed);
     }
 
     /// The home of the `n`-th thread or processor.
@@ -147,13 +179,18 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     }
 
     /// A class's slabs in a shard, locked.
-    fn slabs(&self, home: usize, class: usize) -> Guard<'_, SlabCache> {
+    pub(crate) fn slabs(&self, home: usize, class: usize) -> Guard<'_, SlabCache> {
         let mut slabs = self.shards[home].classes[class - 1].0.lock();
         // The static heap is all zeros, so that classes which a program does not use take no memory.
         if slabs.is_unset() {
             *slabs = SlabCache::new(size_class::geometry(class));
         }
         slabs
+    }
+
+    /// A class's slabs in a shard, locked, if nobody else has the lock.
+    pub(crate) fn try_slabs(&self, home: usize, class: usize) -> Option<Guard<'_, SlabCache>> {
+        self.shards[home].classes[class - 1].0.try_lock()
     }
 
     /// What a cache must know.
@@ -206,21 +243,21 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             // Before the heap grows for one shard, what is free in another serves.
             let others = (0..shards.len()).filter(|other| *other != home);
             for shard in core::iter::once(home).chain(others) {
-                chain = self.take_from(shard, class, want, &mut NoSpans);
+                chain = self.take_from_shard(shard, class, want, &mut NoSpans);
                 if !chain.is_empty() {
                     break;
                 }
             }
         }
         if chain.is_empty() {
-            chain = self.take_from(home, class, want, &mut Marked { heap: self, home, class });
+            chain = self.take_from_shard(home, class, want, &mut Marked { heap: self, home, class });
         }
         segment::add(&SEGMENT.refills, 1);
         segment::add(&SEGMENT.objects_out, chain.len().into());
         chain
     }
 
-    fn take_from(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
+    fn take_from_shard(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
         let Layout { base, records, key, .. } = self.layout();
         // SAFETY: the base and the records are those of this heap, and so is what the source gives; the class's lock is held.
         unsafe { self.slabs(shard, class).alloc(want, *base as *mut u8, records, source, |o| mark_free(*key, o)) }
@@ -286,29 +323,33 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             return first;
         }
         // SAFETY: by the contract.
-        let Freed { rest, mut strays } = unsafe { self.give_to(home, class, first, n) };
+        let (rest, mut strays) = unsafe { self.give_to(home, class, first, n) };
         // Each turn serves one owner at least.
         while !strays.is_empty() {
             let (first, n) = strays.into_raw();
             let owner =
                 self.layout().records[size_class::geometry(class).slab_of(self.page_at(first)).0 as usize].owner();
             // SAFETY: strays are a list of their own.
-            Freed { strays, .. } = unsafe { self.give_to(owner, class, first, n) };
+            (_, strays) = unsafe { self.give_to(owner, class, first, n) };
         }
         let _ = strays.into_raw();
         rest
     }
 
     /// # Safety
-    /// As [`Heap::give_first`]; what belongs to other shards than `owner` is left.
-    unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> Freed {
+    /// As [`Heap::give_first`]; besides the rest of the list, what belongs to other shards than `owner` is left.
+    unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
         let mut source = Marked { heap: self, home: owner, class };
         let Layout { base, records, .. } = self.layout();
         // SAFETY: as in `take`, and by the contract.
         let given =
             unsafe { self.slabs(owner, class).free_first(first, n, owner, *base as *mut u8, records, &mut source) };
         match given {
-            Ok(freed) => freed,
+            Ok(Freed { rest, strays, moved }) => {
+                // SAFETY: they are of this class and heap, and given up.
+                unsafe { self.give_moved(moved) };
+                (rest, strays)
+            }
             // The cache in front could not see it. What it did since then is no longer what the program thinks.
             Err(object) => report::misuse("free", object, Misuse::Unallocated),
         }
@@ -330,19 +371,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         PageId(((object as usize - self.layout().base) >> PAGE_SHIFT) as u32)
     }
 
-    /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
-    pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
-        let span = self.take_span(pages, align, Density::Sparse)?;
-        self.layout().records[span.range.first.0 as usize].set_pages(pages);
-        self.set_marks(span.range, LARGE, false);
-        segment::add(&SEGMENT.large_allocs, 1);
-        Ok(span)
-    }
-
     /// Takes a span from the page heap, if need be with what is kept in front of it.
     fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = self.with_pages(|p| self.alloc_span(p, pages, align, density));
-        if span == Err(SpanError::NoMemory) && self.spans.pages() > Pages(0) {
+        if span == Err(SpanError::NoMemory) && (self.drop_kept() > 0) | (self.pages_in_front() > Pages(0)) {
             return self.with_pages(|p| {
                 self.drain(p);
                 self.alloc_span(p, pages, align, density)
@@ -357,21 +389,20 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             let given = trace::free(pages, span, density);
             debug_assert_eq!(given, Ok(()), "a cached span is out");
         });
+        self.large.drain(|span| {
+            let given = trace::free(pages, span, Density::Sparse);
+            debug_assert_eq!(given, Ok(()), "a cached span is out");
+        });
     }
 
-    /// Length of the large object that begins at a page marked so.
-    pub(crate) fn large_pages(&self, first: PageId) -> Pages {
-        self.layout().records[first.0 as usize].pages()
+    /// Pages that the caches in front of the page heap hold.
+    fn pages_in_front(&self) -> Pages {
+        Pages(self.spans.pages().0 + self.large.pages().0)
     }
 
-    /// Gives a large object's span back.
-    pub(crate) fn give_large(&self, first: PageId) {
-        let record = &self.layout().records[first.0 as usize];
-        let span = PageRange::new(first, record.pages());
-        record.set_pages(Pages(0));
-        self.set_marks(span, 0, false);
-        let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
-        self.expect_given(span, given);
+    /// Pages in spans, as of the last change.
+    pub(crate) fn in_use(&self) -> Pages {
+        Pages(self.in_use_pages.load(Ordering::Relaxed))
     }
 
     /// Ends the process where the page heap does not know a span that our records name: they are no longer what we wrote.
@@ -379,14 +410,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if given.is_err() {
             report::misuse("free", self.address(span.first), Misuse::Unallocated);
         }
-    }
-
-    /// Makes a large object longer or shorter where it stands.
-    pub(crate) fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
-        let record = &self.layout().records[first.0 as usize];
-        self.with_pages(|p| self.resize_span(p, PageRange::new(first, record.pages()), pages))?;
-        record.set_pages(pages);
-        Ok(())
     }
 
     /// How much memory goes back by itself, in bytes a second.
@@ -440,7 +463,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     fn publish(&self, pages: &mut PageHeap<F, C>) {
         let (in_use, backed) = (pages.in_use(), pages.backed());
+        self.search.note_in_use(in_use);
         background::note(backed, in_use, || pages.releasable(Breaking::Always));
+        self.in_use_pages.store(in_use.0, Ordering::Relaxed);
         self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
         let (in_use, backed) = (in_use.bytes(), backed.bytes());
         let metadata = pages.granted().0 as usize * self.layout().metadata_per_hugepage;
@@ -450,7 +475,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.note_use(pages, (backed.0 + metadata) as u64 + self.gate.huge());
     }
 
-    fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
+    pub(crate) fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
         // SAFETY: the span belongs to the caller, and spans lie in granted pages.
         unsafe { self.layout().map.set(range, mark, all) };
     }
@@ -458,10 +483,13 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Gives the memory of all free pages back to the system; returns the bytes that lost theirs.
     pub(crate) fn release(&self) -> u64 {
         self.drain_transfers();
-        self.with_pages(|p| {
+        self.heaps.trim(self);
+        let kept = self.drop_kept() as u64;
+        let pages = self.with_pages(|p| {
             self.drain(p);
             p.release_all(Breaking::Always)
-        }) << PAGE_SHIFT
+        });
+        kept + (pages << PAGE_SHIFT)
     }
 
     /// Bytes of large objects.
@@ -469,7 +497,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
             .sum();
-        let cached = self.spans.pages().bytes().0 as u64;
+        let cached = (self.pages_in_front().bytes().0 + self.heaps.spare().bytes().0) as u64;
         (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs + cached)
     }
 
@@ -477,7 +505,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn bytes_out(&self) -> u64 {
         let out: u64 =
             (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
-        out.saturating_sub(self.shards().iter().map(|s| s.transfer.bytes() as u64).sum())
+        let old = self.morphs.lock().old_bytes();
+        (out + old).saturating_sub(self.shards().iter().map(|s| s.transfer.bytes() as u64).sum())
     }
 
     /// Counts of one class, over all shards.
@@ -494,7 +523,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self, nested: bool) {
+        self.heaps.hold_for_fork(nested);
         self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork(nested));
+        self.morphs.hold_for_fork(nested);
         self.pages.hold_for_fork(nested);
         self.huge.hold_for_fork(nested);
     }
@@ -508,70 +539,15 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         unsafe {
             self.huge.release_after_fork();
             self.pages.release_after_fork();
+            self.morphs.release_after_fork();
             self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.release_after_fork());
+            self.heaps.release_after_fork();
         }
     }
 }
 
 /// Marks an object as free, so that freeing it is seen as an error.
-fn mark_free(key: usize, object: *mut u8) {
+pub(crate) fn mark_free(key: usize, object: *mut u8) {
     // SAFETY: the slab has just cut the object, and hands it over; it has at least 16 bytes.
     unsafe { object.cast::<usize>().add(1).write(mark(key, object)) };
-}
-
-/// A source for slabs that are to do with what they have.
-struct NoSpans;
-
-impl SpanSource for NoSpans {
-    fn alloc(&mut self, _: Pages, _: Pages, _: Density) -> Result<Span, SpanError> {
-        Err(SpanError::NoMemory)
-    }
-
-    fn free(&mut self, _: PageRange, _: Density) -> Result<(), SpanError> {
-        Err(SpanError::NoMemory)
-    }
-
-    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
-        Err(SpanError::NoMemory)
-    }
-}
-
-/// The page heap as a class's slabs see it: spans are marked in the page map while the class has them.
-struct Marked<'a, F: Floor, C: Clock> {
-    heap: &'a Heap<F, C>,
-    home: usize,
-    class: usize,
-}
-
-impl<F: Floor, C: Clock> Marked<'_, F, C> {
-    fn mark(&self, range: PageRange, mark: u8) {
-        // Of a single object only the first page may be freed.
-        self.heap.set_marks(range, mark, !size_class::geometry(self.class).is_single());
-    }
-}
-
-impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
-    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = match self.heap.spans.take(process::cpu(), pages, align, density) {
-            Some(range) => Span { range, zeroed: false },
-            None => self.heap.take_span(pages, align, density)?,
-        };
-        self.heap.layout().records[span.range.first.0 as usize].set_owner(self.home);
-        self.mark(span.range, self.class as u8);
-        Ok(span)
-    }
-
-    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
-        self.mark(span, 0);
-        if self.heap.spans.put(process::cpu(), span, density) {
-            return Ok(());
-        }
-        let given = self.heap.with_pages(|p| trace::free(p, span, density));
-        self.heap.expect_given(span, given);
-        given
-    }
-
-    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
-        Err(SpanError::NoMemory)
-    }
 }

@@ -7,6 +7,7 @@
 //!
 //! **Unsafe.** Keeps its entries in a mapping.
 
+use crate::huge_keep::Kept;
 use core::slice;
 use craton_base::NoMemory;
 use craton_os::mapping;
@@ -25,13 +26,15 @@ pub(crate) struct HugeTable {
     entries: *mut Entry,
     capacity: usize,
     len: usize,
+    /// Mappings that are no objects any more.
+    pub(crate) kept: Kept,
 }
 
 // SAFETY: the table owns its mapping.
 unsafe impl Send for HugeTable {}
 
 impl HugeTable {
-    pub(crate) const EMPTY: Self = Self { entries: core::ptr::null_mut(), capacity: 0, len: 0 };
+    pub(crate) const EMPTY: Self = Self { entries: core::ptr::null_mut(), capacity: 0, len: 0, kept: Kept::NONE };
 
     fn entries(&self) -> &[Entry] {
         if self.capacity == 0 {
@@ -86,12 +89,18 @@ impl HugeTable {
         }
         let capacity = (self.capacity * 2).max(FIRST_CAPACITY);
         let entries = mapping::map(capacity * size_of::<Entry>(), 1).ok_or(NoMemory)? as *mut Entry;
-        let old = core::mem::replace(self, Self { entries, capacity, len: 0 });
+        let kept = core::mem::replace(&mut self.kept, Kept::NONE);
+        let old = core::mem::replace(self, Self { entries, capacity, len: 0, kept });
         old.entries().iter().filter(|e| e.at != 0).for_each(|e| self.insert(*e));
         if old.capacity > 0 {
             mapping::unmap(old.entries as usize, old.capacity * size_of::<Entry>());
         }
         Ok(())
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 
     /// Adds an entry, for which `prepare` has made room.

@@ -9,11 +9,12 @@
 //! **State.** One [`heap::Heap`] in static memory; its metadata, the page map and the caches lie in mappings of their own:
 //! nothing here ever calls malloc.
 //!
-//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it; M2 a pointer's memory is touched only
+//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it and
+//! no other class's objects lie on it; M2 a pointer's memory is touched only
 //! after the page map said that it is ours; M3 no lock is held while the C library is called in a way that may allocate; M4 a batch between
 //! threads is in one place; M5 an object goes back to the shard that its slab's record names.
 //!
-//! **Threads.** Caches are their threads' own; the classes of each shard, the page heap and the huge objects have a lock each (order: class → pages). Any
+//! **Threads.** Caches are their threads' own; the classes of each shard, the page heap and the huge objects have a lock each (order: heap of its own → class → pages). Any
 //! thread may free any object: it goes into that thread's cache.
 //!
 //! **Failure.** Null and `errno`; after it everything is as before. A bad pointer from the program is reported with its
@@ -21,20 +22,29 @@
 #![no_std]
 
 pub mod background;
+pub mod batch;
 mod cpu_cache;
 pub mod front;
 mod heap;
+pub mod heaps;
+pub mod hints;
 mod huge;
+mod huge_keep;
+mod huge_route;
+pub mod json;
 mod lifecycle;
 pub mod limits;
+mod morph;
 mod nested;
-mod options;
+pub mod options;
 mod page_map;
 mod registry;
 pub mod report;
 mod route;
 pub mod segment;
+pub mod sizes;
 pub mod stats;
+pub mod text;
 mod tls;
 mod trace;
 mod transfer;

@@ -24,7 +24,7 @@ pub(crate) fn is_set_up() -> bool {
 /// Runs when the library is loaded, perhaps long after the first malloc. The C library passes the environment.
 extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
     SEGMENT.pid.store(process::id().into(), Relaxed);
-    thread::at_fork(front::before_fork, front::after_fork_in_parent, front::after_fork_in_child);
+    thread::at_fork(front::forks::before_fork, front::forks::after_fork_in_parent, front::forks::after_fork_in_child);
     thread::note_main();
     if !process::is_privileged() {
         // SAFETY: the C library passes main's third argument to constructors.

@@ -26,6 +26,7 @@ use crate::background;
 use crate::cpu_cache::thread::ThreadCache;
 use crate::front::{HEAP, LEAST_CACHE_BYTES, PROCESSOR_CACHES, THREAD_CACHE_BYTES};
 use crate::segment::{self, SEGMENT};
+use crate::text::Text;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, PAGE_SHIFT, Pages};
 use craton_os::{CoarseClock, Line, cgroup, cpus, process, thp, thread};
@@ -100,6 +101,19 @@ pub(crate) fn set_option(key: &[u8], value: &[u8]) -> bool {
     apply();
     enforce(key);
     process::set_errno(saved);
+    true
+}
+
+/// Writes what an option is set to; `false` when it is none of these.
+pub(crate) fn show_option(key: &[u8], into: &mut Text<'_>) -> bool {
+    match key {
+        b"pressure" => into.number(PRESSURE.load(Relaxed).into()),
+        b"soft_limit" => SOFT.get().show(into),
+        b"hard_limit" => HARD.get().show(into),
+        b"memory_limit" if MEMORY.get() == Setting::Auto => into.text("cgroup"),
+        b"memory_limit" => MEMORY.get().show(into),
+        _ => return false,
+    };
     true
 }
 

@@ -12,6 +12,10 @@
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 
+mod read;
+
+pub use read::{get, name};
+
 use crate::background::{self, Mode};
 use crate::front::{CACHES_FOR, CachesFor, HEAP, THREAD_CACHE_BYTES, set_up};
 use crate::{limits, trace};

@@ -1,7 +1,7 @@
 //! The page map: what each page of the region belongs to.
 //!
 //! **What.** Four bytes for each page, its mark: the size class of its objects, [`LARGE`](crate::size_class::LARGE) for the first page
-//! of a large object, 0 for everything else (free pages, and the inside of objects of several pages). A mark is kept as the distance from
+//! of a large object, [`MORPHED`](crate::size_class::MORPHED) where objects of two classes lie, 0 for everything else (free pages, and the inside of objects of several pages). A mark is kept as the distance from
 //! a cache's start to the list of the class, so that free reaches the list by one load and one addition. The map is consulted before
 //! any memory behind a pointer is touched.
 //!

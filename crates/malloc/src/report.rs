@@ -16,6 +16,17 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
             let what = if only_looked_at { "already freed: it was a " } else { "double free of a " };
             line.text(what).number(size as u64).text("-byte object")
         }
+        Misuse::WrongSize { given, size } => {
+            line.text("size ").number(given as u64).text(" is not that of a ").number(size as u64).text("-byte object")
+        }
+        Misuse::WrongAlign { given } if given.is_power_of_two() => {
+            line.text("does not lie at a multiple of the alignment ").number(given as u64)
+        }
+        Misuse::WrongAlign { given } => line.text("the alignment ").number(given as u64).text(" is not a power of two"),
+        Misuse::OtherHeap => line.text("not an object of this heap"),
+        Misuse::NoHeap => line.text("not a heap of Craton"),
+        Misuse::HeapDestroyed => line.text("this heap has been destroyed"),
+        Misuse::HeapStays => line.text("a heap of the library itself cannot be destroyed"),
         Misuse::Inside { offset, size } => line
             .text("not the start of an object: it points ")
             .number(offset as u64)

@@ -7,13 +7,11 @@
 
 use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::heap::Heap;
+use crate::heaps::Owned;
 use crate::huge::Entry;
-use crate::segment::{self, SEGMENT};
-use crate::size_class::{self, LARGE, MAX_CLASSED};
+use crate::size_class::{self, LARGE, MAX_CLASSED, MORPHED, OWNED};
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
-use craton_os::{mapping, process};
 
 /// Objects of this size and more are mappings of their own: they can grow by moving page tables, and a few faults more do not
 /// count against touching so much memory. It is also where glibc's own threshold ends.
@@ -24,10 +22,14 @@ pub(crate) const HUGE_MIN: usize = 32 << 20;
 pub(crate) enum Found {
     /// An object of a size class.
     Small { class: usize },
+    /// An object of a size class, on a slab that has been taken over by another class.
+    Old { class: usize },
     /// A large object, by its first page and length.
     Large { first: PageId, pages: Pages },
     /// A huge object.
     Huge(Entry),
+    /// An object of a heap of its own.
+    Owned(Owned),
     /// None of ours, or not the start of one.
     Bad(Misuse),
 }
@@ -36,9 +38,10 @@ impl Found {
     /// Bytes that may be used, or what is wrong.
     pub(crate) fn usable(self) -> Result<usize, Misuse> {
         match self {
-            Self::Small { class } => Ok(size_class::size_of_class(class)),
+            Self::Small { class } | Self::Old { class } => Ok(size_class::size_of_class(class)),
             Self::Large { pages, .. } => Ok(pages.bytes().0),
             Self::Huge(entry) => Ok(entry.bytes),
+            Self::Owned(object) => Ok(object.bytes),
             Self::Bad(misuse) => Err(misuse),
         }
     }
@@ -47,6 +50,26 @@ impl Found {
 /// What is wrong with a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misuse {
+    /// The object is of another size than the caller says.
+    WrongSize {
+        /// What the caller says.
+        given: usize,
+        /// Bytes of the object.
+        size: usize,
+    },
+    /// The object does not lie at a multiple of the alignment that the caller says.
+    WrongAlign {
+        /// What the caller says.
+        given: usize,
+    },
+    /// It is an object, but not of the heap that it was said to be of.
+    OtherHeap,
+    /// No heap was ever there.
+    NoHeap,
+    /// The heap was destroyed.
+    HeapDestroyed,
+    /// The heap is one of the library's own, which stay.
+    HeapStays,
     /// The object is free already.
     Freed {
         /// Bytes of the object.
@@ -152,7 +175,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             if (*cache).is_full(class) {
                 self.make_room(cache, class);
             }
-            if !ThreadCache::push(cache, object) {
+            if !(*cache).push_checked(class, object) {
                 self.give_one(class, object);
             }
         }
@@ -177,15 +200,21 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn allocate_large(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         if align > HUGEPAGE_SIZE {
             // The region itself begins at no more than a hugepage's boundary.
-            return self.allocate_huge(size, align);
+            return self.allocate_huge(size, align, zero);
         }
         if size >= HUGE_MIN {
             // The region is the second choice: it has the address space that a limit may have left us.
-            let object = self.allocate_huge(size, align);
+            let object = self.allocate_huge(size, align, zero);
             return if object.is_null() { self.allocate_span(size, align, zero) } else { object };
         }
+        if self.is_lonely(size, align) {
+            let object = self.allocate_huge(size, align, zero);
+            if !object.is_null() {
+                return object;
+            }
+        }
         let object = self.allocate_span(size, align, zero);
-        if object.is_null() { self.allocate_huge(size, align) } else { object }
+        if object.is_null() { self.allocate_huge(size, align, zero) } else { object }
     }
 
     fn allocate_span(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
@@ -198,43 +227,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             unsafe { object.write_bytes(0, size) };
         }
         object
-    }
-
-    /// A mapping of its own, which reads as zeros.
-    fn allocate_huge(&self, size: usize, align: usize) -> *mut u8 {
-        let Some(bytes) = size.max(1).checked_next_multiple_of(process::page_size()) else { return null_mut() };
-        if !self.admit_huge(0, bytes) {
-            return null_mut();
-        }
-        let Some(at) = self.map_huge(bytes, align) else {
-            self.forget_huge(0, bytes);
-            return null_mut();
-        };
-        if self.backs_huge() {
-            mapping::advise_huge(at, bytes);
-        }
-        self.count_huge(bytes as u64, 0);
-        segment::add(&SEGMENT.huge_allocs, 1);
-        self.note_huge();
-        at as *mut u8
-    }
-
-    fn map_huge(&self, bytes: usize, align: usize) -> Option<usize> {
-        let mut table = self.huge.lock();
-        table.prepare().ok()?;
-        // On the boundary of a hugepage all of it can be huge.
-        let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
-        let at = mapping::map(bytes, wish).or_else(|| mapping::map(bytes, align))?;
-        table.insert(Entry { at, bytes });
-        Some(at)
-    }
-
-    fn backs_huge(&self) -> bool {
-        self.pages.lock().backing() != craton_pages::HugeBacking::NEVER
-    }
-
-    fn count_huge(&self, more: u64, less: u64) {
-        SEGMENT.huge_bytes.fetch_add(more.wrapping_sub(less), Relaxed);
     }
 
     /// The class of an object that is out, if the pointer is one of a class: what a thread's cache finds out, without one.
@@ -262,14 +254,35 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         match self.mark(page) {
             LARGE if address.is_multiple_of(PAGE_SIZE) => Found::Large { first: page, pages: self.large_pages(page) },
             0 | LARGE => Found::Bad(self.inside_span(page)),
-            class => self.find_small(address, page, class as usize),
+            MORPHED => self.find_morphed(pointer, page),
+            OWNED => self.find_owned(address, page),
+            class => match self.find_small(address, page, class as usize) {
+                Found::Bad(_) => self.find_again(pointer, page, class),
+                found => found,
+            },
         }
     }
 
-    fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
+    fn find_owned(&self, address: usize, page: PageId) -> Found {
+        let (heap, class) = self.record(page).heap();
+        if class != LARGE {
+            return match self.find_small(address, page, class as usize) {
+                Found::Small { class } => {
+                    Found::Owned(Owned { heap, class, first: page, bytes: size_class::size_of_class(class) })
+                }
+                bad => bad,
+            };
+        }
+        if !address.is_multiple_of(PAGE_SIZE) {
+            return Found::Bad(self.inside_span(page));
+        }
+        Found::Owned(Owned { heap, class: LARGE.into(), first: page, bytes: self.large_pages(page).bytes().0 })
+    }
+
+    pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
         let g = size_class::geometry(class);
         let size = g.object as usize;
-        let start = if g.is_single() { page.0 } else { page.0 & !(g.pages.0 - 1) };
+        let start = page.0 & !(g.align().0 - 1);
         let offset = address - self.address(PageId(start)) as usize;
         if !offset.is_multiple_of(size) || offset / size >= g.capacity as usize {
             let offset = offset % size;
@@ -322,18 +335,15 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 }
                 Ok(())
             }
+            // SAFETY: `find` has checked the object, and the caller gives it up.
+            Found::Old { class } => unsafe { self.give_old(class, pointer) },
             Found::Large { first, .. } => {
                 self.give_large(first);
                 Ok(())
             }
-            Found::Huge(Entry { at, bytes }) => {
-                // Two threads may free it at once: the table gives it to one.
-                let Some(_) = self.huge.lock().remove(at) else { return Err(Misuse::Foreign) };
-                self.count_huge(0, bytes as u64);
-                mapping::unmap(at, bytes);
-                self.admit_huge(bytes, 0);
-                Ok(())
-            }
+            // SAFETY: `find` has checked the object, which the caller gives up.
+            Found::Owned(object) => unsafe { self.heaps.free(self, object, pointer) },
+            Found::Huge(entry) => self.free_huge(entry.at),
             Found::Bad(misuse) => Err(misuse),
         }
     }
@@ -341,56 +351,29 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Changes an object's size where it stands, or, if it is huge, by moving its page tables. `None`: it must be copied.
     pub(crate) fn resize(&self, pointer: *mut u8, found: Found, size: usize) -> Option<*mut u8> {
         match found {
-            Found::Small { class } => {
-                let old = size_class::size_of_class(class);
-                // A shrink by less than half is not worth a copy.
-                (size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class)
-                    .then_some(pointer)
-            }
+            Found::Small { class } | Found::Old { class } => small_stays(class, size).then_some(pointer),
             Found::Large { first, pages } => {
                 let new = Bytes(size).pages_up()?;
                 if new == pages {
                     return Some(pointer);
                 }
-                if size <= MAX_CLASSED / 2 || size >= HUGE_MIN {
+                if size <= MAX_CLASSED / 2 {
                     return None;
                 }
-                self.resize_large(first, new).ok().map(|()| pointer)
-            }
-            Found::Huge(entry) => {
-                if size < HUGE_MIN / 2 {
-                    return None;
+                if size < HUGE_MIN && self.resize_large(first, new).is_ok() {
+                    return Some(pointer);
                 }
-                self.resize_huge(entry, size)
+                if new > pages { self.move_out(first, pages, size) } else { None }
             }
+            Found::Owned(object) => self.heaps.resize(self, object, size).then_some(pointer),
+            Found::Huge(entry) => self.resize_huge(entry, size),
             Found::Bad(_) => None,
         }
     }
+}
 
-    fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
-        let bytes = size.checked_next_multiple_of(process::page_size())?;
-        if bytes == entry.bytes {
-            return Some(entry.at as *mut u8);
-        }
-        if !self.admit_huge(entry.bytes, bytes) {
-            return None;
-        }
-        let Some(at) = self.move_huge(entry, bytes) else {
-            self.forget_huge(entry.bytes, bytes);
-            return None;
-        };
-        self.count_huge(bytes as u64, entry.bytes as u64);
-        self.note_huge();
-        Some(at as *mut u8)
-    }
-
-    fn move_huge(&self, entry: Entry, bytes: usize) -> Option<usize> {
-        // The lock is held over the move, so that nobody sees an address that is no more ours.
-        let mut table = self.huge.lock();
-        table.prepare().ok()?;
-        let at = mapping::remap(entry.at, entry.bytes, bytes)?;
-        table.remove(entry.at);
-        table.insert(Entry { at, bytes });
-        Some(at)
-    }
+/// Whether an object of a class stays where it is when it becomes one of `size` bytes. A shrink by less than half is not worth a copy.
+pub(crate) fn small_stays(class: usize, size: usize) -> bool {
+    let old = size_class::size_of_class(class);
+    size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class
 }

@@ -1,6 +1,7 @@
 //! Statistics as text: a table for people, a line of JSON for tools.
 
 use crate::front::HEAP;
+use crate::heaps::api;
 use crate::options;
 use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES};
@@ -13,7 +14,7 @@ pub fn print(fd: i32) {
     for (name, value) in SEGMENT.numbers().into_iter().skip(1) {
         Line::new().text("  ").text(name).text(" ").number(value).write_to(fd);
     }
-    Line::new().text("  object_bytes  slabs  objects_out  refills  objects_refilled").write_to(fd);
+    Line::new().text("  object_bytes  slabs  objects_out  refills  objects_refilled  morphed  settled").write_to(fd);
     for class in 1..=CLASSES {
         let s = HEAP.class_stats(class);
         if s.refills > 0 {
@@ -28,9 +29,25 @@ pub fn print(fd: i32) {
                 .number(s.refills)
                 .text(" ")
                 .number(s.objects_refilled)
+                .text(" ")
+                .number(s.morphed.into())
+                .text(" ")
+                .number(s.settled.into())
                 .write_to(fd);
         }
     }
+    let mut first = true;
+    api::each(|heap| {
+        if core::mem::take(&mut first) {
+            Line::new().text("  heap  name  objects  object_bytes  used_bytes  held_bytes").write_to(fd);
+        }
+        let len = heap.name.iter().position(|b| *b == 0).unwrap_or(heap.name.len());
+        let mut line = Line::new().text("  ").number(heap.id).text(" \"").bytes(&heap.name[..len]).text("\"");
+        for number in [heap.objects, heap.object_bytes, heap.used_bytes, heap.held_bytes] {
+            line = line.text(" ").number(number);
+        }
+        line.write_to(fd);
+    });
 }
 
 /// The line of JSON for `stats_file`.

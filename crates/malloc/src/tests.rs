@@ -1,4 +1,5 @@
 mod heaps;
 mod huge_table;
 mod limits;
+mod morphs;
 pub(crate) mod world;

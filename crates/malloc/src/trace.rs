@@ -31,6 +31,8 @@ const DEFAULT_EVENTS: u64 = 16_000_000;
 static BOUND: AtomicU64 = AtomicU64::new(DEFAULT_EVENTS);
 /// The option `trace`, the path and its length, until [`begin`] has acted upon it.
 static ASKED: Mutex<Option<([u8; PATH_MAX], usize)>> = Mutex::new(None);
+/// What the option `trace` was last set to, and its length.
+pub(crate) static PATH: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
 /// Whether events are noted.
 static ON: AtomicBool = AtomicBool::new(false);
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
@@ -68,7 +70,15 @@ pub(crate) fn ask(path: &[u8]) -> bool {
     let len = text.as_bytes().len();
     place[..len].copy_from_slice(text.as_bytes());
     *ASKED.lock() = Some((place, len));
+    let mut shown = PATH.lock();
+    shown.0[..path.len()].copy_from_slice(path);
+    shown.1 = path.len();
     true
+}
+
+/// The option `trace_events`.
+pub(crate) fn bound() -> u64 {
+    BOUND.load(Relaxed)
 }
 
 /// Sets the option `trace_events`, for the next recording.
@@ -148,6 +158,15 @@ pub(crate) fn free<F: Floor, C: Clock>(
     let given = heap.free(span, density);
     if given.is_ok() {
         note(Kind::Free, span, Pages(1), density);
+    }
+    given
+}
+
+/// Gives one back whose whole hugepages were moved elsewhere.
+pub(crate) fn free_moved<F: Floor, C: Clock>(heap: &mut PageHeap<F, C>, span: PageRange) -> Result<(), SpanError> {
+    let given = heap.free_moved(span);
+    if given.is_ok() {
+        note(Kind::Free, span, Pages(1), Density::Sparse);
     }
     given
 }

@@ -43,8 +43,39 @@ pub fn remap(at: usize, old_bytes: usize, new_bytes: usize) -> Option<usize> {
     (to != libc::MAP_FAILED).then_some(to as usize)
 }
 
+/// Makes a whole mapping longer where it stands; `false` if what follows is not free.
+pub fn lengthen(at: usize, old_bytes: usize, new_bytes: usize) -> bool {
+    // SAFETY: the caller owns the whole mapping; without leave to move it keeps its place.
+    let to = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, 0) };
+    to != libc::MAP_FAILED
+}
+
+/// Moves a whole mapping to `to`, in place of what is there, and makes it longer; contents survive. Both are the caller's. Where both
+/// lie on the boundary of a hugepage, so do the hugepages inside.
+pub fn replace(at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool {
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // SAFETY: the caller owns both ranges, and what is at `to` may go.
+    let moved = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, flags, to as *mut libc::c_void) };
+    moved != libc::MAP_FAILED
+}
+
+/// Moves the memory of part of a mapping to `to`, in place of what is there; the part stays mapped and reads as zeros. Linux 5.7 on,
+/// refused before.
+pub fn move_memory(at: usize, bytes: usize, to: usize) -> bool {
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+    // SAFETY: as in `replace`; the source loses its contents but not its place.
+    let moved = unsafe { libc::mremap(at as *mut _, bytes, bytes, flags, to as *mut libc::c_void) };
+    moved != libc::MAP_FAILED
+}
+
 /// Asks that the range be backed by hugepages where it can.
 pub fn advise_huge(at: usize, bytes: usize) {
     // SAFETY: advice on a range of ours changes no contents.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_HUGEPAGE) };
+}
+
+/// Asks that the range be backed by small pages.
+pub fn advise_small(at: usize, bytes: usize) {
+    // SAFETY: advice on a range of ours changes no contents.
+    unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
 }

@@ -59,6 +59,15 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
+    /// Takes the value if it is free, for those who hold a lock that somebody who holds this one may wait for.
+    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        let own = thread::pointer() as u64;
+        // ORDERING: as in `acquire`.
+        let taken = self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed);
+        // The guard is made only now: dropping one gives the lock up.
+        taken.is_ok().then(|| Guard { lock: self })
+    }
+
     /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up. A signal handler that forks may have
     /// interrupted its thread while that held the lock: it still holds it afterwards, in the parent and in the child. What it interrupted
     /// may also hold another lock, for which the holder of this one waits: `nested` says so, and that it must not wait for ever.

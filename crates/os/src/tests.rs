@@ -75,6 +75,17 @@ fn a_mapping_is_aligned_and_keeps_its_contents_when_it_moves() {
 }
 
 #[test]
+fn a_mutex_that_is_held_is_refused_to_who_only_tries_and_stays_held() {
+    let mutex = Mutex::new(1);
+    let held = mutex.lock();
+    assert!(mutex.try_lock().is_none());
+    assert!(mutex.try_lock().is_none(), "the first try has not given the lock up");
+    drop(held);
+    *mutex.try_lock().unwrap() = 2;
+    assert_eq!(*mutex.lock(), 2);
+}
+
+#[test]
 fn a_mutex_lets_one_thread_in_at_a_time() {
     let total = Mutex::new(0u64);
     std::thread::scope(|s| {

@@ -35,6 +35,8 @@ impl HugeBacking {
     pub const NEVER: Self = Self { from: HugePageId(u32::MAX) };
 }
 
+/// Spans of so many hugepages, 8 MiB, are huge in a small heap too: the last one's rest is an eighth of them on average.
+pub(crate) const LONG: HugePages = HugePages(4);
 /// Hugepages that may be advised against hugepages at a time. Each can split a mapping of the system's in three, and a process
 /// may have 65,530 of them.
 const MOST_GUARDS: u32 = 2048;
@@ -126,6 +128,13 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         HugePages(self.backing.guards)
     }
 
+    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has grown or a collapse asks for them, but
+    /// not where one was broken up.
+    pub fn asks_for(&self, id: HugePageId) -> bool {
+        let t = &self.trackers[id.0 as usize];
+        (id >= self.backing.wanted.from || t.asked || t.collapsing) && !t.guarded
+    }
+
     /// Changes from where on hugepages are asked for; what has been granted already is advised anew.
     pub fn set_backing(&mut self, backing: HugeBacking) {
         let old = core::mem::replace(&mut self.backing.wanted, backing);
@@ -136,6 +145,9 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         }
         // That went over guarded hugepages too, and over those that are asked for because of a collapse.
         for i in 0..self.granted.0 {
+            if core::mem::take(&mut self.trackers[i as usize].asked) && HugePageId(i) < backing.from {
+                self.floor.advise(HugePageId(i).range(), Advice::Small);
+            }
             if self.trackers[i as usize].collapsing && HugePageId(i) < backing.from {
                 self.floor.advise(HugePageId(i).range(), Advice::Huge);
             }
@@ -166,16 +178,34 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
 
     /// Whether a hugepage without memory will have a hugepage of the machine's at its first touch.
     pub(crate) fn will_be_huge(&self, id: HugePageId) -> bool {
-        let t = &self.trackers[id.0 as usize];
-        // For a collapse it was asked for, wherever it is.
-        !self.backing.in_vain && (id >= self.backing.wanted.from || t.collapsing) && !t.guarded
+        !self.backing.in_vain && self.asks_for(id)
     }
 
-    /// Notes what backing those hugepages will get that were just taken and have no memory.
-    pub(crate) fn expect_backing(&mut self, first: HugePageId, len: HugePages) {
+    /// Notes what backing those hugepages will get that were just taken, for a span of `span` hugepages, and have no memory.
+    pub(crate) fn expect_backing(&mut self, first: HugePageId, len: HugePages, span: HugePages) {
+        if first < self.backing.wanted.from {
+            self.ask_in_front(first, len, span >= LONG);
+        }
         for i in first.0..first.0 + len.0 {
             if self.trackers[i as usize].backed_pages() == 0 {
                 self.trackers[i as usize].intact = self.will_be_huge(HugePageId(i));
+            }
+        }
+    }
+
+    /// What comes to the region's front when the heap is not small any more is to be huge like the rest, and so is what is long;
+    /// what comes there when it has become small again is not.
+    fn ask_in_front(&mut self, first: HugePageId, len: HugePages, long: bool) {
+        let (from, demand) = (self.backing.wanted.from, self.in_demand().0);
+        if self.backing.in_vain || from == HugeBacking::NEVER.from {
+            return;
+        }
+        for i in first.0..(first.0 + len.0).min(from.0) {
+            let t = &mut self.trackers[i as usize];
+            let ask = long || demand > if t.asked { from.0 / 2 } else { from.0 };
+            if ask != t.asked && t.backed_pages() == 0 && !t.guarded && !t.collapsing {
+                t.asked = ask;
+                self.advise(HugePageId(i), HugePageId(i + 1), if ask { Advice::Huge } else { Advice::Small });
             }
         }
     }
@@ -390,7 +420,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             self.guard(id);
         }
         // A small heap's hugepages are asked for one by one: the next first touch is to be on small pages again.
-        if id < self.backing.wanted.from {
+        if id < self.backing.wanted.from && !self.trackers[id.0 as usize].asked {
             self.floor.advise(id.range(), Advice::Small);
         }
         // Its last span came back meanwhile.

@@ -254,7 +254,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     }
 
     /// What is wrong with a span that is given back; `None` if it is out, just so.
-    fn fault(&self, span: PageRange) -> Option<SpanError> {
+    pub(crate) fn fault(&self, span: PageRange) -> Option<SpanError> {
         let page = span.first;
         if page.0 >= self.granted.pages().0 || span.len.0 > self.granted.pages().0 - page.0 {
             return Some(SpanError::NeverGiven(page));
@@ -292,7 +292,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         }
     }
 
-    fn free_span(&mut self, span: PageRange) {
+    pub(crate) fn free_span(&mut self, span: PageRange) {
         let (first, at) = (span.first.hugepage(), span.first.in_hugepage());
         match self.trackers[first.0 as usize].place {
             Place::Filler => self.vacate(first, at, span.len.0),
@@ -308,7 +308,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     }
 
     /// Counts `new` pages in a span instead of `old`.
-    fn count(&mut self, old: u32, new: u32) {
+    pub(crate) fn count(&mut self, old: u32, new: u32) {
         let small = |pages: u32| if pages <= HALF { pages } else { 0 };
         self.in_use = self.in_use - old + new;
         self.small = self.small - small(old) + small(new);

@@ -3,6 +3,7 @@
 //! **From.** TEMERAIRE §4.2. Free ranges are kept by [`crate::ranges`]; here is where new ones come from. Address space is made
 //! usable in large steps from the region's front on, so that it is one mapping of the system's however large it grows.
 
+use crate::backing::LONG;
 use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::Place;
@@ -10,16 +11,37 @@ use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory};
 
 /// Address space is made usable in steps of at least 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
+/// Hugepages at the region's front that are left out for that, at the most.
+const MOST_LEFT_OUT: u32 = 64;
 
 impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
-    /// Takes hugepages without memory.
+    /// Takes hugepages without memory. What is long is worth hugepages of the machine in a small heap too, so it leaves the
+    /// region's front alone, where they are not asked for; what is short goes there first.
     pub(crate) fn take_unbacked(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
-        let first = match self.unbacked.take(&mut self.trackers, len, align) {
-            Some(first) => first,
-            None => self.grow(len, align).or_else(|refused| self.take_mixed(len, align).ok_or(refused))?,
+        let from = self.backing().from.0;
+        let front = if from <= MOST_LEFT_OUT { from } else { 0 };
+        let first = if len >= LONG {
+            self.take_granted_or_grow(len, align, front).or_else(|_| self.take_granted_or_grow(len, align, 0))
+        } else {
+            let in_front = self.unbacked.take(&mut self.trackers, len, align, 0..front);
+            in_front.map_or_else(|| self.take_granted_or_grow(len, align, 0), Ok)
         };
-        self.expect_backing(first, len);
+        let first = first.or_else(|refused| self.take_mixed(len, align).ok_or(refused))?;
+        self.expect_backing(first, len, len);
         Ok(first)
+    }
+
+    /// Takes hugepages without memory from `least` on.
+    pub(crate) fn take_granted_or_grow(
+        &mut self,
+        len: HugePages,
+        align: HugePages,
+        least: u32,
+    ) -> Result<HugePageId, NoMemory> {
+        match self.unbacked.take(&mut self.trackers, len, align, least..u32::MAX) {
+            Some(first) => Ok(first),
+            None => self.grow(len, align, least),
+        }
     }
 
     /// Takes hugepages from where free ones of both kinds, or not yet granted ones, lie side by side: a walk over the region, and
@@ -39,7 +61,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
                 None => {
                     let first = HugePageId(start);
                     return self.free_from(first, len).then(|| {
-                        self.take_from(first, len);
+                        self.take_from(first, len, len);
                         first
                     });
                 }
@@ -50,12 +72,12 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
 
     /// Makes more address space usable and takes `len` hugepages of it.
     #[cold]
-    pub(crate) fn grow(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
+    fn grow(&mut self, len: HugePages, align: HugePages, least: u32) -> Result<HugePageId, NoMemory> {
         // What is free at the end of the region already counts.
         let free = self.unbacked.run_at_end(&self.trackers);
-        let start = (self.granted.0 - free.0).next_multiple_of(align.0);
+        let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
         self.grow_to(HugePages(start.checked_add(len.0).ok_or(NoMemory)?))?;
-        Ok(self.unbacked.take(&mut self.trackers, len, align).expect("just granted"))
+        Ok(self.unbacked.take(&mut self.trackers, len, align, least..u32::MAX).expect("just granted"))
     }
 
     /// Makes at least `need` hugepages usable, and more if that is not refused: steps are large, so that they are rare.
@@ -100,8 +122,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         self.grow_to(HugePages(at.0 + len.0)).is_ok()
     }
 
-    /// Takes the free hugepages `at..at + len`, of whichever kind they are.
-    pub(crate) fn take_from(&mut self, at: HugePageId, len: HugePages) {
+    /// Takes the free hugepages `at..at + len`, of whichever kind they are, for a span of `span` hugepages.
+    pub(crate) fn take_from(&mut self, at: HugePageId, len: HugePages, span: HugePages) {
         let (mut at, end) = (at.0, at.0 + len.0);
         while at < end {
             let id = HugePageId(at);
@@ -112,7 +134,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             } else {
                 self.unbacked.take_at(&mut self.trackers, id, HugePages(unbacked));
             }
-            self.expect_backing(id, HugePages(cached.max(unbacked)));
+            self.expect_backing(id, HugePages(cached.max(unbacked)), span);
             at += cached + unbacked;
         }
         self.note_demand();

@@ -11,6 +11,7 @@
 
 use crate::fit::Fit;
 use crate::heap::PageHeap;
+use crate::tracker::Place;
 use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory};
 
 /// The sliding window, in nanoseconds.
@@ -19,6 +20,17 @@ pub const WINDOW_NS: u64 = 2_000_000_000;
 pub const CACHE_MIN_HUGEPAGES: HugePages = HugePages(8);
 const EPOCHS: usize = 8;
 const EPOCH_NS: u64 = WINDOW_NS / EPOCHS as u64;
+
+/// Free ranges with memory that are looked at for one that others without memory make long enough.
+const LOOKS: usize = 8;
+
+/// Free hugepages of both kinds, side by side.
+#[derive(Clone, Copy)]
+struct Window {
+    first: HugePageId,
+    /// Those without memory.
+    missing: HugePages,
+}
 
 #[derive(Clone, Copy)]
 struct Extremes {
@@ -94,20 +106,64 @@ impl CacheLimit {
 impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// Takes whole free hugepages: with memory if there are any.
     pub(crate) fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
-        let id = match self.cached.take(&mut self.trackers, len, align) {
+        let id = match self.cached.take(&mut self.trackers, len, align, 0..u32::MAX) {
             Some(id) => {
-                self.expect_backing(id, len);
+                self.expect_backing(id, len, len);
                 id
             }
             None => {
-                let id = self.take_unbacked(len, align)?;
+                let (id, missing) = match self.find_beside(len, align) {
+                    Some(window) => (self.take_window(window, len), window.missing),
+                    None => (self.take_unbacked(len, align)?, len),
+                };
                 let now = self.clock.now_ns();
-                self.limit.missed(len, self.in_demand(), now);
+                self.limit.missed(missing, self.in_demand(), now);
                 id
             }
         };
         self.note_demand();
         Ok(id)
+    }
+
+    /// Where hugepages with memory lie beside ones without, so that fewer than `len` need new memory: the best of a few places.
+    fn find_beside(&self, len: HugePages, align: HugePages) -> Option<Window> {
+        if align.0 > 1 || len.0 < 2 {
+            return None;
+        }
+        let windows = self.cached.longest(&self.trackers).take(LOOKS).filter_map(|(first, run)| {
+            let end = HugePageId(first.0 + run.0);
+            let behind = self.unbacked.run_at_start(&self.trackers, end);
+            let next = self.cached.run_at_start(&self.trackers, HugePageId(end.0 + behind.0));
+            let before = self.unbacked.run_before(&self.trackers, first);
+            let in_front = len.0.saturating_sub(run.0 + behind.0 + next.0);
+            (in_front <= before.0).then(|| {
+                let of_next = next.0.min((len.0 - in_front).saturating_sub(run.0 + behind.0));
+                Window { first: HugePageId(first.0 - in_front), missing: HugePages(len.0 - run.0 - of_next) }
+            })
+        });
+        windows.min_by_key(|window| window.missing)
+    }
+
+    /// Takes what [`PageHeap::find_beside`] found.
+    fn take_window(&mut self, window: Window, len: HugePages) -> HugePageId {
+        let (mut at, end) = (window.first.0, window.first.0 + len.0);
+        let cached = |heap: &Self, at: u32| heap.trackers[at as usize].place == Place::Cached;
+        while at < end {
+            let is_cached = cached(self, at);
+            let piece = (at..end).take_while(|i| cached(self, *i) == is_cached).count() as u32;
+            let (id, part) = (HugePageId(at), HugePages(piece));
+            if is_cached {
+                self.cached.take_at(&mut self.trackers, id, part);
+            } else if at + piece < end {
+                // Constant time, however long the range reaches in front.
+                self.unbacked.take_end(&mut self.trackers, HugePageId(at + piece), part);
+            } else {
+                self.unbacked.take_at(&mut self.trackers, id, part);
+            }
+            self.expect_backing(id, part, len);
+            at += piece;
+        }
+        window.first
     }
 
     /// Takes whole hugepages back; those above the limit lose their memory.

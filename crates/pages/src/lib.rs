@@ -28,9 +28,9 @@
 //! - P7 each family's sums of used and backed pages are those of its hugepages, and so is the sum of cached ones;
 //! - P8 a region is in the bin of its longest free range, and the sums over hugepages of regions are right;
 //! - P9 as many hugepages are guarded as the budget counts, all of them broken ones of the filler;
-//! - P10 a span in the cache in front is there once ([`SpanCache`]).
+//! - P10 a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]).
 //!
-//! **Threads.** The heap has none: the caller holds a lock. [`SpanCache`], in front of it, may be used by all at a time.
+//! **Threads.** The heap has none: the caller holds a lock. The caches in front of it may be used by all at a time.
 //!
 //! **Failure.** Every call to the floor may be refused; the request then fails with the state as before. A span that is not out,
 //! or not so, is an error that says which ([`craton_base::SpanError`]), and changes nothing.
@@ -39,6 +39,7 @@
 //! best-fit walk over 32 bytes.
 #![no_std]
 
+mod advice;
 mod backing;
 mod check;
 mod demand;
@@ -47,6 +48,7 @@ mod fit;
 mod heap;
 mod huge_allocator;
 mod huge_cache;
+mod large_cache;
 mod lists;
 mod ranges;
 mod region;
@@ -64,6 +66,7 @@ pub use demand::{LONG_S, SHORT_S};
 pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 pub use heap::PageHeap;
 pub use huge_cache::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
+pub use large_cache::LargeCache;
 pub use release::{Breaking, Tick, TooMuch};
 pub use span_cache::SpanCache;
 pub use stats::PageHeapStats;

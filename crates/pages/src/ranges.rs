@@ -7,6 +7,7 @@
 //! **Invariants.** P4 ranges are maximal; P1 every hugepage of a range has the set's place.
 
 use crate::tracker::{Place, Tracker};
+use core::ops::Range;
 use craton_base::{HugePageId, HugePages, Pages, Table};
 
 const BINS: usize = 25;
@@ -76,26 +77,28 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.link(trackers, first, len);
     }
 
-    /// Takes `len` hugepages whose first is a multiple of `align`, from the front of the range where they fit.
+    /// Takes `len` hugepages inside `within` whose first is a multiple of `align`, from the front of the range where they fit.
     pub(crate) fn take(
         &mut self,
         trackers: &mut Table<Tracker>,
         len: HugePages,
         align: HugePages,
+        within: Range<u32>,
     ) -> Option<HugePageId> {
+        let place = |first: u32| first.max(within.start).next_multiple_of(align.0);
         for b in bin(len.0)..BINS {
             let mut best: Option<(u32, u32)> = None;
             let mut at = self.bins[b];
             for _ in 0..LOOKS {
                 let Some(first) = at.checked_sub(1) else { break };
-                let (run, start) = (trackers[first as usize].run, first.next_multiple_of(align.0));
-                if start + len.0 <= first + run && best.is_none_or(|(_, r)| run < r) {
+                let (run, start) = (trackers[first as usize].run, place(first));
+                if start + len.0 <= (first + run).min(within.end) && best.is_none_or(|(_, r)| run < r) {
                     best = Some((first, run));
                 }
                 at = trackers[first as usize].next;
             }
             if let Some((first, _)) = best {
-                let start = HugePageId(first.next_multiple_of(align.0));
+                let start = HugePageId(place(first));
                 self.split(trackers, first, start, len);
                 return Some(start);
             }
@@ -110,6 +113,35 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
         let start = Self::start_of(trackers, at);
         HugePages(start + trackers[start as usize].run - at.0)
+    }
+
+    /// The free hugepages of this kind that begin at `at`, which no free one of this kind precedes; constant time.
+    pub(crate) fn run_at_start(&self, trackers: &Table<Tracker>, at: HugePageId) -> HugePages {
+        let here = at.0 < self.end && trackers[at.0 as usize].place == Self::PLACE;
+        HugePages(if here { trackers[at.0 as usize].run } else { 0 })
+    }
+
+    /// The free hugepages of this kind that end before `end`, where none follows; constant time.
+    pub(crate) fn run_before(&self, trackers: &Table<Tracker>, end: HugePageId) -> HugePages {
+        let there = end.0 > 0 && trackers[end.0 as usize - 1].place == Self::PLACE;
+        HugePages(if there { trackers[end.0 as usize - 1].run } else { 0 })
+    }
+
+    /// Takes the last `len` hugepages of the range that ends before `end`.
+    pub(crate) fn take_end(&mut self, trackers: &mut Table<Tracker>, end: HugePageId, len: HugePages) {
+        let start = end.0 - trackers[end.0 as usize - 1].run;
+        self.split(trackers, start, HugePageId(end.0 - len.0), len);
+    }
+
+    /// Some ranges of the set, long ones first.
+    pub(crate) fn longest<'a>(
+        &'a self,
+        trackers: &'a Table<Tracker>,
+    ) -> impl Iterator<Item = (HugePageId, HugePages)> + 'a {
+        self.bins.iter().rev().flat_map(move |head| {
+            core::iter::successors(head.checked_sub(1), move |at| trackers[*at as usize].next.checked_sub(1))
+                .map(|first| (HugePageId(first), HugePages(trackers[first as usize].run)))
+        })
     }
 
     /// Where the range around `at` begins: in front of it, unless an aligned place inside the range is asked for.

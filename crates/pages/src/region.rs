@@ -245,7 +245,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             return false;
         }
         let size = HugePages(REGION);
-        let taken = self.unbacked.take(&mut self.trackers, size, size).or_else(|| self.grow(size, size).ok());
+        let taken = self.take_granted_or_grow(size, size, 0).ok();
         let Some(head) = taken else { return false };
         for i in head.0..head.0 + REGION {
             let t = &mut self.trackers[i as usize];

@@ -6,7 +6,9 @@
 use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::Place;
-use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages};
+use craton_base::{
+    Clock, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, SpanError,
+};
 
 impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     /// Makes a span longer; says whether what was added reads as zeros.
@@ -70,13 +72,50 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
             t.place = Place::Large;
             (t.donated, t.broken, t.dense) = (false, false, false);
         }
-        self.take_from(end, more);
+        self.take_from(end, more, pages.hugepages_up());
         let whole_more = HugePages(first.0 + new_whole - end.0);
         zeroed &= self.occupy_whole(end, whole_more, false);
         if new_tail > 0 {
             zeroed &= self.donate(HugePageId(first.0 + new_whole), new_tail, false);
         }
         Ok(zeroed)
+    }
+
+    /// The whole hugepages at the front of a span whose memory can be moved elsewhere: none of a span that shares its first hugepage, of
+    /// which some is being collapsed, or of which hugepages are asked for in part: to the system those are several mappings.
+    pub fn movable(&self, span: PageRange) -> HugePages {
+        if self.fault(span).is_some() {
+            return HugePages(0);
+        }
+        let (first, whole) = (span.first.hugepage().0, span.len.0 / PAGES_PER_HUGEPAGE);
+        let all = (first..first + whole).all(|i| {
+            let t = &self.trackers[i as usize];
+            t.place == Place::Large
+                && !t.collapsing
+                && self.asks_for(HugePageId(i)) == self.asks_for(span.first.hugepage())
+        });
+        HugePages(if all { whole } else { 0 })
+    }
+
+    /// Takes a span back whose whole hugepages have lost their memory: [`PageHeap::movable`] has named them, and they read as zeros.
+    pub fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
+        if let Some(fault) = self.fault(span) {
+            return Err(fault);
+        }
+        self.count(span.len.0, 0);
+        let first = span.first.hugepage();
+        let (whole, tail) = (span.len.0 / PAGES_PER_HUGEPAGE, span.len.0 % PAGES_PER_HUGEPAGE);
+        if self.trackers[first.0 as usize].place != Place::Large || whole == 0 {
+            self.free_span(span);
+            return Ok(());
+        }
+        if tail > 0 {
+            self.vacate(HugePageId(first.0 + whole), 0, tail);
+        }
+        (first.0..first.0 + whole).for_each(|i| self.trackers[i as usize].unbacked());
+        self.unbacked.insert(&mut self.trackers, first, HugePages(whole));
+        self.note_demand();
+        Ok(())
     }
 
     /// Makes a span shorter.

@@ -67,6 +67,8 @@ pub struct Tracker {
     pub(crate) intact: bool,
     /// Advised against hugepages, so that the system does not fill what was released from it.
     pub(crate) guarded: bool,
+    /// Hugepages are asked for here although it lies in front of where that begins.
+    pub(crate) asked: bool,
     /// Being collapsed at this moment; its memory must not be released meanwhile.
     pub(crate) collapsing: bool,
 }

@@ -152,10 +152,13 @@ fn what_found_no_hugepage_frames_is_collapsed_when_there_are_some() {
     world.drain();
 }
 
+/// Lengths, in hugepages, of spans that fill the region's front, where hugepages are not asked for: longer ones would leave it out.
+const IN_FRONT: [u32; 3] = [3, 3, 2];
+
 #[test]
 fn large_spans_on_small_pages_are_collapsed_too() {
     let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
-    world.step(Op::alloc(8 * 256, 1)).unwrap();
+    IN_FRONT.iter().for_each(|len| world.step(Op::alloc(len * 256, 1)).unwrap());
     fill(&mut world, 4);
     let collapsed: u32 = (0..10).map(|_| tick(&mut world)).sum();
     assert_eq!((collapsed, world.sim.huge_bytes()), (8, HugePages(12).bytes()));
@@ -166,15 +169,58 @@ fn large_spans_on_small_pages_are_collapsed_too() {
 #[test]
 fn a_large_span_that_nobody_touched_is_left_alone() {
     let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
-    let untouched = world.heap.alloc(Pages(8 * 256), Pages(1), Density::Sparse).expect("room").range;
+    let untouched =
+        IN_FRONT.map(|len| world.heap.alloc(Pages(len * 256), Pages(1), Density::Sparse).expect("room").range);
     fill(&mut world, 4);
     (0..20).for_each(|_| assert_eq!(tick(&mut world), 0));
-    let first_half = PageRange::new(untouched.first, Pages(4 * 256));
+    let first_half = PageRange::new(untouched[0].first, Pages(4 * 256));
     world.sim.touch(first_half);
     let collapsed: u32 = (0..10).map(|_| tick(&mut world)).sum();
     assert_eq!((collapsed, world.sim.calls().collapse), (4, 4));
-    world.sim.touch(untouched);
-    world.heap.free(untouched, Density::Sparse).expect("it is out");
+    for span in untouched {
+        world.sim.touch(span);
+        world.heap.free(span, Density::Sparse).expect("it is out");
+    }
+    world.check();
+    world.drain();
+}
+
+#[test]
+fn a_long_span_is_huge_in_a_small_heap_too_and_leaves_the_front_to_others() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
+    world.step(Op::alloc(4 * 256, 1)).unwrap();
+    assert_eq!(world.sim.huge_bytes(), HugePages(4).bytes());
+    world.step(Op::alloc(3 * 256, 1)).unwrap();
+    fill(&mut world, 1);
+    assert_eq!(world.sim.huge_bytes(), HugePages(4).bytes(), "what is shorter, or small, is not");
+    world.check();
+    world.drain();
+    // Where the region ends, the front is better than nothing.
+    let mut world = World::new(10, ThpMode::Madvise, HugeBacking::AUTO);
+    world.step(Op::alloc(4 * 256, 1)).unwrap();
+    assert_eq!(world.sim.huge_bytes(), HugePages(4).bytes());
+    world.check();
+    world.drain();
+}
+
+#[test]
+fn the_front_of_a_heap_that_has_grown_is_huge_when_it_is_used_again() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
+    IN_FRONT.iter().for_each(|len| world.step(Op::alloc(len * 256, 1)).unwrap());
+    fill(&mut world, 8);
+    for _ in IN_FRONT {
+        world.step(Op::Free { nth: 0 }).unwrap();
+    }
+    world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
+    fill(&mut world, 2);
+    IN_FRONT.iter().for_each(|len| world.step(Op::alloc(len * 256, 1)).unwrap());
+    assert!(world.sim.huge_bytes() >= HugePages(16).bytes(), "{:?}", world.sim.huge_bytes());
+    world.check();
+    // And small again when the heap is.
+    world.drain();
+    world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
+    fill(&mut world, 3);
+    assert_eq!(world.sim.huge_bytes().0, 0);
     world.check();
     world.drain();
 }
@@ -182,7 +228,7 @@ fn a_large_span_that_nobody_touched_is_left_alone() {
 #[test]
 fn a_large_span_that_is_freed_during_a_collapse_leaves_nothing_behind() {
     let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
-    world.step(Op::alloc(8 * 256, 1)).unwrap();
+    IN_FRONT.iter().for_each(|len| world.step(Op::alloc(len * 256, 1)).unwrap());
     fill(&mut world, 4);
     world.step(Op::BeginCollapse).unwrap();
     world.step(Op::Free { nth: 0 }).unwrap();
@@ -193,7 +239,7 @@ fn a_large_span_that_is_freed_during_a_collapse_leaves_nothing_behind() {
     world.step(Op::EndCollapse { error: None, took_ns: 0 }).unwrap();
     world.check();
     assert!(world.sim.is_huge(HugePageId(0)) && world.heap.inner().stats().cached == Pages(256));
-    world.step(Op::alloc(8 * 256, 1)).unwrap();
+    world.step(Op::alloc(3 * 256, 1)).unwrap();
     world.check();
     world.drain();
 }
@@ -238,5 +284,55 @@ fn hugepages_that_are_not_wanted_any_more_during_a_collapse_are_asked_for_until_
     assert_eq!((world.sim.is_huge(HugePageId(0)), world.sim.is_huge(HugePageId(1))), (true, false));
     world.step(Op::EndCollapse { error: None, took_ns: 0 }).unwrap();
     world.check();
+    world.drain();
+}
+
+#[test]
+fn a_span_whose_memory_was_moved_away_leaves_unbacked_hugepages() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::AUTO);
+    let span = world.heap.alloc(Pages(4 * 256 + 10), Pages(1), Density::Sparse).expect("room").range;
+    let small = world.heap.alloc(Pages(10), Pages(1), Density::Sparse).expect("room").range;
+    world.sim.touch(span);
+    world.sim.touch(small);
+    let heap = world.heap.inner_mut();
+    assert_eq!((heap.movable(small), heap.movable(span)), (HugePages(0), HugePages(4)));
+    let not_out = PageRange::new(span.first, Pages(4 * 256));
+    assert_eq!(heap.movable(not_out), HugePages(0));
+    assert!(heap.free_moved(not_out).is_err());
+    // What the move does to the memory.
+    world.sim.clone().unback(PageRange::new(span.first, Pages(4 * 256))).expect("nothing refuses");
+    world.heap.inner_mut().free_moved(span).expect("the span is out");
+    let stats = world.heap.inner().stats();
+    assert_eq!((stats.in_use, stats.backed, stats.cached), (Pages(10), Pages(256), Pages(0)), "all but the tail's");
+    world.heap.inner().check().unwrap();
+    assert!(world.heap.inner_mut().free_moved(span).is_err(), "once only");
+    let again = world.heap.inner_mut().alloc(Pages(5 * 256), Pages(1), Density::Sparse).expect("room");
+    assert!(!again.zeroed || again.range.first != span.first);
+    world.heap.inner().check().unwrap();
+}
+
+#[test]
+fn hugepages_with_memory_serve_beside_ones_without() {
+    let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
+    for hugepages in [6, 4, 6, 10] {
+        world.step(Op::alloc(hugepages * 256, 1)).unwrap();
+    }
+    world.step(Op::Free { nth: 3 }).unwrap();
+    world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
+    // Behind the last one nothing has memory yet.
+    world.step(Op::Free { nth: 2 }).unwrap();
+    let before = world.sim.backed_bytes();
+    world.step(Op::alloc(9 * 256, 1)).unwrap();
+    world.check();
+    assert_eq!(world.sim.backed_bytes().0 - before.0, HugePages(3).bytes().0);
+    // And in front of it, when the one before has lost its memory.
+    world.step(Op::Free { nth: 1 }).unwrap();
+    world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
+    world.step(Op::Free { nth: 1 }).unwrap();
+    world.check();
+    let before = world.sim.backed_bytes();
+    world.step(Op::alloc(11 * 256, 1)).unwrap();
+    world.check();
+    assert!(world.sim.backed_bytes().0 - before.0 <= HugePages(3).bytes().0);
     world.drain();
 }

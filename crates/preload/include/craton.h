@@ -45,11 +45,23 @@ const char *craton_version(void);
 /* Copies the statistics. */
 void craton_stats(struct craton_segment *into);
 
+/* Writes all statistics as one document of JSON, classes, heaps and options included, to `buffer` of `size` bytes, as snprintf does: cut
+ * to what fits and ended by a 0; returns the document's whole length without the 0. `buffer` may be NULL if `size` is 0.
+ * The numbers can grow between two calls: for a second one give some room more. */
+size_t craton_stats_json(char *buffer, size_t size);
+
 /* Sets an option (background, caches, hard_limit, memory_limit, pressure, release_rate, soft_limit, stats, stats_file, thp,
  * thread_cache, trace, trace_events; see the README). A limit below what is in use counts at once, and one line on standard
  * error says so.
  * Returns 0, or -1 with errno EINVAL when there is no such key or value. */
 int craton_option_set(const char *key, const char *value);
+
+/* What an option is set to, as craton_option_set takes it: written to `buffer` as snprintf does. Returns its length, or -1 with
+ * errno EINVAL when there is no such key. */
+ptrdiff_t craton_option_get(const char *key, char *buffer, size_t size);
+
+/* Key of the option number `i`, from 0 on, by the alphabet; NULL behind the last. */
+const char *craton_option_name(size_t i);
 
 /* Gives all free memory back to the system, also between objects, and returns how many bytes that was. */
 size_t craton_release(void);
@@ -67,6 +79,99 @@ void craton_set_limit_callback(void (*callback)(void *arg, size_t limit_bytes, s
  * about each second. Returns
  * 1 if anything was done, else 0: after some minutes of that, each ten seconds are enough. */
 int craton_background_actions(void);
+
+/* Sizes, in bytes. */
+
+/* How many bytes an object has that is asked for with `size` bytes, as malloc_usable_size will say; never less than `size`.
+ * 0 for a size that no object can have. The second takes an alignment, a power of two; 0 if it is not one. */
+size_t craton_good_size(size_t size);
+size_t craton_good_size_aligned(size_t size, size_t align);
+
+/* An object and its size; `ptr` NULL and `size` 0 with errno ENOMEM when there is no memory. */
+struct craton_sized {
+    void *ptr;
+    size_t size;
+};
+
+/* Allocates at least `size` bytes, and says how many there are, all of which may be used. To be freed as any object; free_sized takes
+ * every size from the one that was asked for to the one that was told. An `align` that is not a power of two is EINVAL. */
+struct craton_sized craton_alloc_at_least(size_t size);
+struct craton_sized craton_aligned_alloc_at_least(size_t align, size_t size);
+
+/* Batches: quicker than as many calls. */
+
+/* Allocates `count` objects of `size` bytes and writes them to `out`. Returns how many there are: fewer than `count` only with errno ENOMEM;
+ * the entries behind are not written. Each may be freed by itself. */
+size_t craton_alloc_batch(size_t size, size_t count, void **out);
+
+/* Frees `count` objects of any sizes, from wherever; NULLs among them are skipped. */
+void craton_free_batch(void *const *pointers, size_t count);
+
+/* Hints: how an object will be used. One of them, or 0. Each kind has slabs and hugepages (2 MiB) that no other objects share. An
+ * object with a hint costs a lock, and kinds are heaps of their own in the statistics, by the names "cold", "hot", "dense"
+ * and "short-lived"; a kind that was used holds 2 MiB of address space at least. */
+enum craton_hint {
+    CRATON_COLD = 1,       /* hardly used: on small pages, which the system takes one by one when memory is short */
+    CRATON_HOT = 2,        /* in constant use: on hugepages, in a small heap too, so that few entries of the TLB reach them */
+    CRATON_DENSE = 4,      /* one of many that stay: they keep no hugepage alive of what comes and goes */
+    CRATON_SHORT_LIVED = 8 /* gone soon, together with its like: their hugepages come free whole */
+};
+
+/* `size` bytes at a multiple of `align`, a power of two (1 for none; up to 2 MiB with a hint). NULL with errno EINVAL for another
+ * alignment or hint, ENOMEM without memory. To be freed as any object. What realloc makes of it stays among its like. */
+void *craton_alloc_hinted(size_t size, size_t align, unsigned hint);
+
+/* Heaps that are destroyed whole. Any thread may use any heap: each has a lock. Objects are aligned to 16, and may also be given to
+ * free, realloc (which stays in the heap) and malloc_usable_size.
+ *
+ * A heap that was destroyed, what is no heap, and an object of another heap end the process with a line that names the call and the address.
+ * There may be 65536 heaps at a time. */
+typedef struct craton_heap craton_heap;
+
+enum craton_heap_flag {
+    CRATON_HEAP_APART = 1, /* on hugepages of its own; objects above 256 KiB take whole ones */
+    CRATON_HEAP_HUGE = 2,  /* likewise, backed by hugepages where the system can */
+    CRATON_HEAP_SMALL = 3  /* likewise, backed by small pages */
+};
+
+struct craton_heap_options {
+    size_t size;      /* of this struct: sizeof(struct craton_heap_options) */
+    const char *name; /* at most 31 printable ASCII bytes without " and \, shown in statistics; NULL for none; is copied */
+    size_t limit;     /* bytes that slabs (of 8 KiB or more) and objects above 256 KiB may take, rounded up to 8 KiB; 0 for no limit */
+    unsigned flags;   /* 0 or one of enum craton_heap_flag */
+};
+
+struct craton_heap_stats {
+    uint64_t version;      /* of this layout: 1 */
+    uint64_t id;           /* number among living heaps */
+    uint64_t objects;      /* that are out */
+    uint64_t object_bytes; /* of those, as malloc_usable_size counts */
+    uint64_t used_bytes;   /* slabs and objects above 256 KiB: what the limit bounds */
+    uint64_t held_bytes;   /* taken from the process's heap */
+    uint64_t limit_bytes;  /* 0 for none */
+    uint64_t refused;      /* requests that got nothing */
+    char name[32];
+};
+
+/* Makes a heap; `options` may be NULL. NULL with errno EINVAL for bad options, ENOMEM without memory or with too many heaps. */
+craton_heap *craton_heap_create(const struct craton_heap_options *options);
+
+/* Gives all objects of a heap back at once, whether freed or not, in a step for each 256 KiB to 2 MiB and each object above 256 KiB.
+ * No other thread may be using the heap. NULL is nothing to destroy. */
+void craton_heap_destroy(craton_heap *heap);
+
+/* As malloc, aligned_alloc, calloc, realloc, free and malloc_usable_size. NULL with errno ENOMEM when there is no memory or the limit
+ * is reached; what was there is as before. Alignments are powers of two (else EINVAL) of up to 2 MiB (else ENOMEM).
+ * craton_heap_realloc to size 0 gives the smallest object, and frees nothing. */
+void *craton_heap_alloc(craton_heap *heap, size_t size);
+void *craton_heap_aligned_alloc(craton_heap *heap, size_t align, size_t size);
+void *craton_heap_calloc(craton_heap *heap, size_t count, size_t size);
+void *craton_heap_realloc(craton_heap *heap, void *pointer, size_t size);
+void craton_heap_free(craton_heap *heap, void *pointer);
+size_t craton_heap_usable_size(craton_heap *heap, void *pointer);
+
+/* Writes a heap's counts; `size` is that of the program's struct. 0, or -1 with errno EINVAL for a size below that of the struct above. */
+int craton_heap_stats(craton_heap *heap, struct craton_heap_stats *into, size_t size);
 
 #ifdef __cplusplus
 }

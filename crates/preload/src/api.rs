@@ -3,9 +3,11 @@
 //! **Unsafe.** Takes pointers from C.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::slice;
 use craton_malloc::limits::{self, LimitCallback};
 use craton_malloc::segment::{SEGMENT, WORDS};
-use craton_malloc::{background, front};
+use craton_malloc::text::Text;
+use craton_malloc::{background, front, json, options};
 use craton_os::process;
 
 /// The library's version.
@@ -37,6 +39,48 @@ pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_c
     }
     process::set_errno(process::EINVAL);
     -1
+}
+
+/// Writes what an option is set to, as `snprintf` does; returns the length, or -1 with `EINVAL` when there is no such key.
+///
+/// # Safety
+/// `key` is a C string; `buffer` has room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_option_get(key: *const c_char, buffer: *mut c_char, size: usize) -> isize {
+    // SAFETY: the program's string and buffer.
+    let (key, buffer) = unsafe { (CStr::from_ptr(key), buffer_of(buffer, size)) };
+    let mut text = Text::new(buffer);
+    if options::get(key.to_bytes(), &mut text) {
+        return text.end() as isize;
+    }
+    process::set_errno(process::EINVAL);
+    -1
+}
+
+/// Key of the `i`-th option, by the alphabet; null behind the last.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_option_name(i: usize) -> *const c_char {
+    options::name(i).map_or(core::ptr::null(), CStr::as_ptr)
+}
+
+/// Writes all statistics as JSON, as `snprintf` does; returns the length.
+///
+/// # Safety
+/// `buffer` has room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_stats_json(buffer: *mut c_char, size: usize) -> usize {
+    // SAFETY: the program's buffer.
+    json::write(unsafe { buffer_of(buffer, size) })
+}
+
+/// # Safety
+/// `buffer` has room for `size` bytes, for as long as the result is used.
+unsafe fn buffer_of<'a>(buffer: *mut c_char, size: usize) -> &'a mut [u8] {
+    if size == 0 || buffer.is_null() {
+        return &mut [];
+    }
+    // SAFETY: by the contract; a text is only written to it.
+    unsafe { slice::from_raw_parts_mut(buffer.cast(), size) }
 }
 
 /// Gives all free memory back to the system; returns how many bytes that was.

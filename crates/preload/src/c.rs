@@ -6,14 +6,15 @@ use crate::next;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use craton_malloc::front;
+use craton_malloc::sizes::{self, Claim};
 use craton_os::process;
 
-fn invalid() -> *mut c_void {
+pub(crate) fn invalid() -> *mut c_void {
     process::set_errno(process::EINVAL);
     null_mut()
 }
 
-fn no_memory() -> *mut c_void {
+pub(crate) fn no_memory() -> *mut c_void {
     process::set_errno(process::ENOMEM);
     null_mut()
 }
@@ -173,16 +174,16 @@ pub unsafe extern "C" fn cfree(pointer: *mut c_void) {
     }
 }
 
-/// C23 7.24.3.4: `free` of an object of which the program knows the size.
+/// C23 7.24.3.4: `free` of an object of which the program knows the size. Another size than the object's is an error, as far as it can be told.
 ///
 /// # Safety
 /// As [`free`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_sized(pointer: *mut c_void, _size: usize) {
+pub unsafe extern "C" fn free_sized(pointer: *mut c_void, size: usize) {
     // SAFETY: as the program's call.
     unsafe {
-        if !front::try_free(pointer.cast()) {
-            next::free_slowly(pointer, "free_sized");
+        if !sizes::try_free(pointer.cast(), size) {
+            next::free_sized_slowly(pointer, "free_sized", Claim { size: Some(size), align: 1, resized: true });
         }
     }
 }
@@ -192,11 +193,12 @@ pub unsafe extern "C" fn free_sized(pointer: *mut c_void, _size: usize) {
 /// # Safety
 /// As [`free`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_aligned_sized(pointer: *mut c_void, _align: usize, _size: usize) {
+pub unsafe extern "C" fn free_aligned_sized(pointer: *mut c_void, align: usize, size: usize) {
     // SAFETY: as the program's call.
     unsafe {
-        if !front::try_free(pointer.cast()) {
-            next::free_slowly(pointer, "free_aligned_sized");
+        if !sizes::try_free_aligned(pointer.cast(), size, align) {
+            let claim = Claim { size: Some(size), align, resized: false };
+            next::free_sized_slowly(pointer, "free_aligned_sized", claim);
         }
     }
 }

@@ -9,6 +9,7 @@
 use crate::next;
 use core::ffi::c_void;
 use craton_malloc::front;
+use craton_malloc::sizes::{self, Claim};
 use craton_os::{symbol, weak};
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
@@ -17,9 +18,9 @@ mod portable;
 mod x86_64;
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
-use portable::new_failed;
+pub(crate) use portable::{new_failed, sized_new_failed};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
-use x86_64::new_failed;
+pub(crate) use x86_64::{new_failed, sized_new_failed};
 
 /// C++'s own alignment of `operator new` without one.
 const DEFAULT_ALIGN: usize = 16;
@@ -73,8 +74,55 @@ macro_rules! delete {
             // SAFETY: the program gives the object up.
             unsafe {
                 if !front::try_free(pointer.cast()) {
- next::free_slowly(pointer, $call);
- }
+                    next::free_slowly(pointer, $call);
+                }
+            }
+        }
+    };
+}
+
+/// The forms that know the size: another one than the object's is an error.
+macro_rules! delete_sized {
+    ($name:ident, $name_aligned:ident, $call:literal) => {
+        /// # Safety
+        /// The program no longer uses the object.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(pointer: *mut c_void, size: usize) {
+            // SAFETY: the program gives the object up.
+            unsafe {
+                if !sizes::try_free(pointer.cast(), size) {
+                    next::free_sized_slowly(pointer, $call, Claim { size: Some(size), align: 1, resized: false });
+                }
+            }
+        }
+
+        /// # Safety
+        /// The program no longer uses the object.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name_aligned(pointer: *mut c_void, size: usize, align: usize) {
+            // SAFETY: the program gives the object up.
+            unsafe {
+                if !sizes::try_free_aligned(pointer.cast(), size, align) {
+                    next::free_sized_slowly(pointer, $call, Claim { size: Some(size), align, resized: false });
+                }
+            }
+        }
+    };
+}
+
+/// The forms that know the alignment alone.
+macro_rules! delete_aligned {
+    ($name:ident($($extra:ty),*), $call:literal) => {
+        /// # Safety
+        /// The program no longer uses the object.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(pointer: *mut c_void, align: usize $(, _: $extra)*) {
+            // SAFETY: the program gives the object up.
+            unsafe {
+                let lies_so = align.is_power_of_two() && pointer as usize & (align - 1) == 0;
+                if !lies_so || !front::try_free(pointer.cast()) {
+                    next::free_sized_slowly(pointer, $call, Claim { size: None, align, resized: false });
+                }
             }
         }
     };
@@ -111,13 +159,11 @@ extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _: *
 
 delete!(_ZdlPv(), "operator delete");
 delete!(_ZdaPv(), "operator delete[]");
-delete!(_ZdlPvm(usize), "operator delete");
-delete!(_ZdaPvm(usize), "operator delete[]");
-delete!(_ZdlPvSt11align_val_t(usize), "operator delete");
-delete!(_ZdaPvSt11align_val_t(usize), "operator delete[]");
-delete!(_ZdlPvmSt11align_val_t(usize, usize), "operator delete");
-delete!(_ZdaPvmSt11align_val_t(usize, usize), "operator delete[]");
+delete_sized!(_ZdlPvm, _ZdlPvmSt11align_val_t, "operator delete");
+delete_sized!(_ZdaPvm, _ZdaPvmSt11align_val_t, "operator delete[]");
+delete_aligned!(_ZdlPvSt11align_val_t(), "operator delete");
+delete_aligned!(_ZdaPvSt11align_val_t(), "operator delete[]");
 delete!(_ZdlPvRKSt9nothrow_t(*const c_void), "operator delete");
 delete!(_ZdaPvRKSt9nothrow_t(*const c_void), "operator delete[]");
-delete!(_ZdlPvSt11align_val_tRKSt9nothrow_t(usize, *const c_void), "operator delete");
-delete!(_ZdaPvSt11align_val_tRKSt9nothrow_t(usize, *const c_void), "operator delete[]");
+delete_aligned!(_ZdlPvSt11align_val_tRKSt9nothrow_t(*const c_void), "operator delete");
+delete_aligned!(_ZdaPvSt11align_val_tRKSt9nothrow_t(*const c_void), "operator delete[]");

@@ -16,9 +16,11 @@ mod api;
 mod c;
 mod clone;
 mod cxx;
+mod heaps;
 mod introspection;
 mod next;
 mod restrict;
+mod sized;
 
 /// Our own bug: says where, and aborts, without allocating.
 #[cfg(not(test))]

@@ -6,6 +6,7 @@
 //! **Unsafe.** Calls functions by the address that the dynamic linker gave, with the types that their names imply.
 
 use core::ffi::{CStr, c_void};
+use craton_malloc::sizes::{self, Claim};
 use craton_malloc::{Misuse, front};
 use craton_os::symbol;
 
@@ -29,11 +30,26 @@ pub(crate) unsafe fn free_slowly(pointer: *mut c_void, call: &'static str) {
     }
 }
 
+/// Frees a pointer of which the program says more, after the fast path did not take it or its size.
+///
+/// # Safety
+/// The program gives the pointer up.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn free_sized_slowly(pointer: *mut c_void, call: &'static str, claim: Claim) {
+    // SAFETY: by the contract.
+    unsafe {
+        if let Err(misuse) = sizes::free(pointer.cast(), claim) {
+            free_refused(call, pointer, misuse);
+        }
+    }
+}
+
 /// Deals with a pointer that is none of ours, or bad.
 ///
 /// # Safety
 /// The program gives the pointer up.
-unsafe fn free_refused(call: &'static str, pointer: *mut c_void, misuse: Misuse) {
+pub(crate) unsafe fn free_refused(call: &'static str, pointer: *mut c_void, misuse: Misuse) {
     match other(c"free", crate::c::free as *const () as usize) {
         Some(address) if misuse == Misuse::Foreign => {
             // SAFETY: this is what the process calls `free`, and the pointer is not ours.

@@ -2,8 +2,8 @@
 //!
 //! **From.** Bonwick94 §3.2.
 //!
-//! **Cost.** An object that comes back next to others of its slab in the chain: 8 instructions. A run of objects of one slab: one
-//! update of its record, about 40. A slab's free objects go out together without being touched.
+//! **Cost.** An object that comes back next to others of its slab in the chain: 8 instructions. A run of objects of one
+//! slab: one update of its record, about 40. A slab's free objects go out together without being touched.
 //!
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
@@ -24,6 +24,10 @@ pub struct SlabStats {
     pub refills: u64,
     /// Objects in those chains.
     pub objects_refilled: u64,
+    /// Slabs taken over from caches of other sizes since the start, with objects that live on them.
+    pub morphed: u32,
+    /// Those of them that became ordinary slabs of this size.
+    pub settled: u32,
 }
 
 impl SlabStats {
@@ -34,6 +38,8 @@ impl SlabStats {
             objects_out: self.objects_out + other.objects_out,
             refills: self.refills + other.refills,
             objects_refilled: self.objects_refilled + other.objects_refilled,
+            morphed: self.morphed + other.morphed,
+            settled: self.settled + other.settled,
         }
     }
 }
@@ -45,6 +51,9 @@ pub struct Freed {
     pub rest: *mut u8,
     /// Those that were not taken: their slabs are another owner's.
     pub strays: Chain,
+    /// Those that were not taken since their slabs have gone to caches of other sizes: for [`SlabCache::free_old`] of
+    /// these.
+    pub moved: Chain,
 }
 
 /// Objects of one size.
@@ -65,7 +74,7 @@ impl SlabCache {
 
     /// A cache without slabs.
     pub const fn new(geometry: Geometry) -> Self {
-        let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0 };
+        let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0, morphed: 0, settled: 0 };
         Self { geometry, partial: PartialLists::new(geometry.capacity), stats }
     }
 
@@ -79,12 +88,12 @@ impl SlabCache {
         self.stats
     }
 
-    /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab. `cut` is told of each object that comes off a
-    /// slab for the first time, so that the front end can mark it as free like those that came back.
+    /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab. `cut` is told of each object that
+    /// comes off a slab for the first time, so that the front end can mark it as free like those that came back.
     ///
     /// # Safety
-    /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are readable and writable, and
-    /// `records` has an entry for each, used by this cache alone while it holds the span.
+    /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are readable and writable,
+    /// and `records` has an entry for each, used by this cache alone while it holds the span.
     pub unsafe fn alloc(
         &mut self,
         want: u32,
@@ -105,7 +114,7 @@ impl SlabCache {
             // SAFETY: the slab is one of ours, by the lists.
             unsafe { self.take_from(slab, want, base, records, &mut out, &cut) };
         }
-        self.stats.refills += 1;
+        self.stats.refills += u64::from(!out.is_empty());
         self.stats.objects_refilled += u64::from(out.len());
         self.stats.objects_out += u64::from(out.len());
         out
@@ -125,12 +134,14 @@ impl SlabCache {
         cut: &impl Fn(*mut u8),
     ) {
         let record = &records[slab.0 as usize];
-        let before = record.used();
+        let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
         // SAFETY: the record's list is of free objects of this slab, and the chain takes what leaves it.
-        let mut used = before + unsafe { record.take_free(start, want - out.len(), out) };
-        let (carved, capacity) = (record.carved(), self.geometry.capacity);
-        let fresh = (want - out.len()).min(u32::from(capacity - carved)) as u16;
+        let mut used = record.used() + unsafe { record.take_free(start, want - out.len(), out) };
+        let carved = record.carved();
+        // Of a slab of two sizes all usable places have been cut.
+        let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
+        let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
             let object = self.geometry.object as usize;
             // SAFETY: these places lie in our slab behind all that were cut, and nobody has had them yet.
@@ -139,14 +150,15 @@ impl SlabCache {
             used += fresh;
         }
         record.set_used(used);
-        self.relist(slab, before, used, records);
+        self.relist(slab, before, self.level(record), records);
     }
 
-    /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that was never an object is
-    /// the error: the chain is then taken back up to there.
+    /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that was never an object
+    /// is the error: the chain is then taken back up to there.
     ///
     /// # Safety
-    /// As [`SlabCache::alloc`], with the same arguments; each object of `chain` came from this cache and is given back once.
+    /// As [`SlabCache::alloc`], with the same arguments; each object of `chain` came from this cache and is given back
+    /// once.
     pub unsafe fn free(
         &mut self,
         chain: Chain,
@@ -161,17 +173,18 @@ impl SlabCache {
         let owner = records[self.slab_of(first as usize - base as usize).0 as usize].owner();
         // SAFETY: by the contract.
         let freed = unsafe { self.free_first(first, n, owner, base, records, source) }?;
-        debug_assert!(freed.strays.is_empty(), "all slabs of the cache have one owner");
-        let _ = freed.strays.into_raw();
+        debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs have this cache as their owner");
+        let _ = (freed.strays.into_raw(), freed.moved.into_raw());
         Ok(())
     }
 
-    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of another owner than `owner` are strays, for
-    /// the caller to give to the cache that has them.
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of another owner than `owner` are
+    /// strays, for the caller to give to the cache that has them; those on slabs that have gone to other sizes are
+    /// apart.
     ///
     /// # Safety
-    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list of at least `n` objects, of which the caller gives
-    /// up the first `n`.
+    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list of at least `n` objects, of
+    /// which the caller gives up the first `n`.
     pub unsafe fn free_first(
         &mut self,
         mut first: *mut u8,
@@ -181,18 +194,29 @@ impl SlabCache {
         records: &Table<SlabRecord>,
         source: &mut impl SpanSource,
     ) -> Result<Freed, *mut u8> {
-        let mut strays = Chain::EMPTY;
+        let (mut strays, mut gone) = (Chain::EMPTY, Chain::EMPTY);
         let slab_bytes = self.geometry.pages.bytes().0;
         let mut left = n;
         while left > 0 {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
-            let ours = record.owner() == owner;
+            // Who sees that the slab has moved to a cache of another size sees that it is one of two sizes: see
+            // `owner`.
+            let owned = record.owner() == owner;
+            let morphed = record.morph_entry() != 0;
+            let moved = morphed && !record.is_morph_to(self.geometry.object);
+            let ours = owned && !moved;
             let used = record.used();
-            let cut_bytes = usize::from(record.carved()) * self.geometry.object as usize;
-            let bytes = if ours { cut_bytes } else { slab_bytes };
+            let (mut bytes, mut blocked) = (slab_bytes, 0);
+            if morphed {
+                // The front end has looked at each place of such a slab itself.
+                blocked = if ours { self.geometry.capacity - record.carved() } else { 0 };
+            } else if ours {
+                bytes = usize::from(record.carved()) * self.geometry.object as usize;
+            }
             let (mut at, mut last, mut run) = (first, first, 0);
-            // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never cut.
+            // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never
+            // cut.
             while run < left && (at as usize).wrapping_sub(start as usize) < bytes {
                 last = at;
                 // SAFETY: the list links `left` objects from `first` on.
@@ -203,7 +227,7 @@ impl SlabCache {
                 // SAFETY: the run is given up; its end is the chain's until more is put there.
                 unsafe {
                     chain::link(last, core::ptr::null_mut());
-                    strays.append(first, last, run);
+                    if moved { &mut gone } else { &mut strays }.append(first, last, run);
                 }
                 (first, left) = (at, left - run);
                 continue;
@@ -219,35 +243,53 @@ impl SlabCache {
             first = at;
             let now = used - run as u16;
             record.set_used(now);
-            if now == 0 {
+            if now == 0 && !morphed {
                 self.retire(slab, used, records, source);
             } else {
-                self.relist(slab, used, now, records);
+                self.relist(slab, used + blocked, now + blocked, records);
             }
         }
-        Ok(Freed { rest: first, strays })
+        Ok(Freed { rest: first, strays, moved: gone })
+    }
+
+    /// How full a slab is: its objects in use, and the places of a slab of two sizes that live old objects block.
+    #[inline]
+    pub(crate) fn level(&self, record: &SlabRecord) -> u16 {
+        let blocked = if record.morph_entry() == 0 { 0 } else { self.geometry.capacity - record.carved() };
+        record.used() + blocked
     }
 
     /// The slab that holds the object at `offset` bytes from the region's start.
     #[inline]
-    fn slab_of(&self, offset: usize) -> PageId {
+    pub(crate) fn slab_of(&self, offset: usize) -> PageId {
         self.geometry.slab_of(PageId((offset >> PAGE_SHIFT) as u32))
     }
 
     #[cold]
     fn add_slab(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Option<PageId> {
         let pages = self.geometry.pages;
-        let align = if self.geometry.is_single() { Pages(1) } else { pages };
-        let span = source.alloc(pages, align, self.geometry.density()).ok()?;
+        let span = source.alloc(pages, self.geometry.align(), self.geometry.density()).ok()?;
         let first = span.range.first;
-        records[first.0 as usize].begin(pages);
-        self.partial.push(first, 0, records);
+        let record = &records[first.0 as usize];
+        if record.is_morph_to(self.geometry.object) {
+            // Another cache has made the slab one of ours; see `donate`.
+            self.stats.morphed += 1;
+        } else {
+            record.begin(pages);
+        }
+        self.partial.push(first, self.level(record), records);
         self.stats.slabs += 1;
         Some(first)
     }
 
-    /// A slab's last object came back; it had `used` before.
-    fn retire(&mut self, slab: PageId, used: u16, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+    /// A slab's last object came back; it is on the list of `used`.
+    pub(crate) fn retire(
+        &mut self,
+        slab: PageId,
+        used: u16,
+        records: &Table<SlabRecord>,
+        source: &mut impl SpanSource,
+    ) {
         if used < self.geometry.capacity {
             self.partial.unlink(slab, used, records);
         }
@@ -257,9 +299,9 @@ impl SlabCache {
         debug_assert_eq!(freed, Ok(()), "a slab is a whole span");
     }
 
-    /// Moves a slab to the list where it belongs, if any, after a change of what it has in use.
+    /// Moves a slab to the list where it belongs, if any, after a change of how full it is.
     #[inline]
-    fn relist(&mut self, slab: PageId, before: u16, now: u16, records: &Table<SlabRecord>) {
+    pub(crate) fn relist(&mut self, slab: PageId, before: u16, now: u16, records: &Table<SlabRecord>) {
         let capacity = self.geometry.capacity;
         let (was, is) = (before < capacity, now < capacity);
         if was && is && self.partial.list_of(before) == self.partial.list_of(now) {

@@ -2,7 +2,8 @@
 //!
 //! **Unsafe.** Reads and writes the first word of free objects.
 
-/// Free objects on their way between a slab and a cache. Owns the objects; dropping a chain that is not empty leaks them.
+/// Free objects on their way between a slab and a cache. Owns the objects; dropping a chain that is not empty leaks
+/// them.
 #[derive(Debug)]
 #[must_use]
 pub struct Chain {
@@ -28,8 +29,8 @@ impl Chain {
     /// Takes over `len` objects linked from `head` to `tail`.
     ///
     /// # Safety
-    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null link; both are null when there are
-    /// none. The caller gives all of them up.
+    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null link; both are null
+    /// when there are none. The caller gives all of them up.
     pub unsafe fn from_raw(head: *mut u8, tail: *mut u8, len: u32) -> Self {
         Self { head, tail, len }
     }
@@ -50,6 +51,11 @@ impl Chain {
     /// Gives the list away: its first object (null when empty) and its length.
     pub fn into_raw(self) -> (*mut u8, u32) {
         (self.head, self.len)
+    }
+
+    /// The last object; null when there is none.
+    pub(crate) fn last(&self) -> *mut u8 {
+        self.tail
     }
 
     /// Objects in the chain.

@@ -5,6 +5,7 @@
 use crate::cache::SlabCache;
 use crate::chain;
 use crate::lists::LISTS;
+use crate::morph::Morphs;
 use crate::record::SlabRecord;
 use craton_base::{PageId, Table};
 
@@ -18,7 +19,8 @@ pub struct Broken {
 }
 
 impl SlabCache {
-    /// Walks S1 to S5 over the partial lists and `full`, the cache's slabs that are on none of them. `base` is the address of page 0.
+    /// Walks S1 to S5 over the partial lists and `full`, the cache's slabs that are on none of them. `base` is the
+    /// address of page 0.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`].
@@ -40,10 +42,11 @@ impl SlabCache {
             }
         }
         for slab in full {
-            if records[slab.0 as usize].used() != capacity {
+            let record = &records[slab.0 as usize];
+            if self.level(record) != capacity {
                 return Err(Broken { invariant: "S2", slab: *slab });
             }
-            (slabs, out) = (slabs + 1, out + u64::from(capacity));
+            (slabs, out) = (slabs + 1, out + u64::from(record.used()));
         }
         if slabs != self.stats.slabs || out != self.stats.objects_out {
             return Err(Broken { invariant: "S4", slab: PageId(0) });
@@ -72,10 +75,41 @@ impl SlabCache {
         }
         let broken = [
             ("S1", record.used() + free != record.carved() || record.carved() > capacity),
-            ("S2", record.used() == capacity || self.partial.list_of(record.used()) != list),
-            ("S3", record.used() == 0),
+            ("S2", self.level(record) == capacity || self.partial.list_of(self.level(record)) != list),
+            ("S3", record.used() == 0 && record.morph_entry() == 0),
             ("S5", free > 0 && record.last_free(base.wrapping_add(slab.offset().0)) != last),
         ];
         broken.iter().find(|(_, broken)| *broken).map_or(Ok(()), |(invariant, _)| Err(*invariant))
+    }
+}
+
+impl Morphs {
+    /// Walks S6 over all slabs of two sizes. `base` is the address of page 0.
+    ///
+    /// # Safety
+    /// As [`SlabCache::alloc`].
+    pub unsafe fn check(&self, base: *mut u8, records: &Table<SlabRecord>) -> Result<(), Broken> {
+        let (mut slabs, mut old_bytes) = (0, 0);
+        for (at, entry) in self.live_entries() {
+            let (slab, record) = (entry.slab, &records[entry.slab.0 as usize]);
+            let fail = |broken| if broken { Err(Broken { invariant: "S6", slab }) } else { Ok(()) };
+            fail(record.morph_entry() != at || !record.is_morph_to(entry.new))?;
+            fail(entry.count == 0 || entry.count_live() != usize::from(entry.count))?;
+            fail(entry.usable_places().count() != usize::from(record.carved()))?;
+            fail((0..usize::from(entry.new_places)).any(|place| entry.usable(place) != entry.is_clear(place)))?;
+            let start = base.wrapping_add(slab.offset().0);
+            let mut object = record.free() as *mut u8;
+            for _ in 0..record.free_objects() {
+                let bytes = (object as usize).wrapping_sub(start as usize);
+                fail(!bytes.is_multiple_of(entry.new as usize) || !entry.usable(bytes / entry.new as usize))?;
+                // SAFETY: objects on a slab's free list are linked.
+                object = unsafe { chain::next(object) };
+            }
+            (slabs, old_bytes) = (slabs + 1, old_bytes + u64::from(entry.count) * u64::from(entry.old));
+        }
+        if slabs != self.slabs() || old_bytes != self.old_bytes() {
+            return Err(Broken { invariant: "S6", slab: PageId(0) });
+        }
+        Ok(())
     }
 }

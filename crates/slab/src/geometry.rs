@@ -1,53 +1,52 @@
 //! How objects of a size are laid out on a slab.
 
-use craton_base::{Bytes, Density, PAGE_SIZE, PageId, Pages};
+use craton_base::{Density, PAGE_SIZE, PageId, Pages};
 
-/// Largest slab with several objects, in pages: 256 KiB.
+/// Largest slab that [`Geometry::of`] makes for several objects, in pages: 256 KiB.
 const MAX_PAGES: u32 = 32;
-/// Objects that a slab should hold, where that needs no more than [`COMFORTABLE_PAGES`].
-const COMFORTABLE_OBJECTS: usize = 8;
-const COMFORTABLE_PAGES: u32 = 8;
+/// Objects that a slab holds at least. Each class that a program uses has a slab that is not full, so more would cost small
+/// programs memory.
+const LEAST: usize = 2;
 /// A slab's tail may waste one part in this many.
-const WASTE_PART: usize = 16;
+const WASTE_PART: usize = 32;
 
 /// Sizes of a slab and of its objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Bytes in an object; a multiple of 16.
     pub object: u32,
-    /// Pages in a slab: a power of two, aligned to itself, when it holds several objects.
+    /// Pages in a slab. One of several objects begins at a multiple of the power of two that is not below.
     pub pages: Pages,
     /// Objects in a slab, at least 1.
     pub capacity: u16,
 }
 
 impl Geometry {
-    /// The layout for objects of `object` bytes, a multiple of 16 and not 0.
-    ///
-    /// Up to 32 KiB: the smallest power of two of pages (at most 32) that wastes at most a sixteenth at its end and
-    /// holds 8 objects, if 8 pages are enough for that. Beyond: one object of whole pages, which the page heap packs better
-    /// than any slab could.
+    /// The layout for objects of `object` bytes, a multiple of 16 up to 32 KiB and not 0: the smallest power of two of pages (at
+    /// most 32) that wastes at most one part in 32 at its end and holds 2 objects.
     pub const fn of(object: usize) -> Self {
-        assert!(object > 0 && object.is_multiple_of(16));
-        if object > 4 * PAGE_SIZE {
-            let pages = match Bytes(object).pages_up() {
-                Some(pages) => pages,
-                None => panic!("object too large for a slab"),
-            };
-            return Self { object: object as u32, pages, capacity: 1 };
-        }
+        assert!(object > 0 && object <= MAX_PAGES as usize * PAGE_SIZE / 8 && object.is_multiple_of(16));
         let mut pages = 1;
         while pages < MAX_PAGES {
             let span = pages as usize * PAGE_SIZE;
-            let fits = span / object;
-            let comfortable = fits >= COMFORTABLE_OBJECTS || (pages >= COMFORTABLE_PAGES && fits > 0);
-            if comfortable && (span % object) * WASTE_PART <= span {
+            if span / object >= LEAST && (span % object) * WASTE_PART <= span {
                 break;
             }
             pages *= 2;
         }
         let capacity = (pages as usize * PAGE_SIZE / object) as u16;
         Self { object: object as u32, pages: Pages(pages), capacity }
+    }
+
+    /// A span of so many pages, cut into so many objects, as large as they can be.
+    pub const fn parts(pages: u32, capacity: u16) -> Self {
+        let object = pages as usize * PAGE_SIZE / capacity as usize / 16 * 16;
+        Self { object: object as u32, pages: Pages(pages), capacity }
+    }
+
+    /// What a slab's first page is a multiple of. One of a single object begins where the object does.
+    pub const fn align(&self) -> Pages {
+        if self.is_single() { Pages(1) } else { Pages(self.pages.0.next_power_of_two()) }
     }
 
     /// Whether a slab holds one object only, of whole pages.
@@ -59,7 +58,7 @@ impl Geometry {
     /// single object begins where the object does.
     #[inline]
     pub const fn slab_of(&self, page: PageId) -> PageId {
-        PageId(if self.is_single() { page.0 } else { page.0 & !(self.pages.0 - 1) })
+        PageId(page.0 & !(self.align().0 - 1))
     }
 
     /// How many objects share a span: more than 16 make it dense (DESIGN of the page heap).

@@ -4,11 +4,12 @@
 //! size class of malloc is such a cache without a constructor; which classes there are is [`size_class`].
 //!
 //! **From.** Bonwick94 §3.2: a slab is one or more pages cut into equal objects with a count of those in use; partial
-//! slabs are used first; a slab whose last object comes back is given up whole. The fullest of the partial slabs come first, as in
-//! TCMalloc (TEMERAIRE §3). Where we differ from Bonwick: a complete slab is not kept for a while, since the caches in front swing by more than a slab, and one kept slab
-//! can keep a hugepage from coming free; the slab's record lies apart, in a table indexed by page, so that objects of powers of two do not
-//! waste a slab's worth for it, and so that a stray write of the program cannot reach it; a fresh slab's objects are cut
-//! one by one as they are first asked for, so that memory is not touched before it is used.
+//! slabs are used first; a slab whose last object comes back is given up whole. The fullest of the partial slabs come
+//! first, as in TCMalloc (TEMERAIRE §3). Where we differ from Bonwick: a complete slab is not kept for a while, since
+//! the caches in front swing by more than a slab, and one kept slab can keep a hugepage from coming free; the slab's
+//! record lies apart, in a table indexed by page, so that objects of powers of two do not waste a slab's worth for it,
+//! and so that a stray write of the program cannot reach it; a fresh slab's objects are cut one by one as they are
+//! first asked for, so that memory is not touched before it is used.
 //!
 //! **Units.** Objects; pages of 8 KiB; a slab is named by its first page.
 //!
@@ -23,7 +24,10 @@
 //! - S2 a slab is on a partial list exactly when used < capacity, and on that of its eighth of fullness;
 //! - S3 no slab of a cache is complete (used = 0): it goes back with its last object;
 //! - S4 the cache's counts are the sums over its slabs;
-//! - S5 the record knows the last object of its free list, whose link is null.
+//! - S5 the record knows the last object of its free list, whose link is null;
+//! - S6 of a slab of two sizes, `carved` counts the places of the new size that no live object of the old size
+//!   overlaps, its free objects lie on such places, and some old object lives; S1 to S5 hold for it with `carved` in
+//!   the place of the capacity, but it may have no object in use.
 //!
 //! **Threads.** A cache and the records of its slabs are used under the cache's lock. Records are made of relaxed
 //! atomics only because records of different caches share a table.
@@ -40,6 +44,8 @@ mod chain;
 mod check;
 mod geometry;
 mod lists;
+mod morph;
+mod morph_cache;
 mod record;
 pub mod size_class;
 
@@ -47,6 +53,8 @@ pub use cache::{Freed, SlabCache, SlabStats};
 pub use chain::Chain;
 pub use check::Broken;
 pub use geometry::Geometry;
+pub use morph::{Morph, Morphs, Place};
+pub use morph_cache::{Left, Wish};
 pub use record::SlabRecord;
 
 #[cfg(test)]

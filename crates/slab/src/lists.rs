@@ -1,13 +1,14 @@
 //! The slabs of a cache that have room, by how full they are.
 //!
-//! **What.** A list for each eighth of fullness. New objects come from the fullest slabs, so that nearly empty ones are left alone until
-//! their last objects come back and they can be given up whole.
+//! **What.** A list for each eighth of fullness. New objects come from the fullest slabs, so that nearly empty ones are
+//! left alone until their last objects come back and they can be given up whole.
 //!
-//! **From.** TCMalloc's central free list, which TEMERAIRE §3 builds on, keeps its spans so; Bonwick94 §3.2 has one list.
-//! TCMalloc goes by the bit width of the count. By eighths of the capacity slabs that are nearly full are told apart as well as those
-//! that are nearly empty, which matters when a cache has none of the latter.
+//! **From.** TCMalloc's central free list, which TEMERAIRE §3 builds on, keeps its spans so; Bonwick94 §3.2 has one
+//! list. TCMalloc goes by the bit width of the count. By eighths of the capacity slabs that are nearly full are told
+//! apart as well as those that are nearly empty, which matters when a cache has none of the latter.
 //!
-//! **State.** Doubly linked through the records; links are a slab's first page plus 1, and 0 ends a list. A bit for each list that is not empty.
+//! **State.** Doubly linked through the records; links are a slab's first page plus 1, and 0 ends a list. A bit for
+//! each list that is not empty.
 //!
 //! **Cost.** Each operation is O(1) and touches at most three records.
 

@@ -2,14 +2,19 @@
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
 //! ```text
-//! first free object (8) · next (4) · prev (4) · pages (4) · used (2) · carved (2) · last free object (2) · owner (1) · spare (5)
+//! first free object (8) · next (4) · prev (4) · pages (4) · morph (4) · used (2) · carved (2) · last free object (2) ·
+//! owner (1) · spare (1)
 //! ```
-//! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when there is none.
+//! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs) keeps what is known of
+//! them (20 bits) and the size of the new ones in units of 16 bytes (11 bits); or, with its highest bit, the heap of its own (16 bits)
+//! and the class (8 bits) of a page that the page map marks so.
+//! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when
+//! there is none.
 //!
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
 
 use crate::chain::{self, Chain};
-use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{Pages, Zeroed};
 
 /// The record of one slab, or of a large object, which is a slab of one object.
@@ -23,14 +28,23 @@ pub struct SlabRecord {
     next: AtomicU32,
     prev: AtomicU32,
     pages: AtomicU32,
+    morph: AtomicU32,
     used: AtomicU16,
     carved: AtomicU16,
     last: AtomicU16,
     owner: AtomicU8,
+    class: AtomicU8,
+    heap: AtomicU16,
 }
 
 /// What objects' sizes and distances are multiples of.
 const UNIT: usize = 16;
+/// Bits of `morph` that name an entry.
+const ENTRY_BITS: u32 = 20;
+/// Bits of `morph` for a size in units.
+const SIZE_BITS: u32 = 11;
+/// The bit of `morph` that says that it names a heap of its own and a class instead.
+const OWNED: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
 
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for SlabRecord {}
@@ -38,10 +52,10 @@ unsafe impl Zeroed for SlabRecord {}
 macro_rules! field {
     ($get:ident, $set:ident, $field:ident, $t:ty) => {
         pub(crate) fn $get(&self) -> $t {
-            self.$field.load(Relaxed)
+            self.$field.load(Ordering::Relaxed)
         }
         pub(crate) fn $set(&self, value: $t) {
-            self.$field.store(value, Relaxed)
+            self.$field.store(value, Ordering::Relaxed)
         }
     };
 }
@@ -60,23 +74,28 @@ impl SlabRecord {
     }
 
     /// Which of a class's caches the slab belongs to.
+    #[inline]
     pub fn owner(&self) -> usize {
-        self.owner.load(Relaxed).into()
+        // ORDERING: Acquire pairs with the Release in `set_owner`: who sees the owner of a slab that has gone to
+        // another size, and has only that owner's lock for the old size, sees that the slab has gone.
+        self.owner.load(Ordering::Acquire).into()
     }
 
-    /// Says which of a class's caches the slab belongs to; to be said when the slab is made, before it hands anything out.
+    /// Says which of a class's caches the slab belongs to; to be said when the slab is made, before it hands anything
+    /// out.
     pub fn set_owner(&self, owner: usize) {
-        self.owner.store(owner as u8, Relaxed);
+        // ORDERING: Release pairs with the Acquire in `owner`.
+        self.owner.store(owner as u8, Ordering::Release);
     }
 
     /// Length of the span; 0 when no span begins here.
     pub fn pages(&self) -> Pages {
-        Pages(self.pages.load(Relaxed))
+        Pages(self.pages.load(Ordering::Relaxed))
     }
 
     /// Notes that a span of so many pages begins here, or, with 0, that none does any more.
     pub fn set_pages(&self, pages: Pages) {
-        self.pages.store(pages.0, Relaxed);
+        self.pages.store(pages.0, Ordering::Relaxed);
     }
 
     /// Makes the record that of a fresh slab.
@@ -85,6 +104,42 @@ impl SlabRecord {
         self.set_used(0);
         self.set_carved(0);
         self.set_pages(pages);
+    }
+
+    /// So many slabs of two sizes can be told apart.
+    pub(crate) const MORPHS: usize = 1 << ENTRY_BITS;
+
+    /// Whether a slab can become one of objects of this size.
+    pub(crate) const fn can_morph_to(object: u32) -> bool {
+        object < (UNIT as u32) << SIZE_BITS
+    }
+
+    /// Where the entry of a slab of two sizes lies; 0 for ordinary slabs.
+    #[inline]
+    pub(crate) fn morph_entry(&self) -> u32 {
+        let morph = self.morph.load(Ordering::Relaxed);
+        if morph & OWNED == 0 { morph & ((1 << ENTRY_BITS) - 1) } else { 0 }
+    }
+
+    /// Whether the slab holds objects of two sizes, of which the new one is this. (Sizes do not reach the bit for heaps.)
+    pub(crate) fn is_morph_to(&self, object: u32) -> bool {
+        let morph = self.morph.load(Ordering::Relaxed);
+        morph != 0 && morph >> ENTRY_BITS == object / UNIT as u32
+    }
+
+    /// Makes the record that of a slab of two sizes, of whose new objects none is in use; `places` are those that are
+    /// free.
+    pub(crate) fn morph(&self, entry: u32, object: u32, start: *mut u8, places: Chain) {
+        self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
+        self.set_used(0);
+        self.set_carved(places.len() as u16);
+        self.set_last(((places.last() as usize).wrapping_sub(start as usize) / UNIT) as u16);
+        self.set_free(places.into_raw().0 as usize);
+    }
+
+    /// Makes a slab of two sizes an ordinary one.
+    pub(crate) fn settle(&self) {
+        self.morph.store(0, Ordering::Relaxed);
     }
 
     /// Free objects: places that were cut and are not in use.
@@ -97,7 +152,8 @@ impl SlabRecord {
         start.wrapping_add(usize::from(self.last()) * UNIT)
     }
 
-    /// Moves up to `want` free objects to a chain, and says how many there were. The count in use is the caller's to change.
+    /// Moves up to `want` free objects to a chain, and says how many there were. The count in use is the caller's to
+    /// change.
     ///
     /// # Safety
     /// The slab begins at `start`, its record and its free objects are the caller's.
@@ -127,7 +183,8 @@ impl SlabRecord {
         want as u16
     }
 
-    /// Puts free objects that are linked from `first` to `last` in front of the slab's others. The count in use is the caller's to change.
+    /// Puts free objects that are linked from `first` to `last` in front of the slab's others. The count in use is the
+    /// caller's to change.
     ///
     /// # Safety
     /// As [`SlabRecord::take_free`]; the objects lie on the slab, and the caller gives them up.
@@ -140,5 +197,27 @@ impl SlabRecord {
         // SAFETY: the object is the caller's.
         unsafe { chain::link(last, others) };
         self.set_free(first as usize);
+    }
+
+    /// Notes which heap of its own this page's objects belong to, and their class; for pages that the page map marks so.
+    pub fn set_heap(&self, heap: u16, class: u8) {
+        self.morph.store(OWNED | u32::from(class) << 16 | u32::from(heap), Ordering::Relaxed);
+    }
+
+    /// What [`SlabRecord::set_heap`] noted.
+    pub fn heap(&self) -> (u16, u8) {
+        let noted = self.morph.load(Ordering::Relaxed);
+        (noted as u16, (noted >> 16) as u8)
+    }
+
+    /// The neighbours of a large object in a list of its owner's: the next one and the one before, as pages plus 1, or 0.
+    pub fn neighbours(&self) -> (u32, u32) {
+        (self.next(), self.prev())
+    }
+
+    /// Changes the neighbours of a large object, which lies on no list of slabs.
+    pub fn set_neighbours(&self, next: u32, prev: u32) {
+        self.set_next(next);
+        self.set_prev(prev);
     }
 }

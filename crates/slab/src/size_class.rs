@@ -1,53 +1,165 @@
 //! Size classes: which sizes malloc really has.
 //!
-//! **What.** Class 0 is "no class". Classes 1 to [`CLASSES`] are sizes from 16 B to 256 KiB: every multiple of 16 up to 128,
-//! then eight steps for each doubling, so that rounding up wastes at most one part in nine (TEMERAIRE §3 asks for one in eight).
-//! [`LARGE`] marks objects that are spans of their own.
+//! **What.** Class 0 is "no class". Classes 1 to [`CLASSES`] are sizes from 16 B to 256 KiB; [`LARGE`] marks objects that are
+//! spans of their own. The rule that makes them:
 //!
-//! **Cost.** Up to 1 KiB a table of 65 bytes; beyond, four instructions of arithmetic.
+//! 1. every multiple of 16 up to 256 B, since small sizes are the common ones and 16 is the alignment of the C ABI;
+//! 2. then spans cut into parts: in each doubling up to 8 KiB the sizes 2^k ÷ 15, ÷ 14, … ÷ 8, rounded down to 16, so that 15, 14, …, 8
+//!    objects fill a slab of a power of two of pages with next to nothing left over. The step is an eighth where they are
+//!    farthest apart, a fifteenth just above a power of two: programs put a head of 8 to 300 bytes before 1, 4 or 8 KiB;
+//! 3. above 8 KiB the spans of [`SPANS`], which are shorter: of objects that large most programs have few, and what a slab holds
+//!    beyond them is wasted. Spans of a single object need no place of their own and are never partly used.
+//!
+//! Rounding up and the slab's tail together waste at most an eighth of what is taken, of every size above 128 B (TEMERAIRE §3 asks
+//! for that). The experiment `size-classes` shows it, and what other rules would waste.
+//!
+//! **Cost.** Up to 8 KiB a table with a byte for each 16 B; beyond, a byte for each 512 B and a comparison, for no two classes are closer.
 
 use crate::Geometry;
 
+/// Largest size looked up in the table.
+pub const MAX_TABLED: usize = 8 << 10;
+/// Multiples of 16 up to here are all classes.
+const MAX_MULTIPLE: usize = 256;
+/// Classes by the first two rules.
+const SMALL_CLASSES: usize = MAX_MULTIPLE / 16 + 8 * (MAX_TABLED / MAX_MULTIPLE).ilog2() as usize;
+
+/// Pages of a slab and objects in it, of classes above 8 KiB.
+///
+/// Slabs that are no power of two of pages begin at multiples of the next one. What is between two of them is for other spans,
+/// so there is little of it where objects of the class may be many.
+const SPANS: [(u32, u16); 38] = [
+    // To 16 KiB: parts of 64 and 128 KiB as above, but for 32 ÷ 3 and 56 ÷ 4.
+    (16, 15),
+    (8, 7),
+    (16, 13),
+    (4, 3),
+    (16, 11),
+    (8, 5),
+    (7, 4),
+    (2, 1),
+    // To 32 KiB.
+    (16, 7),
+    (32, 13),
+    (8, 3),
+    (3, 1),
+    (16, 5),
+    (7, 2),
+    (4, 1),
+    // To 64 KiB: half pages in pairs, since a whole page more is up to a fifth.
+    (9, 2),
+    (5, 1),
+    (11, 2),
+    (6, 1),
+    (13, 2),
+    (7, 1),
+    (8, 1),
+    // To 256 KiB: whole pages, eight sizes in each doubling.
+    (9, 1),
+    (10, 1),
+    (11, 1),
+    (12, 1),
+    (13, 1),
+    (14, 1),
+    (15, 1),
+    (16, 1),
+    (18, 1),
+    (20, 1),
+    (22, 1),
+    (24, 1),
+    (26, 1),
+    (28, 1),
+    (30, 1),
+    (32, 1),
+];
+
 /// Number of size classes.
-pub const CLASSES: usize = 96;
+pub const CLASSES: usize = SMALL_CLASSES + SPANS.len();
 /// The mark of a large object's first page.
 pub const LARGE: u8 = CLASSES as u8 + 1;
+/// The mark of the pages of a slab that holds objects of two classes.
+pub const MORPHED: u8 = CLASSES as u8 + 2;
+/// The mark of pages whose objects belong to a heap of their own; the slab's record says to which.
+pub const OWNED: u8 = CLASSES as u8 + 3;
 /// Values that a page's mark can have.
-pub const MARKS: usize = CLASSES + 2;
+pub const MARKS: usize = CLASSES + 4;
 /// Largest size that has a class.
 pub const MAX_CLASSED: usize = 256 << 10;
-/// Largest size looked up in the table.
-pub const MAX_TABLED: usize = 1024;
 
-/// Object size of class `class`, `1..=CLASSES`.
-pub const fn size_of_class(class: usize) -> usize {
-    if class <= 8 {
-        return class * 16;
+/// How objects of each class lie on its slabs; entry 0 is never asked.
+static GEOMETRIES: [Geometry; CLASSES + 1] = {
+    let mut all = [Geometry::of(16); CLASSES + 1];
+    let mut class = 1;
+    while class <= CLASSES {
+        all[class] = layout(class);
+        class += 1;
     }
-    let step = (class - 9) / 8;
-    let part = (class - 9) % 8 + 9;
-    part << (4 + step)
+    all
+};
+
+/// The rule.
+const fn layout(class: usize) -> Geometry {
+    let multiples = MAX_MULTIPLE / 16;
+    if class > SMALL_CLASSES {
+        let (pages, objects) = SPANS[class - SMALL_CLASSES - 1];
+        return Geometry::parts(pages, objects);
+    }
+    if class <= multiples {
+        return Geometry::of(class * 16);
+    }
+    let (doubling, part) = ((class - multiples - 1) / 8, (class - multiples - 1) % 8);
+    let span = (16 * MAX_MULTIPLE) << doubling;
+    Geometry::of(span / (15 - part) / 16 * 16)
 }
 
-/// The class of a size above 128 and up to [`MAX_CLASSED`].
-#[inline(always)]
-const fn class_by_arithmetic(size: usize) -> usize {
-    let n = size - 1;
-    let shift = usize::BITS - 1 - n.leading_zeros() - 3;
-    // `n >> shift` is 8..=15: the eighth that `n` lies in; 128 is 2^7, so the first doubling has shift 4.
-    (shift as usize - 4) * 8 + (n >> shift) + 1
+/// The first class that holds `size` bytes; for tables.
+const fn smallest(size: usize) -> u8 {
+    let mut class = 1;
+    while (layout(class).object as usize) < size {
+        class += 1;
+    }
+    class as u8
 }
 
 /// The class of a size up to [`MAX_TABLED`].
 static TABLE: [u8; MAX_TABLED / 16 + 1] = {
-    let mut table = [1u8; MAX_TABLED / 16 + 1];
-    let mut i = 1;
+    let mut table = [1; MAX_TABLED / 16 + 1];
+    let (mut i, mut class) = (1, 1);
     while i < table.len() {
-        table[i] = if i <= 8 { i as u8 } else { class_by_arithmetic(i * 16) as u8 };
+        if (layout(class).object as usize) < i * 16 {
+            class += 1;
+        }
+        table[i] = class as u8;
         i += 1;
     }
     table
 };
+
+/// Bytes for which the table of larger sizes has an entry.
+const GRAIN: usize = 512;
+
+/// The class of the smallest size of each grain; the largest is in this class or the next.
+static GRAINS: [u8; MAX_CLASSED / GRAIN] = {
+    let mut table = [0; MAX_CLASSED / GRAIN];
+    let mut i = MAX_TABLED / GRAIN;
+    while i < table.len() {
+        table[i] = smallest(i * GRAIN + 1);
+        assert!(smallest((i + 1) * GRAIN) <= table[i] + 1, "two classes end in one grain");
+        i += 1;
+    }
+    table
+};
+
+/// Object size of class `class`, `1..=CLASSES`.
+#[inline(always)]
+pub const fn size_of_class(class: usize) -> usize {
+    GEOMETRIES[class].object as usize
+}
+
+/// How objects of a class lie on its slabs.
+pub const fn geometry(class: usize) -> Geometry {
+    GEOMETRIES[class]
+}
 
 /// The class of a size up to [`MAX_TABLED`]; of 0 the smallest.
 #[inline(always)]
@@ -60,7 +172,11 @@ pub const fn class_of_tabled(size: usize) -> usize {
 #[inline]
 pub fn class_of(size: usize) -> usize {
     debug_assert!(size <= MAX_CLASSED);
-    if size <= MAX_TABLED { class_of_tabled(size) } else { class_by_arithmetic(size) }
+    if size <= MAX_TABLED {
+        return class_of_tabled(size);
+    }
+    let class = GRAINS[(size - 1) / GRAIN] as usize;
+    class + usize::from(size > size_of_class(class))
 }
 
 /// The smallest class whose objects hold `size` bytes and all lie at multiples of `align`, a power of two.
@@ -68,29 +184,13 @@ pub fn class_of_aligned(size: usize, align: usize) -> Option<usize> {
     if size > MAX_CLASSED || align > MAX_CLASSED {
         return None;
     }
-    // Objects lie at multiples of their size on slabs aligned to themselves, so a multiple of `align` will do; there
-    // is one at the latest at the next power of two. Objects of whole pages lie at pages only.
+    // Objects lie at multiples of their size on slabs aligned to a power of two that is not below, so a multiple of `align` will
+    // do; there is one at the latest at the next power of two. Single objects lie at pages only.
     let first = class_of(size.max(align).max(1));
     (first..=CLASSES).find(|c| {
         let g = geometry(*c);
         size_of_class(*c).is_multiple_of(align) && (!g.is_single() || align <= craton_base::PAGE_SIZE)
     })
-}
-
-/// How objects of each class lie on its slabs; entry 0 is never asked.
-static GEOMETRIES: [Geometry; CLASSES + 1] = {
-    let mut all = [Geometry::of(16); CLASSES + 1];
-    let mut c = 1;
-    while c <= CLASSES {
-        all[c] = Geometry::of(size_of_class(c));
-        c += 1;
-    }
-    all
-};
-
-/// How objects of a class lie on its slabs.
-pub fn geometry(class: usize) -> Geometry {
-    GEOMETRIES[class]
 }
 
 /// How many objects move between a thread's cache and a slab at a time: 16 KiB worth, from 1 to 64.

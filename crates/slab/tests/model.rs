@@ -3,6 +3,7 @@
 mod common;
 use common::World;
 use craton_sim::{FaultPlan, FaultRule};
+use craton_slab::Geometry;
 use proptest::prelude::*;
 
 proptest! {
@@ -10,12 +11,15 @@ proptest! {
 
     #[test]
     fn objects_never_overlap_and_all_slabs_come_back(
-        object in prop::sample::select(vec![16usize, 48, 144, 1024, 1152, 5120, 20480, 32768, 57344]),
+        geometry in prop::sample::select(vec![
+            Geometry::of(16), Geometry::of(48), Geometry::of(144), Geometry::of(1024), Geometry::of(1152), Geometry::of(5120),
+            Geometry::of(20480), Geometry::parts(7, 4), Geometry::parts(9, 2), Geometry::parts(4, 1), Geometry::parts(7, 1),
+        ]),
         steps in prop::collection::vec((any::<bool>(), 1u32..70), 1..60),
     ) {
-        let mut world = World::new(object, FaultPlan::default());
+        let mut world = World::new(geometry, FaultPlan::default());
         for (take, n) in steps {
-            if take && world.out.len() * object < 6 << 20 {
+            if take && (world.out.len() * geometry.object as usize) < (6 << 20) {
                 world.take(n);
             } else {
                 let (len, n) = (world.out.len(), n as usize);
@@ -30,7 +34,7 @@ proptest! {
 fn a_refused_span_gives_a_shorter_chain_and_changes_nothing_else() {
     for n in 1..12 {
         let faults = FaultPlan::default();
-        let mut world = World::new(8192, faults.clone());
+        let mut world = World::new(Geometry::of(8192), faults.clone());
         faults.set(FaultRule::From(n));
         let mut total = 0;
         loop {
@@ -50,7 +54,7 @@ fn a_refused_span_gives_a_shorter_chain_and_changes_nothing_else() {
 
 #[test]
 fn a_place_that_was_never_cut_is_refused_when_it_comes_back() {
-    let mut world = World::new(64, FaultPlan::default());
+    let mut world = World::new(Geometry::of(64), FaultPlan::default());
     world.take(3);
     assert!(world.give_place_behind(5));
     world.check();
@@ -59,7 +63,7 @@ fn a_place_that_was_never_cut_is_refused_when_it_comes_back() {
 
 #[test]
 fn an_object_that_comes_back_twice_in_one_chain_is_refused() {
-    let mut world = World::new(64, FaultPlan::default());
+    let mut world = World::new(Geometry::of(64), FaultPlan::default());
     world.take(1);
     assert!(world.give_first_twice());
     world.check();

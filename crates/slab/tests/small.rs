@@ -3,6 +3,7 @@
 mod common;
 use common::World;
 use craton_sim::FaultPlan;
+use craton_slab::Geometry;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -34,9 +35,9 @@ fn apply(world: &mut World, step: Step) {
     }
 }
 
-fn every_sequence(object: usize, length: u32) {
+fn every_sequence(geometry: Geometry, length: u32) {
     for code in 0..STEPS.len().pow(length) {
-        let mut world = World::new(object, FaultPlan::default());
+        let mut world = World::new(geometry, FaultPlan::default());
         let mut rest = code;
         for _ in 0..length {
             apply(&mut world, STEPS[rest % STEPS.len()]);
@@ -48,17 +49,22 @@ fn every_sequence(object: usize, length: u32) {
 
 #[test]
 fn slabs_of_four_objects_keep_s1_to_s5() {
-    every_sequence(16 << 10, 4);
+    every_sequence(Geometry::parts(8, 4), 4);
+}
+
+#[test]
+fn slabs_between_which_pages_are_left_keep_s1_to_s5() {
+    every_sequence(Geometry::parts(9, 2), 4);
 }
 
 #[test]
 fn slabs_of_one_object_keep_s1_to_s5() {
-    every_sequence(40 << 10, 4);
+    every_sequence(Geometry::parts(5, 1), 4);
 }
 
 #[test]
 fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
-    let mut world = World::new(64, FaultPlan::default());
+    let mut world = World::new(Geometry::of(64), FaultPlan::default());
     world.take(50);
     world.take(50);
     assert!(world.out.windows(2).all(|w| w[1] == w[0] + 64));
@@ -72,7 +78,7 @@ fn used(world: &World, slabs: &[usize]) -> Vec<usize> {
 
 #[test]
 fn new_objects_come_from_the_fullest_slabs_and_the_emptiest_one_drains() {
-    let mut world = World::new(16 << 10, FaultPlan::default());
+    let mut world = World::new(Geometry::parts(8, 4), FaultPlan::default());
     world.take(12);
     let slabs: Vec<usize> = world.out.iter().copied().step_by(4).collect();
     // One object stays on the first slab, three on the second, two on the third.

@@ -6,17 +6,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program that uses Craton's own functions, linked with the library by its header.
-fn own() -> PathBuf {
+/// A program that uses Craton's own functions, linked with the library by its header.
+fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let include = format!("-I{}", workspace().join("crates/preload/include").display());
     let folder = library().parent().expect("the library lies in a folder").display();
     // Not what cargo's own search path has.
     let path = format!("-Wl,--disable-new-dtags,-rpath,{folder}");
-    cc("own.c", &[&include, &format!("-L{folder}"), "-lcraton", &path])
+    compile(source, &["-w", &include, &format!("-L{folder}"), "-lcraton", &path])
 }
 
 fn run(part: &str) {
-    let program = own();
+    let program = linked(cc, "header.c");
     let output = Program::new(&program).arg(part).run();
     output.assert_success();
     output.assert_served(program.file_name().and_then(|n| n.to_str()).expect("the program has a name"));
@@ -60,7 +60,9 @@ fn asked_for(program: &Path) -> BTreeSet<String> {
 fn every_exported_symbol_is_used_by_a_test() {
     const LATER: &str = "-Wl,-z,dynamic-undefined-weak";
     let programs = [
-        own(),
+        linked(cc, "header.c"),
+        linked(cc, "own.c"),
+        linked(cxx, "own_cxx.cpp"),
         cc("conform.c", &[LATER]),
         cc("introspect.c", &[LATER]),
         cxx("cxx.cpp", &[LATER]),

@@ -58,8 +58,7 @@ impl Slabs {
         let first = match self.heads[class].checked_sub(1) {
             Some(first) => first,
             None => {
-                let align = if geometry.is_single() { Pages(1) } else { geometry.pages };
-                let first = pages.alloc(geometry.pages, align, geometry.density())?.range.first.0;
+                let first = pages.alloc(geometry.pages, geometry.align(), geometry.density())?.range.first.0;
                 let len = self.slabs.len().max(first as usize + 1);
                 self.slabs.resize(len, Slab::default());
                 self.slabs[first as usize] = Slab::default();

@@ -35,7 +35,7 @@ fn quick(experiment: &Experiment, only: &[String], runs: Option<usize>) -> Resul
 
 #[test]
 fn simulations_yield_a_document_and_pictures() {
-    for (name, rows) in [("temeraire-fig10", 1601), ("temeraire-fig12", 4)] {
+    for (name, rows) in [("temeraire-fig10", 1601), ("temeraire-fig12", 4), ("size-classes", 4)] {
         let found = quick(find(name).expect("listed"), &[], None).expect("nothing is refused");
         let document: serde_json::Value = serde_json::from_str(&found.document).expect("JSON");
         assert_eq!(document["name"], name);
@@ -49,7 +49,7 @@ fn simulations_yield_a_document_and_pictures() {
 
 #[test]
 fn a_simulation_says_what_it_has_no_use_for_and_which_cases_it_has() {
-    for name in ["temeraire-empirical", "temeraire-fig12", "pages-pair"] {
+    for name in ["temeraire-empirical", "temeraire-fig12", "pages-pair", "size-classes"] {
         let experiment = find(name).expect("listed");
         let runs = quick(experiment, &[], Some(3)).err().unwrap_or_default();
         assert!(runs.contains(name) && runs.contains("--runs"), "{runs}");

@@ -11,33 +11,29 @@
 //! free. A mark that a program copies along with bytes it never wrote is not that of its new place. It is wiped when
 //! the object goes out.
 //!
-//! **Invariants.** T1 `room` = `max` − length of the list; T2 the lists of marks that are no class (0 and `LARGE`) have no room
+//! **Invariants.** T1 `room` = `max` − length of the list; T2 the lists of marks that are no class (0, `LARGE`, `MORPHED` and `OWNED`) have no room
 //! and a magic of 0, with which no offset is a multiple of the size, so that freeing such a page leaves the fast path.
 //!
 //! **Threads.** Used by its thread alone. At a fork, the child finds other threads' caches stopped between two stores;
 //! every such state is a valid list, at worst with objects lost and a wrong count.
 //!
-//! **Cost.** 15 instructions to allocate; 22 to free where the size is a power of two, 26 where not; half a line of the cache, one of
-//! the object, four bytes of the page map.
+//! **Cost.** 14 instructions to allocate, 26 to free; half a line of the cache, one of the object, four bytes of the page map.
 //!
 //! **Unsafe.** Links free objects through their memory, which belongs to the cache.
 
 use crate::page_map::PageMap;
-use crate::size_class::{self, CLASSES, MARKS, MAX_TABLED};
+use crate::size_class::{self, CLASSES, MARKS};
 use core::ptr::null_mut;
 use craton_base::PAGE_SHIFT;
-use craton_slab::{Chain, Geometry};
+use craton_slab::Chain;
 
 /// One class's free objects: half a cache line.
-#[repr(C)]
+#[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub(crate) struct List {
     head: *mut u8,
     /// ⌈2^64 / object size⌉: `offset * magic < magic` exactly when `offset` is a multiple of the size.
     magic: u64,
-    /// Where the size is a power of two, the bits in which a pointer to an object has zeros: such a size needs no multiplication.
-    /// All bits for other sizes.
-    aligned: u32,
     /// A pointer's bits below the slab's alignment.
     mask: u32,
     /// How many objects more may be pushed; below 0 while more were fetched than the list keeps of what is freed.
@@ -62,6 +58,8 @@ const FIRST_FETCH: u32 = 16;
 /// How many freed objects a list keeps that has not shown to need more, if a batch is not less. Each keeps its slab, and so its
 /// hugepage, from coming free, so they should be few; each way to the slabs takes a lock, so they should not be fewer.
 const FIRST_KEPT: u32 = 32;
+/// The same in bytes: the larger an object, the more memory waits in vain; what comes and goes gets room soon.
+const FIRST_KEPT_BYTES: usize = 4 << 10;
 /// Bytes and objects that a list may hold at the most.
 const MAX_BYTES: usize = 512 << 10;
 const MAX_OBJECTS: i32 = 8192;
@@ -75,11 +73,14 @@ const fn min(a: u32, b: u32) -> u32 {
 /// Bytes from one list to the next: what the page map names a class by, so that free reaches a list in one addition.
 pub(crate) const LIST_BYTES: usize = size_of::<List>();
 
-/// By size, up to [`MAX_TABLED`], how far from a cache's start the list of its class lies.
-static OFFSETS: [u16; MAX_TABLED + 1] = {
-    let mut offsets = [0; MAX_TABLED + 1];
+/// Largest size of which the class is found by a single load.
+pub(crate) const MAX_QUICK: usize = 1024;
+
+/// By size, up to [`MAX_QUICK`], how far from a cache's start the list of its class lies.
+static OFFSETS: [u16; MAX_QUICK + 1] = {
+    let mut offsets = [0; MAX_QUICK + 1];
     let mut size = 0;
-    while size <= MAX_TABLED {
+    while size <= MAX_QUICK {
         offsets[size] = (size_class::class_of_tabled(size) * LIST_BYTES) as u16;
         size += 1;
     }
@@ -87,21 +88,20 @@ static OFFSETS: [u16; MAX_TABLED + 1] = {
 };
 
 impl List {
-    const NONE: Self = Self { head: null_mut(), magic: 0, aligned: u32::MAX, mask: 0, room: 0, max: 0 };
+    const NONE: Self = Self { head: null_mut(), magic: 0, mask: 0, room: 0, max: 0 };
 
     const fn of_class(class: usize) -> Self {
         let size = size_class::size_of_class(class);
-        let g = Geometry::of(size);
+        let g = size_class::geometry(class);
         // A single object must begin where its first page does.
         let (unit, mask) = if g.is_single() {
             (craton_base::PAGE_SIZE, craton_base::PAGE_SIZE - 1)
         } else {
-            (size, g.pages.bytes().0 - 1)
+            (size, g.align().bytes().0 - 1)
         };
         let magic = if g.is_single() { 1 } else { (u64::MAX / unit as u64) + 1 };
-        let aligned = if unit.is_power_of_two() { unit as u32 - 1 } else { u32::MAX };
         let max = first_max(class);
-        Self { head: null_mut(), magic, aligned, mask: mask as u32, room: max, max }
+        Self { head: null_mut(), magic, mask: mask as u32, room: max, max }
     }
 }
 
@@ -128,7 +128,7 @@ impl Pace {
 
 /// How many freed objects a class's list holds at first.
 const fn first_max(class: usize) -> i32 {
-    min(FIRST_KEPT, size_class::batch(class)) as i32
+    min(FIRST_KEPT, (FIRST_KEPT_BYTES / size_class::size_of_class(class)) as u32) as i32
 }
 
 /// A thread's free objects, and what its fast paths need to know of the heap.
@@ -258,12 +258,12 @@ impl ThreadCache {
         (self.base, self.pages, self.map, self.key) = (view.base, view.pages, view.map, view.key);
     }
 
-    /// Takes an object of a size, up to [`MAX_TABLED`], if the cache holds one.
+    /// Takes an object of a size, up to [`MAX_QUICK`], if the cache holds one.
     ///
     /// # Safety
     /// As [`ThreadCache::pop`].
     #[inline(always)]
-    pub(crate) unsafe fn pop_tabled(this: *mut Self, size: usize) -> *mut u8 {
+    pub(crate) unsafe fn pop_quick(this: *mut Self, size: usize) -> *mut u8 {
         // SAFETY: the table has an entry for the size, by the contract, and its offsets are those of lists of classes.
         unsafe { Self::pop_at(this, *OFFSETS.get_unchecked(size) as usize) }
     }
@@ -301,16 +301,45 @@ impl ThreadCache {
     /// `this` as in [`ThreadCache::pop`]. Any pointer may be given; if it is an object, the caller gives it up.
     #[inline(always)]
     pub(crate) unsafe fn push(this: *mut Self, object: *mut u8) -> bool {
-        // SAFETY: no memory behind the pointer is touched before the page map has named its class and its bits have shown
-        // that it starts an object. (Of a page without a class, which one pointer in 2^32 comes through with, the first
-        // bytes are read, which a granted page has; its list has no room, by T2.) The map holds offsets of lists.
+        // SAFETY: by the contract.
+        unsafe { Self::push_if(this, object, |_| true) }
+    }
+
+    /// As [`ThreadCache::push`], of an object that must be of the class of a size, up to [`MAX_CLASSED`].
+    ///
+    /// # Safety
+    /// As [`ThreadCache::push`].
+    #[inline(always)]
+    pub(crate) unsafe fn push_sized(this: *mut Self, object: *mut u8, size: usize) -> bool {
+        let expected = match OFFSETS.get(size) {
+            Some(offset) => *offset as usize,
+            None => size_class::class_of(size) * LIST_BYTES,
+        };
+        // SAFETY: by the contract.
+        unsafe { Self::push_if(this, object, |offset| offset == expected) }
+    }
+
+    /// As [`ThreadCache::push`], of an object whose list, by its distance from the cache's start, is as it should be.
+    ///
+    /// # Safety
+    /// As [`ThreadCache::push`].
+    #[inline(always)]
+    unsafe fn push_if(this: *mut Self, object: *mut u8, is_right: impl Fn(usize) -> bool) -> bool {
+        // SAFETY: no memory behind the pointer is touched before the page map has named its class and the offset has shown
+        // that it starts an object. The map holds offsets of lists.
         unsafe {
             let page = (object as usize).wrapping_sub((*this).base) >> PAGE_SHIFT;
             if page >= (*this).pages {
                 return false;
             }
-            let list = this.byte_add((*this).map.list(page)).cast::<List>();
-            if object as u32 & (*list).aligned != 0 && !List::starts(list, object) {
+            let offset = (*this).map.list(page);
+            if !is_right(offset) {
+                return false;
+            }
+            let list = this.byte_add(offset).cast::<List>();
+            // A size that is a power of two could do without the multiplication, but sizes come in any order, and each wrong guess
+            // of which kind the next one is costs more than that saves.
+            if !List::starts(list, object) {
                 return false;
             }
             let mark = mark((*this).key, object);
@@ -320,7 +349,7 @@ impl ThreadCache {
             }
             (*list).room -= 1;
             if (*list).room < 0 {
-                return Self::no_room(list);
+                return Self::no_room(this, offset);
             }
             words.write((*list).head as usize);
             words.add(1).write(mark);
@@ -329,15 +358,67 @@ impl ThreadCache {
         }
     }
 
-    /// Undoes the count of an object that a list has no room for.
+    /// Puts an object of a size, up to [`MAX_QUICK`], back if its class's list has room, without a look at anything else; says whether it
+    /// did. The object gets no mark: that it is freed twice is not seen.
     ///
     /// # Safety
-    /// `list` is one of a cache that the calling thread uses.
-    #[cold]
-    #[inline(never)]
-    unsafe fn no_room(list: *mut List) -> bool {
-        // SAFETY: by the contract.
-        unsafe { (*list).room += 1 };
+    /// `this` as in [`ThreadCache::pop`]. The object was asked for with a size of the same class and no alignment, is out, and the caller
+    /// gives it up.
+    #[inline(always)]
+    pub(crate) unsafe fn push_trusted(this: *mut Self, object: *mut u8, size: usize) -> bool {
+        // SAFETY: by the contract the list is that of the object's class. The cache that nobody uses has no room, and is not written.
+        unsafe {
+            let list = this.byte_add(*OFFSETS.get_unchecked(size) as usize).cast::<List>();
+            if (*list).room <= 0 {
+                return false;
+            }
+            (*list).room -= 1;
+            object.cast::<usize>().write((*list).head as usize);
+            (*list).head = object;
+            true
+        }
+    }
+
+    /// Puts an object back that has been checked, if its class's list has room; says whether it did.
+    ///
+    /// # Safety
+    /// The object is one of `class` that is out, and the caller gives it up.
+    pub(crate) unsafe fn push_checked(&mut self, class: usize, object: *mut u8) -> bool {
+        let list = &mut self.lists[class];
+        if list.room <= 0 {
+            return false;
+        }
+        let words = object.cast::<usize>();
+        // SAFETY: an object has at least 16 bytes, and it is ours now.
+        unsafe {
+            words.write(list.head as usize);
+            words.add(1).write(mark(self.key, object));
+        }
+        list.head = object;
+        list.room -= 1;
+        true
+    }
+
+    /// Undoes the count of an object that a list has no room for. Hidden from the compiler, which would keep the old count at hand for
+    /// this, at the cost of two instructions in every free; a call would cost a frame.
+    ///
+    /// # Safety
+    /// `this` is a cache that the calling thread uses, and `offset` that of a list.
+    #[inline(always)]
+    unsafe fn no_room(this: *mut Self, offset: usize) -> bool {
+        // SAFETY: by the contract; changes the list's count alone.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::asm!(
+                "inc dword ptr [{this} + {offset} + {room}]",
+                this = in(reg) this, offset = in(reg) offset, room = const core::mem::offset_of!(List, room),
+                options(nostack),
+            );
+            #[cfg(not(target_arch = "x86_64"))]
+            {
+                (*this.byte_add(offset).cast::<List>()).room += 1;
+            }
+        }
         false
     }
 

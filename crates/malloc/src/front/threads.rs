@@ -3,12 +3,13 @@
 //! **Unsafe.** Empties and gives caches that are one thread's.
 
 use super::{
-    ALL_CACHES_BYTES, CACHES, HEAP, LEAST_CACHE_BYTES, THREAD_CACHE_BYTES, count_threads, existing_cache,
-    prepare_for_threads,
+    ALL_CACHES_BYTES, CACHES, HEAP, LEAST_CACHE_BYTES, PROCESSOR_CACHES, THREAD_CACHE_BYTES, count_threads,
+    earns_cache, existing_cache, prepare_for_threads,
 };
 use crate::cpu_cache::thread::ThreadCache;
 use crate::{nested, tls};
 use core::sync::atomic::Ordering;
+use craton_os::rseq::Rseq;
 
 /// A cache for the calling thread.
 pub(super) fn new_cache() -> Option<*mut ThreadCache> {
@@ -46,4 +47,17 @@ pub(super) fn give_cache_up(instead: *mut ThreadCache) {
             count_threads(&caches);
         }
     });
+}
+
+/// As [`super::without_cache`], in the first request of a thread: whether the kernel restarts its sequences is asked once. A task that was made
+/// past the C library can have an area that looks as if it did.
+#[cold]
+pub(super) fn visits() -> Option<&'static Rseq> {
+    let rseq = PROCESSOR_CACHES.rseq()?;
+    if earns_cache() {
+        return None;
+    }
+    let registered = rseq.is_registered();
+    tls::set(if registered { tls::visitor() } else { tls::alone() });
+    registered.then_some(rseq)
 }

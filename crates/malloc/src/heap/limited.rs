@@ -115,12 +115,17 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Gives free memory back until no more than `most` bytes are in use, or nothing is left to give; lets others in between. Returns what is
     /// then in use, and how many pages went.
     pub(crate) fn relieve(&self, most: u64) -> (u64, u64) {
-        self.with_pages(|p| {
-            if self.used_with(p) > most {
+        if self.used() > most {
+            self.drop_kept();
+        }
+        let mut released = self.with_pages(|p| {
+            let used = self.used_with(p);
+            if used > most {
                 self.drain(p);
             }
+            // What was in front may have been what kept hugepages from going back.
+            used.saturating_sub(self.used_with(p)) >> PAGE_SHIFT
         });
-        let mut released = 0;
         loop {
             let (used, step) = self.with_pages(|p| {
                 let step = self.release_step(p, most);
@@ -160,6 +165,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 self.gate.add_huge((new - old) as u64);
                 if let Some(hard) = self.gate.hard()
                     && !self.make_way(hard)
+                    && (self.drop_kept() == 0 || !self.make_way(hard))
                 {
                     self.gate.remove_huge((new - old) as u64);
                     return false;

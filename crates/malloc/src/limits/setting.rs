@@ -5,6 +5,7 @@
 //!
 //! **State.** In one word: 0 for what was never said and for `auto`, the highest number for none, percentages just below it.
 
+use crate::text::Text;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +62,16 @@ impl Setting {
                 _ => None,
             },
             _ => size(text).filter(|bytes| *bytes > 0).map(Self::Bytes),
+        }
+    }
+
+    /// Writes it as [`Setting::parse`] reads it.
+    pub(crate) fn show<'a, 'b>(self, into: &'a mut Text<'b>) -> &'a mut Text<'b> {
+        match self {
+            Self::Auto => into.text("auto"),
+            Self::None => into.text("none"),
+            Self::Bytes(bytes) => into.number(bytes),
+            Self::Percent(percent) => into.number(percent.into()).text("%"),
         }
     }
 

@@ -21,7 +21,8 @@ fn m1_objects_of_all_classes_are_distinct_writable_and_come_back() {
             let class = 1 + rng.below(CLASSES as u64) as usize;
             let (object, size) = (w.take(class), size_class::size_of_class(class));
             assert!(!object.is_null());
-            assert_eq!(w.heap.find(object), Found::Small { class });
+            // A recycled object can lie on a slab that another class has taken over.
+            assert!([Found::Small { class }, Found::Old { class }].contains(&w.heap.find(object)));
             // SAFETY: the object has so many bytes and is ours.
             unsafe { object.write_bytes(round as u8, size) };
             out.push((object, size, round as u8));
@@ -78,15 +79,16 @@ fn a_pointer_into_an_object_is_seen_before_anything_changes() {
 
 #[test]
 fn the_divisibility_test_is_exact_for_every_offset_of_every_class() {
-    let w = world(8, 2 << 20);
     for class in 1..=CLASSES {
         let g = size_class::geometry(class);
         if g.is_single() {
             continue;
         }
+        // A heap of its own, so that the slab has never been one of another class.
+        let w = world(1, 2 << 20);
         // All of the slab, so that each of its places has been an object.
         let objects: Vec<_> = (0..g.capacity).map(|_| w.take(class)).collect();
-        let slab = objects[0] as usize & !(g.pages.bytes().0 - 1);
+        let slab = objects[0] as usize & !(g.align().bytes().0 - 1);
         for offset in (0..g.pages.bytes().0).step_by(if g.pages.0 > 4 { 16 } else { 1 }) {
             let is_start = offset % g.object as usize == 0 && offset / (g.object as usize) < g.capacity as usize;
             let found = w.heap.find((slab + offset) as *mut u8);

@@ -42,13 +42,22 @@ pub(crate) fn world(hugepages: u32, budget: usize) -> World {
     };
     // SAFETY: called once, with parts that belong to the floor.
     unsafe { heap.install(floor, parts) };
+    World { heap, cache: cache_of(heap, 0, budget), faults }
+}
+
+fn cache_of(heap: &TestHeap, home: usize, budget: usize) -> *mut ThreadCache {
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
     // SAFETY: memory for one cache, ours.
-    unsafe { ThreadCache::begin(cache, heap.view(), 0, budget) };
-    World { heap, cache, faults }
+    unsafe { ThreadCache::begin(cache, heap.view(), home, budget) };
+    cache
 }
 
 impl World {
+    /// The same heap with a cache of its own, for another thread at another home.
+    pub(crate) fn at_home(&self, home: usize) -> Self {
+        World { heap: self.heap, cache: cache_of(self.heap, home, 256 << 10), faults: self.faults.clone() }
+    }
+
     pub(crate) fn take(&self, class: usize) -> *mut u8 {
         // SAFETY: the cache is ours, and of this heap.
         unsafe {

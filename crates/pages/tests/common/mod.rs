@@ -335,10 +335,13 @@ impl World {
         assert_eq!((stats.in_use, heap.in_use(), self.heap.live()), (Pages(live), Pages(live), Pages(live)));
         assert_eq!((stats.granted, heap.granted()), (self.sim.granted(), self.sim.granted()));
         assert!(self.sim.granted() <= self.capacity);
-        let from = heap.backing().from;
-        let not_advised = (0..self.sim.granted().0).map(HugePageId).filter(|id| *id >= from);
-        let not_advised = not_advised.filter(|id| self.sim.advice(*id) != Some(Advice::Huge)).count();
-        assert_eq!(not_advised, heap.guarded().0 as usize, "from {from:?} on all but guarded hugepages are asked for");
+        let (from, mut guarded) = (heap.backing().from, 0);
+        for id in (0..self.sim.granted().0).map(HugePageId) {
+            let advised = self.sim.advice(id) == Some(Advice::Huge);
+            assert_eq!(advised, heap.asks_for(id), "{id:?}: whether hugepages are asked for, as from {from:?} on");
+            guarded += u32::from(id >= from && !advised);
+        }
+        assert!(guarded <= heap.guarded().0, "from {from:?} on all but guarded hugepages are asked for");
         // Every page that was handed out was written to, so the heap's counts are exact.
         assert_eq!(self.sim.backed_bytes(), stats.backed.bytes(), "pages with memory");
         assert_eq!(heap.backed_pages(), stats.backed);

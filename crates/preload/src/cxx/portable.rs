@@ -3,6 +3,7 @@
 //!
 //! **Unsafe.** Calls the program's handler by its address.
 
+use crate::sized::Sized;
 use core::ffi::c_void;
 use craton_os::Line;
 
@@ -10,7 +11,7 @@ use craton_os::Line;
 ///
 /// # Safety
 /// None of its own; the signature is that of the assembly twin.
-pub(super) unsafe fn new_failed(size: usize, align: usize) -> *mut c_void {
+pub(crate) unsafe fn new_failed(size: usize, align: usize) -> *mut c_void {
     loop {
         let handler = super::new_handler();
         if handler == 0 {
@@ -23,4 +24,13 @@ pub(super) unsafe fn new_failed(size: usize, align: usize) -> *mut c_void {
             return object;
         }
     }
+}
+
+/// The same, for a pointer with its size.
+///
+/// # Safety
+/// As [`new_failed`].
+pub(crate) unsafe fn sized_new_failed(size: usize, align: usize, good: usize) -> Sized {
+    // SAFETY: by the contract.
+    Sized::new(unsafe { new_failed(size, align) }, good)
 }

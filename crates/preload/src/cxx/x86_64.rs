@@ -5,6 +5,7 @@
 //!
 //! **Unsafe.** Defines a function by assembly.
 
+use crate::sized::Sized;
 use core::arch::global_asm;
 use core::ffi::c_void;
 use craton_os::{Line, symbol, weak};
@@ -61,17 +62,34 @@ global_asm!(
     "jmp rax",
     ".cfi_endproc",
     ".size __craton_new_failed, . - __craton_new_failed",
+    // The same for the forms that return a size, which comes in the third argument and goes out in the second register.
+    ".globl __craton_sized_new_failed",
+    ".hidden __craton_sized_new_failed",
+    ".type __craton_sized_new_failed,@function",
+    "__craton_sized_new_failed:",
+    ".cfi_startproc",
+    "push rdx",
+    ".cfi_adjust_cfa_offset 8",
+    "call __craton_new_failed",
+    "pop rdx",
+    ".cfi_adjust_cfa_offset -8",
+    "ret",
+    ".cfi_endproc",
+    ".size __craton_sized_new_failed, . - __craton_sized_new_failed",
     ".popsection",
     handler = sym super::new_handler,
     retry = sym super::retry,
     thrower = sym thrower,
 );
 
-// SAFETY: the signature is that of the function above.
+// SAFETY: the signatures are those of the functions above.
 unsafe extern "C" {
     /// Gets memory with the help of the new handler, or throws.
     #[link_name = "__craton_new_failed"]
-    pub(super) fn new_failed(size: usize, align: usize) -> *mut c_void;
+    pub(crate) fn new_failed(size: usize, align: usize) -> *mut c_void;
+    /// The same, for a pointer with its size: `good`.
+    #[link_name = "__craton_sized_new_failed"]
+    pub(crate) fn sized_new_failed(size: usize, align: usize, good: usize) -> Sized;
 }
 
 /// The function that throws `std::bad_alloc`; without a C++ runtime in sight the process ends here.

@@ -11,13 +11,30 @@ fn every_size_has_the_smallest_class_that_holds_it() {
 }
 
 #[test]
-fn a_class_wastes_an_eighth_at_the_most_above_128_bytes() {
+fn no_size_above_128_bytes_wastes_more_than_an_eighth_tails_and_whole_pages_counted_in() {
     for size in 129..=MAX_CLASSED {
-        let held = size_of_class(class_of(size));
-        assert!((held - size) * 8 <= held, "{size} bytes in {held}");
+        let g = geometry(class_of(size));
+        let (taken, used) = (g.pages.bytes().0, g.capacity as usize * size);
+        assert!((taken - used) * 8 <= taken, "{size} bytes in {g:?}");
     }
     // Below, the alignment of 16 that the C ABI asks for is the limit.
-    assert!((1..=128).all(|size| size_of_class(class_of(size)) - size < 16));
+    assert!((1..=256).all(|size| size_of_class(class_of(size)) - size < 16));
+}
+
+#[test]
+fn spans_are_no_longer_than_the_largest_class_and_hold_what_they_say() {
+    for g in (1..=CLASSES).map(geometry) {
+        assert!(g.object.is_multiple_of(16) && g.pages <= craton_base::Pages(32) && g.tail_waste() < g.object as usize);
+        assert!(g.is_single() || g.object as usize <= MAX_CLASSED / 4, "{g:?}: few objects of so many bytes");
+    }
+}
+
+#[test]
+fn sizes_with_a_small_head_on_a_power_of_two_waste_little() {
+    for size in [1024 + 8, 4096 + 16, 4096 + 272, 8192 + 8] {
+        let held = size_of_class(class_of(size));
+        assert!((held - size) * 15 <= size, "{size} in {held}");
+    }
 }
 
 #[test]
@@ -30,7 +47,7 @@ fn aligned_classes_have_aligned_objects_everywhere_on_their_slabs() {
             };
             let g = geometry(class);
             assert!(size_of_class(class) >= size && size_of_class(class).is_multiple_of(align));
-            let slab_align = if g.is_single() { 8192 } else { g.pages.bytes().0 };
+            let slab_align = if g.is_single() { 8192 } else { g.align().bytes().0 };
             assert_eq!(slab_align % align, 0);
         }
     }

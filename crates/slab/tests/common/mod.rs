@@ -15,11 +15,11 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(object: usize, faults: FaultPlan) -> Self {
+    pub fn new(geometry: Geometry, faults: FaultPlan) -> Self {
         let hugepages = HugePages(4);
         let records: Vec<SlabRecord> = (0..hugepages.pages().0).map(|_| SlabRecord::default()).collect();
         Self {
-            cache: SlabCache::new(Geometry::of(object)),
+            cache: SlabCache::new(geometry),
             memory: RealMemory::new(hugepages),
             records: Table::from_slice(records.leak()),
             source: Checked::new(Faulty::new(BumpSpans::new(hugepages.pages()), faults)),

@@ -1,0 +1,299 @@
+//! Heaps that are destroyed whole.
+//!
+//! ```
+//! let heap = craton::Heap::new()?;
+//! let mut greeting = heap.alloc_value(String::from("hello"))?; // freed, and its value dropped, by itself
+//! greeting.push_str(", heap");
+//! let numbers = heap.alloc_slice(&[1, 2, 3])?; // stays as long as the heap
+//! numbers[0] = 7;
+//! assert_eq!((greeting.as_str(), &*numbers), ("hello, heap", &[7, 2, 3][..]));
+//! # Ok::<(), craton::Error>(())
+//! ```
+//!
+//! What lies in a heap borrows it, so that nothing of it is left when it goes:
+//!
+//! ```compile_fail,E0505
+//! let heap = craton::Heap::new()?;
+//! let value = heap.alloc_value(1)?;
+//! drop(heap);
+//! assert_eq!(*value, 1);
+//! # Ok::<(), craton::Error>(())
+//! ```
+//!
+//! **Threads.** Any thread may use any heap: each has a lock.
+//!
+//! **Failure.** [`Error::NoMemory`], also when a heap's limit is reached or an alignment is above 2 MiB.
+//!
+//! **Unsafe.** Turns memory of the heap into values, and hands out raw memory.
+
+use crate::error::Error;
+use core::alloc::Layout;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+use core::slice;
+use craton_malloc::heaps::{self, Refused, api};
+use craton_malloc::{Misuse, front};
+
+pub use craton_malloc::heaps::Place;
+
+/// A heap of its own. All its memory goes back at once when it is dropped, without a look at each object.
+pub struct Heap {
+    handle: usize,
+}
+
+/// How a heap is made.
+///
+/// ```
+/// let heap = craton::HeapOptions::new().name("requests").limit(1 << 20).create()?;
+/// assert_eq!((heap.stats().name(), heap.stats().limit_bytes), ("requests", 1 << 20));
+/// # Ok::<(), craton::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct HeapOptions<'a> {
+    name: &'a str,
+    limit: usize,
+    place: Place,
+}
+
+impl Default for HeapOptions<'_> {
+    fn default() -> Self {
+        Self { name: "", limit: 0, place: Place::Shared }
+    }
+}
+
+impl<'a> HeapOptions<'a> {
+    /// No name, no limit, and hugepages shared with other objects.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The name that statistics show: at most 31 bytes of printable ASCII without `"` and `\`.
+    pub fn name(self, name: &'a str) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Bytes that slabs (of 8 KiB or more) and objects above 256 KiB may take, rounded up to 8 KiB; 0 for no limit.
+    pub fn limit(self, bytes: usize) -> Self {
+        Self { limit: bytes, ..self }
+    }
+
+    /// Where the heap's memory lies.
+    pub fn place(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// Makes the heap. [`Error::NoMemory`] also when there are 65536 already.
+    pub fn create(self) -> Result<Heap, Error> {
+        let options = heaps::Options { name: self.name.as_bytes(), limit: self.limit, place: self.place };
+        match api::create(options) {
+            Ok(handle) => Ok(Heap { handle }),
+            Err(Refused::NoMemory) => Err(Error::NoMemory),
+            Err(Refused::Name) => Err(Error::Name),
+        }
+    }
+}
+
+impl Heap {
+    /// A heap with the usual options.
+    pub fn new() -> Result<Self, Error> {
+        HeapOptions::new().create()
+    }
+
+    /// A value in the heap, dropped and freed with the box.
+    pub fn alloc_value<T>(&self, value: T) -> Result<HeapBox<'_, T>, Error> {
+        let place = self.alloc(Layout::new::<T>())?.cast::<T>();
+        // SAFETY: the place has the value's size and alignment, and is ours.
+        unsafe { place.write(value) };
+        Ok(HeapBox { value: place, heap: self, owns: PhantomData })
+    }
+
+    /// A value that stays as long as the heap, and is not dropped with it.
+    #[allow(clippy::mut_from_ref)] // Each call gives memory of its own.
+    pub fn alloc_ref<T>(&self, value: T) -> Result<&mut T, Error> {
+        let mut place = self.alloc(Layout::new::<T>())?.cast::<T>();
+        // SAFETY: as in `alloc_value`; the memory is freed only when the heap is no longer borrowed.
+        unsafe {
+            place.write(value);
+            Ok(place.as_mut())
+        }
+    }
+
+    /// A copy of a slice, which stays as long as the heap.
+    #[allow(clippy::mut_from_ref)] // Each call gives memory of its own.
+    pub fn alloc_slice<T: Copy>(&self, from: &[T]) -> Result<&mut [T], Error> {
+        let place = self.alloc(Layout::for_value(from))?.cast::<T>();
+        // SAFETY: the place has the slice's size and alignment, and is ours alone as long as the heap is borrowed.
+        unsafe {
+            place.as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len());
+            Ok(slice::from_raw_parts_mut(place.as_ptr(), from.len()))
+        }
+    }
+
+    /// Raw memory of the heap; at least a byte, also for a layout without any.
+    pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, Error> {
+        self.raw("Heap::alloc", layout, false)
+    }
+
+    /// Raw memory of the heap that reads as zeros.
+    pub fn alloc_zeroed(&self, layout: Layout) -> Result<NonNull<u8>, Error> {
+        self.raw("Heap::alloc_zeroed", layout, true)
+    }
+
+    fn raw(&self, call: &'static str, layout: Layout, zero: bool) -> Result<NonNull<u8>, Error> {
+        let object = api::alloc(self.handle, layout.size(), layout.align(), zero);
+        NonNull::new(object.unwrap_or_else(|m| self.broken(call, m))).ok_or(Error::NoMemory)
+    }
+
+    /// Frees raw memory.
+    ///
+    /// # Safety
+    /// The memory came from this heap, was not freed, and is not used any longer.
+    pub unsafe fn dealloc(&self, pointer: NonNull<u8>) {
+        // SAFETY: by the contract.
+        if let Err(misuse) = unsafe { api::free(self.handle, pointer.as_ptr()) } {
+            front::die("Heap::dealloc", pointer.as_ptr(), misuse);
+        }
+    }
+
+    /// Changes the size of raw memory whose alignment is at most 16, keeping its contents up to the smaller size. On failure the memory
+    /// is as it was.
+    ///
+    /// # Safety
+    /// The memory came from this heap and was not freed; if another pointer comes back, the old one is not used any longer.
+    pub unsafe fn realloc(&self, pointer: NonNull<u8>, size: usize) -> Result<NonNull<u8>, Error> {
+        // SAFETY: by the contract.
+        match unsafe { api::realloc(self.handle, pointer.as_ptr(), size) } {
+            Ok(new) => NonNull::new(new).ok_or(Error::NoMemory),
+            Err(misuse) => front::die("Heap::realloc", pointer.as_ptr(), misuse),
+        }
+    }
+
+    /// Counts of the heap.
+    pub fn stats(&self) -> HeapStats {
+        let counts = api::stats(self.handle).unwrap_or_else(|m| self.broken("Heap::stats", m));
+        let name_len = counts.name.iter().position(|b| *b == 0).unwrap_or(counts.name.len());
+        HeapStats {
+            objects: counts.objects,
+            object_bytes: counts.object_bytes,
+            used_bytes: counts.used_bytes,
+            held_bytes: counts.held_bytes,
+            limit_bytes: counts.limit_bytes,
+            refused: counts.refused,
+            name: counts.name,
+            name_len,
+        }
+    }
+
+    #[cold]
+    fn broken(&self, call: &'static str, misuse: Misuse) -> ! {
+        front::die(call, self.handle as *mut u8, misuse)
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        if let Err(misuse) = api::destroy(self.handle) {
+            self.broken("Heap::drop", misuse);
+        }
+    }
+}
+
+impl fmt::Debug for Heap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stats = self.stats();
+        f.debug_struct("Heap").field("name", &stats.name()).field("objects", &stats.objects).finish_non_exhaustive()
+    }
+}
+
+/// Counts of a heap; bytes unless the name says otherwise.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct HeapStats {
+    /// Objects that are out.
+    pub objects: u64,
+    /// Bytes of them.
+    pub object_bytes: u64,
+    /// Slabs and objects above 256 KiB: what the limit bounds.
+    pub used_bytes: u64,
+    /// Taken from the process's heap.
+    pub held_bytes: u64,
+    /// The limit; 0 for none.
+    pub limit_bytes: u64,
+    /// Requests that got nothing.
+    pub refused: u64,
+    name: [u8; heaps::NAME_MAX + 1],
+    name_len: usize,
+}
+
+impl HeapStats {
+    /// The heap's name.
+    pub fn name(&self) -> &str {
+        core::str::from_utf8(&self.name[..self.name_len]).unwrap_or_default()
+    }
+}
+
+/// A value in a [`Heap`].
+pub struct HeapBox<'h, T> {
+    value: NonNull<T>,
+    heap: &'h Heap,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: the box owns its value, and any thread may free memory of the heap.
+unsafe impl<T: Send> Send for HeapBox<'_, T> {}
+// SAFETY: `&HeapBox` gives only `&T`.
+unsafe impl<T: Sync> Sync for HeapBox<'_, T> {}
+
+impl<'h, T> HeapBox<'h, T> {
+    /// The value, off the heap.
+    pub fn into_inner(self) -> T {
+        // SAFETY: the value is read once: the box's own drop, which would do it again, does not run.
+        unsafe {
+            let value = self.value.read();
+            self.heap.dealloc(self.value.cast());
+            core::mem::forget(self);
+            value
+        }
+    }
+
+    /// The value for as long as the heap, which will not drop it.
+    pub fn leak(self) -> &'h mut T {
+        let mut value = self.value;
+        core::mem::forget(self);
+        // SAFETY: the value is the box's own, and its memory stays as long as the heap is borrowed.
+        unsafe { value.as_mut() }
+    }
+}
+
+impl<T> Deref for HeapBox<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the value is there as long as the box.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T> DerefMut for HeapBox<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and `&mut self` makes the access the only one.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+impl<T> Drop for HeapBox<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: the value is dropped once, and its memory freed behind it.
+        unsafe {
+            self.value.drop_in_place();
+            self.heap.dealloc(self.value.cast());
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for HeapBox<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

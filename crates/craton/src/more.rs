@@ -1,0 +1,226 @@
+//! What a program can ask of Craton beyond `GlobalAlloc`.
+//!
+//! **Unsafe.** Takes objects that the program gives up.
+
+use crate::error::Error;
+use crate::{ALIGN, Craton};
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::Relaxed;
+use craton_malloc::segment::SEGMENT;
+use craton_malloc::text::Text;
+use craton_malloc::{batch, front, hints, json, options, sizes};
+
+/// How an object will be used. Each kind has slabs and hugepages that no other objects share; an object with a hint costs a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Hint {
+    /// Hardly used: on small pages, which the system takes one by one when memory is short.
+    Cold,
+    /// In constant use: on hugepages, in a small heap too.
+    Hot,
+    /// One of many that stay: they keep no hugepage alive of what comes and goes.
+    Dense,
+    /// Gone soon, together with its like: their hugepages come free whole.
+    ShortLived,
+}
+
+/// Counts of the process. Bytes are those of now, other numbers count from the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Batches of objects handed from slabs to threads' caches.
+    pub refills: u64,
+    /// Objects in those batches.
+    pub objects_out: u64,
+    /// Objects above 256 KiB.
+    pub large_allocs: u64,
+    /// Objects with a mapping of their own.
+    pub huge_allocs: u64,
+    /// Spans of the heap.
+    pub heap_in_use_bytes: u64,
+    /// Hugepages of the heap that may have memory.
+    pub heap_backed_bytes: u64,
+    /// Made usable for metadata; memory follows on first touch.
+    pub metadata_bytes: u64,
+    /// Threads that have had a cache.
+    pub threads_seen: u64,
+    /// Objects with a mapping of their own; not part of the heap's bytes.
+    pub huge_bytes: u64,
+    /// The limits in force; 0 for none.
+    pub soft_limit_bytes: u64,
+    /// Likewise.
+    pub hard_limit_bytes: u64,
+}
+
+impl Craton {
+    /// How many bytes an object of this layout has, all of which may be used; 0 for a size that no object can have.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// assert_eq!(craton::Craton::good_size(Layout::new::<[u8; 100]>()), 112);
+    /// ```
+    pub fn good_size(layout: Layout) -> usize {
+        sizes::good_size(layout.size(), layout.align())
+    }
+
+    /// Allocates at least what the layout asks for, and says how much there is. To be freed by `dealloc` with a layout of the same
+    /// alignment and any size from the one asked for to the one that came.
+    ///
+    /// ```
+    /// use std::alloc::{GlobalAlloc, Layout};
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let object = craton::Craton.alloc_at_least(layout)?;
+    /// assert_eq!(object.len(), 112);
+    /// // SAFETY: the object is ours, and freed once.
+    /// unsafe { craton::Craton.dealloc(object.cast().as_ptr(), layout) };
+    /// # Ok::<(), craton::Error>(())
+    /// ```
+    pub fn alloc_at_least(&self, layout: Layout) -> Result<NonNull<[u8]>, Error> {
+        let (object, size) = sizes::alloc_at_least(layout.size(), layout.align());
+        NonNull::new(object).map(|o| NonNull::slice_from_raw_parts(o, size)).ok_or(Error::NoMemory)
+    }
+
+    /// Allocates an object placed by a hint, of an alignment of at most 2 MiB. To be freed by [`Craton::free_hinted`]; not by `dealloc`,
+    /// which takes it for granted that a small object lies where such objects usually do.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let archived = craton::Craton.alloc_hinted(Layout::new::<[u64; 8]>(), craton::Hint::Cold)?;
+    /// // SAFETY: the object is ours, and freed once.
+    /// unsafe { craton::Craton.free_hinted(archived) };
+    /// # Ok::<(), craton::Error>(())
+    /// ```
+    pub fn alloc_hinted(&self, layout: Layout, hint: Hint) -> Result<NonNull<u8>, Error> {
+        let hint = match hint {
+            Hint::Cold => hints::COLD,
+            Hint::Hot => hints::HOT,
+            Hint::Dense => hints::DENSE,
+            Hint::ShortLived => hints::SHORT_LIVED,
+        };
+        NonNull::new(hints::alloc(layout.size(), layout.align(), hint)).ok_or(Error::NoMemory)
+    }
+
+    /// Frees an object of [`Craton::alloc_hinted`]. One that is none ends the process with a line that names the address.
+    ///
+    /// # Safety
+    /// The object was not freed, and is not used any longer.
+    pub unsafe fn free_hinted(&self, object: NonNull<u8>) {
+        // SAFETY: by the contract.
+        if let Err(misuse) = unsafe { front::free(object.as_ptr()) } {
+            front::die("free_hinted", object.as_ptr(), misuse);
+        }
+    }
+
+    /// Allocates an object of the layout for each place, quicker than one by one; returns how many there are, which lie at the front. The
+    /// other places are as before.
+    ///
+    /// ```
+    /// use std::{alloc::Layout, ptr::null_mut};
+    /// let mut objects = [null_mut(); 32];
+    /// assert_eq!(craton::Craton.alloc_batch(Layout::new::<[u64; 4]>(), &mut objects), 32);
+    /// // SAFETY: the objects are ours, and freed once.
+    /// unsafe { craton::Craton.free_batch(&objects) };
+    /// ```
+    pub fn alloc_batch(&self, layout: Layout, into: &mut [*mut u8]) -> usize {
+        if layout.align() <= ALIGN {
+            // SAFETY: the slice has so many places.
+            return unsafe { batch::alloc(layout.size(), into.len(), into.as_mut_ptr()) };
+        }
+        for (i, place) in into.iter_mut().enumerate() {
+            let object = front::aligned(layout.align(), layout.size());
+            if object.is_null() {
+                return i;
+            }
+            *place = object;
+        }
+        into.len()
+    }
+
+    /// Frees objects of any layouts; null pointers among them are skipped.
+    ///
+    /// # Safety
+    /// Each was allocated by Craton, was not freed, and is not used any longer.
+    pub unsafe fn free_batch(&self, objects: &[*mut u8]) {
+        // SAFETY: by the contract.
+        unsafe { batch::free(objects, |object, misuse| front::die("free_batch", object, misuse)) }
+    }
+
+    /// Gives all free memory back to the system, also between objects; returns how many bytes that was.
+    pub fn release(&self) -> u64 {
+        front::release()
+    }
+
+    /// Counts of the process.
+    ///
+    /// ```
+    /// #[global_allocator]
+    /// static ALLOCATOR: craton::Craton = craton::Craton;
+    ///
+    /// assert!(ALLOCATOR.stats().refills > 0);
+    /// ```
+    pub fn stats(&self) -> Stats {
+        Stats {
+            refills: SEGMENT.refills.load(Relaxed),
+            objects_out: SEGMENT.objects_out.load(Relaxed),
+            large_allocs: SEGMENT.large_allocs.load(Relaxed),
+            huge_allocs: SEGMENT.huge_allocs.load(Relaxed),
+            heap_in_use_bytes: SEGMENT.heap_in_use_bytes.load(Relaxed),
+            heap_backed_bytes: SEGMENT.heap_backed_bytes.load(Relaxed),
+            metadata_bytes: SEGMENT.metadata_bytes.load(Relaxed),
+            threads_seen: SEGMENT.threads_seen.load(Relaxed),
+            huge_bytes: SEGMENT.huge_bytes.load(Relaxed),
+            soft_limit_bytes: SEGMENT.soft_limit_bytes.load(Relaxed),
+            hard_limit_bytes: SEGMENT.hard_limit_bytes.load(Relaxed),
+        }
+    }
+
+    /// Writes all statistics as one document of JSON, cut to what fits with a closing 0 byte; returns the document's whole length.
+    ///
+    /// ```
+    /// let mut buffer = vec![0; craton::Craton.stats_json(&mut []) + 1000];
+    /// let len = craton::Craton.stats_json(&mut buffer);
+    /// assert!(buffer[..len].starts_with(b"{\"version\":1,"));
+    /// ```
+    pub fn stats_json(&self, buffer: &mut [u8]) -> usize {
+        json::write(buffer)
+    }
+
+    /// Sets an option, as `CRATON_OPTIONS` does.
+    ///
+    /// ```
+    /// craton::Craton.set_option("thread_cache", "1000000")?;
+    /// assert_eq!(craton::Craton.option("thread_cache", &mut [0; 16]), Some("1000000"));
+    /// assert_eq!(craton::Craton.set_option("thread_cache", "much"), Err(craton::Error::Option));
+    /// # Ok::<(), craton::Error>(())
+    /// ```
+    pub fn set_option(&self, key: &str, value: &str) -> Result<(), Error> {
+        if front::option_set(key.as_bytes(), value.as_bytes()) { Ok(()) } else { Err(Error::Option) }
+    }
+
+    /// What an option is set to; `None` when there is none of that name, the buffer is too small for the value and a byte more, or the
+    /// value is no UTF-8.
+    pub fn option<'b>(&self, key: &str, buffer: &'b mut [u8]) -> Option<&'b str> {
+        let mut text = Text::new(buffer);
+        let known = options::get(key.as_bytes(), &mut text);
+        let len = text.end();
+        if !known || len >= buffer.len() {
+            return None;
+        }
+        core::str::from_utf8(&buffer[..len]).ok()
+    }
+
+    /// The names of all options, by the alphabet.
+    ///
+    /// ```
+    /// assert!(craton::Craton.options().any(|key| key == "release_rate"));
+    /// ```
+    pub fn options(&self) -> impl Iterator<Item = &'static str> + use<> {
+        (0..).map_while(options::name).filter_map(|key| key.to_str().ok())
+    }
+
+    /// The library's version.
+    pub fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}

@@ -1,0 +1,154 @@
+//! `craton_heap_*`: heaps that are destroyed whole.
+//!
+//! **Failure.** No memory, or a limit that is reached, is null and `ENOMEM`; a bad argument null and `EINVAL`. A bad handle or pointer is a
+//! line that names call and address, and `SIGABRT`.
+//!
+//! **Unsafe.** Takes pointers from C.
+
+use crate::c::{invalid, no_memory};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use craton_malloc::heaps::{Options, OwnStats, Place, Refused, api};
+use craton_malloc::{Misuse, front};
+use craton_os::process;
+
+/// `struct craton_heap_options`.
+#[repr(C)]
+pub struct CratonHeapOptions {
+    size: usize,
+    name: *const c_char,
+    limit: usize,
+    flags: c_uint,
+}
+
+/// `struct craton_heap_stats`.
+#[repr(C)]
+pub struct CratonHeapStats {
+    version: u64,
+    counts: OwnStats,
+}
+
+/// The flags `CRATON_HEAP_APART`, `CRATON_HEAP_HUGE` and `CRATON_HEAP_SMALL`.
+const PLACES: [Place; 4] = [Place::Shared, Place::Apart, Place::Huge, Place::Small];
+
+/// The result of a call on a heap, or the end of the process.
+fn checked<T>(call: &'static str, pointer: *mut c_void, result: Result<T, Misuse>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(misuse) => front::die(call, pointer.cast(), misuse),
+    }
+}
+
+/// For an error of an object rather than of its heap, the address to name.
+fn culprit(heap: *mut c_void, pointer: *mut c_void, misuse: Misuse) -> *mut c_void {
+    if matches!(misuse, Misuse::NoHeap | Misuse::HeapDestroyed) { heap } else { pointer }
+}
+
+/// Makes a heap; null with `EINVAL` or `ENOMEM`.
+///
+/// # Safety
+/// `options` is null, or points at a `struct craton_heap_options` whose `size` is right.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_heap_create(options: *const CratonHeapOptions) -> *mut c_void {
+    let mut wanted = Options { name: b"", limit: 0, place: Place::Shared };
+    if !options.is_null() {
+        // SAFETY: the program's struct; its first field is there in every version.
+        if unsafe { (&raw const (*options).size).read() } < size_of::<CratonHeapOptions>() {
+            return invalid();
+        }
+        // SAFETY: the struct is at least as long as ours.
+        let options = unsafe { &*options };
+        let Some(place) = PLACES.get(options.flags as usize) else { return invalid() };
+        if !options.name.is_null() {
+            // SAFETY: the program's string.
+            wanted.name = unsafe { CStr::from_ptr(options.name) }.to_bytes();
+        }
+        (wanted.limit, wanted.place) = (options.limit, *place);
+    }
+    match api::create(wanted) {
+        Ok(heap) => heap as *mut c_void,
+        Err(Refused::NoMemory) => no_memory(),
+        Err(Refused::Name) => invalid(),
+    }
+}
+
+/// Destroys a heap with all its objects; null is nothing to destroy.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_heap_destroy(heap: *mut c_void) {
+    if !heap.is_null() {
+        checked("craton_heap_destroy", heap, api::destroy(heap as usize));
+    }
+}
+
+/// `size` bytes of a heap.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_heap_alloc(heap: *mut c_void, size: usize) -> *mut c_void {
+    checked("craton_heap_alloc", heap, api::alloc(heap as usize, size, 1, false)).cast()
+}
+
+/// `size` bytes of a heap at a multiple of `align`.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_heap_aligned_alloc(heap: *mut c_void, align: usize, size: usize) -> *mut c_void {
+    if !align.is_power_of_two() {
+        return invalid();
+    }
+    checked("craton_heap_aligned_alloc", heap, api::alloc(heap as usize, size, align, false)).cast()
+}
+
+/// `count * size` bytes of a heap that read as zeros.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_heap_calloc(heap: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    match count.checked_mul(size) {
+        Some(bytes) => checked("craton_heap_calloc", heap, api::alloc(heap as usize, bytes, 1, true)).cast(),
+        None => no_memory(),
+    }
+}
+
+/// Changes the size of an object of a heap; null makes a new one. A size of 0 is that of the smallest object.
+///
+/// # Safety
+/// If the result is another pointer than null, the program no longer uses the old one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_heap_realloc(heap: *mut c_void, pointer: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: as the program's call.
+    match unsafe { api::realloc(heap as usize, pointer.cast(), size) } {
+        Ok(new) => new.cast(),
+        Err(misuse) => front::die("craton_heap_realloc", culprit(heap, pointer, misuse).cast(), misuse),
+    }
+}
+
+/// Frees an object of a heap.
+///
+/// # Safety
+/// The program no longer uses the object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_heap_free(heap: *mut c_void, pointer: *mut c_void) {
+    // SAFETY: as the program's call.
+    if let Err(misuse) = unsafe { api::free(heap as usize, pointer.cast()) } {
+        front::die("craton_heap_free", culprit(heap, pointer, misuse).cast(), misuse);
+    }
+}
+
+/// Bytes that may be used of an object of a heap.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_heap_usable_size(heap: *mut c_void, pointer: *mut c_void) -> usize {
+    match api::usable_size(heap as usize, pointer.cast()) {
+        Ok(bytes) => bytes,
+        Err(misuse) => front::die("craton_heap_usable_size", culprit(heap, pointer, misuse).cast(), misuse),
+    }
+}
+
+/// Writes a heap's counts, as many bytes as the program's struct has.
+///
+/// # Safety
+/// `into` has room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_heap_stats(heap: *mut c_void, into: *mut CratonHeapStats, size: usize) -> c_int {
+    let counts = checked("craton_heap_stats", heap, api::stats(heap as usize));
+    if size < size_of::<CratonHeapStats>() {
+        process::set_errno(process::EINVAL);
+        return -1;
+    }
+    // SAFETY: the program's struct is at least as long as ours.
+    unsafe { into.write(CratonHeapStats { version: 1, counts }) };
+    0
+}

@@ -1,0 +1,183 @@
+//! Requests that tell sizes, come in batches, or say how objects will be used.
+//!
+//! **From.** Open standard proposal P0901 for the functions that return a size; the names by which C++ compilers know them, and those with
+//! `__hot_cold_t`, are LLVM's. A `__hot_cold_t` under 128 means cold.
+//!
+//! **Unsafe.** Takes pointers from C, and exports names that compilers call.
+
+use crate::c::{invalid, no_memory};
+use crate::cxx::{new_failed, sized_new_failed};
+use crate::next;
+use core::ffi::{c_uint, c_void};
+use core::slice;
+use craton_malloc::{batch, front, hints, sizes};
+
+/// A pointer and how many bytes may be used behind it: `struct craton_sized` and `__sized_ptr_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Sized {
+    pointer: *mut c_void,
+    size: usize,
+}
+
+impl Sized {
+    /// Both.
+    pub(crate) fn new(pointer: *mut c_void, size: usize) -> Self {
+        Self { pointer, size }
+    }
+}
+
+/// Alignment of an object for which none is asked.
+const ALIGN: usize = 16;
+/// Temperatures below are cold.
+const COLD_BELOW: u8 = 128;
+
+/// Bytes that an object of `size` bytes has; 0 if there can be none.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_good_size(size: usize) -> usize {
+    sizes::good_size(size, 1)
+}
+
+/// The same of an object at a multiple of `align`; 0 also where that is no power of two.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_good_size_aligned(size: usize, align: usize) -> usize {
+    if align.is_power_of_two() { sizes::good_size(size, align) } else { 0 }
+}
+
+fn at_least(size: usize, align: usize) -> Sized {
+    let (pointer, size) = sizes::alloc_at_least(size, align);
+    Sized::new(pointer.cast(), size)
+}
+
+/// An object of at least `size` bytes, and how many it has.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_alloc_at_least(size: usize) -> Sized {
+    at_least(size, ALIGN)
+}
+
+/// The same at a multiple of `align`; null and `EINVAL` where that is no power of two.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_aligned_alloc_at_least(align: usize, size: usize) -> Sized {
+    if align.is_power_of_two() { at_least(size, align) } else { Sized::new(invalid(), 0) }
+}
+
+/// Up to `count` objects of `size` bytes; returns how many.
+///
+/// # Safety
+/// `out` has room for `count` pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_alloc_batch(size: usize, count: usize, out: *mut *mut c_void) -> usize {
+    // SAFETY: as the program's call.
+    unsafe { batch::alloc(size, count, out.cast()) }
+}
+
+/// Frees objects; null pointers among them are skipped.
+///
+/// # Safety
+/// `pointers` has `count` entries, of which the program uses none any longer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_free_batch(pointers: *const *mut c_void, count: usize) {
+    if count == 0 {
+        return;
+    }
+    // SAFETY: as the program's call.
+    unsafe {
+        batch::free(slice::from_raw_parts(pointers.cast(), count), |pointer, misuse| {
+            next::free_refused("craton_free_batch", pointer.cast(), misuse);
+        });
+    }
+}
+
+/// An object placed by a hint. Null and `EINVAL` where there is no such hint or the alignment is no power of two; null and `ENOMEM` without memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_alloc_hinted(size: usize, align: usize, hint: c_uint) -> *mut c_void {
+    if !align.is_power_of_two() || !hints::are_valid(hint) {
+        return invalid();
+    }
+    if size > isize::MAX as usize {
+        return no_memory();
+    }
+    hints::alloc(size, align, hint).cast()
+}
+
+fn by_temperature(size: usize, align: usize, temperature: u8) -> *mut c_void {
+    // The region of heaps has no larger alignment than a hugepage's.
+    if temperature < COLD_BELOW && align <= craton_base::HUGEPAGE_SIZE {
+        hints::alloc(size, align, hints::COLD).cast()
+    } else {
+        front::aligned(align, size).cast()
+    }
+}
+
+/// A pointer with its size, or what the new handler finds, or an exception.
+macro_rules! or_failed {
+    ($pointer:expr, $size:expr, $align:expr) => {{
+        let (pointer, size, align): (*mut c_void, usize, usize) = ($pointer, $size, $align);
+        if pointer.is_null() {
+            // SAFETY: the cold path may throw, which passes through no frame of ours: it is the last thing that happens.
+            unsafe { sized_new_failed(size, align, sizes::good_size(size, align)) }
+        } else {
+            Sized::new(pointer, sizes::good_size(size, align))
+        }
+    }};
+}
+
+/// `operator new(size)` that tells the size (P0901).
+#[unsafe(no_mangle)]
+extern "C" fn __size_returning_new(size: usize) -> Sized {
+    or_failed!(front::malloc(size).cast(), size, ALIGN)
+}
+
+/// The same with an alignment.
+#[unsafe(no_mangle)]
+extern "C" fn __size_returning_new_aligned(size: usize, align: usize) -> Sized {
+    or_failed!(front::aligned(align, size).cast(), size, align)
+}
+
+/// The same by temperature.
+#[unsafe(no_mangle)]
+extern "C" fn __size_returning_new_hot_cold(size: usize, temperature: u8) -> Sized {
+    or_failed!(by_temperature(size, ALIGN, temperature), size, ALIGN)
+}
+
+/// The same by alignment and temperature.
+#[unsafe(no_mangle)]
+extern "C" fn __size_returning_new_aligned_hot_cold(size: usize, align: usize, temperature: u8) -> Sized {
+    or_failed!(by_temperature(size, align, temperature), size, align)
+}
+
+macro_rules! new_by_temperature {
+    ($($name:ident, $name_nothrow:ident, $name_aligned:ident, $name_aligned_nothrow:ident;)*) => {$(
+        /// `operator new(size, __hot_cold_t)`.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(size: usize, temperature: u8) -> *mut c_void {
+            let object = by_temperature(size, ALIGN, temperature);
+            // SAFETY: as in `or_failed`.
+            if object.is_null() { unsafe { new_failed(size, ALIGN) } } else { object }
+        }
+        /// `operator new(size, nothrow, __hot_cold_t)`.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name_nothrow(size: usize, _: *const c_void, temperature: u8) -> *mut c_void {
+            by_temperature(size, ALIGN, temperature)
+        }
+        /// `operator new(size, align, __hot_cold_t)`.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name_aligned(size: usize, align: usize, temperature: u8) -> *mut c_void {
+            let object = by_temperature(size, align, temperature);
+            // SAFETY: as in `or_failed`.
+            if object.is_null() { unsafe { new_failed(size, align) } } else { object }
+        }
+        /// `operator new(size, align, nothrow, __hot_cold_t)`.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name_aligned_nothrow(size: usize, align: usize, _: *const c_void, temperature: u8) -> *mut c_void {
+            by_temperature(size, align, temperature)
+        }
+    )*};
+}
+
+new_by_temperature! {
+    _Znwm12__hot_cold_t, _ZnwmRKSt9nothrow_t12__hot_cold_t,
+    _ZnwmSt11align_val_t12__hot_cold_t, _ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t;
+    _Znam12__hot_cold_t, _ZnamRKSt9nothrow_t12__hot_cold_t,
+    _ZnamSt11align_val_t12__hot_cold_t, _ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t;
+}

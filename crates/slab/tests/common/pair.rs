@@ -1,0 +1,231 @@
+//! Several caches whose slabs may morph into each other's, over real bytes, held against a list of what is out.
+
+use craton_base::{Density, HugePages, PageId, PageRange, Pages, Span, SpanError, SpanSource, Table};
+use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
+use craton_slab::{Chain, Geometry, Left, Morph, Morphs, Place, SlabCache, SlabRecord, Wish};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+/// An object that is out: where it is, of which cache, and what all its bytes hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Object {
+    pub at: usize,
+    pub class: usize,
+    pub stamp: u8,
+}
+
+/// The caches, their memory, and what is out.
+pub struct Caches {
+    pub caches: Vec<RefCell<SlabCache>>,
+    pub morphs: RefCell<Morphs>,
+    pub faults: FaultPlan,
+    memory: RealMemory,
+    records: Table<SlabRecord>,
+    source: RefCell<Checked<Faulty<BumpSpans>>>,
+    /// The slabs and whose they are.
+    slabs: RefCell<BTreeMap<PageId, usize>>,
+    pub out: Vec<Object>,
+    stamp: Cell<u8>,
+}
+
+/// The source of one cache: slabs of the others, then new spans.
+struct Source<'a>(&'a Caches, usize);
+
+impl SpanSource for Source<'_> {
+    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        let Self(world, to) = *self;
+        let geometry = Geometry::of(world.sizes()[to]);
+        for (from, cache) in world.caches.iter().enumerate().filter(|(from, _)| *from != to) {
+            // A cache that is at work is passed over, as one whose lock is held.
+            let Ok(mut cache) = cache.try_borrow_mut() else { continue };
+            let wish = Wish { geometry, from: from as u8, to: to as u8 };
+            let (base, mut morphs) = (world.memory.base(), world.morphs.borrow_mut());
+            // SAFETY: base, records and table belong together.
+            if let Some(range) = unsafe { cache.donate(wish, base, &world.records, &mut morphs, |_| ()) } {
+                assert_eq!(world.slabs.borrow_mut().insert(range.first, to), Some(from));
+                return Ok(Span { range, zeroed: false });
+            }
+        }
+        let span = world.source.borrow_mut().alloc(pages, align, density)?;
+        assert_eq!(world.slabs.borrow_mut().insert(span.range.first, to), None);
+        Ok(span)
+    }
+
+    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
+        assert_eq!(self.0.slabs.borrow_mut().remove(&span.first), Some(self.1));
+        self.0.source.borrow_mut().free(span, density)
+    }
+
+    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
+        unreachable!("slabs keep their length")
+    }
+}
+
+impl Caches {
+    /// Caches of these sizes, with room for so many slabs of two sizes, less one.
+    pub fn new(sizes: &[usize], entries: usize) -> Self {
+        let hugepages = HugePages(2);
+        let pages = hugepages.pages();
+        let records: Vec<SlabRecord> = (0..pages.0).map(|_| SlabRecord::default()).collect();
+        // SAFETY: zeros are valid entries.
+        let entries: Vec<Morph> = (0..entries).map(|_| unsafe { std::mem::zeroed() }).collect();
+        let faults = FaultPlan::default();
+        Self {
+            caches: sizes.iter().map(|s| RefCell::new(SlabCache::new(Geometry::of(*s)))).collect(),
+            morphs: RefCell::new(Morphs::new(Table::from_slice(entries.leak()))),
+            memory: RealMemory::new(hugepages),
+            records: Table::from_slice(records.leak()),
+            source: RefCell::new(Checked::new(Faulty::new(BumpSpans::new(pages), faults.clone()))),
+            faults,
+            slabs: RefCell::default(),
+            out: Vec::new(),
+            stamp: Cell::new(0),
+        }
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        // A cache at work cannot be asked; all have their sizes from `Geometry::of`.
+        // SAFETY: nobody else is in the caches while one is at work, and sizes never change.
+        self.caches.iter().map(|c| unsafe { (*c.as_ptr()).geometry().object as usize }).collect()
+    }
+
+    /// Takes up to `want` objects and fills them. Says how many there were.
+    pub fn take(&mut self, class: usize, want: u32) -> usize {
+        let mut source = Source(self, class);
+        let mut cache = self.caches[class].borrow_mut();
+        let size = cache.geometry().object as usize;
+        // SAFETY: base, records and source belong together.
+        let mut chain = unsafe { cache.alloc(want, self.memory.base(), &self.records, &mut source, |_| ()) };
+        drop(cache);
+        let mut got = 0;
+        while let Some(object) = chain.pop() {
+            let stamp = self.stamp.get().wrapping_add(1);
+            self.stamp.set(stamp);
+            // SAFETY: the object is out, and has so many bytes.
+            unsafe { object.write_bytes(stamp, size) };
+            self.out.push(Object { at: object as usize, class, stamp });
+            got += 1;
+        }
+        self.check();
+        got
+    }
+
+    /// What lies at an address of a slab of two sizes.
+    pub fn look(&self, at: usize) -> Option<Place> {
+        let (slab, _) = self.slab_around(at);
+        let bytes = at - self.memory.base() as usize - slab.offset().0;
+        self.morphs.borrow().look(&self.records[slab.0 as usize], bytes)
+    }
+
+    fn slab_around(&self, at: usize) -> (PageId, usize) {
+        let page = PageId(((at - self.memory.base() as usize) >> 13) as u32);
+        let slabs = self.slabs.borrow();
+        let (slab, owner) = slabs.range(..=page).next_back().expect("the object lies on a slab");
+        (*slab, *owner)
+    }
+
+    /// Gives the object at this place of the list of what is out back: like one that comes from the program, or, if
+    /// `late`, like one that was in a cache in front when its slab morphed.
+    pub fn give(&mut self, i: usize, late: bool) -> Option<Left> {
+        let object = self.out.swap_remove(i);
+        let size = self.sizes()[object.class];
+        // SAFETY: the object was out until now.
+        let bytes = unsafe { std::slice::from_raw_parts(object.at as *const u8, size) };
+        assert!(bytes.iter().all(|b| *b == object.stamp), "{object:?} was written to");
+        let place = self.look(object.at);
+        let is_old = matches!(place, Some(Place::Old { class, offset: 0 }) if usize::from(class) == object.class);
+        let is_new = matches!(place, Some(Place::New { class, offset: 0, .. }) if usize::from(class) == object.class);
+        assert!(is_old || is_new || place.is_none(), "{object:?} is {place:?}");
+        let left = if is_old && !late { Some(self.give_old(object.at).unwrap()) } else { self.give_chain(object) };
+        self.check();
+        left
+    }
+
+    fn give_chain(&mut self, object: Object) -> Option<Left> {
+        let mut chain = Chain::EMPTY;
+        let mut freed = {
+            let mut cache = self.caches[object.class].borrow_mut();
+            // SAFETY: the object was out and is given up; base, records and source belong together.
+            unsafe {
+                chain.push(object.at as *mut u8);
+                let ((first, n), mut source) = (chain.into_raw(), Source(self, object.class));
+                cache.free_first(first, n, 0, self.memory.base(), &self.records, &mut source).unwrap()
+            }
+        };
+        assert!(freed.strays.is_empty(), "all slabs have one owner");
+        freed.moved.pop().map(|moved| self.give_old(moved as usize).unwrap())
+    }
+
+    /// Gives back an object of the size that its slab had before.
+    pub fn give_old(&self, at: usize) -> Result<Left, *mut u8> {
+        let (slab, owner) = self.slab_around(at);
+        assert!(self.morphs.borrow().class_of(&self.records[slab.0 as usize]).is_none_or(|c| usize::from(c) == owner));
+        let (base, mut source) = (self.memory.base(), Source(self, owner));
+        let mut cache = self.caches[owner].borrow_mut();
+        // SAFETY: base, records, table and source belong together.
+        unsafe {
+            cache.free_old(at as *mut u8, base, &self.records, &mut self.morphs.borrow_mut(), &mut source, |_| ())
+        }
+    }
+
+    /// S1 to S6, and that the caches know what is out.
+    pub fn check(&self) {
+        let (base, sizes) = (self.memory.base(), self.sizes());
+        let mut sorted = self.out.clone();
+        sorted.sort_unstable_by_key(|o| o.at);
+        assert!(sorted.windows(2).all(|w| w[1].at - w[0].at >= sizes[w[0].class]), "two objects overlap");
+        // SAFETY: as in `take`.
+        unsafe { self.morphs.borrow().check(base, &self.records) }.unwrap();
+        let slabs = self.slabs.borrow();
+        let mut old_bytes = 0;
+        for (class, cache) in self.caches.iter().enumerate() {
+            let (mut full, mut out) = (Vec::new(), 0);
+            for slab in slabs.iter().filter(|(_, owner)| **owner == class).map(|(slab, _)| *slab) {
+                let (news, olds, usable) = self.on_slab(slab, class, &sorted);
+                out += news;
+                old_bytes += olds;
+                if news == usable {
+                    full.push(slab);
+                }
+            }
+            let cache = cache.borrow();
+            // SAFETY: as in `take`.
+            unsafe { cache.check(base, &self.records, &full) }.unwrap();
+            assert_eq!(cache.stats().objects_out, out as u64);
+        }
+        assert_eq!(self.morphs.borrow().old_bytes(), old_bytes as u64);
+    }
+
+    /// Of a slab of cache `class`: how many of its objects are out, how many bytes of others, and how many places these
+    /// leave usable.
+    fn on_slab(&self, slab: PageId, class: usize, sorted: &[Object]) -> (usize, usize, usize) {
+        let (sizes, g) = (self.sizes(), Geometry::of(self.sizes()[class]));
+        let start = self.memory.base() as usize + slab.offset().0;
+        let from = sorted.partition_point(|o| o.at < start);
+        let here = sorted[from..].iter().take_while(|o| o.at < start + g.pages.bytes().0);
+        let olds: Vec<_> = here.clone().filter(|o| o.class != class).collect();
+        let size = g.object as usize;
+        let usable = (0..usize::from(g.capacity)).map(|i| start + i * size);
+        let usable = usable.filter(|p| olds.iter().all(|o| o.at + sizes[o.class] <= *p || p + size <= o.at)).count();
+        (here.count() - olds.len(), olds.iter().map(|o| sizes[o.class]).sum(), usable)
+    }
+
+    /// Slabs of a cache that were others' once, and those of them that are its own alone by now, since the start.
+    pub fn morphed(&self, class: usize) -> (u32, u32) {
+        let stats = self.caches[class].borrow().stats();
+        (stats.morphed, stats.settled)
+    }
+
+    /// Pages that the source has out.
+    pub fn pages(&self) -> Pages {
+        self.source.borrow().live()
+    }
+
+    /// Gives everything back: all slabs go.
+    pub fn drain(&mut self) {
+        while !self.out.is_empty() {
+            self.give(self.out.len() - 1, false);
+        }
+        assert_eq!((self.pages(), self.morphs.borrow().slabs()), (Pages(0), 0));
+    }
+}
