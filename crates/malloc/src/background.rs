@@ -17,8 +17,8 @@
 
 mod life;
 
-use crate::front::{HEAP, PROCESSOR_CACHES, set_up};
-use crate::{lifecycle, limits};
+use crate::front::{self, HEAP, PROCESSOR_CACHES, set_up};
+use crate::{lifecycle, limits, nested};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, CollapseError, HugePageId, HugePages, Pages};
 use craton_os::thread::{self, Hidden};
@@ -71,6 +71,8 @@ const THREAD: u8 = 2;
 const LIMITS: u8 = 4;
 /// The thread sleeps until something happens, which it now has.
 const WAKE: u8 = 8;
+/// Signal handlers have left objects to free.
+const LATER: u8 = 16;
 /// Uses of the page heap, modulo 2³².
 static USED: AtomicU32 = AtomicU32::new(0);
 /// When the next look in passing is due, or earlier at how many hugepages with memory: a program that fills its heap once and then
@@ -197,6 +199,11 @@ pub(crate) fn want_limits() {
     }
 }
 
+/// Somebody is to free what waits for it.
+pub(crate) fn want_later() {
+    WANTED.fetch_or(LATER, Relaxed);
+}
+
 /// The limits were looked at.
 pub(crate) fn forget_limits() {
     WANTED.fetch_and(!LIMITS, Relaxed);
@@ -210,8 +217,12 @@ fn is_calm() -> bool {
 #[cold]
 fn work(may_start: bool, may_call: bool) {
     // Before the library is set up completely, fork would not know of a thread, and options are not known.
-    if !lifecycle::is_set_up() {
+    if !lifecycle::is_set_up() || nested::is_nested() {
         return;
+    }
+    if WANTED.load(Relaxed) & LATER != 0 {
+        WANTED.fetch_and(!LATER, Relaxed);
+        front::free_what_waits();
     }
     if WANTED.load(Relaxed) & WAKE != 0 {
         WANTED.fetch_and(!WAKE, Relaxed);
@@ -223,7 +234,7 @@ fn work(may_start: bool, may_call: bool) {
     }
     let wanted = WANTED.load(Relaxed);
     if wanted & THREAD != 0 && may_start && CoarseClock.now_ns() >= NEXT_THREAD_NS.load(Relaxed) {
-        WANTED.fetch_and(LIMITS, Relaxed);
+        WANTED.fetch_and(LIMITS | LATER, Relaxed);
         start();
     } else if wanted & LOOK != 0 {
         WANTED.fetch_and(!LOOK, Relaxed);
@@ -235,7 +246,7 @@ fn look_in_passing() {
     let (now, next) = (CoarseClock.now_ns(), NEXT_LOOK_NS.load(Relaxed));
     let mine = || NEXT_LOOK_NS.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
     if now >= next && mine() && mode() != Mode::Off {
-        round(thread::on_main_stack());
+        nested::within(|| round(thread::on_main_stack()));
     }
 }
 
@@ -319,6 +330,15 @@ pub fn seal() {
     process::set_errno(saved);
 }
 
+/// No thread is started until [`release`], by anybody.
+pub(crate) fn hold() {
+    LIFE.hold();
+}
+
+pub(crate) fn release() {
+    LIFE.release();
+}
+
 /// Before a fork: the process is copied with the program's threads alone.
 pub(crate) fn before_fork() {
     LIFE.hold();
@@ -339,7 +359,7 @@ pub(crate) fn forked() {
     AT_WORK.store(false, Relaxed);
     ASLEEP.store(false, Relaxed);
     LIFE.forked();
-    WANTED.store(0, Relaxed);
+    WANTED.fetch_and(LATER, Relaxed);
 }
 
 /// Sets how far the heap may go.
@@ -407,7 +427,7 @@ pub fn actions() -> bool {
         return false;
     }
     let saved = process::errno();
-    let (changed, _) = round(true);
+    let (changed, _) = nested::within(|| round(true));
     process::set_errno(saved);
     changed
 }

@@ -13,7 +13,7 @@ use crate::cpu_cache::thread::ThreadCache;
 use crate::front::{self, HEAP, set_up};
 use crate::route::Misuse;
 use crate::size_class::{self, MAX_CLASSED};
-use crate::tls;
+use crate::{nested, tls};
 use craton_os::process;
 use craton_slab::Chain;
 
@@ -62,7 +62,18 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     unsafe { out.add(done).write(first) };
     done += 1;
     while done < n {
-        let mut chain = HEAP.take(home(), class, u32::try_from(n - done).unwrap_or(u32::MAX));
+        if nested::is_nested() {
+            let object = front::malloc(size);
+            if object.is_null() {
+                return done;
+            }
+            // SAFETY: as above.
+            unsafe { out.add(done).write(object) };
+            done += 1;
+            continue;
+        }
+        let want = u32::try_from(n - done).unwrap_or(u32::MAX);
+        let mut chain = nested::within(|| HEAP.take(home(), class, want));
         if chain.is_empty() {
             process::set_errno(process::ENOMEM);
             return done;
@@ -114,6 +125,9 @@ pub unsafe fn free(pointers: &[*mut u8], mut refused: impl FnMut(*mut u8, Misuse
 unsafe fn free_run(pointers: &[*mut u8]) -> usize {
     let (mut chain, mut class) = (Chain::EMPTY, 0);
     let mut run = 0;
+    if nested::is_nested() {
+        return 0;
+    }
     for pointer in pointers {
         // SAFETY: the pointer is this thread's cache or the one that nobody uses. An object that is marked is not recognised a second time.
         unsafe {
@@ -131,7 +145,7 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
     if run > 0 {
         let saved = process::errno();
         // SAFETY: `recognise` has shown that the objects are of this class; the caller gives them up.
-        unsafe { HEAP.give(home(), class, chain) };
+        nested::within(|| unsafe { HEAP.give(home(), class, chain) });
         process::set_errno(saved);
     }
     run

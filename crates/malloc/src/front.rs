@@ -7,7 +7,9 @@
 //!
 //! **Unsafe.** Keeps a pointer to a cache for each thread, and takes objects from callers.
 
+mod apart;
 pub(crate) mod forks;
+mod threads;
 
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
@@ -18,7 +20,7 @@ use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED};
-use crate::{background, limits, options, tls, trace};
+use crate::{background, limits, nested, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -28,6 +30,11 @@ use craton_os::thread::{self, Key};
 use craton_os::{CoarseClock, Mutex, PartSpec, Region, cpus, process};
 use craton_pages::Tracker;
 use craton_slab::SlabRecord;
+
+pub(crate) use apart::free_what_waits;
+use apart::{free_apart, malloc_apart, malloc_apart_class, realloc_apart};
+pub use forks::{after_clone, before_clone};
+use threads::{give_cache_up, new_cache, visits};
 
 pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
 static CACHES: Mutex<Registry> = Mutex::new(Registry::EMPTY);
@@ -110,17 +117,21 @@ fn malloc_class(class: usize) -> *mut u8 {
     if let Some(rseq) = without_cache() {
         return malloc_on_processor(rseq, class);
     }
+    if nested::is_nested() {
+        return malloc_apart_class(class);
+    }
     let saved = process::errno();
     let object = match own_cache() {
         // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
         Some(cache) => unsafe {
             let mut object = ThreadCache::pop(cache, class);
             if object.is_null() {
-                object = HEAP.refill(cache, class);
+                object = nested::within(|| HEAP.refill(cache, class));
             }
-            if object.is_null() && limits::make_room() { HEAP.refill(cache, class) } else { object }
+            let again = object.is_null() && nested::within(limits::make_room);
+            if again { nested::within(|| HEAP.refill(cache, class)) } else { object }
         },
-        None if READY.load(Ordering::Relaxed) => HEAP.take_one(class),
+        None if READY.load(Ordering::Relaxed) => nested::within(|| HEAP.take_one(class)),
         None => null_mut(),
     };
     if object.is_null() {
@@ -134,8 +145,8 @@ fn malloc_class(class: usize) -> *mut u8 {
 #[inline]
 fn without_cache() -> Option<&'static Rseq> {
     let cache = tls::get();
-    if cache != tls::none() && cache != tls::gone() {
-        return None;
+    if cache != tls::visitor() && cache != tls::gone() {
+        return if cache == tls::none() { visits() } else { None };
     }
     let rseq = PROCESSOR_CACHES.rseq()?;
     (cache == tls::gone() || !earns_cache()).then_some(rseq)
@@ -161,14 +172,20 @@ fn prepare_for_threads(_caches: &Registry) {
 
 fn malloc_on_processor(rseq: &Rseq, class: usize) -> *mut u8 {
     let object = PROCESSOR_CACHES.pop(rseq, class);
-    if object.is_null() { malloc_for_processor(rseq, class) } else { HEAP.wipe_mark(object) }
+    if !object.is_null() {
+        HEAP.wipe_mark(object)
+    } else if nested::is_nested() {
+        malloc_apart_class(class)
+    } else {
+        malloc_for_processor(rseq, class)
+    }
 }
 
 #[inline(never)]
 fn malloc_for_processor(rseq: &Rseq, class: usize) -> *mut u8 {
     let saved = process::errno();
     note_threads();
-    let object = HEAP.wipe_mark(PROCESSOR_CACHES.refill(&HEAP, rseq, class));
+    let object = HEAP.wipe_mark(nested::within(|| PROCESSOR_CACHES.refill(&HEAP, rseq, class)));
     background::poke();
     with_errno(object, saved)
 }
@@ -176,9 +193,11 @@ fn malloc_for_processor(rseq: &Rseq, class: usize) -> *mut u8 {
 /// Notes that there are threads besides those that have caches, when the first of them asks for anything.
 fn note_threads() {
     if !PROCESSOR_CACHES.in_use() {
-        let caches = CACHES.lock();
-        prepare_for_threads(&caches);
-        background::count_threads(caches.taken() + 1);
+        nested::within(|| {
+            let caches = CACHES.lock();
+            prepare_for_threads(&caches);
+            background::count_threads(caches.taken() + 1);
+        });
     }
 }
 
@@ -192,9 +211,13 @@ unsafe fn free_on_processor(rseq: &Rseq, pointer: *mut u8) -> bool {
     unsafe {
         HEAP.set_mark(pointer);
         if !PROCESSOR_CACHES.push(rseq, class, pointer) {
+            if nested::is_nested() {
+                free_apart(HEAP.wipe_mark(pointer));
+                return true;
+            }
             let saved = process::errno();
             note_threads();
-            PROCESSOR_CACHES.overflow(&HEAP, rseq, class, pointer);
+            nested::within(|| PROCESSOR_CACHES.overflow(&HEAP, rseq, class, pointer));
             background::poke_in_free();
             process::set_errno(saved);
         }
@@ -210,12 +233,16 @@ fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
 
 #[cold]
 fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
+    if nested::is_nested() {
+        return malloc_apart(size, align);
+    }
     let saved = process::errno();
     let possible = size <= MAX_SIZE && set_up();
-    let mut object = if possible { HEAP.allocate_large(size, align, zero) } else { null_mut() };
+    let allocate = || nested::within(|| HEAP.allocate_large(size, align, zero));
+    let mut object = if possible { allocate() } else { null_mut() };
     if object.is_null() && possible {
-        if limits::make_room() {
-            object = HEAP.allocate_large(size, align, zero);
+        if nested::within(limits::make_room) {
+            object = allocate();
         }
         if object.is_null() {
             limits::count_refusal(size);
@@ -307,24 +334,26 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
     }
-    if HEAP.free_large(pointer as usize) {
+    if !nested::is_nested() && HEAP.free_large(pointer as usize) {
         return Ok(());
     }
-    let cache = if let Some(rseq) = without_cache() {
+    let visitor = without_cache();
+    // SAFETY: by the contract.
+    if visitor.is_some_and(|rseq| unsafe { free_on_processor(rseq, pointer) }) {
+        return Ok(());
+    }
+    if nested::is_nested() {
         // SAFETY: by the contract.
-        if unsafe { free_on_processor(rseq, pointer) } {
-            return Ok(());
-        }
-        None
-    } else {
-        own_cache()
-    };
+        unsafe { free_apart(pointer) };
+        return Ok(());
+    }
+    let cache = if visitor.is_some() { None } else { own_cache() };
     let saved = process::errno();
     // SAFETY: it is this thread's cache, and by the contract.
-    let result = unsafe { HEAP.take_back(cache, pointer) };
+    let result = nested::within(|| unsafe { HEAP.take_back(cache, pointer) });
     background::poke_in_free();
     process::set_errno(saved);
-    result
+    if result == Err(Misuse::Foreign) && nested::size_of(pointer).is_some() { Ok(()) } else { result }
 }
 
 /// Changes an object's size, keeping its contents; null makes a new one. On failure the object is as it was.
@@ -346,13 +375,17 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
     }
+    if nested::is_nested() || nested::size_of(pointer).is_some() {
+        // SAFETY: by the contract.
+        return unsafe { realloc_apart(pointer, size) };
+    }
     let found = known.map_or_else(|| HEAP.find(pointer), |(class, _)| Found::Small { class });
     let old = found.usable()?;
     if size > MAX_SIZE {
         return Ok(no_memory());
     }
     let saved = process::errno();
-    if let Some(same) = HEAP.resize(pointer, found, size) {
+    if let Some(same) = nested::within(|| HEAP.resize(pointer, found, size)) {
         background::poke();
         return Ok(with_errno(same, saved));
     }
@@ -388,21 +421,26 @@ pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
     }
+    if let Some(size) = nested::size_of(pointer) {
+        return Ok(size);
+    }
     HEAP.find(pointer).usable()
 }
 
 /// Gives all free memory back to the system, also between objects; returns the bytes that lost their memory.
 pub fn release() -> u64 {
-    if !READY.load(Ordering::Relaxed) {
+    if !READY.load(Ordering::Relaxed) || nested::is_nested() {
         return 0;
     }
     let saved = process::errno();
-    if let Some(cache) = existing_cache() {
-        // SAFETY: it is this thread's cache.
-        unsafe { HEAP.empty_cache(cache) };
-    }
-    PROCESSOR_CACHES.empty(&HEAP);
-    let bytes = HEAP.release();
+    let bytes = nested::within(|| {
+        if let Some(cache) = existing_cache() {
+            // SAFETY: it is this thread's cache.
+            unsafe { HEAP.empty_cache(cache) };
+        }
+        PROCESSOR_CACHES.empty(&HEAP);
+        HEAP.release()
+    });
     process::set_errno(saved);
     bytes
 }
@@ -410,21 +448,18 @@ pub fn release() -> u64 {
 /// The calling thread's cache, made if it has none yet; `None` for a thread that is ending, or without memory.
 fn own_cache() -> Option<*mut ThreadCache> {
     let cache = tls::get();
-    if cache == tls::gone() {
-        return None;
-    }
-    if cache != tls::none() {
+    if !tls::is_none(cache) {
         // SAFETY: it is this thread's cache.
         unsafe { limits::heed(cache) };
         return Some(cache);
     }
-    thread_begins()
+    if cache == tls::gone() || cache == tls::alone() || nested::is_nested() { None } else { thread_begins() }
 }
 
 /// The calling thread's cache, if it has one.
 pub(crate) fn existing_cache() -> Option<*mut ThreadCache> {
     let cache = tls::get();
-    (cache != tls::gone() && cache != tls::none()).then_some(cache)
+    (!tls::is_none(cache)).then_some(cache)
 }
 
 #[cold]
@@ -432,24 +467,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     if !set_up() {
         return None;
     }
-    let mut caches = CACHES.lock();
-    let (cache, used) = caches.take()?;
-    let share = ALL_CACHES_BYTES / caches.taken();
-    count_threads(&caches);
-    if caches.taken() > 1 {
-        prepare_for_threads(&caches);
-    }
-    // SAFETY: the registry gave the cache to us alone.
-    let home = HEAP.home(unsafe { (*cache).number });
-    drop(caches);
-    let most = THREAD_CACHE_BYTES.load(Ordering::Relaxed);
-    // SAFETY: the registry gave the cache to us alone. One used before can hold objects of a thread that a fork ended.
-    unsafe {
-        if used {
-            HEAP.empty_cache(cache);
-        }
-        ThreadCache::begin(cache, HEAP.view(), home, most.min(share.max(LEAST_CACHE_BYTES)));
-    }
+    let cache = nested::within(new_cache)?;
     segment::add(&SEGMENT.threads_seen, 1);
     tls::set(cache);
     // From here on this thread can allocate, which the next line may need (see `Key::set`).
@@ -469,18 +487,8 @@ fn count_threads(caches: &Registry) {
 /// # Safety
 /// Called by the C library only.
 unsafe extern "C" fn thread_ends(_: *mut c_void) {
-    let cache = tls::get();
-    if cache == tls::none() || cache == tls::gone() {
-        return;
-    }
-    tls::set(tls::gone());
-    // SAFETY: the thread has given its cache up, one line before.
-    unsafe {
-        HEAP.empty_cache(cache);
-        let mut caches = CACHES.lock();
-        caches.give(cache);
-        count_threads(&caches);
-    }
+    let registered = PROCESSOR_CACHES.rseq().is_some_and(Rseq::is_registered);
+    give_cache_up(if registered { tls::gone() } else { tls::alone() });
     // The C library ends the process when the main thread and all others have ended; ours would count.
     if thread::is_main() {
         background::seal();
@@ -495,6 +503,10 @@ pub(crate) fn set_up() -> bool {
 
 #[cold]
 fn set_up_now() -> bool {
+    nested::within(set_up_alone)
+}
+
+fn set_up_alone() -> bool {
     let _only_one = SETTING_UP.lock();
     if READY.load(Ordering::Relaxed) {
         return true;

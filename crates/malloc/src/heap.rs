@@ -530,12 +530,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     }
 
     /// Takes every lock, for a fork.
-    pub(crate) fn hold_for_fork(&self) {
-        self.heaps.hold_for_fork();
-        self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork());
-        self.morphs.hold_for_fork();
-        self.pages.hold_for_fork();
-        self.huge.hold_for_fork();
+    pub(crate) fn hold_for_fork(&self, nested: bool) {
+        self.heaps.hold_for_fork(nested);
+        self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork(nested));
+        self.morphs.hold_for_fork(nested);
+        self.pages.hold_for_fork(nested);
+        self.huge.hold_for_fork(nested);
     }
 
     /// Gives every lock up after a fork.

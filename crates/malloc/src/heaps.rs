@@ -388,9 +388,9 @@ impl Heaps {
     }
 
     /// Takes every lock, for a fork.
-    pub(crate) fn hold_for_fork(&self) {
-        self.table.hold_for_fork();
-        (0..self.used.load(Ordering::Relaxed)).for_each(|id| self.slot(id as u16).heap.hold_for_fork());
+    pub(crate) fn hold_for_fork(&self, nested: bool) {
+        self.table.hold_for_fork(nested);
+        (0..self.used.load(Ordering::Relaxed)).for_each(|id| self.slot(id as u16).heap.hold_for_fork(nested));
     }
 
     /// Gives every lock up after a fork.

@@ -37,6 +37,7 @@ pub mod limits;
 #[cfg(loom)]
 pub mod model;
 mod morph;
+mod nested;
 pub mod options;
 mod page_map;
 mod registry;

@@ -296,7 +296,7 @@ pub(crate) unsafe fn heed(cache: *mut ThreadCache) {
     unsafe {
         if (*cache).generation != generation {
             (*cache).generation = generation;
-            shrink(cache);
+            crate::nested::within(|| shrink(cache));
         }
     }
 }
@@ -348,8 +348,8 @@ pub(crate) fn count_refusal(bytes: usize) {
 }
 
 /// Before a fork.
-pub(crate) fn hold_for_fork() {
-    callback::hold_for_fork();
+pub(crate) fn hold_for_fork(nested: bool) {
+    callback::hold_for_fork(nested);
 }
 
 /// After a fork.

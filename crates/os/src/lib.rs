@@ -33,6 +33,7 @@ pub mod restrict;
 pub mod rseq;
 mod small_file;
 pub mod symbol;
+pub mod task;
 pub mod thp;
 pub mod thread;
 

@@ -1,28 +1,40 @@
-//! A lock of one word over the kernel's futex.
+//! A lock of one word over the kernel's futex, which knows its holder.
 //!
 //! **What.** Needs no initialisation, no memory and no C library, so that it works while the process is being set up,
 //! and can be taken over a `fork`.
 //!
-//! **State.** 0 free · 1 held · 2 held, and somebody may sleep on it.
+//! **State.** One word of 64 bits, of which the kernel looks at the lower half:
+//! ```text
+//! | the holder's thread pointer, a multiple of 16, or 0 if the lock is free | 2: taken again for a fork | 1: somebody may sleep |
+//! ```
 //!
 //! **Threads.** A short spin, since holders leave within a microsecond; then sleep. Not fair, not re-entrant.
 //!
+//! **Failure.** A thread that waits for itself has been interrupted by a signal whose handler came back to us. It would wait for
+//! ever: instead it says so in one line, and aborts. Since a task that was cloned past the C library can have its
+//! parent's thread pointer, it first waits for as long as nobody holds a lock.
+//!
+//! **Cost.** The holder is in the word that is exchanged anyway: nothing but the load of the thread pointer.
+//!
 //! **Unsafe.** Hands out `&mut T` to the one holder.
 
-use crate::futex;
+use crate::{Line, futex, thread};
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use craton_base::atomic::{AtomicU32, Ordering};
+use craton_base::atomic::{AtomicU64, Ordering};
 
-const FREE: u32 = 0;
-const HELD: u32 = 1;
-const CONTENDED: u32 = 2;
+const FREE: u64 = 0;
+const CONTENDED: u64 = 1;
+const AGAIN: u64 = 2;
 /// Turns of the spin before sleeping: about the length of a batch transfer.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
+/// How often, and for how long each time, a thread waits for itself before it believes that.
+const DOUBTS: u32 = 100;
+const DOUBT_NS: i64 = 10_000_000;
 
 /// A value that one thread at a time may use.
 pub struct Mutex<T> {
-    state: AtomicU32,
+    state: AtomicU64,
     value: UnsafeCell<T>,
 }
 
@@ -37,7 +49,7 @@ pub struct Guard<'a, T> {
 impl<T> Mutex<T> {
     /// A free lock around `value`.
     pub const fn new(value: T) -> Self {
-        Self { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
+        Self { state: AtomicU64::new(FREE), value: UnsafeCell::new(value) }
     }
 
     /// Waits until the value is free and takes it.
@@ -49,15 +61,24 @@ impl<T> Mutex<T> {
 
     /// Takes the value if it is free, for those who hold a lock that somebody who holds this one may wait for.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.
-        let taken = self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        let taken = self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed);
         // The guard is made only now: dropping one gives the lock up.
         taken.is_ok().then(|| Guard { lock: self })
     }
 
-    /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up.
-    pub fn hold_for_fork(&self) {
-        self.acquire();
+    /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up. A signal handler that forks may have
+    /// interrupted its thread while that held the lock: it still holds it afterwards, in the parent and in the child. What it interrupted
+    /// may also hold another lock, for which the holder of this one waits: `nested` says so, and that it must not wait for ever.
+    pub fn hold_for_fork(&self, nested: bool) {
+        if self.is_own() {
+            self.state.fetch_or(AGAIN, Ordering::Relaxed);
+        } else if nested {
+            self.acquire_slowly(thread::pointer() as u64, true);
+        } else {
+            self.acquire();
+        }
     }
 
     /// Gives up a lock taken by [`Mutex::hold_for_fork`], in the parent and in the child.
@@ -65,47 +86,91 @@ impl<T> Mutex<T> {
     /// # Safety
     /// The calling thread (or, in the child, the thread it is a copy of) holds the lock through `hold_for_fork`.
     pub unsafe fn release_after_fork(&self) {
-        self.release();
+        if self.state.load(Ordering::Relaxed) & AGAIN == 0 {
+            self.release();
+        } else {
+            self.state.fetch_and(!AGAIN, Ordering::Relaxed);
+        }
+    }
+
+    /// The value, while the lock is held for a fork.
+    ///
+    /// # Safety
+    /// The calling thread holds the lock through `hold_for_fork`, and uses no other reference to the value meanwhile.
+    #[allow(clippy::mut_from_ref)] // The lock gives the right, and the caller holds it.
+    pub unsafe fn held_for_fork(&self) -> &mut T {
+        // SAFETY: by the contract.
+        unsafe { &mut *self.value.get() }
+    }
+
+    /// Whether the calling thread holds the lock.
+    pub fn is_own(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & !(CONTENDED | AGAIN) == thread::pointer() as u64
     }
 
     #[inline]
     fn acquire(&self) {
+        let own = thread::pointer() as u64;
         // ORDERING: Acquire pairs with the Release swap in `release`: what the last holder wrote is seen.
-        if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.acquire_slowly();
+        if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.acquire_slowly(own, false);
         }
     }
 
     #[cold]
-    fn acquire_slowly(&self) {
+    fn acquire_slowly(&self, own: u64, nested: bool) {
         for _ in 0..SPINS {
             core::hint::spin_loop();
             // ORDERING: Acquire pairs with the Release swap in `release`.
             if self.state.load(Ordering::Relaxed) == FREE
-                && self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+                && self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
                 return;
             }
         }
-        // From here on the lock is taken as contended: we cannot know whether others sleep too.
-        // ORDERING: Acquire pairs with the Release swap in `release`.
-        while self.state.swap(CONTENDED, Ordering::Acquire) != FREE {
-            futex::wait(&self.state, CONTENDED, core::ptr::null());
+        let mut doubts = 0;
+        loop {
+            let seen = self.state.load(Ordering::Relaxed);
+            if seen == FREE {
+                // From here on the lock is taken as contended: we cannot know whether others sleep too.
+                // ORDERING: Acquire pairs with the Release swap in `release`.
+                if self.state.compare_exchange(FREE, own | CONTENDED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    return;
+                }
+                continue;
+            }
+            let marked = seen | CONTENDED;
+            if seen != marked
+                && self.state.compare_exchange(seen, marked, Ordering::Relaxed, Ordering::Relaxed).is_err()
+            {
+                continue;
+            }
+            if nested || seen & !(CONTENDED | AGAIN) == own {
+                doubts += u32::from(futex::wait_half(&self.state, marked, Some(DOUBT_NS)));
+                if doubts >= DOUBTS {
+                    waits_for_itself();
+                }
+            } else {
+                futex::wait_half(&self.state, marked, None);
+            }
         }
     }
 
     #[inline]
     fn release(&self) {
         // ORDERING: Release pairs with the Acquire in `acquire` and `acquire_slowly`.
-        if self.state.swap(FREE, Ordering::Release) == CONTENDED {
-            self.wake();
+        if self.state.swap(FREE, Ordering::Release) & CONTENDED != 0 {
+            futex::wake_half(&self.state);
         }
     }
+}
 
-    #[cold]
-    fn wake(&self) {
-        futex::wake(&self.state, 1);
-    }
+#[cold]
+fn waits_for_itself() -> ! {
+    Line::new()
+        .text("craton: a signal handler that interrupted malloc or free needs a lock of theirs, and would wait for ever; ")
+        .text("call no function in a handler that signal-safety(7) does not list")
+        .abort()
 }
 
 impl<T> Deref for Guard<'_, T> {
@@ -131,3 +196,6 @@ impl<T> Drop for Guard<'_, T> {
         self.lock.release();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,11 +12,12 @@
 //! its processors, whichever is less; else by the processor's own number.
 //!
 //! **Failure.** Without registration (an old C library, `GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user) [`Rseq::find`] is
-//! `None`. In a thread that was made past the C library and has no registration of its own, nothing is found.
+//! `None`. In a thread that was made past the C library and has no registration of its own, [`Rseq::is_registered`] says no: what it did
+//! would not be restarted, and so must not be begun.
 //!
 //! **Unsafe.** Critical sections are assembly; calls `membarrier`.
 
-use crate::{thp, weak};
+use crate::{process, thp, thread, weak};
 use craton_base::atomic::AtomicPtr;
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
@@ -62,6 +63,10 @@ const MM_CID: isize = 24;
 const FEATURE_SIZE: u64 = 27;
 const WITH_MM_CID: u64 = 28;
 
+/// Bytes of an area at the least.
+const LEAST_SIZE: u32 = 32;
+const UNREGISTER: i32 = 1;
+
 const REGISTER_RSEQ: i32 = 1 << 8;
 const PRIVATE_RSEQ: i32 = 1 << 7;
 
@@ -94,6 +99,33 @@ impl Rseq {
         // SAFETY: `find` saw the area, which every thread of this C library has at the same place.
         let (registered, number) = unsafe { (arch::field(self.offset + CPU_ID), arch::field(self.number)) };
         (registered >= 0).then_some(number as usize).filter(|n| *n < PROCESSORS)
+    }
+
+    /// Whether the kernel restarts the calling thread's sequences: the area at its thread pointer is registered, and by this very thread. One
+    /// whose thread-local memory the program made has an area of zeros, and one that shares its parent's has the parent's. Asks the
+    /// system, if it may still be asked; else what the area says has to do.
+    pub fn is_registered(&self) -> bool {
+        // SAFETY: as in `processor`.
+        if unsafe { arch::field(self.offset + CPU_ID) } < 0 {
+            return false;
+        }
+        if !thp::may_ask() {
+            return true;
+        }
+        let saved = process::errno();
+        // SAFETY: a query of an auxiliary value.
+        let feature_size = unsafe { libc::getauxval(FEATURE_SIZE) } as u32;
+        let area = thread::pointer().wrapping_add_signed(self.offset);
+        // glibc registers 32 bytes, or, from 2.40 on, all that the kernel keeps up.
+        let known = [LEAST_SIZE, feature_size.next_multiple_of(LEAST_SIZE)].into_iter().any(|size| {
+            // Asked to take the registration back for a signature that is not its own, the kernel says so if it is this one, and does
+            // nothing; of another area, or none, it says that the argument is bad.
+            // SAFETY: the call changes nothing, and touches no memory.
+            let refused = unsafe { libc::syscall(libc::SYS_rseq, area, size, UNREGISTER, !arch::SIGNATURE) } != 0;
+            refused && process::errno() == libc::EPERM
+        });
+        process::set_errno(saved);
+        known
     }
 
     /// Takes the last pointer of this processor's array; null when it is empty, or the processor has no memory.

@@ -1,6 +1,6 @@
 //! Threads: what they tell us about their end, fork handlers, and one of our own.
 //!
-//! **Unsafe.** Calls the POSIX thread functions.
+//! **Unsafe.** Calls the POSIX thread functions, and reads the thread pointer by assembly.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
@@ -175,6 +175,27 @@ pub fn on_main_stack() -> bool {
 pub fn own_number() -> usize {
     // SAFETY: no preconditions.
     unsafe { libc::pthread_self() as usize }
+}
+
+/// The calling thread's pointer to its own data, a multiple of 16 and never 0, that no other one of the process has, unless a program
+/// cloned it past the C library.
+#[inline(always)]
+pub fn pointer() -> usize {
+    #[cfg(loom)]
+    {
+        craton_base::atomic::model::thread_pointer()
+    }
+    #[cfg(all(not(loom), target_arch = "x86_64", not(feature = "portable")))]
+    {
+        let pointer: usize;
+        // SAFETY: by the ABI of x86-64 the word at the thread pointer is the thread pointer.
+        unsafe {
+            core::arch::asm!("mov {p}, qword ptr fs:[0]", p = out(reg) pointer, options(pure, readonly, nostack, preserves_flags));
+        }
+        pointer
+    }
+    #[cfg(all(not(loom), not(all(target_arch = "x86_64", not(feature = "portable")))))]
+    own_number()
 }
 
 fn kernel_says_main() -> bool {

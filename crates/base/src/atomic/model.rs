@@ -162,3 +162,10 @@ integer!(AtomicUsize, usize);
 integer!(AtomicI32, i32);
 atomic!(AtomicBool, bool,);
 atomic!(AtomicPtr<T>, *mut T,);
+
+/// What stands for the thread pointer of loom's threads, which share that of the thread that runs the model: a number that is another for each.
+pub fn thread_pointer() -> usize {
+    let name = std::format!("{:?}", loom::thread::current().id());
+    let digits = name.bytes().filter(u8::is_ascii_digit).fold(0usize, |n, b| n * 10 + usize::from(b - b'0'));
+    (digits + 1) << 4
+}

@@ -1,12 +1,14 @@
-//! What is done around a fork, so that the child's copy of the heap is whole.
+//! The heap around a fork, and around a clone that shares it.
 //!
-//! **What.** All locks are held while the process is copied; in the child what other threads were at is ended for them.
+//! **What.** A fork copies the process while nobody is inside. A task that is made past the C library may have the memory and the thread
+//! pointer of the one that made it, as `vfork` makes it: then one must not use what the other has.
 //!
-//! **Unsafe.** Gives up locks that were taken in another function, in the child in the name of the parent's thread.
+//! **Unsafe.** Is called by the C library, and holds locks across the fork.
 
-use super::{CACHES, HEAP, PROCESSOR_CACHES, SETTING_UP, count_threads};
+use super::{CACHES, HEAP, PROCESSOR_CACHES, SETTING_UP, count_threads, give_cache_up};
+use crate::cpu_cache::thread::ThreadCache;
 use crate::segment::SEGMENT;
-use crate::{background, limits, tls, trace};
+use crate::{background, limits, nested, tls, trace};
 use core::sync::atomic::Ordering;
 use craton_os::process;
 
@@ -15,11 +17,18 @@ use craton_os::process;
 /// # Safety
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn before_fork() {
-    background::before_fork();
-    SETTING_UP.hold_for_fork();
-    limits::hold_for_fork();
-    CACHES.hold_for_fork();
-    HEAP.hold_for_fork();
+    let nested = nested::is_nested();
+    if nested {
+        // Our thread may wait for a lock that the calling thread holds.
+        nested::say("fork");
+        background::hold();
+    } else {
+        background::before_fork();
+    }
+    SETTING_UP.hold_for_fork(nested);
+    limits::hold_for_fork(nested);
+    CACHES.hold_for_fork(nested);
+    HEAP.hold_for_fork(nested);
 }
 
 /// Runs after a fork in the parent.
@@ -49,15 +58,40 @@ unsafe fn release_after_fork() {
 /// # Safety
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_child() {
-    // SAFETY: as above.
-    unsafe { release_after_fork() };
-    let mut caches = CACHES.lock();
-    caches.forked(tls::get());
-    count_threads(&caches);
-    PROCESSOR_CACHES.forked();
-    drop(caches);
+    // SAFETY: `before_fork` took the locks in the thread that this is a copy of.
+    unsafe {
+        let caches = CACHES.held_for_fork();
+        caches.forked(tls::get());
+        count_threads(caches);
+        PROCESSOR_CACHES.forked();
+        release_after_fork();
+    }
     background::forked();
     limits::forked();
     trace::forked();
     SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
+}
+
+/// Before the calling thread makes a task that has its memory and its thread pointer: neither uses a processor's cache from now on, since the
+/// kernel restarts the sequences of one of them only; nor a cache of its own, if they are to run at the same time. Returns what
+/// [`after_clone`] needs.
+pub fn before_clone(at_the_same_time: bool) -> usize {
+    background::hold();
+    let cache = tls::get();
+    if at_the_same_time {
+        give_cache_up(tls::alone());
+    }
+    if tls::is_none(tls::get()) {
+        tls::set(tls::alone());
+    }
+    cache as usize
+}
+
+/// After that, in the thread that made it: what [`before_clone`] returned holds again, if the task is no more there, or was never.
+pub fn after_clone(before: usize, is_over: bool) {
+    let before = before as *mut ThreadCache;
+    if is_over && tls::is_none(before) {
+        tls::set(before);
+    }
+    background::release();
 }

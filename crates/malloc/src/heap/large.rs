@@ -6,9 +6,9 @@
 //! **State.** The first page of a large object is marked so in the page map, and its record holds the length.
 
 use super::{Heap, trace};
-use crate::background;
 use crate::segment::{self, SEGMENT};
 use crate::size_class::LARGE;
+use crate::{background, nested};
 use core::ptr::null_mut;
 use craton_base::{Clock, Density, Floor, HugePages, PAGE_SIZE, PageId, PageRange, Pages, Span, SpanError};
 use craton_os::process;
@@ -69,7 +69,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     #[cold]
     fn give_span(&self, span: PageRange) {
         let saved = process::errno();
-        let given = self.with_pages(|p| trace::free(p, span, Density::Sparse));
+        let given = nested::within(|| self.with_pages(|p| trace::free(p, span, Density::Sparse)));
         self.expect_given(span, given);
         process::set_errno(saved);
     }

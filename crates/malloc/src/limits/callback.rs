@@ -47,8 +47,8 @@ pub(super) fn call(limit: u64, used: u64) {
     CALLER.store(0, Ordering::Release);
 }
 
-pub(super) fn hold_for_fork() {
-    CALLBACK.hold_for_fork();
+pub(super) fn hold_for_fork(nested: bool) {
+    CALLBACK.hold_for_fork(nested);
 }
 
 /// # Safety

@@ -32,6 +32,16 @@ pub(crate) fn set(cache: *mut ThreadCache) {
     }
 }
 
+/// Whether the thread noted that it is in a request; here nobody does.
+pub(crate) fn is_inside() -> bool {
+    false
+}
+
+/// Notes it; here nobody looks.
+pub(crate) fn swap_inside(_inside: u64) -> u64 {
+    0
+}
+
 /// Counts a request of the calling thread; here nothing counts, and every thread is one that uses much.
 pub(crate) fn count_use() -> u64 {
     u64::MAX

@@ -1,7 +1,7 @@
 //! The thread's pointer by the initial-exec model, in two instructions.
 //!
 //! **What.** `thread_local!` in a shared library calls a function for each access, which costs as much as the rest of malloc.
-//! Sixteen bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
+//! Twenty-four bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
 //!
 //! **Unsafe.** Defines and reads thread-local words by assembly, which stable Rust cannot express.
 
@@ -23,6 +23,12 @@ global_asm!(
     ".size __craton_tls_uses,8",
     "__craton_tls_uses:",
     ".quad 0",
+    ".globl __craton_tls_inside",
+    ".hidden __craton_tls_inside",
+    ".type __craton_tls_inside,@object",
+    ".size __craton_tls_inside,8",
+    "__craton_tls_inside:",
+    ".quad 0",
     ".popsection",
     none = sym super::NO_CACHE,
 );
@@ -42,6 +48,41 @@ pub(crate) fn count_use() -> u64 {
         );
     }
     uses
+}
+
+/// Whether the calling thread noted that it is in a request.
+#[inline(always)]
+pub(crate) fn is_inside() -> bool {
+    let inside: u64;
+    // SAFETY: reads the word defined above, at its offset from the thread pointer.
+    unsafe {
+        asm!(
+            "mov {p}, qword ptr [rip + __craton_tls_inside@GOTTPOFF]",
+            "mov {p}, qword ptr fs:[{p}]",
+            p = out(reg) inside,
+            options(nostack, preserves_flags),
+        );
+    }
+    inside != 0
+}
+
+/// Notes whether it is; returns what it had noted. What stands before and after it in the program stays there.
+#[inline(always)]
+pub(crate) fn swap_inside(inside: u64) -> u64 {
+    let before: u64;
+    // SAFETY: reads and writes the word defined above; only this thread knows it.
+    unsafe {
+        asm!(
+            "mov {p}, qword ptr [rip + __craton_tls_inside@GOTTPOFF]",
+            "mov {b}, qword ptr fs:[{p}]",
+            "mov qword ptr fs:[{p}], {v}",
+            p = out(reg) _,
+            b = out(reg) before,
+            v = in(reg) inside,
+            options(nostack, preserves_flags),
+        );
+    }
+    before
 }
 
 /// The calling thread's cache.

@@ -5,7 +5,7 @@
 
 extern crate std;
 
-use craton_base::atomic::{AtomicU32, Ordering};
+use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use craton_base::loom::sync::{Condvar, Mutex};
 use craton_base::loom::{self};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ loom::lazy_static! {
     static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
 }
 
-fn place(word: &AtomicU32) -> usize {
+fn place<T>(word: &T) -> usize {
     core::ptr::from_ref(word) as usize
 }
 
@@ -34,5 +34,24 @@ pub(crate) fn wake(word: &AtomicU32, most: u32) {
     let sleepers = SLEEPERS.lock().expect("models end with the first panic");
     if let Some(bed) = sleepers.get(&place(word)) {
         if most == 1 { bed.notify_one() } else { bed.notify_all() }
+    }
+}
+
+/// Sleeps while the word has the value; no time is ever over.
+pub(crate) fn wait_half(word: &AtomicU64, value: u64, _at_most_ns: Option<i64>) -> bool {
+    let mut sleepers = SLEEPERS.lock().expect("models end with the first panic");
+    // ORDERING: as in `wait`.
+    if word.load(Ordering::Acquire) == value {
+        let bed = Arc::clone(sleepers.entry(place(word)).or_insert_with(|| Arc::new(Condvar::new())));
+        drop(bed.wait(sleepers));
+    }
+    false
+}
+
+/// Wakes one of those who sleep on the word.
+pub(crate) fn wake_half(word: &AtomicU64) {
+    let sleepers = SLEEPERS.lock().expect("models end with the first panic");
+    if let Some(bed) = sleepers.get(&place(word)) {
+        bed.notify_one();
     }
 }

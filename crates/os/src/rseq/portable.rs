@@ -6,6 +6,7 @@ use super::{Place, Table};
 use core::ptr::null_mut;
 
 pub(super) const SUPPORTED: bool = false;
+pub(super) const SIGNATURE: u32 = 0;
 
 /// # Safety
 /// None: it reads nothing.

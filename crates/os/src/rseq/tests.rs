@@ -155,3 +155,54 @@ fn move_to(n: usize) {
         libc::sched_setaffinity(0, size_of_val(&set), &set);
     }
 }
+
+#[test]
+fn only_threads_with_an_area_of_their_own_are_registered() {
+    let Some(rseq) = find() else { return };
+    assert!(rseq.is_registered());
+    assert!(std::thread::spawn(move || rseq.is_registered()).join().unwrap());
+    assert!(rseq.is_registered(), "a question changes nothing");
+    // An area of the same process that nobody registered, as in a thread whose memory the program made.
+    let elsewhere = Rseq { offset: rseq.offset - 4096, number: rseq.number };
+    assert!(!elsewhere.is_registered());
+    let mut status = 0;
+    // SAFETY: the child asks and leaves.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::_exit(rseq.is_registered().into());
+        }
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+    }
+    assert_eq!(libc::WEXITSTATUS(status), 1, "the child of a fork is registered as its parent is");
+}
+
+#[test]
+fn of_the_area_nothing_but_the_pointer_to_the_section_is_written() {
+    let Some(rseq) = find() else { return };
+    let table = table();
+    let memory = Memory::fresh();
+    table.iter().for_each(|entry| entry.store(memory, Ordering::Relaxed));
+    let area = thread::pointer().wrapping_add_signed(rseq.offset) as *const u32;
+    // SAFETY: the thread's area, of 32 bytes; its fields are words.
+    let read = || unsafe { core::array::from_fn::<u32, 8, _>(|i| area.add(i).read_volatile()) };
+    let mut same = 0;
+    for _ in 0..1000 {
+        let before = read();
+        // SAFETY: as above.
+        unsafe {
+            rseq.push(table, PLACES[0], 0x10 as *mut u8);
+            rseq.pop(table, PLACES[0]);
+            rseq.pop(table, PLACES[1]);
+        }
+        let after = read();
+        // Words 2 and 3 are the pointer; the kernel writes the others when the thread is moved.
+        let others = |words: [u32; 8]| [words[0], words[1], words[4], words[5], words[6], words[7]];
+        same += u32::from(others(before) == others(after));
+        assert!(
+            after[2] != 0 || after[3] != 0 || others(before) != others(after),
+            "the pointer is set, or was taken back"
+        );
+    }
+    assert!(same > 900, "only {same} of 1000 times all other words were as before");
+}

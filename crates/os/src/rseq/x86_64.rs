@@ -12,7 +12,7 @@ use core::arch::asm;
 pub(super) const SUPPORTED: bool = true;
 
 /// What glibc registers on x86-64: four bytes in front of where an interrupted section goes on.
-const SIGNATURE: u32 = 0x5305_3053;
+pub(super) const SIGNATURE: u32 = 0x5305_3053;
 
 /// A word of the registered area.
 ///

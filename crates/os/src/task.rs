@@ -1,0 +1,38 @@
+//! Tasks that a program makes past the C library's threads.
+//!
+//! **What.** For those who take the name `clone` for themselves and must then do what the C library would have done.
+//!
+//! **Failure.** -1 and `errno`.
+//!
+//! **Unsafe.** Calls the C library with the caller's arguments.
+
+use core::ffi::{c_int, c_void};
+
+pub use libc::{CLONE_SETTLS, CLONE_VFORK, CLONE_VM};
+
+/// The system call's number.
+pub const VFORK: i32 = libc::SYS_vfork as i32;
+
+/// `clone(2)`, as the C library has it. The arguments: the function's, and where the task's number is written for the parent, the
+/// thread pointer, and where it is written for the child.
+///
+/// # Safety
+/// As the C library's function.
+pub unsafe fn clone(function: *mut c_void, stack: *mut c_void, flags: c_int, arguments: [*mut c_void; 4]) -> c_int {
+    let [argument, parent, pointer, child] = arguments;
+    // SAFETY: by the contract.
+    unsafe { __clone(function, stack, flags, argument, parent, pointer, child) }
+}
+
+// SAFETY: the signature is that of glibc's function, whose last three arguments are optional.
+unsafe extern "C" {
+    fn __clone(
+        function: *mut c_void,
+        stack: *mut c_void,
+        flags: c_int,
+        argument: *mut c_void,
+        parent: *mut c_void,
+        pointer: *mut c_void,
+        child: *mut c_void,
+    ) -> c_int;
+}

@@ -1,0 +1,93 @@
+//! Calls by which a program makes a task that has its memory and its thread pointer.
+//!
+//! **What.** The child of a `vfork` acts for its parent, which sleeps meanwhile; it must not allocate, but some do. The cache of the
+//! thread serves it as well. A processor's cache cannot: the kernel restarts the sequences of the parent, not of the child, and the
+//! processor's number that it finds is its parent's last one. So a thread that uses processors' caches does without any for the
+//! time. The same holds for `clone` with `CLONE_VM` and without `CLONE_SETTLS`; unless the parent sleeps, both then do without for good.
+//!
+//! **Not here.** Programs that come to these by `syscall()`. A task with a thread pointer of its own is found out by itself.
+//!
+//! **Unsafe.** Exports names that the whole process calls; `vfork`, which returns twice, is assembly.
+
+#[cfg(target_arch = "x86_64")]
+use core::arch::naked_asm;
+use core::ffi::{c_int, c_void};
+use craton_malloc::front;
+use craton_os::process;
+
+/// Linux's `vfork`. The child returns on its parent's stack, so that all that the parent needs afterwards is in registers, which the
+/// system call keeps: the address to return to, and what `before_vfork` said.
+///
+/// # Safety
+/// As the program's call.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vfork() -> c_int {
+    naked_asm!(
+        "endbr64",
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "mov rdx, rax",
+        "pop rdi",
+        "mov eax, {vfork}",
+        "syscall",
+        "push rdi",
+        "test rax, rax",
+        "jz 2f",
+        "mov rdi, rdx",
+        "mov rsi, rax",
+        "sub rsp, 8",
+        "call {after}",
+        "add rsp, 8",
+        "2: ret",
+        before = sym before_vfork,
+        after = sym after_vfork,
+        vfork = const craton_os::task::VFORK,
+    )
+}
+
+#[cfg(target_arch = "x86_64")]
+extern "C" fn before_vfork() -> usize {
+    front::before_clone(false)
+}
+
+/// In the parent, after the child has gone, or could not be made: what `vfork` returns.
+#[cfg(target_arch = "x86_64")]
+extern "C" fn after_vfork(before: usize, result: isize) -> isize {
+    front::after_clone(before, true);
+    if result > 0 {
+        return result;
+    }
+    process::set_errno(-result as i32);
+    -1
+}
+
+/// Linux's `clone`. Arguments that the program left out are whatever the registers hold, as in the C library.
+///
+/// # Safety
+/// As the program's call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clone(
+    function: *mut c_void,
+    stack: *mut c_void,
+    flags: c_int,
+    argument: *mut c_void,
+    parent: *mut c_void,
+    pointer: *mut c_void,
+    child: *mut c_void,
+) -> c_int {
+    use craton_os::task::{self, CLONE_SETTLS, CLONE_VFORK, CLONE_VM};
+    let arguments = [argument, parent, pointer, child];
+    if flags & (CLONE_VM | CLONE_SETTLS) != CLONE_VM {
+        // SAFETY: by the contract.
+        return unsafe { task::clone(function, stack, flags, arguments) };
+    }
+    let sleeps = flags & CLONE_VFORK != 0;
+    let before = front::before_clone(!sleeps);
+    // SAFETY: by the contract.
+    let task = unsafe { task::clone(function, stack, flags, arguments) };
+    front::after_clone(before, sleeps || task < 0);
+    task
+}

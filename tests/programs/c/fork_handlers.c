@@ -1,0 +1,26 @@
+/* A library that a program opens, with handlers of fork of its own. */
+#include <pthread.h>
+#include <stdlib.h>
+
+static void (*note)(char);
+static void *object;
+
+static void prepare(void) {
+    object = malloc(5000);
+    note('x');
+}
+
+static void parent(void) {
+    free(object);
+    note('y');
+}
+
+static void child(void) {
+    free(object);
+    note('z');
+}
+
+void log_to(void (*f)(char)) {
+    note = f;
+    pthread_atfork(prepare, parent, child);
+}

@@ -1,0 +1,216 @@
+/* Signal handlers that allocate by mistake. The library's slow path calls `mprotect` and `madvise` with its locks held: those below
+ * raise a signal first, so that a handler runs exactly there. */
+#define _GNU_SOURCE
+#include "check.h"
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static _Thread_local volatile sig_atomic_t armed;
+static volatile sig_atomic_t handled;
+
+static void interrupt(void) {
+    if (armed) {
+        armed = 0;
+        raise(SIGUSR1);
+    }
+}
+
+int mprotect(void *at, size_t size, int access) {
+    interrupt();
+    return (int)syscall(SYS_mprotect, at, size, access);
+}
+
+int madvise(void *at, size_t size, int advice) {
+    interrupt();
+    return (int)syscall(SYS_madvise, at, size, advice);
+}
+
+static void on_signal(void (*f)(int)) {
+    struct sigaction action = {0};
+    action.sa_handler = f;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+}
+
+/* Makes the heap grow, and a signal come while it does. */
+static void grow_interrupted(void) {
+    handled = 0;
+    for (int tries = 0; !handled && tries < 64; tries++) {
+        armed = 1;
+        void *p = malloc(3 * MIB);
+        CHECK(p);
+        mark(p, 3 * MIB, (unsigned)tries);
+        CHECK(is_marked(p, 3 * MIB, (unsigned)tries, 3 * MIB));
+    }
+    CHECK(handled);
+}
+
+enum { OBJECTS = 60 };
+static struct { void *p; size_t size; } mine[OBJECTS], old[OBJECTS];
+
+static void allocate_in_handler(int signal) {
+    (void)signal;
+    for (int i = 0; i < OBJECTS; i++) {
+        size_t size = (size_t)i * i * 3 + 1;
+        void *p = i % 4 == 0 ? calloc(1, size) : i % 4 == 1 ? aligned_alloc(256, size) : malloc(size);
+        CHECK(p && malloc_usable_size(p) >= size);
+        CHECK(i % 4 != 0 || is_zero(p, size));
+        CHECK(i % 4 != 1 || (uintptr_t)p % 256 == 0);
+        if (i % 4 == 2) {
+            memset(p, i, size);
+            CHECK((p = realloc(p, size + 700)));
+            for (size_t j = 0; j < size; j++)
+                CHECK(((unsigned char *)p)[j] == i);
+            size += 700;
+        }
+        mark(p, size, (unsigned)i);
+        mine[i].p = p;
+        mine[i].size = size;
+        CHECK(is_marked(old[i].p, old[i].size, (unsigned)i, old[i].size));
+        if (i % 3 == 0)
+            CHECK((old[i].p = realloc(old[i].p, old[i].size * 2)));
+        else
+            free(old[i].p);
+    }
+    void *huge = malloc(64 * MIB); /* more than there is apart */
+    CHECK(huge == NULL && errno == ENOMEM);
+    CHECK(malloc_trim(0) == 0);
+    handled = 1;
+}
+
+static void allocate(void) {
+    on_signal(allocate_in_handler);
+    for (int i = 0; i < OBJECTS; i++) {
+        old[i].size = (size_t)(OBJECTS - i) * 401;
+        CHECK((old[i].p = malloc(old[i].size)));
+        mark(old[i].p, old[i].size, (unsigned)i);
+    }
+    grow_interrupted();
+    /* Afterwards everything is as ever, and what came from the handler is a program's as any. */
+    for (int i = 0; i < OBJECTS; i++) {
+        CHECK(is_marked(mine[i].p, mine[i].size, (unsigned)i, mine[i].size));
+        if (i % 2)
+            CHECK((mine[i].p = realloc(mine[i].p, mine[i].size * 2)));
+        CHECK(is_marked(mine[i].p, mine[i].size, (unsigned)i, mine[i].size));
+        free(mine[i].p);
+        if (i % 3 == 0) {
+            CHECK(is_marked(old[i].p, old[i].size, (unsigned)i, old[i].size));
+            free(old[i].p);
+        }
+    }
+    for (int i = 1; i < 3000; i++) {
+        void *p = malloc((size_t)i * 7);
+        CHECK(p);
+        mark(p, (size_t)i * 7, (unsigned)i);
+        free(p);
+    }
+}
+
+static void *allocate_in(void *arg) {
+    allocate();
+    return arg;
+}
+
+/* A thread of its own, which processors' caches serve if anything does. */
+static void allocate_in_thread(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, allocate_in, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void fork_in_handler(int signal) {
+    (void)signal;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    handled = 1;
+    if (child != 0) {
+        int status;
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+    }
+    else
+        handled = 2;
+}
+
+/* Parent and child both come back from the handler, and each goes on with the request that was interrupted. */
+static void forks(void) {
+    on_signal(fork_in_handler);
+    grow_interrupted();
+    for (int i = 1; i < 3000; i++) {
+        void *p = malloc((size_t)i * 97);
+        CHECK(p);
+        free(p);
+    }
+    if (handled == 2)
+        _exit(9);
+    on_signal(allocate_in_handler);
+}
+
+static atomic_int stop;
+
+static void *allocate_until_stopped(void *arg) {
+    for (size_t i = 1; !atomic_load(&stop); i++) {
+        void *p = malloc(i % 300 * 100);
+        void *q = malloc(MIB + i % 3 * MIB);
+        CHECK(p && q);
+        free(p);
+        free(q);
+    }
+    return arg;
+}
+
+/* The same while other threads hold locks and wait for that of the interrupted one. */
+static void forks_among_threads(void) {
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, allocate_until_stopped, NULL) == 0);
+    for (int i = 0; i < 20; i++) {
+        on_signal(fork_in_handler);
+        handled = 0;
+        for (int tries = 0; !handled && tries < 100; tries++) {
+            armed = 1;
+            CHECK(malloc(20 * MIB)); /* more than the other threads leave free */
+        }
+        CHECK(handled);
+        if (handled == 2)
+            _exit(9);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+static void print_statistics_in_handler(int signal) {
+    (void)signal;
+    handled = 1;
+    CHECK(mallinfo2().uordblks > 0);
+}
+
+/* What is not served apart ends the process, with a line. */
+static void statistics(void) {
+    on_signal(print_statistics_in_handler);
+    grow_interrupted();
+}
+
+static void exit_in_handler(int signal) {
+    (void)signal;
+    exit(0);
+}
+
+static void exits(void) {
+    on_signal(exit_in_handler);
+    grow_interrupted();
+    CHECK(!"the handler ended the process");
+}
+
+int main(int argc, char **argv) {
+    static const struct part parts[] = {
+        {"allocate", allocate}, {"allocate_in_thread", allocate_in_thread}, {"forks", forks}, {"forks_among_threads", forks_among_threads},
+        {"statistics", statistics}, {"exits", exits}, {0},
+    };
+    return run_part(argc, argv, parts);
+}

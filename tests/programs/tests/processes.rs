@@ -1,0 +1,150 @@
+//! How threads and processes are made and end: forks, tasks that share their parent's memory, destructors, signal handlers that allocate.
+
+use craton_programs::{Output, Program, cc, cxx};
+use std::path::Path;
+
+/// Each way to have caches.
+const CACHES: [&str; 3] = ["caches=auto", "caches=thread", "caches=cpu"];
+
+fn program(path: &Path, part: &str, option: &str) -> Program {
+    Program::new(path).arg(part).options(option).preloaded().timeout(120)
+}
+
+fn run(path: &Path, part: &str, option: &str) -> Output {
+    let output = program(path, part, option).run();
+    output.assert_success();
+    output.assert_served(name(path));
+    output
+}
+
+fn run_with_each(path: &Path, part: &str) {
+    for option in CACHES {
+        let output = run(path, part, option);
+        assert!(output.stderr.is_empty(), "nothing to be said:\n{output}");
+    }
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|n| n.to_str()).expect("the program has a name")
+}
+
+fn tasks() -> std::path::PathBuf {
+    // A child of vfork that allocates is what gcc warns about, and what is tested.
+    cc("tasks.c", &["-Wno-clobbered"])
+}
+
+#[test]
+fn children_of_vfork_allocate_while_other_threads_do() {
+    run_with_each(&tasks(), "vforks");
+}
+
+#[test]
+fn tasks_with_their_parents_thread_pointer_allocate_beside_it() {
+    run_with_each(&tasks(), "clones");
+}
+
+#[test]
+fn tasks_with_their_parents_thread_pointer_allocate_while_it_sleeps() {
+    run_with_each(&tasks(), "clone_vforks");
+}
+
+#[test]
+fn tasks_that_the_c_library_does_not_know_use_no_processors_cache() {
+    run_with_each(&tasks(), "clones_with_pointers");
+}
+
+#[test]
+fn threads_read_from_other_programs_while_all_allocate() {
+    run_with_each(&tasks(), "popens");
+}
+
+#[test]
+fn destructors_of_keys_allocate_in_every_round() {
+    run_with_each(&cc("ends.c", &[]), "destructors");
+}
+
+#[test]
+fn destructors_of_thread_locals_allocate_and_others_free_what_was_in_them() {
+    let program = cxx("thread_locals.cpp", &["-pthread"]);
+    for option in CACHES {
+        run(&program, "", option);
+    }
+}
+
+#[test]
+fn handlers_of_fork_allocate_and_run_in_order() {
+    let (program, library) = (cc("ends.c", &[]), cc("fork_handlers.c", &["-shared", "-fPIC"]));
+    for option in CACHES {
+        let output = self::program(&program, "fork_handlers", option).arg(&library).run();
+        output.assert_success();
+        output.assert_served(name(&program));
+    }
+}
+
+#[test]
+fn processes_leave_in_every_way_while_threads_allocate() {
+    run_with_each(&cc("ends.c", &[]), "leavings");
+}
+
+#[test]
+fn cancelled_threads_leave_nothing_behind() {
+    run_with_each(&cc("ends.c", &[]), "cancels");
+}
+
+#[test]
+fn a_storm_of_forks_among_sixty_four_threads_costs_the_parent_nothing() {
+    run_with_each(&cc("ends.c", &[]), "fork_storm");
+}
+
+const FORBIDDEN: &str = "in a signal handler that interrupted malloc or free, which signal-safety(7) forbids";
+
+fn handlers() -> std::path::PathBuf {
+    // Exports its own `mprotect`, which the library then calls.
+    cc("handlers.c", &["-rdynamic"])
+}
+
+#[test]
+fn a_handler_that_allocates_where_it_must_not_is_served_and_named() {
+    for option in CACHES {
+        for part in ["allocate", "allocate_in_thread"] {
+            let output = run(&handlers(), part, option);
+            assert_eq!(output.stderr.lines().count(), 1, "one line:\n{output}");
+            assert!(output.stderr.contains(&format!("craton: malloc called {FORBIDDEN}")), "{output}");
+        }
+    }
+}
+
+#[test]
+fn a_handler_that_forks_where_it_must_not_is_served_and_named() {
+    for option in CACHES {
+        let output = run(&handlers(), "forks", option);
+        assert!(output.stderr.contains(&format!("craton: fork called {FORBIDDEN}")), "{output}");
+    }
+}
+
+#[test]
+fn a_handler_that_forks_where_it_must_not_among_threads_never_hangs() {
+    for option in CACHES {
+        let output = program(&handlers(), "forks_among_threads", option).run();
+        // Another thread can hold one lock and wait for the handler's: there is no way out of that.
+        let no_way = output.signal == Some(libc::SIGABRT) && output.stderr.contains("would wait for ever");
+        assert!(no_way || output.status == Some(0), "{output}");
+        assert!(output.stderr.contains(&format!("craton: fork called {FORBIDDEN}")), "{output}");
+    }
+}
+
+#[test]
+fn a_handler_that_exits_in_malloc_ends_the_process() {
+    for option in CACHES {
+        run(&handlers(), "exits", option);
+    }
+}
+
+#[test]
+fn a_handler_that_would_wait_for_its_own_thread_ends_the_process_with_a_line() {
+    for option in CACHES {
+        let output = program(&handlers(), "statistics", option).run();
+        assert_eq!(output.signal, Some(libc::SIGABRT), "{output}");
+        assert!(output.stderr.contains("would wait for ever"), "{output}");
+    }
+}

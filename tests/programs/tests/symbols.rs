@@ -1,0 +1,78 @@
+//! That every function which the library exports does what it should, and that none is without a test.
+
+use craton_programs::{Program, cc, cxx, library, workspace};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program that uses Craton's own functions, linked with the library by its header.
+fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
+    let include = format!("-I{}", workspace().join("crates/preload/include").display());
+    let folder = library().parent().expect("the library lies in a folder").display();
+    // Not what cargo's own search path has.
+    let path = format!("-Wl,--disable-new-dtags,-rpath,{folder}");
+    compile(source, &["-w", &include, &format!("-L{folder}"), "-lcraton", &path])
+}
+
+fn run(part: &str) {
+    let program = linked(cc, "header.c");
+    let output = Program::new(&program).arg(part).run();
+    output.assert_success();
+    output.assert_served(program.file_name().and_then(|n| n.to_str()).expect("the program has a name"));
+}
+
+#[test]
+fn statistics_follow_what_the_program_does() {
+    run("statistics");
+}
+
+#[test]
+fn the_version_is_a_number() {
+    run("version");
+}
+
+#[test]
+fn options_are_taken_or_refused() {
+    run("options");
+}
+
+#[test]
+fn releasing_gives_free_memory_back_and_says_how_much() {
+    run("release");
+}
+
+#[test]
+fn the_program_is_called_back_when_the_soft_limit_is_passed() {
+    run("callback");
+}
+
+/// What a program asks of libraries. Of `craton_segment` it has a copy, to which the library is directed: that counts.
+fn asked_for(program: &Path) -> BTreeSet<String> {
+    let output = Command::new("nm").args(["-D"]).arg(program).output();
+    let output = output.unwrap_or_else(|e| panic!("nm: {e}; install the Debian package binutils"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names = text.lines().filter_map(|line| line.split_whitespace().last());
+    names.map(|name| name.split('@').next().unwrap_or(name).to_owned()).collect()
+}
+
+#[test]
+fn every_exported_symbol_is_used_by_a_test() {
+    const LATER: &str = "-Wl,-z,dynamic-undefined-weak";
+    let programs = [
+        linked(cc, "header.c"),
+        linked(cc, "own.c"),
+        linked(cxx, "own_cxx.cpp"),
+        cc("conform.c", &[LATER]),
+        cc("introspect.c", &[LATER]),
+        cxx("cxx.cpp", &[LATER]),
+        // What restricts a process, and what makes tasks.
+        cc("alone.c", &[]),
+        cc("tasks.c", &["-Wno-clobbered"]),
+    ];
+    let used: BTreeSet<String> = programs.iter().flat_map(|program| asked_for(program)).collect();
+    let list = workspace().join("tests/programs/exports.txt");
+    let list = fs::read_to_string(&list).unwrap_or_else(|e| panic!("{}: {e}", list.display()));
+    let unused: Vec<_> = list.lines().filter(|l| !l.is_empty() && !l.starts_with('#') && !used.contains(*l)).collect();
+    assert!(unused.is_empty(), "exported, but no test calls them: {unused:?}");
+}
