@@ -39,7 +39,8 @@ for tool in "${tools[@]}"; do
 done
 put 755 "$release/libcraton.so" lib/libcraton.so
 put 644 "$release/libcraton.a" lib/libcraton.a
-put 644 crates/preload/include/craton.h include/craton.h include/craton.hpp
+put 644 crates/preload/include/craton.h include/craton.h
+put 644 crates/preload/include/craton.hpp include/craton.hpp
 fill craton.pc.in lib/pkgconfig/craton.pc
 fill craton-config.cmake.in lib/cmake/craton/craton-config.cmake
 fill craton-config-version.cmake.in lib/cmake/craton/craton-config-version.cmake

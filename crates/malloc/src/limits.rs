@@ -115,6 +115,8 @@ pub(crate) fn show_option(key: &[u8], into: &mut Text<'_>) -> bool {
     match key {
         b"pressure" => into.number(PRESSURE.load(Relaxed).into()),
         b"soft_limit" => SOFT.get().show(into),
+        // There is none by itself.
+        b"hard_limit" if HARD.get() == Setting::Auto => into.text("none"),
         b"hard_limit" => HARD.get().show(into),
         b"memory_limit" if MEMORY.get() == Setting::Auto => into.text("cgroup"),
         b"memory_limit" => MEMORY.get().show(into),

@@ -96,7 +96,13 @@ fn bad_value(key: &[u8]) -> &'static str {
         }
         b"memory_limit" => "bad value (there are cgroup, none, and bytes such as 512M); ignored",
         b"pressure" => "bad value (0 to 100 percent); ignored",
-        _ => "bad value; ignored",
+        b"background" => "bad value (there are 0, inline and 1); ignored",
+        b"caches" => "bad value (there are auto, thread and cpu); ignored",
+        b"thp" => "bad value (there are auto, always and never); ignored",
+        b"stats" => "bad value (there are 0 and 1); ignored",
+        b"release_rate" | b"thread_cache" => "bad value (bytes, such as 512K); ignored",
+        b"trace_events" => "bad value (a number above 0); ignored",
+        _ => "bad value (a path of at most 511 bytes); ignored",
     }
 }
 

@@ -83,7 +83,9 @@ pub(crate) fn bound() -> u64 {
 
 /// Sets the option `trace_events`, for the next recording.
 pub(crate) fn set_bound(events: usize) -> bool {
-    BOUND.store(events as u64, Relaxed);
+    if events > 0 {
+        BOUND.store(events as u64, Relaxed);
+    }
     events > 0
 }
 

@@ -142,10 +142,11 @@ impl SlabRecord {
         entry_of(self.morph.load(Ordering::Relaxed))
     }
 
-    /// Whether the slab holds objects of two sizes, of which the new one is this. (Sizes do not reach the bit for heaps.)
+    /// Whether the slab holds objects of two sizes, of which the new one is this.
     pub(crate) fn is_morph_to(&self, object: u32) -> bool {
         let morph = self.morph.load(Ordering::Relaxed);
-        morph != 0 && morph >> ENTRY_BITS == object / UNIT as u32
+        // What a page of a heap of its own leaves here can look like a size.
+        entry_of(morph) != 0 && morph >> ENTRY_BITS == object / UNIT as u32
     }
 
     /// Makes the record that of a slab of two sizes, of whose new objects none is in use; `places` are those that are
@@ -240,5 +241,23 @@ impl SlabRecord {
     pub fn set_neighbours(&self, next: u32, prev: u32) {
         self.set_next(next);
         self.set_prev(prev);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_heap_of_its_own_left_is_no_slab_of_two_sizes_of_any_size() {
+        let record = SlabRecord::default();
+        for (heap, class) in [(0, 1), (1, 15), (7, 16), (u16::MAX, u8::MAX)] {
+            record.set_heap(heap, class);
+            assert_eq!((record.heap(), record.morph_entry()), ((heap, class), 0));
+            for object in (UNIT as u32..=256 << 10).step_by(UNIT) {
+                assert!(!record.is_morph_to(object), "heap {heap}, class {class}, objects of {object}");
+                assert_eq!(record.sizes(object), (false, false));
+            }
+        }
     }
 }

@@ -165,13 +165,14 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
              stats_file, thp, thread_cache, trace, trace_events); ignored",
         ),
         ("nonsense", "not of the form key=value; ignored"),
-        ("stats=2", "bad value; ignored"),
-        ("thp=sometimes", "bad value; ignored"),
-        ("thread_cache=12x", "bad value; ignored"),
-        ("background=2", "bad value; ignored"),
-        ("release_rate=-1", "bad value; ignored"),
-        ("trace_events=0", "bad value; ignored"),
-        ("thread_cache=99999999999999999999", "bad value; ignored"),
+        ("stats=2", "bad value (there are 0 and 1); ignored"),
+        ("thp=sometimes", "bad value (there are auto, always and never); ignored"),
+        ("thread_cache=12x", "bad value (bytes, such as 512K); ignored"),
+        ("background=2", "bad value (there are 0, inline and 1); ignored"),
+        ("caches=many", "bad value (there are auto, thread and cpu); ignored"),
+        ("release_rate=-1", "bad value (bytes, such as 512K); ignored"),
+        ("trace_events=0", "bad value (a number above 0); ignored"),
+        ("thread_cache=99999999999999999999", "bad value (bytes, such as 512K); ignored"),
     ] {
         assert_eq!(run(option), format!("craton: option \"{option}\": {text}\n"));
     }
