@@ -65,7 +65,8 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Set an option of the library: stats=0|1, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES,
-    /// background=0|inline|1, release_rate=BYTES, trace=PATH, trace_events=N
+    /// caches=auto|thread|cpu, background=0|inline|1, release_rate=BYTES, soft_limit=BYTES|PERCENT%|none|auto,
+    /// hard_limit=BYTES|PERCENT%|none, memory_limit=cgroup|none|BYTES, pressure=PERCENT, trace=PATH, trace_events=N
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
     pub options: Vec<Setting>,
     /// The program to run, and its arguments

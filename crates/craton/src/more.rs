@@ -51,6 +51,21 @@ pub struct Stats {
     pub soft_limit_bytes: u64,
     /// Likewise.
     pub hard_limit_bytes: u64,
+    /// The control group's limit, or what the option `memory_limit` says; 0 for none.
+    pub memory_limit_bytes: u64,
+    /// Times a request found more in use than the soft limit.
+    pub soft_limit_passed: u64,
+    /// Requests that the hard limit refused.
+    pub hard_limit_refused: u64,
+    /// Times memory was given back because the system was short of it.
+    pub pressure_releases: u64,
+    /// Processors that the process may use, as last found; 0 before the heap has grown beyond 16 MiB.
+    pub usable_cpus: u64,
+    /// How threads without a cache of their own are served: 0 there are none, 1 by caches of processors, 2 by caches of the kernel's
+    /// compact numbers (`mm_cid`).
+    pub cache_mode: u64,
+    /// Processors that have a cache.
+    pub processor_caches: u64,
 }
 
 impl Craton {
@@ -172,6 +187,13 @@ impl Craton {
             huge_bytes: SEGMENT.huge_bytes.load(Relaxed),
             soft_limit_bytes: SEGMENT.soft_limit_bytes.load(Relaxed),
             hard_limit_bytes: SEGMENT.hard_limit_bytes.load(Relaxed),
+            memory_limit_bytes: SEGMENT.memory_limit_bytes.load(Relaxed),
+            soft_limit_passed: SEGMENT.soft_limit_passed.load(Relaxed),
+            hard_limit_refused: SEGMENT.hard_limit_refused.load(Relaxed),
+            pressure_releases: SEGMENT.pressure_releases.load(Relaxed),
+            usable_cpus: SEGMENT.usable_cpus.load(Relaxed),
+            cache_mode: SEGMENT.cache_mode.load(Relaxed),
+            processor_caches: SEGMENT.processor_caches.load(Relaxed),
         }
     }
 

@@ -17,7 +17,7 @@ mod read;
 pub use read::{get, name};
 
 use crate::background::{self, Mode};
-use crate::front::{CACHES_FOR, CachesFor, HEAP, THREAD_CACHE_BYTES, set_up};
+use crate::front::{CACHES_FOR, CachesFor, HEAP, PROCESSOR_CACHES, THREAD_CACHE_BYTES, set_up};
 use crate::{limits, trace};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
@@ -32,6 +32,20 @@ pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
 pub(crate) static STATS_TO: AtomicI32 = AtomicI32::new(2);
 /// The path and its length; an empty one is none.
 pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
+
+/// Takes the lock of what the options keep, for a fork.
+pub(crate) fn hold_for_fork(nested: bool) {
+    STATS_FILE.hold_for_fork(nested);
+}
+
+/// Gives it up after the fork.
+///
+/// # Safety
+/// As [`Mutex::release_after_fork`].
+pub(crate) unsafe fn release_after_fork() {
+    // SAFETY: by the contract.
+    unsafe { STATS_FILE.release_after_fork() };
+}
 
 /// Applies the variable `CRATON_OPTIONS` of an environment.
 ///
@@ -115,15 +129,20 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             b"1" => background::set_mode(Mode::Thread),
             _ => return false,
         },
-        b"caches" => CACHES_FOR.store(
-            match value {
+        b"caches" => {
+            let caches = match value {
                 b"auto" => CachesFor::Auto,
                 b"thread" => CachesFor::Threads,
                 b"cpu" => CachesFor::Processors,
                 _ => return false,
-            } as u8,
-            Relaxed,
-        ),
+            };
+            CACHES_FOR.store(caches as u8, Relaxed);
+            if caches == CachesFor::Processors && set_up() && PROCESSOR_CACHES.rseq().is_none() {
+                let line = Line::new()
+                    .text("craton: option \"caches=cpu\": threads have no restartable sequences here, so that ");
+                line.text("each has a cache of its own").print();
+            }
+        }
         b"soft_limit" | b"hard_limit" | b"memory_limit" | b"pressure" => return limits::set_option(key, value),
         b"release_rate" => match limits::size(value) {
             Some(bytes) => background::set_rate(bytes),

@@ -129,6 +129,26 @@ pub(crate) fn end() {
     }
 }
 
+/// Takes the locks, for a fork.
+pub(crate) fn hold_for_fork(nested: bool) {
+    RECORDER.hold_for_fork(nested);
+    ASKED.hold_for_fork(nested);
+    PATH.hold_for_fork(nested);
+}
+
+/// Gives them up after the fork.
+///
+/// # Safety
+/// As [`Mutex::release_after_fork`].
+pub(crate) unsafe fn release_after_fork() {
+    // SAFETY: by the contract.
+    unsafe {
+        PATH.release_after_fork();
+        ASKED.release_after_fork();
+        RECORDER.release_after_fork();
+    }
+}
+
 /// In a forked child: the file is the parent's.
 pub(crate) fn forked() {
     ON.store(false, Relaxed);

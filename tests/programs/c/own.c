@@ -406,7 +406,30 @@ static void statistics(void) {
     CHECK(segment.version >= 1 && segment.refills > 0);
 }
 
+/* Heaps leave their pages to plain objects of every class, each of which keeps its contents. */
+static void after_heaps(void) {
+    enum { OBJECTS = 64 };
+    char *objects[OBJECTS];
+    for (size_t small = 16; small <= 4000; small += 332) {
+        for (size_t size = 1000; size <= 40000; size += size < 30000 ? 3137 : 512) {
+            craton_heap *heap = named("short", 0, 0);
+            for (int i = 0; i < 300; i++)
+                CHECK(craton_heap_alloc(heap, small));
+            craton_heap_destroy(heap);
+            for (int i = 0; i < OBJECTS; i++) {
+                CHECK((objects[i] = malloc(size)));
+                memset(objects[i], i, size);
+            }
+            for (int i = 0; i < OBJECTS; i++) {
+                CHECK(objects[i][0] == i && objects[i][size - 1] == i);
+                free(objects[i]);
+            }
+        }
+    }
+}
+
 static const struct part PARTS[] = {
+    {"after_heaps", after_heaps},
     {"good_sizes", good_sizes},
     {"right_sizes", right_sizes},
     {"batches", batches},

@@ -35,6 +35,17 @@ fn misuse(part: &str, call: &str, says: &str) {
 }
 
 #[test]
+fn a_forked_child_asks_for_options_and_statistics_whatever_other_threads_were_at() {
+    let output = Program::new(linked(cc, "option_forks.c")).timeout(120).run();
+    output.assert_success();
+}
+
+#[test]
+fn an_object_after_a_heap_is_its_own_whatever_the_heap_left() {
+    own("after_heaps");
+}
+
+#[test]
 fn good_sizes_are_what_objects_get() {
     own("good_sizes");
 }
