@@ -13,6 +13,8 @@
 //!
 //! **Cost.** While nothing is recorded: one load. Else two stores into mapped memory, a checksum of 12 cycles and the kernel's
 //! coarse time for each event; a page fault every 255 events, and a new window every 65,280.
+//!
+//! **Unsafe.** Gives up, after a fork, locks that were taken before it.
 
 use crate::front::{HEAP, set_up};
 use crate::options::PATH_MAX;
