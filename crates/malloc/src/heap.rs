@@ -51,6 +51,9 @@ const _: () = assert!(size_of::<Class>() == 128);
 /// Shards at the most: more processors share them.
 pub(crate) const SHARDS: usize = if cfg!(loom) { 2 } else { 16 };
 
+/// Free memory of the page heap from which on a shard takes another slab rather than another shard's objects: 1 MiB.
+const MUCH_FREE: u64 = 1 << 20;
+
 /// What threads of one home take from.
 struct Shard {
     classes: [Class; CLASSES],
@@ -241,7 +244,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let mut chain = Chain::EMPTY;
         if shards.len() > 1 {
             // Before the heap grows for one shard, what is free in another serves.
-            let others = (0..shards.len()).filter(|other| *other != home);
+            let grows = self.would_grow();
+            let others = (0..shards.len()).filter(|other| *other != home && grows);
             for shard in core::iter::once(home).chain(others) {
                 chain = self.take_from_shard(shard, class, want, &mut NoSpans);
                 if !chain.is_empty() {
@@ -255,6 +259,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         segment::add(&SEGMENT.refills, 1);
         segment::add(&SEGMENT.objects_out, chain.len().into());
         chain
+    }
+
+    /// Whether another slab would be memory that the heap does not have yet: it has little that is free.
+    fn would_grow(&self) -> bool {
+        let (backed, in_use) = (&SEGMENT.heap_backed_bytes, &SEGMENT.heap_in_use_bytes);
+        backed.load(Ordering::Relaxed).saturating_sub(in_use.load(Ordering::Relaxed)) < MUCH_FREE
     }
 
     fn take_from_shard(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
