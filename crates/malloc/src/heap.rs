@@ -52,7 +52,7 @@ const _: () = assert!(size_of::<Class>() == 128);
 pub(crate) const SHARDS: usize = if cfg!(loom) { 2 } else { 16 };
 
 /// Free memory of the page heap from which on a shard takes another slab rather than another shard's objects: 1 MiB.
-const MUCH_FREE: u64 = 1 << 20;
+const MUCH_FREE: Pages = Pages(128);
 
 /// What threads of one home take from.
 struct Shard {
@@ -91,6 +91,8 @@ pub struct Parts {
 pub struct Heap<F: Floor, C: Clock> {
     /// Pages granted; 0 until the heap is installed. Never falls.
     granted_pages: AtomicUsize,
+    /// Pages of hugepages with memory that no span has, when the page heap was last used.
+    free_pages: AtomicU32,
     layout: UnsafeCell<Layout>,
     /// Shards in use besides the first. Never falls. (The static heap is all zeros, so that it takes no room in the file.)
     more_shards: AtomicUsize,
@@ -120,6 +122,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub const fn new(floor: F, clock: C) -> Self {
         Self {
             granted_pages: AtomicUsize::new(0),
+            free_pages: AtomicU32::new(0),
             layout: UnsafeCell::new(Layout {
                 base: 0,
                 map: PageMap::EMPTY,
@@ -263,25 +266,17 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Whether another slab would be memory that the heap does not have yet: it has little that is free.
     fn would_grow(&self) -> bool {
-        let (backed, in_use) = (&SEGMENT.heap_backed_bytes, &SEGMENT.heap_in_use_bytes);
-        backed.load(Ordering::Relaxed).saturating_sub(in_use.load(Ordering::Relaxed)) < MUCH_FREE
+        self.free_pages.load(Ordering::Relaxed) < MUCH_FREE.0
     }
 
     fn take_from_shard(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
-        let Layout { base, records, key, .. } = self.layout();
-        // SAFETY: the base and the records are those of this heap, and so is what the source gives; the class's lock is held.
-        unsafe { self.slabs(shard, class).alloc(want, *base as *mut u8, records, source, |o| mark_free(*key, o)) }
+        self.take_from(&mut self.slabs(shard, class), want, source)
     }
 
     /// How many objects of the slab that begins at a page have ever been handed out. Read without the lock: whoever asks about an object
     /// of his got it after it was counted.
     pub(crate) fn cut_objects(&self, slab: PageId) -> usize {
         self.layout().records[slab.0 as usize].cut_objects().into()
-    }
-
-    /// Keeps a batch that a cache has too many of for whoever needs it next; gives it back when nobody may.
-    pub(crate) fn pass_on(&self, home: usize, class: usize, batch: Chain) -> Result<(), Chain> {
-        self.shards[home].transfer.put(class, batch)
     }
 
     /// Whether a batch of a class that a cache has too many of may be of use to other threads.
@@ -294,7 +289,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// # Safety
     /// As [`Heap::give`].
     pub(crate) unsafe fn pass_on_or_give(&self, home: usize, class: usize, chain: Chain) {
-        let left = if self.shards().len() > 1 { self.pass_on(home, class, chain) } else { Err(chain) };
+        let left = if self.shards().len() > 1 { self.shards[home].transfer.put(class, chain) } else { Err(chain) };
         if let Err(chain) = left {
             // SAFETY: by the contract.
             unsafe { self.give(home, class, chain) };
@@ -474,6 +469,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     fn publish(&self, pages: &mut PageHeap<F, C>) {
         let (in_use, backed) = (pages.in_use(), pages.backed());
         self.search.note_in_use(in_use);
+        self.free_pages.store(backed.pages().0.saturating_sub(in_use.0), Ordering::Relaxed);
         background::note(backed, in_use, || pages.releasable(Breaking::Always));
         self.in_use_pages.store(in_use.0, Ordering::Relaxed);
         self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);

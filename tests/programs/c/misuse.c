@@ -1,19 +1,12 @@
 /* A program that hands in a bad pointer. The first argument chooses which; the address goes to standard output first. */
 #define _GNU_SOURCE
 #include "check.h"
+#include "misuse.h"
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
 extern void cfree(void *) __attribute__((weak));
-extern void free_sized(void *, size_t) __attribute__((weak));
-extern void free_aligned_sized(void *, size_t, size_t) __attribute__((weak));
-
-static void *expect(void *address) {
-    printf("%p\n", address);
-    fflush(stdout);
-    return address;
-}
 
 static void *freeing_thread(void *object) {
     free(object);

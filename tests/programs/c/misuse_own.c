@@ -2,15 +2,7 @@
 #define _GNU_SOURCE
 #include "../../../crates/preload/include/craton.h"
 #include "check.h"
-
-extern void free_sized(void *, size_t) __attribute__((weak));
-extern void free_aligned_sized(void *, size_t, size_t) __attribute__((weak));
-
-static void *expect(void *address) {
-    printf("%p\n", address);
-    fflush(stdout);
-    return address;
-}
+#include "misuse.h"
 
 static void size_too_large(void) { free_sized(expect(malloc(48)), 100); }
 static void size_too_small(void) { free_sized(expect(malloc(1000)), 100); }

@@ -359,7 +359,7 @@ impl Area {
         self.misses[class].fetch_add(1, Relaxed);
         let old = self.counts[class].capacity.load(Relaxed);
         let new = (2 * old).min(room(class));
-        let bytes = (new - old.min(new)) as i32 * size_class::size_of_class(class) as i32;
+        let bytes = (new - old) as i32 * size_class::size_of_class(class) as i32;
         if bytes == 0 || self.left.fetch_sub(bytes, Relaxed) < bytes {
             self.left.fetch_add(bytes, Relaxed);
             return old;
@@ -393,16 +393,15 @@ impl Area {
     /// # Safety
     /// No sequence is in the area, and the table does not hold it.
     unsafe fn give_all<F: Floor, C: Clock>(&self, heap: &Heap<F, C>, home: usize) {
-        let mut slots = self.slots.iter();
+        let mut first = 0;
         for class in 1..=CLASSES {
-            let count = self.counts[class].count.swap(0, Relaxed);
+            let count = self.counts[class].count.swap(0, Relaxed) as usize;
             let mut chain = Chain::EMPTY;
-            let mut own = slots.by_ref().take(room(class) as usize);
-            for slot in own.by_ref().take(count as usize) {
+            for slot in &self.slots[first..first + count] {
                 // SAFETY: the array's first `count` pointers are free objects of the class, and ours now.
                 unsafe { chain.push(slot.load(Relaxed)) };
             }
-            own.for_each(drop);
+            first += room(class) as usize;
             // SAFETY: as above.
             unsafe { heap.give(home, class, chain) };
         }

@@ -49,7 +49,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.set_marks(range, 0, all);
     }
 
-    /// Up to `want` objects of a heap's own slabs.
+    /// Up to `want` objects of slabs that the caller has to himself: a shard's, locked, or those of a heap of its own.
     pub(crate) fn take_from(&self, cache: &mut SlabCache, want: u32, source: &mut impl SpanSource) -> Chain {
         let layout = self.layout();
         // SAFETY: base, records and source are those of this heap, and the caller has the cache to himself.
