@@ -25,19 +25,22 @@ use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, CLASSES};
 use crate::trace;
 use crate::transfer::Transfer;
+use complete::Complete;
 use core::cell::UnsafeCell;
 use craton_base::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
-    Clock, CollapseError, Density, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Span, SpanError,
-    SpanSource, Table,
+    Clock, CollapseError, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, SpanError, SpanSource,
+    Table,
 };
 use craton_os::{Guard, Mutex};
 use craton_pages::{Breaking, HugeBacking, LargeCache, PageHeap, SpanCache, Tick, Tracker};
 use craton_slab::{Chain, Freed, Morphs, SlabCache, SlabRecord, SlabStats};
 
+mod complete;
 mod large;
 mod limited;
 mod source;
+mod spans;
 
 pub(crate) use source::{Marked, NoSpans};
 
@@ -58,6 +61,7 @@ const MUCH_FREE: Pages = Pages(128);
 struct Shard {
     classes: [Class; CLASSES],
     transfer: Transfer,
+    complete: Complete,
 }
 
 /// What is set once, before the heap is used.
@@ -132,7 +136,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             }),
             more_shards: AtomicUsize::new(0),
             shards: [const {
-                Shard { classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES], transfer: Transfer::EMPTY }
+                Shard {
+                    classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES],
+                    transfer: Transfer::EMPTY,
+                    complete: Complete::NONE,
+                }
             }; SHARDS],
             pages: Mutex::new(PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
@@ -189,7 +197,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let mut slabs = self.shards[home].classes[class - 1].0.lock();
         // The static heap is all zeros, so that classes which a program does not use take no memory.
         if slabs.is_unset() {
-            *slabs = SlabCache::new(size_class::geometry(class));
+            *slabs = complete::fresh(class);
         }
         slabs
     }
@@ -235,7 +243,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// slabs; an empty chain when there is no memory.
     pub(crate) fn take(&self, home: usize, class: usize, want: u32) -> Chain {
         let shards = self.shards();
-        if shards.len() > 1 && want == size_class::batch(class) {
+        if shards.len() > 1 && want == size_class::batch(class) && Transfer::keeps(class) {
             // One's own first: their lines may still be in this processor's cache.
             let (before, from) = shards.split_at(home);
             if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
@@ -247,7 +255,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let mut chain = Chain::EMPTY;
         if shards.len() > 1 {
             // Before the heap grows for one shard, what is free in another serves.
-            let grows = self.would_grow();
+            let grows = self.would_grow() && self.complete_pages() == Pages(0);
             let others = (0..shards.len()).filter(|other| *other != home && grows);
             for shard in core::iter::once(home).chain(others) {
                 chain = self.take_from_shard(shard, class, want, &mut NoSpans);
@@ -270,7 +278,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     }
 
     fn take_from_shard(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
-        self.take_from(&mut self.slabs(shard, class), want, source)
+        let mut slabs = self.slabs(shard, class);
+        self.counted(shard, class, &mut slabs, |slabs| self.take_from(slabs, want, source))
     }
 
     /// How many objects of the slab that begins at a page have ever been handed out. Read without the lock: whoever asks about an object
@@ -292,7 +301,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         let left = if self.shards().len() > 1 { self.shards[home].transfer.put(class, chain) } else { Err(chain) };
         if let Err(chain) = left {
             // SAFETY: by the contract.
-            unsafe { self.give(home, class, chain) };
+            unsafe { self.give(class, chain) };
         }
     }
 
@@ -300,12 +309,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     ///
     /// # Safety
     /// As [`Heap::give`].
-    pub(crate) unsafe fn give_marked(&self, home: usize, class: usize, object: *mut u8) {
+    pub(crate) unsafe fn give_marked(&self, class: usize, object: *mut u8) {
         let mut chain = Chain::EMPTY;
         // SAFETY: by the contract.
         unsafe {
             chain.push(object);
-            self.give(home, class, chain);
+            self.give(class, chain);
         }
     }
 
@@ -313,29 +322,31 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     ///
     /// # Safety
     /// The objects are of this class and heap, and the caller gives them up.
-    pub(crate) unsafe fn give(&self, home: usize, class: usize, chain: Chain) {
+    pub(crate) unsafe fn give(&self, class: usize, chain: Chain) {
         let (first, n) = chain.into_raw();
         // SAFETY: by the contract.
-        unsafe { self.give_first(home, class, first, n) };
+        unsafe { self.give_first(class, first, n) };
     }
 
-    /// Gives the first `n` objects of a list back to their slabs, and returns the rest. `home` is where most of them belong.
+    /// Gives the first `n` objects of a list back to their slabs, and returns the rest.
     ///
     /// # Safety
     /// As [`Heap::give`], for the first `n` of the list, which has at least so many.
-    pub(crate) unsafe fn give_first(&self, home: usize, class: usize, first: *mut u8, n: u32) -> *mut u8 {
+    pub(crate) unsafe fn give_first(&self, class: usize, first: *mut u8, n: u32) -> *mut u8 {
         if n == 0 {
             return first;
         }
+        let owner_of = |object| match self.shards().len() {
+            1 => 0,
+            _ => self.layout().records[size_class::geometry(class).slab_of(self.page_at(object)).0 as usize].owner(),
+        };
         // SAFETY: by the contract.
-        let (rest, mut strays) = unsafe { self.give_to(home, class, first, n) };
+        let (rest, mut strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
         // Each turn serves one owner at least.
         while !strays.is_empty() {
             let (first, n) = strays.into_raw();
-            let owner =
-                self.layout().records[size_class::geometry(class).slab_of(self.page_at(first)).0 as usize].owner();
             // SAFETY: strays are a list of their own.
-            (_, strays) = unsafe { self.give_to(owner, class, first, n) };
+            (_, strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
         }
         let _ = strays.into_raw();
         rest
@@ -346,9 +357,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
         let mut source = Marked { heap: self, home: owner, class };
         let Layout { base, records, .. } = self.layout();
-        // SAFETY: as in `take`, and by the contract.
-        let given =
-            unsafe { self.slabs(owner, class).free_first(first, n, owner, *base as *mut u8, records, &mut source) };
+        let mut slabs = self.slabs(owner, class);
+        let given = self.counted(owner, class, &mut slabs, |slabs| {
+            // SAFETY: as in `take`, and by the contract.
+            unsafe { slabs.free_first(first, n, owner, *base as *mut u8, records, &mut source) }
+        });
+        drop(slabs);
         match given {
             Ok(Freed { rest, strays, moved }) => {
                 // SAFETY: they are of this class and heap, and given up.
@@ -364,9 +378,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     fn drain_transfers(&self) {
         let shards = self.shards();
         if shards.len() > 1 {
-            for (home, shard) in shards.iter().enumerate() {
+            for shard in shards {
                 // SAFETY: the batches are of this heap's objects, and nobody else has them.
-                shard.transfer.drain(|class, batch| unsafe { self.give(home, class, batch) });
+                shard.transfer.drain(|class, batch| unsafe { self.give(class, batch) });
             }
         }
     }
@@ -374,35 +388,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// The page of one of our objects.
     fn page_at(&self, object: *mut u8) -> PageId {
         PageId(((object as usize - self.layout().base) >> PAGE_SHIFT) as u32)
-    }
-
-    /// Takes a span from the page heap, if need be with what is kept in front of it.
-    fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = self.with_pages(|p| self.alloc_span(p, pages, align, density));
-        if span == Err(SpanError::NoMemory) && (self.drop_kept() > 0) | (self.pages_in_front() > Pages(0)) {
-            return self.with_pages(|p| {
-                self.drain(p);
-                self.alloc_span(p, pages, align, density)
-            });
-        }
-        span
-    }
-
-    /// Gives the spans in front of the page heap back to it.
-    fn drain(&self, pages: &mut PageHeap<F, C>) {
-        self.spans.drain(|span, density| {
-            let given = trace::free(pages, span, density);
-            debug_assert_eq!(given, Ok(()), "a cached span is out");
-        });
-        self.large.drain(|span| {
-            let given = trace::free(pages, span, Density::Sparse);
-            debug_assert_eq!(given, Ok(()), "a cached span is out");
-        });
-    }
-
-    /// Pages that the caches in front of the page heap hold.
-    fn pages_in_front(&self) -> Pages {
-        Pages(self.spans.pages().0 + self.large.pages().0)
     }
 
     /// Pages in spans, as of the last change.
@@ -425,6 +410,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// What the page heap does by itself, collapses left out; also says how many pages are in use. Lets others in between its steps.
     pub(crate) fn tick(&self) -> (Tick, Pages) {
         self.drain_transfers();
+        self.give_idle();
         self.with_pages(|p| self.drain(p));
         let mut all = Tick::default();
         loop {
@@ -490,6 +476,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn release(&self) -> u64 {
         self.drain_transfers();
         self.heaps.trim(self);
+        self.give_complete();
         let kept = self.drop_kept() as u64;
         let pages = self.with_pages(|p| {
             self.drain(p);

@@ -189,6 +189,9 @@ fn look(in_program: bool) -> Option<(u64, u64)> {
         read_group();
         apply();
     }
+    if !READ.load(Relaxed) {
+        HEAP.gate.look_from(HEAP.used() + FIRST_LOOK);
+    }
     let passed = HEAP.gate.soft().and_then(|soft| keep_soft(soft, in_program));
     // Our own steps have seen the limit passed, too.
     background::forget_limits();

@@ -119,7 +119,7 @@ impl<F: Floor + Send, C: Clock + Send> World<F, C> {
             }
         }
         // SAFETY: as above.
-        unsafe { self.heap.give(home, class, chain) };
+        unsafe { self.heap.give(class, chain) };
     }
 
     /// A class that needs a slab looks for one at another class of a shard first.

@@ -143,7 +143,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         // SAFETY: by the contract; the mark makes a second free visible.
         unsafe {
             self.set_mark(object);
-            self.give_marked(0, class, object);
+            self.give_marked(class, object);
         }
     }
 
@@ -161,7 +161,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 self.pass_on_or_give(home, class, batch);
                 return;
             }
-            (*cache).shorten(class, n, |first| self.give_first(home, class, first, n));
+            (*cache).shorten(class, n, |first| self.give_first(class, first, n));
         }
     }
 
@@ -190,7 +190,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             // SAFETY: as in `make_room`.
             unsafe {
                 let chain = (*cache).drain(class, u32::MAX);
-                self.give((*cache).home(), class, chain);
+                self.give(class, chain);
             }
         }
     }

@@ -1,3 +1,4 @@
+mod complete;
 mod heaps;
 mod huge_table;
 mod limits;

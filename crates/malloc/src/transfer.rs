@@ -6,7 +6,7 @@
 //! **From.** TEMERAIRE §3 (the transfer cache). Slots of single batches rather than an array under a lock: nobody waits, and a fork
 //! finds nothing half done.
 //!
-//! **State.** For each class four slots in half a cache line: the first object of a batch, or null. Its objects are linked, and
+//! **State.** For each class eight slots in a cache line: the first object of a batch, or null. Its objects are linked, and
 //! marked as free.
 //!
 //! **Invariants.** M4: a batch is in one slot at most, since a slot is emptied by exchange and filled only when empty.
@@ -23,12 +23,12 @@ use craton_base::atomic::{AtomicPtr, Ordering};
 use craton_slab::Chain;
 
 /// Batches of one class that are kept.
-const SLOTS: usize = 4;
+const SLOTS: usize = 8;
 /// Largest object that is kept.
 const MAX_OBJECT: usize = 32 << 10;
 
 /// One class's batches.
-#[repr(align(32))]
+#[repr(align(64))]
 struct Slots([AtomicPtr<u8>; SLOTS]);
 
 /// Batches of all classes. All zeros are an empty one.
@@ -41,15 +41,19 @@ impl Transfer {
     pub(crate) const EMPTY: Self =
         Self { classes: [const { Slots([const { AtomicPtr::new(null_mut()) }; SLOTS]) }; CLASSES] };
 
+    /// Whether batches of a class are kept at all.
+    pub(crate) fn keeps(class: usize) -> bool {
+        size_class::size_of_class(class) <= MAX_OBJECT
+    }
+
     /// Whether there may be room for a batch of a class.
     pub(crate) fn has_room(&self, class: usize) -> bool {
-        size_class::size_of_class(class) <= MAX_OBJECT
-            && self.classes[class - 1].0.iter().any(|slot| slot.load(Ordering::Relaxed).is_null())
+        Self::keeps(class) && self.classes[class - 1].0.iter().any(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
     /// Keeps a full batch of a class; gives it back when it is not full, too large, or one too many.
     pub(crate) fn put(&self, class: usize, batch: Chain) -> Result<(), Chain> {
-        if batch.len() != size_class::batch(class) || size_class::size_of_class(class) > MAX_OBJECT {
+        if batch.len() != size_class::batch(class) || !Self::keeps(class) {
             return Err(batch);
         }
         let head = batch.head();

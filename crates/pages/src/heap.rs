@@ -105,6 +105,22 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         self.regions.set_allowed(allowed);
     }
 
+    /// Whether a span can be had without memory that the heap does not have yet.
+    pub fn has_memory_for(&self, pages: Pages, align: Pages, density: Density) -> bool {
+        let (pages, align) = (pages.0, align.0);
+        if self.cached.total() >= Pages(pages).hugepages_up() {
+            return true;
+        }
+        if pages >= PAGES_PER_HUGEPAGE || align >= PAGES_PER_HUGEPAGE {
+            return false;
+        }
+        let packing = if pages <= HALF { Filler::<P>::packing(pages, align, density) } else { Density::Sparse };
+        let found = self.filler.find(&self.trackers, pages, align, packing).or_else(|| {
+            (pages <= HALF).then(|| self.filler.find_in_hollow(&self.trackers, pages, align, packing)).flatten()
+        });
+        found.is_some_and(|(id, at)| self.trackers[id.0 as usize].has_memory(at, pages))
+    }
+
     /// Hugepages that serve the program now: all but those without a page in use.
     pub(crate) fn in_demand(&self) -> HugePages {
         HugePages(self.granted.0 - self.unbacked.total().0 - self.cached.total().0 - self.regions.held().idle)

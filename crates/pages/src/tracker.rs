@@ -120,6 +120,12 @@ impl Tracker {
     pub(crate) fn backed_pages(&self) -> u32 {
         if self.intact { PAGES_PER_HUGEPAGE } else { self.touched_pages.into() }
     }
+
+    /// Whether all of so many pages may have memory.
+    pub(crate) fn has_memory(&self, first: u32, pages: u32) -> bool {
+        self.intact || self.touched.count(first, pages) == pages
+    }
+
     /// Free pages that may have memory.
     pub(crate) fn free_backed(&self) -> PageBits {
         if self.intact { self.used.complement() } else { self.touched.minus(&self.used) }

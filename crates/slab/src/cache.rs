@@ -9,6 +9,7 @@
 
 use crate::chain::{self, Chain};
 use crate::geometry::Geometry;
+use crate::keep::Keep;
 use crate::lists::PartialLists;
 use crate::record::SlabRecord;
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource, Table};
@@ -61,6 +62,7 @@ pub struct SlabCache {
     pub(crate) geometry: Geometry,
     pub(crate) partial: PartialLists,
     pub(crate) stats: SlabStats,
+    pub(crate) keep: Keep,
 }
 
 impl SlabCache {
@@ -74,8 +76,13 @@ impl SlabCache {
 
     /// A cache without slabs.
     pub const fn new(geometry: Geometry) -> Self {
+        Self::keeping(geometry, 0)
+    }
+
+    /// A cache without slabs that may keep up to `most` complete ones: see [`SlabCache::complete`].
+    pub const fn keeping(geometry: Geometry, most: u16) -> Self {
         let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0, morphed: 0, settled: 0 };
-        Self { geometry, partial: PartialLists::new(geometry.capacity), stats }
+        Self { geometry, partial: PartialLists::new(geometry.capacity), stats, keep: Keep::up_to(most) }
     }
 
     /// Sizes of the slabs and their objects.
@@ -86,6 +93,12 @@ impl SlabCache {
     /// Counts.
     pub fn stats(&self) -> SlabStats {
         self.stats
+    }
+
+    /// Slabs without an object in use that are kept since the cache has missed what it gave back. [`SlabCache::give_complete`] and
+    /// [`SlabCache::give_idle`] give them back.
+    pub fn complete(&self) -> u32 {
+        self.keep.count()
     }
 
     /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab. `cut` is told of each object that
@@ -105,7 +118,12 @@ impl SlabCache {
         let mut out = Chain::EMPTY;
         while out.len() < want {
             let slab = match self.partial.fullest() {
-                Some(slab) => slab,
+                Some(slab) => {
+                    if is_complete(&records[slab.0 as usize]) {
+                        self.keep.used();
+                    }
+                    slab
+                }
                 None => match self.add_slab(records, source) {
                     Some(slab) => slab,
                     None => break,
@@ -243,12 +261,39 @@ impl SlabCache {
             let now = used - run as u16;
             record.set_used(now);
             if now == 0 && !morphed {
-                self.retire(slab, used, records, source);
+                if self.keep.wants() {
+                    // Cut anew, its objects come in the order of their places, and nobody has to follow links to them.
+                    record.begin(self.geometry.pages);
+                    self.relist(slab, used, now, records);
+                } else {
+                    self.retire(slab, used, records, source);
+                }
             } else {
                 self.relist(slab, used + blocked, now + blocked, records);
             }
         }
         Ok(Freed { rest: first, strays, moved: gone })
+    }
+
+    /// Gives up to `most` complete slabs back to `source`.
+    pub fn give_complete(&mut self, most: u32, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+        let mut at = self.partial.first(0);
+        let mut left = most.min(self.complete());
+        while let Some(slab) = at.filter(|_| left > 0) {
+            let record = &records[slab.0 as usize];
+            at = record.next().checked_sub(1).map(PageId);
+            if is_complete(record) {
+                self.keep.gave_back();
+                self.retire(slab, 0, records, source);
+                left -= 1;
+            }
+        }
+    }
+
+    /// Gives those complete slabs back that nobody needed since the last call.
+    pub fn give_idle(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+        let idle = self.keep.idle();
+        self.give_complete(idle, records, source);
     }
 
     /// How full a slab is: its objects in use, and the places of a slab of two sizes that live old objects block.
@@ -267,6 +312,7 @@ impl SlabCache {
     #[cold]
     fn add_slab(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Option<PageId> {
         let pages = self.geometry.pages;
+        self.keep.missed();
         let span = source.alloc(pages, self.geometry.align(), self.geometry.density()).ok()?;
         let first = span.range.first;
         let record = &records[first.0 as usize];
@@ -313,4 +359,9 @@ impl SlabCache {
             self.partial.push(slab, now, records);
         }
     }
+}
+
+/// Whether a slab has no object in use, of any size.
+fn is_complete(record: &SlabRecord) -> bool {
+    record.used() == 0 && record.morph_entry() == 0
 }

@@ -26,7 +26,7 @@ impl SlabCache {
     /// As [`SlabCache::alloc`].
     pub unsafe fn check(&self, base: *mut u8, records: &Table<SlabRecord>, full: &[PageId]) -> Result<(), Broken> {
         let capacity = self.geometry.capacity;
-        let (mut slabs, mut out) = (0, 0);
+        let (mut slabs, mut out, mut complete) = (0, 0, 0);
         for list in 0..LISTS {
             let mut at = self.partial.first(list);
             if self.partial.is_filled(list) != at.is_some() {
@@ -38,6 +38,7 @@ impl SlabCache {
                 let free = unsafe { self.check_slab(slab, base, record, list) };
                 free.map_err(|invariant| Broken { invariant, slab })?;
                 (slabs, out) = (slabs + 1, out + u64::from(record.used()));
+                complete += u32::from(record.used() == 0 && record.morph_entry() == 0);
                 at = record.next().checked_sub(1).map(PageId);
             }
         }
@@ -47,6 +48,9 @@ impl SlabCache {
                 return Err(Broken { invariant: "S2", slab: *slab });
             }
             (slabs, out) = (slabs + 1, out + u64::from(record.used()));
+        }
+        if complete != self.complete() {
+            return Err(Broken { invariant: "S3", slab: PageId(0) });
         }
         if slabs != self.stats.slabs || out != self.stats.objects_out {
             return Err(Broken { invariant: "S4", slab: PageId(0) });
@@ -76,7 +80,6 @@ impl SlabCache {
         let broken = [
             ("S1", record.used() + free != record.carved() || record.carved() > capacity),
             ("S2", self.level(record) == capacity || self.partial.list_of(self.level(record)) != list),
-            ("S3", record.used() == 0 && record.morph_entry() == 0),
             ("S5", free > 0 && record.last_free(base.wrapping_add(slab.offset().0)) != last),
         ];
         broken.iter().find(|(_, broken)| *broken).map_or(Ok(()), |(invariant, _)| Err(*invariant))

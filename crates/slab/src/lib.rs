@@ -5,8 +5,8 @@
 //!
 //! **From.** Bonwick94 §3.2: a slab is one or more pages cut into equal objects with a count of those in use; partial
 //! slabs are used first; a slab whose last object comes back is given up whole. The fullest of the partial slabs come
-//! first, as in TCMalloc (TEMERAIRE §3). Where we differ from Bonwick: a complete slab is not kept for a while, since
-//! the caches in front swing by more than a slab, and one kept slab can keep a hugepage from coming free; the slab's
+//! first, as in TCMalloc (TEMERAIRE §3). Where we differ from Bonwick: complete slabs are kept only as far as the cache
+//! has missed what it gave back, since one kept slab can keep a hugepage from coming free; the slab's
 //! record lies apart, in a table indexed by page, so that objects of powers of two do not waste a slab's worth for it,
 //! and so that a stray write of the program cannot reach it; a fresh slab's objects are cut one by one as they are
 //! first asked for, so that memory is not touched before it is used.
@@ -22,7 +22,7 @@
 //! **Invariants** (walked by [`SlabCache::check`]):
 //! - S1 used + free-list length = carved ≤ capacity, for each slab;
 //! - S2 a slab is on a partial list exactly when used < capacity, and on that of its eighth of fullness;
-//! - S3 no slab of a cache is complete (used = 0): it goes back with its last object;
+//! - S3 slabs without an object in use are those that the cache has counted as kept, and no more than it may keep;
 //! - S4 the cache's counts are the sums over its slabs;
 //! - S5 the record knows the last object of its free list, whose link is null;
 //! - S6 of a slab of two sizes, `carved` counts the places of the new size that no live object of the old size
@@ -43,6 +43,7 @@ mod cache;
 mod chain;
 mod check;
 mod geometry;
+mod keep;
 mod lists;
 mod morph;
 mod morph_cache;

@@ -1,6 +1,6 @@
 //! The slabs of a cache that have room, by how full they are.
 //!
-//! **What.** A list for each eighth of fullness. New objects come from the fullest slabs, so that nearly empty ones are
+//! **What.** A list for each eighth of fullness, and one for slabs that are complete. New objects come from the fullest slabs, so that nearly empty ones are
 //! left alone until their last objects come back and they can be given up whole.
 //!
 //! **From.** TCMalloc's central free list, which TEMERAIRE §3 builds on, keeps its spans so; Bonwick94 §3.2 has one
@@ -16,7 +16,9 @@ use crate::record::SlabRecord;
 use craton_base::{PageId, Table};
 
 /// How many lists there are.
-pub(crate) const LISTS: usize = 8;
+pub(crate) const LISTS: usize = EIGHTHS + 1;
+/// Lists of slabs with objects in use. Complete slabs are on a list before them.
+const EIGHTHS: usize = 8;
 /// Bits behind the point of [`PartialLists::scale`].
 const POINT: u32 = 16;
 
@@ -33,14 +35,14 @@ pub(crate) struct PartialLists {
 impl PartialLists {
     /// Without slabs, for slabs of `capacity` objects. All zeros when that is 0.
     pub(crate) const fn new(capacity: u16) -> Self {
-        let scale = if capacity == 0 { 0 } else { ((LISTS as u32) << POINT) / capacity as u32 };
+        let scale = if capacity == 0 { 0 } else { ((EIGHTHS as u32) << POINT) / capacity as u32 };
         Self { heads: [0; LISTS], filled: 0, scale }
     }
 
     /// The list of a slab with so many objects in use, fewer than its capacity: a higher number is a fuller slab.
     pub(crate) fn list_of(&self, used: u16) -> usize {
-        // Below the capacity, the product stays below `LISTS`, since the scale is rounded down.
-        ((u32::from(used) * self.scale) >> POINT) as usize
+        // Below the capacity, the product stays below `EIGHTHS`, since the scale is rounded down.
+        ((u32::from(used) * self.scale) >> POINT) as usize + usize::from(used > 0)
     }
 
     /// The slab at the front of the fullest list.
@@ -101,8 +103,8 @@ mod tests {
         for capacity in 2..=1024 {
             let lists = PartialLists::new(capacity);
             assert!((1..capacity).all(|used| lists.list_of(used - 1) <= lists.list_of(used)), "{capacity}");
-            assert_eq!(lists.list_of(0), 0);
-            assert_eq!(lists.list_of(capacity - 1), LISTS - LISTS.div_ceil(usize::from(capacity)), "{capacity}");
+            assert_eq!((lists.list_of(0), lists.list_of(1) > 0), (0, true));
+            assert_eq!(lists.list_of(capacity - 1), LISTS - EIGHTHS.div_ceil(usize::from(capacity)), "{capacity}");
         }
     }
 }

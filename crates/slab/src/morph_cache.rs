@@ -100,7 +100,7 @@ impl SlabCache {
         let capacity = self.geometry.capacity;
         let most = (u32::from(capacity) * MOST_LIVE).div_ceil(100) as u16;
         let mut looks = LOOKS;
-        for list in 0..=self.partial.list_of(most.min(capacity - 1)).min(LISTS - 1) {
+        for list in 1..=self.partial.list_of(most.min(capacity - 1)).min(LISTS - 1) {
             let mut at = self.partial.first(list);
             while let Some(slab) = at {
                 let record = &records[slab.0 as usize];

@@ -15,15 +15,19 @@ proptest! {
             Geometry::of(16), Geometry::of(48), Geometry::of(144), Geometry::of(1024), Geometry::of(1152), Geometry::of(5120),
             Geometry::of(20480), Geometry::parts(7, 4), Geometry::parts(9, 2), Geometry::parts(4, 1), Geometry::parts(7, 1),
         ]),
+        kept in 0u16..20,
         steps in prop::collection::vec((any::<bool>(), 1u32..70), 1..60),
     ) {
-        let mut world = World::new(geometry, FaultPlan::default());
+        let mut world = World::keeping(geometry, kept, FaultPlan::default());
         for (take, n) in steps {
             if take && (world.out.len() * geometry.object as usize) < (6 << 20) {
                 world.take(n);
             } else {
                 let (len, n) = (world.out.len(), n as usize);
                 world.give((0..len).filter(|i| i * 7919 % 97 < n));
+            }
+            if n % 16 == 0 {
+                world.give_idle();
             }
         }
         world.drain();

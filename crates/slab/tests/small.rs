@@ -37,7 +37,8 @@ fn apply(world: &mut World, step: Step) {
 
 fn every_sequence(geometry: Geometry, length: u32) {
     for code in 0..STEPS.len().pow(length) {
-        let mut world = World::new(geometry, FaultPlan::default());
+        // Caches that keep complete slabs, and such that do not.
+        let mut world = World::keeping(geometry, (code % 3) as u16, FaultPlan::default());
         let mut rest = code;
         for _ in 0..length {
             apply(&mut world, STEPS[rest % STEPS.len()]);
@@ -60,6 +61,30 @@ fn slabs_between_which_pages_are_left_keep_s1_to_s5() {
 #[test]
 fn slabs_of_one_object_keep_s1_to_s5() {
     every_sequence(Geometry::parts(5, 1), 4);
+}
+
+#[test]
+fn complete_slabs_that_were_missed_are_kept_and_go_back_when_asked_or_idle() {
+    let mut world = World::keeping(Geometry::parts(8, 4), 5, FaultPlan::default());
+    let mut swing = |slabs: u32| {
+        let before = world.cache.stats().slabs;
+        world.take(4 * slabs);
+        let asked = world.cache.stats().slabs - before;
+        world.give(0..world.out.len());
+        (asked, world.cache.complete())
+    };
+    assert_eq!(swing(3), (3, 0), "nobody has missed them yet");
+    assert_eq!(swing(3), (3, 3));
+    assert_eq!(swing(3), (0, 3));
+    assert_eq!(swing(9), (6, 3));
+    assert_eq!(swing(9), (6, 5), "no more than the most");
+    world.give_idle();
+    assert_eq!(world.cache.complete(), 5, "all were used since the last look");
+    world.take(4 * 2);
+    world.give(0..8);
+    world.give_idle();
+    assert_eq!(world.cache.complete(), 2);
+    assert_eq!((world.give_complete(1), world.give_complete(5)), (1, 1));
 }
 
 #[test]

@@ -191,8 +191,8 @@ impl ProcessorCaches {
                 // We were moved, or somebody put back what he had.
                 // SAFETY: the objects are the heap's, of this class, and ours.
                 unsafe {
-                    heap.give_marked(home, class, object);
-                    heap.give(home, class, chain);
+                    heap.give_marked(class, object);
+                    heap.give(class, chain);
                 }
                 break;
             }
@@ -211,9 +211,7 @@ impl ProcessorCaches {
         class: usize,
         object: *mut u8,
     ) {
-        let mut home = 0;
-        if let Some((h, area)) = self.area(heap, rseq) {
-            home = h;
+        if let Some((home, area)) = self.area(heap, rseq) {
             let capacity = area.missed(class);
             if self.push(rseq, class, object) {
                 return;
@@ -234,7 +232,7 @@ impl ProcessorCaches {
             }
         }
         // SAFETY: by the contract.
-        unsafe { heap.give_marked(home, class, object) };
+        unsafe { heap.give_marked(class, object) };
     }
 
     /// This processor's area, and its home; `None` while it is away, and without memory.
@@ -310,7 +308,7 @@ impl ProcessorCaches {
         let alone = rseq.interrupt();
         if alone {
             // SAFETY: the area is out of the table, and every sequence that may have found it there was interrupted.
-            unsafe { (*at.cast::<Area>()).give_all(heap, heap.home(processor)) };
+            unsafe { (*at.cast::<Area>()).give_all(heap) };
         }
         // ORDERING: Release pairs with the Acquire in `area`.
         entry.store(at, Ordering::Release);
@@ -392,7 +390,7 @@ impl Area {
     ///
     /// # Safety
     /// No sequence is in the area, and the table does not hold it.
-    unsafe fn give_all<F: Floor, C: Clock>(&self, heap: &Heap<F, C>, home: usize) {
+    unsafe fn give_all<F: Floor, C: Clock>(&self, heap: &Heap<F, C>) {
         let mut first = 0;
         for class in 1..=CLASSES {
             let count = self.counts[class].count.swap(0, Relaxed) as usize;
@@ -403,7 +401,7 @@ impl Area {
             }
             first += room(class) as usize;
             // SAFETY: as above.
-            unsafe { heap.give(home, class, chain) };
+            unsafe { heap.give(class, chain) };
         }
     }
 }

@@ -39,9 +39,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         segment::add(&SEGMENT.large_allocs, 1);
     }
 
-    /// Pages of freed large objects that may be kept: half a MiB and one part in 64 of what is in use.
+    /// Pages of freed large objects that may be kept: half a MiB and one part in 64 of what is in use. They go back before the heap grows.
     fn most_large_kept(&self) -> Pages {
-        Pages(64 + self.in_use().0 / 64)
+        Pages(64 + self.in_use().0 / 24)
     }
 
     /// Length of the large object that begins at a page marked so.

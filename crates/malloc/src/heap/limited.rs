@@ -116,6 +116,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// then in use, and how many pages went.
     pub(crate) fn relieve(&self, most: u64) -> (u64, u64) {
         if self.used() > most {
+            self.give_complete();
             self.drop_kept();
         }
         let mut released = self.with_pages(|p| {
@@ -165,7 +166,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 self.gate.add_huge((new - old) as u64);
                 if let Some(hard) = self.gate.hard()
                     && !self.make_way(hard)
-                    && (self.drop_kept() == 0 || !self.make_way(hard))
+                    && (!self.give_all_kept() || !self.make_way(hard))
                 {
                     self.gate.remove_huge((new - old) as u64);
                     return false;

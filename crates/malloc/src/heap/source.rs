@@ -43,10 +43,12 @@ impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = match self.heap.spans.take(process::cpu(), pages, align, density) {
             Some(range) => Span { range, zeroed: false },
-            None if let Some(range) = self.heap.second_hand(self.home, self.class) => {
-                return Ok(Span { range, zeroed: false });
+            None => {
+                if let Some(range) = self.heap.second_hand(self.home, self.class) {
+                    return Ok(Span { range, zeroed: false });
+                }
+                self.heap.take_span(pages, align, density)?
             }
-            None => self.heap.take_span(pages, align, density)?,
         };
         self.heap.layout().records[span.range.first.0 as usize].set_owner(self.home);
         self.mark(span.range, self.class as u8);

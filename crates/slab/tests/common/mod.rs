@@ -16,10 +16,15 @@ pub struct World {
 
 impl World {
     pub fn new(geometry: Geometry, faults: FaultPlan) -> Self {
+        Self::keeping(geometry, 0, faults)
+    }
+
+    /// Whose cache may keep up to `most` complete slabs.
+    pub fn keeping(geometry: Geometry, most: u16, faults: FaultPlan) -> Self {
         let hugepages = HugePages(4);
         let records: Vec<SlabRecord> = (0..hugepages.pages().0).map(|_| SlabRecord::default()).collect();
         Self {
-            cache: SlabCache::new(geometry),
+            cache: SlabCache::keeping(geometry, most),
             memory: RealMemory::new(hugepages),
             records: Table::from_slice(records.leak()),
             source: Checked::new(Faulty::new(BumpSpans::new(hugepages.pages()), faults)),
@@ -106,7 +111,26 @@ impl World {
     /// Gives everything back: all slabs go.
     pub fn drain(&mut self) {
         self.give(0..self.out.len());
+        self.give_complete(u32::MAX);
         assert_eq!((self.cache.stats().slabs, self.source.live()), (0, Pages(0)));
+        self.check();
+    }
+
+    /// Gives up to `most` complete slabs back; says how many went.
+    #[allow(dead_code, reason = "of use where slabs are kept only")]
+    pub fn give_complete(&mut self, most: u32) -> u32 {
+        let before = (self.cache.complete(), self.cache.stats().slabs);
+        self.cache.give_complete(most, &self.records, &mut self.source);
+        let went = before.0 - self.cache.complete();
+        assert_eq!(before.1 - self.cache.stats().slabs, went);
+        self.check();
+        went
+    }
+
+    /// Gives those complete slabs back that nobody needed since the last time.
+    #[allow(dead_code, reason = "of use where slabs are kept only")]
+    pub fn give_idle(&mut self) {
+        self.cache.give_idle(&self.records, &mut self.source);
         self.check();
     }
 
