@@ -108,7 +108,7 @@ impl<F: Floor + Send, C: Clock + Send> World<F, C> {
     }
 
     /// Takes back what [`World::take_batch`] gave, around all caches.
-    pub fn give_batch(&self, home: usize, class: usize, objects: &[usize]) {
+    pub fn give_batch(&self, class: usize, objects: &[usize]) {
         let mut chain = Chain::EMPTY;
         for object in objects {
             self.note_back(*object);

@@ -23,7 +23,7 @@ use craton_base::atomic::{AtomicPtr, Ordering};
 use craton_slab::Chain;
 
 /// Batches of one class that are kept.
-const SLOTS: usize = 8;
+const SLOTS: usize = if cfg!(loom) { 4 } else { 8 };
 /// Largest object that is kept.
 const MAX_OBJECT: usize = 32 << 10;
 

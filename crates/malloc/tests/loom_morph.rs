@@ -32,7 +32,7 @@ fn world() -> (Arc<World>, [usize; 2]) {
     let mut objects = world.take_batch(0, from(), all);
     let last = objects.pop().expect("a slab of many");
     let first = objects.remove(0);
-    world.give_batch(0, from(), &objects);
+    world.give_batch(from(), &objects);
     world.look_at(0, from());
     (Arc::new(world), [first, last])
 }

@@ -228,7 +228,7 @@ mod heap {
 
         /// # Safety
         /// As the real one.
-        pub unsafe fn give(&self, _home: usize, _class: usize, mut chain: Chain) {
+        pub unsafe fn give(&self, _class: usize, mut chain: Chain) {
             let mut free = self.free.lock().unwrap();
             while let Some(object) = chain.pop() {
                 assert!(!free.contains(&(object as usize)), "an object comes back twice");
@@ -238,20 +238,20 @@ mod heap {
 
         /// # Safety
         /// As the real one.
-        pub unsafe fn give_marked(&self, home: usize, class: usize, object: *mut u8) {
+        pub unsafe fn give_marked(&self, class: usize, object: *mut u8) {
             let mut chain = Chain::EMPTY;
             // SAFETY: by the contract.
             unsafe {
                 chain.push(object);
-                self.give(home, class, chain);
+                self.give(class, chain);
             }
         }
 
         /// # Safety
         /// As the real one.
-        pub unsafe fn pass_on_or_give(&self, home: usize, class: usize, chain: Chain) {
+        pub unsafe fn pass_on_or_give(&self, _home: usize, class: usize, chain: Chain) {
             // SAFETY: by the contract.
-            unsafe { self.give(home, class, chain) };
+            unsafe { self.give(class, chain) };
         }
     }
 }

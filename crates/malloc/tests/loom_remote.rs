@@ -33,9 +33,9 @@ fn the_last_two_objects_of_a_slab_come_back_from_two_shards() {
         let (mine, theirs) = (objects[0], objects[1]);
         let other = {
             let world = Arc::clone(&world);
-            thread::spawn(move || world.give_batch(1, class, &[theirs]))
+            thread::spawn(move || world.give_batch(class, &[theirs]))
         };
-        world.give_batch(0, class, &[mine]);
+        world.give_batch(class, &[mine]);
         other.join().unwrap();
         world.check_empty();
     });
@@ -50,7 +50,7 @@ fn objects_of_both_shards_in_one_list_find_their_slabs_while_others_take() {
         let kept = objects.pop().expect("two slabs and more");
         let other = {
             let world = Arc::clone(&world);
-            thread::spawn(move || world.give_batch(1, class, &objects))
+            thread::spawn(move || world.give_batch(class, &objects))
         };
         let taker = {
             let world = Arc::clone(&world);
@@ -61,7 +61,7 @@ fn objects_of_both_shards_in_one_list_find_their_slabs_while_others_take() {
                 hand.empty(&world);
             })
         };
-        world.give_batch(0, class, &[kept]);
+        world.give_batch(class, &[kept]);
         other.join().unwrap();
         taker.join().unwrap();
         world.check_empty();
