@@ -88,14 +88,20 @@ pub(crate) fn swap_inside(inside: u64) -> u64 {
 /// The calling thread's cache.
 #[inline(always)]
 pub(crate) fn get() -> *mut ThreadCache {
-    let cache: *mut ThreadCache;
-    // SAFETY: reads the word defined above, at its offset from the thread pointer; touches nothing else.
+    let (offset, cache): (usize, *mut ThreadCache);
+    // SAFETY: reads the word defined above, at its offset from the thread pointer; touches nothing else. The offset is the same for all
+    // threads and all time, so that a loop need read it once only.
     unsafe {
         asm!(
             "mov {p}, qword ptr [rip + __craton_tls_cache@GOTTPOFF]",
-            "mov {p}, qword ptr fs:[{p}]",
-            p = out(reg) cache,
-            options(readonly, nostack, preserves_flags),
+            p = out(reg) offset,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+        asm!(
+            "mov {c}, qword ptr fs:[{p}]",
+            p = in(reg) offset,
+            c = out(reg) cache,
+            options(pure, readonly, nostack, preserves_flags),
         );
     }
     cache
