@@ -13,5 +13,11 @@ fn main() {
     ] {
         println!("cargo:rustc-cdylib-link-arg={flag}");
     }
+    // The compiler's own linker there amends its layout by such a script; elsewhere functions lie as they come.
+    let target = ["CARGO_CFG_TARGET_ARCH", "CARGO_CFG_TARGET_OS", "CARGO_CFG_TARGET_ENV"];
+    if target.map(|name| std::env::var(name).unwrap_or_default()) == ["x86_64", "linux", "gnu"] {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{}/layout.ld", env!("CARGO_MANIFEST_DIR"));
+    }
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=layout.ld");
 }

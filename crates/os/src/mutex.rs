@@ -75,7 +75,7 @@ impl<T> Mutex<T> {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
         } else if nested {
-            self.acquire_slowly(thread::pointer() as u64, true);
+            acquire_slowly(&self.state, thread::pointer() as u64, true);
         } else {
             self.acquire();
         }
@@ -113,46 +113,7 @@ impl<T> Mutex<T> {
         let own = thread::pointer() as u64;
         // ORDERING: Acquire pairs with the Release swap in `release`: what the last holder wrote is seen.
         if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.acquire_slowly(own, false);
-        }
-    }
-
-    #[cold]
-    fn acquire_slowly(&self, own: u64, nested: bool) {
-        for _ in 0..SPINS {
-            core::hint::spin_loop();
-            // ORDERING: Acquire pairs with the Release swap in `release`.
-            if self.state.load(Ordering::Relaxed) == FREE
-                && self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            {
-                return;
-            }
-        }
-        let mut doubts = 0;
-        loop {
-            let seen = self.state.load(Ordering::Relaxed);
-            if seen == FREE {
-                // From here on the lock is taken as contended: we cannot know whether others sleep too.
-                // ORDERING: Acquire pairs with the Release swap in `release`.
-                if self.state.compare_exchange(FREE, own | CONTENDED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                    return;
-                }
-                continue;
-            }
-            let marked = seen | CONTENDED;
-            if seen != marked
-                && self.state.compare_exchange(seen, marked, Ordering::Relaxed, Ordering::Relaxed).is_err()
-            {
-                continue;
-            }
-            if nested || seen & !(CONTENDED | AGAIN) == own {
-                doubts += u32::from(futex::wait_half(&self.state, marked, Some(DOUBT_NS)));
-                if doubts >= DOUBTS {
-                    waits_for_itself();
-                }
-            } else {
-                futex::wait_half(&self.state, marked, None);
-            }
+            acquire_slowly(&self.state, own, false);
         }
     }
 
@@ -161,6 +122,44 @@ impl<T> Mutex<T> {
         // ORDERING: Release pairs with the Acquire in `acquire` and `acquire_slowly`.
         if self.state.swap(FREE, Ordering::Release) & CONTENDED != 0 {
             futex::wake_half(&self.state);
+        }
+    }
+}
+
+/// Waits for a lock that somebody has. The code is the same whatever the lock is around.
+#[cold]
+fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
+    for _ in 0..SPINS {
+        core::hint::spin_loop();
+        // ORDERING: Acquire pairs with the Release swap in `release`.
+        if state.load(Ordering::Relaxed) == FREE
+            && state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        {
+            return;
+        }
+    }
+    let mut doubts = 0;
+    loop {
+        let seen = state.load(Ordering::Relaxed);
+        if seen == FREE {
+            // From here on the lock is taken as contended: we cannot know whether others sleep too.
+            // ORDERING: Acquire pairs with the Release swap in `release`.
+            if state.compare_exchange(FREE, own | CONTENDED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return;
+            }
+            continue;
+        }
+        let marked = seen | CONTENDED;
+        if seen != marked && state.compare_exchange(seen, marked, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            continue;
+        }
+        if nested || seen & !(CONTENDED | AGAIN) == own {
+            doubts += u32::from(futex::wait_half(state, marked, Some(DOUBT_NS)));
+            if doubts >= DOUBTS {
+                waits_for_itself();
+            }
+        } else {
+            futex::wait_half(state, marked, None);
         }
     }
 }

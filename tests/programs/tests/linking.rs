@@ -164,3 +164,35 @@ fn options_are_ignored_in_a_set_uid_program() {
     assert_eq!(privileged.stderr, "", "options in a set-uid program:\n{privileged}");
     assert!(privileged.stats.is_empty(), "a file written by a set-uid program:\n{privileged}");
 }
+
+/// The addresses that segments with the given flags cover, in order.
+fn segments(flags: &str) -> Vec<std::ops::Range<u64>> {
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("readelf prints numbers");
+    let headers = ask("readelf", &["-lW"]);
+    let loads = headers.lines().map(|l| l.split_whitespace().collect::<Vec<_>>());
+    loads
+        .filter(|l| l.first() == Some(&"LOAD") && l[6..l.len() - 1].concat() == flags)
+        .map(|l| number(l[2])..number(l[2]) + number(l[5]))
+        .collect()
+}
+
+#[test]
+fn what_every_program_needs_lies_in_mappings_of_its_own() {
+    let symbols = ask("nm", &["-D", "--defined-only"]);
+    let address = |name: &str| {
+        let line =
+            symbols.lines().find(|l| l.split_whitespace().last().is_some_and(|n| n.split('@').next() == Some(name)));
+        let line = line.unwrap_or_else(|| panic!("{name} is not exported:\n{symbols}"));
+        u64::from_str_radix(&line[..16], 16).expect("nm prints addresses")
+    };
+    let code = segments("RE");
+    assert_eq!(code.len(), 2, "segments with code: {code:x?}");
+    for name in ["malloc", "free", "calloc", "realloc", "_Znwm", "_ZdlPv"] {
+        assert!(code[0].contains(&address(name)), "{name} is not in the first segment: crates/preload/layout.ld");
+    }
+    for name in ["malloc_info", "craton_stats_json", "craton_heap_create"] {
+        assert!(code[1].contains(&address(name)), "{name} is in the first segment: crates/preload/layout.ld");
+    }
+    let unwinding = segments("R");
+    assert_eq!(unwinding.len(), 2, "what only unwinding reads is apart: {unwinding:x?}");
+}

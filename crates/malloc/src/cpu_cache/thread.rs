@@ -199,34 +199,31 @@ pub(crate) static FRESH_LISTS: [List; MARKS] = {
 // SAFETY: the table holds no pointers but null.
 unsafe impl Sync for List {}
 
-/// A cache that nobody uses, behind the thread pointer of a thread that has none: every operation on it leaves the fast path.
-#[repr(transparent)]
-pub struct NoCache(ThreadCache);
+/// Caches that nobody uses, behind the thread pointers of threads that have none: every operation on them leaves the fast path. Since all
+/// of them are zeros they may overlap, and a program's memory holds little more than one.
+#[repr(C, align(64))]
+pub struct NoCaches {
+    first: [u8; size_of::<ThreadCache>()],
+    rest: [[u8; align_of::<ThreadCache>()]; NO_CACHES - 1],
+}
 
-// SAFETY: it is never written: all its lists are empty and without room.
-unsafe impl Sync for NoCache {}
+/// How many there are.
+pub(crate) const NO_CACHES: usize = 4;
 
-impl NoCache {
+impl NoCaches {
     /// The constant.
     pub const fn new() -> Self {
-        Self(ThreadCache {
-            base: 0,
-            pages: 0,
-            map: PageMap::EMPTY,
-            key: 0,
-            lists: [List::NONE; MARKS],
-            paces: [Pace::NONE; MARKS],
-            budget: 0,
-            home: 0,
-            next: null_mut(),
-            number: 0,
-            taken: false,
-            generation: 0,
-        })
+        Self { first: [0; _], rest: [[0; _]; _] }
+    }
+
+    /// One of them. It must not be written.
+    pub(crate) fn get(&'static self, n: usize) -> *mut ThreadCache {
+        debug_assert!(n < NO_CACHES);
+        (&raw const *self).cast_mut().cast::<u8>().wrapping_add(n * align_of::<ThreadCache>()).cast()
     }
 }
 
-impl Default for NoCache {
+impl Default for NoCaches {
     fn default() -> Self {
         Self::new()
     }
