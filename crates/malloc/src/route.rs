@@ -108,7 +108,21 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         cache.fill(class, chain);
         // The slabs may have grown the heap; the cache should know what it has just been given.
         cache.look_again(self.view());
+        if cache.is_look_due(self.in_use()) {
+            self.give_idle(cache);
+        }
         self.wipe_mark(object)
+    }
+
+    /// Gives back what has lain idle in a cache since the heap was smaller.
+    #[cold]
+    fn give_idle(&self, cache: &mut ThreadCache) {
+        cache.begin_look(self.in_use());
+        for class in 1..=size_class::CLASSES {
+            let (n, home) = (cache.idle(class), cache.home());
+            // SAFETY: the list has so many, and gives them up.
+            cache.shorten(class, n, |first| unsafe { self.give_first(home, class, first, n) });
+        }
     }
 
     /// An object without a cache. Null when there is no memory.

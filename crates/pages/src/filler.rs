@@ -28,8 +28,10 @@ pub(crate) enum Family {
 
 const FAMILIES: usize = 5;
 
-/// A family with more free pages than one for so many used ones is hollow.
+/// A family with more free pages than one for so many used ones is hollow, and so is one with any while it is so small that a hugepage
+/// more for the other kind, partly used, weighs more: 64 MiB.
 const HOLLOW_PART: u32 = 8;
+const SMALL_FAMILY: u32 = 32;
 
 impl Family {
     pub(crate) const ALL: [Self; FAMILIES] =
@@ -126,7 +128,8 @@ impl<P: Fit> Filler<P> {
         };
         let lists = self.lists(family);
         let free = lists.len() * PAGES_PER_HUGEPAGE - lists.sums.used;
-        if free <= lists.sums.used / HOLLOW_PART { None } else { self.find_in(family, trackers, pages, align) }
+        let least = if lists.len() > SMALL_FAMILY { lists.sums.used / HOLLOW_PART } else { 0 };
+        if free <= least { None } else { self.find_in(family, trackers, pages, align) }
     }
 
     /// As [`Filler::find`] when there is no memory for another hugepage: any hugepage that has room, also one for spans of the

@@ -276,6 +276,17 @@ fn kinds_share_hugepages_only_where_one_of_them_left_many_free_pages() {
 }
 
 #[test]
+fn a_small_heap_takes_no_hugepage_for_one_kind_while_the_other_has_room() {
+    for (hugepages, shared) in [(8, true), (32, true), (33, false)] {
+        let (mut heap, _) = heap(64);
+        let small = dense(&mut heap, hugepages);
+        small[..16].iter().for_each(|s| give(&mut heap, *s));
+        let first = take(&mut heap, 8).first.hugepage();
+        assert_eq!(first, HugePageId(if shared { 0 } else { hugepages }), "with {hugepages} dense hugepages");
+    }
+}
+
+#[test]
 fn a_dense_hugepage_of_which_little_is_left_takes_long_spans() {
     let (mut heap, _) = heap(64);
     let small = dense(&mut heap, 1);

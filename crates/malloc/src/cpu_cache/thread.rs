@@ -24,7 +24,7 @@
 use crate::page_map::PageMap;
 use crate::size_class::{self, CLASSES, MARKS};
 use core::ptr::null_mut;
-use craton_base::PAGE_SHIFT;
+use craton_base::{PAGE_SHIFT, Pages};
 use craton_slab::Chain;
 
 /// One class's free objects: half a cache line.
@@ -40,6 +40,8 @@ pub(crate) struct List {
     room: i32,
     /// How many freed objects the list may hold.
     max: i32,
+    /// The first object as of the last look at what lies idle: the lower half of its address, or 0.
+    seen: u32,
 }
 
 /// How a list's length follows what the program does.
@@ -67,6 +69,11 @@ const MAX_OBJECTS: i32 = 8192;
 /// So many overflows without a refill are no swing but a program that frees what it has: the list keeps less and less.
 const LONG_SWING: u8 = 128;
 
+/// A cache is looked through for what lies idle when the heap is larger than at the last look by one part in so many, and by so much: what
+/// it then gives back serves what would make the heap larger still.
+const LOOK_PART: u32 = 16;
+const LOOK_LEAST: Pages = Pages(8);
+
 const fn min(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
@@ -89,7 +96,7 @@ static OFFSETS: [u16; MAX_QUICK + 1] = {
 };
 
 impl List {
-    const NONE: Self = Self { head: null_mut(), magic: 0, mask: 0, room: 0, max: 0 };
+    const NONE: Self = Self { head: null_mut(), magic: 0, mask: 0, room: 0, max: 0, seen: 0 };
 
     const fn of_class(class: usize) -> Self {
         let size = size_class::size_of_class(class);
@@ -102,7 +109,7 @@ impl List {
         };
         let magic = if g.is_single() { 1 } else { (u64::MAX / unit as u64) + 1 };
         let max = first_max(class);
-        Self { head: null_mut(), magic, mask: mask as u32, room: max, max }
+        Self { head: null_mut(), magic, mask: mask as u32, room: max, max, seen: 0 }
     }
 }
 
@@ -144,6 +151,8 @@ pub struct ThreadCache {
     key: usize,
     /// Bytes by which lists may still grow.
     budget: usize,
+    /// Pages in use from which on the cache is looked through for what lies idle.
+    look_at: u32,
     /// The shard from which lists are filled.
     home: usize,
     /// Next in the registry of all caches.
@@ -241,6 +250,7 @@ impl ThreadCache {
             (*at).paces = FRESH_PACES;
             (*at).budget = budget;
             (*at).home = home;
+            (*at).look_at = 0;
             (*at).taken = true;
             (*at).look_again(view);
         }
@@ -496,6 +506,35 @@ impl ThreadCache {
             self.budget += less as usize * size_class::size_of_class(class);
         }
         (size_class::batch(class) + less as u32).min((list.max - list.room) as u32)
+    }
+
+    /// Whether the heap has grown so much that the cache should be looked through, with so many pages in use.
+    pub(crate) fn is_look_due(&self, in_use: Pages) -> bool {
+        in_use.0 >= self.look_at
+    }
+
+    /// Begins such a look, and says when the next one is due: when the heap is larger than ever by a part.
+    pub(crate) fn begin_look(&mut self, in_use: Pages) {
+        self.look_at = in_use.0 + (in_use.0 / LOOK_PART).max(LOOK_LEAST.0);
+    }
+
+    /// How many objects of a class lie idle: nearly all, if the list begins as it did at the last look. Such a list holds no more from
+    /// now on than one that is new.
+    pub(crate) fn idle(&mut self, class: usize) -> u32 {
+        let list = &mut self.lists[class];
+        let (held, kept) = (list.max - list.room, first_max(class).min(LAST_KEPT));
+        let first = list.head as u32;
+        if core::mem::replace(&mut list.seen, first) != first || held <= kept {
+            return 0;
+        }
+        let less = list.max - first_max(class);
+        if less > 0 {
+            list.max -= less;
+            list.room -= less;
+            self.budget += less as usize * size_class::size_of_class(class);
+            self.paces[class] = FRESH_PACES[class];
+        }
+        (held - kept) as u32
     }
 
     /// Takes the first `n` objects off a list, by what `rest_of` makes of it: it takes them and returns the rest.
