@@ -193,6 +193,7 @@ fn what_every_program_needs_lies_in_mappings_of_its_own() {
     for name in ["malloc_info", "craton_stats_json", "craton_heap_create"] {
         assert!(code[1].contains(&address(name)), "{name} is in the first segment: crates/preload/layout.ld");
     }
+    assert!(ask("readelf", &["-SW"]).contains(" .text "), "gdb 13 ends where a library has no section of this name");
     let unwinding = segments("R");
     assert_eq!(unwinding.len(), 2, "what only unwinding reads is apart: {unwinding:x?}");
 }
