@@ -109,19 +109,19 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         // The slabs may have grown the heap; the cache should know what it has just been given.
         cache.look_again(self.view());
         if cache.is_look_due(self.in_use()) {
-            self.give_idle(cache);
+            self.give_what_lies_idle(cache);
         }
         self.wipe_mark(object)
     }
 
     /// Gives back what has lain idle in a cache since the heap was smaller.
     #[cold]
-    fn give_idle(&self, cache: &mut ThreadCache) {
+    fn give_what_lies_idle(&self, cache: &mut ThreadCache) {
         cache.begin_look(self.in_use());
         for class in 1..=size_class::CLASSES {
-            let (n, home) = (cache.idle(class), cache.home());
+            let n = cache.idle(class);
             // SAFETY: the list has so many, and gives them up.
-            cache.shorten(class, n, |first| unsafe { self.give_first(home, class, first, n) });
+            cache.shorten(class, n, |first| unsafe { self.give_first(class, first, n) });
         }
     }
 
