@@ -18,9 +18,10 @@
 mod life;
 
 use crate::front::{self, HEAP, PROCESSOR_CACHES, set_up};
+use crate::segment::SEGMENT;
 use crate::{lifecycle, limits, nested};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
-use craton_base::{Clock, CollapseError, HugePageId, HugePages, Pages};
+use craton_base::{Clock, CollapseError, HUGEPAGE_SIZE, HugePageId, HugePages, Pages};
 use craton_os::thread::{self, Hidden};
 use craton_os::{Bell, CoarseClock, process, thp};
 use craton_pages::LONG_S;
@@ -41,7 +42,7 @@ const IDLE_S: u64 = 10;
 /// Hugepages that are collapsed in a round: two milliseconds of work or less.
 const COLLAPSES: u32 = 4;
 /// Uses of the page heap between two looks at the clock.
-const USES: u32 = 16;
+pub(crate) const USES: u32 = 16;
 /// How often a system call is tried again, a millisecond apart, for which the thread may not have left the process yet.
 const TRIES: u32 = 200;
 const TRY_NS: u64 = 1_000_000;
@@ -112,7 +113,7 @@ pub(crate) fn note(backed: HugePages, in_use: Pages, free: impl FnOnce() -> Page
     // Not all of a hugepage need have memory: the exact number is asked for when the rough one is large.
     let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
     if used.is_multiple_of(USES) {
-        note_time(backed);
+        look_at_time(backed);
     } else if is_much(rough, in_use) {
         note_free(in_use, free);
     }
@@ -125,8 +126,20 @@ fn note_free(in_use: Pages, free: impl FnOnce() -> Pages) {
     }
 }
 
+/// As [`note`] now and then, for uses that leave the page heap as it is.
+#[cold]
+pub(crate) fn note_time() {
+    let backed = SEGMENT.heap_backed_bytes.load(Relaxed) / HUGEPAGE_SIZE as u64;
+    if backed >= u64::from(FROM.0) {
+        if ASLEEP.load(Relaxed) {
+            WANTED.fetch_or(WAKE, Relaxed);
+        }
+        look_at_time(HugePages(backed as u32));
+    }
+}
+
 #[inline(never)]
-fn note_time(backed: HugePages) {
+fn look_at_time(backed: HugePages) {
     if THREADS.load(Relaxed) > 1 && may_have_thread() {
         WANTED.fetch_or(THREAD, Relaxed);
     }

@@ -11,7 +11,7 @@
 //! **Units.** Pages.
 
 use super::{CLASSES, Heap, Marked};
-use crate::size_class;
+use crate::{background, size_class};
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Floor, Pages};
 use craton_slab::SlabCache;
@@ -23,20 +23,31 @@ const MOST: u32 = 512;
 #[repr(align(64))]
 pub(super) struct Complete {
     pages: AtomicU32,
+    /// How often slabs became complete and were used again.
+    uses: AtomicU32,
     /// A bit for each class that keeps some.
     classes: [AtomicU64; CLASSES.div_ceil(64)],
 }
 
 impl Complete {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
-    pub(super) const NONE: Self =
-        Self { pages: AtomicU32::new(0), classes: [const { AtomicU64::new(0) }; CLASSES.div_ceil(64)] };
+    pub(super) const NONE: Self = Self {
+        pages: AtomicU32::new(0),
+        uses: AtomicU32::new(0),
+        classes: [const { AtomicU64::new(0) }; CLASSES.div_ceil(64)],
+    };
 
-    /// A class, whose lock the caller holds, keeps `now` slabs where it kept `before`.
+    /// A class, whose lock the caller holds, keeps `now` slabs where it kept `before`. Who only ever uses these leaves the page heap alone, and
+    /// with it what is done in passing there: now and then it is thought of here.
     #[inline]
     fn note(&self, class: usize, before: u32, now: u32) {
         if before == now {
             return;
+        }
+        let uses = self.uses.load(Relaxed).wrapping_add(1);
+        self.uses.store(uses, Relaxed);
+        if uses.is_multiple_of(background::USES) {
+            background::note_time();
         }
         self.pages.fetch_add(now.wrapping_sub(before).wrapping_mul(size_class::geometry(class).pages.0), Relaxed);
         let (word, bit) = (&self.classes[(class - 1) / 64], 1 << ((class - 1) % 64));
