@@ -138,7 +138,7 @@ impl Default for Segment {
     }
 }
 
-/// Adds to a number.
-pub(crate) fn add(number: &AtomicU64, n: u64) {
-    number.fetch_add(n, Relaxed);
+/// Adds to a number; returns what it was.
+pub(crate) fn add(number: &AtomicU64, n: u64) -> u64 {
+    number.fetch_add(n, Relaxed)
 }

@@ -14,6 +14,9 @@ use craton_base::{Clock, Density, Floor, HugePages, PAGE_SIZE, PageId, PageRange
 use craton_os::process;
 use craton_pages::LargeCache;
 
+/// Of so many large objects one makes somebody think of the time.
+const LOOKS: u64 = 64;
+
 impl<F: Floor, C: Clock> Heap<F, C> {
     /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
     pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
@@ -36,7 +39,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     fn begin_large(&self, span: PageRange) {
         self.layout().records[span.first.0 as usize].set_pages(span.len);
         self.set_marks(span, LARGE, false);
-        segment::add(&SEGMENT.large_allocs, 1);
+        // Objects that come and go leave the page heap alone, and with it what is done in passing there.
+        if segment::add(&SEGMENT.large_allocs, 1).is_multiple_of(LOOKS) {
+            background::note_time();
+        }
     }
 
     /// Pages of freed large objects that may be kept: half a MiB and one part in 64 of what is in use. They go back before the heap grows.
