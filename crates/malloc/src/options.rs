@@ -21,7 +21,7 @@ use crate::front::{CACHES_FOR, CachesFor, HEAP, PROCESSOR_CACHES, THREAD_CACHE_B
 use crate::{limits, trace};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
-use craton_os::{Line, Mutex, process};
+use craton_os::{Decimal, Line, Mutex, process};
 use craton_pages::HugeBacking;
 
 /// Longest path that `stats_file` takes, its closing 0 included.
@@ -184,19 +184,8 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             None => return false,
         },
         b"trace" => return trace::ask(value),
-        b"trace_events" => return number(value).is_some_and(trace::set_bound),
+        b"trace_events" => return Decimal::parse(value).is_some_and(|n| trace::set_bound(n as usize)),
         _ => return false,
     }
     true
-}
-
-/// A decimal number that fits.
-fn number(text: &[u8]) -> Option<usize> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0usize, |n, b| {
-        let digit = b.is_ascii_digit().then(|| usize::from(b - b'0'))?;
-        n.checked_mul(10)?.checked_add(digit)
-    })
 }

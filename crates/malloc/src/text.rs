@@ -1,5 +1,7 @@
 //! Text for a buffer of the program's, as `snprintf` makes it: what does not fit is cut, and counted.
 
+use craton_os::Decimal;
+
 /// A text under construction.
 pub struct Text<'a> {
     buffer: &'a mut [u8],
@@ -29,18 +31,8 @@ impl<'a> Text<'a> {
     }
 
     /// Adds a number in decimal.
-    pub fn number(&mut self, mut n: u64) -> &mut Self {
-        let mut digits = [0u8; 20];
-        let mut at = digits.len();
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (n % 10) as u8;
-            n /= 10;
-            if n == 0 {
-                break;
-            }
-        }
-        self.bytes(&digits[at..])
+    pub fn number(&mut self, n: u64) -> &mut Self {
+        self.bytes(Decimal::new(n).as_bytes())
     }
 
     /// Adds a string of JSON, quotes included. Bytes that are no ASCII become question marks: what encoding they are in is not known.

@@ -12,6 +12,7 @@
 
 mod place;
 
+use crate::decimal::Decimal;
 use crate::line::Line;
 use crate::small_file::{PathText, read_start};
 use place::{Kind, Place};
@@ -59,7 +60,7 @@ impl Limits {
         let limit = self.read(dir, file, |text| match text {
             b"max" => Some(None),
             // The kernel's own "no limit" of version 1 is a large number that depends on the size of a page.
-            number => decimal(number).map(|bytes| (bytes < UNLIMITED_BYTES).then_some(bytes)),
+            number => Decimal::parse(number).map(|bytes| (bytes < UNLIMITED_BYTES).then_some(bytes)),
         });
         tighten(&mut self.memory_bytes, limit);
     }
@@ -67,10 +68,10 @@ impl Limits {
     fn take_quota(&mut self, dir: &mut PathText) {
         let limit = self.read(dir, b"/cpu.max", |text| {
             let space = text.iter().position(|b| *b == b' ')?;
-            let period = decimal(&text[space + 1..])?;
+            let period = Decimal::parse(&text[space + 1..])?;
             match &text[..space] {
                 b"max" => Some(None),
-                quota => thousandths(decimal(quota)?, period).map(Some),
+                quota => thousandths(Decimal::parse(quota)?, period).map(Some),
             }
         });
         tighten(&mut self.cpu_thousandths, limit);
@@ -79,10 +80,10 @@ impl Limits {
     fn take_quota_and_period(&mut self, dir: &mut PathText) {
         let quota = self.read(dir, b"/cpu.cfs_quota_us", |text| match text {
             b"-1" => Some(None),
-            number => decimal(number).filter(|n| *n > 0).map(Some),
+            number => Decimal::parse(number).filter(|n| *n > 0).map(Some),
         });
         if let Some(quota) = quota {
-            let period = |text: &[u8]| thousandths(quota, decimal(text)?).map(Some);
+            let period = |text: &[u8]| thousandths(quota, Decimal::parse(text)?).map(Some);
             let limit = self.read(dir, b"/cpu.cfs_period_us", period);
             tighten(&mut self.cpu_thousandths, limit);
         }
@@ -129,17 +130,6 @@ fn printable(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// A decimal number that fits, and nothing else.
-fn decimal(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0u64, |n, b| {
-        let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
-        n.checked_mul(10)?.checked_add(digit)
-    })
-}
-
 /// A quota of a period in thousandths of a processor.
 fn thousandths(quota: u64, period: u64) -> Option<u64> {
     let exact =
@@ -169,7 +159,7 @@ fn some_avg10(path: &PathText) -> Option<u32> {
     let text = read_start(path, &mut buffer)?.strip_prefix(b"some avg10=")?;
     let end = text.iter().position(|b| *b == b' ')?;
     let point = text[..end].iter().position(|b| *b == b'.')?;
-    let (whole, part) = (decimal(&text[..point])?, decimal(&text[point + 1..end])?);
+    let (whole, part) = (Decimal::parse(&text[..point])?, Decimal::parse(&text[point + 1..end])?);
     (whole <= 100 && end == point + 3).then_some((whole * 100 + part) as u32)
 }
 

@@ -21,6 +21,7 @@ mod bell;
 pub mod cgroup;
 mod clock;
 pub mod cpus;
+mod decimal;
 pub mod file_map;
 #[cfg_attr(loom, path = "futex/model.rs")]
 mod futex;
@@ -39,6 +40,7 @@ pub mod thread;
 
 pub use bell::Bell;
 pub use clock::CoarseClock;
+pub use decimal::Decimal;
 pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};
 pub use mutex::{Guard, Mutex};

@@ -5,6 +5,8 @@
 //!
 //! **Unsafe.** Calls `write` and `abort`.
 
+use crate::decimal::Decimal;
+
 /// A text of at most 1024 bytes under construction.
 pub struct Line {
     text: [u8; Line::CAPACITY],
@@ -43,18 +45,7 @@ impl Line {
     /// Adds a number in decimal.
     #[inline(never)]
     pub fn number(mut self, n: u64) -> Self {
-        let mut digits = [0u8; 20];
-        let mut at = digits.len();
-        let mut rest = n;
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.push(&digits[at..]);
+        self.push(Decimal::new(n).as_bytes());
         self
     }
 

@@ -7,6 +7,7 @@
 
 use crate::text::Text;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use craton_os::Decimal;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
@@ -57,8 +58,8 @@ impl Setting {
         match text {
             b"auto" => Some(Self::Auto),
             b"none" => Some(Self::None),
-            [digits @ .., b'%'] => match size(digits)? {
-                percent @ 1..=100 if digits.iter().all(u8::is_ascii_digit) => Some(Self::Percent(percent as u8)),
+            [digits @ .., b'%'] => match Decimal::parse(digits)? {
+                percent @ 1..=100 => Some(Self::Percent(percent as u8)),
                 _ => None,
             },
             _ => size(text).filter(|bytes| *bytes > 0).map(Self::Bytes),
@@ -95,10 +96,7 @@ pub(crate) fn part(whole: u64, percent: u8) -> u64 {
 pub(crate) fn size(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
-    if digits.is_empty() {
-        return None;
-    }
-    let number = digits.iter().try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))?;
+    let number = Decimal::parse(digits)?;
     let shift = match unit {
         [] => 0,
         [letter, rest @ ..] => {

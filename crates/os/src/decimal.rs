@@ -1,0 +1,68 @@
+//! Numbers in decimal, read and written without memory.
+
+/// The digits of a number.
+pub struct Decimal {
+    digits: [u8; Decimal::MOST],
+    from: usize,
+}
+
+impl Decimal {
+    /// Digits of the largest number.
+    const MOST: usize = 20;
+
+    /// Writes a number.
+    #[inline(never)]
+    pub fn new(number: u64) -> Self {
+        let mut decimal = Self { digits: [0; Self::MOST], from: Self::MOST };
+        let mut rest = number;
+        loop {
+            decimal.from -= 1;
+            decimal.digits[decimal.from] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                return decimal;
+            }
+        }
+    }
+
+    /// The digits, at least one.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.digits[self.from..]
+    }
+
+    /// Reads a number that fits, and nothing else.
+    #[inline(never)]
+    pub fn parse(text: &[u8]) -> Option<u64> {
+        if text.is_empty() {
+            return None;
+        }
+        text.iter().try_fold(0u64, |n, b| {
+            let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
+            n.checked_mul(10)?.checked_add(digit)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn numbers_are_written_as_elsewhere_and_read_again() {
+        for n in [0, 1, 9, 10, 99, 100, 12_345_678_909, u64::MAX - 1, u64::MAX] {
+            let decimal = Decimal::new(n);
+            assert_eq!(decimal.as_bytes(), n.to_string().as_bytes());
+            assert_eq!(Decimal::parse(decimal.as_bytes()), Some(n));
+        }
+        assert_eq!(Decimal::parse(b"0007"), Some(7));
+    }
+
+    #[test]
+    fn what_is_no_number_or_does_not_fit_is_refused() {
+        for text in ["", " 1", "1 ", "-1", "+1", "1x", "0x1", "1_0", "18446744073709551616", "99999999999999999999"] {
+            assert_eq!(Decimal::parse(text.as_bytes()), None, "{text}");
+        }
+    }
+}
