@@ -66,6 +66,9 @@ pub struct Stats {
     pub cache_mode: u64,
     /// Processors that have a cache.
     pub processor_caches: u64,
+    /// Where the limit on memory is from: 0 nobody has looked yet (before the heap has grown beyond 16 MiB), 1 nowhere, there are no
+    /// control groups for memory, 2 and 3 the control group of version 1 or 2, which may have none, 4 the option.
+    pub memory_limit_source: u64,
 }
 
 impl Craton {
@@ -194,6 +197,7 @@ impl Craton {
             usable_cpus: SEGMENT.usable_cpus.load(Relaxed),
             cache_mode: SEGMENT.cache_mode.load(Relaxed),
             processor_caches: SEGMENT.processor_caches.load(Relaxed),
+            memory_limit_source: SEGMENT.memory_limit_source.load(Relaxed),
         }
     }
 

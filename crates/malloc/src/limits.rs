@@ -66,12 +66,15 @@ static CHANGES: Changes = Changes::new();
 
 /// The control group's limit as last read, 0 for none; whether it ever was, and when it is to be read again.
 static GROUP: AtomicU64 = AtomicU64::new(0);
+/// Where it is from: `memory_limit_source` of the statistics.
+static SOURCE: AtomicU64 = AtomicU64::new(0);
+/// That number where the option says what the limit is.
+const BY_OPTION: u64 = 4;
 static READ: AtomicBool = AtomicBool::new(false);
 static NEXT_READ_NS: AtomicU64 = AtomicU64::new(0);
 static NEXT_PRESSURE_NS: AtomicU64 = AtomicU64::new(0);
 /// The system says nothing about pressure: it is not asked again.
 static NO_PRESSURE: AtomicBool = AtomicBool::new(false);
-static ODD_WAS_SAID: AtomicBool = AtomicBool::new(false);
 
 /// Somebody looks at the limits now.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
@@ -141,6 +144,8 @@ fn apply_once() {
         HEAP.gate.look_from(FIRST_LOOK.min(HEAP.gate.high()));
     }
     SEGMENT.memory_limit_bytes.store(memory.unwrap_or(0), Relaxed);
+    let source = if MEMORY.get() == Setting::Auto { SOURCE.load(Relaxed) } else { BY_OPTION };
+    SEGMENT.memory_limit_source.store(source, Relaxed);
     SEGMENT.soft_limit_bytes.store(soft.unwrap_or(0), Relaxed);
     SEGMENT.hard_limit_bytes.store(hard.unwrap_or(0), Relaxed);
 }
@@ -251,15 +256,21 @@ fn read_group() {
         return;
     }
     let limits = cgroup::limits();
+    if limits.is_partial && READ.load(Relaxed) {
+        return;
+    }
     SEGMENT.usable_cpus.store(cpus::set_quota(limits.cpu_thousandths) as u64, Relaxed);
     GROUP.store(limits.memory_bytes.unwrap_or(0), Relaxed);
+    SOURCE.store(
+        match limits.memory_source {
+            cgroup::Source::Nowhere => 1,
+            cgroup::Source::V1 => 2,
+            cgroup::Source::V2 => 3,
+        },
+        Relaxed,
+    );
     READ.store(true, Relaxed);
     CHANGES.note();
-    if let Some(odd) = limits.odd
-        && !ODD_WAS_SAID.swap(true, Relaxed)
-    {
-        odd.print();
-    }
 }
 
 /// Gives free memory back if others wait for memory; returns how many pages.

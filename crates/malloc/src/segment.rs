@@ -59,6 +59,9 @@ pub struct Segment {
     pub cache_mode: AtomicU64,
     /// Processors that have a cache, as of the last change.
     pub processor_caches: AtomicU64,
+    /// Where the limit on memory is from: 0 nobody has looked yet, 1 nowhere, there are no control groups for memory, 2 and 3 the control
+    /// group of version 1 or 2, which may have none, 4 the option.
+    pub memory_limit_source: AtomicU64,
 }
 
 /// The process's own.
@@ -66,7 +69,7 @@ pub struct Segment {
 pub static SEGMENT: Segment = Segment::new();
 
 /// How many numbers a segment has.
-pub const WORDS: usize = 21;
+pub const WORDS: usize = 22;
 
 impl Segment {
     /// A segment of a process that has not started.
@@ -93,6 +96,7 @@ impl Segment {
             usable_cpus: AtomicU64::new(0),
             cache_mode: AtomicU64::new(0),
             processor_caches: AtomicU64::new(0),
+            memory_limit_source: AtomicU64::new(0),
         }
     }
 
@@ -128,6 +132,7 @@ impl Segment {
             ("usable_cpus", self.usable_cpus.load(Relaxed)),
             ("cache_mode", self.cache_mode.load(Relaxed)),
             ("processor_caches", self.processor_caches.load(Relaxed)),
+            ("memory_limit_source", self.memory_limit_source.load(Relaxed)),
         ]
     }
 }

@@ -5,8 +5,8 @@
 //!
 //! **Units.** Bytes; thousandths of a processor; hundredths of a percent of time.
 //!
-//! **Failure.** What is missing or cannot be read is no limit. A file that reads as nonsense is no limit either, and one
-//! line says so, handed to the caller.
+//! **Failure.** No control groups are no limit, and neither are files that a group need not have. One that is there and cannot be read or
+//! reads as nonsense, or that is missing where it must be, is no limit either, and one line says so: the first that is met in a process.
 //!
 //! **Cost.** Some 10 system calls and three for each file on the way up; about 6 KiB of stack.
 
@@ -14,7 +14,8 @@ mod place;
 
 use crate::decimal::Decimal;
 use crate::line::Line;
-use crate::small_file::{PathText, read_start};
+use crate::small_file::{PathText, Unread, read_start};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use place::{Kind, Place};
 
 /// What the control groups of the process allow.
@@ -24,104 +25,203 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
     /// Time of processors in thousandths of one, rounded up and at least 1.
     pub cpu_thousandths: Option<u64>,
-    /// A file that made no sense, in words.
-    pub odd: Option<Line>,
+    /// Where the limit on memory is from, or would be if there were one.
+    pub memory_source: Source,
+    /// Some file could not be read because the process or the system is short of something: what was read before is better.
+    pub is_partial: bool,
+    /// What was odd, in words.
+    odd: Option<Line>,
+}
+
+/// A kind of control groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Source {
+    /// The process is in no group that could limit memory.
+    #[default]
+    Nowhere,
+    /// Version 1.
+    V1,
+    /// Version 2.
+    V2,
 }
 
 /// Limits from here on are none: the kernel writes 2⁶³ less a page.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
-/// The limits of the process, as they are now.
+/// Something odd has been said.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// The limits of the process, as they are now. The first time that something is odd, one line on standard error says so.
 pub fn limits() -> Limits {
-    limits_under(b"")
+    let mut limits = limits_under(b"");
+    say_once(limits.odd.take());
+    limits
+}
+
+fn say_once(odd: Option<Line>) {
+    if let Some(line) = odd
+        && !SAID.swap(true, Relaxed)
+    {
+        line.print();
+    }
 }
 
 /// As [`limits`], by the files below another root.
-pub fn limits_under(root: &[u8]) -> Limits {
+fn limits_under(root: &[u8]) -> Limits {
     let mut limits = Limits::default();
-    if let Some(place) = Place::find(root, Kind::V2) {
+    if let Some(place) = limits.find(root, Kind::V2) {
+        limits.memory_source = Source::V2;
+        // The group at the top has none of these files, nor has one to which its parent leaves nothing of the kind.
         place.walk_up(|dir| {
-            limits.take_memory(dir, b"/memory.max");
-            limits.take_memory(dir, b"/memory.high");
+            limits.take_memory(Source::V2, dir, b"/memory.max");
+            limits.take_memory(Source::V2, dir, b"/memory.high");
             limits.take_quota(dir);
         });
     }
-    if let Some(place) = Place::find(root, Kind::V1Memory) {
-        place.walk_up(|dir| limits.take_memory(dir, b"/memory.limit_in_bytes"));
+    if let Some(place) = limits.find(root, Kind::V1Memory) {
+        if limits.memory_bytes.is_none() {
+            limits.memory_source = Source::V1;
+        }
+        let (mut any, mut missing) = (false, None);
+        place.walk_up(|dir| match limits.take_memory(Source::V1, dir, b"/memory.limit_in_bytes") {
+            Value::Missing => {
+                missing = missing.take().or_else(|| Some(said(dir.as_bytes()).text("/memory.limit_in_bytes")))
+            }
+            _ => any = true,
+        });
+        if !any && let Some(line) = missing {
+            limits.note(line.text(" is missing, which groups of its kind have"));
+        }
     }
-    if let Some(place) = Place::find(root, Kind::V1Cpu) {
+    if let Some(place) = limits.find(root, Kind::V1Cpu) {
         place.walk_up(|dir| limits.take_quota_and_period(dir));
     }
     limits
 }
 
+/// What a file says.
+enum Value {
+    Limit(u64),
+    Unlimited,
+    Missing,
+    /// What cannot be read or makes no sense, which has been noted.
+    Odd,
+}
+
 impl Limits {
-    fn take_memory(&mut self, dir: &mut PathText, file: &[u8]) {
-        let limit = self.read(dir, file, |text| match text {
-            b"max" => Some(None),
+    fn find(&mut self, root: &[u8], kind: Kind) -> Option<Place> {
+        Place::find(root, kind).unwrap_or_else(|(file, unread)| {
+            self.note_unread(said(file.as_bytes()), unread);
+            None
+        })
+    }
+
+    fn take_memory(&mut self, source: Source, dir: &mut PathText, file: &[u8]) -> Value {
+        let value = self.read(dir, file, |text| match text {
+            b"max" => Some(Value::Unlimited),
             // The kernel's own "no limit" of version 1 is a large number that depends on the size of a page.
-            number => Decimal::parse(number).map(|bytes| (bytes < UNLIMITED_BYTES).then_some(bytes)),
+            number => Some(match Decimal::parse(number)? {
+                UNLIMITED_BYTES.. => Value::Unlimited,
+                bytes => Value::Limit(bytes),
+            }),
         });
-        tighten(&mut self.memory_bytes, limit);
+        if tighten(&mut self.memory_bytes, &value) {
+            self.memory_source = source;
+        }
+        value
     }
 
     fn take_quota(&mut self, dir: &mut PathText) {
-        let limit = self.read(dir, b"/cpu.max", |text| {
+        let value = self.read(dir, b"/cpu.max", |text| {
             let space = text.iter().position(|b| *b == b' ')?;
             let period = Decimal::parse(&text[space + 1..])?;
             match &text[..space] {
-                b"max" => Some(None),
-                quota => thousandths(Decimal::parse(quota)?, period).map(Some),
+                b"max" => Some(Value::Unlimited),
+                quota => thousandths(Decimal::parse(quota)?, period).map(Value::Limit),
             }
         });
-        tighten(&mut self.cpu_thousandths, limit);
+        tighten(&mut self.cpu_thousandths, &value);
     }
 
     fn take_quota_and_period(&mut self, dir: &mut PathText) {
         let quota = self.read(dir, b"/cpu.cfs_quota_us", |text| match text {
-            b"-1" => Some(None),
-            number => Decimal::parse(number).filter(|n| *n > 0).map(Some),
+            b"-1" => Some(Value::Unlimited),
+            number => Decimal::parse(number).filter(|n| *n > 0).map(Value::Limit),
         });
-        if let Some(quota) = quota {
-            let period = |text: &[u8]| thousandths(quota, Decimal::parse(text)?).map(Some);
-            let limit = self.read(dir, b"/cpu.cfs_period_us", period);
-            tighten(&mut self.cpu_thousandths, limit);
+        if let Value::Limit(quota) = quota {
+            let file = b"/cpu.cfs_period_us";
+            let period = |text: &[u8]| thousandths(quota, Decimal::parse(text)?).map(Value::Limit);
+            let value = self.read(dir, file, period);
+            if matches!(value, Value::Missing) {
+                self.note(said(dir.as_bytes()).bytes(file).text(" is missing, but there is a quota"));
+            }
+            tighten(&mut self.cpu_thousandths, &value);
         }
     }
 
-    /// One file's value: `None` when it is missing or says that there is no limit, and when it makes no sense: the first such file is
-    /// kept in `odd`.
-    fn read(
-        &mut self,
-        dir: &mut PathText,
-        file: &[u8],
-        parse: impl FnOnce(&[u8]) -> Option<Option<u64>>,
-    ) -> Option<u64> {
+    /// One file's value.
+    fn read(&mut self, dir: &mut PathText, file: &[u8], parse: impl FnOnce(&[u8]) -> Option<Value>) -> Value {
         let len = dir.as_bytes().len();
+        if !dir.push(file) {
+            return Value::Missing;
+        }
         let mut buffer = [0; 64];
-        let text = dir.push(file).then(|| read_start(dir, &mut buffer)).flatten();
-        let limit = text.and_then(|text| {
-            let text = text.strip_suffix(b"\n").unwrap_or(text);
-            parse(text).unwrap_or_else(|| {
-                self.note_odd(dir, text);
-                None
-            })
-        });
+        let value = match read_start(dir, &mut buffer) {
+            Ok(text) => {
+                let text = text.strip_suffix(b"\n").unwrap_or(text);
+                parse(text).unwrap_or_else(|| {
+                    self.note_odd(dir, text);
+                    Value::Odd
+                })
+            }
+            Err(unread) if unread.is_missing() => Value::Missing,
+            Err(unread) => {
+                self.note_unread(said(dir.as_bytes()), unread);
+                Value::Odd
+            }
+        };
         dir.truncate(len);
-        limit
+        value
     }
 
     #[cold]
     fn note_odd(&mut self, path: &PathText, text: &[u8]) {
-        self.odd.get_or_insert_with(|| {
-            let line = Line::new().text("craton: ").bytes(path.as_bytes()).text(" reads \"").bytes(printable(text));
-            line.text("\", which is no limit that this version knows; taken as no limit")
-        });
+        let line = said(path.as_bytes()).text(" reads \"").bytes(printable(text));
+        self.note(line.text("\", which is no limit that this version knows"));
+    }
+
+    #[cold]
+    fn note_unread(&mut self, path: Line, unread: Unread) {
+        self.is_partial |= unread.passes();
+        let line = path.text(" cannot be read (errno ").number(unread.0 as u64).text(")");
+        if unread.passes() {
+            self.odd.get_or_insert_with(|| line.text("; what was read before counts, if anything was"));
+        } else {
+            self.note(line);
+        }
+    }
+
+    /// Keeps the first that is noted.
+    #[cold]
+    fn note(&mut self, line: Line) {
+        self.odd.get_or_insert_with(|| line.text("; taken as no limit"));
     }
 }
 
-fn tighten(limit: &mut Option<u64>, other: Option<u64>) {
-    *limit = limit.iter().chain(&other).copied().min();
+/// The start of a line about a file.
+fn said(path: &[u8]) -> Line {
+    Line::new().text("craton: ").bytes(path)
+}
+
+/// Takes a value if it is tighter than what there is; says whether it was.
+fn tighten(limit: &mut Option<u64>, value: &Value) -> bool {
+    match *value {
+        Value::Limit(new) if limit.is_none_or(|old| new < old) => {
+            *limit = Some(new);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// The start of a text up to what is not to be printed.
@@ -138,25 +238,46 @@ fn thousandths(quota: u64, period: u64) -> Option<u64> {
 }
 
 /// How much of the last 10 seconds some thread stood still for want of memory, in hundredths of a percent: of the system or of
-/// the process's group, whichever was more. `None` when neither is told.
+/// the process's group, whichever was more. `None` when neither is told. What is odd is said as by [`limits`].
 pub fn pressure() -> Option<u32> {
-    pressure_under(b"")
+    let (pressure, odd) = pressure_under(b"");
+    say_once(odd);
+    pressure
 }
 
-/// As [`pressure`], by the files below another root.
-pub fn pressure_under(root: &[u8]) -> Option<u32> {
-    let mut path = PathText::new(root)?;
-    let system = path.push(b"/proc/pressure/memory").then(|| some_avg10(&path)).flatten();
-    let group = Place::find(root, Kind::V2).and_then(|mut place| {
+/// As [`pressure`], by the files below another root; and what was odd.
+fn pressure_under(root: &[u8]) -> (Option<u32>, Option<Line>) {
+    let mut odd = None;
+    let Some(mut path) = PathText::new(root) else { return (None, odd) };
+    let system = if path.push(b"/proc/pressure/memory") { some_avg10(&path, &mut odd) } else { None };
+    let group = Place::find(root, Kind::V2).ok().flatten().and_then(|mut place| {
         let there = place.dir().push(b"/memory.pressure");
-        there.then(|| some_avg10(place.dir())).flatten()
+        there.then(|| some_avg10(place.dir(), &mut odd)).flatten()
     });
-    system.max(group)
+    (system.max(group), odd)
 }
 
-fn some_avg10(path: &PathText) -> Option<u32> {
+/// The pressure by one file. A system that does not measure it has no such file, or one that cannot be opened.
+fn some_avg10(path: &PathText, odd: &mut Option<Line>) -> Option<u32> {
     let mut buffer = [0; 64];
-    let text = read_start(path, &mut buffer)?.strip_prefix(b"some avg10=")?;
+    match read_start(path, &mut buffer) {
+        Ok(text) => {
+            let pressure = parse_avg10(text);
+            if pressure.is_none() {
+                odd.get_or_insert_with(|| {
+                    let line = said(path.as_bytes()).text(" reads \"").bytes(printable(text));
+                    line.text("\", which is no pressure that this version knows; not looked at")
+                });
+            }
+            pressure
+        }
+        // Another time it will be told.
+        Err(unread) => unread.passes().then_some(0),
+    }
+}
+
+fn parse_avg10(text: &[u8]) -> Option<u32> {
+    let text = text.strip_prefix(b"some avg10=")?;
     let end = text.iter().position(|b| *b == b' ')?;
     let point = text[..end].iter().position(|b| *b == b'.')?;
     let (whole, part) = (Decimal::parse(&text[..point])?, Decimal::parse(&text[point + 1..end])?);

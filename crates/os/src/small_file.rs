@@ -2,12 +2,14 @@
 //!
 //! **What.** A path under construction ([`PathText`]), the start of a file ([`read_start`]) and a file line by line ([`Lines`]).
 //!
-//! **Failure.** What cannot be opened or read is `None` or the end; a line that does not fit the buffer is left out.
+//! **Failure.** What cannot be opened or read is an [`Unread`]; a line that does not fit the buffer is left out.
 //!
 //! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a point of cancellation: malloc may be on the stack. `errno`
 //! is left to the caller.
 //!
 //! **Unsafe.** Calls `openat`, `read` and `close` past the C library.
+
+use crate::process;
 
 /// A path, with a 0 behind it.
 #[derive(Clone)]
@@ -51,22 +53,42 @@ impl PathText {
     }
 }
 
+/// Why a file could not be read: the error number of the system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Unread(pub(crate) i32);
+
+impl Unread {
+    fn now() -> Self {
+        Self(process::errno())
+    }
+
+    /// There is no such file, or none any more.
+    pub(crate) fn is_missing(self) -> bool {
+        matches!(self.0, libc::ENOENT | libc::ENODEV)
+    }
+
+    /// It may be read another time: the process or the system was short of something.
+    pub(crate) fn passes(self) -> bool {
+        matches!(self.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
+    }
+}
+
 /// An open file.
 struct File(libc::c_long);
 
 impl File {
-    fn open(path: &PathText) -> Option<Self> {
+    fn open(path: &PathText) -> Result<Self, Unread> {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
         // SAFETY: the path ends with a 0.
         let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.text.as_ptr(), flags) };
-        (fd >= 0).then_some(Self(fd))
+        if fd >= 0 { Ok(Self(fd)) } else { Err(Unread::now()) }
     }
 
-    /// Reads up to a buffer of bytes; 0 at the end. `None` on an error.
-    fn read(&self, into: &mut [u8]) -> Option<usize> {
+    /// Reads up to a buffer of bytes; 0 at the end.
+    fn read(&self, into: &mut [u8]) -> Result<usize, Unread> {
         // SAFETY: the buffer is as long as said.
         let read = unsafe { libc::syscall(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
-        usize::try_from(read).ok()
+        usize::try_from(read).map_err(|_| Unread::now())
     }
 }
 
@@ -78,9 +100,9 @@ impl Drop for File {
 }
 
 /// The first bytes of a file.
-pub(crate) fn read_start<'a>(path: &PathText, into: &'a mut [u8]) -> Option<&'a [u8]> {
+pub(crate) fn read_start<'a>(path: &PathText, into: &'a mut [u8]) -> Result<&'a [u8], Unread> {
     let read = File::open(path)?.read(into)?;
-    Some(&into[..read])
+    Ok(&into[..read])
 }
 
 /// A file's lines.
@@ -91,6 +113,7 @@ pub(crate) struct Lines {
     from: usize,
     to: usize,
     ended: bool,
+    error: Option<Unread>,
 }
 
 impl Lines {
@@ -98,8 +121,14 @@ impl Lines {
     const LONGEST: usize = 2048;
 
     /// Opens a file.
-    pub(crate) fn open(path: &PathText) -> Option<Self> {
-        Some(Self { file: File::open(path)?, buffer: [0; Self::LONGEST], from: 0, to: 0, ended: false })
+    pub(crate) fn open(path: &PathText) -> Result<Self, Unread> {
+        let file = File::open(path)?;
+        Ok(Self { file, buffer: [0; Self::LONGEST], from: 0, to: 0, ended: false, error: None })
+    }
+
+    /// Whether the lines ended where the file does.
+    pub(crate) fn outcome(&self) -> Result<(), Unread> {
+        self.error.map_or(Ok(()), Err)
     }
 
     /// The next line, without its newline.
@@ -123,7 +152,10 @@ impl Lines {
             if self.to == Self::LONGEST {
                 (self.to, too_long) = (0, true);
             }
-            let read = self.file.read(&mut self.buffer[self.to..]).unwrap_or(0);
+            let read = self.file.read(&mut self.buffer[self.to..]).unwrap_or_else(|error| {
+                self.error = Some(error);
+                0
+            });
             self.to += read;
             self.ended = read == 0;
         }
@@ -172,6 +204,15 @@ mod tests {
         path.truncate(1);
         assert_eq!(path.as_bytes(), b"/");
         assert!(PathText::new(&[b'x'; PathText::CAPACITY]).is_none());
-        assert!(read_start(&PathText::new(b"/no/such/file").unwrap(), &mut [0; 8]).is_none());
+        let absent = read_start(&PathText::new(b"/no/such/file").unwrap(), &mut [0; 8]).unwrap_err();
+        assert!(absent.is_missing() && !absent.passes());
+    }
+
+    #[test]
+    fn what_is_no_file_ends_with_the_reason() {
+        let mut lines = Lines::open(&PathText::new(b"/").unwrap()).unwrap();
+        assert_eq!(lines.next_line(), None);
+        assert_eq!(lines.outcome(), Err(Unread(libc::EISDIR)));
+        assert!(!Unread(libc::EISDIR).is_missing() && !Unread(libc::EISDIR).passes());
     }
 }

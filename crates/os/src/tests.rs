@@ -19,9 +19,13 @@ impl Tree {
         self.0.as_bytes()
     }
 
+    pub(crate) fn path(&self, path: &str) -> std::path::PathBuf {
+        std::path::Path::new(&self.0).join(path)
+    }
+
     /// Writes a file, and the directories above it.
     pub(crate) fn file(&self, path: &str, text: &str) -> &Self {
-        let path = std::path::Path::new(&self.0).join(path);
+        let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
         self

@@ -34,6 +34,9 @@ struct craton_segment {
     uint64_t cache_mode;        /* how threads without a cache of their own are served: 0 there are none, 1 by caches of
                                    processors, 2 by caches of the kernel's compact numbers (mm_cid) */
     uint64_t processor_caches;  /* processors that have a cache, now */
+    uint64_t memory_limit_source; /* where the limit on memory is from: 0 nobody has looked yet (that is when the heap has grown
+                                   beyond 16 MiB), 1 nowhere, there are no control groups for memory, 2 and 3 the control
+                                   group of version 1 or 2, which may have none, 4 the option */
 };
 
 /* The statistics themselves, as they change. */

@@ -365,6 +365,19 @@ static void in_group(void) {
     CHECK(seen.calls > 0 && seen.limit == 90 * MIB);
 }
 
+/* The heap grows so far that somebody looks at the control group, and again. */
+static void grows(void) {
+    struct object *list = NULL;
+    CHECK(segment->memory_limit_source == 0);
+    for (int i = 0; i < 3; i++) {
+        fill(&list, 4000, 40 * MIB);
+        thin(&list, 0);
+        background_actions();
+    }
+    CHECK(segment->memory_limit_source >= 1 && segment->memory_limit_source <= 3);
+    CHECK(option_set("memory_limit", "1G") == 0 && segment->memory_limit_source == 4);
+}
+
 /* The system says that it is short of memory. */
 static void under_pressure(void) {
     struct object *list = NULL;
@@ -392,6 +405,7 @@ static const struct part PARTS[] = {
     {"threads", threads},
     {"own_maintenance", own_maintenance},
     {"in_group", in_group},
+    {"grows", grows},
     {"under_pressure", under_pressure},
     {NULL, NULL},
 };

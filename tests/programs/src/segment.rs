@@ -6,108 +6,88 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
-/// What Craton counted in one process; the fields of `struct craton_segment`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// The process's name, of at most 15 bytes.
-    pub exe: String,
+/// Declares the numbers in the order of `struct craton_segment`, which follow its magic and version.
+macro_rules! stats {
+    ($($(#[$doc:meta])* $number:ident,)*) => {
+        /// What Craton counted in one process; the fields of `struct craton_segment`.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Stats {
+            /// The process's name, of at most 15 bytes.
+            pub exe: String,
+            $($(#[$doc])* pub $number: u64,)*
+        }
+
+        /// The numbers' names.
+        const NAMES: &[&str] = &[$(stringify!($number)),*];
+
+        impl Stats {
+            /// From the numbers in their order.
+            fn new(exe: String, numbers: [u64; NAMES.len()]) -> Self {
+                let [$($number),*] = numbers;
+                Self { exe, $($number),* }
+            }
+        }
+    };
+}
+
+stats! {
     /// The process.
-    pub pid: u64,
+    pid,
     /// Batches of objects handed from slabs to threads' caches; more than 0 in every process that Craton serves.
-    pub refills: u64,
+    refills,
     /// Objects in those batches.
-    pub objects_out: u64,
+    objects_out,
     /// Objects of whole pages, since the start.
-    pub large_allocs: u64,
+    large_allocs,
     /// Objects with a mapping of their own, since the start.
-    pub huge_allocs: u64,
+    huge_allocs,
     /// Bytes of the heap in spans.
-    pub heap_in_use_bytes: u64,
+    heap_in_use_bytes,
     /// Bytes of the heap that may have memory.
-    pub heap_backed_bytes: u64,
+    heap_backed_bytes,
     /// Bytes of metadata made usable.
-    pub metadata_bytes: u64,
+    metadata_bytes,
     /// Threads that have had a cache.
-    pub threads_seen: u64,
+    threads_seen,
     /// Bytes of huge objects.
-    pub huge_bytes: u64,
+    huge_bytes,
     /// The control group's limit on memory, or what the option `memory_limit` says, now; 0 for none.
-    pub memory_limit_bytes: u64,
+    memory_limit_bytes,
     /// The soft limit in force, now; 0 for none.
-    pub soft_limit_bytes: u64,
+    soft_limit_bytes,
     /// The hard limit in force, now; 0 for none.
-    pub hard_limit_bytes: u64,
+    hard_limit_bytes,
     /// Times a request found more in use than the soft limit.
-    pub soft_limit_passed: u64,
+    soft_limit_passed,
     /// Requests that the hard limit refused.
-    pub hard_limit_refused: u64,
+    hard_limit_refused,
     /// Times memory was given back because the system was short of it.
-    pub pressure_releases: u64,
+    pressure_releases,
     /// Processors that the process may use, as last found; 0 before anybody looked.
-    pub usable_cpus: u64,
+    usable_cpus,
     /// How threads without a cache of their own are served: 0 there are none, 1 or 2 by caches of processors.
-    pub cache_mode: u64,
+    cache_mode,
     /// Processors that have a cache.
-    pub processor_caches: u64,
+    processor_caches,
+    /// Where the limit on memory is from: 0 not looked at yet, 1 nowhere, 2 and 3 the control group by version, 4 the option.
+    memory_limit_source,
 }
 
 /// Words of `struct craton_segment`; the first two are magic and version.
-const WORDS: usize = 21;
+const WORDS: usize = 2 + NAMES.len();
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 
 impl Stats {
     /// Reads one line of a `stats_file`.
     pub(crate) fn from_json(line: &str) -> Self {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("stats_file: {e} in: {line}"));
-        let number =
-            |key: &str| value[key].as_u64().unwrap_or_else(|| panic!("stats_file: no number {key:?} in: {line}"));
-        Self {
-            exe: value["exe"].as_str().unwrap_or_else(|| panic!("stats_file: no exe in: {line}")).to_owned(),
-            pid: number("pid"),
-            refills: number("refills"),
-            objects_out: number("objects_out"),
-            large_allocs: number("large_allocs"),
-            huge_allocs: number("huge_allocs"),
-            heap_in_use_bytes: number("heap_in_use_bytes"),
-            heap_backed_bytes: number("heap_backed_bytes"),
-            metadata_bytes: number("metadata_bytes"),
-            threads_seen: number("threads_seen"),
-            huge_bytes: number("huge_bytes"),
-            memory_limit_bytes: number("memory_limit_bytes"),
-            soft_limit_bytes: number("soft_limit_bytes"),
-            hard_limit_bytes: number("hard_limit_bytes"),
-            soft_limit_passed: number("soft_limit_passed"),
-            hard_limit_refused: number("hard_limit_refused"),
-            pressure_releases: number("pressure_releases"),
-            usable_cpus: number("usable_cpus"),
-            cache_mode: number("cache_mode"),
-            processor_caches: number("processor_caches"),
+        let mut numbers = [0; NAMES.len()];
+        for (number, name) in numbers.iter_mut().zip(NAMES) {
+            let there = value[*name].as_u64();
+            *number = there.unwrap_or_else(|| panic!("stats_file: no number {name:?} in: {line}"));
         }
-    }
-
-    fn from_words(exe: String, w: [u64; WORDS]) -> Self {
-        Self {
-            exe,
-            pid: w[2],
-            refills: w[3],
-            objects_out: w[4],
-            large_allocs: w[5],
-            huge_allocs: w[6],
-            heap_in_use_bytes: w[7],
-            heap_backed_bytes: w[8],
-            metadata_bytes: w[9],
-            threads_seen: w[10],
-            huge_bytes: w[11],
-            memory_limit_bytes: w[12],
-            soft_limit_bytes: w[13],
-            hard_limit_bytes: w[14],
-            soft_limit_passed: w[15],
-            hard_limit_refused: w[16],
-            pressure_releases: w[17],
-            usable_cpus: w[18],
-            cache_mode: w[19],
-            processor_caches: w[20],
-        }
+        let exe = value["exe"].as_str().unwrap_or_else(|| panic!("stats_file: no exe in: {line}"));
+        Self::new(exe.to_owned(), numbers)
     }
 }
 
@@ -134,11 +114,11 @@ pub(crate) fn try_live_segment(pid: u32) -> Result<Stats, String> {
     for (word, chunk) in words.iter_mut().zip(chunks) {
         *word = u64::from_le_bytes(*chunk);
     }
-    if words[0] != MAGIC || words[1] != 1 {
+    let [MAGIC, 1, numbers @ ..] = words else {
         return Err(format!("no segment of version 1 but {words:x?}"));
-    }
+    };
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).map_err(|e| format!("its name: {e}"))?;
-    Ok(Stats::from_words(name.trim_end().to_owned(), words))
+    Ok(Stats::new(name.trim_end().to_owned(), numbers))
 }
 
 /// Where `craton_segment` lies behind the library's load address.

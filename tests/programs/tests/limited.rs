@@ -165,6 +165,36 @@ fn a_control_groups_limit_gives_the_soft_limit_and_is_read_again() {
     output.assert_served(name());
 }
 
+#[test]
+fn an_ordinary_control_group_is_looked_at_in_silence() {
+    let output = run("grows", "background=0");
+    assert!(output.stderr.is_empty(), "{output}");
+    assert_eq!(output.assert_served(name()).memory_limit_source, 4, "the option that it sets last");
+}
+
+/// The file is another one, in a namespace of mounts.
+#[test]
+fn an_odd_file_of_the_control_group_is_one_line_and_no_limit() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(&file, "12 apples\n").expect("written");
+    let shell = "group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); all=$(sed -n 's/^0:://p' /proc/self/cgroup); \
+                 for f in \"/sys/fs/cgroup/memory$group/memory.limit_in_bytes\" \"/sys/fs/cgroup$all/memory.max\"; do \
+                 if [ -e \"$f\" ]; then mount --bind \"$2\" \"$f\" || exit 77; \
+                 exec env LD_PRELOAD=\"$1\" \"$0\" grows; fi; done; exit 77";
+    let run = Program::new("unshare").args(["-m", "bash", "-c", shell]).arg(program()).arg(craton_programs::library());
+    let output = run.arg(file.path()).options("background=0").run();
+    if matches!(output.status, Some(77)) || output.stderr.contains("unshare: ") {
+        eprintln!("skipped: the process is in no group below the top, or this user may not replace its file");
+        return;
+    }
+    output.assert_success();
+    output.assert_served(name());
+    let line = output.stderr.strip_suffix('\n').unwrap_or_else(|| panic!("a line:\n{output}"));
+    assert!(line.starts_with("craton: /sys/fs/cgroup/") && !line.contains('\n'), "{output}");
+    let says = " reads \"12 apples\", which is no limit that this version knows; taken as no limit";
+    assert!(line.ends_with(says), "{output}");
+}
+
 /// The file that tells of pressure is another one, in a namespace of mounts.
 #[test]
 fn pressure_gives_free_memory_back() {

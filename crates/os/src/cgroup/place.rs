@@ -3,8 +3,11 @@
 //! **What.** `/proc/self/cgroup` names the group in each hierarchy, `/proc/self/mountinfo` where a hierarchy is mounted and which
 //! of its groups stands at the top of the mount: the group's directory is the mount's plus the rest of the name. In a
 //! container the name may lie outside of what is mounted: then the top of the mount is the best that can be had.
+//!
+//! **Failure.** Without these files, or where no hierarchy is mounted, there is no group. One of them that is there and cannot be read
+//! is told with its path.
 
-use crate::small_file::{Lines, PathText};
+use crate::small_file::{Lines, PathText, Unread};
 
 /// Which hierarchy.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,24 +52,25 @@ pub(super) struct Place {
 
 impl Place {
     /// The process's group in a hierarchy, if there is one and it is mounted.
-    pub(super) fn find(root: &[u8], kind: Kind) -> Option<Self> {
-        let name = group_name(root, kind)?;
-        let mut path = PathText::new(root)?;
-        let mut lines = path.push(b"/proc/self/mountinfo").then(|| Lines::open(&path)).flatten()?;
+    pub(super) fn find(root: &[u8], kind: Kind) -> Result<Option<Self>, (&'static str, Unread)> {
+        let find = |line: &[u8]| kind.name_in(line).map(PathText::new);
+        let Some(Some(name)) = find_line(root, "/proc/self/cgroup", find)? else { return Ok(None) };
         let mut best = None;
-        while let Some(line) = lines.next_line() {
-            let Some(mount) = Mount::parse(line, kind) else { continue };
-            let Some(mut dir) = PathText::new(root) else { continue };
+        let place = find_line(root, "/proc/self/mountinfo", |line| {
+            let mount = Mount::parse(line, kind)?;
+            let mut dir = PathText::new(root)?;
             if !push_unescaped(&mut dir, mount.at) {
-                continue;
+                return None;
             }
             let top = dir.as_bytes().len();
             match mount.rest(name.as_bytes()) {
                 Some(rest) if dir.push(rest) => return Some(Self { dir, top }),
-                _ => best = best.or(Some(Self { dir, top })),
+                _ if best.is_none() => best = Some(Self { dir, top }),
+                _ => {}
             }
-        }
-        best
+            None
+        })?;
+        Ok(place.or(best))
     }
 
     /// The group's directory.
@@ -85,15 +89,27 @@ impl Place {
     }
 }
 
-fn group_name(root: &[u8], kind: Kind) -> Option<PathText> {
-    let mut path = PathText::new(root)?;
-    let mut lines = path.push(b"/proc/self/cgroup").then(|| Lines::open(&path)).flatten()?;
+/// What the first line of a file gives that gives something; nothing when there is no such file.
+fn find_line<T>(
+    root: &[u8],
+    file: &'static str,
+    mut find: impl FnMut(&[u8]) -> Option<T>,
+) -> Result<Option<T>, (&'static str, Unread)> {
+    let Some(mut path) = PathText::new(root) else { return Ok(None) };
+    if !path.push(file.as_bytes()) {
+        return Ok(None);
+    }
+    let mut lines = match Lines::open(&path) {
+        Ok(lines) => lines,
+        Err(unread) if unread.is_missing() => return Ok(None),
+        Err(unread) => return Err((file, unread)),
+    };
     while let Some(line) = lines.next_line() {
-        if let Some(name) = kind.name_in(line) {
-            return PathText::new(name);
+        if let Some(found) = find(line) {
+            return Ok(Some(found));
         }
     }
-    None
+    lines.outcome().map(|()| None).map_err(|unread| (file, unread))
 }
 
 /// A line of `mountinfo`: `id parent device root at options [more…] - filesystem source options`.

@@ -24,7 +24,7 @@ fn v1() -> Tree {
 
 /// Memory and thousandths of processors, and that no file was odd.
 fn found(tree: &Tree) -> (Option<u64>, Option<u64>) {
-    let Limits { memory_bytes, cpu_thousandths, odd } = limits_under(tree.root());
+    let Limits { memory_bytes, cpu_thousandths, odd, .. } = limits_under(tree.root());
     assert_eq!(odd.map(text), None);
     (memory_bytes, cpu_thousandths)
 }
@@ -35,7 +35,7 @@ fn text(line: Line) -> String {
 
 /// What is said of a tree, which gives no limits.
 fn said(tree: &Tree) -> String {
-    let Limits { memory_bytes, cpu_thousandths, odd } = limits_under(tree.root());
+    let Limits { memory_bytes, cpu_thousandths, odd, .. } = limits_under(tree.root());
     assert_eq!((memory_bytes, cpu_thousandths), (None, None));
     text(odd.expect("a line"))
 }
@@ -137,10 +137,11 @@ fn odd_files_are_no_limit_and_are_named() {
         assert!(said(&tree).contains("/sys/fs/cgroup/cpu.max reads"), "{odd}");
     }
     let tree = v1();
-    tree.file("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-2\n");
+    tree.file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+        .file("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-2\n");
     assert!(said(&tree).contains("cfs_quota_us reads \"-2\""));
     tree.file("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "5\n");
-    assert_eq!(found(&tree), (None, None), "a quota without a period says nothing");
+    assert!(said(&tree).ends_with("cpu.cfs_period_us is missing, but there is a quota; taken as no limit"));
     tree.file("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "0\n");
     assert!(said(&tree).contains("cfs_period_us reads \"0\""));
 }
@@ -152,6 +153,73 @@ fn an_odd_file_does_not_hide_a_limit_elsewhere() {
     let limits = limits_under(tree.root());
     assert!(limits.odd.is_some());
     assert_eq!(limits.memory_bytes, Some(7));
+}
+
+#[test]
+fn a_file_that_must_be_there_and_is_not_is_named() {
+    let tree = v1();
+    let line = said(&tree);
+    assert!(line.contains("/sys/fs/cgroup/memory/a/memory.limit_in_bytes is missing"), "{line}");
+    // A container may see the top alone.
+    tree.file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_eq!(found(&tree), (None, None));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_with_the_reason() {
+    for file in [
+        "proc/self/cgroup",
+        "proc/self/mountinfo",
+        "sys/fs/cgroup/a/memory.max",
+        "sys/fs/cgroup/a/memory.high",
+        "sys/fs/cgroup/cpu.max",
+    ] {
+        let tree = v2("/a");
+        // A directory can be opened and not read.
+        let _ = std::fs::remove_file(tree.path(file));
+        std::fs::create_dir_all(tree.path(file)).unwrap();
+        let line = said(&tree);
+        assert!(line.ends_with(&format!("/{file} cannot be read (errno 21); taken as no limit")), "{line}");
+        assert!(!limits_under(tree.root()).is_partial);
+        // A file that leads to itself cannot be opened.
+        std::fs::remove_dir(tree.path(file)).unwrap();
+        std::os::unix::fs::symlink(tree.path(file), tree.path(file)).unwrap();
+        let line = said(&tree);
+        assert!(line.ends_with(&format!("/{file} cannot be read (errno 40); taken as no limit")), "{line}");
+    }
+}
+
+#[test]
+fn what_the_process_is_short_of_for_a_moment_makes_the_answer_a_partial_one() {
+    let mut limits = Limits::default();
+    limits.note_unread(super::said(b"/f"), Unread(libc::EMFILE));
+    assert!(limits.is_partial);
+    assert_eq!(
+        limits.odd.map(text).unwrap(),
+        "craton: /f cannot be read (errno 24); what was read before counts, if anything was"
+    );
+}
+
+#[test]
+fn where_the_limit_on_memory_is_from_is_told() {
+    let source = |tree: &Tree| limits_under(tree.root()).memory_source;
+    assert_eq!(source(&Tree::new()), Source::Nowhere);
+    let tree = v2("/a");
+    assert_eq!(source(&tree), Source::V2, "though there is none");
+    tree.file("sys/fs/cgroup/a/memory.max", "7\n");
+    assert_eq!(source(&tree), Source::V2);
+    let tree = v1();
+    assert_eq!(source(&tree), Source::V1);
+    // With both, the tighter one.
+    tree.file("proc/self/cgroup", &format!("{V1_GROUPS}0::/u\n"))
+        .file("proc/self/mountinfo", &format!("{V1_MOUNTS}{}", V2_MOUNT.replace("/cgroup rw", "/cgroup/unified rw")));
+    assert_eq!(source(&tree), Source::V1);
+    tree.file("sys/fs/cgroup/unified/u/memory.max", "9000\n");
+    assert_eq!(source(&tree), Source::V2);
+    tree.file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9001\n");
+    assert_eq!(source(&tree), Source::V2);
+    tree.file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "8000\n");
+    assert_eq!(source(&tree), Source::V1);
 }
 
 #[test]
@@ -184,17 +252,23 @@ fn a_large_quota_is_no_overflow() {
 #[test]
 fn pressure_is_the_larger_of_the_system_and_the_group() {
     let tree = v2("/a");
-    assert_eq!(pressure_under(tree.root()), None);
+    let pressure = || {
+        let (pressure, odd) = pressure_under(tree.root());
+        (pressure, odd.map(text))
+    };
+    assert_eq!(pressure(), (None, None));
     let line = |n: &str| format!("some avg10={n} avg60=0.00 avg300=0.00 total=1\nfull avg10=99.00 avg60=0.00\n");
     tree.file("proc/pressure/memory", &line("1.25"));
-    assert_eq!(pressure_under(tree.root()), Some(125));
+    assert_eq!(pressure(), (Some(125), None));
     tree.file("sys/fs/cgroup/a/memory.pressure", &line("100.00"));
-    assert_eq!(pressure_under(tree.root()), Some(10_000));
+    assert_eq!(pressure(), (Some(10_000), None));
     for odd in
         ["", "some", "some avg10=", "some avg10=1 x", "some avg10=1.2 x", "some avg10=101.00 x", "full avg10=1.00 x"]
     {
         tree.file("sys/fs/cgroup/a/memory.pressure", odd);
-        assert_eq!(pressure_under(tree.root()), Some(125), "{odd}");
+        let (pressure, said) = pressure();
+        assert_eq!(pressure, Some(125), "{odd}");
+        assert!(said.is_some_and(|line| line.contains(&format!("/a/memory.pressure reads \"{odd}\", "))), "{odd}");
     }
 }
 
