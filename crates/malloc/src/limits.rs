@@ -21,21 +21,22 @@
 mod callback;
 mod changes;
 mod gate;
+mod options;
 mod setting;
 
 use crate::background;
 use crate::cpu_cache::thread::ThreadCache;
 use crate::front::{HEAP, LEAST_CACHE_BYTES, PROCESSOR_CACHES, THREAD_CACHE_BYTES};
 use crate::segment::{self, SEGMENT};
-use crate::text::Text;
 use changes::Changes;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, PAGE_SHIFT, Pages};
-use craton_os::{CoarseClock, Line, cgroup, cpus, process, thp, thread};
+use craton_os::{CoarseClock, cgroup, cpus, process, thp, thread};
 use setting::{Kept, part};
 
 pub use callback::{LimitCallback, set_callback};
 pub(crate) use gate::Gate;
+pub(crate) use options::{set_option, show_option, why_not};
 pub(crate) use setting::{Setting, size};
 
 /// Of a control group's limit so much is the soft limit, in percent, if the program says nothing: the rest is for code, stacks
@@ -43,6 +44,8 @@ pub(crate) use setting::{Setting, size};
 const SOFT_PERCENT: u8 = 90;
 /// Memory in use from which on the control group is looked at: a small program does without.
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;
+/// No limit is less: the heap's own tables take a third of that before the first object.
+const LEAST: u64 = 1 << 20;
 /// Between two looks at the control group.
 const READ_EVERY_NS: u64 = 10_000_000_000;
 /// Between two looks at the pressure, and free pages from which on it is looked at.
@@ -86,59 +89,18 @@ pub(crate) fn begin() {
     apply();
 }
 
-/// Sets an option; `false` when the value makes no sense.
-pub(crate) fn set_option(key: &[u8], value: &[u8]) -> bool {
-    if key == b"pressure" {
-        let Some(percent) = size(value).filter(|p| *p <= 100) else { return false };
-        PRESSURE.store(percent as u32, Relaxed);
-        return true;
-    }
-    let value = if key == b"memory_limit" && value == b"cgroup" { b"auto" } else { value };
-    let Some(setting) = Setting::parse(value) else { return false };
-    let kept = match key {
-        b"soft_limit" => &SOFT,
-        b"hard_limit" => &HARD,
-        b"memory_limit" if !matches!(setting, Setting::Percent(_)) => &MEMORY,
-        _ => return false,
-    };
-    let saved = process::errno();
-    kept.set(setting);
-    CHANGES.note();
-    if matches!(setting, Setting::Percent(_)) && !READ.load(Relaxed) {
-        read_group();
-    }
-    apply();
-    enforce(key);
-    process::set_errno(saved);
-    true
-}
-
-/// Writes what an option is set to; `false` when it is none of these.
-pub(crate) fn show_option(key: &[u8], into: &mut Text<'_>) -> bool {
-    match key {
-        b"pressure" => into.number(PRESSURE.load(Relaxed).into()),
-        b"soft_limit" => SOFT.get().show(into),
-        // There is none by itself.
-        b"hard_limit" if HARD.get() == Setting::Auto => into.text("none"),
-        b"hard_limit" => HARD.get().show(into),
-        b"memory_limit" if MEMORY.get() == Setting::Auto => into.text("cgroup"),
-        b"memory_limit" => MEMORY.get().show(into),
-        _ => return false,
-    };
-    true
-}
-
 /// Makes the limits count that follow from the options and the control group.
 fn apply() {
     CHANGES.until_settled(apply_once);
 }
 
 fn apply_once() {
-    let group = Some(GROUP.load(Relaxed)).filter(|bytes| *bytes > 0);
-    let memory = MEMORY.get().bytes(|| None, group);
-    let whole = || memory.or_else(|| Some(process::physical_memory() as u64).filter(|bytes| *bytes > 0));
-    let soft = SOFT.get().bytes(whole, memory.map(|bytes| part(bytes, SOFT_PERCENT)));
-    let hard = HARD.get().bytes(whole, None);
+    let memory = memory_limit();
+    let soft = match SOFT.get() {
+        Setting::Auto => memory.map(|bytes| part(bytes, SOFT_PERCENT)),
+        setting => amount(setting),
+    };
+    let hard = amount(HARD.get());
     HEAP.gate.set(soft, hard);
     if MEMORY.get() == Setting::Auto && !READ.load(Relaxed) {
         HEAP.gate.look_from(FIRST_LOOK.min(HEAP.gate.high()));
@@ -150,27 +112,15 @@ fn apply_once() {
     SEGMENT.hard_limit_bytes.store(hard.unwrap_or(0), Relaxed);
 }
 
-/// After the program has set a limit: it counts at once, and the program is told if it is below what is in use.
-fn enforce(key: &[u8]) {
-    let used = HEAP.used();
-    let below = |limit: Option<u64>| limit.filter(|limit| *limit < used);
-    let say = |limit: u64, what: &str| {
-        let line = Line::new().text("craton: ").bytes(key).text(" of ").number(limit).text(" bytes is below the ");
-        line.number(used).text(" bytes in use; ").text(what).print();
-    };
-    if key == b"hard_limit"
-        && let Some(limit) = below(HEAP.gate.hard())
-    {
-        say(limit, "free memory is given back, and more is refused until enough is freed");
-        shrink_own();
-        HEAP.relieve(limit);
-    }
-    if let Some(limit) = below(HEAP.gate.soft()) {
-        if key == b"soft_limit" {
-            say(limit, "free memory is given back now");
-        }
-        act();
-    }
+/// What soft limits follow and percentages are of, if anything limits the process.
+fn memory_limit() -> Option<u64> {
+    MEMORY.get().bytes(|| None, Some(GROUP.load(Relaxed)).filter(|bytes| *bytes > 0))
+}
+
+/// The bytes that a setting comes to, if it says how many.
+fn amount(setting: Setting) -> Option<u64> {
+    let whole = || memory_limit().or_else(|| Some(process::physical_memory() as u64).filter(|bytes| *bytes > 0));
+    setting.bytes(whole, None)
 }
 
 /// Looks at the limits because much memory is in use. To be called by a thread of the program that holds no lock; keeps `errno`.
@@ -234,7 +184,9 @@ pub(crate) fn round(deep: bool) -> u64 {
     let now = CoarseClock.now_ns();
     if deep && now >= NEXT_READ_NS.load(Relaxed) {
         read_group();
+        let before = HEAP.gate.hard();
         apply();
+        options::tell_of_hard(before);
     }
     let before = HEAP.used();
     let mut kept = 0;

@@ -79,7 +79,7 @@ fn apply(text: &[u8]) {
         if !KEYS.contains(&key) {
             complain(NO_SUCH_KEY);
         } else if !set(key, value) {
-            complain(bad_value(key));
+            complain(limits::why_not(key, value).unwrap_or(bad_value(key)));
         }
     }
 }

@@ -55,8 +55,9 @@ size_t craton_stats_json(char *buffer, size_t size);
 
 /* Sets an option (background, caches, hard_limit, memory_limit, pressure, release_rate, soft_limit, stats, stats_file, thp,
  * thread_cache, trace, trace_events; see the README). A limit below what is in use counts at once, and one line on standard
- * error says so.
- * Returns 0, or -1 with errno EINVAL when there is no such key or value. */
+ * error says so; so it is with a hard limit below the soft one.
+ * Returns 0, or -1 with errno EINVAL when there is no such key or value, when a limit is less than 1 MiB, or when a soft limit
+ * is more than the hard one; nothing has changed then. */
 int craton_option_set(const char *key, const char *value);
 
 /* What an option is set to, as craton_option_set takes it: written to `buffer` as snprintf does. Returns its length, or -1 with

@@ -228,6 +228,14 @@ static void below_use(void) {
     CHECK(object);
     free(object);
     CHECK(option_set("soft_limit", "auto") == 0 && option_set("hard_limit", "none") == 0);
+    /* What percentages are of counts, too. */
+    fill(&list, 4000, 30 * MIB);
+    CHECK(option_set("memory_limit", "100M") == 0 && option_set("hard_limit", "50%") == 0);
+    CHECK(option_set("memory_limit", "20M") == 0 && segment->hard_limit_bytes == 10 * MIB);
+    errno = 0;
+    CHECK(malloc(2 * MIB) == NULL && errno == ENOMEM);
+    CHECK(option_set("hard_limit", "none") == 0 && option_set("memory_limit", "none") == 0);
+    thin(&list, 0);
 }
 
 static void bad_options(void) {
@@ -240,7 +248,22 @@ static void bad_options(void) {
         errno = 0;
         CHECK(option_set(BAD[i][0], BAD[i][1]) == -1 && errno == EINVAL);
     }
+    /* With so little nothing runs. */
+    static const char *const LIMITS[] = {"soft_limit", "hard_limit", "memory_limit"};
+    for (size_t i = 0; i < 3; i++) {
+        errno = 0;
+        CHECK(option_set(LIMITS[i], "1048575") == -1 && errno == EINVAL);
+    }
     CHECK(segment->soft_limit_bytes == 0 && segment->hard_limit_bytes == 0 && segment->memory_limit_bytes == 0);
+    /* A soft limit above the hard one would never be reached. */
+    CHECK(option_set("hard_limit", "100M") == 0);
+    errno = 0;
+    CHECK(option_set("soft_limit", "104857601") == -1 && errno == EINVAL && segment->soft_limit_bytes == 0);
+    CHECK(option_set("soft_limit", "100M") == 0 && segment->soft_limit_bytes == 100 * MIB);
+    CHECK(option_set("soft_limit", "none") == 0 && option_set("memory_limit", "64M") == 0);
+    errno = 0;
+    CHECK(option_set("hard_limit", "1%") == -1 && errno == EINVAL && segment->hard_limit_bytes == 100 * MIB);
+    CHECK(option_set("hard_limit", "none") == 0 && option_set("soft_limit", "auto") == 0);
     CHECK(option_set("memory_limit", "2G") == 0 && segment->memory_limit_bytes == 2 * GIB);
     CHECK(segment->soft_limit_bytes == 2 * GIB / 10 * 9 || segment->soft_limit_bytes == 2 * GIB * 9 / 10);
     CHECK(option_set("hard_limit", "50%") == 0 && segment->hard_limit_bytes == GIB);

@@ -68,8 +68,16 @@ fn threads_live_at_both_limits() {
 fn limits_below_what_is_in_use_act_at_once_and_say_so() {
     let output = run("below_use", "");
     let lines: Vec<&str> = output.stderr.lines().collect();
-    assert_eq!(lines.len(), 2, "{output}");
+    assert_eq!(lines.len(), 5, "{output}");
     let (soft, hard) = (20 << 20, 10 << 20);
+    let above = format!(
+        "craton: hard_limit of {hard} bytes is below the soft_limit of {soft} bytes, which is never reached now; set that below it, too"
+    );
+    assert_eq!(lines[2], above, "{output}");
+    assert!(lines[3].starts_with(&format!("craton: hard_limit of {hard} bytes is below the ")), "{output}");
+    assert!(lines[3].ends_with("free memory is given back, and more is refused until enough is freed"), "{output}");
+    let auto = (20 << 20) * 9 / 10;
+    assert!(lines[4].starts_with(&format!("craton: soft_limit of {auto} bytes is below the ")), "{output}");
     assert!(lines[0].starts_with(&format!("craton: soft_limit of {soft} bytes is below the ")), "{output}");
     assert!(lines[0].ends_with(" bytes in use; free memory is given back now"), "{output}");
     assert!(lines[1].starts_with(&format!("craton: hard_limit of {hard} bytes is below the ")), "{output}");
@@ -92,11 +100,35 @@ fn limits_that_make_no_sense_are_refused() {
         ("hard_limit=0", "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"),
         ("memory_limit=5%", "bad value (there are cgroup, none, and bytes such as 512M); ignored"),
         ("pressure=200", "bad value (0 to 100 percent); ignored"),
+        ("hard_limit=100K", "too little for any program to run (1M is the least); ignored"),
+        ("soft_limit=1", "too little for any program to run (1M is the least); ignored"),
+        ("memory_limit=4096", "too little for any program to run (1M is the least); ignored"),
     ] {
         let output = Program::new(cc("plain.c", &[])).preloaded().options(option).run();
         output.assert_success();
         assert_eq!(output.stderr, format!("craton: option \"{option}\": {text}\n"));
     }
+}
+
+#[test]
+fn a_soft_limit_above_the_hard_one_is_one_line() {
+    let said = |options: &str| {
+        let output = Program::new(cc("plain.c", &[])).preloaded().options(options).run();
+        output.assert_success();
+        output.stderr
+    };
+    assert_eq!(said("hard_limit=32M,soft_limit=32M"), "");
+    assert_eq!(
+        said("hard_limit=32M,soft_limit=64M"),
+        "craton: option \"soft_limit=64M\": more than the hard limit, so that it would never be reached (set it below that); ignored\n"
+    );
+    let (soft, hard) = (64 << 20, 32 << 20);
+    assert_eq!(
+        said("soft_limit=64M,hard_limit=32M"),
+        format!(
+            "craton: hard_limit of {hard} bytes is below the soft_limit of {soft} bytes, which is never reached now; set that below it, too\n"
+        )
+    );
 }
 
 #[test]
