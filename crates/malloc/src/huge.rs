@@ -1,6 +1,7 @@
 //! Objects too large for the region: each a mapping of its own.
 //!
-//! **What.** A table of where they are, so that a pointer is recognised before its memory is touched.
+//! **What.** A table of where they are, so that a pointer is recognised before its memory is touched; and where the last ones were, so that
+//! a second free is told from the free of a pointer that never was ours.
 //!
 //! **State.** Open addressing with linear probing, at most half full, in a mapping of its own that doubles. An entry of
 //! address 0 is empty; removal closes the gap behind it.
@@ -8,6 +9,7 @@
 //! **Unsafe.** Keeps its entries in a mapping.
 
 use crate::huge_keep::Kept;
+use crate::route::Misuse;
 use core::slice;
 use craton_base::NoMemory;
 use craton_os::mapping;
@@ -28,13 +30,26 @@ pub(crate) struct HugeTable {
     len: usize,
     /// Mappings that are no objects any more.
     pub(crate) kept: Kept,
+    /// The last objects that were freed, or moved away from where they were, and which of them is forgotten next.
+    gone: [Entry; REMEMBERED],
+    oldest_gone: usize,
 }
+
+/// Freed objects that are remembered, for reports.
+const REMEMBERED: usize = 32;
 
 // SAFETY: the table owns its mapping.
 unsafe impl Send for HugeTable {}
 
 impl HugeTable {
-    pub(crate) const EMPTY: Self = Self { entries: core::ptr::null_mut(), capacity: 0, len: 0, kept: Kept::NONE };
+    pub(crate) const EMPTY: Self = Self {
+        entries: core::ptr::null_mut(),
+        capacity: 0,
+        len: 0,
+        kept: Kept::NONE,
+        gone: [Entry { at: 0, bytes: 0 }; REMEMBERED],
+        oldest_gone: 0,
+    };
 
     fn entries(&self) -> &[Entry] {
         if self.capacity == 0 {
@@ -82,6 +97,27 @@ impl HugeTable {
         self.entries().iter().copied().find(|e| e.at != 0 && at >= e.at && at - e.at < e.bytes)
     }
 
+    /// Remembers that an object is no more where it was.
+    pub(crate) fn note_gone(&mut self, entry: Entry) {
+        let again = self.gone.iter_mut().find(|gone| gone.at == entry.at);
+        match again {
+            Some(gone) => *gone = entry,
+            None => {
+                self.gone[self.oldest_gone] = entry;
+                self.oldest_gone = (self.oldest_gone + 1) % REMEMBERED;
+            }
+        }
+    }
+
+    /// What is wrong with a pointer that points into no object.
+    pub(crate) fn misuse(&self, at: usize) -> Misuse {
+        let mut around = self.gone.iter().filter(|gone| at >= gone.at && at - gone.at < gone.bytes).peekable();
+        if around.peek().is_none() {
+            return Misuse::Foreign;
+        }
+        around.find(|gone| gone.at == at).map_or(Misuse::Unallocated, |gone| Misuse::Freed { size: gone.bytes })
+    }
+
     /// Makes room for one more entry, so that the next `insert` cannot fail.
     pub(crate) fn prepare(&mut self) -> Result<(), NoMemory> {
         if (self.len + 1) * 2 <= self.capacity {
@@ -89,8 +125,8 @@ impl HugeTable {
         }
         let capacity = (self.capacity * 2).max(FIRST_CAPACITY);
         let entries = mapping::map(capacity * size_of::<Entry>(), 1).ok_or(NoMemory)? as *mut Entry;
-        let kept = core::mem::replace(&mut self.kept, Kept::NONE);
-        let old = core::mem::replace(self, Self { entries, capacity, len: 0, kept });
+        let old = Self { entries: self.entries, capacity: self.capacity, ..Self::EMPTY };
+        (self.entries, self.capacity, self.len) = (entries, capacity, 0);
         old.entries().iter().filter(|e| e.at != 0).for_each(|e| self.insert(*e));
         if old.capacity > 0 {
             mapping::unmap(old.entries as usize, old.capacity * size_of::<Entry>());

@@ -138,7 +138,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn free_huge(&self, at: usize) -> Result<(), Misuse> {
         let mut table = self.huge.lock();
         // Two threads may free it at once: the table gives it to one.
-        let Some(entry) = table.remove(at) else { return Err(Misuse::Foreign) };
+        let Some(entry) = table.remove(at) else { return Err(table.misuse(at)) };
+        table.note_gone(entry);
         self.count_huge(0, entry.bytes as u64);
         let now = CoarseClock.now_ns();
         let in_use = SEGMENT.huge_bytes.load(Relaxed) as usize + self.in_use().bytes().0;
@@ -196,6 +197,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         table.prepare().ok()?;
         let new = resized(entry, bytes)?;
         table.remove(entry.at);
+        if new.at != entry.at {
+            table.note_gone(entry);
+        }
         table.insert(new);
         Some(new)
     }

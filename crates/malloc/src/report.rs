@@ -39,7 +39,9 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
             .text(" and has ")
             .number(size as u64)
             .text(" bytes"),
-        Misuse::Unallocated => line.text("points into memory that is not allocated"),
+        Misuse::Unallocated => {
+            line.text("points into memory that is not allocated: it was freed already, or never was an object")
+        }
         Misuse::Foreign => line.text("not allocated by Craton"),
     }
     .abort()

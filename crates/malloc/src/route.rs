@@ -262,12 +262,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             return match (table.find(address), table.around(address)) {
                 (Some(entry), _) => Found::Huge(entry),
                 (None, Some(e)) => Found::Bad(Misuse::InsideLarge { start: e.at, size: e.bytes }),
-                (None, None) => Found::Bad(Misuse::Foreign),
+                (None, None) => Found::Bad(table.misuse(address)),
             };
         };
         match self.mark(page) {
             LARGE if address.is_multiple_of(PAGE_SIZE) => Found::Large { first: page, pages: self.large_pages(page) },
-            0 | LARGE => Found::Bad(self.inside_span(page)),
+            0 | LARGE => Found::Bad(self.not_a_start(address, page)),
             MORPHED => self.find_morphed(pointer, page),
             OWNED => self.find_owned(address, page),
             class => match self.find_small(address, page, class as usize) {
@@ -288,7 +288,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             };
         }
         if !address.is_multiple_of(PAGE_SIZE) {
-            return Found::Bad(self.inside_span(page));
+            return Found::Bad(self.not_a_start(address, page));
         }
         Found::Owned(Owned { heap, class: LARGE.into(), first: page, bytes: self.large_pages(page).bytes().0 })
     }
@@ -312,13 +312,13 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         Found::Small { class }
     }
 
-    fn inside_span(&self, page: PageId) -> Misuse {
-        match self.span_around(page) {
-            Some((span, _)) => {
-                Misuse::InsideLarge { start: self.address(span.first) as usize, size: span.len.bytes().0 }
-            }
-            None => Misuse::Unallocated,
+    /// What a pointer is that points into a span of several pages, or into nothing.
+    fn not_a_start(&self, address: usize, page: PageId) -> Misuse {
+        if let Some((span, _)) = self.span_around(page) {
+            return Misuse::InsideLarge { start: self.address(span.first) as usize, size: span.len.bytes().0 };
         }
+        let freed = if address.is_multiple_of(PAGE_SIZE) { self.freed_large(page) } else { None };
+        freed.unwrap_or(Misuse::Unallocated)
     }
 
     /// Takes back an object that the cache's fast path refused, or says what is wrong with the pointer.

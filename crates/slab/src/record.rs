@@ -8,6 +8,7 @@
 //! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs) keeps what is known of
 //! them (20 bits) and the size of the new ones in units of 16 bytes (11 bits); or, with its highest bit, the heap of its own (16 bits)
 //! and the class (8 bits) of a page that the page map marks so.
+//! The highest bit of `pages` says that a large object of so many pages began here and was freed.
 //! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when
 //! there is none.
 //!
@@ -45,6 +46,9 @@ const ENTRY_BITS: u32 = 20;
 const SIZE_BITS: u32 = 11;
 /// The bit of `morph` that says that it names a heap of its own and a class instead.
 const OWNED: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
+
+/// The bit of `pages` that says that they were freed.
+const GONE: u32 = 1 << 31;
 
 /// The entry of a slab of two sizes, by the record's `morph`; 0 for others.
 #[inline]
@@ -102,8 +106,22 @@ impl SlabRecord {
     }
 
     /// Length of the span; 0 when no span begins here.
+    #[inline]
     pub fn pages(&self) -> Pages {
-        Pages(self.pages.load(Ordering::Relaxed))
+        let pages = self.pages.load(Ordering::Relaxed);
+        Pages(if pages & GONE == 0 { pages } else { 0 })
+    }
+
+    /// Length of the large object that began here last, if it was freed and nothing has begun here since.
+    pub fn gone(&self) -> Option<Pages> {
+        let pages = self.pages.load(Ordering::Relaxed);
+        (pages & GONE != 0).then_some(Pages(pages & !GONE))
+    }
+
+    /// Notes that the large object of so many pages that began here does no more.
+    #[inline]
+    pub fn set_gone(&self, pages: Pages) {
+        self.pages.store(pages.0 | GONE, Ordering::Relaxed);
     }
 
     /// Notes that a span of so many pages begins here, or, with 0, that none does any more.

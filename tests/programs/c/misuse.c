@@ -29,6 +29,42 @@ static void double_small(void) { double_free(48); }
 static void double_large(void) { double_free(MIB); }
 static void double_huge(void) { double_free(64 * MIB); }
 
+/* Others come and go meanwhile. */
+static void double_later(size_t size) {
+    void *others[8];
+    void *p = expect(malloc(size));
+    for (int i = 0; i < 8; i++)
+        others[i] = malloc(size + size / 2);
+    free(p);
+    for (int i = 0; i < 8; i++)
+        free(others[i]);
+    free(p);
+}
+
+static void double_large_later(void) { double_later(MIB); }
+static void double_huge_later(void) { double_later(64 * MIB); }
+
+static void double_large_from_thread(void) {
+    void *p = expect(malloc(3 * MIB));
+    in_thread(p);
+    in_thread(p);
+}
+
+/* The library may keep the mapping for the next one. */
+static void double_huge_delayed(void) {
+    for (int i = 0; i < 4; i++)
+        free(malloc(128 * MIB));
+    double_free(128 * MIB);
+}
+
+/* The mapping grows where it cannot stay. */
+static void moved_huge(void) {
+    char *p = expect(malloc(64 * MIB));
+    CHECK(mmap(p + 64 * MIB, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) || 1);
+    CHECK(realloc(p, 256 * MIB) != p);
+    free(p);
+}
+
 static void double_small_later(void) {
     void *others[2000];
     void *p = expect(malloc(48));
@@ -213,6 +249,11 @@ static const struct part PARTS[] = {
     {"double_before_exit", double_before_exit},
     {"double_large", double_large},
     {"double_huge", double_huge},
+    {"double_large_later", double_large_later},
+    {"double_large_from_thread", double_large_from_thread},
+    {"double_huge_later", double_huge_later},
+    {"double_huge_delayed", double_huge_delayed},
+    {"moved_huge", moved_huge},
     {"inside_small_1", inside_small_1},
     {"inside_small_16", inside_small_16},
     {"inside_large_16", inside_large_16},

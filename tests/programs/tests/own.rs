@@ -150,7 +150,11 @@ fn bad_pointers_into_heaps_are_reported() {
     misuse("inside_heap", "free", inside);
     misuse("other_heap", "craton_heap_free", "not an object of this heap");
     misuse("no_object_of_heap", "craton_heap_realloc", "not an object of this heap");
-    misuse("freed_after_destroy", "free", "points into memory that is not allocated");
+    misuse(
+        "freed_after_destroy",
+        "free",
+        "points into memory that is not allocated: it was freed already, or never was an object",
+    );
     misuse("batch_twice", "craton_free_batch", "double free of a 48-byte object");
 }
 

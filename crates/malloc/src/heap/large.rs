@@ -3,9 +3,12 @@
 //! **What.** A freed span may wait in the cache of long spans for the next object of its length, which then costs no lock. To the page
 //! heap it is out meanwhile.
 //!
-//! **State.** The first page of a large object is marked so in the page map, and its record holds the length.
+//! **State.** The first page of a large object is marked so in the page map, and its record holds the length; of a freed one the record
+//! keeps it for the report of a second free, until something else begins there.
 
 use super::{Heap, trace};
+use crate::report;
+use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
 use crate::size_class::LARGE;
 use crate::{background, nested};
@@ -66,10 +69,24 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn give_large(&self, first: PageId) -> bool {
         let record = &self.layout().records[first.0 as usize];
         let span = PageRange::new(first, record.pages());
-        record.set_pages(Pages(0));
+        if span.len == Pages(0) {
+            self.given_twice(first);
+        }
+        record.set_gone(span.len);
         self.set_marks(span, 0, false);
         let given = self.large.put(process::cpu(), span, self.most_large_kept());
         given.map(|span| self.give_span(span)).is_some()
+    }
+
+    /// Another thread was quicker.
+    #[cold]
+    fn given_twice(&self, first: PageId) -> ! {
+        report::misuse("free", self.address(first), self.freed_large(first).unwrap_or(Misuse::Unallocated))
+    }
+
+    /// What is wrong with a pointer to a page where a large object began that was freed.
+    pub(crate) fn freed_large(&self, page: PageId) -> Option<Misuse> {
+        self.record(page).gone().map(|pages| Misuse::Freed { size: pages.bytes().0 })
     }
 
     #[cold]
@@ -89,7 +106,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn give_moved_large(&self, first: PageId) {
         let record = &self.layout().records[first.0 as usize];
         let span = PageRange::new(first, record.pages());
-        record.set_pages(Pages(0));
+        record.set_gone(span.len);
         self.set_marks(span, 0, false);
         let given = self.with_pages(|p| trace::free_moved(p, span));
         self.expect_given(span, given);

@@ -151,7 +151,7 @@ impl OwnPages {
             let next = under.record(PageId(next));
             next.set_neighbours(next.neighbours().0, prev);
         }
-        record.set_pages(Pages(0));
+        record.set_gone(range.len);
         under.unmark_own(range, false);
         if let Some(advice) = self.place.advice() {
             under.unadvise_own(range, advice);

@@ -113,7 +113,8 @@ fn large_objects_grow_shrink_and_come_back() {
     let inside = unsafe { object.add(8192) };
     assert_eq!(w.give(inside), Err(Misuse::InsideLarge { start: object as usize, size: 50 * 8192 }));
     w.give(object).unwrap();
-    assert_eq!(w.give(object), Err(Misuse::Unallocated));
+    assert_eq!(w.give(object), Err(Misuse::Freed { size: 50 * 8192 }));
+    assert_eq!(w.give(inside), Err(Misuse::Unallocated));
     assert_eq!(w.give(&raw const w as *mut u8), Err(Misuse::Foreign));
     w.empty();
 }

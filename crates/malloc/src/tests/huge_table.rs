@@ -1,4 +1,5 @@
 use crate::huge::{Entry, HugeTable};
+use crate::route::Misuse;
 use craton_sim::Rng;
 use std::collections::BTreeMap;
 
@@ -22,4 +23,27 @@ fn the_table_agrees_with_a_map() {
         let inside = probe + (1 << 19);
         assert_eq!(table.around(inside).map(|e| e.at), model.get(&probe).map(|_| probe));
     }
+}
+
+#[test]
+fn what_was_freed_last_is_told_from_what_never_was_there() {
+    let mut table = HugeTable::EMPTY;
+    let entry = |i: usize| Entry { at: (i + 1) << 26, bytes: 40 << 20 };
+    assert_eq!(table.misuse(0), Misuse::Foreign);
+    for i in 0..40 {
+        table.note_gone(entry(i));
+    }
+    // The table grows, and nothing is forgotten.
+    table.prepare().unwrap();
+    for i in 0..40 {
+        let Entry { at, bytes } = entry(i);
+        let remembered = i >= 8;
+        assert_eq!(table.misuse(at), if remembered { Misuse::Freed { size: bytes } } else { Misuse::Foreign }, "{i}");
+        assert_eq!(table.misuse(at + bytes - 1), if remembered { Misuse::Unallocated } else { Misuse::Foreign });
+        assert_eq!(table.misuse(at + bytes), Misuse::Foreign);
+    }
+    // What is freed at the same place again takes no place of another.
+    (0..100).for_each(|_| table.note_gone(Entry { bytes: 1 << 20, ..entry(20) }));
+    assert_eq!(table.misuse(entry(20).at), Misuse::Freed { size: 1 << 20 });
+    assert_eq!(table.misuse(entry(8).at), Misuse::Freed { size: 40 << 20 });
 }
