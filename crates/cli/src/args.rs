@@ -56,7 +56,8 @@ The library is the file that the variable CRATON_LIBRARY names, or libcraton.so 
 ../lib/craton from there. It goes before what LD_PRELOAD names already. Options go behind those of CRATON_OPTIONS.
 Programs that are linked statically or run set-uid cannot be served.
 
-Exit status: that of CMD, with --stats 128 plus the number of the signal that ended it; 1 when it cannot be started.")]
+Exit status: that of CMD, with --stats 128 plus the number of the signal that ended it; 1 when it cannot be started,
+2 when CRATON_LIBRARY names no library that could be preloaded.")]
 pub struct Run {
     /// At the end, print on standard error which processes Craton served, and how much
     #[arg(long)]

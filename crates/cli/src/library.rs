@@ -1,12 +1,12 @@
 //! The library `libcraton.so`: where it is, and its place in `LD_PRELOAD`.
 //!
-//! **Failure.** No library at any place, or one whose path `LD_PRELOAD` cannot carry. Both errors say what to do.
+//! **Failure.** No library at any place, one that cannot be preloaded, or one whose path `LD_PRELOAD` cannot carry. All errors say
+//! what to do. That the variable names none is a wrong call.
 
 use crate::failure::Failure;
+use craton_lab::shared_object;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -29,20 +29,25 @@ pub fn find() -> Result<PathBuf, Failure> {
 fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         let path = std::path::absolute(named).unwrap_or_else(|_| named.into());
-        return readable(&path).map(|()| path.clone()).map_err(|e| {
+        return shared_object::check(&path).map(|()| path.clone()).map_err(|why| {
             let (path, advice) = (path.display(), "name the file libcraton.so there, or unset the variable");
-            Failure::Failed(format!("{VARIABLE} names {path}, which cannot be read: {e}; {advice}"))
+            Failure::Usage(format!("{VARIABLE} names {path}, which {why}; {advice}"))
         });
     }
     let directory = own.parent().unwrap_or(Path::new("/"));
     let places: Vec<PathBuf> = PLACES.iter().map(|place| join(directory, place)).collect();
-    places.iter().find(|place| readable(place).is_ok()).cloned().ok_or_else(|| {
+    // One that is there is the one that is meant.
+    let Some(found) = places.iter().find(|place| place.is_file()) else {
         let tried: String = places.iter().map(|place| format!("\n  {}", place.display())).collect();
-        Failure::Failed(format!(
+        return Err(Failure::Failed(format!(
             "cannot find libcraton.so; these places were tried:{tried}\n\
              Set {VARIABLE} to its path; from the sources, `cargo build --release -p craton-preload` makes it."
-        ))
-    })
+        )));
+    };
+    shared_object::check(found).map_err(|why| {
+        Failure::Failed(format!("{} {why}; install it anew, or set {VARIABLE} to another one", found.display()))
+    })?;
+    Ok(found.clone())
 }
 
 /// `directory` and a place relative to it, without the detour of `..`.
@@ -51,11 +56,6 @@ fn join(directory: &Path, place: &str) -> PathBuf {
         (Some(rest), Some(parent)) => parent.join(rest),
         _ => directory.join(place),
     }
-}
-
-fn readable(path: &Path) -> io::Result<()> {
-    let kind = File::open(path)?.metadata()?;
-    if kind.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(()) }
 }
 
 /// Whether `LD_PRELOAD` can carry the path: the dynamic linker would cut it at a space or a colon, and go on without.

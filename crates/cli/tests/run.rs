@@ -180,9 +180,24 @@ fn a_library_that_cannot_be_preloaded_is_refused() {
     let place = Place::new("refused");
     let link = place.path("a b.so");
     std::os::unix::fs::symlink(library(), &link).unwrap();
-    for (path, reason) in [(place.path("absent.so"), "CRATON_LIBRARY"), (link, "a space or a colon")] {
+    let text = place.path("text.so");
+    fs::write(&text, "INPUT(libcraton.so.1) and more\n").unwrap();
+    // A library of another machine, as far as its head goes.
+    let other = place.path("other.so");
+    let mut bytes = fs::read(library()).unwrap();
+    bytes[18] = 183;
+    fs::write(&other, bytes).unwrap();
+    for (path, status, reason) in [
+        (place.path("absent.so"), 2, "cannot be read: No such file"),
+        (place.path(""), 2, "is a directory"),
+        (text, 2, "is no shared library"),
+        (other, 2, "is a shared library for another machine (AArch64, 64 bits, not "),
+        (link, 1, "a space or a colon"),
+    ] {
         let said = said(craton(SHOW).env("CRATON_LIBRARY", &path));
-        assert_eq!(said.status, 1);
-        assert!(said.err.contains(&path) && said.err.contains(reason), "{}", said.err);
+        assert_eq!(said.status, status, "{path}: {}", said.err);
+        let path = path.trim_end_matches('/');
+        assert!(said.err.contains(path) && said.err.contains(reason), "{path}: {}", said.err);
+        assert!(said.err.contains("CRATON_LIBRARY") && said.out.is_empty(), "the program does not run: {}", said.out);
     }
 }

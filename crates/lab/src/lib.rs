@@ -29,5 +29,6 @@ pub mod ratios;
 pub mod real;
 pub mod replay;
 pub mod scratch;
+pub mod shared_object;
 pub mod summary;
 pub mod work;

@@ -11,9 +11,8 @@ mod known;
 pub use known::{KNOWN, Known, Setting, Source};
 
 use crate::measure::Allocator;
+use crate::shared_object;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Names the directory of the libraries that `make peers` built.
@@ -172,20 +171,8 @@ fn own(name: &str, library: &Path) -> Result<Peer, String> {
     if library.as_os_str() == OsStr::new("") || !library.is_file() {
         return Err(format!("{name}: there is no file `{}`", library.display()));
     }
-    if !is_shared_object(library) {
-        return Err(format!(
-            "{name}: `{}` is no shared library of 64 bits, which could be preloaded",
-            library.display()
-        ));
-    }
+    shared_object::check(library).map_err(|why| format!("{name}: `{}` {why}", library.display()))?;
     Ok(Peer { name: name.to_owned(), library: Some(library.to_owned()), env: Vec::new(), note: None })
-}
-
-/// Whether a file begins like a shared object: the mark of ELF, 64 bits, and the type `ET_DYN`.
-fn is_shared_object(path: &Path) -> bool {
-    let mut head = [0; 18];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    read.is_ok() && head.starts_with(b"\x7fELF\x02") && u16::from_le_bytes([head[16], head[17]]) == 3
 }
 
 #[cfg(test)]

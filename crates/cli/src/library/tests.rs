@@ -17,7 +17,8 @@ impl Place {
     fn file(&self, name: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, "").unwrap();
+        // The head of a shared library; nothing loads it.
+        fs::write(&path, [b"\x7fELF\x02\x01".as_slice(), &[0; 10], &[3, 0, 62, 0]].concat()).unwrap();
         path
     }
 
@@ -47,11 +48,27 @@ fn a_name_in_the_environment_is_the_only_place() {
     place.file("bin/libcraton.so");
     let named = place.file("other/libcraton.so");
     assert_eq!(seek(Some(named.as_os_str()), &place.own()), Ok(named));
-    for wrong in ["absent", "other"] {
+    fs::write(place.file("text.so"), "INPUT(libcraton.so.1)").unwrap();
+    for (wrong, why) in [
+        ("absent", "cannot be read: No such file or directory"),
+        ("other", "is a directory"),
+        ("text.so", "is no shared library"),
+    ] {
         let path = place.0.join(wrong);
-        let text = seek(Some(path.as_os_str()), &place.own()).unwrap_err().to_string();
-        assert!(text.contains(&*path.to_string_lossy()) && text.contains("CRATON_LIBRARY"), "{text}");
+        let Err(Failure::Usage(text)) = seek(Some(path.as_os_str()), &place.own()) else { panic!("{wrong}") };
+        let start = format!("CRATON_LIBRARY names {}, which {why}", path.display());
+        assert!(text.starts_with(&start) && text.contains("unset the variable"), "{text}");
     }
+}
+
+#[test]
+fn a_file_that_is_no_library_is_not_passed_over() {
+    let place = Place::new("broken");
+    place.file("lib/libcraton.so");
+    let broken = place.file("bin/libcraton.so");
+    fs::write(&broken, "").unwrap();
+    let Err(Failure::Failed(text)) = seek(None, &place.own()) else { panic!("refused") };
+    assert!(text.starts_with(&format!("{} is no shared library", broken.display())), "{text}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ impl Place {
     fn with(self, files: &[&str]) -> Self {
         for file in files {
             // The head of a shared object; nothing loads it.
-            let head: Vec<u8> = [b"\x7fELF\x02".as_slice(), &[0; 11], &[3, 0]].concat();
+            let head: Vec<u8> = [b"\x7fELF\x02\x01".as_slice(), &[0; 10], &[3, 0, 62, 0]].concat();
             std::fs::write(self.0.join(file), head).unwrap();
         }
         self
