@@ -8,7 +8,8 @@
 //! What such a request frees waits in a list for the next one that may take locks; what cannot be recognised without a lock stays
 //! allocated for good.
 //!
-//! **Failure.** Beyond the area: no memory. A handler that interrupts the few instructions of the fast path is not seen.
+//! **Failure.** Beyond the area: no memory. A handler that interrupts the few instructions of the fast path is not seen
+//! here; what it does to a thread's list of free objects shows in the list's count ([`crate::cpu_cache::thread::ThreadCache::miscount`]).
 //!
 //! **Cost.** Two stores to thread-local memory in each slow request.
 //!

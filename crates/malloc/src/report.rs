@@ -1,10 +1,34 @@
-//! What is said when the program hands in a bad pointer.
+//! What is said when the program hands in a bad pointer, or has brought a cache into disorder.
 
 use crate::route::Misuse;
+use crate::size_class;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_os::Line;
 
 /// The name of the call, as the program knows it.
 pub type Call = &'static str;
+
+/// A thread's list of free objects has given some out twice: what two owners do to one object cannot be undone, so that the process ends.
+#[cold]
+pub(crate) fn given_twice(class: usize, objects: u32) -> ! {
+    about_list(class, objects).text(" given out twice; ").text(HANDLER).abort()
+}
+
+/// A thread's list of free objects has lost some: nobody is hurt, and one line says so.
+#[cold]
+pub(crate) fn lost(class: usize, objects: u32) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Relaxed) {
+        about_list(class, objects).text(" lost; ").text(HANDLER).print();
+    }
+}
+
+const HANDLER: &str = "a signal handler that allocates has interrupted malloc or free, which signal-safety(7) forbids, or has left it by longjmp";
+
+fn about_list(class: usize, objects: u32) -> Line {
+    let line = Line::new().text("craton: ").number(objects.into()).text(" of this thread's free objects of ");
+    line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
+}
 
 /// Prints one line that names call and address, and aborts: the heap is no longer what the program thinks.
 #[cold]

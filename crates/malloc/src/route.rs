@@ -9,6 +9,7 @@ use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::heap::Heap;
 use crate::heaps::Owned;
 use crate::huge::Entry;
+use crate::report;
 use crate::size_class::{self, LARGE, MAX_CLASSED, MORPHED, OWNED};
 use core::ptr::null_mut;
 use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
@@ -103,6 +104,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) unsafe fn refill(&self, cache: *mut ThreadCache, class: usize) -> *mut u8 {
         // SAFETY: the cache is this thread's.
         let cache = unsafe { &mut *cache };
+        match cache.miscount(class) {
+            0 => {}
+            twice @ 1.. => report::given_twice(class, twice.unsigned_abs()),
+            lost => report::lost(class, lost.unsigned_abs()),
+        }
         let mut chain = self.take(cache.home(), class, cache.want(class));
         let object = chain.pop().unwrap_or(null_mut());
         cache.fill(class, chain);
