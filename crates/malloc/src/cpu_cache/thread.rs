@@ -23,6 +23,8 @@
 //!
 //! **Unsafe.** Links free objects through their memory, which belongs to the cache.
 
+mod count;
+
 use crate::page_map::PageMap;
 use crate::report;
 use crate::size_class::{self, CLASSES, MARKS};
@@ -471,19 +473,6 @@ impl ThreadCache {
         fetch
     }
 
-    /// How many objects more an empty list believes it gave out than it held, which is put right: T1 breaks when a signal handler that
-    /// allocates interrupts a push or a pop. More are objects that were given out twice, fewer ones that were lost.
-    #[inline]
-    pub(crate) fn miscount(&mut self, class: usize) -> i32 {
-        let list = &mut self.lists[class];
-        if !list.head.is_null() || list.room == list.max {
-            return 0;
-        }
-        let miscount = list.room - list.max;
-        list.room = list.max;
-        miscount
-    }
-
     /// Lets a list hold more, as far as the budget and the bounds for a class go.
     fn grow(&mut self, class: usize, more: i32) {
         let size = size_class::size_of_class(class);
@@ -595,12 +584,5 @@ impl ThreadCache {
         list.room = (list.room + n as i32).min(list.max);
         // SAFETY: `n` objects hang from `first`, and are off the list.
         unsafe { Chain::from_raw(first, last, n) }
-    }
-
-    /// Bytes in free objects, for statistics.
-    pub(crate) fn bytes(&self) -> usize {
-        (1..=CLASSES)
-            .map(|c| (self.lists[c].max - self.lists[c].room).max(0) as usize * size_class::size_of_class(c))
-            .sum()
     }
 }
