@@ -366,7 +366,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         match given {
             Ok(Freed { rest, strays, moved }) => {
                 // SAFETY: they are of this class and heap, and given up.
-                unsafe { self.give_moved(moved) };
+                unsafe { self.give_moved(class, moved) };
                 (rest, strays)
             }
             // The cache in front could not see it. What it did since then is no longer what the program thinks.
@@ -396,7 +396,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     }
 
     /// Ends the process where the page heap does not know a span that our records name: they are no longer what we wrote.
-    fn expect_given(&self, span: PageRange, given: Result<(), SpanError>) {
+    pub(super) fn expect_given(&self, span: PageRange, given: Result<(), SpanError>) {
         if given.is_err() {
             report::misuse("free", self.address(span.first), Misuse::Unallocated);
         }

@@ -195,6 +195,20 @@ pub(crate) fn free_moved<F: Floor, C: Clock>(heap: &mut PageHeap<F, C>, span: Pa
     given
 }
 
+/// Makes two neighbours one: in the file the second is freed, and the first becomes longer.
+pub(crate) fn join<F: Floor, C: Clock>(
+    heap: &mut PageHeap<F, C>,
+    first: PageRange,
+    second: PageRange,
+) -> Result<(), SpanError> {
+    let joined = heap.join(first, second);
+    if joined.is_ok() {
+        note(Kind::Free, second, Pages(1), Density::Sparse);
+        note(Kind::Resize, PageRange::new(first.first, Pages(first.len.0 + second.len.0)), Pages(1), Density::Sparse);
+    }
+    joined
+}
+
 /// Makes one longer or shorter.
 pub(crate) fn resize<F: Floor, C: Clock>(
     heap: &mut PageHeap<F, C>,

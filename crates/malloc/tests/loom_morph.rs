@@ -1,7 +1,8 @@
 //! A slab that goes to another class while threads free the objects that live on it, by marks that may be old.
 //!
 //! **What.** The library's heap with two shards. The slab has had 73 objects, of which two live: on whatever way they come back, the slab is
-//! in the end gone, and while it holds two classes nothing that is out overlaps.
+//! in the end gone, and while it holds two classes nothing that is out overlaps. The same of two slabs that become one of twice the
+//! length, and of a slab that settles.
 #![cfg(loom)]
 
 use craton_base::HugePages;
@@ -23,11 +24,21 @@ fn to() -> usize {
     size_class::class_of(144)
 }
 
-/// A heap with one slab of the old class in shard 0, on which two objects live, far apart.
-fn world() -> (Arc<World>, [usize; 2]) {
+/// A class with slabs of twice the length.
+fn long() -> usize {
+    size_class::class_of(1488)
+}
+
+/// A heap without objects.
+fn empty_world() -> World {
     let floor = RealFloor::new(HugePages(1));
     let base = floor.base();
-    let world = World::new(floor, base, RealFloor::new(HugePages(1)), VirtualClock::new(1), &[from(), to()]);
+    World::new(floor, base, RealFloor::new(HugePages(1)), VirtualClock::new(1), &[from(), to(), long()])
+}
+
+/// A heap with one slab of the old class in shard 0, on which two objects live, far apart.
+fn world() -> (Arc<World>, [usize; 2]) {
+    let world = empty_world();
     let all = size_class::geometry(from()).capacity.into();
     let mut objects = world.take_batch(0, from(), all);
     let last = objects.pop().expect("a slab of many");
@@ -152,4 +163,81 @@ fn the_last_old_object_makes_the_slab_an_ordinary_one_while_others_free_new_ones
         give(&world, 0, news[1]);
         world.check_empty();
     });
+}
+
+/// A heap with a slab that has morphed and whose old objects are back: one new object that is out lies on the grid, two lie off it.
+fn unsettled() -> (Arc<World>, usize, [usize; 2]) {
+    let world = empty_world();
+    let mut olds = world.take_batch(0, from(), size_class::geometry(from()).capacity.into());
+    olds.sort_unstable();
+    let slab = olds[0];
+    let live = [olds.remove(20), olds.remove(0)];
+    world.give_batch(from(), &olds);
+    world.look_at(0, from());
+    let mut news = world.take_batch(1, to(), 54);
+    let mut pick = |on_grid: bool| {
+        let at = news.iter().position(|o| (o - slab).is_multiple_of(144) == on_grid).expect("there are such");
+        news.swap_remove(at)
+    };
+    let (on, off) = (pick(true), [pick(false), pick(false)]);
+    world.give_batch(to(), &news);
+    live.into_iter().for_each(|object| give(&world, 0, object));
+    assert!(world.is_morphed(on), "two are off the grid");
+    (Arc::new(world), on, off)
+}
+
+#[test]
+fn a_slab_settles_while_threads_free_objects_off_its_grid() {
+    check(3, || {
+        let (world, on, off) = unsettled();
+        let other = beside(&world, move |world| give(world, 0, off[0]));
+        give(&world, 1, off[1]);
+        other.join().unwrap();
+        assert!(!world.is_morphed(on));
+        assert_eq!(world.morphed(to()), (1, 1));
+        give(&world, 0, on);
+        world.check_empty();
+    });
+}
+
+#[test]
+fn objects_on_the_grid_come_back_while_their_slab_settles() {
+    check(3, || {
+        let (world, on, off) = unsettled();
+        give(&world, 1, off[1]);
+        let other = beside(&world, move |world| give(world, 0, off[0]));
+        give(&world, 0, on);
+        other.join().unwrap();
+        world.check_empty();
+    });
+}
+
+#[test]
+fn two_slabs_become_one_while_threads_free_their_objects() {
+    let morphed = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&morphed);
+    check(2, move || {
+        let world = empty_world();
+        // Neighbours, of two classes and in two shards.
+        let mut first = world.take_batch(0, from(), size_class::geometry(from()).capacity.into());
+        let mut second = world.take_batch(1, to(), size_class::geometry(to()).capacity.into());
+        let live = [first.pop().expect("many"), second.pop().expect("many")];
+        world.give_batch(from(), &first);
+        world.give_batch(to(), &second);
+        world.look_at(0, from());
+        let world = Arc::new(world);
+        let new = beside(&world, |world| {
+            let hand = world.hand(1);
+            let object = hand.take(world, long());
+            hand.empty(world);
+            object
+        });
+        give(&world, 0, live[0]);
+        give(&world, 0, live[1]);
+        let new = new.join().unwrap();
+        count.fetch_add(world.morphed(long()).0, Relaxed);
+        give(&world, 0, new);
+        world.check_empty();
+    });
+    assert!(morphed.load(Relaxed) > 0, "in some orders the slabs are taken over");
 }

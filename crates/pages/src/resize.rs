@@ -118,6 +118,25 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         Ok(())
     }
 
+    /// Makes two spans, of which the second begins where the first ends, one; both lie in one hugepage, and neither is longer
+    /// than a quarter of it.
+    pub fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
+        if let Some(fault) = self.fault(first).or_else(|| self.fault(second)) {
+            return Err(fault);
+        }
+        let (id, at) = (second.first.hugepage(), second.first.in_hugepage());
+        let is_small = first.len.0.max(second.len.0) <= PAGES_PER_HUGEPAGE / 4;
+        if first.end() != second.first || first.first.hugepage() != id || !is_small {
+            return Err(SpanError::WrongLength(first.first));
+        }
+        match self.trackers[id.0 as usize].place {
+            Place::Filler => self.filler.update(&mut self.trackers, id, |t| t.join(at)),
+            // A region counts no spans.
+            _ => self.trackers[id.0 as usize].join(at),
+        }
+        Ok(())
+    }
+
     /// Makes a span shorter.
     pub(crate) fn shorten(&mut self, span: PageRange, pages: Pages) {
         let (id, at) = (span.first.hugepage(), span.first.in_hugepage());

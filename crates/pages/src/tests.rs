@@ -172,6 +172,26 @@ fn a_span_grows_and_shrinks_where_it_stands() {
 }
 
 #[test]
+fn two_neighbours_become_one_span() {
+    let (mut heap, _) = heap(64);
+    let span = |first, len| PageRange::new(PageId(first), Pages(len));
+    for first in 0..4 {
+        assert_eq!(heap.alloc(Pages(1), Pages(1), Density::Dense).unwrap().range, span(first, 1));
+    }
+    assert_eq!(heap.join(span(0, 1), span(2, 1)), Err(SpanError::WrongLength(PageId(0))), "they are none");
+    assert_eq!(heap.join(span(0, 2), span(2, 1)), Err(SpanError::WrongLength(PageId(0))));
+    assert_eq!(heap.join(span(2, 1), span(3, 1)), Ok(()));
+    heap.check().unwrap();
+    assert_eq!(heap.free(span(3, 1), Density::Dense), Err(SpanError::NeverGiven(PageId(3))));
+    assert_eq!(heap.free(span(2, 1), Density::Dense), Err(SpanError::WrongLength(PageId(2))));
+    for range in [span(0, 1), span(2, 2), span(1, 1)] {
+        assert_eq!(heap.free(range, Density::Dense), Ok(()));
+        heap.check().unwrap();
+    }
+    assert_eq!(heap.in_use(), Pages(0));
+}
+
+#[test]
 fn release_takes_whole_hugepages_first_and_breaks_others_only_when_allowed() {
     let (mut heap, _) = heap(64);
     let spans: Vec<_> = (0..8).map(|_| take(&mut heap, 64)).collect();

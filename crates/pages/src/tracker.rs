@@ -234,6 +234,12 @@ impl Tracker {
         self.longest_free = self.longest_free.max(run as u16);
     }
 
+    /// Makes the span that begins at `second` the end of that in front of it.
+    pub(crate) fn join(&mut self, second: u32) {
+        self.starts.remove(second, 1);
+        self.allocs -= 1;
+    }
+
     /// Where the span that covers page `at` ends in this hugepage: at the next start, the next free page, or the hugepage's end.
     pub(crate) fn end_of_span(&self, at: u32) -> u32 {
         self.used.next_clear_or(&self.starts, at + 1)

@@ -52,8 +52,8 @@ pub struct Freed {
     pub rest: *mut u8,
     /// Those that were not taken: their slabs are another owner's.
     pub strays: Chain,
-    /// Those that were not taken since their slabs have gone to caches of other sizes: for [`SlabCache::free_old`] of
-    /// these.
+    /// Those that were not taken since their slabs hold two sizes, or did: for [`SlabCache::free_mixed`] of the caches
+    /// that have them.
     pub moved: Chain,
 }
 
@@ -222,7 +222,11 @@ impl SlabCache {
             // `owner`.
             let owned = record.owner() == owner;
             let (morphed, moved) = record.sizes(self.geometry.object);
-            let ours = owned && !moved;
+            // Of a slab without old objects places that come back are looked at one by one: see `free_mixed`.
+            let alone = morphed && owned && !moved && record.is_alone();
+            let is_on_grid = || ((first as usize - start as usize) as u32).is_multiple_of(self.geometry.object);
+            let apart = moved || alone && !is_on_grid();
+            let ours = owned && !apart;
             let used = record.used();
             let (mut bytes, mut blocked) = (slab_bytes, 0);
             if morphed {
@@ -232,9 +236,10 @@ impl SlabCache {
                 bytes = usize::from(record.carved()) * self.geometry.object as usize;
             }
             let (mut at, mut last, mut run) = (first, first, 0);
+            let most = if alone { 1 } else { left };
             // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never
             // cut.
-            while run < left && (at as usize).wrapping_sub(start as usize) < bytes {
+            while run < most && (at as usize).wrapping_sub(start as usize) < bytes {
                 last = at;
                 // SAFETY: the list links `left` objects from `first` on.
                 at = unsafe { chain::next(at) };
@@ -244,7 +249,7 @@ impl SlabCache {
                 // SAFETY: the run is given up; its end is the chain's until more is put there.
                 unsafe {
                     chain::link(last, core::ptr::null_mut());
-                    if moved { &mut gone } else { &mut strays }.append(first, last, run);
+                    if apart { &mut gone } else { &mut strays }.append(first, last, run);
                 }
                 (first, left) = (at, left - run);
                 continue;

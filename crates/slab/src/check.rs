@@ -94,21 +94,24 @@ impl Morphs {
     pub unsafe fn check(&self, base: *mut u8, records: &Table<SlabRecord>) -> Result<(), Broken> {
         let (mut slabs, mut old_bytes) = (0, 0);
         for (at, entry) in self.live_entries() {
-            let (slab, record) = (entry.slab, &records[entry.slab.0 as usize]);
+            let slab = entry.range().first;
+            let record = &records[slab.0 as usize];
             let fail = |broken| if broken { Err(Broken { invariant: "S6", slab }) } else { Ok(()) };
-            fail(record.morph_entry() != at || !record.is_morph_to(entry.new))?;
-            fail(entry.count == 0 || entry.count_live() != usize::from(entry.count))?;
-            fail(entry.usable_places().count() != usize::from(record.carved()))?;
-            fail((0..usize::from(entry.new_places)).any(|place| entry.usable(place) != entry.is_clear(place)))?;
+            let parts = || entry.part_slabs().map(|part| &records[part.0 as usize]);
+            fail(parts().any(|part| part.morph_entry() != at || !part.is_morph_to(entry.new)))?;
+            let (live, bytes) = entry.count_live();
+            fail(live != usize::from(entry.count) || record.is_alone() != (live == 0))?;
+            fail(live == 0 && (record.used() == 0 || entry.is_regular()))?;
+            fail(entry.starts().count() != usize::from(record.carved()) || entry.has_overlap())?;
             let start = base.wrapping_add(slab.offset().0);
             let mut object = record.free() as *mut u8;
             for _ in 0..record.free_objects() {
                 let bytes = (object as usize).wrapping_sub(start as usize);
-                fail(!bytes.is_multiple_of(entry.new as usize) || !entry.usable(bytes / entry.new as usize))?;
+                fail(!entry.starts_at(bytes))?;
                 // SAFETY: objects on a slab's free list are linked.
                 object = unsafe { chain::next(object) };
             }
-            (slabs, old_bytes) = (slabs + 1, old_bytes + u64::from(entry.count) * u64::from(entry.old));
+            (slabs, old_bytes) = (slabs + 1, old_bytes + bytes);
         }
         if slabs != self.slabs() || old_bytes != self.old_bytes() {
             return Err(Broken { invariant: "S6", slab: PageId(0) });

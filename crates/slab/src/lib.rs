@@ -25,9 +25,10 @@
 //! - S3 slabs without an object in use are those that the cache has counted as kept, and no more than it may keep;
 //! - S4 the cache's counts are the sums over its slabs;
 //! - S5 the record knows the last object of its free list, whose link is null;
-//! - S6 of a slab of two sizes, `carved` counts the places of the new size that no live object of the old size
-//!   overlaps, its free objects lie on such places, and some old object lives; S1 to S5 hold for it with `carved` in
-//!   the place of the capacity, but it may have no object in use.
+//! - S6 of a slab of two sizes, `carved` counts the places of the new size, which overlap neither each other nor a live
+//!   object of an old size, its free objects lie on such places, and the records of its parts name its entry; as long as
+//!   some old object lives it may have no object in use, and otherwise it has one, and a place off the grid. S1 to S5 hold
+//!   for it with `carved` in the place of the capacity.
 //!
 //! **Threads.** A cache and the records of its slabs are used under the cache's lock. Records are made of relaxed
 //! atomics only because records of different caches share a table.
@@ -55,7 +56,7 @@ pub use chain::Chain;
 pub use check::Broken;
 pub use geometry::Geometry;
 pub use morph::{Morph, Morphs, Place};
-pub use morph_cache::{Left, Wish};
+pub use morph_cache::{Left, NO_OFFER, Offer, Wish, donate};
 pub use record::SlabRecord;
 
 #[cfg(test)]

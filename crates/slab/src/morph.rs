@@ -1,168 +1,375 @@
 //! What is known of slabs that hold objects of two sizes.
 //!
-//! **What.** A slab with few live objects may change its size class: objects of the new size go wherever no live object
-//! of the old size lies. Until the last old object is back, an entry of [`Morphs`] says which old objects live;
-//! everything else follows from that: a place of the new size is usable exactly when no live old object overlaps it.
+//! **What.** A slab with few live objects may change its size class, and two neighbours may become one slab of twice the
+//! length: objects of the new size go wherever no live object of an old size lies. Until the last old object is back, an
+//! entry of [`Morphs`] says which old objects live and where the new places begin.
 //!
-//! **From.** NVAlloc §5.2. There each new place has a counter of the old objects that cover it, and the old class's
-//! table lies in the slab's header; here a bit for each old and each new place is enough, since whether a place has
-//! become usable is a look at one or two words, and nothing lies in the slab.
+//! **From.** NVAlloc §5.2. There new places are those of the new size's own slabs, so that each live object spoils one
+//! or two of them, and each has a counter of the old objects that cover it. Here new places begin anywhere in a gap:
+//! where half of the old objects live, that is twice the room. The price is that a slab whose old objects are all back is
+//! not yet like the others of its size. It *settles*: a place off the grid that comes back is none any more, and places
+//! on the grid take its room; with the last of them the slab is an ordinary one.
 //!
-//! **Units.** Bytes from the slab's start; places are counted from there on either grid.
+//! **Units.** Bytes from the slab's start. Old places are numbered, those of a second part from [`HALF`] on. The start of
+//! a new place is a bit for each 512th part of the slab: the place on the grid that begins in that part, if there is one,
+//! or else the part's first byte.
 //!
 //! **State.**
 //! ```text
 //! old objects |  a  |     |     |  b  |     |     |     |     |     a and b live
-//! new places  |   -   |       |   -   |   -   |       |       |     - not usable
+//! new places        |       |         |       |       |       |     as many as fit into each gap
 //! ```
 //!
 //! **Threads.** Under a lock of its own, which is taken after that of the slab's cache.
 //!
 //! **Unsafe.** Declares that zeros are a valid entry.
 //!
-//! **Cost.** 152 bytes for each such slab; a look is O(1).
+//! **Cost.** 144 bytes for each such slab; a look is a few divisions and a search in eight words.
 
 use crate::geometry::Geometry;
 use crate::record::SlabRecord;
-use core::ops::Range;
-use craton_base::{PageId, Table, Zeroed};
+use craton_base::{PAGE_SIZE, PageId, PageRange, Pages, Table, Zeroed};
 
-/// Most objects of a slab, of either size, with which it can morph.
-pub(crate) const MAX_PLACES: usize = 512;
-const WORDS: usize = MAX_PLACES / 64;
+/// Most objects of a slab that can morph, and of two that become one together.
+pub(crate) const MAX_OLD: usize = 256;
+/// Most objects of one of two slabs, and the number of the second one's first place.
+const HALF: usize = MAX_OLD / 2;
+/// Parts of a slab in each of which a new place may begin.
+pub(crate) const STARTS: usize = 512;
+
+/// A bit for each place of something.
+#[derive(Clone, Copy, Debug)]
+struct Bits<const WORDS: usize>([u64; WORDS]);
+
+impl<const WORDS: usize> Bits<WORDS> {
+    const NONE: Self = Self([0; WORDS]);
+
+    fn has(&self, bit: usize) -> bool {
+        bit < WORDS * 64 && self.0[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
+    fn set(&mut self, bit: usize) {
+        self.0[bit / 64] |= 1 << (bit % 64);
+    }
+
+    fn clear(&mut self, bit: usize) {
+        self.0[bit / 64] &= !(1 << (bit % 64));
+    }
+
+    /// The first bit from `bit` on that is set.
+    fn next(&self, bit: usize) -> Option<usize> {
+        let mut word = bit / 64;
+        let mut seen = self.0.get(word)? & (u64::MAX << (bit % 64));
+        while seen == 0 {
+            word += 1;
+            seen = *self.0.get(word)?;
+        }
+        Some(word * 64 + seen.trailing_zeros() as usize)
+    }
+
+    /// The last bit below `bit` that is set.
+    fn last_below(&self, bit: usize) -> Option<usize> {
+        let bit = bit.checked_sub(1)?;
+        let mut word = bit / 64;
+        let mut seen = self.0[word] & (u64::MAX >> (63 - bit % 64));
+        while seen == 0 {
+            word = word.checked_sub(1)?;
+            seen = self.0[word];
+        }
+        Some(word * 64 + 63 - seen.leading_zeros() as usize)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        let mut from = 0;
+        core::iter::from_fn(move || {
+            let bit = self.next(from)?;
+            from = bit + 1;
+            Some(bit)
+        })
+    }
+}
+
+/// A slab that a slab of two sizes was, or was half of.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Size of the objects.
+    old: u32,
+    places: u16,
+    /// The front end's name for that size.
+    from: u8,
+}
 
 /// A slab of two sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct Morph {
-    /// A bit for each place of the old size, set while its object is out.
-    live: [u64; WORDS],
-    /// A bit for each place of the new size, set while no old object that is out overlaps it.
-    usable: [u64; WORDS],
-    pub(crate) slab: PageId,
+    /// A bit for each old place, set while its object is out.
+    live: Bits<{ MAX_OLD / 64 }>,
+    /// A bit for each part of the slab in which a new place begins.
+    starts: Bits<{ STARTS / 64 }>,
+    /// What the slab was made of; the second is without places if there was one slab only.
+    parts: [Part; 2],
+    slab: PageId,
     /// Next free entry, when this is one.
     next: u32,
-    /// Sizes of objects.
-    pub(crate) old: u32,
+    /// Size of new objects; 0 in entries that are free.
     pub(crate) new: u32,
-    /// Bits that are set.
+    /// Length of the slab and of each part.
+    bytes: u32,
+    part_bytes: u32,
+    /// Old objects that are out.
     pub(crate) count: u16,
-    old_places: u16,
-    pub(crate) new_places: u16,
-    /// The front end's names for the two sizes.
-    from: u8,
+    /// The front end's name for the new size.
     to: u8,
 }
 
 // SAFETY: numbers only.
 unsafe impl Zeroed for Morph {}
 
-/// The places of size `by` that a place of size `object` overlaps.
-fn overlapped(place: usize, object: u32, by: u32) -> Range<usize> {
-    let (start, end) = (place * object as usize, (place + 1) * object as usize);
-    start / by as usize..end.div_ceil(by as usize)
-}
-
 impl Morph {
-    /// A slab of `old` that is to become one of `new`; `from` and `to` are the front end's names for them. No old
-    /// object lives yet.
-    pub(crate) fn new(slab: PageId, old: Geometry, new: Geometry, from: u8, to: u8) -> Self {
-        let (old_places, new_places) = (old.capacity, new.capacity);
-        let (old, new) = (old.object, new.object);
+    /// Slabs of `old`, one or two of half the length, that are to become one of `new`, with the front end's names for the
+    /// sizes. No old object lives yet.
+    pub(crate) fn new(slab: PageId, old: [(Geometry, u8); 2], new: (Geometry, u8)) -> Self {
+        let (bytes, part_bytes) = (new.0.pages.bytes().0 as u32, old[0].0.pages.bytes().0 as u32);
+        let part = |(g, from): (Geometry, u8)| Part { old: g.object, places: g.capacity, from };
+        let mut parts = old.map(part);
+        if part_bytes == bytes {
+            parts[1].places = 0;
+        }
         Self {
-            live: [0; WORDS],
-            usable: [0; WORDS],
+            live: Bits::NONE,
+            starts: Bits::NONE,
+            parts,
             slab,
             next: 0,
-            old,
-            new,
+            new: new.0.object,
+            bytes,
+            part_bytes,
             count: 0,
-            old_places,
-            new_places,
-            from,
-            to,
+            to: new.1,
         }
     }
 
-    /// Notes that an old object is out. Says whether that was news.
-    pub(crate) fn set(&mut self, place: usize) -> bool {
-        let news = !self.lives(place);
-        self.live[place / 64] |= 1 << (place % 64);
-        self.count += u16::from(news);
+    /// Whether slabs of these objects can become one of those.
+    pub(crate) fn fits(old: Geometry, new: Geometry) -> bool {
+        let most = if old.pages == new.pages { MAX_OLD } else { HALF };
+        !old.is_single()
+            && !new.is_single()
+            && new.pages.0.is_power_of_two()
+            && (usize::from(old.capacity) < most || usize::from(old.capacity) == most && old.tail_waste() == 0)
+            && new.object as usize >= new.pages.bytes().0 / STARTS
+            && SlabRecord::can_morph_to(new.object)
+    }
+
+    /// The pages of the slab.
+    pub(crate) fn range(&self) -> PageRange {
+        PageRange::new(self.slab, Pages((self.bytes as usize / PAGE_SIZE) as u32))
+    }
+
+    /// First pages of the parts.
+    pub(crate) fn part_slabs(&self) -> impl Iterator<Item = PageId> {
+        let pages = (self.part_bytes as usize / PAGE_SIZE) as u32;
+        let (first, parts) = (self.slab.0, self.bytes / self.part_bytes);
+        (0..parts).map(move |part| PageId(first + part * pages))
+    }
+
+    /// The number of the old place around a byte, the byte's offset in it, and the name of its size; also of places that
+    /// are none, behind the last of a part.
+    fn old_at(&self, bytes: u32) -> (usize, u32, u8) {
+        let part = bytes / self.part_bytes;
+        let (Part { old, from, .. }, bytes) = (self.parts[part as usize], bytes % self.part_bytes);
+        (part as usize * HALF + (bytes / old) as usize, bytes % old, from)
+    }
+
+    /// Where an old place lies.
+    fn old_bytes(&self, place: usize) -> (u32, u32) {
+        let part = if self.bytes == self.part_bytes { 0 } else { place / HALF };
+        let old = self.parts[part].old;
+        let start = part as u32 * self.part_bytes + (place - part * HALF) as u32 * old;
+        (start, start + old)
+    }
+
+    /// Whether there is an old place of that number.
+    fn is_place(&self, place: usize) -> bool {
+        let part = if self.bytes == self.part_bytes { 0 } else { place / HALF };
+        part < 2 && place - part * HALF < self.parts[part].places.into()
+    }
+
+    /// Notes that the old object which begins there is out. Says whether that was news.
+    pub(crate) fn set(&mut self, bytes: usize) -> bool {
+        let (place, offset, _) = self.old_at(bytes as u32);
+        let news = offset == 0 && self.is_place(place) && !self.live.has(place);
+        if news {
+            self.live.set(place);
+            self.count += 1;
+        }
         news
     }
 
-    /// Notes that an old object is back. Says whether it was out.
-    pub(crate) fn clear(&mut self, place: usize) -> bool {
-        let lived = self.lives(place);
-        if lived {
-            self.live[place / 64] &= !(1 << (place % 64));
-            self.count -= 1;
+    /// Notes that the old object which begins there is back. Says how large it was, if it was out.
+    pub(crate) fn clear(&mut self, bytes: usize) -> Option<u32> {
+        if bytes >= self.bytes as usize {
+            return None;
         }
-        lived
-    }
-
-    /// Whether the old object of that place is out.
-    pub(crate) fn lives(&self, place: usize) -> bool {
-        place < usize::from(self.old_places) && is_set(&self.live, place)
-    }
-
-    /// Whether no live old object overlaps the new place, as noted.
-    pub(crate) fn usable(&self, place: usize) -> bool {
-        place < usize::from(self.new_places) && is_set(&self.usable, place)
-    }
-
-    /// Whether no live old object overlaps the new place, by the live ones.
-    pub(crate) fn is_clear(&self, place: usize) -> bool {
-        overlapped(place, self.new, self.old).all(|old| !self.lives(old))
-    }
-
-    /// Notes which places are usable, and says how many.
-    pub(crate) fn note_usable(&mut self) -> usize {
-        let mut blocked = [0u64; WORDS];
-        for old in set_bits(&self.live) {
-            self.covered_by(old).for_each(|place| blocked[place / 64] |= 1 << (place % 64));
+        let (place, offset, _) = self.old_at(bytes as u32);
+        if offset != 0 || !self.live.has(place) {
+            return None;
         }
-        let places = usize::from(self.new_places);
-        (0..places).filter(|p| !is_set(&blocked, *p)).for_each(|p| self.usable[p / 64] |= 1 << (p % 64));
-        self.usable_places().count()
+        self.live.clear(place);
+        self.count -= 1;
+        let (start, end) = self.old_bytes(place);
+        Some(end - start)
     }
 
-    /// Notes that a place has become usable.
-    pub(crate) fn open(&mut self, place: usize) {
-        self.usable[place / 64] |= 1 << (place % 64);
-    }
-
-    /// The new places that an old object overlaps.
-    pub(crate) fn covered_by(&self, old_place: usize) -> Range<usize> {
-        let places = overlapped(old_place, self.old, self.new);
-        places.start..places.end.min(usize::from(self.new_places))
-    }
-
-    /// Old objects that are out, counted.
-    pub(crate) fn count_live(&self) -> usize {
-        set_bits(&self.live).count()
-    }
-
-    /// The usable places, as noted.
-    pub(crate) fn usable_places(&self) -> impl Iterator<Item = usize> {
-        set_bits(&self.usable)
-    }
-}
-
-fn is_set(words: &[u64; WORDS], bit: usize) -> bool {
-    words[bit / 64] >> (bit % 64) & 1 == 1
-}
-
-/// The numbers of the bits that are set.
-fn set_bits(words: &[u64; WORDS]) -> impl Iterator<Item = usize> {
-    words.iter().enumerate().flat_map(|(w, word)| {
-        let mut left = *word;
-        core::iter::from_fn(move || {
-            let bit = (left != 0).then(|| w * 64 + left.trailing_zeros() as usize)?;
-            left &= left - 1;
-            Some(bit)
+    /// Old objects that are out, counted, and their bytes.
+    pub(crate) fn count_live(&self) -> (usize, u64) {
+        self.live.iter().fold((0, 0), |(n, sum), place| {
+            let (start, end) = self.old_bytes(place);
+            (n + 1, sum + u64::from(end - start))
         })
-    })
+    }
+
+    /// Bytes of a part in which one new place may begin.
+    fn unit(&self) -> u32 {
+        self.bytes / STARTS as u32
+    }
+
+    /// Where the place of a bit begins.
+    fn start_of(&self, bit: usize) -> u32 {
+        let start = bit as u32 * self.unit();
+        let grid = start.next_multiple_of(self.new);
+        if grid < start + self.unit() { grid } else { start }
+    }
+
+    /// The first byte from `bytes` on at which a new place may begin: on the grid, or at a multiple of what sizes of its
+    /// class are aligned to.
+    fn allowed_from(&self, bytes: u32) -> u32 {
+        let step = (1 << self.new.trailing_zeros()).max(self.unit());
+        let (mut free, grid) = (bytes.next_multiple_of(step), bytes.next_multiple_of(self.new));
+        // One place can be noted in each part, and that on the grid comes first.
+        while free < grid && self.start_of((free / self.unit()) as usize) != free {
+            free += step;
+        }
+        free.min(grid)
+    }
+
+    /// Whether a new place begins there.
+    pub(crate) fn starts_at(&self, bytes: usize) -> bool {
+        let bit = bytes / self.unit() as usize;
+        self.starts.has(bit) && self.start_of(bit) as usize == bytes
+    }
+
+    /// Where the new places begin.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = usize> {
+        self.starts.iter().map(|bit| self.start_of(bit) as usize)
+    }
+
+    /// Whether a new place lies over another or over a live old object, or beyond the slab's end.
+    pub(crate) fn has_overlap(&self) -> bool {
+        let mut end = 0;
+        let news = self.starts().any(|start| {
+            let overlaps = start < core::mem::replace(&mut end, start + self.new as usize);
+            overlaps || end > self.bytes as usize
+        });
+        let under = |place| {
+            let (start, end) = self.old_bytes(place);
+            self.starts().any(|new| new < end as usize && new + self.new as usize > start as usize)
+        };
+        news || self.live.iter().any(under)
+    }
+
+    /// Whether a place that begins there is like those of ordinary slabs.
+    fn is_on_grid(&self, bytes: usize) -> bool {
+        bytes.is_multiple_of(self.new as usize)
+    }
+
+    /// Whether all places are.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.count == 0 && self.starts().all(|start| self.is_on_grid(start))
+    }
+
+    /// Where the new place around a byte begins.
+    fn new_around(&self, bytes: u32) -> Option<u32> {
+        let mut bit = (bytes / self.unit()) as usize + 1;
+        // The place of the byte's own part may begin behind it.
+        loop {
+            bit = self.starts.last_below(bit)?;
+            let start = self.start_of(bit);
+            if start <= bytes {
+                return (bytes - start < self.new).then_some(start);
+            }
+        }
+    }
+
+    /// The free bytes around `from..to`, in which nothing lies.
+    fn gap(&self, from: u32, to: u32) -> (u32, u32) {
+        // No place is shorter than a unit: one that ends before `from` begins in a unit before its.
+        let before = self.starts.last_below((from / self.unit()) as usize).map(|bit| self.start_of(bit));
+        let behind = self.starts.next((to / self.unit()) as usize).map(|bit| self.start_of(bit));
+        let old_before = self.live.last_below(self.old_at(from).0).map(|place| self.old_bytes(place).1);
+        let old_behind = (to < self.bytes).then(|| self.live.next(self.old_at(to).0)).flatten();
+        let old_behind = old_behind.map(|place| self.old_bytes(place).0);
+        let start = before.map_or(0, |start| start + self.new).max(old_before.unwrap_or(0));
+        (start, behind.unwrap_or(self.bytes).min(old_behind.unwrap_or(self.bytes)))
+    }
+
+    /// Cuts new places from a gap, on the grid if about as many fit there. `each` is told of them.
+    fn fill(&mut self, (from, to): (u32, u32), mut each: impl FnMut(usize)) {
+        let new = self.new;
+        let grid = from.next_multiple_of(new);
+        let on_grid = to.saturating_sub(grid) / new;
+        let packed = {
+            let next = |at: u32| Some(self.allowed_from(at + new));
+            let places = core::iter::successors(Some(self.allowed_from(from)), |at| next(*at));
+            places.take_while(|at| at + new <= to).count() as u32
+        };
+        // Places on the grid stay when the old objects are gone.
+        let is_near = on_grid >= packed;
+        let mut at = if is_near { grid } else { self.allowed_from(from) };
+        while at + new <= to {
+            self.starts.set((at / self.unit()) as usize);
+            each(at as usize);
+            at = if is_near { at + new } else { self.allowed_from(at + new) };
+        }
+    }
+
+    /// Cuts new places wherever no old object lives, and says how many.
+    pub(crate) fn cut_gaps(&mut self) -> usize {
+        let (mut from, mut cut) = (0, 0);
+        let mut place = self.live.next(0);
+        loop {
+            let (start, end) = place.map_or((self.bytes, self.bytes), |place| self.old_bytes(place));
+            self.fill((from, start), |_| cut += 1);
+            let Some(last) = place else { return cut };
+            (from, place) = (end, self.live.next(last + 1));
+        }
+    }
+
+    /// Cuts new places around an old object of so many bytes that came back. `each` is told of them.
+    pub(crate) fn cut_around(&mut self, bytes: usize, len: u32, each: impl FnMut(usize)) {
+        self.fill(self.gap(bytes as u32, bytes as u32 + len), each);
+    }
+
+    /// Gives up a free place: none lies there any more.
+    pub(crate) fn close(&mut self, bytes: usize) {
+        self.starts.clear(bytes / self.unit() as usize);
+    }
+
+    /// Of a slab without old objects: cuts the places on the grid between `from` and `to` that overlap no other place.
+    pub(crate) fn cut_grid(&mut self, from: usize, to: usize, mut each: impl FnMut(usize)) {
+        let new = self.new as usize;
+        for at in (from / new * new..to.min(self.grid_bytes())).step_by(new) {
+            // Places are of one size: one that overlaps another has an end in it.
+            if [at, at + new - 1].iter().all(|end| self.new_around(*end as u32).is_none()) {
+                self.starts.set(at / self.unit() as usize);
+                each(at);
+            }
+        }
+    }
+
+    /// The bytes that hold the grid's places.
+    pub(crate) fn grid_bytes(&self) -> usize {
+        (self.bytes / self.new * self.new) as usize
+    }
 }
 
 /// What lies at a place of a slab of two sizes.
@@ -236,7 +443,7 @@ impl Morphs {
 
     /// The entries of all slabs of two sizes, with their numbers.
     pub(crate) fn live_entries(&self) -> impl Iterator<Item = (u32, &Morph)> {
-        (1..self.begun).map(|at| (at, &self.entries[at as usize])).filter(|(_, entry)| entry.count > 0)
+        (1..self.begun).map(|at| (at, &self.entries[at as usize])).filter(|(_, entry)| entry.new != 0)
     }
 
     /// Keeps an entry; there is room.
@@ -248,16 +455,18 @@ impl Morphs {
             self.free = self.entries[at as usize].next;
         }
         self.slabs += 1;
-        self.old_bytes += u64::from(entry.count) * u64::from(entry.old);
+        self.old_bytes += entry.count_live().1;
         self.entries[at as usize] = entry;
         at
     }
 
-    /// Forgets an entry, whose old objects are all back.
-    pub(crate) fn remove(&mut self, at: u32) {
+    /// Forgets the entry of a slab whose old objects are all back, and makes its records those of ordinary slabs.
+    pub(crate) fn remove(&mut self, record: &SlabRecord, records: &Table<SlabRecord>) {
+        let at = record.morph_entry();
         let entry = &mut self.entries[at as usize];
         debug_assert_eq!(entry.count, 0, "old objects live");
-        (entry.slab, entry.next) = (PageId(0), self.free);
+        entry.part_slabs().for_each(|part| records[part.0 as usize].settle());
+        (entry.new, entry.next) = (0, self.free);
         self.free = at;
         self.slabs -= 1;
     }
@@ -268,15 +477,22 @@ impl Morphs {
         (at != 0 && at < self.begun).then(|| &self.entries[at as usize])
     }
 
-    /// Notes that the old object of a place is back; `None` if it was not out.
-    pub(crate) fn take_old(&mut self, record: &SlabRecord, place: usize) -> Option<&mut Morph> {
+    /// The same, to be changed.
+    pub(crate) fn of_mut(&mut self, record: &SlabRecord) -> Option<&mut Morph> {
         let at = record.morph_entry();
-        if at == 0 || at >= self.begun || !self.entries[at as usize].clear(place) {
+        (at != 0 && at < self.begun).then(|| &mut self.entries[at as usize])
+    }
+
+    /// Notes that the old object which begins there is back, and says how large it was; `None` if it was not out.
+    pub(crate) fn take_old(&mut self, record: &SlabRecord, bytes: usize) -> Option<(&mut Morph, u32)> {
+        let at = record.morph_entry();
+        if at == 0 || at >= self.begun {
             return None;
         }
         let entry = &mut self.entries[at as usize];
-        self.old_bytes -= u64::from(entry.old);
-        Some(entry)
+        let len = entry.clear(bytes)?;
+        self.old_bytes -= u64::from(len);
+        Some((entry, len))
     }
 
     /// The name of the size that a slab's new objects have; `None` if it is no slab of two sizes.
@@ -284,22 +500,31 @@ impl Morphs {
         self.of(record).map(|entry| entry.to)
     }
 
-    /// What lies so many bytes behind the start of a slab; `None` if it is no slab of two sizes.
+    /// The slab of two sizes that begins, or whose second part begins, at the page of a record; `None` if there is none.
+    pub fn range_of(&self, record: &SlabRecord) -> Option<PageRange> {
+        self.of(record).map(Morph::range)
+    }
+
+    /// What lies so many bytes behind the start of a slab; `None` if it is no slab of two sizes, or shorter.
     pub fn look(&self, record: &SlabRecord, bytes: usize) -> Option<Place> {
         let entry = self.of(record)?;
         // 32 bits, since a division by twice as many takes twice as long.
-        let bytes = u32::try_from(bytes).ok()?;
-        let (place, offset) = ((bytes / entry.new) as usize, (bytes % entry.new) as usize);
-        let usable = entry.usable(place);
-        if usable && offset == 0 {
-            return Some(Place::New { class: entry.to, offset, was_old: None });
+        let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes < entry.bytes)?;
+        let new = entry.new_around(bytes);
+        if new == Some(bytes) {
+            return Some(Place::New { class: entry.to, offset: 0, was_old: None });
         }
-        let old = (bytes / entry.old) as usize;
-        if entry.lives(old) {
-            return Some(Place::Old { class: entry.from, offset: (bytes % entry.old) as usize });
+        let (place, offset, from) = entry.old_at(bytes);
+        if entry.live.has(place) {
+            return Some(Place::Old { class: from, offset: offset as usize });
         }
-        let starts = bytes.is_multiple_of(entry.old) && old < usize::from(entry.old_places);
-        let was_old = starts.then_some(entry.from);
-        Some(if usable { Place::New { class: entry.to, offset, was_old } } else { Place::Nothing { was_old } })
+        let was_old = (offset == 0 && entry.is_place(place)).then_some(from);
+        Some(match new {
+            Some(start) => Place::New { class: entry.to, offset: (bytes - start) as usize, was_old },
+            None => Place::Nothing { was_old },
+        })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,12 +3,13 @@
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
 //! ```text
 //! first free object (8) · next (4) · prev (4) · pages (4) · morph (4) · used (2) · carved (2) · last free object (2) ·
-//! owner (1) · spare (1)
+//! owner (1) · alone (1)
 //! ```
 //! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs) keeps what is known of
 //! them (20 bits) and the size of the new ones in units of 16 bytes (11 bits); or, with its highest bit, the heap of its own (16 bits)
 //! and the class (8 bits) of a page that the page map marks so.
 //! The highest bit of `pages` says that a large object of so many pages began here and was freed.
+//! `alone` says of a slab of two sizes that no old object is out any more.
 //! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when
 //! there is none.
 //!
@@ -34,9 +35,10 @@ pub struct SlabRecord {
     carved: AtomicU16,
     last: AtomicU16,
     owner: AtomicU8,
-    class: AtomicU8,
-    heap: AtomicU16,
+    alone: AtomicU8,
 }
+
+const _: () = assert!(cfg!(loom) || size_of::<SlabRecord>() == 32);
 
 /// What objects' sizes and distances are multiples of.
 const UNIT: usize = 16;
@@ -167,19 +169,36 @@ impl SlabRecord {
         entry_of(morph) != 0 && morph >> ENTRY_BITS == object / UNIT as u32
     }
 
-    /// Makes the record that of a slab of two sizes, of whose new objects none is in use; `places` are those that are
-    /// free.
-    pub(crate) fn morph(&self, entry: u32, object: u32, start: *mut u8, places: Chain) {
+    /// Makes the record that of a slab of two sizes, or of a part of one: where its entry lies, and the new size.
+    pub(crate) fn set_morph(&self, entry: u32, object: u32) {
         self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
+    }
+
+    /// Makes the record that of a slab of so many pages and two sizes, of whose new objects none is in use; `places` are
+    /// those that are free.
+    pub(crate) fn begin_morph(&self, pages: Pages, start: *mut u8, places: Chain) {
+        self.set_pages(pages);
         self.set_used(0);
+        self.set_alone(false);
         self.set_carved(places.len() as u16);
         self.set_last(((places.last() as usize).wrapping_sub(start as usize) / UNIT) as u16);
         self.set_free(places.into_raw().0 as usize);
     }
 
-    /// Makes a slab of two sizes an ordinary one.
+    /// Makes a slab of two sizes, or a part of one, ordinary.
     pub(crate) fn settle(&self) {
         self.morph.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether no old object of a slab of two sizes is out.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone.load(Ordering::Relaxed) != 0
+    }
+
+    /// Notes that.
+    pub(crate) fn set_alone(&self, alone: bool) {
+        self.alone.store(alone.into(), Ordering::Relaxed);
     }
 
     /// Free objects: places that were cut and are not in use.

@@ -32,6 +32,14 @@ pub(crate) struct Marked<'a, F: Floor, C: Clock> {
     pub(crate) class: usize,
 }
 
+impl<F: Floor, C: Clock> Heap<F, C> {
+    /// Makes the spans of two slabs one.
+    pub(crate) fn join(&self, first: PageRange, second: PageRange) {
+        let joined = trace::join(&mut self.pages.lock(), first, second);
+        self.expect_given(first, joined);
+    }
+}
+
 impl<F: Floor, C: Clock> Marked<'_, F, C> {
     fn mark(&self, range: PageRange, mark: u8) {
         // Of a single object only the first page may be freed.
@@ -57,6 +65,7 @@ impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
         self.mark(span, 0);
+        // A slab that was one of another class may lie on a hugepage of another density, which the page heap knows.
         if self.heap.spans.put(process::cpu(), span, density) {
             return Ok(());
         }

@@ -69,12 +69,15 @@ fn a_change_of_sizes_finds_its_memory_in_the_slabs_of_the_old_size() {
     assert!(kept.iter().any(|o| mark(&w, o.0) == MORPHED));
     assert!(w.heap.bytes_out() >= (kept.len() * 112 + news.len() * 144) as u64);
 
-    // With the last of the old ones each slab is one of the new class alone.
+    // With the last of the old ones and of those off the grid each slab is an ordinary one of the new class.
     kept.drain(..).for_each(|o| give(&w, o));
+    let (news, off_grid): (Vec<_>, Vec<_>) = news.into_iter().partition(|o| (o.0 & 8191) % 144 == 0);
+    assert!(off_grid.len() > news.len());
+    off_grid.into_iter().for_each(|o| give(&w, o));
     // SAFETY: the cache is ours.
     unsafe { w.heap.empty_cache(w.cache) };
     let (taken, settled) = morphed(&w, to);
-    assert!(settled > taken - taken / 10, "{settled} of {taken} slabs settled");
+    assert!(settled > taken / 2, "{settled} of {taken} slabs settled, and the others were empty");
     assert!(news.iter().all(|o| usize::from(mark(&w, o.0)) == to));
     assert_eq!(w.heap.morphs.lock().slabs(), 0);
     news.into_iter().for_each(|o| give(&w, o));

@@ -2,9 +2,9 @@
 
 use craton_base::{Density, HugePages, PageId, PageRange, Pages, Span, SpanError, SpanSource, Table};
 use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
-use craton_slab::{Chain, Geometry, Left, Morph, Morphs, Place, SlabCache, SlabRecord, Wish};
+use craton_slab::{Chain, Geometry, Left, Morph, Morphs, Offer, Place, SlabCache, SlabRecord, Wish, donate};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An object that is out: where it is, of which cache, and what all its bytes hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +24,10 @@ pub struct Caches {
     source: RefCell<Checked<Faulty<BumpSpans>>>,
     /// The slabs and whose they are.
     slabs: RefCell<BTreeMap<PageId, usize>>,
+    /// Those that were two once, which the source does not know.
+    joined: RefCell<BTreeSet<PageId>>,
+    /// What the source was told of its spans.
+    densities: RefCell<BTreeMap<PageId, Density>>,
     pub out: Vec<Object>,
     stamp: Cell<u8>,
 }
@@ -38,26 +42,67 @@ impl SpanSource for Source<'_> {
         for (from, cache) in world.caches.iter().enumerate().filter(|(from, _)| *from != to) {
             // A cache that is at work is passed over, as one whose lock is held.
             let Ok(mut cache) = cache.try_borrow_mut() else { continue };
-            let wish = Wish { geometry, from: from as u8, to: to as u8 };
+            let wish = Wish { geometry, to: to as u8 };
             let (base, mut morphs) = (world.memory.base(), world.morphs.borrow_mut());
             // SAFETY: base, records and table belong together.
-            if let Some(range) = unsafe { cache.donate(wish, base, &world.records, &mut morphs, |_| ()) } {
+            if let Some(range) = unsafe { cache.donate(wish, from as u8, base, &world.records, &mut morphs, |_| ()) } {
                 assert_eq!(world.slabs.borrow_mut().insert(range.first, to), Some(from));
+                return Ok(Span { range, zeroed: false });
+            }
+            if 2 * cache.geometry().pages.0 == geometry.pages.0
+                && let Some(range) = world.join(wish, from, &mut cache, &mut morphs)
+            {
                 return Ok(Span { range, zeroed: false });
             }
         }
         let span = world.source.borrow_mut().alloc(pages, align, density)?;
         assert_eq!(world.slabs.borrow_mut().insert(span.range.first, to), None);
+        world.densities.borrow_mut().insert(span.range.first, density);
         Ok(span)
     }
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
         assert_eq!(self.0.slabs.borrow_mut().remove(&span.first), Some(self.1));
-        self.0.source.borrow_mut().free(span, density)
+        // The source wants its spans back as it gave them, whatever has become of them.
+        let _ = density;
+        let parts = if self.0.joined.borrow_mut().remove(&span.first) { 2 } else { 1 };
+        let len = Pages(span.len.0 / parts);
+        (0..parts).try_for_each(|part| {
+            let range = PageRange::new(PageId(span.first.0 + part * len.0), len);
+            let density = self.0.densities.borrow_mut().remove(&range.first).expect("the source gave it");
+            self.0.source.borrow_mut().free(range, density)
+        })
     }
 
     fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
         unreachable!("slabs keep their length")
+    }
+}
+
+impl Caches {
+    /// Makes one slab of two neighbours, of which one is of cache `from`, at hand as `cache`.
+    fn join(&self, wish: Wish, from: usize, cache: &mut SlabCache, morphs: &mut Morphs) -> Option<PageRange> {
+        let (half, slabs) = (cache.geometry().pages, &self.slabs);
+        let all: Vec<PageId> = cache.candidates(wish.geometry, &self.records).collect();
+        all.into_iter().find_map(|slab| {
+            let beside = PageId(slab.0 ^ half.0);
+            let other = *slabs.borrow().get(&beside)?;
+            let mut theirs = if other == from { None } else { Some(self.caches[other].try_borrow_mut().ok()?) };
+            let theirs_or_ours = theirs.as_deref().unwrap_or(cache);
+            let is_candidate = theirs_or_ours.is_candidate(&self.records[beside.0 as usize]);
+            if theirs_or_ours.geometry().pages != half || !is_candidate {
+                return None;
+            }
+            let second = Offer { cache: theirs.as_deref_mut(), slab: beside, from: other as u8 };
+            let offers = [Offer { cache: Some(cache), slab, from: from as u8 }, second];
+            // SAFETY: base, records and table belong together.
+            let range = unsafe { donate(wish, offers, self.memory.base(), &self.records, morphs, |_| ()) }?;
+            let mut slabs = slabs.borrow_mut();
+            assert!(slabs.remove(&slab).is_some() && slabs.remove(&beside).is_some());
+            slabs.insert(range.first, wish.to.into());
+            self.joined.borrow_mut().insert(range.first);
+            Some(range)
+        })
     }
 }
 
@@ -78,6 +123,8 @@ impl Caches {
             source: RefCell::new(Checked::new(Faulty::new(BumpSpans::new(pages), faults.clone()))),
             faults,
             slabs: RefCell::default(),
+            joined: RefCell::default(),
+            densities: RefCell::default(),
             out: Vec::new(),
             stamp: Cell::new(0),
         }
@@ -114,6 +161,8 @@ impl Caches {
     pub fn look(&self, at: usize) -> Option<Place> {
         let (slab, _) = self.slab_around(at);
         let bytes = at - self.memory.base() as usize - slab.offset().0;
+        let mixed = self.morphs.borrow().range_of(&self.records[slab.0 as usize]);
+        assert!(mixed.is_none_or(|range| range.first == slab), "an entry of another slab");
         self.morphs.borrow().look(&self.records[slab.0 as usize], bytes)
     }
 
@@ -136,7 +185,7 @@ impl Caches {
         let is_old = matches!(place, Some(Place::Old { class, offset: 0 }) if usize::from(class) == object.class);
         let is_new = matches!(place, Some(Place::New { class, offset: 0, .. }) if usize::from(class) == object.class);
         assert!(is_old || is_new || place.is_none(), "{object:?} is {place:?}");
-        let left = if is_old && !late { Some(self.give_old(object.at).unwrap()) } else { self.give_chain(object) };
+        let left = if is_old && !late { Some(self.give_mixed(object.at).unwrap()) } else { self.give_chain(object) };
         self.check();
         left
     }
@@ -153,18 +202,18 @@ impl Caches {
             }
         };
         assert!(freed.strays.is_empty(), "all slabs have one owner");
-        freed.moved.pop().map(|moved| self.give_old(moved as usize).unwrap())
+        freed.moved.pop().map(|moved| self.give_mixed(moved as usize).unwrap())
     }
 
-    /// Gives back an object of the size that its slab had before.
-    pub fn give_old(&self, at: usize) -> Result<Left, *mut u8> {
+    /// Gives back an object of a slab of two sizes.
+    pub fn give_mixed(&self, at: usize) -> Result<Left, *mut u8> {
         let (slab, owner) = self.slab_around(at);
         assert!(self.morphs.borrow().class_of(&self.records[slab.0 as usize]).is_none_or(|c| usize::from(c) == owner));
         let (base, mut source) = (self.memory.base(), Source(self, owner));
         let mut cache = self.caches[owner].borrow_mut();
         // SAFETY: base, records, table and source belong together.
         unsafe {
-            cache.free_old(at as *mut u8, base, &self.records, &mut self.morphs.borrow_mut(), &mut source, |_| ())
+            cache.free_mixed(at as *mut u8, base, &self.records, &mut self.morphs.borrow_mut(), &mut source, |_| ())
         }
     }
 
@@ -196,18 +245,17 @@ impl Caches {
         assert_eq!(self.morphs.borrow().old_bytes(), old_bytes as u64);
     }
 
-    /// Of a slab of cache `class`: how many of its objects are out, how many bytes of others, and how many places these
-    /// leave usable.
+    /// Of a slab of cache `class`: how many of its objects are out, how many bytes of others, and how many places it has.
     fn on_slab(&self, slab: PageId, class: usize, sorted: &[Object]) -> (usize, usize, usize) {
         let (sizes, g) = (self.sizes(), Geometry::of(self.sizes()[class]));
         let start = self.memory.base() as usize + slab.offset().0;
         let from = sorted.partition_point(|o| o.at < start);
         let here = sorted[from..].iter().take_while(|o| o.at < start + g.pages.bytes().0);
         let olds: Vec<_> = here.clone().filter(|o| o.class != class).collect();
-        let size = g.object as usize;
-        let usable = (0..usize::from(g.capacity)).map(|i| start + i * size);
-        let usable = usable.filter(|p| olds.iter().all(|o| o.at + sizes[o.class] <= *p || p + size <= o.at)).count();
-        (here.count() - olds.len(), olds.iter().map(|o| sizes[o.class]).sum(), usable)
+        let record = &self.records[slab.0 as usize];
+        let is_mixed = self.morphs.borrow().range_of(record).is_some();
+        let places = if is_mixed { record.cut_objects() } else { g.capacity };
+        (here.count() - olds.len(), olds.iter().map(|o| sizes[o.class]).sum(), places.into())
     }
 
     /// Slabs of a cache that were others' once, and those of them that are its own alone by now, since the start.
