@@ -48,9 +48,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         }
     }
 
-    /// Pages of freed large objects that may be kept: half a MiB and one part in 64 of what is in use. They go back before the heap grows.
+    /// Pages of freed large objects that may be kept: half a MiB and one part in 256 of what is in use. They go back before the heap grows.
     fn most_large_kept(&self) -> Pages {
-        Pages(64 + self.in_use().0 / 24)
+        Pages(64 + self.in_use().0 / 256)
     }
 
     /// Length of the large object that begins at a page marked so.
