@@ -7,7 +7,7 @@ use crate::{ALIGN, Craton};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_malloc::segment::SEGMENT;
+use craton_malloc::stats::counted;
 use craton_malloc::text::Text;
 use craton_malloc::{batch, front, hints, json, options, sizes};
 
@@ -178,26 +178,27 @@ impl Craton {
     /// assert!(ALLOCATOR.stats().refills > 0);
     /// ```
     pub fn stats(&self) -> Stats {
+        let counted = counted();
         Stats {
-            refills: SEGMENT.refills.load(Relaxed),
-            objects_out: SEGMENT.objects_out.load(Relaxed),
-            large_allocs: SEGMENT.large_allocs.load(Relaxed),
-            huge_allocs: SEGMENT.huge_allocs.load(Relaxed),
-            heap_in_use_bytes: SEGMENT.heap_in_use_bytes.load(Relaxed),
-            heap_backed_bytes: SEGMENT.heap_backed_bytes.load(Relaxed),
-            metadata_bytes: SEGMENT.metadata_bytes.load(Relaxed),
-            threads_seen: SEGMENT.threads_seen.load(Relaxed),
-            huge_bytes: SEGMENT.huge_bytes.load(Relaxed),
-            soft_limit_bytes: SEGMENT.soft_limit_bytes.load(Relaxed),
-            hard_limit_bytes: SEGMENT.hard_limit_bytes.load(Relaxed),
-            memory_limit_bytes: SEGMENT.memory_limit_bytes.load(Relaxed),
-            soft_limit_passed: SEGMENT.soft_limit_passed.load(Relaxed),
-            hard_limit_refused: SEGMENT.hard_limit_refused.load(Relaxed),
-            pressure_releases: SEGMENT.pressure_releases.load(Relaxed),
-            usable_cpus: SEGMENT.usable_cpus.load(Relaxed),
-            cache_mode: SEGMENT.cache_mode.load(Relaxed),
-            processor_caches: SEGMENT.processor_caches.load(Relaxed),
-            memory_limit_source: SEGMENT.memory_limit_source.load(Relaxed),
+            refills: counted.refills.load(Relaxed),
+            objects_out: counted.objects_out.load(Relaxed),
+            large_allocs: counted.large_allocs.load(Relaxed),
+            huge_allocs: counted.huge_allocs.load(Relaxed),
+            heap_in_use_bytes: counted.heap_in_use_bytes.load(Relaxed),
+            heap_backed_bytes: counted.heap_backed_bytes.load(Relaxed),
+            metadata_bytes: counted.metadata_bytes.load(Relaxed),
+            threads_seen: counted.threads_seen.load(Relaxed),
+            huge_bytes: counted.huge_bytes.load(Relaxed),
+            soft_limit_bytes: counted.soft_limit_bytes.load(Relaxed),
+            hard_limit_bytes: counted.hard_limit_bytes.load(Relaxed),
+            memory_limit_bytes: counted.memory_limit_bytes.load(Relaxed),
+            soft_limit_passed: counted.soft_limit_passed.load(Relaxed),
+            hard_limit_refused: counted.hard_limit_refused.load(Relaxed),
+            pressure_releases: counted.pressure_releases.load(Relaxed),
+            usable_cpus: counted.usable_cpus.load(Relaxed),
+            cache_mode: counted.cache_mode.load(Relaxed),
+            processor_caches: counted.processor_caches.load(Relaxed),
+            memory_limit_source: counted.memory_limit_source.load(Relaxed),
         }
     }
 

@@ -21,12 +21,13 @@ use crate::morph::Search;
 use crate::page_map::PageMap;
 use crate::report;
 use crate::route::Misuse;
-use crate::segment::{self, SEGMENT};
+use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES};
 use crate::trace;
 use crate::transfer::Transfer;
 use complete::Complete;
 use core::cell::UnsafeCell;
+use counts::Counts;
 use craton_base::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
     Clock, CollapseError, Floor, HugePageId, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, SpanError, SpanSource,
@@ -37,6 +38,7 @@ use craton_pages::{Breaking, HugeBacking, LargeCache, PageHeap, SpanCache, Tick,
 use craton_slab::{Chain, Freed, Morphs, SlabCache, SlabRecord, SlabStats};
 
 mod complete;
+mod counts;
 mod large;
 mod limited;
 mod source;
@@ -62,15 +64,19 @@ struct Shard {
     classes: [Class; CLASSES],
     transfer: Transfer,
     complete: Complete,
+    counts: Counts,
 }
 
-/// What is set once, before the heap is used.
+/// What is set once, before the heap is used, on cache lines that nobody writes afterwards.
+#[repr(align(128))]
 pub(crate) struct Layout {
     pub(crate) base: usize,
     map: PageMap,
     pub(crate) records: Table<SlabRecord>,
     metadata_per_hugepage: usize,
     pub(crate) key: usize,
+    /// Shards in use besides the first. Never falls. (The static heap is all zeros, so that it takes no room in the file.)
+    more_shards: AtomicUsize,
 }
 
 /// Metadata that a heap is made over.
@@ -98,8 +104,6 @@ pub struct Heap<F: Floor, C: Clock> {
     /// Pages of hugepages with memory that no span has, when the page heap was last used.
     free_pages: AtomicU32,
     layout: UnsafeCell<Layout>,
-    /// Shards in use besides the first. Never falls. (The static heap is all zeros, so that it takes no room in the file.)
-    more_shards: AtomicUsize,
     shards: [Shard; SHARDS],
     pub(crate) pages: Mutex<PageHeap<F, C>>,
     /// Spans that slabs gave back, in front of the page heap.
@@ -133,13 +137,14 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 records: Table::EMPTY,
                 metadata_per_hugepage: 0,
                 key: 0,
+                more_shards: AtomicUsize::new(0),
             }),
-            more_shards: AtomicUsize::new(0),
             shards: [const {
                 Shard {
                     classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES],
                     transfer: Transfer::EMPTY,
                     complete: Complete::NONE,
+                    counts: Counts::NONE,
                 }
             }; SHARDS],
             pages: Mutex::new(PageHeap::empty(floor, clock)),
@@ -162,7 +167,10 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub unsafe fn install(&self, floor: F, parts: Parts) {
         let Parts { base, map, records, trackers, capacity, metadata_per_hugepage, key } = parts;
         // SAFETY: nobody else is in the heap yet.
-        unsafe { *self.layout.get() = Layout { base, map, records, metadata_per_hugepage, key } };
+        unsafe {
+            *self.layout.get() =
+                Layout { base, map, records, metadata_per_hugepage, key, more_shards: AtomicUsize::new(0) };
+        }
         self.pages.lock().install(floor, trackers, capacity, HugeBacking::AUTO);
     }
 
@@ -173,7 +181,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Shards in use.
     fn shards(&self) -> &[Shard] {
-        &self.shards[..=self.more_shards.load(Ordering::Relaxed)]
+        &self.shards[..=self.layout().more_shards.load(Ordering::Relaxed)]
     }
 
     /// How many shards are in use.
@@ -184,7 +192,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Lets threads have different homes, as many as there are processors for them; to be said before the second thread takes
     /// anything, and while no fork is on its way.
     pub(crate) fn use_shards(&self, processors: usize) {
-        self.more_shards.fetch_max(processors.clamp(1, SHARDS) - 1, Ordering::Relaxed);
+        self.layout().more_shards.fetch_max(processors.clamp(1, SHARDS) - 1, Ordering::Relaxed);
     }
 
     /// The home of the `n`-th thread or processor.
@@ -247,8 +255,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             // One's own first: their lines may still be in this processor's cache.
             let (before, from) = shards.split_at(home);
             if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
-                segment::add(&SEGMENT.refills, 1);
-                segment::add(&SEGMENT.objects_out, batch.len().into());
+                self.count_refill(home, batch.len());
                 return batch;
             }
         }
@@ -267,8 +274,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if chain.is_empty() {
             chain = self.take_from_shard(home, class, want, &mut Marked { heap: self, home, class });
         }
-        segment::add(&SEGMENT.refills, 1);
-        segment::add(&SEGMENT.objects_out, chain.len().into());
+        self.count_refill(home, chain.len());
         chain
     }
 
@@ -409,6 +415,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// What the page heap does by itself, collapses left out; also says how many pages are in use. Lets others in between its steps.
     pub(crate) fn tick(&self) -> (Tick, Pages) {
+        self.tell_refills();
         self.drain_transfers();
         self.give_idle();
         self.with_pages(|p| self.drain(p));
@@ -458,7 +465,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.free_pages.store(backed.pages().0.saturating_sub(in_use.0), Ordering::Relaxed);
         background::note(backed, in_use, || pages.releasable(Breaking::Always));
         self.in_use_pages.store(in_use.0, Ordering::Relaxed);
-        self.granted_pages.store(pages.granted().pages().0 as usize, Ordering::Relaxed);
+        let granted = pages.granted().pages().0 as usize;
+        // Caches look at it with every refill.
+        if self.granted_pages.load(Ordering::Relaxed) != granted {
+            self.granted_pages.store(granted, Ordering::Relaxed);
+        }
         let (in_use, backed) = (in_use.bytes(), backed.bytes());
         let metadata = pages.granted().0 as usize * self.layout().metadata_per_hugepage;
         SEGMENT.metadata_bytes.store(metadata as u64, Ordering::Relaxed);

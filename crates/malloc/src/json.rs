@@ -14,8 +14,8 @@
 use crate::front::{HEAP, class_stats};
 use crate::heaps::{OwnStats, api};
 use crate::options;
-use crate::segment::SEGMENT;
 use crate::size_class::{CLASSES, size_of_class};
+use crate::stats::counted;
 use crate::text::Text;
 use craton_os::process;
 use craton_slab::SlabStats;
@@ -37,7 +37,7 @@ pub fn write(buffer: &mut [u8]) -> usize {
         .text(env!("CARGO_PKG_VERSION"))
         .text("\",\"exe\":");
     out.string(&name[..len]);
-    for (key, value) in SEGMENT.numbers() {
+    for (key, value) in counted().numbers() {
         number(out, ",", key, value);
     }
     out.text(",\"classes\":[");

@@ -3,15 +3,21 @@
 use crate::front::HEAP;
 use crate::heaps::api;
 use crate::options;
-use crate::segment::SEGMENT;
+use crate::segment::{SEGMENT, Segment};
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Line, process};
 
+/// The process's numbers, with every refill counted.
+pub fn counted() -> &'static Segment {
+    HEAP.tell_refills();
+    &SEGMENT
+}
+
 /// Prints the process's statistics on a file descriptor.
 pub fn print(fd: i32) {
     Line::new().text("craton: statistics of process ").number(process::id().into()).write_to(fd);
-    for (name, value) in SEGMENT.numbers().into_iter().skip(1) {
+    for (name, value) in counted().numbers().into_iter().skip(1) {
         Line::new().text("  ").text(name).text(" ").number(value).write_to(fd);
     }
     Line::new().text("  object_bytes  slabs  objects_out  refills  objects_refilled  morphed  settled").write_to(fd);
@@ -61,7 +67,7 @@ fn json() -> Line {
         }
     }
     let mut line = Line::new().text("{\"exe\":\"").bytes(&name[..len]).text("\"");
-    for (key, value) in SEGMENT.numbers() {
+    for (key, value) in counted().numbers() {
         line = line.text(",\"").text(key).text("\":").number(value);
     }
     line.text("}")

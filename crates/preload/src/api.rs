@@ -5,7 +5,8 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::slice;
 use craton_malloc::limits::{self, LimitCallback};
-use craton_malloc::segment::{SEGMENT, WORDS};
+use craton_malloc::segment::WORDS;
+use craton_malloc::stats::counted;
 use craton_malloc::text::Text;
 use craton_malloc::{background, front, json, options};
 use craton_os::process;
@@ -23,7 +24,7 @@ pub extern "C" fn craton_version() -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_stats(into: *mut [u64; WORDS]) {
     // SAFETY: the program's struct has this layout.
-    unsafe { into.write(SEGMENT.words()) };
+    unsafe { into.write(counted().words()) };
 }
 
 /// Sets an option; 0, or -1 with `EINVAL` when there is no such key or value.
