@@ -63,9 +63,9 @@ struct Pace {
 const FIRST_FETCH_BYTES: usize = 2 << 10;
 const FIRST_FETCH: u32 = 16;
 /// How many freed objects a list keeps that has not shown to need more. Each way to the slabs takes a lock, so they should not be fewer.
-const FIRST_KEPT: u32 = 64;
+const FIRST_KEPT: u32 = 32;
 /// How many it keeps in a program that frees what it has. Each keeps its slab, and so its hugepage, from coming free: they should be few.
-const LAST_KEPT: i32 = 64;
+const LAST_KEPT: i32 = 16;
 /// The same in bytes: the larger an object, the more memory waits in vain; what comes and goes gets room soon.
 const FIRST_KEPT_BYTES: usize = 4 << 10;
 /// Bytes and objects that a list may hold at the most.
