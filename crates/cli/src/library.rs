@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// The variable that names the library, before any other place.
 const VARIABLE: &str = "CRATON_LIBRARY";
+/// A name that our library exports, and so holds.
+const SEGMENT: &[u8] = b"craton_segment";
 /// Where it may be, relative to the program's own directory: a build, and installations.
 const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton/libcraton.so"];
 
@@ -29,7 +31,7 @@ pub fn find() -> Result<PathBuf, Failure> {
 fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         let path = std::path::absolute(named).unwrap_or_else(|_| named.into());
-        return shared_object::check(&path).map(|()| path.clone()).map_err(|why| {
+        return check_file(&path).map(|()| path.clone()).map_err(|why| {
             let (path, advice) = (path.display(), "name the file libcraton.so there, or unset the variable");
             Failure::Usage(format!("{VARIABLE} names {path}, which {why}; {advice}"))
         });
@@ -44,10 +46,18 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
              Set {VARIABLE} to its path; from the sources, `cargo build --release -p craton-preload` makes it."
         )));
     };
-    shared_object::check(found).map_err(|why| {
+    check_file(found).map_err(|why| {
         Failure::Failed(format!("{} {why}; install it anew, or set {VARIABLE} to another one", found.display()))
     })?;
     Ok(found.clone())
+}
+
+/// Why a file is no library of ours.
+fn check_file(path: &Path) -> Result<(), String> {
+    shared_object::check(path)?;
+    let contents = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let is_ours = contents.windows(SEGMENT.len()).any(|bytes| bytes == SEGMENT);
+    if is_ours { Ok(()) } else { Err("is a shared library, but not Craton's".to_owned()) }
 }
 
 /// `directory` and a place relative to it, without the detour of `..`.

@@ -186,12 +186,20 @@ fn a_library_that_cannot_be_preloaded_is_refused() {
     let other = place.path("other.so");
     let mut bytes = fs::read(library()).unwrap();
     bytes[18] = 183;
-    fs::write(&other, bytes).unwrap();
+    fs::write(&other, &bytes).unwrap();
+    bytes[18] = 62;
+    let name = b"craton_segment";
+    while let Some(at) = bytes.windows(name.len()).position(|window| window == name) {
+        bytes[at] = b'k';
+    }
+    let strange = place.path("strange.so");
+    fs::write(&strange, bytes).unwrap();
     for (path, status, reason) in [
         (place.path("absent.so"), 2, "cannot be read: No such file"),
         (place.path(""), 2, "is a directory"),
         (text, 2, "is no shared library"),
         (other, 2, "is a shared library for another machine (AArch64, 64 bits, not "),
+        (strange, 2, "is a shared library, but not Craton's"),
         (link, 1, "a space or a colon"),
     ] {
         let said = said(craton(SHOW).env("CRATON_LIBRARY", &path));

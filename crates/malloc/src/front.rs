@@ -131,7 +131,7 @@ fn malloc_class(class: usize) -> *mut u8 {
             let again = object.is_null() && nested::within(limits::make_room);
             if again { nested::within(|| HEAP.refill(cache, class)) } else { object }
         },
-        None if READY.load(Ordering::Relaxed) => nested::within(|| HEAP.take_one(class)),
+        None if set_up() => nested::within(|| HEAP.take_one(class)),
         None => null_mut(),
     };
     if object.is_null() {
@@ -185,7 +185,15 @@ fn malloc_on_processor(rseq: &Rseq, class: usize) -> *mut u8 {
 fn malloc_for_processor(rseq: &Rseq, class: usize) -> *mut u8 {
     let saved = process::errno();
     note_threads();
-    let object = HEAP.wipe_mark(nested::within(|| PROCESSOR_CACHES.refill(&HEAP, rseq, class)));
+    let refill = || nested::within(|| PROCESSOR_CACHES.refill(&HEAP, rseq, class));
+    let mut object = refill();
+    if object.is_null() && nested::within(limits::make_room) {
+        object = refill();
+    }
+    if object.is_null() {
+        limits::count_refusal(limits::slab_bytes(class));
+    }
+    let object = HEAP.wipe_mark(object);
     background::poke();
     with_errno(object, saved)
 }

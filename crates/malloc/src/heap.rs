@@ -342,9 +342,15 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if n == 0 {
             return first;
         }
-        let owner_of = |object| match self.shards().len() {
+        let owner_of = |object: *mut u8| match self.shards().len() {
             1 => 0,
-            _ => self.layout().records[size_class::geometry(class).slab_of(self.page_at(object)).0 as usize].owner(),
+            _ => {
+                // The links may not be what we wrote.
+                let Some(page) = self.page_of(object as usize) else {
+                    report::misuse("free", object, Misuse::Unallocated)
+                };
+                self.layout().records[size_class::geometry(class).slab_of(page).0 as usize].owner()
+            }
         };
         // SAFETY: by the contract.
         let (rest, mut strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
@@ -389,11 +395,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 shard.transfer.drain(|class, batch| unsafe { self.give(class, batch) });
             }
         }
-    }
-
-    /// The page of one of our objects.
-    fn page_at(&self, object: *mut u8) -> PageId {
-        PageId(((object as usize - self.layout().base) >> PAGE_SHIFT) as u32)
     }
 
     /// Pages in spans, as of the last change.
@@ -485,15 +486,18 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Gives the memory of all free pages back to the system; returns the bytes that lost theirs.
     pub(crate) fn release(&self) -> u64 {
+        // What comes back to the page heap now may let whole hugepages go at once.
+        let before = self.pages.lock().backed_pages();
         self.drain_transfers();
         self.heaps.trim(self);
         self.give_complete();
         let kept = self.drop_kept() as u64;
-        let pages = self.with_pages(|p| {
+        let after = self.with_pages(|p| {
             self.drain(p);
-            p.release_all(Breaking::Always)
+            p.release_all(Breaking::Always);
+            p.backed_pages()
         });
-        kept + (pages << PAGE_SHIFT)
+        kept + (u64::from(before.0.saturating_sub(after.0)) << PAGE_SHIFT)
     }
 
     /// Bytes of large objects.

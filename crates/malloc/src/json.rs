@@ -3,7 +3,7 @@
 //! **State.** Numbers unless quoted; classes that were never used are left out:
 //! ```text
 //! { version, library: "…", exe: "…", …all of `struct craton_segment`…,
-//!   classes: [{ object_bytes, slabs, objects_out, refills, objects_refilled }],
+//!   classes: [{ object_bytes, slabs, objects_out, refills, objects_refilled, morphed, settled }],
 //!   heaps: [{ id, name: "…", objects, object_bytes, used_bytes, held_bytes, limit_bytes, refused, classes: [{ object_bytes, slabs, objects_out }] }],
 //!   options: { "key": "value" } }
 //! ```
@@ -46,6 +46,8 @@ pub fn write(buffer: &mut [u8]) -> usize {
         begin_class(out, &mut first, class, s);
         number(out, ",", "refills", s.refills);
         number(out, ",", "objects_refilled", s.objects_refilled);
+        number(out, ",", "morphed", s.morphed.into());
+        number(out, ",", "settled", s.settled.into());
         out.text("}");
     }
     out.text("],\"heaps\":[");

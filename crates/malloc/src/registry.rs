@@ -1,7 +1,8 @@
 //! All thread caches of the process, and the memory they lie in.
 //!
 //! **What.** Caches come from mappings of their own and are never unmapped: one that a thread leaves behind serves
-//! the next. In the child of a fork the caches of the threads that are no more are free for the taking, with what they hold.
+//! the next, which begins it anew. In the child of a fork the caches of the threads that are no more are free for the taking, too. What they
+//! hold is lost there: a thread may have been stopped between any two stores, and what it had just given to a slab can still be on its list.
 //!
 //! **Unsafe.** Carves caches from mappings, and follows the list of them.
 
@@ -34,20 +35,20 @@ impl Registry {
         self.taken
     }
 
-    /// Takes a cache that nobody uses, and whether it has been used before; `None` when there is no memory.
-    pub(crate) fn take(&mut self) -> Option<(*mut ThreadCache, bool)> {
+    /// Takes a cache that nobody uses; `None` when there is no memory.
+    pub(crate) fn take(&mut self) -> Option<*mut ThreadCache> {
         let old = self.all().find(|c| {
             // SAFETY: caches in the list exist; `taken` changes under the registry's lock only.
             unsafe { !(**c).taken }
         });
-        let (cache, used) = match old {
-            Some(cache) => (cache, true),
-            None => (self.carve()?, false),
+        let cache = match old {
+            Some(cache) => cache,
+            None => self.carve()?,
         };
         // SAFETY: the cache is ours to give.
         unsafe { (*cache).taken = true };
         self.taken += 1;
-        Some((cache, used))
+        Some(cache)
     }
 
     /// Takes a cache back, empty.

@@ -15,6 +15,9 @@ use crate::size_class::{self, LARGE};
 use crate::tls;
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 
+/// No process has more address space than this: 128 TiB.
+const MOST: usize = (1 << 47) - HUGEPAGE_SIZE;
+
 /// Bytes that may be used of an object that is asked for with `size` bytes at a multiple of `align` (a power of two); 0 if there can be no such
 /// object.
 pub fn good_size(size: usize, align: usize) -> usize {
@@ -25,7 +28,7 @@ pub fn good_size(size: usize, align: usize) -> usize {
     };
     match class {
         Some(class) => size_class::size_of_class(class),
-        None if size > isize::MAX as usize - PAGE_SIZE => 0,
+        None if size > MOST || align > MOST => 0,
         None => size.max(1).next_multiple_of(PAGE_SIZE),
     }
 }
@@ -66,6 +69,9 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         Found::Bad(_) => return Ok(()),
     };
     let right = match class {
+        Some(_) if good_size(given, 1) == bytes && good_size(given, claim.align) != bytes => {
+            return Err(Misuse::WrongAlign { given: claim.align });
+        }
         Some(_) => good_size(given, claim.align) == bytes || claim.resized && given <= bytes && given > bytes / 2,
         // Also a small size can have whole pages, by `calloc` or for its alignment.
         None => given <= bytes && bytes - given.max(1) < unit,

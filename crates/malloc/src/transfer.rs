@@ -6,7 +6,7 @@
 //! **From.** TEMERAIRE §3 (the transfer cache). Slots of single batches rather than an array under a lock: nobody waits, and a fork
 //! finds nothing half done.
 //!
-//! **State.** For each class eight slots in a cache line: the first object of a batch, or null. Its objects are linked, and
+//! **State.** For each class four slots in half a cache line: the first object of a batch, or null. Its objects are linked, and
 //! marked as free.
 //!
 //! **Invariants.** M4: a batch is in one slot at most, since a slot is emptied by exchange and filled only when empty.
@@ -23,12 +23,12 @@ use craton_base::atomic::{AtomicPtr, Ordering};
 use craton_slab::Chain;
 
 /// Batches of one class that are kept.
-const SLOTS: usize = if cfg!(loom) { 4 } else { 8 };
+const SLOTS: usize = 4;
 /// Largest object that is kept.
 const MAX_OBJECT: usize = 32 << 10;
 
 /// One class's batches.
-#[repr(align(64))]
+#[repr(align(32))]
 struct Slots([AtomicPtr<u8>; SLOTS]);
 
 /// Batches of all classes. All zeros are an empty one.

@@ -27,6 +27,7 @@ class heap {
     /* Throws std::invalid_argument for a name that is too long or not printable, or a bad flag, std::bad_alloc without memory. */
     explicit heap(std::string_view name = {}, std::size_t limit = 0, unsigned flags = 0) {
         char text[33] = {};
+        if (name.find('\0') != name.npos) throw std::invalid_argument("craton::heap: a name has no zero byte");
         if (name.size() >= sizeof text) throw std::invalid_argument("craton::heap: a name has at most 31 bytes");
         std::memcpy(text, name.data(), name.size());
         const craton_heap_options options = {sizeof(craton_heap_options), text, limit, flags};

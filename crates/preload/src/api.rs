@@ -27,12 +27,16 @@ pub unsafe extern "C" fn craton_stats(into: *mut [u64; WORDS]) {
     unsafe { into.write(counted().words()) };
 }
 
-/// Sets an option; 0, or -1 with `EINVAL` when there is no such key or value.
+/// Sets an option; 0, or -1 with `EINVAL` when there is no such key or value, or one is null.
 ///
 /// # Safety
-/// Both are C strings.
+/// Both are C strings, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_char) -> c_int {
+    if key.is_null() || value.is_null() {
+        process::set_errno(process::EINVAL);
+        return -1;
+    }
     // SAFETY: the program's strings.
     let (key, value) = unsafe { (CStr::from_ptr(key), CStr::from_ptr(value)) };
     if front::option_set(key.to_bytes(), value.to_bytes()) {
@@ -45,9 +49,13 @@ pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_c
 /// Writes what an option is set to, as `snprintf` does; returns the length, or -1 with `EINVAL` when there is no such key.
 ///
 /// # Safety
-/// `key` is a C string; `buffer` has room for `size` bytes.
+/// `key` is a C string or null; `buffer` has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_option_get(key: *const c_char, buffer: *mut c_char, size: usize) -> isize {
+    if key.is_null() {
+        process::set_errno(process::EINVAL);
+        return -1;
+    }
     // SAFETY: the program's string and buffer.
     let (key, buffer) = unsafe { (CStr::from_ptr(key), buffer_of(buffer, size)) };
     let mut text = Text::new(buffer);

@@ -284,6 +284,57 @@ static void end_storm(pthread_t *threads) {
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+/* Threads whose objects come and go by the hundred, so that a fork finds them with objects on their way to slabs; each child uses as many
+ * caches as they had. */
+enum { SWINGERS = 4, SWING = 700, SWING_FORKS = 200 };
+
+static void *swing(void *arg) {
+    void **objects = malloc(SWING * sizeof *objects);
+    for (unsigned i = 0; !atomic_load(&stop); i++) {
+        size_t size = ((uintptr_t)arg + i % 40) * 16 + 1;
+        for (int j = 0; j < SWING; j++)
+            CHECK((objects[j] = malloc(size)));
+        for (int j = 0; j < SWING; j++)
+            free(objects[j]);
+    }
+    free(objects);
+    return arg;
+}
+
+static void *use_many_sizes(void *arg) {
+    for (size_t i = 0; i < 2000; i++) {
+        unsigned char *p = malloc(i * 10 + 1);
+        CHECK(p);
+        memset(p, 1, i * 10 + 1);
+        free(p);
+    }
+    return arg;
+}
+
+static void fork_swings(void) {
+    pthread_t threads[SWINGERS];
+    atomic_store(&stop, 0);
+    for (uintptr_t i = 0; i < SWINGERS; i++)
+        CHECK(pthread_create(&threads[i], NULL, swing, (void *)(i + 1)) == 0);
+    for (int i = 0; i < SWING_FORKS; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            pthread_t heirs[SWINGERS];
+            use_many_sizes(NULL);
+            for (int j = 0; j < SWINGERS; j++)
+                CHECK(pthread_create(&heirs[j], NULL, use_many_sizes, NULL) == 0);
+            for (int j = 0; j < SWINGERS; j++)
+                CHECK(pthread_join(heirs[j], NULL) == 0);
+            _exit(0);
+        }
+        wait_for(child);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < SWINGERS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 static void fork_storm(void) {
     for (int i = 0; i < GIVEN; i++)
         mark(given[i] = malloc((size_t)i * 11 + 1), (size_t)i * 11 + 1, (unsigned)i);
@@ -313,7 +364,8 @@ static void fork_storm(void) {
 int main(int argc, char **argv) {
     static const struct part parts[] = {
         {"destructors", destructors}, {"fork_handlers", fork_handlers}, {"leavings", leavings},
-        {"cancels", cancels},         {"fork_storm", fork_storm},       {0},
+        {"cancels", cancels},         {"fork_storm", fork_storm},       {"fork_swings", fork_swings},
+        {0},
     };
     library = argc > 2 ? argv[2] : NULL;
     return run_part(argc, argv, parts);

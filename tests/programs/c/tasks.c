@@ -189,12 +189,26 @@ static void popen_in_threads(void) {
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+/* The process's first request is that of a child on its memory, which has no cache; those of the parent come after it. */
+static void first_in_child(void) {
+    pid_t child = vfork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        void *small = malloc(10), *large = malloc(300000);
+        _exit(small && large ? 7 : 1);
+    }
+    reap(child, 0, 7);
+    void *after = malloc(10);
+    CHECK(after);
+    free(after);
+}
+
 static void popens(void) { with_threads(popen_in_threads); }
 
 int main(int argc, char **argv) {
     static const struct part parts[] = {
         {"vforks", vforks},   {"clones", clones},           {"clone_vforks", clone_vforks},
-        {"popens", popens},   {"clones_with_pointers", clones_with_pointers},
+        {"first_in_child", first_in_child}, {"popens", popens},   {"clones_with_pointers", clones_with_pointers},
         {0},
     };
     return run_part(argc, argv, parts);

@@ -39,6 +39,11 @@ fn children_of_vfork_allocate_while_other_threads_do() {
 }
 
 #[test]
+fn a_process_of_which_a_child_of_vfork_makes_the_first_request_is_served() {
+    run_with_each(&tasks(), "first_in_child");
+}
+
+#[test]
 fn tasks_with_their_parents_thread_pointer_allocate_beside_it() {
     run_with_each(&tasks(), "clones");
 }
@@ -89,6 +94,11 @@ fn processes_leave_in_every_way_while_threads_allocate() {
 #[test]
 fn cancelled_threads_leave_nothing_behind() {
     run_with_each(&cc("ends.c", &[]), "cancels");
+}
+
+#[test]
+fn children_forked_while_objects_are_on_their_way_have_a_heap_that_works() {
+    run_with_each(&cc("ends.c", &[]), "fork_swings");
 }
 
 #[test]

@@ -8,10 +8,11 @@
 //!
 //! **State.** For each processor one area, made at its first use:
 //! ```text
-//! | (count, capacity) for each class | misses for each class | bytes left to grow by | arrays of pointers, one for each class |
+//! | (count, capacity) for each class | misses and overflows for each class | bytes left to grow by | arrays of pointers, one for each class |
 //! ```
-//! Objects in an array bear the mark of free objects. A class's capacity doubles when it was empty or full, as far as the area's bytes
-//! go, and halves when it was neither from one look ([`ProcessorCaches::look`]) to the next. An area that nothing has changed
+//! Objects in an array bear the mark of free objects. A class's capacity doubles when it was empty, or full of what others lack, as far as
+//! the area's bytes go. It halves with each overflow in a long freeing, whose objects others do not need: each keeps its slab from coming
+//! free. And it halves when it was neither from one look ([`ProcessorCaches::look`]) to the next. An area that nothing has changed
 //! in meanwhile is emptied.
 //!
 //! **Invariants.** T3 an array's count is at most its place in the area; T4 the capacities of an area come to no more than
@@ -31,7 +32,7 @@ use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES};
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
-use craton_base::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
+use craton_base::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, Floor};
 use craton_os::mapping;
 use craton_os::rseq::{PROCESSORS, Place, Rseq, Table};
@@ -42,6 +43,8 @@ const AREA_BYTES: i32 = 1 << 20;
 /// What an array holds at first, in objects and in bytes.
 const FIRST_OBJECTS: u32 = 8;
 const FIRST_BYTES: usize = 4 << 10;
+/// So many overflows without a refill are a long freeing.
+const LONG: u8 = 8;
 
 /// Pointers that a class's array has room for: two batches.
 const fn room(class: usize) -> u32 {
@@ -78,6 +81,8 @@ struct Counts {
 struct Area {
     counts: [Counts; CLASSES + 1],
     misses: [AtomicU32; CLASSES + 1],
+    /// Overflows since the array was empty last.
+    overflows: [AtomicU8; CLASSES + 1],
     left: AtomicI32,
     /// What the counts came to at the last look.
     seen: AtomicU32,
@@ -105,6 +110,7 @@ unsafe impl Sync for Away {}
 static AWAY: Away = Away(UnsafeCell::new(Area {
     counts: [const { Counts { count: AtomicU32::new(0), capacity: AtomicU32::new(0) } }; CLASSES + 1],
     misses: [const { AtomicU32::new(0) }; CLASSES + 1],
+    overflows: [const { AtomicU8::new(0) }; CLASSES + 1],
     left: AtomicI32::new(0),
     seen: AtomicU32::new(0),
     slots: [const { AtomicPtr::new(null_mut()) }; SLOTS],
@@ -182,6 +188,7 @@ impl ProcessorCaches {
         let Some((home, area)) = self.area(heap, rseq) else {
             return heap.take(0, class, 1).pop().unwrap_or(null_mut());
         };
+        area.overflows[class].store(0, Relaxed);
         let capacity = area.missed(class);
         let want = (capacity / 2).clamp(1, size_class::batch(class));
         let mut chain = heap.take(home, class, want);
@@ -212,12 +219,16 @@ impl ProcessorCaches {
         object: *mut u8,
     ) {
         if let Some((home, area)) = self.area(heap, rseq) {
-            let capacity = area.missed(class);
+            let capacity = if heap.passes_on(home, class) { area.missed(class) } else { area.overflowed(class) };
             if self.push(rseq, class, object) {
                 return;
             }
             let mut chain = Chain::EMPTY;
-            while chain.len() < (capacity / 2).clamp(1, size_class::batch(class)) {
+            // Of an array that holds less from now on, what is too much goes, too.
+            let count = area.counts[class].count.load(Relaxed);
+            while chain.len()
+                < (capacity / 2).max(count.saturating_sub(capacity / 2)).clamp(1, size_class::batch(class))
+            {
                 let out = self.pop(rseq, class);
                 if out.is_null() {
                     break;
@@ -366,6 +377,28 @@ impl Area {
         new
     }
 
+    /// Notes that a class's array was full of what nobody else lacks; returns how many it may hold from now on.
+    fn overflowed(&self, class: usize) -> u32 {
+        self.misses[class].fetch_add(1, Relaxed);
+        let old = self.counts[class].capacity.load(Relaxed);
+        let overflows = self.overflows[class].load(Relaxed);
+        if overflows < LONG {
+            self.overflows[class].store(overflows + 1, Relaxed);
+            return old;
+        }
+        self.halve(class, old)
+    }
+
+    /// Halves the capacity of a class's array, `old`, down to what it has at first; returns the new one.
+    fn halve(&self, class: usize, old: u32) -> u32 {
+        let new = (old / 2).max(first_capacity(class));
+        if new < old {
+            self.counts[class].capacity.store(new, Relaxed);
+            self.left.fetch_add((old - new) as i32 * size_class::size_of_class(class) as i32, Relaxed);
+        }
+        new.min(old)
+    }
+
     /// Halves the capacity of arrays that were neither empty nor full since the last time; says whether anything changed in the area.
     fn shrink(&self) -> bool {
         let (mut sum, mut missed) = (0u32, false);
@@ -376,12 +409,7 @@ impl Area {
                 missed = true;
                 continue;
             }
-            let old = counts.capacity.load(Relaxed);
-            let new = (old / 2).max(first_capacity(class));
-            if new < old {
-                counts.capacity.store(new, Relaxed);
-                self.left.fetch_add((old - new) as i32 * size_class::size_of_class(class) as i32, Relaxed);
-            }
+            self.halve(class, counts.capacity.load(Relaxed));
         }
         self.seen.swap(sum, Relaxed) != sum || missed
     }

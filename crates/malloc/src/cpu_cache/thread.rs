@@ -14,9 +14,9 @@
 //! **Invariants.** T1 `room` = `max` − length of the list; T2 the lists of marks that are no class (0, `LARGE`, `MORPHED` and `OWNED`) have no room
 //! and a magic of 0, with which no offset is a multiple of the size, so that freeing such a page leaves the fast path.
 //!
-//! **Threads.** Used by its thread alone. At a fork, the child finds other threads' caches stopped between two stores;
-//! every such state is a valid list, at worst with objects lost and a wrong count. A signal handler that pops or pushes between two
-//! instructions of a pop or a push finds the same; what it leaves to the interrupted one is right if it has undone what it did, else T1 is broken
+//! **Threads.** Used by its thread alone. At a fork, the child finds other threads' caches stopped between two stores, and begins them
+//! anew. A signal handler that pops or pushes between two
+//! instructions of a pop or a push finds a valid list, at worst with objects lost and a wrong count; what it leaves to the interrupted one is right if it has undone what it did, else T1 is broken
 //! in most cases, which is looked at when the list has run empty.
 //!
 //! **Cost.** 14 instructions to allocate, 26 to free; half a line of the cache, one of the object, four bytes of the page map.
@@ -554,7 +554,6 @@ impl ThreadCache {
     /// Takes the first `n` objects off a list, by what `rest_of` makes of it: it takes them and returns the rest.
     pub(crate) fn shorten(&mut self, class: usize, n: u32, rest_of: impl FnOnce(*mut u8) -> *mut u8) {
         let list = &mut self.lists[class];
-        // A fork may find the objects in both places, unless the list is empty meanwhile.
         let first = core::mem::replace(&mut list.head, null_mut());
         list.head = rest_of(first);
         list.room += n as i32;
@@ -580,7 +579,7 @@ impl ThreadCache {
         // SAFETY: `last` is a free object of the list, which ends the chain from here on.
         unsafe { last.cast::<*mut u8>().write(null_mut()) };
         list.head = at;
-        // A fork can have left the count behind the list.
+        // A handler can have left the count behind the list.
         list.room = (list.room + n as i32).min(list.max);
         // SAFETY: `n` objects hang from `first`, and are off the list.
         unsafe { Chain::from_raw(first, last, n) }

@@ -14,7 +14,7 @@ use craton_os::rseq::Rseq;
 /// A cache for the calling thread.
 pub(super) fn new_cache() -> Option<*mut ThreadCache> {
     let mut caches = CACHES.lock();
-    let (cache, used) = caches.take()?;
+    let cache = caches.take()?;
     let share = ALL_CACHES_BYTES / caches.taken();
     count_threads(&caches);
     if caches.taken() > 1 {
@@ -24,13 +24,8 @@ pub(super) fn new_cache() -> Option<*mut ThreadCache> {
     let home = HEAP.home(unsafe { (*cache).number });
     drop(caches);
     let most = THREAD_CACHE_BYTES.load(Ordering::Relaxed);
-    // SAFETY: the registry gave the cache to us alone. One used before can hold objects of a thread that a fork ended.
-    unsafe {
-        if used {
-            HEAP.empty_cache(cache);
-        }
-        ThreadCache::begin(cache, HEAP.view(), home, most.min(share.max(LEAST_CACHE_BYTES)));
-    }
+    // SAFETY: the registry gave the cache to us alone.
+    unsafe { ThreadCache::begin(cache, HEAP.view(), home, most.min(share.max(LEAST_CACHE_BYTES))) };
     Some(cache)
 }
 

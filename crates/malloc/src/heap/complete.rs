@@ -16,8 +16,8 @@ use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Floor, Pages};
 use craton_slab::SlabCache;
 
-/// Pages of complete slabs that a class may keep in each shard: 4 MiB.
-const MOST: u32 = 512;
+/// Pages of complete slabs that a class may keep in each shard: 1 MiB. More would cost programs that swing between sizes more memory than it saves time.
+const MOST: u32 = 128;
 
 /// What the classes of one shard keep.
 #[repr(align(64))]
