@@ -101,6 +101,11 @@ impl SlabCache {
         self.keep.count()
     }
 
+    /// Lets complete slabs be kept from now on, or not.
+    pub fn let_keep(&mut self, more: bool) {
+        self.keep.set_closed(!more);
+    }
+
     /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab. `cut` is told of each object that
     /// comes off a slab for the first time, so that the front end can mark it as free like those that came back.
     ///

@@ -23,12 +23,14 @@ pub(crate) struct Keep {
     given: u16,
     /// The least `count` since the last look.
     least: u16,
+    /// No more are kept for now, whatever is allowed.
+    closed: bool,
 }
 
 impl Keep {
     /// Nothing is kept, until up to `most` may be.
     pub(crate) const fn up_to(most: u16) -> Self {
-        Self { count: 0, allowed: 0, most, given: 0, least: 0 }
+        Self { count: 0, allowed: 0, most, given: 0, least: 0, closed: false }
     }
 
     /// Complete slabs that are kept.
@@ -36,9 +38,14 @@ impl Keep {
         self.count.into()
     }
 
+    /// Lets slabs be kept, or not for now.
+    pub(crate) fn set_closed(&mut self, closed: bool) {
+        self.closed = closed;
+    }
+
     /// A slab became complete: whether it is kept, and counted.
     pub(crate) fn wants(&mut self) -> bool {
-        let wants = self.count < self.allowed;
+        let wants = self.count < self.allowed && !self.closed;
         if wants {
             self.count += 1;
         } else {
@@ -109,6 +116,16 @@ mod tests {
         let mut keep = Keep::up_to(10);
         (0..5).for_each(|_| keep.missed());
         assert_eq!((0..5).filter(|_| keep.wants()).count(), 0);
+    }
+
+    #[test]
+    fn while_it_is_closed_nothing_more_is_kept() {
+        let mut keep = Keep::up_to(10);
+        swing(&mut keep, 4);
+        keep.set_closed(true);
+        assert_eq!(swing(&mut keep, 4), 4);
+        keep.set_closed(false);
+        assert_eq!(swing(&mut keep, 4), 0);
     }
 
     #[test]

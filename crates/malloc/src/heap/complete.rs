@@ -19,6 +19,10 @@ use craton_slab::SlabCache;
 /// Pages of complete slabs that a class may keep in each shard: 1 MiB. More would cost programs that swing between sizes more memory than it saves time.
 const MOST: u32 = 128;
 
+/// All classes of a shard keep no more than half a MiB and one part in 32 of what is in use.
+const ALWAYS: u32 = 64;
+const PART: u32 = 32;
+
 /// What the classes of one shard keep.
 #[repr(align(64))]
 pub(super) struct Complete {
@@ -87,9 +91,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         slabs: &mut SlabCache,
         f: impl FnOnce(&mut SlabCache) -> R,
     ) -> R {
+        let complete = &self.shards[home].complete;
+        slabs.let_keep(complete.pages.load(Relaxed) < ALWAYS + self.in_use().0 / PART);
         let before = slabs.complete();
         let result = f(slabs);
-        self.shards[home].complete.note(class, before, slabs.complete());
+        complete.note(class, before, slabs.complete());
         result
     }
 

@@ -6,7 +6,7 @@ use craton_base::Pages;
 use std::vec::Vec;
 
 /// Slabs of class 4, 64 B, that are filled and emptied a few times.
-const SLABS: usize = 100;
+const SLABS: usize = 60;
 
 /// Fills and empties `SLABS` slabs of a class a few times, so that they are kept.
 fn swing(w: &World, class: usize) {
