@@ -247,6 +247,11 @@ mod heap {
             }
         }
 
+        /// Nobody else lacks anything.
+        pub fn passes_on(&self, _home: usize, _class: usize) -> bool {
+            false
+        }
+
         /// # Safety
         /// As the real one.
         pub unsafe fn pass_on_or_give(&self, _home: usize, class: usize, chain: Chain) {
