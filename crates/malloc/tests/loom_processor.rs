@@ -52,7 +52,7 @@ mod process {
 
 /// Mappings that are counted, and made before the model's threads begin.
 mod mapping {
-    use craton_base::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
+    use craton_base::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering::Relaxed};
     use std::alloc::{Layout, alloc_zeroed};
     use std::sync::Mutex;
     use std::sync::atomic::AtomicUsize;
@@ -61,6 +61,7 @@ mod mapping {
     #[repr(C, align(64))]
     struct Area {
         counts: [AtomicU32; 6],
+        overflows: [AtomicU8; 2],
         left: AtomicI32,
         seen: AtomicU32,
         slots: [AtomicPtr<u8>; 4],
@@ -78,6 +79,7 @@ mod mapping {
             // SAFETY: the layout is not empty, and zeros are valid.
             let area = unsafe { &*alloc_zeroed(Layout::new::<Area>()).cast::<Area>() };
             area.counts.iter().chain([&area.seen]).for_each(|count| assert_eq!(count.load(Relaxed), 0));
+            area.overflows.iter().for_each(|count| assert_eq!(count.load(Relaxed), 0));
             area.slots.iter().for_each(|slot| assert!(slot.load(Relaxed).is_null()));
             assert_eq!(area.left.load(Relaxed), 0);
             ready.push(std::ptr::from_ref(area) as usize);

@@ -3,11 +3,13 @@
 //! **What.** Threads of different homes would pass the line of the process's segment back and forth with every refill. The segment hears
 //! of a shard's refills in dozens; whoever reads the statistics through the library has all of them told first.
 //!
+//! **Threads.** Numbers that nobody decides by: models leave them out, and so must be spared what they do from run to run.
+//!
 //! **Units.** Refills; objects.
 
 use super::Heap;
 use crate::segment::{self, SEGMENT};
-use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Floor};
 
 /// Refills of which the segment hears at a time.
