@@ -3,8 +3,8 @@
 //! **What.** A cache that asks for slabs it has just given back may keep so many more from then on: as many as the program
 //! swings by, and none in a program that frees for good. Those that nobody needed for a while go back, and so many fewer may be kept.
 //!
-//! **From.** Bonwick94 §3.4 keeps complete slabs for a fixed time, his "working set"; Bonwick and Adams 2001 §3.3 take the least
-//! number that was there in the last interval as what was not needed. Here that bounds what may be kept, too.
+//! **From.** Bonwick94 §3.4 keeps complete slabs for a fixed time, his "working set"; Bonwick and Adams 2001, for magazines in the depot, take the least
+//! number that was there in the last interval as what was not needed. Here what is missed sets how many may be kept, too.
 //!
 //! **Units.** Slabs.
 //!

@@ -7,9 +7,13 @@ use super::{
     earns_cache, existing_cache, prepare_for_threads,
 };
 use crate::cpu_cache::thread::ThreadCache;
+use crate::segment::SEGMENT;
 use crate::{nested, tls};
 use core::sync::atomic::Ordering;
 use craton_os::rseq::Rseq;
+
+/// With one in so many threads that get a cache, those of the processors are emptied.
+const THREADS_TO_EMPTY: u64 = 8;
 
 /// A cache for the calling thread.
 pub(super) fn new_cache() -> Option<*mut ThreadCache> {
@@ -26,6 +30,10 @@ pub(super) fn new_cache() -> Option<*mut ThreadCache> {
     let most = THREAD_CACHE_BYTES.load(Ordering::Relaxed);
     // SAFETY: the registry gave the cache to us alone.
     unsafe { ThreadCache::begin(cache, HEAP.view(), home, most.min(share.max(LEAST_CACHE_BYTES))) };
+    // Threads that now have their own have left objects in the processors' caches, each of which keeps its slab from coming free.
+    if (SEGMENT.threads_seen.load(Ordering::Relaxed) + 1).is_multiple_of(THREADS_TO_EMPTY) {
+        PROCESSOR_CACHES.empty(&HEAP);
+    }
     Some(cache)
 }
 
