@@ -17,8 +17,8 @@ impl Place {
     fn file(&self, name: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // The head of a shared library; nothing loads it.
-        fs::write(&path, [b"\x7fELF\x02\x01".as_slice(), &[0; 10], &[3, 0, 62, 0]].concat()).unwrap();
+        // The head of a shared library, and a name that ours exports; nothing loads it.
+        fs::write(&path, [b"\x7fELF\x02\x01".as_slice(), &[0; 10], &[3, 0, 62, 0], SEGMENT].concat()).unwrap();
         path
     }
 
