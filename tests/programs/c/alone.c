@@ -264,7 +264,8 @@ static void told(void) {
     CHECK(threads() == 1);
     CHECK(set("background", "1") == 0);
     until_threads(2, 1);
-    CHECK(set("background", "0") == 0 && threads() == 1);
+    CHECK(set("background", "0") == 0);
+    until_threads(1, 0); /* it has ended, but the system may still list it for a moment */
 }
 
 int main(int argc, char **argv) {
