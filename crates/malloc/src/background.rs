@@ -107,9 +107,7 @@ pub(crate) fn note(backed: HugePages, in_use: Pages, free: impl FnOnce() -> Page
     }
     let used = USED.load(Relaxed).wrapping_add(1);
     USED.store(used, Relaxed);
-    if ASLEEP.load(Relaxed) {
-        WANTED.fetch_or(WAKE, Relaxed);
-    }
+    wake();
     // Not all of a hugepage need have memory: the exact number is asked for when the rough one is large.
     let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
     if used.is_multiple_of(USES) {
@@ -126,14 +124,20 @@ fn note_free(in_use: Pages, free: impl FnOnce() -> Pages) {
     }
 }
 
+/// Something happens: a thread that sleeps until then is wanted.
+#[inline(always)]
+fn wake() {
+    if ASLEEP.load(Relaxed) {
+        WANTED.fetch_or(WAKE, Relaxed);
+    }
+}
+
 /// As [`note`] now and then, for uses that leave the page heap as it is.
 #[cold]
 pub(crate) fn note_time() {
     let backed = SEGMENT.heap_backed_bytes.load(Relaxed) / HUGEPAGE_SIZE as u64;
     if backed >= u64::from(FROM.0) {
-        if ASLEEP.load(Relaxed) {
-            WANTED.fetch_or(WAKE, Relaxed);
-        }
+        wake();
         look_at_time(HugePages(backed as u32));
     }
 }

@@ -124,12 +124,8 @@ fn malloc_class(class: usize) -> *mut u8 {
     let object = match own_cache() {
         // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
         Some(cache) => unsafe {
-            let mut object = ThreadCache::pop(cache, class);
-            if object.is_null() {
-                object = nested::within(|| HEAP.refill(cache, class));
-            }
-            let again = object.is_null() && nested::within(limits::make_room);
-            if again { nested::within(|| HEAP.refill(cache, class)) } else { object }
+            let object = ThreadCache::pop(cache, class);
+            if object.is_null() { or_with_room(|| HEAP.refill(cache, class)) } else { object }
         },
         None if set_up() => nested::within(|| HEAP.take_one(class)),
         None => null_mut(),
@@ -139,6 +135,12 @@ fn malloc_class(class: usize) -> *mut u8 {
     }
     background::poke();
     with_errno(object, saved)
+}
+
+/// What a refill gives; the second time, if a limit kept the first from giving anything and room could be made.
+fn or_with_room(refill: impl Fn() -> *mut u8) -> *mut u8 {
+    let object = nested::within(&refill);
+    if object.is_null() && nested::within(limits::make_room) { nested::within(&refill) } else { object }
 }
 
 /// The means by which the calling thread uses its processor's cache, if it is to do so in this request.
@@ -185,11 +187,7 @@ fn malloc_on_processor(rseq: &Rseq, class: usize) -> *mut u8 {
 fn malloc_for_processor(rseq: &Rseq, class: usize) -> *mut u8 {
     let saved = process::errno();
     note_threads();
-    let refill = || nested::within(|| PROCESSOR_CACHES.refill(&HEAP, rseq, class));
-    let mut object = refill();
-    if object.is_null() && nested::within(limits::make_room) {
-        object = refill();
-    }
+    let object = or_with_room(|| PROCESSOR_CACHES.refill(&HEAP, rseq, class));
     if object.is_null() {
         limits::count_refusal(limits::slab_bytes(class));
     }

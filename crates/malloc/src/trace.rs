@@ -179,7 +179,11 @@ pub(crate) fn free<F: Floor, C: Clock>(
     span: PageRange,
     density: Density,
 ) -> Result<(), SpanError> {
-    let given = heap.free(span, density);
+    freed(heap.free(span, density), span, density)
+}
+
+/// Notes that a span went back, if it did.
+fn freed(given: Result<(), SpanError>, span: PageRange, density: Density) -> Result<(), SpanError> {
     if given.is_ok() {
         note(Kind::Free, span, Pages(1), density);
     }
@@ -188,11 +192,7 @@ pub(crate) fn free<F: Floor, C: Clock>(
 
 /// Gives one back whose whole hugepages were moved elsewhere.
 pub(crate) fn free_moved<F: Floor, C: Clock>(heap: &mut PageHeap<F, C>, span: PageRange) -> Result<(), SpanError> {
-    let given = heap.free_moved(span);
-    if given.is_ok() {
-        note(Kind::Free, span, Pages(1), Density::Sparse);
-    }
-    given
+    freed(heap.free_moved(span), span, Density::Sparse)
 }
 
 /// Makes two neighbours one: in the file the second is freed, and the first becomes longer.

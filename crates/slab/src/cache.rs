@@ -372,6 +372,6 @@ impl SlabCache {
 }
 
 /// Whether a slab has no object in use, of any size.
-fn is_complete(record: &SlabRecord) -> bool {
+pub(crate) fn is_complete(record: &SlabRecord) -> bool {
     record.used() == 0 && record.morph_entry() == 0
 }

@@ -2,7 +2,7 @@
 //!
 //! **Unsafe.** Follows the links of free objects.
 
-use crate::cache::SlabCache;
+use crate::cache::{SlabCache, is_complete};
 use crate::chain;
 use crate::lists::LISTS;
 use crate::morph::Morphs;
@@ -38,7 +38,7 @@ impl SlabCache {
                 let free = unsafe { self.check_slab(slab, base, record, list) };
                 free.map_err(|invariant| Broken { invariant, slab })?;
                 (slabs, out) = (slabs + 1, out + u64::from(record.used()));
-                complete += u32::from(record.used() == 0 && record.morph_entry() == 0);
+                complete += u32::from(is_complete(record));
                 at = record.next().checked_sub(1).map(PageId);
             }
         }

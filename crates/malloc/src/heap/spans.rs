@@ -19,12 +19,17 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         });
         let span = span.unwrap_or_else(|| self.take_kept_span(pages, align, density));
         if span == Err(SpanError::NoMemory) && self.give_all_kept() {
-            return self.with_pages(|p| {
-                self.drain(p);
-                self.alloc_span(p, pages, align, density)
-            });
+            return self.alloc_drained(pages, align, density);
         }
         span
+    }
+
+    /// Takes a span from the page heap when it has back what the caches in front of it hold.
+    fn alloc_drained(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        self.with_pages(|p| {
+            self.drain(p);
+            self.alloc_span(p, pages, align, density)
+        })
     }
 
     /// Takes a span that the page heap has no room for, of what lies in front of it: the shorter part of a longer one, or, when all of that
@@ -39,10 +44,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             return Ok(Span { range: PageRange::new(longer.first, pages), zeroed: false });
         }
         self.give_complete();
-        self.with_pages(|p| {
-            self.drain(p);
-            self.alloc_span(p, pages, align, density)
-        })
+        self.alloc_drained(pages, align, density)
     }
 
     /// Gives back what lies between the program and the page heap and could serve a request that the page heap refused; `false` when there
