@@ -29,7 +29,7 @@ pub enum Hint {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Batches of objects handed from slabs to threads' caches.
+    /// Batches of objects handed to caches, from slabs or by threads that had too many.
     pub refills: u64,
     /// Objects in those batches.
     pub objects_out: u64,

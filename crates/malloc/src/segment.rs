@@ -22,7 +22,7 @@ pub struct Segment {
     version: AtomicU64,
     /// The process; a forked child writes its own.
     pub pid: AtomicU64,
-    /// Chains of objects handed from slabs to caches.
+    /// Chains of objects handed to caches, from slabs or by threads that had too many.
     pub refills: AtomicU64,
     /// Objects in those chains.
     pub objects_out: AtomicU64,

@@ -157,6 +157,8 @@ mod tests {
         let wrong = Claim { size: None, align: 64, resized: false };
         let at_64 = (object as usize).is_multiple_of(64);
         assert_eq!(check(object, wrong).is_ok(), at_64);
+        // By its place alone it could have been aligned so, but then it would be of another size.
+        assert_eq!(check(object, Claim { size: Some(100), ..wrong }), Err(Misuse::WrongAlign { given: 64 }));
         assert_eq!(check(object, Claim { align: 3, ..wrong }), Err(Misuse::WrongAlign { given: 3 }));
         // SAFETY: the object is ours.
         unsafe { free(object, claim(101, false)).unwrap() };

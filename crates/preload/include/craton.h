@@ -15,7 +15,7 @@ struct craton_segment {
     uint64_t magic;             /* "\0CRATON1" as a little-endian number */
     uint64_t version;           /* of this layout: 1 */
     uint64_t pid;
-    uint64_t refills;           /* batches of objects handed from slabs to threads' caches, since the start */
+    uint64_t refills;           /* batches of objects handed to caches, from slabs or by threads that had too many, since the start */
     uint64_t objects_out;       /* objects in those batches */
     uint64_t large_allocs;      /* objects above 256 KiB, since the start */
     uint64_t huge_allocs;       /* objects with a mapping of their own, since the start */

@@ -387,6 +387,12 @@ static void options(void) {
     CHECK(craton_option_get("no_such_key", text, sizeof text) == -1 && errno == EINVAL);
     errno = 0;
     CHECK(craton_option_set("thread_cache", "much") == -1 && errno == EINVAL);
+    errno = 0;
+    CHECK(craton_option_set(NULL, "1") == -1 && errno == EINVAL);
+    errno = 0;
+    CHECK(craton_option_set("thread_cache", NULL) == -1 && errno == EINVAL);
+    errno = 0;
+    CHECK(craton_option_get(NULL, NULL, 0) == -1 && errno == EINVAL);
     CHECK(strchr(craton_version(), '.'));
 }
 

@@ -52,6 +52,7 @@ fn a_hard_limit_is_enomem_and_what_was_freed_can_be_had_again() {
     let output = run("hard_refuses", "hard_limit=128M");
     assert!(output.assert_served(name()).hard_limit_refused > 0);
     run("hard_refuses", "hard_limit=128M,background=0");
+    run("hard_refuses", "hard_limit=128M,caches=cpu");
 }
 
 #[test]
