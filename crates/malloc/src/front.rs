@@ -9,6 +9,7 @@
 
 mod apart;
 pub(crate) mod forks;
+mod resize;
 mod threads;
 
 use crate::cpu_cache::processor::ProcessorCaches;
@@ -17,7 +18,7 @@ use crate::heap::{Heap, Parts};
 use crate::page_map::PageMap;
 use crate::registry::Registry;
 use crate::report::Call;
-use crate::route::{Found, Misuse};
+use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED};
 use crate::{background, limits, nested, options, tls, trace};
@@ -32,8 +33,9 @@ use craton_pages::Tracker;
 use craton_slab::SlabRecord;
 
 pub(crate) use apart::free_what_waits;
-use apart::{free_apart, malloc_apart, malloc_apart_class, realloc_apart};
+use apart::{free_apart, malloc_apart, malloc_apart_class};
 pub use forks::{after_clone, before_clone};
+pub use resize::realloc;
 use threads::{give_cache_up, new_cache, visits};
 
 pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
@@ -343,6 +345,10 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     if !nested::is_nested() && HEAP.free_large(pointer as usize) {
         return Ok(());
     }
+    // SAFETY: by the contract.
+    if unsafe { free_on_morphed(pointer) } {
+        return Ok(());
+    }
     let visitor = without_cache();
     // SAFETY: by the contract.
     if visitor.is_some_and(|rseq| unsafe { free_on_processor(rseq, pointer) }) {
@@ -362,54 +368,18 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     if result == Err(Misuse::Foreign) && nested::size_of(pointer).is_some() { Ok(()) } else { result }
 }
 
-/// Changes an object's size, keeping its contents; null makes a new one. On failure the object is as it was.
+/// Frees an object whose slab has morphed to its class into the thread's cache; `false` when it is none, or there is no room.
 ///
 /// # Safety
-/// As [`free`]; if the result is another pointer, the old one is given up.
-pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> {
-    if pointer.is_null() {
-        return Ok(malloc(size));
+/// As [`free`], unless the answer is `false`.
+unsafe fn free_on_morphed(pointer: *mut u8) -> bool {
+    if nested::is_nested() {
+        return false;
     }
-    // SAFETY: as in `malloc`.
-    let known = unsafe { ThreadCache::recognise(tls::get(), pointer) };
-    if let Some((class, _)) = known
-        && size <= MAX_CLASSED
-        && size_class::class_of(size) == class
-    {
-        return Ok(pointer);
-    }
-    if !READY.load(Ordering::Relaxed) {
-        return Err(Misuse::Foreign);
-    }
-    if nested::is_nested() || nested::size_of(pointer).is_some() {
-        // SAFETY: by the contract.
-        return unsafe { realloc_apart(pointer, size) };
-    }
-    let found = known.map_or_else(|| HEAP.find(pointer), |(class, _)| Found::Small { class });
-    let old = found.usable()?;
-    if size > MAX_SIZE {
-        return Ok(no_memory());
-    }
-    let saved = process::errno();
-    if let Some(same) = nested::within(|| HEAP.resize(pointer, found, size)) {
-        background::poke();
-        return Ok(with_errno(same, saved));
-    }
-    let new = match found {
-        Found::Owned(object) => with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved),
-        _ => {
-            process::set_errno(saved);
-            malloc(size)
-        }
-    };
-    if !new.is_null() {
-        // SAFETY: both objects hold so many bytes, and they are different ones.
-        unsafe {
-            new.copy_from_nonoverlapping(pointer, old.min(size));
-            free(pointer)?;
-        }
-    }
-    Ok(new)
+    let Some(cache) = existing_cache() else { return false };
+    let class = nested::within(|| HEAP.recognise_morphed(pointer));
+    // SAFETY: it is this thread's cache; the object is one of the class, and given up.
+    class.is_some_and(|class| unsafe { (*cache).push_checked(class, pointer) })
 }
 
 /// Bytes that may be used behind an object's pointer; 0 behind null.

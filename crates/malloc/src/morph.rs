@@ -40,6 +40,11 @@ const LOOKS: u32 = if cfg!(loom) { 1 } else { 8 };
 /// So many requests of a class go without a look at the most after looks that found nothing.
 const LONGEST_PAUSE: u8 = 16;
 
+/// A class that took none of the last slabs, one for each so many pages in use, has what it needs; one that takes some would
+/// refill the gaps of its own. A program whose sizes all come and go together gains nothing by morphing, and each free on
+/// such a slab is dear.
+const REST_PART: u32 = 32;
+
 /// Slabs that are tried in one look.
 const TRIES: usize = 10;
 
@@ -106,6 +111,10 @@ pub(crate) struct Search {
     half_donor: AtomicU32,
     /// The shard that is asked besides the home of who looks.
     shard: AtomicU32,
+    /// Slabs that all classes took.
+    taken: AtomicU32,
+    /// How many that were when each class took its last one.
+    taken_at: [AtomicU32; CLASSES + 1],
     luck: [Luck; CLASSES + 1],
 }
 
@@ -117,6 +126,8 @@ impl Search {
         donor: AtomicU32::new(0),
         half_donor: AtomicU32::new(0),
         shard: AtomicU32::new(0),
+        taken: AtomicU32::new(0),
+        taken_at: [const { AtomicU32::new(0) }; CLASSES + 1],
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
 
@@ -131,6 +142,18 @@ impl Search {
     /// Notes how many pages of the heap are in use.
     pub(crate) fn note_in_use(&self, pages: Pages) {
         self.pages.store(pages.0, Relaxed);
+    }
+
+    /// Notes that a class takes a slab.
+    fn note_taken(&self, class: usize) {
+        let taken = self.taken.fetch_add(1, Relaxed) + 1;
+        self.taken_at[class].store(taken, Relaxed);
+    }
+
+    /// Whether a class does without new slabs while others take some.
+    fn is_at_rest(&self, class: usize) -> bool {
+        self.taken.load(Relaxed).wrapping_sub(self.taken_at[class].load(Relaxed))
+            >= self.pages.load(Relaxed) / REST_PART
     }
 
     /// Whether this request of a class, whose lock the caller holds, may look.
@@ -157,6 +180,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// A slab of another class for `class` in a shard, whose lock the caller holds; none if there is none at hand.
     #[cold]
     pub(crate) fn second_hand(&self, home: usize, class: usize) -> Option<PageRange> {
+        self.search.note_taken(class);
         if usize::from(NEXT[class]) == class || !self.search.is_due(class) {
             return None;
         }
@@ -187,6 +211,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         for _ in 0..LOOKS {
             for shard in [home, other].into_iter().take(shards) {
                 if donor != class
+                    && self.search.is_at_rest(donor)
                     && let Some(range) = self.morph((shard, donor), (home, class), &mut tries)
                 {
                     last.store(donor as u32, Relaxed);
@@ -308,16 +333,22 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         }
     }
 
+    /// The class of an object that is out, if its slab has morphed to that class: nearly all that are freed on such slabs.
+    #[inline]
+    pub(crate) fn recognise_morphed(&self, pointer: *mut u8) -> Option<usize> {
+        let page = self.page_of(pointer as usize).filter(|page| self.mark(*page) == MORPHED)?;
+        let morphs = self.morphs.lock();
+        let Layout { base, records, .. } = self.layout();
+        let class = morphs.new_at(&records[page.0 as usize], pointer as usize - base)?;
+        (!self.is_marked(pointer)).then_some(class.into())
+    }
+
     /// The slab around a page marked [`MORPHED`], if it still is.
     fn mixed_slab(&self, morphs: &Morphs, page: PageId) -> Option<PageId> {
         if self.mark(page) != MORPHED {
             return None;
         }
-        // A slab is aligned to its length, which only the entry says that the record at its first page names.
-        (0..=LONGEST_LOG).find_map(|log| {
-            let slab = morphs.range_of(&self.layout().records[(page.0 >> log << log) as usize])?;
-            slab.contains(page).then_some(slab.first)
-        })
+        morphs.range_of(&self.layout().records[page.0 as usize]).map(|slab| slab.first)
     }
 
     /// What lies where a pointer to a page marked [`MORPHED`] points; none if the mark is no more that.

@@ -97,12 +97,13 @@ impl Morphs {
             let slab = entry.range().first;
             let record = &records[slab.0 as usize];
             let fail = |broken| if broken { Err(Broken { invariant: "S6", slab }) } else { Ok(()) };
-            let parts = || entry.part_slabs().map(|part| &records[part.0 as usize]);
-            fail(parts().any(|part| part.morph_entry() != at || !part.is_morph_to(entry.new)))?;
+            let mut pages = entry.pages().map(|page| &records[page.0 as usize]);
+            fail(pages.any(|page| page.morph_entry() != at || !page.is_morph_to(entry.new)))?;
             let (live, bytes) = entry.count_live();
             fail(live != usize::from(entry.count) || record.is_alone() != (live == 0))?;
             fail(live == 0 && (record.used() == 0 || entry.is_regular()))?;
             fail(entry.starts().count() != usize::from(record.carved()) || entry.has_overlap())?;
+            fail(!entry.is_count_right())?;
             let start = base.wrapping_add(slab.offset().0);
             let mut object = record.free() as *mut u8;
             for _ in 0..record.free_objects() {

@@ -118,6 +118,8 @@ pub struct Morph {
     part_bytes: u32,
     /// Old objects that are out.
     pub(crate) count: u16,
+    /// New places that are not on the grid.
+    off_grid: u16,
     /// The front end's name for the new size.
     to: u8,
 }
@@ -145,6 +147,7 @@ impl Morph {
             bytes,
             part_bytes,
             count: 0,
+            off_grid: 0,
             to: new.1,
         }
     }
@@ -165,11 +168,10 @@ impl Morph {
         PageRange::new(self.slab, Pages((self.bytes as usize / PAGE_SIZE) as u32))
     }
 
-    /// First pages of the parts.
-    pub(crate) fn part_slabs(&self) -> impl Iterator<Item = PageId> {
-        let pages = (self.part_bytes as usize / PAGE_SIZE) as u32;
-        let (first, parts) = (self.slab.0, self.bytes / self.part_bytes);
-        (0..parts).map(move |part| PageId(first + part * pages))
+    /// Its pages, of each of which the record names the entry.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = PageId> {
+        let PageRange { first, len } = self.range();
+        (0..len.0).map(move |page| PageId(first.0 + page))
     }
 
     /// The number of the old place around a byte, the byte's offset in it, and the name of its size; also of places that
@@ -228,9 +230,14 @@ impl Morph {
         })
     }
 
-    /// Bytes of a part in which one new place may begin.
+    /// Bytes of a part in which one new place may begin, a power of two.
     fn unit(&self) -> u32 {
         self.bytes / STARTS as u32
+    }
+
+    /// The part in which a byte lies.
+    fn unit_of(&self, bytes: u32) -> u32 {
+        bytes >> self.unit().trailing_zeros()
     }
 
     /// Where the place of a bit begins.
@@ -246,15 +253,16 @@ impl Morph {
         let step = (1 << self.new.trailing_zeros()).max(self.unit());
         let (mut free, grid) = (bytes.next_multiple_of(step), bytes.next_multiple_of(self.new));
         // One place can be noted in each part, and that on the grid comes first.
-        while free < grid && self.start_of((free / self.unit()) as usize) != free {
+        while free < grid && self.start_of(self.unit_of(free) as usize) != free {
             free += step;
         }
         free.min(grid)
     }
 
     /// Whether a new place begins there.
+    #[inline]
     pub(crate) fn starts_at(&self, bytes: usize) -> bool {
-        let bit = bytes / self.unit() as usize;
+        let bit = self.unit_of(bytes as u32) as usize;
         self.starts.has(bit) && self.start_of(bit) as usize == bytes
     }
 
@@ -278,18 +286,23 @@ impl Morph {
     }
 
     /// Whether a place that begins there is like those of ordinary slabs.
-    fn is_on_grid(&self, bytes: usize) -> bool {
-        bytes.is_multiple_of(self.new as usize)
+    fn is_on_grid(&self, bytes: u32) -> bool {
+        bytes.is_multiple_of(self.new)
+    }
+
+    /// Whether the number of those that are not is what is counted.
+    pub(crate) fn is_count_right(&self) -> bool {
+        self.starts().filter(|start| !self.is_on_grid(*start as u32)).count() == self.off_grid.into()
     }
 
     /// Whether all places are.
     pub(crate) fn is_regular(&self) -> bool {
-        self.count == 0 && self.starts().all(|start| self.is_on_grid(start))
+        (self.count, self.off_grid) == (0, 0)
     }
 
     /// Where the new place around a byte begins.
     fn new_around(&self, bytes: u32) -> Option<u32> {
-        let mut bit = (bytes / self.unit()) as usize + 1;
+        let mut bit = self.unit_of(bytes) as usize + 1;
         // The place of the byte's own part may begin behind it.
         loop {
             bit = self.starts.last_below(bit)?;
@@ -303,8 +316,8 @@ impl Morph {
     /// The free bytes around `from..to`, in which nothing lies.
     fn gap(&self, from: u32, to: u32) -> (u32, u32) {
         // No place is shorter than a unit: one that ends before `from` begins in a unit before its.
-        let before = self.starts.last_below((from / self.unit()) as usize).map(|bit| self.start_of(bit));
-        let behind = self.starts.next((to / self.unit()) as usize).map(|bit| self.start_of(bit));
+        let before = self.starts.last_below(self.unit_of(from) as usize).map(|bit| self.start_of(bit));
+        let behind = self.starts.next(self.unit_of(to) as usize).map(|bit| self.start_of(bit));
         let old_before = self.live.last_below(self.old_at(from).0).map(|place| self.old_bytes(place).1);
         let old_behind = (to < self.bytes).then(|| self.live.next(self.old_at(to).0)).flatten();
         let old_behind = old_behind.map(|place| self.old_bytes(place).0);
@@ -326,7 +339,7 @@ impl Morph {
         let is_near = on_grid >= packed;
         let mut at = if is_near { grid } else { self.allowed_from(from) };
         while at + new <= to {
-            self.starts.set((at / self.unit()) as usize);
+            self.open(at);
             each(at as usize);
             at = if is_near { at + new } else { self.allowed_from(at + new) };
         }
@@ -349,9 +362,16 @@ impl Morph {
         self.fill(self.gap(bytes as u32, bytes as u32 + len), each);
     }
 
+    /// Makes a place.
+    fn open(&mut self, bytes: u32) {
+        self.starts.set(self.unit_of(bytes) as usize);
+        self.off_grid += u16::from(!self.is_on_grid(bytes));
+    }
+
     /// Gives up a free place: none lies there any more.
     pub(crate) fn close(&mut self, bytes: usize) {
-        self.starts.clear(bytes / self.unit() as usize);
+        self.starts.clear(self.unit_of(bytes as u32) as usize);
+        self.off_grid -= u16::from(!self.is_on_grid(bytes as u32));
     }
 
     /// Of a slab without old objects: cuts the places on the grid between `from` and `to` that overlap no other place.
@@ -360,7 +380,7 @@ impl Morph {
         for at in (from / new * new..to.min(self.grid_bytes())).step_by(new) {
             // Places are of one size: one that overlaps another has an end in it.
             if [at, at + new - 1].iter().all(|end| self.new_around(*end as u32).is_none()) {
-                self.starts.set(at / self.unit() as usize);
+                self.open(at as u32);
                 each(at);
             }
         }
@@ -465,13 +485,14 @@ impl Morphs {
         let at = record.morph_entry();
         let entry = &mut self.entries[at as usize];
         debug_assert_eq!(entry.count, 0, "old objects live");
-        entry.part_slabs().for_each(|part| records[part.0 as usize].settle());
+        entry.pages().for_each(|page| records[page.0 as usize].settle());
         (entry.new, entry.next) = (0, self.free);
         self.free = at;
         self.slabs -= 1;
     }
 
     /// The entry of a slab of two sizes.
+    #[inline]
     pub(crate) fn of(&self, record: &SlabRecord) -> Option<&Morph> {
         let at = record.morph_entry();
         (at != 0 && at < self.begun).then(|| &self.entries[at as usize])
@@ -500,9 +521,16 @@ impl Morphs {
         self.of(record).map(|entry| entry.to)
     }
 
-    /// The slab of two sizes that begins, or whose second part begins, at the page of a record; `None` if there is none.
+    /// The slab of two sizes around the page of a record; `None` if there is none.
     pub fn range_of(&self, record: &SlabRecord) -> Option<PageRange> {
         self.of(record).map(Morph::range)
+    }
+
+    /// The name of the size of the new place that begins so many bytes behind the region's start; `None` if there is none.
+    /// The record is that of any page of the slab.
+    #[inline]
+    pub fn new_at(&self, record: &SlabRecord, offset: usize) -> Option<u8> {
+        self.of(record).filter(|e| e.starts_at(offset - e.slab.offset().0)).map(|entry| entry.to)
     }
 
     /// What lies so many bytes behind the start of a slab; `None` if it is no slab of two sizes, or shorter.
@@ -510,13 +538,13 @@ impl Morphs {
         let entry = self.of(record)?;
         // 32 bits, since a division by twice as many takes twice as long.
         let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes < entry.bytes)?;
-        let new = entry.new_around(bytes);
-        if new == Some(bytes) {
-            return Some(Place::New { class: entry.to, offset: 0, was_old: None });
-        }
         let (place, offset, from) = entry.old_at(bytes);
         if entry.live.has(place) {
             return Some(Place::Old { class: from, offset: offset as usize });
+        }
+        let new = entry.new_around(bytes);
+        if new == Some(bytes) {
+            return Some(Place::New { class: entry.to, offset: 0, was_old: None });
         }
         let was_old = (offset == 0 && entry.is_place(place)).then_some(from);
         Some(match new {

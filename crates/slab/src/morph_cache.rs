@@ -241,9 +241,9 @@ pub unsafe fn donate(
         unsafe { places.push(object) };
         cut(object);
     }
-    let (range, parts) = (entry.range(), entry.part_slabs());
+    let (range, pages) = (entry.range(), entry.pages());
     let at = morphs.insert(entry);
-    parts.for_each(|part| records[part.0 as usize].set_morph(at, new.object));
+    pages.for_each(|page| records[page.0 as usize].set_morph(at, new.object));
     record.begin_morph(new.pages, start, places);
     Some(range)
 }

@@ -40,7 +40,7 @@ fn morphed(w: &World, class: usize) -> (u32, u32) {
 }
 
 /// A heap of 16 MiB with 8 MiB of a class, of which one object in so many is left.
-fn thinned(from: usize, left: usize) -> (World, Vec<Object>) {
+fn just_thinned(from: usize, left: usize) -> (World, Vec<Object>) {
     let w = world(8, 0);
     let n = (8 << 20) / size_class::size_of_class(from);
     let all: Vec<Object> = (0..n).map(|_| take(&w, from, 1)).collect();
@@ -48,6 +48,14 @@ fn thinned(from: usize, left: usize) -> (World, Vec<Object>) {
     for (i, object) in all.into_iter().enumerate() {
         if i % left == 0 { kept.push(object) } else { give(&w, object) }
     }
+    (w, kept)
+}
+
+/// The same when another class has taken slabs since.
+fn thinned(from: usize, left: usize) -> (World, Vec<Object>) {
+    let (w, kept) = just_thinned(from, left);
+    let others: Vec<Object> = (0..(1 << 20) / 208).map(|_| take(&w, size_class::class_of(208), 4)).collect();
+    others.into_iter().for_each(|o| give(&w, o));
     (w, kept)
 }
 
@@ -81,6 +89,19 @@ fn a_change_of_sizes_finds_its_memory_in_the_slabs_of_the_old_size() {
     assert!(news.iter().all(|o| usize::from(mark(&w, o.0)) == to));
     assert_eq!(w.heap.morphs.lock().slabs(), 0);
     news.into_iter().for_each(|o| give(&w, o));
+    check_empty(&w);
+}
+
+#[test]
+fn a_class_that_has_just_taken_slabs_gives_none_away() {
+    let (from, to) = (size_class::class_of(112), size_class::class_of(144));
+    let (w, kept) = just_thinned(from, 10);
+    let soon: Vec<Object> = (0..(64 << 10) / 144).map(|_| take(&w, to, 2)).collect();
+    assert!(w.heap.class_stats(to).slabs > 5);
+    assert_eq!(morphed(&w, to).0, 0);
+    let later: Vec<Object> = (0..(1 << 20) / 144).map(|_| take(&w, to, 2)).collect();
+    assert!(morphed(&w, to).0 > 0);
+    kept.into_iter().chain(soon).chain(later).for_each(|o| give(&w, o));
     check_empty(&w);
 }
 

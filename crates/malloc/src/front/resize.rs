@@ -1,0 +1,83 @@
+//! Objects that change their size.
+//!
+//! **Unsafe.** Takes objects from callers, and copies them.
+
+use super::apart::realloc_apart;
+use super::{HEAP, MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
+use crate::cpu_cache::thread::ThreadCache;
+use crate::route::{Found, Misuse, small_stays};
+use crate::{background, nested, size_class, tls};
+use craton_os::process;
+
+/// Changes an object's size, keeping its contents; null makes a new one. On failure the object is as it was.
+///
+/// # Safety
+/// As [`free`]; if the result is another pointer, the old one is given up.
+pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> {
+    if pointer.is_null() {
+        return Ok(malloc(size));
+    }
+    // SAFETY: as in `malloc`.
+    if let Some((class, _)) = unsafe { ThreadCache::recognise(tls::get(), pointer) } {
+        // SAFETY: by the contract; the object is one of the class.
+        return unsafe { realloc_small(pointer, class, size) };
+    }
+    if !is_ready() {
+        return Err(Misuse::Foreign);
+    }
+    if nested::is_nested() || nested::size_of(pointer).is_some() {
+        // SAFETY: by the contract.
+        return unsafe { realloc_apart(pointer, size) };
+    }
+    let found = HEAP.find(pointer);
+    let old = found.usable()?;
+    if size > MAX_SIZE {
+        return Ok(no_memory());
+    }
+    if let Found::Small { class } = found {
+        // SAFETY: by the contract; the object is one of the class.
+        return unsafe { realloc_small(pointer, class, size) };
+    }
+    let saved = process::errno();
+    if let Some(same) = nested::within(|| HEAP.resize(pointer, found, size)) {
+        background::poke();
+        return Ok(with_errno(same, saved));
+    }
+    process::set_errno(saved);
+    let new = match found {
+        Found::Owned(object) => with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved),
+        _ => malloc(size),
+    };
+    // SAFETY: by the contract; both objects hold so many bytes.
+    unsafe { move_to(new, pointer, old.min(size)) }
+}
+
+/// Changes the size of an object of a class. Takes no lock by itself, so that a signal handler may come here.
+///
+/// # Safety
+/// As [`realloc`]; the object is one of the class, out, and checked.
+unsafe fn realloc_small(pointer: *mut u8, class: usize, size: usize) -> Result<*mut u8, Misuse> {
+    if small_stays(class, size) {
+        return Ok(pointer);
+    }
+    // SAFETY: by the contract; both objects hold so many bytes.
+    unsafe { move_to(malloc(size), pointer, size_class::size_of_class(class).min(size)) }
+}
+
+/// Copies so many bytes from an object to a new one, which may be null, and frees the old one.
+///
+/// # Safety
+/// Both objects hold so many bytes, and are different ones; the old one is given up if there is a new one.
+#[inline(always)]
+unsafe fn move_to(new: *mut u8, old: *mut u8, bytes: usize) -> Result<*mut u8, Misuse> {
+    if !new.is_null() {
+        // SAFETY: by the contract.
+        unsafe {
+            new.copy_from_nonoverlapping(old, bytes);
+            if !try_free(old) {
+                free(old)?;
+            }
+        }
+    }
+    Ok(new)
+}
