@@ -382,7 +382,7 @@ unsafe fn free_on_morphed(pointer: *mut u8) -> bool {
     class.is_some_and(|class| unsafe { (*cache).push_checked(class, pointer) })
 }
 
-/// Bytes that may be used behind an object's pointer; 0 behind null.
+/// Bytes that may be used behind an object's pointer; 0 behind null, and for a signal handler that has interrupted the one who knows.
 ///
 /// # Safety
 /// Any pointer may be given; if it is an object, nobody frees it meanwhile.
@@ -400,7 +400,10 @@ pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     if let Some(size) = nested::size_of(pointer) {
         return Ok(size);
     }
-    HEAP.find(pointer).usable()
+    if nested::is_nested() && !HEAP.is_found_at_once(pointer) {
+        return Ok(0);
+    }
+    nested::within(|| HEAP.find(pointer)).usable()
 }
 
 /// Gives all free memory back to the system, also between objects; returns the bytes that lost their memory.

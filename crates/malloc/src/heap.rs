@@ -339,7 +339,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// # Safety
     /// As [`Heap::give`], for the first `n` of the list, which has at least so many.
     pub(crate) unsafe fn give_first(&self, class: usize, first: *mut u8, n: u32) -> *mut u8 {
-        if n == 0 {
+        // A signal handler that allocates can have left a list shorter than its count, which shows when it is empty.
+        if n == 0 || first.is_null() {
             return first;
         }
         let owner_of = |object: *mut u8| match self.shards().len() {

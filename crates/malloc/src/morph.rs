@@ -300,6 +300,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         Some(range)
     }
 
+    /// Whether [`Heap::find`] needs no lock for a pointer, or one that nobody holds.
+    pub(crate) fn is_found_at_once(&self, pointer: *mut u8) -> bool {
+        self.page_of(pointer as usize)
+            .is_some_and(|page| self.mark(page) != MORPHED || self.morphs.try_lock().is_some())
+    }
+
     /// What a pointer to a page marked [`MORPHED`] is.
     pub(crate) fn find_morphed(&self, pointer: *mut u8, page: PageId) -> Found {
         let morphs = self.morphs.lock();

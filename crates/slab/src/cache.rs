@@ -206,8 +206,8 @@ impl SlabCache {
     /// apart.
     ///
     /// # Safety
-    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list of at least `n` objects, of
-    /// which the caller gives up the first `n`.
+    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list, of which the caller gives up the
+    /// first `n` objects. It may have fewer, if a null link ends it.
     pub unsafe fn free_first(
         &mut self,
         mut first: *mut u8,
@@ -220,7 +220,7 @@ impl SlabCache {
         let (mut strays, mut gone) = (Chain::EMPTY, Chain::EMPTY);
         let slab_bytes = self.geometry.pages.bytes().0;
         let mut left = n;
-        while left > 0 {
+        while left > 0 && !first.is_null() {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
             // Who sees that the slab has moved to a cache of another size sees that it is one of two sizes: see

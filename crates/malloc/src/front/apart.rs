@@ -54,8 +54,8 @@ pub(crate) fn free_what_waits() {
 pub(super) unsafe fn realloc_apart(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> {
     let old = match nested::size_of(pointer) {
         Some(size) => size,
-        None if HEAP.page_of(pointer as usize).is_some() => HEAP.find(pointer).usable()?,
-        // How large it is cannot be found out without a lock.
+        None if HEAP.is_found_at_once(pointer) => HEAP.find(pointer).usable()?,
+        // How large it is cannot be found out without a lock that this thread may hold.
         None => return Ok(no_memory()),
     };
     let new = if size > MAX_SIZE { no_memory() } else { malloc(size) };

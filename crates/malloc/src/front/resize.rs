@@ -29,7 +29,7 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         // SAFETY: by the contract.
         return unsafe { realloc_apart(pointer, size) };
     }
-    let found = HEAP.find(pointer);
+    let found = nested::within(|| HEAP.find(pointer));
     let old = found.usable()?;
     if size > MAX_SIZE {
         return Ok(no_memory());

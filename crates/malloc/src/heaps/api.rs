@@ -5,10 +5,9 @@
 //! **Unsafe.** Takes objects from callers.
 
 use super::{Options, OwnStats, Refused};
-use crate::background;
 use crate::front::{self, HEAP, set_up};
-use crate::limits;
 use crate::route::{Found, Misuse};
+use crate::{background, limits, nested};
 use core::ptr::null_mut;
 use craton_os::process;
 
@@ -104,7 +103,7 @@ pub(crate) fn built_in(which: usize, name: &[u8], place: super::Place) -> Option
 /// # Safety
 /// If it is an object, nobody frees it meanwhile.
 pub unsafe fn is_owned(pointer: *mut u8) -> bool {
-    !pointer.is_null() && matches!(HEAP.find(pointer), Found::Owned(_))
+    !pointer.is_null() && matches!(nested::within(|| HEAP.find(pointer)), Found::Owned(_))
 }
 
 /// Null, with `ENOMEM`.
