@@ -15,3 +15,12 @@ pub use model::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32
 
 #[cfg(loom)]
 pub mod model;
+
+/// Waits a moment for another thread, in a loop that looks again.
+#[inline]
+pub fn spin() {
+    #[cfg(not(loom))]
+    core::hint::spin_loop();
+    #[cfg(loom)]
+    loom::thread::yield_now();
+}

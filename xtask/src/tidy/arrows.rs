@@ -28,18 +28,19 @@ const fn tool(name: &'static str, below: &'static [&'static str]) -> Crate {
 }
 
 /// Every package, from the bottom up.
-const CRATES: [Crate; 12] = [
+const CRATES: [Crate; 13] = [
     core("craton-base", &[]),
     // The one crate that speaks to the system, through the declarations of `libc`.
     Crate { name: "craton-os", below: &["craton-base"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
+    core("craton-frames", &["craton-base"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
     core("craton-malloc", &["craton-base", "craton-os", "craton-pages", "craton-slab"]),
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
     core("craton", &["craton-base", "craton-os", "craton-malloc"]),
     // Not the allocator: a program that links craton-malloc has its hooks at start and exit, and these are measured.
-    tool("craton-lab", &["craton-base", "craton-os", "craton-sim", "craton-pages", "craton-slab"]),
+    tool("craton-lab", &["craton-base", "craton-os", "craton-sim", "craton-frames", "craton-pages", "craton-slab"]),
     tool("craton-cli", &["craton-lab"]),
     tool("craton-programs", &["craton", "craton-lab"]),
     tool("xtask", &[]),

@@ -1,0 +1,49 @@
+//! The invariants, looked at while nothing is under way.
+
+use crate::geometry::{Geometry, QUARTERS, ROWS};
+use crate::word::Word;
+use crate::zone::Zone;
+
+/// An invariant that does not hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Broken {
+    /// Which, as in the theory of [`crate::Zone`]'s levels: F1 to F6.
+    pub invariant: &'static str,
+    /// The huge frame, tree or frame at which it does not.
+    pub at: usize,
+}
+
+impl<G: Geometry> Zone<'_, G> {
+    /// Looks whether all invariants hold. No request may be under way.
+    pub fn check(&self) -> Result<(), Broken> {
+        let fail = |invariant, at, broken: bool| if broken { Err(Broken { invariant, at }) } else { Ok(()) };
+        for child in 0..self.lower.huge_frames() {
+            let entry = self.lower.child(child);
+            let rows = |quarter: usize| quarter * ROWS / QUARTERS..(quarter + 1) * ROWS / QUARTERS;
+            let bits = |row: usize| self.lower.rows[child * ROWS + row].read();
+            let open = (0..QUARTERS).filter(|quarter| !entry.has_quarter(*quarter)).flat_map(rows);
+            let zeros: u32 = open.map(|row| (!bits(row) & G::FULL_ROW).count_ones()).sum();
+            fail("F1", child, entry.free() != zeros as usize || entry.is_pending())?;
+            let whole = (0..QUARTERS).filter(|quarter| entry.has_quarter(*quarter)).flat_map(rows);
+            fail("F2", child, whole.map(bits).any(|bits| bits != 0))?;
+        }
+        for frame in self.frames()..self.lower.huge_frames() * G::HUGE {
+            fail("F3", frame, !self.lower.has_bit(frame))?;
+        }
+        for tree in 0..self.trees.len() {
+            self.trees.check(tree, &self.lower).map_err(|invariant| Broken { invariant, at: tree })?;
+        }
+        // F6: what a processor has claimed is allocated by its bits, and claimed once.
+        let claims = || self.claims().filter(|claim| claim.mask() != 0);
+        for (n, claim) in claims().enumerate() {
+            let first = claim.half() << G::CLAIM_ORDER;
+            let of = (0..1usize << G::CLAIM_ORDER).filter(|at| claim.mask() >> at & 1 == 1);
+            fail("F6", first, of.clone().any(|at| !self.lower.has_bit(first + at)))?;
+            let twice = claims().skip(n + 1).any(|other| other.half() == claim.half());
+            fail("F6", first, twice || !self.lower.child(first / G::HUGE).is_claimed())?;
+        }
+        let roots = || self.locals.iter().filter_map(|local| local.root().tree());
+        let reserved = (0..self.trees.len()).filter(|tree| self.trees.entry(*tree).is_reserved()).count();
+        fail("F7", 0, roots().count() != reserved || roots().any(|tree| !self.trees.entry(tree).is_reserved()))
+    }
+}

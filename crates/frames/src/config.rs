@@ -1,0 +1,42 @@
+//! What is asked of a zone.
+
+use crate::tree::{Kind, Thresholds};
+
+/// How a zone begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Init {
+    /// All frames are free.
+    Free,
+    /// All frames are allocated.
+    Allocated,
+}
+
+/// How a zone behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Processors that use it, at least 1.
+    pub processors: usize,
+    /// Thresholds of the trees' classes.
+    pub thresholds: Thresholds,
+    /// Processors claim free frames of half a row at once. Without it every order-0 request changes the lower level, so
+    /// that a crash loses no more than the frame of each request that was under way.
+    pub claims: bool,
+}
+
+impl Config {
+    /// The default for so many processors: with claims.
+    pub fn new(processors: usize) -> Self {
+        Self { processors, thresholds: Thresholds::default(), claims: true }
+    }
+}
+
+/// A request: how many frames, and what for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// log2 of the number of frames, up to [`Geometry::MAX_ORDER`].
+    pub order: u32,
+    /// What for.
+    pub kind: Kind,
+    /// The processor that asks.
+    pub processor: usize,
+}

@@ -1,0 +1,99 @@
+//! What can be wrong with a request.
+
+use core::fmt;
+
+/// Why a request was refused. The state is as before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// No free frames of that order, in any tree.
+    NoMemory,
+    /// There is no such order.
+    Order {
+        /// What was asked for.
+        order: u32,
+        /// The largest that there is.
+        most: u32,
+    },
+    /// The frame lies outside the zone.
+    OutOfRange {
+        /// The frame.
+        frame: usize,
+        /// Frames of the zone.
+        frames: usize,
+    },
+    /// The frame is no multiple of the order's frames.
+    Misaligned {
+        /// The frame.
+        frame: usize,
+        /// The order.
+        order: u32,
+    },
+    /// Some of the frames are free: freed twice, of another order, or never allocated.
+    NotAllocated {
+        /// The first frame that was given.
+        frame: usize,
+        /// The order.
+        order: u32,
+    },
+    /// The frames at that place are not free.
+    InUse {
+        /// The first frame that was asked for.
+        frame: usize,
+        /// The order.
+        order: u32,
+    },
+    /// There is no such processor.
+    Processor {
+        /// What was given.
+        processor: usize,
+        /// How many there are.
+        processors: usize,
+    },
+    /// A metadata array is shorter than [`crate::Sizes`] says.
+    TooSmall {
+        /// Which.
+        array: &'static str,
+        /// Elements that it needs.
+        needed: usize,
+        /// Elements that it has.
+        given: usize,
+    },
+    /// A zone of no frames, or of more than can be named.
+    Frames {
+        /// Frames of the zone.
+        frames: usize,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoMemory => write!(f, "no free frames of that order"),
+            Self::Order { order, most } => write!(f, "order {order} is above {most}, the largest"),
+            Self::OutOfRange { frame, frames } => write!(f, "frame {frame} lies outside the zone of {frames} frames"),
+            Self::Misaligned { frame, order } => {
+                write!(f, "frame {frame} is no multiple of {} (order {order})", 1u64 << order)
+            }
+            Self::NotAllocated { frame, order } => {
+                write!(
+                    f,
+                    "not all of the {} frames from {frame} on are allocated: freed twice, or of another order",
+                    1u64 << order
+                )
+            }
+            Self::InUse { frame, order } => {
+                write!(f, "not all of the {} frames from {frame} on are free", 1u64 << order)
+            }
+            Self::Processor { processor, processors } => {
+                write!(f, "processor {processor} is none of the {processors} that the zone was made for")
+            }
+            Self::TooSmall { array, needed, given } => {
+                write!(f, "the metadata's {array} have {given} elements, and {needed} are needed")
+            }
+            Self::Frames { frames } => write!(f, "a zone of {frames} frames: it has 1 to 2^37"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}

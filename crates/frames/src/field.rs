@@ -1,0 +1,29 @@
+//! Bits of a row: 1 is an allocated frame.
+
+/// For each order the places in a row where that many frames may begin.
+const ALIGNED: [u64; 7] = [
+    u64::MAX,
+    0x5555_5555_5555_5555,
+    0x1111_1111_1111_1111,
+    0x0101_0101_0101_0101,
+    0x0001_0001_0001_0001,
+    0x0000_0001_0000_0001,
+    1,
+];
+
+/// The bits of 2^`order` frames from `at` on; `order` is at most 6.
+pub(crate) const fn mask(at: u32, order: u32) -> u64 {
+    (u64::MAX >> (64 - (1u32 << order))) << at
+}
+
+/// The first place in a row of which `free` has a bit for each free frame, at which 2^`order` aligned frames are free.
+pub(crate) const fn first_group(free: u64, order: u32) -> Option<u32> {
+    let mut groups = free;
+    let mut i = 0;
+    while i < order {
+        groups &= groups >> (1u32 << i);
+        i += 1;
+    }
+    groups &= ALIGNED[order as usize];
+    if groups == 0 { None } else { Some(groups.trailing_zeros()) }
+}

@@ -1,0 +1,50 @@
+//! How frames, huge frames and trees divide.
+//!
+//! **From.** LLFree §3.2: 64 frames a word, 512 a huge frame, 32 huge frames a tree. A type parameter, so that a test can
+//! search a tiny world to the end.
+
+/// Rows of a bit field: words, of which eight are a cache line.
+pub const ROWS: usize = 8;
+/// Parts of a huge frame that can be allocated as a whole besides it.
+pub const QUARTERS: usize = 4;
+
+/// Sizes of a zone's parts.
+pub trait Geometry: Copy + Send + Sync + 'static {
+    /// log2 of the frames in a row, 1 to 6.
+    const ROW_ORDER: u32;
+    /// Huge frames in a tree: an even number, at most 64.
+    const CHILDREN: usize;
+
+    /// log2 of the frames in a huge frame.
+    const HUGE_ORDER: u32 = Self::ROW_ORDER + ROWS.trailing_zeros();
+    /// Frames in a huge frame.
+    const HUGE: usize = 1 << Self::HUGE_ORDER;
+    /// Frames in a tree.
+    const TREE: usize = Self::HUGE * Self::CHILDREN;
+    /// The largest order: two huge frames.
+    const MAX_ORDER: u32 = Self::HUGE_ORDER + 1;
+    /// log2 of the frames that a processor claims at once.
+    const CLAIM_ORDER: u32 = if Self::ROW_ORDER < 5 { Self::ROW_ORDER } else { 5 };
+    /// All frames of a row.
+    const FULL_ROW: u64 = u64::MAX >> (64 - (1u32 << Self::ROW_ORDER));
+    /// What a child's counter holds for frames that are free, all of them.
+    const FULL_CHILD: u16 = Self::HUGE as u16;
+}
+
+/// The paper's: huge frames of 512 frames, trees of 32 huge frames (LLFree §3.2.2).
+#[derive(Clone, Copy, Debug)]
+pub struct Standard;
+
+impl Geometry for Standard {
+    const ROW_ORDER: u32 = 6;
+    const CHILDREN: usize = 32;
+}
+
+/// Huge frames of 16 frames, trees of two: for tests that try every sequence of operations.
+#[derive(Clone, Copy, Debug)]
+pub struct Tiny;
+
+impl Geometry for Tiny {
+    const ROW_ORDER: u32 = 1;
+    const CHILDREN: usize = 2;
+}

@@ -1,0 +1,96 @@
+//! Sets of trees, in which the next one is found in a few steps whatever the zone's size.
+//!
+//! **State.** A bit for each tree, and above that a bit for each word that is not zero.
+//!
+//! **Threads.** A set is a hint: who finds a tree in one looks at the tree itself. A bit of the upper level may be up for a
+//! word that is zero, never for long the other way round: who clears it looks at the word again.
+
+use crate::word::Word;
+use craton_base::atomic::AtomicU64;
+
+/// Words for a set of so many trees.
+pub(crate) const fn words(trees: usize) -> usize {
+    let lower = trees.div_ceil(64);
+    lower + lower.div_ceil(64)
+}
+
+/// A set of trees.
+#[derive(Clone, Copy)]
+pub(crate) struct Set<'a> {
+    lower: &'a [AtomicU64],
+    upper: &'a [AtomicU64],
+}
+
+impl<'a> Set<'a> {
+    /// In words of which there are as many as [`words`] says.
+    pub(crate) fn new(words: &'a [AtomicU64], trees: usize) -> Self {
+        let (lower, upper) = words.split_at(trees.div_ceil(64));
+        Self { lower, upper }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.lower.iter().chain(self.upper).for_each(|word| word.write(0));
+    }
+
+    pub(crate) fn has(&self, tree: usize) -> bool {
+        self.lower[tree / 64].read() >> (tree % 64) & 1 == 1
+    }
+
+    pub(crate) fn insert(&self, tree: usize) {
+        let at = tree / 64;
+        if self.lower[at].or(1 << (tree % 64)) == 0 {
+            self.upper[at / 64].or(1 << (at % 64));
+        }
+    }
+
+    pub(crate) fn remove(&self, tree: usize) {
+        let (at, bit) = (tree / 64, 1 << (tree % 64));
+        if self.lower[at].and(!bit) == bit {
+            let (word, bit) = (&self.upper[at / 64], 1 << (at % 64));
+            word.and(!bit);
+            if self.lower[at].read() != 0 {
+                word.or(bit);
+            }
+        }
+    }
+
+    /// Puts a tree in or takes it out.
+    pub(crate) fn set(&self, tree: usize, is_in: bool) {
+        match (self.has(tree), is_in) {
+            (false, true) => self.insert(tree),
+            (true, false) => self.remove(tree),
+            _ => {}
+        }
+    }
+
+    /// The first tree from `from` on, or, when there is none, from the beginning.
+    pub(crate) fn next(&self, from: usize) -> Option<usize> {
+        self.next_from(from).or_else(|| self.next_from(0).filter(|tree| *tree < from))
+    }
+
+    fn next_from(&self, from: usize) -> Option<usize> {
+        let at = from / 64;
+        let word = self.lower.get(at)?.read() & (u64::MAX << (from % 64));
+        if word != 0 {
+            return Some(at * 64 + word.trailing_zeros() as usize);
+        }
+        let mut next = at + 1;
+        let mut mask = u64::MAX << (next % 64);
+        while let Some(upper) = self.upper.get(next / 64) {
+            let seen = upper.read() & mask;
+            if seen == 0 {
+                (next, mask) = ((next / 64 + 1) * 64, u64::MAX);
+                continue;
+            }
+            let at = next / 64 * 64 + seen.trailing_zeros() as usize;
+            let word = self.lower[at].read();
+            if word != 0 {
+                return Some(at * 64 + word.trailing_zeros() as usize);
+            }
+            // It has become zero since.
+            next = at + 1;
+            mask = u64::MAX << (next % 64);
+        }
+        None
+    }
+}

@@ -1,0 +1,64 @@
+//! Page frames, lock- and log-free, after LLFree.
+//!
+//! **What.** A [`Zone`] says which frames of a range are allocated, and finds free ones for processors that do not get into
+//! each other's way. It knows frames by number, and never touches them. Its metadata are arrays of the caller's.
+//!
+//! **From.** "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation", USENIX ATC 2023. Where we differ:
+//! - Orders 7 and 8 are flags in the huge frame's entry, as order 9 is, so that one change of one word allocates and frees
+//!   them (§4.2.1 takes rows one after the other, and gives crash consistency up there).
+//! - Two entries are one word of 32 bits, which order 10 changes at once; no word is accessed by two sizes.
+//! - A processor claims the free frames of half a row at once, and hands them out from a word of its own: one locked
+//!   operation each, and no counter of its tree's frames (§3.2.2) to be kept and split. Frames that are freed together
+//!   become a claim likewise.
+//! - Trees are found by sets, by class and kind, in place of a search through their entries.
+//! - Within a tree the huge frame with fewest free frames serves first.
+//!
+//! **Units.** A *frame* is the machine's page slot, 4 KiB on x86-64, and order *k* is 2^k frames, aligned to that. A *row* is
+//! 64 frames, a *huge frame* 512, a *tree* 32 huge frames, by [`Standard`]; [`Geometry`] says otherwise. The frame *half* is
+//! half of a row, what a processor claims.
+//!
+//! **State.** For 128 GiB:
+//! ```text
+//! rows       a bit for each frame                          4 MiB
+//! children   16 bits for each huge frame                 128 KiB
+//! trees      16 bits for each tree                         4 KiB
+//! index      sets of trees                                 3 KiB
+//! locals     a cache line for each processor and kind    192 B each processor
+//! ```
+//!
+//! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`), and
+//! *F6* a frame that is claimed and not handed out is allocated by its bit, and no half with such frames is claimed twice;
+//! *F7* a tree is reserved if one processor's root names it, and by one at most. [`Zone::check`] looks.
+//!
+//! **Threads.** Every method may be called by anybody at any time; a processor's number is a hint that may be stale. All
+//! accesses are in one order (`word.rs`). A request that finds somebody splitting the same quarter of a huge frame waits for him
+//! (three writes); nothing else waits.
+//!
+//! **Failure.** Every request can be refused ([`Error`]), and nothing has changed then.
+//!
+//! **Not here.** The frames' contents, addresses, and locks.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod check;
+mod child;
+mod config;
+mod error;
+mod field;
+mod geometry;
+mod index;
+mod local;
+mod lower;
+mod metadata;
+mod tree;
+mod word;
+mod zone;
+
+pub use check::Broken;
+pub use config::{Config, Init, Request};
+pub use error::Error;
+pub use geometry::{Geometry, Standard, Tiny};
+pub use local::Local;
+pub use metadata::{Metadata, Sizes};
+pub use tree::{KINDS, Kind, Thresholds};
+pub use zone::Zone;

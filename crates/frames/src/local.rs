@@ -1,0 +1,143 @@
+//! What a processor has to itself.
+//!
+//! **From.** LLFree §3.2.2, CPU-local tree roots. There the root holds a counter of the tree's free frames. Here a processor
+//! claims the free frames of half a row at once, and its counter are the bits that are left of it: handing one out is one
+//! locked operation on a line that nobody else touches, and a tree's counter need not be split.
+//!
+//! **State.** One cache line for each processor and kind: two claims, of which gets use the first, and puts fill the second;
+//! the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the same for where huge frames were found last; and what was freed last: half of a row 40 ·
+//! how many frees in a row went to that tree 8; moves of claims: begun 32 · under way 32.
+//!
+//! **Threads.** A processor's number may be stale, or shared: every word is changed by compare-and-swap, and is right for
+//! whoever changes it.
+
+use crate::lower::Claim;
+use crate::word::Word;
+use craton_base::atomic::{AtomicU64, Ordering};
+
+/// One processor's words for frames of one kind. All zeros at first.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct Local {
+    pub(crate) gets: AtomicU64,
+    pub(crate) puts: AtomicU64,
+    root: AtomicU64,
+    huge: AtomicU64,
+    last: AtomicU64,
+    moves: AtomicU64,
+}
+
+const PRESENT: u64 = 1 << 48;
+const TAKING: u64 = 1 << 49;
+
+/// The tree that a processor prefers, and the huge frame in it that it used last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Root(u64);
+
+impl Root {
+    pub(crate) fn new(tree: usize, child: usize) -> Self {
+        Self(tree as u64 | (child as u64) << 32 | PRESENT)
+    }
+
+    pub(crate) fn tree(self) -> Option<usize> {
+        (self.0 & PRESENT != 0).then_some(self.0 as u32 as usize)
+    }
+
+    /// Of the tree's huge frames, the one that was used last.
+    pub(crate) fn child(self) -> usize {
+        (self.0 >> 32) as u16 as usize
+    }
+
+    fn is_taking(self) -> bool {
+        self.0 & TAKING != 0
+    }
+}
+
+impl Local {
+    pub(crate) fn clear(&self) {
+        [&self.gets, &self.puts, &self.root, &self.huge, &self.last, &self.moves]
+            .into_iter()
+            .for_each(|word| word.write(0));
+    }
+
+    pub(crate) fn root(&self) -> Root {
+        Root(self.root.read())
+    }
+
+    /// Notes which huge frame of the tree was used, unless the root has changed.
+    pub(crate) fn move_on(&self, before: Root, child: usize) {
+        if before.child() != child && before.tree().is_some() {
+            let now = Root(before.0 & !(0xffff << 32) | (child as u64) << 32);
+            let _ = self.root.exchange(before.0, now.0);
+        }
+    }
+
+    /// Notes where huge frames were found last; those trees are not reserved.
+    pub(crate) fn point_at(&self, root: Root) {
+        self.huge.store(root.0, Ordering::Relaxed);
+    }
+
+    /// Where that was.
+    pub(crate) fn pointer(&self) -> Root {
+        Root(self.huge.load(Ordering::Relaxed))
+    }
+
+    /// Begins to look for another tree, if nobody else does; returns the root before.
+    pub(crate) fn begin_taking(&self) -> Option<Root> {
+        let root = self.root();
+        let taken = !root.is_taking() && self.root.exchange(root.0, root.0 | TAKING).is_ok();
+        taken.then_some(root)
+    }
+
+    /// Ends that with a root, which may be the one before.
+    pub(crate) fn end_taking(&self, root: Root) {
+        self.root.write(root.0);
+    }
+
+    /// Takes the root away, unless somebody is about to change it.
+    pub(crate) fn take_root(&self) -> Option<usize> {
+        let root = self.begin_taking()?;
+        self.end_taking(Root(0));
+        root.tree()
+    }
+
+    /// Notes that a frame in a half of a row and in a tree was freed. Says whether the one before was of the same half, and how
+    /// many frees in a row were of the tree.
+    #[inline]
+    pub(crate) fn note_put(&self, half: usize, halves_of_tree: usize) -> (bool, u32) {
+        let last = self.last.load(Ordering::Relaxed);
+        let (before, run) = ((last & ((1 << 40) - 1)) as usize, (last >> 40) as u32);
+        let is_same_tree = before / halves_of_tree == half / halves_of_tree && run > 0;
+        let run = if is_same_tree { (run + 1).min(255) } else { 1 };
+        self.last.store(half as u64 | u64::from(run) << 40, Ordering::Relaxed);
+        (before == half && run > 1, run)
+    }
+
+    /// Does something during which free frames are in nobody's words.
+    #[inline]
+    pub(crate) fn moving<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.moves.add((1 << 32) + 1);
+        let result = f();
+        self.moves.sub(1);
+        result
+    }
+
+    /// How many of these have begun, and are under way.
+    pub(crate) fn moves(&self) -> (u32, u32) {
+        let moves = self.moves.read();
+        ((moves >> 32) as u32, moves as u32)
+    }
+
+    /// Puts a claim in the place of one of which nothing is left; what could not be put there is returned.
+    pub(crate) fn install(word: &AtomicU64, claim: Claim) -> Option<Claim> {
+        let old = Claim(word.read());
+        let is_free = old.mask() == 0;
+        (!is_free || word.exchange(old.0, claim.0).is_err()).then_some(claim)
+    }
+
+    /// Takes what is left of a claim.
+    pub(crate) fn take_claim(word: &AtomicU64) -> Claim {
+        let claim = Claim(word.read());
+        if claim.mask() == 0 { claim } else { Claim(word.replace(0)) }
+    }
+}

@@ -1,0 +1,467 @@
+//! The lower level: which frames are allocated.
+//!
+//! **What.** A bit field of eight rows for each huge frame, and an entry ([`Child`]). What one atomic change of one word
+//! says is what holds: a row's bits for orders within a row, an entry's quarters for larger ones. Counters follow.
+//!
+//! **From.** LLFree §3.2.1 and §4.2.1; orders 7 and 8 by [quarters](crate::child).
+//!
+//! **Invariants.** *F1* An entry counts no more frames than are free in rows of quarters that are not allocated as wholes,
+//! and as many when nothing is under way. *F2* The rows of a quarter that is allocated as a whole are zero, but for bits that
+//! whoever set them is about to take back. *F3* Bits of frames beyond the zone's end are set.
+//!
+//! **Threads.** Who wants frames takes them from the entry's counter first, so that a bit is there to be found. A quarter is
+//! taken by three steps: *pending* is set, its rows are seen to be zero, its flag replaces *pending*. Who has set a bit looks
+//! at the entry again: with either flag up he takes his bit back. Sequential consistency makes one of the two see the other.
+//!
+//! **Cost.** Two cache lines and two locked operations for frames within a row, one of each for a huge frame.
+
+use crate::child::Child;
+use crate::error::Error;
+use crate::field;
+use crate::geometry::{Geometry, QUARTERS, ROWS};
+use crate::word::Word;
+use core::marker::PhantomData;
+use craton_base::atomic::{self, AtomicU32, AtomicU64};
+
+/// Rows of a quarter.
+const QUARTER_ROWS: usize = ROWS / QUARTERS;
+
+/// The bit fields and entries of a zone.
+pub(crate) struct Lower<'a, G> {
+    pub(crate) rows: &'a [AtomicU64],
+    /// Two entries a word, the first in the lower half.
+    pub(crate) children: &'a [AtomicU32],
+    frames: usize,
+    geometry: PhantomData<G>,
+}
+
+/// Frames of one half of a row, at most 32 of them, that are allocated for a processor, which has not handed them out: the
+/// number of the half in the upper 32 bits, a bit for each frame in the lower ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Claim(pub(crate) u64);
+
+impl Claim {
+    pub(crate) const fn new(half: usize, mask: u32) -> Self {
+        Self((half as u64) << 32 | mask as u64)
+    }
+
+    pub(crate) const fn half(self) -> usize {
+        (self.0 >> 32) as usize
+    }
+
+    pub(crate) const fn mask(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Whether it is one of this half, also if nothing is left of it.
+    #[inline]
+    pub(crate) const fn is_of(self, half: usize) -> bool {
+        self.half() == half && self.0 != 0
+    }
+
+    /// The number of the half, and the frame's bit.
+    pub(crate) const fn of<G: Geometry>(frame: usize) -> (usize, u32) {
+        (frame >> G::CLAIM_ORDER, 1 << (frame & ((1 << G::CLAIM_ORDER) - 1)))
+    }
+
+    /// The first frame, and the rest.
+    #[inline]
+    pub(crate) const fn pop<G: Geometry>(self) -> (usize, Self) {
+        let frame = (self.half() << G::CLAIM_ORDER) + self.mask().trailing_zeros() as usize;
+        (frame, Self(self.0 & (self.0 - 1)))
+    }
+}
+
+impl<'a, G: Geometry> Lower<'a, G> {
+    pub(crate) fn new(rows: &'a [AtomicU64], children: &'a [AtomicU32], frames: usize) -> Self {
+        Self { rows, children, frames, geometry: PhantomData }
+    }
+
+    pub(crate) fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// Huge frames, also one that the zone ends in.
+    pub(crate) fn huge_frames(&self) -> usize {
+        self.frames.div_ceil(G::HUGE)
+    }
+
+    /// Makes all frames free, or all allocated.
+    pub(crate) fn begin(&self, free: bool) {
+        for child in 0..2 * self.children.len() {
+            let there = self.frames.saturating_sub(child * G::HUGE).min(G::HUGE);
+            let (rows, entry) = if free {
+                (0, Child::with_free(there as u16))
+            } else if there == G::HUGE {
+                (0, Child::ALLOCATED)
+            } else {
+                (G::FULL_ROW, Child::with_free(0))
+            };
+            for row in 0..ROWS {
+                let at = child * ROWS + row;
+                if at < self.rows.len() {
+                    let frames = there.saturating_sub(row << G::ROW_ORDER).min(1 << G::ROW_ORDER);
+                    let beyond = if frames == 1 << G::ROW_ORDER { 0 } else { G::FULL_ROW & (u64::MAX << frames) };
+                    self.rows[at].write(rows | beyond);
+                }
+            }
+            self.set_child(child, entry);
+        }
+    }
+
+    /// Sets an entry while nobody else uses it.
+    fn set_child(&self, child: usize, entry: Child) {
+        let shift = 16 * (child & 1);
+        let word = &self.children[child / 2];
+        let others = word.read() & !(0xffff << shift);
+        word.write(others | u32::from(entry.0) << shift);
+    }
+
+    #[inline]
+    pub(crate) fn child(&self, child: usize) -> Child {
+        Child((self.children[child / 2].read() >> (16 * (child & 1))) as u16)
+    }
+
+    /// Changes an entry; returns what it was, or, if `change` refuses, what it is.
+    #[inline]
+    pub(crate) fn update(&self, child: usize, change: impl Fn(Child) -> Option<Child>) -> Result<Child, Child> {
+        let (word, shift) = (&self.children[child / 2], 16 * (child & 1));
+        let mut pair = word.read();
+        loop {
+            let entry = Child((pair >> shift) as u16);
+            let Some(new) = change(entry) else { return Err(entry) };
+            let changed = pair & !(0xffff << shift) | u32::from(new.0) << shift;
+            match word.exchange(pair, changed) {
+                Ok(_) => return Ok(entry),
+                Err(now) => pair = now,
+            }
+        }
+    }
+
+    /// Counts so many frames more as free; returns what the entry was.
+    #[inline]
+    fn give(&self, child: usize, frames: usize) -> Child {
+        let shift = 16 * (child & 1);
+        let before = self.children[child / 2].add((frames as u32) << shift);
+        Child((before >> shift) as u16)
+    }
+
+    fn row(&self, child: usize, row: usize) -> &AtomicU64 {
+        &self.rows[child * ROWS + row]
+    }
+
+    /// Whether bits that were just set in a row count: not if its quarter goes, or went, to somebody as a whole.
+    fn holds(&self, child: usize, row: usize) -> bool {
+        let entry = self.child(child);
+        !entry.is_pending() && !entry.has_quarter(row / QUARTER_ROWS)
+    }
+
+    /// Sets bits that `choose` picks of a row's free ones; `None` if it picks none, or somebody is at the quarter.
+    fn set_bits(&self, child: usize, row: usize, choose: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+        let word = self.row(child, row);
+        let mut bits = word.read();
+        loop {
+            let mask = choose(!bits & G::FULL_ROW)?;
+            match word.exchange(bits, bits | mask) {
+                Ok(_) if self.holds(child, row) => return Some(mask),
+                Ok(_) => {
+                    word.and(!mask);
+                    return None;
+                }
+                Err(now) => bits = now,
+            }
+        }
+    }
+
+    /// Rows of a child whose quarters are not allocated as wholes, from one on.
+    fn open_rows(entry: Child, from: usize) -> impl Iterator<Item = usize> {
+        (0..ROWS).map(move |i| (from + i) % ROWS).filter(move |row| !entry.has_quarter(row / QUARTER_ROWS))
+    }
+
+    /// Allocates frames of an order up to two huge frames in a child (the first of two); looks from a row on.
+    pub(crate) fn take(&self, child: usize, order: u32, from: usize) -> Option<usize> {
+        if order > G::HUGE_ORDER {
+            self.take_two(child)
+        } else if order == G::HUGE_ORDER {
+            let taken = self.update(child, |entry| entry.is_empty::<G>().then_some(Child::ALLOCATED));
+            taken.ok().map(|_| child * G::HUGE)
+        } else if order > G::ROW_ORDER {
+            self.take_quarters(child, order)
+        } else {
+            self.take_bits(child, order, from)
+        }
+    }
+
+    /// Allocates frames within a row. Looks before it takes them from the counter, where others would miss them.
+    fn take_bits(&self, child: usize, order: u32, from: usize) -> Option<usize> {
+        let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
+        loop {
+            let entry = self.child(child);
+            let has_group = |row: &usize| choose(!self.row(child, *row).read() & G::FULL_ROW).is_some();
+            let row = Self::open_rows(entry, from).find(has_group)?;
+            self.update(child, |entry| entry.take(1 << order)).ok()?;
+            if let Some(mask) = self.set_bits(child, row, choose) {
+                return Some(child * G::HUGE + (row << G::ROW_ORDER) + mask.trailing_zeros() as usize);
+            }
+            self.give(child, 1 << order);
+            if self.child(child).is_pending() {
+                return None;
+            }
+        }
+    }
+
+    fn take_two(&self, child: usize) -> Option<usize> {
+        let free = Child::with_free(G::FULL_CHILD).0;
+        // The note of claims may be up though nobody claims any.
+        let (old, new) = (u32::from(free) << 16 | u32::from(free), u32::from(Child::ALLOCATED.0));
+        let word = &self.children[child / 2];
+        let now = word.read();
+        let is_free = [now as u16, (now >> 16) as u16].iter().all(|half| Child(*half).unclaimed().0 == old as u16);
+        let taken = is_free && word.exchange(now, new << 16 | new).is_ok();
+        taken.then_some((child & !1) * G::HUGE)
+    }
+
+    fn take_quarters(&self, child: usize, order: u32) -> Option<usize> {
+        let count = QUARTERS >> (G::HUGE_ORDER - order);
+        let frames = 1usize << order;
+        (0..QUARTERS).step_by(count).find_map(|first| {
+            let flags = ((1 << count) - 1) << first;
+            let rows = || (first * QUARTER_ROWS..(first + count) * QUARTER_ROWS).map(|row| self.row(child, row));
+            if rows().any(|row| row.read() != 0) {
+                return None;
+            }
+            self.take_rows(child, flags, frames, rows)
+        })
+    }
+
+    /// Allocates quarters as wholes whose rows looked free.
+    fn take_rows<'b, R: Iterator<Item = &'b AtomicU64>>(
+        &self,
+        child: usize,
+        flags: u16,
+        frames: usize,
+        rows: impl Fn() -> R,
+    ) -> Option<usize> {
+        let begin = |entry: Child| (entry.quarters() & flags == 0).then_some(entry)?.begin()?.take(frames);
+        self.update(child, begin).ok()?;
+        // From here on whoever sets a bit sees us, and whoever did before is seen.
+        let is_free = rows().all(|row| row.read() == 0);
+        let end =
+            |entry: Child| Some(if is_free { entry.end().with_quarters(flags) } else { entry.end().give(frames) });
+        let _ = self.update(child, end);
+        let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
+        is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
+    }
+
+    /// Allocates frames for a processor that are free in one half of a row of a child; looks from a row on, and is content
+    /// with a half of which a quarter is free.
+    pub(crate) fn claim(&self, child: usize, from: usize) -> Option<Claim> {
+        let size = 1u32 << G::CLAIM_ORDER;
+        let entry = self.child(child);
+        if entry.free() == 0 {
+            return None;
+        }
+        let halves = 1u32 << (G::ROW_ORDER - G::CLAIM_ORDER);
+        let mut best: Option<(usize, u32, u32)> = None;
+        'rows: for row in Self::open_rows(entry, from) {
+            let free = !self.row(child, row).read() & G::FULL_ROW;
+            if free == 0 {
+                continue;
+            }
+            for half in 0..halves {
+                let count = (free & field::mask(half * size, G::CLAIM_ORDER)).count_ones();
+                if count > best.map_or(0, |(_, _, most)| most) {
+                    best = Some((row, half, count));
+                    if count >= size / 4 {
+                        break 'rows;
+                    }
+                }
+            }
+        }
+        let (row, half, most) = best?;
+        self.claim_half(child, row, half * size, most as usize)
+    }
+
+    fn claim_half(&self, child: usize, row: usize, at: u32, most: usize) -> Option<Claim> {
+        let entry =
+            self.update(child, |e| (e.free() > 0).then(|| Child(e.0 - most.min(e.free()) as u16).claimed())).ok()?;
+        let counted = most.min(entry.free());
+        let choose = |free: u64| {
+            let mut free = free & field::mask(at, G::CLAIM_ORDER);
+            // No more than were counted.
+            while free.count_ones() as usize > counted {
+                free &= free - 1;
+            }
+            (free != 0).then_some(free)
+        };
+        let mask = self.set_bits(child, row, choose).unwrap_or(0);
+        let got = mask.count_ones() as usize;
+        if got < counted {
+            self.give(child, counted - got);
+        }
+        let half = ((child * G::HUGE + (row << G::ROW_ORDER)) >> G::CLAIM_ORDER) + (at >> G::CLAIM_ORDER) as usize;
+        (got > 0).then(|| Claim::new(half, (mask >> at) as u32))
+    }
+
+    /// The child in which a claim's frames lie.
+    pub(crate) fn child_of(claim: Claim) -> usize {
+        claim.half() >> (G::HUGE_ORDER - G::CLAIM_ORDER)
+    }
+
+    /// Frees what is left of a claim; returns what the entry was.
+    pub(crate) fn unclaim(&self, claim: Claim) -> Option<Child> {
+        if claim.mask() == 0 {
+            return None;
+        }
+        let first = claim.half() << G::CLAIM_ORDER;
+        let at = first & ((1 << G::ROW_ORDER) - 1);
+        self.rows[first >> G::ROW_ORDER].and(!(u64::from(claim.mask()) << at));
+        Some(self.give(Self::child_of(claim), claim.mask().count_ones() as usize))
+    }
+
+    /// Whether a frame's own bit says that it is allocated.
+    #[inline]
+    pub(crate) fn has_bit(&self, frame: usize) -> bool {
+        self.rows[frame >> G::ROW_ORDER].read() >> (frame & ((1 << G::ROW_ORDER) - 1)) & 1 == 1
+    }
+
+    /// Whether a frame is allocated, by its bit or with its quarter. Frames that are claimed count as allocated.
+    pub(crate) fn is_allocated(&self, frame: usize) -> bool {
+        let quarter = frame % G::HUGE / (G::HUGE / QUARTERS);
+        self.has_bit(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
+    }
+
+    /// Frees frames, also parts of what was allocated as a whole; returns what the first child's entry was. An error if some
+    /// of them are free.
+    pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Error> {
+        let wrong = Error::NotAllocated { frame, order };
+        let child = frame / G::HUGE;
+        if order > G::HUGE_ORDER {
+            let word = &self.children[child / 2];
+            let (all, none) = (u32::from(Child::ALLOCATED.0), u32::from(G::FULL_CHILD));
+            if word.exchange(all << 16 | all, none << 16 | none).is_ok() {
+                return Ok(Child::ALLOCATED);
+            }
+            if ![child, child + 1].into_iter().all(|child| self.are_allocated(child, 0..ROWS)) {
+                return Err(wrong);
+            }
+            return [frame + G::HUGE, frame].map(|frame| self.put(frame, G::HUGE_ORDER))[1].map_err(|_| wrong);
+        }
+        if order > G::ROW_ORDER {
+            return self.put_quarters(frame, order).ok_or(wrong);
+        }
+        let row = (frame % G::HUGE) >> G::ROW_ORDER;
+        if self.child(child).has_quarter(row / QUARTER_ROWS) {
+            return self.split(child, row / QUARTER_ROWS, frame, order).ok_or(wrong);
+        }
+        if !self.clear(frame, order) {
+            return Err(wrong);
+        }
+        Ok(self.give(child, 1 << order))
+    }
+
+    /// Whether all frames of some rows of a child are allocated.
+    fn are_allocated(&self, child: usize, mut rows: core::ops::Range<usize>) -> bool {
+        let entry = self.child(child);
+        rows.all(|row| {
+            entry.has_quarter(row / QUARTER_ROWS) || self.row(child, row).read() & G::FULL_ROW == G::FULL_ROW
+        })
+    }
+
+    /// Clears the bits of frames of one row, if all are set.
+    #[inline]
+    fn clear(&self, frame: usize, order: u32) -> bool {
+        let word = &self.rows[frame >> G::ROW_ORDER];
+        let mask = field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order);
+        if order == 0 {
+            return word.and(!mask) & mask != 0;
+        }
+        let mut bits = word.read();
+        while bits & mask == mask {
+            match word.exchange(bits, bits & !mask) {
+                Ok(_) => return true,
+                Err(now) => bits = now,
+            }
+        }
+        false
+    }
+
+    /// Frees whole quarters of a child.
+    fn put_quarters(&self, frame: usize, order: u32) -> Option<Child> {
+        let (child, rows) = (frame / G::HUGE, (frame % G::HUGE) >> G::ROW_ORDER);
+        let count = (1usize << order >> G::ROW_ORDER) / QUARTER_ROWS;
+        let (first, frames) = (rows / QUARTER_ROWS, 1usize << order);
+        let flags = ((1u16 << count) - 1) << first;
+        if let Ok(was) = self.update(child, |entry| entry.without_quarters(flags).map(|e| e.give(frames))) {
+            return Some(was);
+        }
+        // Some of them are allocated by bits: row by row, if all are.
+        let (rows, entry) = (rows..rows + count * QUARTER_ROWS, self.child(child));
+        if !self.are_allocated(child, rows.clone()) {
+            return None;
+        }
+        for quarter in (first..first + count).filter(|q| entry.has_quarter(*q)) {
+            self.update(child, |e| e.without_quarters(1 << quarter).map(|e| e.give(frames / count))).ok()?;
+        }
+        for row in rows.filter(|row| !entry.has_quarter(row / QUARTER_ROWS)) {
+            let at = child * G::HUGE + (row << G::ROW_ORDER);
+            if self.clear(at, G::ROW_ORDER) {
+                self.give(child, 1 << G::ROW_ORDER);
+            }
+        }
+        Some(entry)
+    }
+
+    /// Frees frames of a quarter that was allocated as a whole: the rest stays allocated, by bits.
+    #[cold]
+    fn split(&self, child: usize, quarter: usize, frame: usize, order: u32) -> Option<Child> {
+        loop {
+            match self.update(child, |entry| entry.without_quarters(1 << quarter).and(entry.begin())) {
+                Ok(_) => break,
+                // Somebody else was faster, and the frames have bits by now.
+                Err(entry) if !entry.has_quarter(quarter) => {
+                    return self.clear(frame, order).then(|| self.give(child, 1 << order));
+                }
+                Err(_) => atomic::spin(),
+            }
+        }
+        let freed = (frame % G::HUGE) >> G::ROW_ORDER;
+        for row in quarter * QUARTER_ROWS..(quarter + 1) * QUARTER_ROWS {
+            let mask = if row == freed { field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order) } else { 0 };
+            // Who set a bit and sees the quarter takes it back.
+            while self.row(child, row).exchange(0, G::FULL_ROW & !mask).is_err() {
+                atomic::spin();
+            }
+        }
+        let end = |entry: Child| entry.without_quarters(1 << quarter).map(|e| e.end().give(1 << order));
+        self.update(child, end).ok()
+    }
+
+    /// Allocates the frames at a place, if all are free.
+    pub(crate) fn take_at(&self, frame: usize, order: u32) -> Option<()> {
+        let child = frame / G::HUGE;
+        if order > G::HUGE_ORDER {
+            return self.take_two(child).map(|_| ());
+        }
+        if order == G::HUGE_ORDER {
+            return self.take(child, order, 0).map(|_| ());
+        }
+        let row = (frame % G::HUGE) >> G::ROW_ORDER;
+        let frames = 1usize << order;
+        if order > G::ROW_ORDER {
+            let count = (frames >> G::ROW_ORDER) / QUARTER_ROWS;
+            let flags = ((1u16 << count) - 1) << (row / QUARTER_ROWS);
+            let rows = || (row..row + count * QUARTER_ROWS).map(|row| self.row(child, row));
+            return self.take_rows(child, flags, frames, rows).map(|_| ());
+        }
+        let entry = self.update(child, |entry| entry.take(frames)).ok()?;
+        let mask = field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order);
+        let is_open = !entry.has_quarter(row / QUARTER_ROWS);
+        let taken =
+            if is_open { self.set_bits(child, row, |free| (free & mask == mask).then_some(mask)) } else { None };
+        if taken.is_none() {
+            self.give(child, frames);
+        }
+        taken.map(|_| ())
+    }
+}

@@ -1,0 +1,55 @@
+//! The arrays of a zone, which are the caller's.
+
+use crate::geometry::{Geometry, ROWS};
+use crate::local::Local;
+use crate::tree::{KINDS, Trees};
+use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
+
+/// Elements of the arrays that a zone's metadata are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// Bit fields: 8 words for each huge frame.
+    pub rows: usize,
+    /// Entries of huge frames, two a word.
+    pub children: usize,
+    /// Entries of trees.
+    pub trees: usize,
+    /// Sets of trees.
+    pub index: usize,
+    /// Words of processors.
+    pub locals: usize,
+}
+
+impl Sizes {
+    /// For a zone of so many frames that so many processors use.
+    pub const fn of<G: Geometry>(frames: usize, processors: usize) -> Self {
+        let trees = frames.div_ceil(G::TREE);
+        Self {
+            rows: frames.div_ceil(G::HUGE) * ROWS,
+            children: trees * G::CHILDREN / 2,
+            trees,
+            index: Trees::words(trees),
+            locals: processors * KINDS,
+        }
+    }
+
+    /// Bytes of all arrays.
+    pub const fn bytes(&self) -> usize {
+        8 * (self.rows + self.index) + 4 * self.children + 2 * self.trees + size_of::<Local>() * self.locals
+    }
+}
+
+/// The arrays of a zone. They are the caller's; what they hold at first does not matter.
+#[derive(Clone, Copy)]
+pub struct Metadata<'a> {
+    /// See [`Sizes::rows`]; each 8 words should be one cache line.
+    pub rows: &'a [AtomicU64],
+    /// See [`Sizes::children`]; those of a tree should be one cache line.
+    pub children: &'a [AtomicU32],
+    /// See [`Sizes::trees`].
+    pub trees: &'a [AtomicU16],
+    /// See [`Sizes::index`].
+    pub index: &'a [AtomicU64],
+    /// See [`Sizes::locals`].
+    pub locals: &'a [Local],
+}

@@ -1,0 +1,261 @@
+//! The entries of trees, and the sets by which trees are found.
+//!
+//! **From.** LLFree §3.2.2: 16 bits with the number of free frames and the reserved flag; classes *allocated*, *partial* and
+//! *free*. The paper searches the array of entries; here each class and kind has a [`Set`].
+//!
+//! **State.** `free` 10 bits, in 512ths of a tree, rounded up · `kind` 2 · `reserved` 1 = 13 of 16.
+//!
+//! **Invariants.** *F4* When nothing is under way a tree is in the set of its class and kind, and in no other of them, unless
+//! it is reserved: then it is in none. *F5* It is in the set of huge frames if one of its huge frames is wholly free.
+//!
+//! **Threads.** The entry is what holds; a set follows. Who changed an entry changes the sets, looks at the entry again, and
+//! goes on until it is as he saw it: so the last one to write a set wrote what the entry says. How many frames are free is
+//! seen in the children's entries, one cache line, when something suggests that the class has changed.
+
+use crate::geometry::Geometry;
+use crate::index::{self, Set};
+use crate::lower::Lower;
+use crate::word::Word;
+use craton_base::atomic::{AtomicU16, AtomicU64};
+
+const FREE: u16 = 0x3ff;
+const KIND_AT: u32 = 10;
+const RESERVED: u16 = 1 << 12;
+/// `free` of a tree of which all is.
+const ALL: u16 = 512;
+
+/// What frames are used for: those of different kinds are kept on different trees as long as there is room (LLFree §7).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Frames that can be moved or reclaimed.
+    Movable = 0,
+    /// Frames that stay where they are: of the kernel, or pinned.
+    Unmovable = 1,
+    /// Huge frames.
+    Huge = 2,
+}
+
+/// How many kinds there are.
+pub const KINDS: usize = 3;
+const ALL_KINDS: [Kind; KINDS] = [Kind::Movable, Kind::Unmovable, Kind::Huge];
+
+impl Kind {
+    /// Every kind, beginning with this one.
+    pub(crate) fn and_others(self) -> impl Iterator<Item = Kind> {
+        core::iter::once(self).chain(ALL_KINDS.into_iter().filter(move |kind| *kind != self))
+    }
+}
+
+/// How full a tree is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    /// Without a free frame.
+    Full,
+    /// Nearly all frames are allocated.
+    Allocated,
+    /// Everything in between.
+    Partial,
+    /// Nearly all are free.
+    Free,
+    /// All are: it is of no kind.
+    Empty,
+}
+
+/// What is known of a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entry(u16);
+
+impl Entry {
+    pub(crate) fn kind(self) -> Kind {
+        ALL_KINDS[usize::from(self.0 >> KIND_AT & 3).min(KINDS - 1)]
+    }
+
+    pub(crate) fn is_reserved(self) -> bool {
+        self.0 & RESERVED != 0
+    }
+
+    fn with(self, free: u16) -> Self {
+        Self(self.0 & !FREE | free)
+    }
+
+    fn of_kind(self, kind: Kind) -> Self {
+        Self(self.0 & !(3 << KIND_AT) | (kind as u16) << KIND_AT)
+    }
+}
+
+/// Thresholds of the classes, in 512ths of a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Thresholds {
+    /// A tree with fewer free frames is *allocated*.
+    pub allocated: u16,
+    /// A tree with more free frames is *free*.
+    pub free: u16,
+}
+
+impl Default for Thresholds {
+    /// The paper's: 12.5 % and 87.5 % (LLFree §3.2.2).
+    fn default() -> Self {
+        Self { allocated: ALL / 8, free: ALL - ALL / 8 }
+    }
+}
+
+/// Sets: three classes of each kind, empty trees, and trees with free huge frames.
+const SETS: usize = 3 * KINDS + 2;
+
+/// The trees of a zone.
+pub(crate) struct Trees<'a> {
+    pub(crate) entries: &'a [AtomicU16],
+    sets: [Set<'a>; SETS],
+    thresholds: Thresholds,
+}
+
+impl<'a> Trees<'a> {
+    /// Words that the sets of so many trees need.
+    pub(crate) const fn words(trees: usize) -> usize {
+        SETS * index::words(trees)
+    }
+
+    pub(crate) fn new(entries: &'a [AtomicU16], words: &'a [AtomicU64], thresholds: Thresholds) -> Self {
+        let each = index::words(entries.len());
+        let sets = core::array::from_fn(|i| Set::new(&words[i * each..(i + 1) * each], entries.len()));
+        Self { entries, sets, thresholds }
+    }
+
+    /// Makes all entries and sets what the children's entries say.
+    pub(crate) fn begin<G: Geometry>(&self, lower: &Lower<'_, G>) {
+        self.sets.iter().for_each(Set::clear);
+        for tree in 0..self.entries.len() {
+            self.entries[tree].write(0);
+            self.note(tree, lower);
+            self.note_huge(tree, lower);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn entry(&self, tree: usize) -> Entry {
+        Entry(self.entries[tree].read())
+    }
+
+    fn update(&self, tree: usize, change: impl Fn(Entry) -> Option<Entry>) -> Option<Entry> {
+        let mut old = self.entry(tree);
+        loop {
+            let new = change(old)?;
+            if new == old {
+                return Some(old);
+            }
+            match self.entries[tree].exchange(old.0, new.0) {
+                Ok(_) => {
+                    self.follow(tree, new);
+                    return Some(new);
+                }
+                Err(now) => old = Entry(now),
+            }
+        }
+    }
+
+    /// Free frames by the children's entries, in 512ths of a tree, rounded up.
+    fn count<G: Geometry>(tree: usize, lower: &Lower<'_, G>) -> u16 {
+        let words = G::CHILDREN / 2;
+        let children = &lower.children[tree * words..(tree + 1) * words];
+        let free: u32 = children.iter().map(|word| word.read()).map(|w| (w & 0x3ff) + (w >> 16 & 0x3ff)).sum();
+        (free as usize * usize::from(ALL)).div_ceil(G::TREE) as u16
+    }
+
+    /// Looks whether a tree's class is still what its entry says.
+    pub(crate) fn note<G: Geometry>(&self, tree: usize, lower: &Lower<'_, G>) {
+        let before = self.entry(tree);
+        let free = Self::count(tree, lower);
+        if self.class(before.with(free)) != self.class(before) {
+            self.update(tree, |entry| Some(entry.with(Self::count(tree, lower))));
+        }
+    }
+
+    /// Looks whether a tree has a huge frame that is wholly free.
+    pub(crate) fn note_huge<G: Geometry>(&self, tree: usize, lower: &Lower<'_, G>) {
+        let set = self.huge();
+        loop {
+            let has = Self::has_huge(tree, lower);
+            set.set(tree, has);
+            if Self::has_huge(tree, lower) == has {
+                return;
+            }
+        }
+    }
+
+    fn has_huge<G: Geometry>(tree: usize, lower: &Lower<'_, G>) -> bool {
+        (tree * G::CHILDREN..(tree + 1) * G::CHILDREN).any(|child| lower.child(child).is_empty::<G>())
+    }
+
+    fn class(&self, entry: Entry) -> Class {
+        match entry.0 & FREE {
+            0 => Class::Full,
+            free if free < self.thresholds.allocated => Class::Allocated,
+            ALL => Class::Empty,
+            free if free <= self.thresholds.free => Class::Partial,
+            _ => Class::Free,
+        }
+    }
+
+    /// Puts a tree into the set that its entry names.
+    fn follow(&self, tree: usize, mut entry: Entry) {
+        loop {
+            let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
+            for (number, set) in self.sets[..SETS - 1].iter().enumerate() {
+                set.set(tree, own == Some(number));
+            }
+            let now = self.entry(tree);
+            if now == entry {
+                return;
+            }
+            entry = now;
+        }
+    }
+
+    fn number(class: Class, kind: Kind) -> Option<usize> {
+        Some(match class {
+            Class::Full => return None,
+            Class::Allocated => kind as usize,
+            Class::Partial => KINDS + kind as usize,
+            Class::Free => 2 * KINDS + kind as usize,
+            Class::Empty => 3 * KINDS,
+        })
+    }
+
+    /// The trees of a class and kind that nobody has reserved.
+    pub(crate) fn of(&self, class: Class, kind: Kind) -> Option<Set<'a>> {
+        Self::number(class, kind).map(|number| self.sets[number])
+    }
+
+    /// The trees with huge frames that are wholly free.
+    pub(crate) fn huge(&self) -> Set<'a> {
+        self.sets[SETS - 1]
+    }
+
+    /// Reserves a tree for frames of a kind, unless somebody has.
+    pub(crate) fn reserve(&self, tree: usize, kind: Kind) -> bool {
+        self.update(tree, |entry| (!entry.is_reserved()).then_some(Entry(entry.of_kind(kind).0 | RESERVED))).is_some()
+    }
+
+    /// Gives a reservation up.
+    pub(crate) fn unreserve<G: Geometry>(&self, tree: usize, lower: &Lower<'_, G>) {
+        self.update(tree, |entry| Some(Entry(entry.0 & !RESERVED).with(Self::count(tree, lower))));
+        self.note(tree, lower);
+    }
+
+    /// Which invariant a tree breaks, if any.
+    pub(crate) fn check<G: Geometry>(&self, tree: usize, lower: &Lower<'_, G>) -> Result<(), &'static str> {
+        let entry = self.entry(tree);
+        let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
+        let is_right = |(number, set): (usize, &Set<'_>)| set.has(tree) == (own == Some(number));
+        // The entry follows when enough has changed: but a tree with free frames is never taken for full.
+        let is_lost = !entry.is_reserved() && self.class(entry) == Class::Full && Self::count(tree, lower) > 0;
+        if !self.sets[..SETS - 1].iter().enumerate().all(is_right) || is_lost {
+            return Err("F4");
+        }
+        if Self::has_huge(tree, lower) && !self.huge().has(tree) { Err("F5") } else { Ok(()) }
+    }
+}

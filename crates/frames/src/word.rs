@@ -1,0 +1,67 @@
+//! Words that threads share.
+//!
+//! **Threads.** All accesses are sequentially consistent, and so in one order that everybody agrees on. The proofs rest on
+//! it: who sets a bit looks at the entry afterwards, who changes an entry looks at the bits afterwards, and one of the two
+//! sees the other; a tree's set is written, and its entry read again. On x86-64 it costs nothing: what changes a word is a
+//! locked operation by any ordering, and reads are plain ones.
+
+use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// An atomic, accessed in the one order.
+pub(crate) trait Word<V> {
+    fn read(&self) -> V;
+    fn write(&self, value: V);
+    /// Changes the word if it is `old`; the error is what it is.
+    fn exchange(&self, old: V, new: V) -> Result<V, V>;
+    fn replace(&self, value: V) -> V;
+    fn add(&self, value: V) -> V;
+    fn sub(&self, value: V) -> V;
+    fn and(&self, value: V) -> V;
+    fn or(&self, value: V) -> V;
+}
+
+// ORDERING: each pairs with all others; see above.
+const ORDER: Ordering = Ordering::SeqCst;
+
+macro_rules! word {
+    ($atomic:ty, $value:ty) => {
+        impl Word<$value> for $atomic {
+            #[inline(always)]
+            fn read(&self) -> $value {
+                self.load(ORDER)
+            }
+            #[inline(always)]
+            fn write(&self, value: $value) {
+                self.store(value, ORDER);
+            }
+            #[inline(always)]
+            fn exchange(&self, old: $value, new: $value) -> Result<$value, $value> {
+                self.compare_exchange(old, new, ORDER, ORDER)
+            }
+            #[inline(always)]
+            fn replace(&self, value: $value) -> $value {
+                self.swap(value, ORDER)
+            }
+            #[inline(always)]
+            fn add(&self, value: $value) -> $value {
+                self.fetch_add(value, ORDER)
+            }
+            #[inline(always)]
+            fn sub(&self, value: $value) -> $value {
+                self.fetch_sub(value, ORDER)
+            }
+            #[inline(always)]
+            fn and(&self, value: $value) -> $value {
+                self.fetch_and(value, ORDER)
+            }
+            #[inline(always)]
+            fn or(&self, value: $value) -> $value {
+                self.fetch_or(value, ORDER)
+            }
+        }
+    };
+}
+
+word!(AtomicU16, u16);
+word!(AtomicU32, u32);
+word!(AtomicU64, u64);

@@ -1,0 +1,529 @@
+//! A zone: the upper level over the lower one.
+//!
+//! **What.** Which tree a processor takes its frames from, and what it holds back for itself. Orders 0 come from claims,
+//! others from the tree at once.
+//!
+//! **From.** LLFree §3.2.2 and the appendix.
+//!
+//! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also after every processor has
+//! given back what it claimed, as far as nobody frees any meanwhile.
+
+use crate::child::Child;
+use crate::config::{Config, Init, Request};
+use crate::error::Error;
+use crate::geometry::{Geometry, Standard};
+use crate::local::{Local, Root};
+use crate::lower::{Claim, Lower};
+use crate::metadata::{Metadata, Sizes};
+use crate::tree::{Class, KINDS, Kind, Trees};
+use crate::word::Word;
+use craton_base::atomic::{self, AtomicU64};
+
+/// Frees in a row that make a processor prefer their tree, F (LLFree §3.2.2).
+const RESERVE_ON_FREE: u32 = 4;
+/// Trees of one class that are tried before the next class is.
+const TRIES: usize = 3;
+/// Searches through everything while others move what they claimed.
+const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
+/// Parts of a huge frame: when as many more frames are free as one has, its tree's class may have changed.
+const NOTES: usize = 8;
+
+/// Frames and who has them.
+pub struct Zone<'a, G = Standard> {
+    pub(crate) lower: Lower<'a, G>,
+    pub(crate) trees: Trees<'a>,
+    pub(crate) locals: &'a [Local],
+    config: Config,
+}
+
+impl<'a, G: Geometry> Zone<'a, G> {
+    /// A zone of so many frames, up to 2^37. Fails if an array is too short.
+    pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
+        if frames == 0 || frames > 1 << 37 {
+            return Err(Error::Frames { frames });
+        }
+        if config.processors == 0 {
+            return Err(Error::Processor { processor: 0, processors: 0 });
+        }
+        let sizes = Sizes::of::<G>(frames, config.processors);
+        fn cut<'a, T>(array: &'static str, all: &'a [T], needed: usize) -> Result<&'a [T], Error> {
+            all.get(..needed).ok_or(Error::TooSmall { array, needed, given: all.len() })
+        }
+        let rows = cut("rows", metadata.rows, sizes.rows)?;
+        let children = cut("children", metadata.children, sizes.children)?;
+        let trees = cut("trees", metadata.trees, sizes.trees)?;
+        let index = cut("index", metadata.index, sizes.index)?;
+        let locals = cut("locals", metadata.locals, sizes.locals)?;
+        let lower = Lower::new(rows, children, frames);
+        lower.begin(init == Init::Free);
+        let trees = Trees::new(trees, index, config.thresholds);
+        trees.begin(&lower);
+        locals.iter().for_each(Local::clear);
+        Ok(Self { lower, trees, locals, config })
+    }
+
+    /// Frames of the zone.
+    pub fn frames(&self) -> usize {
+        self.lower.frames()
+    }
+
+    fn local(&self, processor: usize, kind: Kind) -> Result<&'a Local, Error> {
+        let processors = self.config.processors;
+        if processor >= processors {
+            return Err(Error::Processor { processor, processors });
+        }
+        Ok(&self.locals[processor * KINDS + kind as usize])
+    }
+
+    /// Allocates 2^`order` frames, aligned to that; returns the first.
+    #[inline]
+    pub fn get(&self, request: Request) -> Result<usize, Error> {
+        let local = self.local(request.processor, request.kind)?;
+        if request.order == 0 && self.config.claims {
+            let mut claim = Claim(local.gets.read());
+            while claim.mask() != 0 {
+                let (frame, rest) = claim.pop::<G>();
+                match local.gets.exchange(claim.0, rest.0) {
+                    Ok(_) => return Ok(frame),
+                    Err(now) => claim = Claim(now),
+                }
+            }
+        }
+        self.get_slowly(local, request)
+    }
+
+    #[inline(never)]
+    fn get_slowly(&self, local: &Local, Request { order, kind, .. }: Request) -> Result<usize, Error> {
+        if order > G::MAX_ORDER {
+            return Err(Error::Order { order, most: G::MAX_ORDER });
+        }
+        let found = if order >= G::HUGE_ORDER {
+            self.get_huge(local, order)
+        } else if order == 0 && self.config.claims {
+            self.get_claimed(local, kind)
+        } else {
+            self.get_some(local, kind, |tree, last| self.take_in(tree, last, order))
+                .or_else(|| self.get_anywhere(order))
+        };
+        found.ok_or(Error::NoMemory)
+    }
+
+    /// A frame of a new claim.
+    fn get_claimed(&self, local: &Local, kind: Kind) -> Option<usize> {
+        let claimed = local.moving(|| {
+            let freed = Local::take_claim(&local.puts);
+            let claim = if freed.mask() != 0 {
+                freed
+            } else {
+                self.get_some(local, kind, |tree, last| self.claim_in(tree, last))?
+            };
+            let (frame, rest) = claim.pop::<G>();
+            // The number stays when no frame does: puts find by it what still counts as claimed.
+            if let Some(left) = Local::install(&local.gets, rest) {
+                self.unclaim(left);
+            }
+            Some(frame)
+        });
+        // Frames of other processors' trees, one by one.
+        claimed.or_else(|| self.get_anywhere(0))
+    }
+
+    fn unclaim(&self, claim: Claim) {
+        if let Some(before) = self.lower.unclaim(claim) {
+            self.note(Lower::<G>::child_of(claim), before, claim.mask().count_ones() as usize);
+        }
+    }
+
+    /// Looks at a tree's class after so many frames of a huge frame were freed, if it may have changed.
+    #[inline]
+    fn note(&self, child: usize, before: Child, freed: usize) {
+        let free = before.free();
+        let part = G::HUGE / NOTES;
+        if free / part != (free + freed) / part || free == 0 {
+            self.note_slowly(child, free + freed == G::HUGE);
+        }
+    }
+
+    #[inline(never)]
+    fn note_slowly(&self, child: usize, is_empty: bool) {
+        let tree = child / G::CHILDREN;
+        self.trees.note(tree, &self.lower);
+        if is_empty && !self.trees.huge().has(tree) {
+            self.trees.note_huge(tree, &self.lower);
+        }
+    }
+
+    /// The children of a tree from one on: first it, then those with fewest free frames that will do.
+    fn children(&self, tree: usize, from: usize, frames: usize) -> impl Iterator<Item = usize> + '_ {
+        let first = tree * G::CHILDREN;
+        let free = move |child: usize| self.lower.child(first + child).free();
+        let mut done = 0u64;
+        let mut next = Some(from).filter(|from| free(*from) >= frames);
+        core::iter::from_fn(move || {
+            let child = next.take().or_else(|| {
+                let open = (0..G::CHILDREN).filter(|child| done >> child & 1 == 0 && free(*child) >= frames);
+                open.min_by_key(|child| free(*child))
+            })?;
+            done |= 1 << child;
+            Some(first + child)
+        })
+    }
+
+    /// Claims frames of a tree that is reserved for the processor, of the huge frame that it used last if there is one.
+    fn claim_in(&self, tree: usize, last: Option<usize>) -> Option<(Claim, usize)> {
+        self.children(tree, last.unwrap_or(0), 1).find_map(|child| {
+            let is_ours = last == Some(child % G::CHILDREN) || !self.lower.child(child).is_claimed();
+            let claim = if is_ours || self.is_unclaimed(child) { self.lower.claim(child, 0)? } else { return None };
+            Some((claim, child % G::CHILDREN))
+        })
+    }
+
+    /// Whether no processor has a claim in a huge frame; claims of which nothing is left are taken away.
+    #[inline(never)]
+    fn is_unclaimed(&self, child: usize) -> bool {
+        self.claim_words().all(|word| {
+            let claim = Claim(word.read());
+            let is_here = claim.0 != 0 && Lower::<G>::child_of(claim) == child;
+            !is_here || claim.mask() == 0 && word.exchange(claim.0, 0).is_ok()
+        })
+    }
+
+    fn take_in(&self, tree: usize, last: Option<usize>, order: u32) -> Option<(usize, usize)> {
+        let frames = 1 << order;
+        self.children(tree, last.unwrap_or(0), frames)
+            .find_map(|child| Some((self.lower.take(child, order, 0)?, child % G::CHILDREN)))
+    }
+
+    /// What `take` finds in the processor's tree, or in another one, which is reserved then. `take` is told the tree and the
+    /// huge frame in it that was used last; it returns what it found, and the huge frame.
+    fn get_some<R>(
+        &self,
+        local: &Local,
+        kind: Kind,
+        take: impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
+    ) -> Option<R> {
+        let root = local.root();
+        if let Some((found, child)) = root.tree().and_then(|tree| take(tree, Some(root.child()))) {
+            local.move_on(root, child);
+            return Some(found);
+        }
+        self.get_elsewhere(local, kind, &take)
+    }
+
+    /// Reserves another tree, in the order of the paper: partial ones, then free ones, then those that are nearly allocated.
+    #[inline(never)]
+    fn get_elsewhere<R>(
+        &self,
+        local: &Local,
+        kind: Kind,
+        take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
+    ) -> Option<R> {
+        // Somebody who shares the words may be at it.
+        let before = local.begin_taking()?;
+        let from = before.tree().map_or(0, |tree| tree + 1);
+        let own = [(Class::Partial, kind), (Class::Free, kind), (Class::Empty, kind), (Class::Allocated, kind)];
+        let others = kind.and_others().skip(1);
+        let of_others = others.flat_map(|k| [(Class::Partial, k), (Class::Free, k), (Class::Allocated, k)]);
+        let found = own.into_iter().chain(of_others).find_map(|(class, kind_of)| {
+            let set = self.trees.of(class, kind_of)?;
+            let mut at = from;
+            for _ in 0..TRIES {
+                let tree = set.next(at.min(self.trees.len() - 1))?;
+                // An entirely free tree becomes one of the kind; others stay what they are.
+                let as_kind = if class == Class::Empty { kind } else { self.trees.entry(tree).kind() };
+                if self.trees.reserve(tree, as_kind) {
+                    if let Some((found, child)) = take(tree, None) {
+                        return Some((found, Root::new(tree, child)));
+                    }
+                    self.trees.unreserve(tree, &self.lower);
+                }
+                at = tree + 1;
+                if at == self.trees.len() {
+                    at = 0;
+                }
+            }
+            None
+        });
+        match found {
+            Some((found, root)) => {
+                local.end_taking(root);
+                if let Some(tree) = before.tree() {
+                    self.trees.unreserve(tree, &self.lower);
+                }
+                Some(found)
+            }
+            None => {
+                local.end_taking(before);
+                None
+            }
+        }
+    }
+
+    /// The last resort: every tree, reserved or not, and then again with what processors claimed.
+    #[cold]
+    fn get_anywhere(&self, order: u32) -> Option<usize> {
+        let take = |tree| {
+            if order < G::HUGE_ORDER { self.take_in(tree, None, order) } else { self.take_huge_in(tree, 0, order) }
+        };
+        let search = || (0..self.trees.len()).find_map(take).map(|(found, _)| found);
+        search().or_else(|| {
+            (0..PATIENCE).find_map(|_| {
+                self.locals.iter().for_each(|local| self.give_claims(local));
+                let before = self.moves();
+                match search() {
+                    Some(found) => Some(Some(found)),
+                    None if self.claims().all(|claim| claim.mask() == 0) && before.1 == 0 && self.moves() == before => {
+                        Some(None)
+                    }
+                    None => {
+                        atomic::spin();
+                        None
+                    }
+                }
+            })?
+        })
+    }
+
+    /// Moves of claims that have begun, and that are under way.
+    fn moves(&self) -> (u32, u32) {
+        self.locals.iter().map(Local::moves).fold((0, 0), |sum, moves| (sum.0.wrapping_add(moves.0), sum.1 + moves.1))
+    }
+
+    fn give_claims(&self, local: &Local) {
+        for word in [&local.gets, &local.puts] {
+            if Claim(word.read()).0 != 0 {
+                local.moving(|| self.unclaim(Local::take_claim(word)));
+            }
+        }
+    }
+
+    /// Huge frames: from the tree that had the last one, or the next in the set of trees that have any.
+    fn get_huge(&self, local: &Local, order: u32) -> Option<usize> {
+        let root = local.pointer();
+        let mut at = root.tree().unwrap_or(0);
+        for _ in 0..TRIES {
+            let Some(tree) = self.trees.huge().next(at) else { break };
+            let from = if root.tree() == Some(tree) { root.child() } else { 0 };
+            if let Some((frame, child)) = self.take_huge_in(tree, from, order) {
+                local.point_at(Root::new(tree, child));
+                return Some(frame);
+            }
+            self.trees.note_huge(tree, &self.lower);
+            at = if tree + 1 == self.trees.len() { 0 } else { tree + 1 };
+        }
+        self.get_anywhere(order)
+    }
+
+    fn take_huge_in(&self, tree: usize, from: usize, order: u32) -> Option<(usize, usize)> {
+        let first = tree * G::CHILDREN;
+        let step = 1 << (order - G::HUGE_ORDER);
+        let children = (from / step * step..G::CHILDREN).step_by(step).chain((0..from).step_by(step));
+        let empty = children.filter(|child| self.lower.child(first + child).is_empty::<G>());
+        let mut empty = empty.map(|child| Some((self.lower.take(first + child, order, 0)?, child)));
+        empty.find_map(|found| found)
+    }
+
+    /// Frees 2^`order` frames, which may be a part of what was allocated at once, or several such.
+    #[inline]
+    pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
+        let local = self.local(request.processor, request.kind)?;
+        if frame >= self.frames() {
+            return Err(Error::OutOfRange { frame, frames: self.frames() });
+        }
+        if request.order > 0 || !self.config.claims {
+            return self.put_directly(local, frame, request.order);
+        }
+        let (half, bit) = Claim::of::<G>(frame);
+        for (word, other) in [(&local.puts, &local.gets), (&local.gets, &local.puts)] {
+            let mut claim = Claim(word.read());
+            // Of a half that was claimed and went on to somebody as a part of more the bits are not set.
+            while claim.is_of(half) && self.lower.has_bit(frame) {
+                let other = Claim(other.read());
+                if claim.mask() & bit != 0 || other.is_of(half) && other.mask() & bit != 0 {
+                    return Err(Error::NotAllocated { frame, order: 0 });
+                }
+                match word.exchange(claim.0, claim.0 | u64::from(bit)) {
+                    Ok(_) => return Ok(()),
+                    Err(now) => claim = Claim(now),
+                }
+            }
+        }
+        self.put_one(local, frame, half, bit)
+    }
+
+    fn put_one(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
+        let (is_again, run) = local.note_put(half, G::TREE >> G::CLAIM_ORDER);
+        if is_again && self.adopt(local, frame, half, bit)? {
+            return Ok(());
+        }
+        self.put_directly(local, frame, 0)?;
+        if run == RESERVE_ON_FREE {
+            self.prefer(local, frame / G::TREE);
+        }
+        Ok(())
+    }
+
+    /// Takes a frame that is freed for a claim of its half of a row, which others that are freed there join. Not in a tree that
+    /// another processor has reserved, which may claim the same half.
+    fn adopt(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<bool, Error> {
+        let (child, tree) = (frame / G::HUGE, frame / G::TREE);
+        let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
+        self.check_unclaimed(frame, 0)?;
+        // Without a bit it is part of more, or free.
+        if !is_ours() || !self.lower.has_bit(frame) || self.lower.child(child).is_claimed() && !self.is_unclaimed(child)
+        {
+            return Ok(false);
+        }
+        if !self.lower.child(child).is_claimed() {
+            let _ = self.lower.update(child, |entry| Some(entry.claimed()));
+        }
+        let new = Claim::new(half, bit);
+        let is_adopted = local.moving(|| {
+            let old = Claim(local.puts.read());
+            let is_ours = local.puts.exchange(old.0, new.0).is_ok();
+            if is_ours {
+                self.unclaim(old);
+            }
+            is_ours
+        });
+        if !is_adopted {
+            return Ok(false);
+        }
+        // Whoever has reserved the tree in the meantime may not have seen it.
+        if !is_ours() {
+            local.moving(|| self.unclaim(Local::take_claim(&local.puts)));
+        }
+        Ok(true)
+    }
+
+    fn put_directly(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
+        let _ = local;
+        if order > 0 {
+            self.check_place(frame, order)?;
+        }
+        self.check_unclaimed(frame, order)?;
+        let before = self.lower.put(frame, order)?;
+        let child = frame / G::HUGE;
+        if order > G::ROW_ORDER {
+            self.note_slowly(child, true);
+        } else {
+            self.note(child, before, 1 << order);
+        }
+        Ok(())
+    }
+
+    fn check_place(&self, frame: usize, order: u32) -> Result<(), Error> {
+        let frames = self.frames();
+        if order > G::MAX_ORDER {
+            return Err(Error::Order { order, most: G::MAX_ORDER });
+        }
+        if frame & ((1 << order) - 1) != 0 {
+            return Err(Error::Misaligned { frame, order });
+        }
+        if frame >= frames || frames - frame < 1 << order {
+            return Err(Error::OutOfRange { frame, frames });
+        }
+        Ok(())
+    }
+
+    /// An error if some processor has claimed one of the frames and not handed it out: it is free.
+    #[inline]
+    fn check_unclaimed(&self, frame: usize, order: u32) -> Result<(), Error> {
+        let child = frame / G::HUGE;
+        let last = (frame + (1 << order) - 1) / G::HUGE;
+        if (child..=last).any(|child| self.lower.child(child).is_claimed()) {
+            self.check_claims(frame, order)?;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn check_claims(&self, frame: usize, order: u32) -> Result<(), Error> {
+        let mut is_claimed = false;
+        for claim in self.claims() {
+            if claim.0 == 0 || Lower::<G>::child_of(claim) != frame / G::HUGE {
+                continue;
+            }
+            is_claimed = true;
+            let first = claim.half() << G::CLAIM_ORDER;
+            let has = |at: usize| (frame..frame + (1 << order)).contains(&(first + at));
+            if (0..1 << G::CLAIM_ORDER).any(|at| claim.mask() >> at & 1 == 1 && has(at)) {
+                return Err(Error::NotAllocated { frame, order });
+            }
+        }
+        if !is_claimed && order <= G::HUGE_ORDER {
+            let _ = self.lower.update(frame / G::HUGE, |entry| Some(entry.unclaimed()));
+        }
+        Ok(())
+    }
+
+    /// Makes a tree that the processor frees into the one that it allocates from (LLFree §3.2.2, reserve-on-free).
+    #[inline(never)]
+    fn prefer(&self, local: &Local, tree: usize) {
+        if local.root().tree() == Some(tree) || self.trees.entry(tree).is_reserved() {
+            return;
+        }
+        let Some(before) = local.begin_taking() else { return };
+        let kind = self.trees.entry(tree).kind();
+        if self.trees.reserve(tree, kind) {
+            local.end_taking(Root::new(tree, 0));
+            if let Some(old) = before.tree() {
+                self.trees.unreserve(old, &self.lower);
+            }
+        } else {
+            local.end_taking(before);
+        }
+    }
+
+    /// Allocates the frames at a place, if all of them are free.
+    pub fn get_at(&self, frame: usize, order: u32) -> Result<(), Error> {
+        self.check_place(frame, order)?;
+        let in_use = Error::InUse { frame, order };
+        self.lower
+            .take_at(frame, order)
+            .or_else(|| {
+                // Processors may have claimed them.
+                self.locals.iter().for_each(|local| self.give_claims(local));
+                self.lower.take_at(frame, order)
+            })
+            .ok_or(in_use)
+    }
+
+    /// Gives back what a processor holds: its claims, and the trees that it reserved.
+    pub fn drain(&self, processor: usize) -> Result<(), Error> {
+        for kind in [Kind::Movable, Kind::Unmovable, Kind::Huge] {
+            let local = self.local(processor, kind)?;
+            self.give_claims(local);
+            if let Some(tree) = local.take_root() {
+                self.trees.unreserve(tree, &self.lower);
+            }
+        }
+        Ok(())
+    }
+
+    /// What processors hold.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
+        self.claim_words().map(|word| Claim(word.read()))
+    }
+
+    fn claim_words(&self) -> impl Iterator<Item = &'a AtomicU64> + '_ {
+        self.locals.iter().flat_map(|local| [&local.gets, &local.puts])
+    }
+
+    /// Free frames, those that processors have claimed among them. Exact when nothing is under way.
+    pub fn free_frames(&self) -> usize {
+        let children = (0..self.lower.huge_frames()).map(|child| self.lower.child(child).free()).sum::<usize>();
+        children + self.claims().map(|claim| claim.mask().count_ones() as usize).sum::<usize>()
+    }
+
+    /// Huge frames that are wholly free.
+    pub fn free_huge_frames(&self) -> usize {
+        (0..self.lower.huge_frames()).filter(|child| self.lower.child(*child).is_empty::<G>()).count()
+    }
+
+    /// Whether a frame is free; those that processors have claimed are not.
+    pub fn is_free(&self, frame: usize) -> Result<bool, Error> {
+        self.check_place(frame, 0)?;
+        Ok(!self.lower.is_allocated(frame))
+    }
+}

@@ -1,0 +1,230 @@
+//! Requests of two processors at once: no frame is in two hands, none is lost, and the invariants hold at the end.
+#![cfg(loom)]
+
+mod common;
+
+use common::Arrays;
+use craton_base::atomic::model::check;
+use craton_base::loom::thread;
+use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Tiny, Zone};
+use std::sync::Arc;
+
+/// Two trees of two huge frames of sixteen frames.
+const FRAMES: usize = 2 * Tiny::TREE;
+
+struct World {
+    arrays: Arrays,
+    claims: bool,
+}
+
+/// Frames that a thread holds at its end.
+type Held = Vec<(usize, u32)>;
+
+fn request(processor: usize, order: u32) -> Request {
+    Request { order, kind: Kind::Movable, processor }
+}
+
+impl World {
+    fn config(&self) -> Config {
+        Config { claims: self.claims, ..Config::new(2) }
+    }
+}
+
+/// What a thread does, with the frames that it had at the beginning.
+type Hand = fn(&Zone<'_, Tiny>, &[usize]) -> Held;
+
+/// Runs two hands after `before`, which returns what it gives to each and what it keeps.
+fn run(claims: bool, before: fn(&Zone<'_, Tiny>) -> (Vec<usize>, Held), hands: [Hand; 2]) {
+    check(2, move || {
+        let world: &'static World =
+            Box::leak(Box::new(World { arrays: Arrays::new(Sizes::of::<Tiny>(FRAMES, 2)), claims }));
+        let zone: Arc<Zone<'static, Tiny>> = Arc::new(world.arrays.zone(FRAMES, Init::Free, world.config()).unwrap());
+        let (given, mut held) = before(&zone);
+        let other = {
+            let (zone, given) = (Arc::clone(&zone), given.clone());
+            thread::spawn(move || hands[1](&zone, &given))
+        };
+        held.extend(hands[0](&zone, &given));
+        held.extend(other.join().unwrap());
+        zone.check().unwrap();
+        let mut owner = [false; FRAMES];
+        for (frame, order) in &held {
+            for at in *frame..frame + (1 << order) {
+                assert!(!std::mem::replace(&mut owner[at], true), "frame {at} is in two hands");
+            }
+        }
+        let out = owner.iter().filter(|o| **o).count();
+        assert_eq!(zone.free_frames(), FRAMES - out, "of {held:?}");
+        for (frame, order) in held {
+            zone.put(frame, request(0, order)).unwrap();
+        }
+        zone.drain(0).unwrap();
+        zone.drain(1).unwrap();
+        zone.check().unwrap();
+        assert_eq!((zone.free_frames(), zone.free_huge_frames()), (FRAMES, FRAMES / Tiny::HUGE));
+    });
+}
+
+fn get(zone: &Zone<'_, Tiny>, processor: usize, order: u32) -> Held {
+    match zone.get(request(processor, order)) {
+        Ok(frame) => vec![(frame, order)],
+        Err(error) => {
+            assert_eq!(error, Error::NoMemory);
+            Held::new()
+        }
+    }
+}
+
+fn put(zone: &Zone<'_, Tiny>, processor: usize, frame: usize, order: u32) -> Held {
+    zone.put(frame, request(processor, order)).unwrap();
+    Held::new()
+}
+
+fn nothing(_: &Zone<'_, Tiny>) -> (Vec<usize>, Held) {
+    (Vec::new(), Held::new())
+}
+
+/// One frame for each hand.
+fn two_frames(zone: &Zone<'_, Tiny>) -> (Vec<usize>, Held) {
+    ((0..2).map(|processor| zone.get(request(processor, 0)).unwrap()).collect(), Held::new())
+}
+
+#[test]
+fn gets_of_single_frames() {
+    for claims in [false, true] {
+        run(claims, nothing, [|z, _| get(z, 0, 0), |z, _| get(z, 1, 0)]);
+    }
+}
+
+#[test]
+fn gets_that_share_a_processor() {
+    run(true, nothing, [|z, _| get(z, 0, 0), |z, _| get(z, 0, 0)]);
+}
+
+#[test]
+fn a_get_and_a_put() {
+    for claims in [false, true] {
+        run(
+            claims,
+            two_frames,
+            [|z, _| get(z, 0, 0), |z, given| [put(z, 1, given[0], 0), vec![(given[1], 0)]].concat()],
+        );
+    }
+}
+
+#[test]
+fn puts_of_neighbours() {
+    for claims in [false, true] {
+        run(claims, two_frames, [|z, given| put(z, 0, given[0], 0), |z, given| put(z, 0, given[1], 0)]);
+    }
+}
+
+#[test]
+fn a_part_of_a_huge_frame_and_a_single_frame() {
+    for order in [2, 3] {
+        let hand: Hand = if order == 2 { |z, _| get(z, 0, 2) } else { |z, _| get(z, 0, 3) };
+        // All else is allocated: both want the same huge frame.
+        let before =
+            |z: &Zone<'_, Tiny>| (vec![], vec![(z.get(request(1, 5)).unwrap(), 5), (z.get(request(1, 4)).unwrap(), 4)]);
+        run(false, before, [hand, |z, _| get(z, 1, 0)]);
+    }
+}
+
+#[test]
+fn parts_of_a_huge_frame() {
+    run(false, nothing, [|z, _| get(z, 0, 2), |z, _| get(z, 0, 3)]);
+}
+
+#[test]
+fn huge_frames_and_single_ones() {
+    for claims in [false, true] {
+        let before =
+            |z: &Zone<'_, Tiny>| (vec![], vec![(z.get(request(1, 5)).unwrap(), 5), (z.get(request(1, 4)).unwrap(), 4)]);
+        run(claims, before, [|z, _| get(z, 0, 4), |z, _| get(z, 1, 0)]);
+    }
+}
+
+#[test]
+fn two_huge_frames_at_once_and_one() {
+    run(false, nothing, [|z, _| get(z, 0, 5), |z, _| get(z, 1, 4)]);
+}
+
+/// A huge frame of which each hand frees a part.
+fn one_huge(zone: &Zone<'_, Tiny>) -> (Vec<usize>, Held) {
+    let frame = zone.get(request(0, 4)).unwrap();
+    // The rest of it stays with whoever looks at the end.
+    (vec![frame], (2..16).map(|at| (frame + at, 0)).collect())
+}
+
+#[test]
+fn parts_of_a_huge_frame_come_back() {
+    run(false, one_huge, [|z, given| put(z, 0, given[0], 0), |z, given| put(z, 1, given[0] + 1, 0)]);
+}
+
+#[test]
+fn a_part_comes_back_while_somebody_looks_for_one() {
+    let before = |z: &Zone<'_, Tiny>| {
+        let (given, mut held) = one_huge(z);
+        held.extend([(z.get(request(0, 5)).unwrap(), 5), (z.get(request(0, 4)).unwrap(), 4)]);
+        held.push((given[0] + 1, 0));
+        (given, held)
+    };
+    run(false, before, [|z, given| put(z, 0, given[0], 0), |z, _| get(z, 1, 0)]);
+}
+
+#[test]
+fn a_processor_is_drained_while_it_takes() {
+    run(
+        true,
+        two_frames,
+        [
+            |z, given| [get(z, 0, 0), vec![(given[0], 0)]].concat(),
+            |z, given| {
+                z.drain(0).unwrap();
+                vec![(given[1], 0)]
+            },
+        ],
+    );
+}
+
+#[test]
+fn the_last_frames_are_found_in_claims_of_others() {
+    let before = |z: &Zone<'_, Tiny>| {
+        let held = vec![(z.get(request(0, 5)).unwrap(), 5), (z.get(request(0, 4)).unwrap(), 4)];
+        let held = held.into_iter().chain((0..14).map(|_| (z.get(request(0, 0)).unwrap(), 0))).collect();
+        (vec![], held)
+    };
+    run(
+        true,
+        before,
+        [
+            |z, _| {
+                let held = get(z, 0, 0);
+                assert_eq!(held.len(), 1);
+                held
+            },
+            |z, _| {
+                let held = get(z, 1, 0);
+                assert_eq!(held.len(), 1);
+                held
+            },
+        ],
+    );
+}
+
+/// Frames of a row that a processor frees one after the other, so that it keeps them.
+#[test]
+fn frames_that_are_freed_together_and_a_get() {
+    let before = |z: &Zone<'_, Tiny>| ((0..6).map(|_| z.get(request(0, 0)).unwrap()).collect(), Held::new());
+    run(
+        true,
+        before,
+        [
+            |z, given| {
+                given[..4].iter().for_each(|frame| z.put(*frame, request(0, 0)).unwrap());
+                vec![(given[4], 0), (given[5], 0)]
+            },
+            |z, _| get(z, 1, 0),
+        ],
+    );
+}
