@@ -52,6 +52,11 @@ impl Child {
         self.0 & CLAIMED != 0
     }
 
+    /// Whether nothing is to be heeded when a frame of it comes back: no quarter is allocated as a whole, no frame claimed.
+    pub(crate) const fn is_plain(self) -> bool {
+        self.0 & !FREE == 0
+    }
+
     /// Whether all of its frames are free.
     pub(crate) fn is_empty<G: Geometry>(self) -> bool {
         self.free() == G::HUGE

@@ -91,7 +91,7 @@ impl fmt::Display for Error {
             Self::TooSmall { array, needed, given } => {
                 write!(f, "the metadata's {array} have {given} elements, and {needed} are needed")
             }
-            Self::Frames { frames } => write!(f, "a zone of {frames} frames: it has 1 to 2^37"),
+            Self::Frames { frames } => write!(f, "a zone of {frames} frames: it has at least 1, and less than 2^37"),
         }
     }
 }

@@ -39,7 +39,7 @@ pub struct Zone<'a, G = Standard> {
 impl<'a, G: Geometry> Zone<'a, G> {
     /// A zone of so many frames, up to 2^37. Fails if an array is too short.
     pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
-        if frames == 0 || frames > 1 << 37 {
+        if frames == 0 || frames >= 1 << 37 {
             return Err(Error::Frames { frames });
         }
         if config.processors == 0 {
@@ -115,7 +115,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
             let claim = if freed.mask() != 0 {
                 freed
             } else {
-                self.get_some(local, kind, |tree, last| self.claim_in(tree, last))?
+                self.get_some(local, kind, |tree, last| self.claim_in(local, tree, last))?
             };
             let (frame, rest) = claim.pop::<G>();
             // The number stays when no frame does: puts find by it what still counts as claimed.
@@ -170,18 +170,20 @@ impl<'a, G: Geometry> Zone<'a, G> {
     }
 
     /// Claims frames of a tree that is reserved for the processor, of the huge frame that it used last if there is one.
-    fn claim_in(&self, tree: usize, last: Option<usize>) -> Option<(Claim, usize)> {
+    fn claim_in(&self, local: &Local, tree: usize, last: Option<usize>) -> Option<(Claim, usize)> {
         self.children(tree, last.unwrap_or(0), 1).find_map(|child| {
             let is_ours = last == Some(child % G::CHILDREN) || !self.lower.child(child).is_claimed();
-            let claim = if is_ours || self.is_unclaimed(child) { self.lower.claim(child, 0)? } else { return None };
+            let claim =
+                if is_ours || self.is_unclaimed(child, local) { self.lower.claim(child, 0)? } else { return None };
             Some((claim, child % G::CHILDREN))
         })
     }
 
-    /// Whether no processor has a claim in a huge frame; claims of which nothing is left are taken away.
+    /// Whether no other processor has a claim in a huge frame; claims of which nothing is left are taken away.
     #[inline(never)]
-    fn is_unclaimed(&self, child: usize) -> bool {
-        self.claim_words().all(|word| {
+    fn is_unclaimed(&self, child: usize, own: &Local) -> bool {
+        let others = self.locals.iter().filter(|local| !core::ptr::eq(*local, own));
+        others.flat_map(|local| [&local.gets, &local.puts]).all(|word| {
             let claim = Claim(word.read());
             let is_here = claim.0 != 0 && Lower::<G>::child_of(claim) == child;
             !is_here || claim.mask() == 0 && word.exchange(claim.0, 0).is_ok()
@@ -327,50 +329,73 @@ impl<'a, G: Geometry> Zone<'a, G> {
     #[inline]
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
+        if request.order > 0 {
+            return self.put_group(frame, request.order);
+        }
         if frame >= self.frames() {
             return Err(Error::OutOfRange { frame, frames: self.frames() });
         }
-        if request.order > 0 || !self.config.claims {
-            return self.put_directly(local, frame, request.order);
-        }
-        let (half, bit) = Claim::of::<G>(frame);
-        for (word, other) in [(&local.puts, &local.gets), (&local.gets, &local.puts)] {
-            let mut claim = Claim(word.read());
-            // Of a half that was claimed and went on to somebody as a part of more the bits are not set.
-            while claim.is_of(half) && self.lower.has_bit(frame) {
-                let other = Claim(other.read());
-                if claim.mask() & bit != 0 || other.is_of(half) && other.mask() & bit != 0 {
-                    return Err(Error::NotAllocated { frame, order: 0 });
+        if self.config.claims {
+            let (half, bit) = Claim::of::<G>(frame);
+            let (gets, puts) = (Claim(local.gets.read()), Claim(local.puts.read()));
+            if gets.is_of(half) || puts.is_of(half) {
+                // Of a half that was claimed and went on to somebody as a part of more the bits are not set.
+                if (gets.among(half) | puts.among(half)) & bit == 0 && self.lower.has_bit(frame) {
+                    let (word, claim) = if puts.is_of(half) { (&local.puts, puts) } else { (&local.gets, gets) };
+                    if word.exchange(claim.0, claim.with(bit).0).is_ok() {
+                        return Ok(());
+                    }
                 }
-                match word.exchange(claim.0, claim.0 | u64::from(bit)) {
-                    Ok(_) => return Ok(()),
-                    Err(now) => claim = Claim(now),
-                }
+                return self.put_among(local, frame, half, bit);
             }
         }
-        self.put_one(local, frame, half, bit)
+        self.put_alone(local, frame)
     }
 
-    fn put_one(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
-        let (is_again, run) = local.note_put(half, G::TREE >> G::CLAIM_ORDER);
-        if is_again && self.adopt(local, frame, half, bit)? {
-            return Ok(());
+    /// Frees a frame of a half of which the processor has claimed frames: it is free already, or the claim has changed.
+    #[cold]
+    #[inline(never)]
+    fn put_among(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
+        let is_claimed = |word: &AtomicU64| Claim(word.read()).among(half) & bit != 0;
+        if [&local.gets, &local.puts].into_iter().any(is_claimed) {
+            return Err(Error::NotAllocated { frame, order: 0 });
         }
-        self.put_directly(local, frame, 0)?;
-        if run == RESERVE_ON_FREE {
-            self.prefer(local, frame / G::TREE);
+        self.put_group(frame, 0)
+    }
+
+    /// Frees a frame of a half of which the processor has claimed none.
+    #[inline(never)]
+    fn put_alone(&self, local: &Local, frame: usize) -> Result<(), Error> {
+        if self.config.claims {
+            let (half, bit) = Claim::of::<G>(frame);
+            let (is_again, run) = local.note_put(half, G::TREE >> G::CLAIM_ORDER);
+            if run == RESERVE_ON_FREE {
+                self.prefer(local, frame / G::TREE);
+            }
+            if is_again && self.adopt(local, frame, half, bit)? {
+                return Ok(());
+            }
         }
+        let child = frame / G::HUGE;
+        if !self.lower.child(child).is_plain() {
+            return self.put_group(frame, 0);
+        }
+        let before = self.lower.put_bit(frame).ok_or(Error::NotAllocated { frame, order: 0 })?;
+        self.note(child, before, 1);
         Ok(())
     }
 
     /// Takes a frame that is freed for a claim of its half of a row, which others that are freed there join. Not in a tree that
     /// another processor has reserved, which may claim the same half.
+    #[inline(never)]
     fn adopt(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<bool, Error> {
         let (child, tree) = (frame / G::HUGE, frame / G::TREE);
         let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
         self.check_unclaimed(frame, 0)?;
         // Without a bit it is part of more, or free.
-        if !is_ours() || !self.lower.has_bit(frame) || self.lower.child(child).is_claimed() && !self.is_unclaimed(child)
+        if !is_ours()
+            || !self.lower.has_bit(frame)
+            || self.lower.child(child).is_claimed() && !self.is_unclaimed(child, local)
         {
             return Ok(false);
         }
@@ -396,11 +421,10 @@ impl<'a, G: Geometry> Zone<'a, G> {
         Ok(true)
     }
 
-    fn put_directly(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
-        let _ = local;
-        if order > 0 {
-            self.check_place(frame, order)?;
-        }
+    /// Frees frames of a huge frame of which processors may have claimed some, or parts are allocated as wholes, or several.
+    #[inline(never)]
+    fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
+        self.check_place(frame, order)?;
         self.check_unclaimed(frame, order)?;
         let before = self.lower.put(frame, order)?;
         let child = frame / G::HUGE;
@@ -445,9 +469,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
                 continue;
             }
             is_claimed = true;
-            let first = claim.half() << G::CLAIM_ORDER;
-            let has = |at: usize| (frame..frame + (1 << order)).contains(&(first + at));
-            if (0..1 << G::CLAIM_ORDER).any(|at| claim.mask() >> at & 1 == 1 && has(at)) {
+            if claim.has_any::<G>(frame, order) {
                 return Err(Error::NotAllocated { frame, order });
             }
         }
