@@ -6,7 +6,7 @@
 //!
 //! **State.** One cache line for each processor and kind: two claims, of which gets use the first, and puts fill the second;
 //! the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the same for where huge frames were found last; and what was freed last: half of a row 40 ·
-//! how many frees in a row went to that tree 8; moves of claims: begun 32 · under way 32.
+//! how many frees in a row went to that tree 8; moves of claims: begun 32 · under way 32; huge frames that were freed.
 //!
 //! **Threads.** A processor's number may be stale, or shared: every word is changed by compare-and-swap, and is right for
 //! whoever changes it.
@@ -25,6 +25,7 @@ pub struct Local {
     huge: AtomicU64,
     last: AtomicU64,
     moves: AtomicU64,
+    looks: AtomicU64,
 }
 
 const PRESENT: u64 = 1 << 48;
@@ -55,7 +56,7 @@ impl Root {
 
 impl Local {
     pub(crate) fn clear(&self) {
-        [&self.gets, &self.puts, &self.root, &self.huge, &self.last, &self.moves]
+        [&self.gets, &self.puts, &self.root, &self.huge, &self.last, &self.moves, &self.looks]
             .into_iter()
             .for_each(|word| word.write(0));
     }
@@ -80,6 +81,14 @@ impl Local {
     /// Where that was.
     pub(crate) fn pointer(&self) -> Root {
         Root(self.huge.load(Ordering::Relaxed))
+    }
+
+    /// Counts a huge frame that is freed; says whether this is one of those after which to look at its tree.
+    #[inline]
+    pub(crate) fn is_look_due(&self) -> bool {
+        let puts = self.looks.load(Ordering::Relaxed).wrapping_add(1);
+        self.looks.store(puts, Ordering::Relaxed);
+        puts.is_multiple_of(4)
     }
 
     /// Begins to look for another tree, if nobody else does; returns the root before.

@@ -23,6 +23,8 @@ use crate::word::Word;
 use core::marker::PhantomData;
 use craton_base::atomic::{self, AtomicU32, AtomicU64};
 
+/// An entry's count of free frames.
+const COUNTS: u32 = 0x3ff;
 /// Rows of a quarter.
 const QUARTER_ROWS: usize = ROWS / QUARTERS;
 
@@ -205,8 +207,7 @@ impl<'a, G: Geometry> Lower<'a, G> {
         if order > G::HUGE_ORDER {
             self.take_two(child)
         } else if order == G::HUGE_ORDER {
-            let taken = self.update(child, |entry| entry.is_empty::<G>().then_some(Child::ALLOCATED));
-            taken.ok().map(|_| child * G::HUGE)
+            self.take_huge(child)
         } else if order > G::ROW_ORDER {
             self.take_quarters(child, order)
         } else {
@@ -230,6 +231,13 @@ impl<'a, G: Geometry> Lower<'a, G> {
                 return None;
             }
         }
+    }
+
+    /// Allocates a huge frame, if it is wholly free.
+    #[inline]
+    pub(crate) fn take_huge(&self, child: usize) -> Option<usize> {
+        let taken = self.update(child, |entry| entry.is_empty::<G>().then_some(Child::ALLOCATED));
+        taken.is_ok().then_some(child * G::HUGE)
     }
 
     fn take_two(&self, child: usize) -> Option<usize> {
@@ -380,6 +388,20 @@ impl<'a, G: Geometry> Lower<'a, G> {
             return Err(wrong);
         }
         Ok(self.give(child, 1 << order))
+    }
+
+    /// Frees a huge frame that was allocated as a whole; says whether it was.
+    #[inline]
+    pub(crate) fn put_huge(&self, child: usize) -> bool {
+        let empty = Child::with_free(G::FULL_CHILD);
+        self.update(child, |entry| (entry == Child::ALLOCATED).then_some(empty)).is_ok()
+    }
+
+    /// Whether a child and its three neighbours are wholly free.
+    #[inline]
+    pub(crate) fn are_four_empty(&self, child: usize) -> bool {
+        let full = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
+        self.children[child / 4 * 2..].iter().take(2).all(|pair| pair.read() & (COUNTS << 16 | COUNTS) == full)
     }
 
     /// Whether all frames of some rows of a child are allocated.

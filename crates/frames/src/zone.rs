@@ -228,8 +228,8 @@ impl<'a, G: Geometry> Zone<'a, G> {
         let of_others = others.flat_map(|k| [(Class::Partial, k), (Class::Free, k), (Class::Allocated, k)]);
         let found = own.into_iter().chain(of_others).find_map(|(class, kind_of)| {
             let set = self.trees.of(class, kind_of)?;
-            let mut at = from;
-            for _ in 0..TRIES {
+            let (mut at, mut tries) = (from, TRIES);
+            while tries > 0 {
                 let tree = set.next(at.min(self.trees.len() - 1))?;
                 // An entirely free tree becomes one of the kind; others stay what they are.
                 let as_kind = if class == Class::Empty { kind } else { self.trees.entry(tree).kind() };
@@ -239,10 +239,9 @@ impl<'a, G: Geometry> Zone<'a, G> {
                     }
                     self.trees.unreserve(tree, &self.lower);
                 }
-                at = tree + 1;
-                if at == self.trees.len() {
-                    at = 0;
-                }
+                // One whose class was no more what the set says costs no try: it is in another set now.
+                tries -= usize::from(set.has(tree));
+                at = if tree + 1 == self.trees.len() { 0 } else { tree + 1 };
             }
             None
         });
@@ -265,7 +264,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
     #[cold]
     fn get_anywhere(&self, order: u32) -> Option<usize> {
         let take = |tree| {
-            if order < G::HUGE_ORDER { self.take_in(tree, None, order) } else { self.take_huge_in(tree, 0, order) }
+            if order < G::HUGE_ORDER { self.take_in(tree, None, order) } else { self.take_huge_in(tree, order) }
         };
         let search = || (0..self.trees.len()).find_map(take).map(|(found, _)| found);
         search().or_else(|| {
@@ -299,30 +298,41 @@ impl<'a, G: Geometry> Zone<'a, G> {
         }
     }
 
-    /// Huge frames: from the tree that had the last one, or the next in the set of trees that have any.
+    /// Huge frames: the one that was found last or the next, or else of the tree that had it, or the next in the set of trees
+    /// that have any.
     fn get_huge(&self, local: &Local, order: u32) -> Option<usize> {
-        let root = local.pointer();
-        let mut at = root.tree().unwrap_or(0);
+        let last = local.pointer();
+        if order == G::HUGE_ORDER
+            && let Some(tree) = last.tree()
+        {
+            for child in last.child()..(last.child() + 2).min(G::CHILDREN) {
+                if let Some(frame) = self.lower.take_huge(tree * G::CHILDREN + child) {
+                    local.point_at(Root::new(tree, child));
+                    return Some(frame);
+                }
+            }
+        }
+        let mut at = last.tree().unwrap_or(0);
         for _ in 0..TRIES {
             let Some(tree) = self.trees.huge().next(at) else { break };
-            let from = if root.tree() == Some(tree) { root.child() } else { 0 };
-            if let Some((frame, child)) = self.take_huge_in(tree, from, order) {
+            if let Some((frame, child)) = self.take_huge_in(tree, order) {
                 local.point_at(Root::new(tree, child));
                 return Some(frame);
             }
             self.trees.note_huge(tree, &self.lower);
+            self.trees.note(tree, &self.lower);
             at = if tree + 1 == self.trees.len() { 0 } else { tree + 1 };
         }
         self.get_anywhere(order)
     }
 
-    fn take_huge_in(&self, tree: usize, from: usize, order: u32) -> Option<(usize, usize)> {
-        let first = tree * G::CHILDREN;
-        let step = 1 << (order - G::HUGE_ORDER);
-        let children = (from / step * step..G::CHILDREN).step_by(step).chain((0..from).step_by(step));
-        let empty = children.filter(|child| self.lower.child(first + child).is_empty::<G>());
-        let mut empty = empty.map(|child| Some((self.lower.take(first + child, order, 0)?, child)));
-        empty.find_map(|found| found)
+    fn take_huge_in(&self, tree: usize, order: u32) -> Option<(usize, usize)> {
+        let (first, step) = (tree * G::CHILDREN, 1 << (order - G::HUGE_ORDER));
+        (0..G::CHILDREN).step_by(step).find_map(|child| {
+            let is_empty = self.lower.child(first + child).is_empty::<G>();
+            let frame = if is_empty { self.lower.take(first + child, order, 0)? } else { return None };
+            Some((frame, child))
+        })
     }
 
     /// Frees 2^`order` frames, which may be a part of what was allocated at once, or several such.
@@ -330,7 +340,11 @@ impl<'a, G: Geometry> Zone<'a, G> {
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
         if request.order > 0 {
-            return self.put_group(frame, request.order);
+            return if request.order == G::HUGE_ORDER {
+                self.put_huge(local, frame)
+            } else {
+                self.put_group(frame, request.order)
+            };
         }
         if frame >= self.frames() {
             return Err(Error::OutOfRange { frame, frames: self.frames() });
@@ -382,6 +396,22 @@ impl<'a, G: Geometry> Zone<'a, G> {
         }
         let before = self.lower.put_bit(frame).ok_or(Error::NotAllocated { frame, order: 0 })?;
         self.note(child, before, 1);
+        Ok(())
+    }
+
+    /// Frees a huge frame. Its tree's class is looked at now and then, when its neighbours are free, too.
+    #[inline(never)]
+    fn put_huge(&self, local: &Local, frame: usize) -> Result<(), Error> {
+        self.check_place(frame, G::HUGE_ORDER)?;
+        let child = frame / G::HUGE;
+        if !self.lower.put_huge(child) {
+            return self.put_group(frame, G::HUGE_ORDER);
+        }
+        let tree = child / G::CHILDREN;
+        let is_known = self.trees.huge().has(tree);
+        if !is_known || local.is_look_due() && self.lower.are_four_empty(child) {
+            self.note_slowly(child, !is_known);
+        }
         Ok(())
     }
 
