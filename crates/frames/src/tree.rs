@@ -75,6 +75,10 @@ impl Entry {
         self.0 & RESERVED != 0
     }
 
+    pub(crate) fn is_full(self) -> bool {
+        self.0 & FREE == 0
+    }
+
     fn with(self, free: u16) -> Self {
         Self(self.0 & !FREE | free)
     }

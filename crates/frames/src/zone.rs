@@ -408,7 +408,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
             return self.put_group(frame, G::HUGE_ORDER);
         }
         let tree = child / G::CHILDREN;
-        let is_known = self.trees.huge().has(tree);
+        let is_known = self.trees.huge().has(tree) && !self.trees.entry(tree).is_full();
         if !is_known || local.is_look_due() && self.lower.are_four_empty(child) {
             self.note_slowly(child, !is_known);
         }
