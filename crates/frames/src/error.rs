@@ -43,6 +43,11 @@ pub enum Error {
         /// The order.
         order: u32,
     },
+    /// Some of the frames lie in a huge frame that is offline.
+    Offline {
+        /// The first frame that was given.
+        frame: usize,
+    },
     /// There is no such processor.
     Processor {
         /// What was given.
@@ -84,6 +89,9 @@ impl fmt::Display for Error {
             }
             Self::InUse { frame, order } => {
                 write!(f, "not all of the {} frames from {frame} on are free", 1u64 << order)
+            }
+            Self::Offline { frame } => {
+                write!(f, "frame {frame} lies in a huge frame that is offline, or those behind it do")
             }
             Self::Processor { processor, processors } => {
                 write!(f, "processor {processor} is none of the {processors} that the zone was made for")

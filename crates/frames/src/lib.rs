@@ -22,7 +22,7 @@
 //! rows       a bit for each frame                          4 MiB
 //! children   16 bits for each huge frame                 128 KiB
 //! trees      16 bits for each tree                         4 KiB
-//! index      sets of trees                                 3 KiB
+//! index      sets of trees, offline huge frames           11 KiB
 //! locals     a cache line for each processor and kind    192 B each processor
 //! ```
 //!
@@ -40,6 +40,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod batch;
 mod check;
 mod child;
 mod config;
@@ -50,6 +51,8 @@ mod index;
 mod local;
 mod lower;
 mod metadata;
+mod nodes;
+mod offline;
 mod tree;
 mod word;
 mod zone;
@@ -60,5 +63,6 @@ pub use error::Error;
 pub use geometry::{Geometry, Standard, Tiny};
 pub use local::Local;
 pub use metadata::{Metadata, Sizes};
+pub use nodes::{Node, Nodes};
 pub use tree::{KINDS, Kind, Thresholds};
 pub use zone::Zone;

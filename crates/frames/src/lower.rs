@@ -420,6 +420,18 @@ impl<'a, G: Geometry> Lower<'a, G> {
         was_set.then(|| self.give(frame / G::HUGE, 1))
     }
 
+    /// Frees frames of a row that have bits; returns what the entry was. None, and nothing is freed, if some have none.
+    pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Option<Child> {
+        let mut bits = self.rows[row].read();
+        while bits & mask == mask {
+            match self.rows[row].exchange(bits, bits & !mask) {
+                Ok(_) => return Some(self.give(row / ROWS, mask.count_ones() as usize)),
+                Err(now) => bits = now,
+            }
+        }
+        None
+    }
+
     /// Clears the bits of frames of one row, if all are set.
     #[inline]
     fn clear(&self, frame: usize, order: u32) -> bool {

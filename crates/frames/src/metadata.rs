@@ -2,6 +2,7 @@
 
 use crate::geometry::{Geometry, ROWS};
 use crate::local::Local;
+use crate::offline::Offline;
 use crate::tree::{KINDS, Trees};
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
@@ -14,7 +15,7 @@ pub struct Sizes {
     pub children: usize,
     /// Entries of trees.
     pub trees: usize,
-    /// Sets of trees.
+    /// Sets of trees, and of huge frames that are offline.
     pub index: usize,
     /// Words of processors.
     pub locals: usize,
@@ -28,7 +29,7 @@ impl Sizes {
             rows: frames.div_ceil(G::HUGE) * ROWS,
             children: trees * G::CHILDREN / 2,
             trees,
-            index: Trees::words(trees),
+            index: Trees::words(trees) + Offline::words(frames.div_ceil(G::HUGE)),
             locals: processors * KINDS,
         }
     }

@@ -15,6 +15,7 @@ use crate::geometry::{Geometry, Standard};
 use crate::local::{Local, Root};
 use crate::lower::{Claim, Lower};
 use crate::metadata::{Metadata, Sizes};
+use crate::offline::Offline;
 use crate::tree::{Class, KINDS, Kind, Trees};
 use crate::word::Word;
 use craton_base::atomic::{self, AtomicU64};
@@ -33,7 +34,8 @@ pub struct Zone<'a, G = Standard> {
     pub(crate) lower: Lower<'a, G>,
     pub(crate) trees: Trees<'a>,
     pub(crate) locals: &'a [Local],
-    config: Config,
+    pub(crate) config: Config,
+    pub(crate) offline: Offline<'a>,
 }
 
 impl<'a, G: Geometry> Zone<'a, G> {
@@ -56,10 +58,12 @@ impl<'a, G: Geometry> Zone<'a, G> {
         let locals = cut("locals", metadata.locals, sizes.locals)?;
         let lower = Lower::new(rows, children, frames);
         lower.begin(init == Init::Free);
+        let (index, offline) = index.split_at(Trees::words(trees.len()));
+        let offline = Offline::new(offline).ok_or(Error::TooSmall { array: "index", needed: sizes.index, given: 0 })?;
         let trees = Trees::new(trees, index, config.thresholds);
         trees.begin(&lower);
         locals.iter().for_each(Local::clear);
-        Ok(Self { lower, trees, locals, config })
+        Ok(Self { lower, trees, locals, config, offline })
     }
 
     /// Frames of the zone.
@@ -67,7 +71,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
         self.lower.frames()
     }
 
-    fn local(&self, processor: usize, kind: Kind) -> Result<&'a Local, Error> {
+    pub(crate) fn local(&self, processor: usize, kind: Kind) -> Result<&'a Local, Error> {
         let processors = self.config.processors;
         if processor >= processors {
             return Err(Error::Processor { processor, processors });
@@ -136,7 +140,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
 
     /// Looks at a tree's class after so many frames of a huge frame were freed, if it may have changed.
     #[inline]
-    fn note(&self, child: usize, before: Child, freed: usize) {
+    pub(crate) fn note(&self, child: usize, before: Child, freed: usize) {
         let free = before.free();
         let part = G::HUGE / NOTES;
         if free / part != (free + freed) / part || free == 0 {
@@ -145,7 +149,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
     }
 
     #[inline(never)]
-    fn note_slowly(&self, child: usize, is_empty: bool) {
+    pub(crate) fn note_slowly(&self, child: usize, is_empty: bool) {
         let tree = child / G::CHILDREN;
         self.trees.note(tree, &self.lower);
         if is_empty && !self.trees.huge().has(tree) {
@@ -326,7 +330,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
         self.get_anywhere(order)
     }
 
-    fn take_huge_in(&self, tree: usize, order: u32) -> Option<(usize, usize)> {
+    pub(crate) fn take_huge_in(&self, tree: usize, order: u32) -> Option<(usize, usize)> {
         let (first, step) = (tree * G::CHILDREN, 1 << (order - G::HUGE_ORDER));
         (0..G::CHILDREN).step_by(step).find_map(|child| {
             let is_empty = self.lower.child(first + child).is_empty::<G>();
@@ -404,7 +408,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
     fn put_huge(&self, local: &Local, frame: usize) -> Result<(), Error> {
         self.check_place(frame, G::HUGE_ORDER)?;
         let child = frame / G::HUGE;
-        if !self.lower.put_huge(child) {
+        if self.offline.has(child) || !self.lower.put_huge(child) {
             return self.put_group(frame, G::HUGE_ORDER);
         }
         let tree = child / G::CHILDREN;
@@ -453,8 +457,12 @@ impl<'a, G: Geometry> Zone<'a, G> {
 
     /// Frees frames of a huge frame of which processors may have claimed some, or parts are allocated as wholes, or several.
     #[inline(never)]
-    fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
+    pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
+        let last = (frame + (1 << order) - 1) / G::HUGE;
+        if (frame / G::HUGE..=last).any(|child| self.offline.has(child)) {
+            return Err(Error::Offline { frame });
+        }
         self.check_unclaimed(frame, order)?;
         let before = self.lower.put(frame, order)?;
         let child = frame / G::HUGE;
@@ -466,7 +474,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
         Ok(())
     }
 
-    fn check_place(&self, frame: usize, order: u32) -> Result<(), Error> {
+    pub(crate) fn check_place(&self, frame: usize, order: u32) -> Result<(), Error> {
         let frames = self.frames();
         if order > G::MAX_ORDER {
             return Err(Error::Order { order, most: G::MAX_ORDER });

@@ -1,0 +1,123 @@
+//! Many frames at once, and ranges.
+//!
+//! **Cost.** A batch takes what is claimed, and what it claims besides, by one locked operation for the frames of half a row;
+//! it frees the frames of a row that follow each other in the list by two.
+
+use crate::config::Request;
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::local::Local;
+use crate::lower::Claim;
+use crate::word::Word;
+use crate::zone::Zone;
+
+impl<G: Geometry> Zone<'_, G> {
+    /// Allocates single frames into `frames`, as many as there are; returns how many. The order in the request does not matter.
+    pub fn get_batch(&self, frames: &mut [usize], request: Request) -> Result<usize, Error> {
+        let request = Request { order: 0, ..request };
+        let local = self.local(request.processor, request.kind)?;
+        let mut n = 0;
+        while n < frames.len() {
+            if self.config.claims {
+                n += self.take_claimed(local, &mut frames[n..]);
+            }
+            if n == frames.len() {
+                break;
+            }
+            match self.get(request) {
+                Ok(frame) => frames[n] = frame,
+                Err(Error::NoMemory) => break,
+                Err(error) => return Err(error),
+            }
+            n += 1;
+        }
+        Ok(n)
+    }
+
+    /// Takes as many frames of what the processor has claimed as there is room for, by one change of its word.
+    fn take_claimed(&self, local: &Local, frames: &mut [usize]) -> usize {
+        let claim = Claim(local.gets.read());
+        let (mut rest, mut n) = (claim, 0);
+        while n < frames.len() && rest.mask() != 0 {
+            (frames[n], rest) = rest.pop::<G>();
+            n += 1;
+        }
+        if n > 0 && local.gets.exchange(claim.0, rest.0).is_err() { 0 } else { n }
+    }
+
+    /// Frees single frames. The error is that of the first that could not be freed, and how many were before it.
+    pub fn put_batch(&self, frames: &[usize], request: Request) -> Result<(), (usize, Error)> {
+        let request = Request { order: 0, ..request };
+        let mut done = 0;
+        while done < frames.len() {
+            let n = self.put_run(&frames[done..]);
+            if n == 0 {
+                self.put(frames[done], request).map_err(|error| (done, error))?;
+            }
+            done += n.max(1);
+        }
+        Ok(())
+    }
+
+    /// Frees the first few frames, if they are of one row and nothing speaks against it; returns how many.
+    fn put_run(&self, frames: &[usize]) -> usize {
+        let first = frames[0];
+        if first >= self.frames() || !self.lower.child(first / G::HUGE).is_plain() {
+            return 0;
+        }
+        let (mut mask, mut n) = (0u64, 0);
+        for frame in frames.iter().take_while(|frame| **frame >> G::ROW_ORDER == first >> G::ROW_ORDER) {
+            let bit = 1 << (frame & ((1 << G::ROW_ORDER) - 1));
+            if mask & bit != 0 {
+                break;
+            }
+            mask |= bit;
+            n += 1;
+        }
+        match self.lower.put_bits(first >> G::ROW_ORDER, mask) {
+            Some(before) => {
+                self.note(first / G::HUGE, before, n);
+                n
+            }
+            None => 0,
+        }
+    }
+
+    /// Allocates frames from `frame` on, `frames` of them, of any number and alignment: for what is in use before the zone is.
+    /// [`Error::InUse`] names a part of which some are not free; then none is allocated.
+    pub fn reserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
+        let all = self.frames();
+        let end =
+            frame.checked_add(frames).filter(|end| *end <= all).ok_or(Error::OutOfRange { frame, frames: all })?;
+        let mut at = frame;
+        while at < end {
+            let order = Self::largest_order(at, end);
+            if let Err(error) = self.get_at(at, order) {
+                self.unreserve(frame, at - frame)?;
+                return Err(error);
+            }
+            at += 1 << order;
+        }
+        Ok(())
+    }
+
+    /// Frees frames that [`Zone::reserve`] allocated, or others, from `frame` on.
+    pub fn unreserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
+        let all = self.frames();
+        let end =
+            frame.checked_add(frames).filter(|end| *end <= all).ok_or(Error::OutOfRange { frame, frames: all })?;
+        let mut at = frame;
+        while at < end {
+            let order = Self::largest_order(at, end);
+            self.put_group(at, order)?;
+            at += 1 << order;
+        }
+        Ok(())
+    }
+
+    /// The largest order of which frames begin at `at` and end before `end`.
+    fn largest_order(at: usize, end: usize) -> u32 {
+        let by_place = if at == 0 { G::MAX_ORDER } else { at.trailing_zeros().min(G::MAX_ORDER) };
+        by_place.min((end - at).ilog2())
+    }
+}

@@ -1,0 +1,58 @@
+//! Several zones behind one handle: memory nodes, each near to some processors.
+
+use crate::config::Request;
+use crate::error::Error;
+use crate::geometry::{Geometry, Standard};
+use crate::zone::Zone;
+
+/// A zone, and the number of its first frame among all nodes' frames.
+pub struct Node<'a, G = Standard> {
+    /// The number of the zone's first frame: a multiple of the largest order's frames, or large orders are not aligned.
+    pub first: usize,
+    /// The zone.
+    pub zone: Zone<'a, G>,
+}
+
+/// Zones, in the order of their frames, which do not overlap.
+pub struct Nodes<'a, 'n, G = Standard> {
+    nodes: &'n [Node<'a, G>],
+}
+
+impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
+    /// [`Error::Frames`] if there is no node, or two overlap or are out of order: it names the frames in front of the second.
+    pub fn new(nodes: &'n [Node<'a, G>]) -> Result<Self, Error> {
+        let overlap = nodes.windows(2).find(|pair| pair[0].first + pair[0].zone.frames() > pair[1].first);
+        match overlap {
+            Some(pair) => Err(Error::Frames { frames: pair[1].first }),
+            None if nodes.is_empty() => Err(Error::Frames { frames: 0 }),
+            None => Ok(Self { nodes }),
+        }
+    }
+
+    /// Allocates frames of a node, or, when it has none, of the one that is next in `distances`: the node's own number first,
+    /// then others from near to far. Numbers of no node are passed over.
+    pub fn get(&self, distances: &[usize], request: Request) -> Result<usize, Error> {
+        let mut error = Error::NoMemory;
+        for node in distances.iter().filter_map(|node| self.nodes.get(*node)) {
+            match node.zone.get(request) {
+                Ok(frame) => return Ok(node.first + frame),
+                Err(refused) => error = refused,
+            }
+        }
+        Err(error)
+    }
+
+    /// Frees frames of whichever node has them.
+    pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
+        let (_, node) = self.node_of(frame)?;
+        node.zone.put(frame - node.first, request)
+    }
+
+    /// The node that a frame is of, with its number.
+    pub fn node_of(&self, frame: usize) -> Result<(usize, &'n Node<'a, G>), Error> {
+        let at = self.nodes.partition_point(|node| node.first <= frame);
+        let found = at.checked_sub(1).map(|at| (at, &self.nodes[at]));
+        let frames = self.nodes.last().map_or(0, |node| node.first + node.zone.frames());
+        found.filter(|(_, node)| frame - node.first < node.zone.frames()).ok_or(Error::OutOfRange { frame, frames })
+    }
+}

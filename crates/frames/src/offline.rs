@@ -1,0 +1,122 @@
+//! Huge frames that are taken away: they are neither free nor anybody's.
+//!
+//! **What.** A zone is made for all frames that it may ever have. Those that are not there, or no more, are *offline*:
+//! growth and memory hotplug bring them online, a hypervisor or a page heap takes wholly free ones and gives their memory
+//! back to whoever lends it.
+//!
+//! **State.** In the lower level an offline huge frame is allocated as a whole; a bit here says that nobody may free it. The
+//! first word counts them, so that a zone without any pays a look at it.
+
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::word::Word;
+use crate::zone::Zone;
+use craton_base::atomic::AtomicU64;
+
+/// Which huge frames are offline.
+#[derive(Clone, Copy)]
+pub(crate) struct Offline<'a> {
+    count: &'a AtomicU64,
+    bits: &'a [AtomicU64],
+}
+
+impl<'a> Offline<'a> {
+    /// Words for so many huge frames.
+    pub(crate) const fn words(huge_frames: usize) -> usize {
+        1 + huge_frames.div_ceil(64)
+    }
+
+    /// None, in words of which there are as many as [`Offline::words`] says; none at all if there are no words.
+    pub(crate) fn new(words: &'a [AtomicU64]) -> Option<Self> {
+        words.iter().for_each(|word| word.write(0));
+        let (count, bits) = words.split_first()?;
+        Some(Self { count, bits })
+    }
+
+    /// Whether a huge frame is.
+    #[inline]
+    pub(crate) fn has(&self, child: usize) -> bool {
+        self.count.read() != 0 && self.bits[child / 64].read() >> (child % 64) & 1 == 1
+    }
+
+    fn insert(&self, child: usize) {
+        self.count.add(1);
+        self.bits[child / 64].or(1 << (child % 64));
+    }
+
+    /// Says whether it was there.
+    fn remove(&self, child: usize) -> bool {
+        let bit = 1 << (child % 64);
+        let was_there = self.bits[child / 64].and(!bit) & bit != 0;
+        if was_there {
+            self.count.sub(1);
+        }
+        was_there
+    }
+}
+
+impl<G: Geometry> Zone<'_, G> {
+    /// The children of a range of huge frames.
+    fn children_of(&self, frame: usize, huge_frames: usize) -> Result<core::ops::Range<usize>, Error> {
+        let last = huge_frames.checked_sub(1).and_then(|more| frame.checked_add(more.checked_mul(G::HUGE)?));
+        let out = Error::OutOfRange { frame, frames: self.frames() };
+        self.check_place(frame, G::HUGE_ORDER)?;
+        self.check_place(last.ok_or(out)?, G::HUGE_ORDER).map_err(|_| out)?;
+        Ok(frame / G::HUGE..frame / G::HUGE + huge_frames)
+    }
+
+    /// Takes so many huge frames away, from the one that begins at `frame` on. [`Error::InUse`] names the first that is not
+    /// wholly free; then none is taken.
+    pub fn offline(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
+        let children = self.children_of(frame, huge_frames)?;
+        for child in children.clone() {
+            if let Err(error) = self.get_at(child * G::HUGE, G::HUGE_ORDER) {
+                for child in children.start..child {
+                    self.online(child * G::HUGE, 1)?;
+                }
+                return Err(error);
+            }
+            self.offline.insert(child);
+        }
+        Ok(())
+    }
+
+    /// Gives so many huge frames back that are offline: they are free then. [`Error::InUse`] names the first that is not.
+    pub fn online(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
+        let children = self.children_of(frame, huge_frames)?;
+        let order = G::HUGE_ORDER;
+        if let Some(child) = children.clone().find(|child| !self.offline.has(*child)) {
+            return Err(Error::InUse { frame: child * G::HUGE, order });
+        }
+        for child in children {
+            // Two may be at it: one of them frees it.
+            if self.offline.remove(child) {
+                self.put_group(child * G::HUGE, order)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a wholly free huge frame away, the first one from the tree of `frame` on; returns where it begins. None if there
+    /// is none. What processors have claimed is not free: see [`Zone::drain`].
+    pub fn reclaim(&self, frame: usize) -> Option<usize> {
+        let trees = self.trees.len();
+        let mut at = (frame / G::TREE).min(trees - 1);
+        for _ in 0..trees {
+            let tree = self.trees.huge().next(at)?;
+            if let Some((found, _)) = self.take_huge_in(tree, G::HUGE_ORDER) {
+                self.offline.insert(found / G::HUGE);
+                return Some(found);
+            }
+            self.note_slowly(tree * G::CHILDREN, true);
+            self.trees.note_huge(tree, &self.lower);
+            at = if tree + 1 == trees { 0 } else { tree + 1 };
+        }
+        None
+    }
+
+    /// Huge frames that are offline.
+    pub fn offline_huge_frames(&self) -> usize {
+        self.offline.count.read() as usize
+    }
+}

@@ -1,0 +1,117 @@
+//! Every sequence of requests up to a length, in a zone of one tree of two huge frames of sixteen frames.
+
+mod common;
+
+use common::Arrays;
+use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Tiny, Zone};
+
+/// Frames of the zone: not all of the last huge frame's are there.
+const FRAMES: usize = Tiny::TREE - 3;
+const LENGTH: usize = 7;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Get(u32),
+    /// Frees what was allocated first, or last.
+    PutFirst,
+    PutLast,
+    /// Frees the second half of what was allocated last, of which the first stays.
+    PutPart,
+    Drain,
+}
+
+const STEPS: [Step; 10] = [
+    Step::Get(0),
+    Step::Get(1),
+    Step::Get(2),
+    Step::Get(3),
+    Step::Get(4),
+    Step::Get(5),
+    Step::PutFirst,
+    Step::PutLast,
+    Step::PutPart,
+    Step::Drain,
+];
+
+fn request(order: u32) -> Request {
+    Request { order, kind: Kind::Movable, processor: 0 }
+}
+
+/// What a sequence has made of the zone.
+struct Walk<'a> {
+    zone: Zone<'a, Tiny>,
+    allocated: [bool; FRAMES],
+    held: Vec<(usize, u32)>,
+}
+
+impl Walk<'_> {
+    fn put(&mut self, frame: usize, order: u32) {
+        self.zone.put(frame, request(order)).unwrap();
+        self.allocated[frame..frame + (1 << order)].fill(false);
+        assert_eq!(self.zone.put(frame, request(order)), Err(Error::NotAllocated { frame, order }));
+    }
+
+    /// Does a step; says whether there was anything to do.
+    fn step(&mut self, step: Step) -> bool {
+        match step {
+            Step::Get(order) => {
+                let room = self.allocated.chunks_exact(1 << order).any(|group| group.iter().all(|a| !*a));
+                let got = self.zone.get(request(order));
+                assert_eq!(got.is_ok(), room, "{got:?}");
+                let Ok(frame) = got else { return false };
+                let group = &mut self.allocated[frame..frame + (1 << order)];
+                assert!(frame % (1 << order) == 0 && group.iter().all(|a| !*a));
+                group.fill(true);
+                self.held.push((frame, order));
+            }
+            Step::PutFirst if self.held.len() > 1 => {
+                let (frame, order) = self.held.remove(0);
+                self.put(frame, order);
+            }
+            Step::PutLast if !self.held.is_empty() => {
+                let (frame, order) = self.held.pop().unwrap();
+                self.put(frame, order);
+            }
+            Step::PutPart if self.held.last().is_some_and(|(_, order)| *order > 0) => {
+                let (frame, order) = self.held.pop().unwrap();
+                self.held.push((frame, order - 1));
+                self.put(frame + (1 << (order - 1)), order - 1);
+            }
+            Step::Drain => self.zone.drain(0).unwrap(),
+            _ => return false,
+        }
+        self.zone.check().unwrap();
+        assert_eq!(self.zone.free_frames(), self.allocated.iter().filter(|a| !**a).count());
+        true
+    }
+}
+
+fn walk(arrays: &Arrays, init: Init, claims: bool, sequence: &mut Vec<Step>) -> u64 {
+    let zone = arrays.zone(FRAMES, init, Config { claims, ..Config::new(1) }).unwrap();
+    let is_allocated = init == Init::Allocated;
+    // Of a zone that begins full the frames are held as the orders that they make up.
+    let held = if is_allocated { vec![(0, 4), (16, 3), (24, 2), (28, 0)] } else { vec![] };
+    let mut walk = Walk { zone, allocated: [is_allocated; FRAMES], held };
+    // A step that did nothing was tried alone already.
+    if !sequence.iter().all(|step| walk.step(*step)) || sequence.len() == LENGTH {
+        return 1;
+    }
+    let mut walks = 1;
+    for step in STEPS {
+        sequence.push(step);
+        walks += self::walk(arrays, init, claims, sequence);
+        sequence.pop();
+    }
+    walks
+}
+
+#[test]
+fn every_sequence_of_requests_keeps_the_invariants() {
+    let arrays = Arrays::new(Sizes::of::<Tiny>(FRAMES, 1));
+    for init in [Init::Free, Init::Allocated] {
+        for claims in [false, true] {
+            let walks = walk(&arrays, init, claims, &mut Vec::new());
+            assert!(walks > 100_000, "{walks}");
+        }
+    }
+}
