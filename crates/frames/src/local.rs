@@ -28,6 +28,8 @@ pub struct Local {
     looks: AtomicU64,
 }
 
+/// The half in what was freed last.
+const HALF: u64 = (1 << 40) - 1;
 const PRESENT: u64 = 1 << 48;
 const TAKING: u64 = 1 << 49;
 
@@ -110,16 +112,15 @@ impl Local {
         root.tree()
     }
 
-    /// Notes that a frame in a half of a row and in a tree was freed. Says whether the one before was of the same half, and how
-    /// many frees in a row were of the tree.
+    /// Notes that a frame in a half of a row was freed. Says whether the one before was of the same half, and how many frees in
+    /// a row were of its tree, which has so many halves, a power of two.
     #[inline]
     pub(crate) fn note_put(&self, half: usize, halves_of_tree: usize) -> (bool, u32) {
         let last = self.last.load(Ordering::Relaxed);
-        let (before, run) = ((last & ((1 << 40) - 1)) as usize, (last >> 40) as u32);
-        let is_same_tree = before / halves_of_tree == half / halves_of_tree && run > 0;
-        let run = if is_same_tree { (run + 1).min(255) } else { 1 };
-        self.last.store(half as u64 | u64::from(run) << 40, Ordering::Relaxed);
-        (before == half && run > 1, run)
+        let apart = (last ^ half as u64) & HALF;
+        let run = if apart < halves_of_tree as u64 { (last >> 40) as u8 } else { 0 };
+        self.last.store(half as u64 | u64::from(run.saturating_add(1)) << 40, Ordering::Relaxed);
+        (apart == 0 && run > 0, u32::from(run) + 1)
     }
 
     /// Does something during which free frames are in nobody's words.

@@ -97,12 +97,12 @@ impl<'a, G: Geometry> Zone<'a, G> {
     }
 
     #[inline(never)]
-    fn get_slowly(&self, local: &Local, Request { order, kind, .. }: Request) -> Result<usize, Error> {
+    fn get_slowly(&self, local: &Local, Request { order, kind, processor }: Request) -> Result<usize, Error> {
         if order > G::MAX_ORDER {
             return Err(Error::Order { order, most: G::MAX_ORDER });
         }
         let found = if order >= G::HUGE_ORDER {
-            self.get_huge(local, order)
+            self.get_huge(local, order, processor)
         } else if order == 0 && self.config.claims {
             self.get_claimed(local, kind)
         } else {
@@ -304,7 +304,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
 
     /// Huge frames: the one that was found last or the next, or else of the tree that had it, or the next in the set of trees
     /// that have any.
-    fn get_huge(&self, local: &Local, order: u32) -> Option<usize> {
+    fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
         let last = local.pointer();
         if order == G::HUGE_ORDER
             && let Some(tree) = last.tree()
@@ -316,7 +316,8 @@ impl<'a, G: Geometry> Zone<'a, G> {
                 }
             }
         }
-        let mut at = last.tree().unwrap_or(0);
+        // Processors begin far from each other: their huge frames' entries do not share lines.
+        let mut at = last.tree().unwrap_or(self.trees.len() * processor / self.config.processors);
         for _ in 0..TRIES {
             let Some(tree) = self.trees.huge().next(at) else { break };
             if let Some((frame, child)) = self.take_huge_in(tree, order) {
@@ -385,21 +386,45 @@ impl<'a, G: Geometry> Zone<'a, G> {
     #[inline(never)]
     fn put_alone(&self, local: &Local, frame: usize) -> Result<(), Error> {
         if self.config.claims {
-            let (half, bit) = Claim::of::<G>(frame);
-            let (is_again, run) = local.note_put(half, G::TREE >> G::CLAIM_ORDER);
-            if run == RESERVE_ON_FREE {
-                self.prefer(local, frame / G::TREE);
-            }
-            if is_again && self.adopt(local, frame, half, bit)? {
-                return Ok(());
+            let (is_again, run) = local.note_put(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
+            if is_again || run == RESERVE_ON_FREE {
+                return self.put_again(local, frame, is_again);
             }
         }
+        self.put_plain(frame)
+    }
+
+    /// Frees a frame of which the processor has just freed neighbours, of the half or of the tree.
+    #[inline(never)]
+    fn put_again(&self, local: &Local, frame: usize, is_same_half: bool) -> Result<(), Error> {
+        let (half, bit) = Claim::of::<G>(frame);
+        if is_same_half && self.adopt(local, frame, half, bit)? {
+            return Ok(());
+        }
+        if !is_same_half {
+            self.prefer(local, frame / G::TREE);
+        }
+        self.put_plain(frame)
+    }
+
+    /// Frees a frame. What is rare is called last, so that nothing need be kept meanwhile.
+    #[inline]
+    fn put_plain(&self, frame: usize) -> Result<(), Error> {
         let child = frame / G::HUGE;
         if !self.lower.child(child).is_plain() {
             return self.put_group(frame, 0);
         }
-        let before = self.lower.put_bit(frame).ok_or(Error::NotAllocated { frame, order: 0 })?;
-        self.note(child, before, 1);
+        let Some(before) = self.lower.put_bit(frame) else { return Err(Error::NotAllocated { frame, order: 0 }) };
+        let (free, part) = (before.free(), G::HUGE / NOTES);
+        if free == 0 || (free + 1).is_multiple_of(part) {
+            return self.note_put(child, free + 1);
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn note_put(&self, child: usize, free: usize) -> Result<(), Error> {
+        self.note_slowly(child, free == G::HUGE);
         Ok(())
     }
 
