@@ -36,32 +36,48 @@ macro_rules! word {
             }
             #[inline(always)]
             fn exchange(&self, old: $value, new: $value) -> Result<$value, $value> {
+                count();
                 self.compare_exchange(old, new, ORDER, ORDER)
             }
             #[inline(always)]
             fn replace(&self, value: $value) -> $value {
+                count();
                 self.swap(value, ORDER)
             }
             #[inline(always)]
             fn add(&self, value: $value) -> $value {
+                count();
                 self.fetch_add(value, ORDER)
             }
             #[inline(always)]
             fn sub(&self, value: $value) -> $value {
+                count();
                 self.fetch_sub(value, ORDER)
             }
             #[inline(always)]
             fn and(&self, value: $value) -> $value {
+                count();
                 self.fetch_and(value, ORDER)
             }
             #[inline(always)]
             fn or(&self, value: $value) -> $value {
+                count();
                 self.fetch_or(value, ORDER)
             }
         }
     };
 }
 
+#[cfg(not(test))]
+#[inline(always)]
+fn count() {}
+
+#[cfg(test)]
+use tests::count;
+
 word!(AtomicU16, u16);
 word!(AtomicU32, u32);
 word!(AtomicU64, u64);
+
+#[cfg(test)]
+pub(crate) mod tests;
