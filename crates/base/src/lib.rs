@@ -16,11 +16,13 @@
 
 pub mod atomic;
 mod bits;
+mod ones;
 mod seams;
 mod table;
 mod units;
 
 pub use bits::PageBits;
+pub use ones::Ones;
 pub use seams::{Advice, Clock, CollapseError, Density, Floor, NoMemory, Residency, Span, SpanError, SpanSource};
 pub use table::{Table, Zeroed};
 pub use units::{

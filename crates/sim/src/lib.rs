@@ -4,7 +4,7 @@
 //! *state* of memory (which pages exist, have memory, are huge), a [`VirtualClock`] that moves when told, an [`Rng`]
 //! that a seed replays, and a [`FaultPlan`] that says which call is refused. Layers that touch objects get a
 //! [`RealFloor`] with real bytes, or [`BumpSpans`] when only spans are needed. [`Counted`], [`Checked`] and [`Faulty`]
-//! wrap any floor or span source, these or the real ones.
+//! wrap any floor or span source, these or the real ones. [`Lines`] says what a crash can leave of persistent memory.
 //!
 //! The simulation is also the *checker* of what stands on it: whoever breaks the contract of a seam (a range beyond the
 //! grant, a grant that shrinks, a span freed twice) panics at the call that did it, with the values in the message.
@@ -42,7 +42,7 @@
 //! **Failure.** [`NoMemory`](craton_base::NoMemory) comes from the fault plan, from the end of the region, and from a
 //! collapse of nothing; after it the state is as before. Misuse panics.
 //!
-//! **Not here.** Policies; the cost of anything in time; several NUMA nodes; persistent memory.
+//! **Not here.** Policies; the cost of anything in time; several NUMA nodes.
 
 mod checked;
 mod clock;
@@ -50,6 +50,7 @@ mod counted;
 mod fault;
 mod faulty;
 mod floor;
+mod lines;
 mod real;
 mod rng;
 mod spans;
@@ -60,6 +61,7 @@ pub use counted::{Counted, Counts};
 pub use fault::{Call, FaultPlan, FaultRule, Refusal};
 pub use faulty::Faulty;
 pub use floor::{FloorCalls, SimFloor, ThpMode};
+pub use lines::{LINE_WORDS, Line, Lines};
 pub use real::{RealFloor, RealMemory};
 pub use rng::Rng;
 pub use spans::BumpSpans;

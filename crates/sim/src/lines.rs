@@ -1,0 +1,92 @@
+//! Persistent memory behind volatile caches: what a crash can leave.
+//!
+//! **What.** Who runs a program on memory tells [`Lines`] of every store, flush and fence; at any moment it says what
+//! could be found in memory if the power failed now.
+//!
+//! **State.** For each cache line its content when it was last made durable for certain, and after each store since. A
+//! cache may evict a line at any time, so a crash leaves one of these, of each line by itself: any prefix of the line's
+//! stores. A flush marks how many are on their way, and a fence makes those certain.
+//!
+//! **Not here.** Several threads' fences; lines that are torn: stores of a word are whole, and in order within a line.
+
+use crate::Rng;
+
+/// Words of a line.
+pub const LINE_WORDS: usize = 8;
+
+/// Contents of a line.
+pub type Line = [u64; LINE_WORDS];
+
+#[derive(Clone, Debug)]
+struct History {
+    /// The durable content, and what followed.
+    contents: Vec<Line>,
+    /// How many of these will be durable, the first one not counted, after a fence.
+    flushed: usize,
+}
+
+/// Cache lines, and what of them is durable.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    lines: Vec<History>,
+}
+
+impl Lines {
+    /// Lines of which this is durable.
+    pub fn new(contents: Vec<Line>) -> Self {
+        Self { lines: contents.into_iter().map(|line| History { contents: vec![line], flushed: 0 }).collect() }
+    }
+
+    /// A store made this of a line.
+    pub fn store(&mut self, line: usize, content: Line) {
+        self.lines[line].contents.push(content);
+    }
+
+    /// A line is on its way, as it is now.
+    pub fn flush(&mut self, line: usize) {
+        self.lines[line].flushed = self.lines[line].contents.len() - 1;
+    }
+
+    /// What is on its way has arrived.
+    pub fn fence(&mut self) {
+        for line in &mut self.lines {
+            line.contents.drain(..std::mem::take(&mut line.flushed));
+        }
+    }
+
+    /// All lines as the processor sees them: what persistent caches keep, and what is left when only a process dies.
+    pub fn seen(&self) -> Vec<Line> {
+        self.lines.iter().map(|line| *line.contents.last().expect("a line has a content")).collect()
+    }
+
+    /// Only what is certain.
+    pub fn durable(&self) -> Vec<Line> {
+        self.lines.iter().map(|line| line.contents[0]).collect()
+    }
+
+    /// What a crash can leave: all of it if that is no more than `most` images; else these two, and others by chance.
+    pub fn images(&self, most: usize, rng: &mut Rng) -> Vec<Vec<Line>> {
+        let ways = self.lines.iter().try_fold(1usize, |ways, line| ways.checked_mul(line.contents.len()));
+        if let Some(ways) = ways.filter(|ways| *ways <= most) {
+            return (0..ways).map(|way| self.image(way)).collect();
+        }
+        let mut images = vec![self.durable(), self.seen()];
+        while images.len() < most {
+            images.push(self.lines.iter().map(|line| *rng.pick(&line.contents)).collect());
+        }
+        images
+    }
+
+    /// One of all combinations.
+    fn image(&self, mut way: usize) -> Vec<Line> {
+        let mut choose = |line: &History| {
+            let content = line.contents[way % line.contents.len()];
+            way /= line.contents.len();
+            content
+        };
+        self.lines.iter().map(&mut choose).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
