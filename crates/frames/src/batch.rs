@@ -8,10 +8,11 @@ use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::local::Local;
 use crate::lower::Claim;
+use crate::media::Media;
 use crate::word::Word;
 use crate::zone::Zone;
 
-impl<G: Geometry> Zone<'_, G> {
+impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Allocates single frames into `frames`, as many as there are; returns how many. The order in the request does not matter.
     pub fn get_batch(&self, frames: &mut [usize], request: Request) -> Result<usize, Error> {
         let request = Request { order: 0, ..request };

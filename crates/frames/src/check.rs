@@ -1,6 +1,7 @@
 //! The invariants, looked at while nothing is under way.
 
 use crate::geometry::{Geometry, QUARTERS, ROWS};
+use crate::media::Media;
 use crate::word::Word;
 use crate::zone::Zone;
 
@@ -13,7 +14,7 @@ pub struct Broken {
     pub at: usize,
 }
 
-impl<G: Geometry> Zone<'_, G> {
+impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Looks whether all invariants hold. No request may be under way.
     pub fn check(&self) -> Result<(), Broken> {
         let fail = |invariant, at, broken: bool| if broken { Err(Broken { invariant, at }) } else { Ok(()) };

@@ -33,7 +33,7 @@ impl Config {
 /// A request: how many frames, and what for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// log2 of the number of frames, up to [`Geometry::MAX_ORDER`].
+    /// log2 of the number of frames, up to [`crate::Geometry::MAX_ORDER`].
     pub order: u32,
     /// What for.
     pub kind: Kind,

@@ -64,6 +64,39 @@ pub enum Error {
         /// Elements that it has.
         given: usize,
     },
+    /// There is no zone: neither was one created there, nor was that ended.
+    NotAZone {
+        /// What is in the place of the magic.
+        found: u64,
+    },
+    /// What a zone keeps of itself contradicts itself.
+    Damaged {
+        /// What.
+        what: &'static str,
+        /// What was found.
+        found: u64,
+    },
+    /// A zone of another version of the layout.
+    Version {
+        /// The zone's.
+        found: u64,
+        /// The one that is known here.
+        known: u64,
+    },
+    /// A zone of another [`crate::Geometry`].
+    Geometry {
+        /// The zone's: log2 of a row's frames, and from bit 32 on huge frames in a tree.
+        found: u64,
+        /// The one that was asked for.
+        expected: u64,
+    },
+    /// A zone of another size.
+    OtherFrames {
+        /// Frames of the zone.
+        found: usize,
+        /// Frames that were asked for.
+        expected: usize,
+    },
     /// A zone of no frames, or of more than can be named.
     Frames {
         /// Frames of the zone.
@@ -98,6 +131,22 @@ impl fmt::Display for Error {
             }
             Self::TooSmall { array, needed, given } => {
                 write!(f, "the metadata's {array} have {given} elements, and {needed} are needed")
+            }
+            Self::NotAZone { found } => {
+                write!(f, "no zone is here, or its creation was never completed: the magic is {found:#x}; create one")
+            }
+            Self::Damaged { what, found } => {
+                write!(f, "the zone is damaged: its {what} is {found:#x}, which does not fit the rest")
+            }
+            Self::Version { found, known } => {
+                write!(f, "the zone is of version {found}, and only {known} is known here")
+            }
+            Self::Geometry { found, expected } => {
+                write!(f, "the zone has rows of 2^{} frames and trees of {} huge frames, ", found & 0xff, found >> 32)?;
+                write!(f, "and 2^{} and {} were asked for", expected & 0xff, expected >> 32)
+            }
+            Self::OtherFrames { found, expected } => {
+                write!(f, "the zone has {found} frames, and {expected} were asked for")
             }
             Self::Frames { frames } => write!(f, "a zone of {frames} frames: it has at least 1, and less than 2^37"),
         }

@@ -28,8 +28,11 @@ impl<'a> Set<'a> {
         Self { lower, upper }
     }
 
-    pub(crate) fn clear(&self) {
-        self.lower.iter().chain(self.upper).for_each(|word| word.write(0));
+    /// Makes a word of the set what it is at first, while nobody else uses it; words come one after the other, from 0 on.
+    pub(crate) fn begin(&self, at: usize, trees: u64) {
+        self.lower[at].begin(trees);
+        let (word, bit) = (&self.upper[at / 64], u64::from(trees != 0) << (at % 64));
+        word.begin(if at.is_multiple_of(64) { bit } else { word.read() | bit });
     }
 
     pub(crate) fn has(&self, tree: usize) -> bool {

@@ -1,7 +1,8 @@
 //! Page frames, lock- and log-free, after LLFree.
 //!
 //! **What.** A [`Zone`] says which frames of a range are allocated, and finds free ones for processors that do not get into
-//! each other's way. It knows frames by number, and never touches them. Its metadata are arrays of the caller's.
+//! each other's way. It knows frames by number, and never touches them. Its metadata are arrays of the caller's. A
+//! [`PersistentZone`] is one whose lower level outlasts crashes.
 //!
 //! **From.** "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation", USENIX ATC 2023. Where we differ:
 //! - Orders 7 and 8 are flags in the huge frame's entry, as order 9 is, so that one change of one word allocates and frees
@@ -10,6 +11,7 @@
 //! - A processor claims the free frames of half a row at once, and hands them out from a word of its own: one locked
 //!   operation each, and no counter of its tree's frames (§3.2.2) to be kept and split. Frames that are freed together
 //!   become a claim likewise.
+//! - Requests of every order, and frees of parts, are crash-consistent, also where caches are not persistent ([`Media`]).
 //! - Trees are found by sets, by class and kind, in place of a search through their entries.
 //! - Within a tree the huge frame with fewest free frames serves first.
 //!
@@ -26,7 +28,8 @@
 //! locals     a cache line for each processor and kind    192 B each processor
 //! ```
 //!
-//! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`), and
+//! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`), *P1*–*P3* of what persists
+//! (`page.rs`, `persistent.rs`), and
 //! *F6* a frame that is claimed and not handed out is allocated by its bit, and no half with such frames is claimed twice;
 //! *F7* a tree is reserved if one processor's root names it, and by one at most. [`Zone::check`] looks.
 //!
@@ -50,9 +53,12 @@ mod geometry;
 mod index;
 mod local;
 mod lower;
+mod media;
 mod metadata;
 mod nodes;
 mod offline;
+mod page;
+mod persistent;
 mod tree;
 mod word;
 mod zone;
@@ -62,7 +68,10 @@ pub use config::{Config, Init, Request};
 pub use error::Error;
 pub use geometry::{Geometry, Standard, Tiny};
 pub use local::Local;
+pub use media::{Cached, Media, Volatile};
 pub use metadata::{Metadata, Sizes};
 pub use nodes::{Node, Nodes};
+pub use page::PAGE_WORDS;
+pub use persistent::{Opened, PersistentZone};
 pub use tree::{KINDS, Kind, Thresholds};
 pub use zone::Zone;

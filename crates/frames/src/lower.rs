@@ -15,13 +15,17 @@
 //!
 //! **Cost.** Two cache lines and two locked operations for frames within a row, one of each for a huge frame.
 
+mod recover;
+mod split;
+
 use crate::child::Child;
 use crate::error::Error;
 use crate::field;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
+use crate::media::{Media, Volatile};
 use crate::word::Word;
 use core::marker::PhantomData;
-use craton_base::atomic::{self, AtomicU32, AtomicU64};
+use craton_base::atomic::{AtomicU32, AtomicU64};
 
 /// An entry's count of free frames.
 const COUNTS: u32 = 0x3ff;
@@ -29,11 +33,12 @@ const COUNTS: u32 = 0x3ff;
 const QUARTER_ROWS: usize = ROWS / QUARTERS;
 
 /// The bit fields and entries of a zone.
-pub(crate) struct Lower<'a, G> {
+pub(crate) struct Lower<'a, G, M = Volatile> {
     pub(crate) rows: &'a [AtomicU64],
     /// Two entries a word, the first in the lower half.
     pub(crate) children: &'a [AtomicU32],
     frames: usize,
+    media: M,
     geometry: PhantomData<G>,
 }
 
@@ -96,9 +101,29 @@ impl Claim {
     }
 }
 
-impl<'a, G: Geometry> Lower<'a, G> {
-    pub(crate) fn new(rows: &'a [AtomicU64], children: &'a [AtomicU32], frames: usize) -> Self {
-        Self { rows, children, frames, geometry: PhantomData }
+impl<G: Geometry> Lower<'_, G> {
+    /// The child in which a claim's frames lie.
+    pub(crate) fn child_of(claim: Claim) -> usize {
+        claim.half() >> (G::HUGE_ORDER - G::CLAIM_ORDER)
+    }
+}
+
+impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
+    pub(crate) fn new(rows: &'a [AtomicU64], children: &'a [AtomicU32], frames: usize, media: M) -> Self {
+        Self { rows, children, frames, media, geometry: PhantomData }
+    }
+
+    /// Returns when a word as it is now is durable.
+    #[inline(always)]
+    fn persist<W>(&self, word: &W) {
+        self.media.flush(word);
+        self.media.fence();
+    }
+
+    /// The word of a child's entry.
+    #[inline(always)]
+    fn word(&self, child: usize) -> &AtomicU32 {
+        &self.children[child / 2]
     }
 
     pub(crate) fn frames(&self) -> usize {
@@ -126,7 +151,8 @@ impl<'a, G: Geometry> Lower<'a, G> {
                 if at < self.rows.len() {
                     let frames = there.saturating_sub(row << G::ROW_ORDER).min(1 << G::ROW_ORDER);
                     let beyond = if frames == 1 << G::ROW_ORDER { 0 } else { G::FULL_ROW & (u64::MAX << frames) };
-                    self.rows[at].write(rows | beyond);
+                    self.rows[at].begin(rows | beyond);
+                    self.media.changed(&self.rows[at]);
                 }
             }
             self.set_child(child, entry);
@@ -138,7 +164,8 @@ impl<'a, G: Geometry> Lower<'a, G> {
         let shift = 16 * (child & 1);
         let word = &self.children[child / 2];
         let others = word.read() & !(0xffff << shift);
-        word.write(others | u32::from(entry.0) << shift);
+        word.begin(others | u32::from(entry.0) << shift);
+        self.media.changed(word);
     }
 
     #[inline]
@@ -156,7 +183,10 @@ impl<'a, G: Geometry> Lower<'a, G> {
             let Some(new) = change(entry) else { return Err(entry) };
             let changed = pair & !(0xffff << shift) | u32::from(new.0) << shift;
             match word.exchange(pair, changed) {
-                Ok(_) => return Ok(entry),
+                Ok(_) => {
+                    self.media.changed(word);
+                    return Ok(entry);
+                }
                 Err(now) => pair = now,
             }
         }
@@ -167,6 +197,7 @@ impl<'a, G: Geometry> Lower<'a, G> {
     fn give(&self, child: usize, frames: usize) -> Child {
         let shift = 16 * (child & 1);
         let before = self.children[child / 2].add((frames as u32) << shift);
+        self.media.changed(self.word(child));
         Child((before >> shift) as u16)
     }
 
@@ -187,10 +218,16 @@ impl<'a, G: Geometry> Lower<'a, G> {
         loop {
             let mask = choose(!bits & G::FULL_ROW)?;
             match word.exchange(bits, bits | mask) {
-                Ok(_) if self.holds(child, row) => return Some(mask),
                 Ok(_) => {
-                    word.and(!mask);
-                    return None;
+                    self.media.changed(word);
+                    let holds = self.holds(child, row);
+                    if !holds {
+                        word.and(!mask);
+                        self.media.changed(word);
+                    }
+                    // Also bits that were taken back: a cache may have made them durable.
+                    self.persist(word);
+                    return holds.then_some(mask);
                 }
                 Err(now) => bits = now,
             }
@@ -237,7 +274,10 @@ impl<'a, G: Geometry> Lower<'a, G> {
     #[inline]
     pub(crate) fn take_huge(&self, child: usize) -> Option<usize> {
         let taken = self.update(child, |entry| entry.is_empty::<G>().then_some(Child::ALLOCATED));
-        taken.is_ok().then_some(child * G::HUGE)
+        taken.ok().map(|_| {
+            self.persist(self.word(child));
+            child * G::HUGE
+        })
     }
 
     fn take_two(&self, child: usize) -> Option<usize> {
@@ -248,7 +288,11 @@ impl<'a, G: Geometry> Lower<'a, G> {
         let now = word.read();
         let is_free = [now as u16, (now >> 16) as u16].iter().all(|half| Child(*half).unclaimed().0 == old as u16);
         let taken = is_free && word.exchange(now, new << 16 | new).is_ok();
-        taken.then_some((child & !1) * G::HUGE)
+        taken.then(|| {
+            self.media.changed(word);
+            self.persist(word);
+            (child & !1) * G::HUGE
+        })
     }
 
     fn take_quarters(&self, child: usize, order: u32) -> Option<usize> {
@@ -279,6 +323,9 @@ impl<'a, G: Geometry> Lower<'a, G> {
         let end =
             |entry: Child| Some(if is_free { entry.end().with_quarters(flags) } else { entry.end().give(frames) });
         let _ = self.update(child, end);
+        if is_free {
+            self.persist(self.word(child));
+        }
         let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
         is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
     }
@@ -333,11 +380,6 @@ impl<'a, G: Geometry> Lower<'a, G> {
         (got > 0).then(|| Claim::new(half, (mask >> at) as u32))
     }
 
-    /// The child in which a claim's frames lie.
-    pub(crate) fn child_of(claim: Claim) -> usize {
-        claim.half() >> (G::HUGE_ORDER - G::CLAIM_ORDER)
-    }
-
     /// Frees what is left of a claim; returns what the entry was.
     pub(crate) fn unclaim(&self, claim: Claim) -> Option<Child> {
         if claim.mask() == 0 {
@@ -345,8 +387,11 @@ impl<'a, G: Geometry> Lower<'a, G> {
         }
         let first = claim.half() << G::CLAIM_ORDER;
         let at = first & ((1 << G::ROW_ORDER) - 1);
-        self.rows[first >> G::ROW_ORDER].and(!(u64::from(claim.mask()) << at));
-        Some(self.give(Self::child_of(claim), claim.mask().count_ones() as usize))
+        let word = &self.rows[first >> G::ROW_ORDER];
+        word.and(!(u64::from(claim.mask()) << at));
+        self.media.changed(word);
+        self.persist(word);
+        Some(self.give(Lower::<G>::child_of(claim), claim.mask().count_ones() as usize))
     }
 
     /// Whether a frame's own bit says that it is allocated.
@@ -370,6 +415,8 @@ impl<'a, G: Geometry> Lower<'a, G> {
             let word = &self.children[child / 2];
             let (all, none) = (u32::from(Child::ALLOCATED.0), u32::from(G::FULL_CHILD));
             if word.exchange(all << 16 | all, none << 16 | none).is_ok() {
+                self.media.changed(word);
+                self.persist(word);
                 return Ok(Child::ALLOCATED);
             }
             if ![child, child + 1].into_iter().all(|child| self.are_allocated(child, 0..ROWS)) {
@@ -394,7 +441,11 @@ impl<'a, G: Geometry> Lower<'a, G> {
     #[inline]
     pub(crate) fn put_huge(&self, child: usize) -> bool {
         let empty = Child::with_free(G::FULL_CHILD);
-        self.update(child, |entry| (entry == Child::ALLOCATED).then_some(empty)).is_ok()
+        let is_freed = self.update(child, |entry| (entry == Child::ALLOCATED).then_some(empty)).is_ok();
+        if is_freed {
+            self.persist(self.word(child));
+        }
+        is_freed
     }
 
     /// Whether a child and its three neighbours are wholly free.
@@ -416,8 +467,12 @@ impl<'a, G: Geometry> Lower<'a, G> {
     #[inline]
     pub(crate) fn put_bit(&self, frame: usize) -> Option<Child> {
         let bit = 1 << (frame & ((1 << G::ROW_ORDER) - 1));
-        let was_set = self.rows[frame >> G::ROW_ORDER].and(!bit) & bit != 0;
-        was_set.then(|| self.give(frame / G::HUGE, 1))
+        let word = &self.rows[frame >> G::ROW_ORDER];
+        let was_set = word.and(!bit) & bit != 0;
+        was_set.then(|| {
+            self.cleared(word, frame);
+            self.give(frame / G::HUGE, 1)
+        })
     }
 
     /// Frees frames of a row that have bits; returns what the entry was. None, and nothing is freed, if some have none.
@@ -425,7 +480,10 @@ impl<'a, G: Geometry> Lower<'a, G> {
         let mut bits = self.rows[row].read();
         while bits & mask == mask {
             match self.rows[row].exchange(bits, bits & !mask) {
-                Ok(_) => return Some(self.give(row / ROWS, mask.count_ones() as usize)),
+                Ok(_) => {
+                    self.cleared(&self.rows[row], row << G::ROW_ORDER);
+                    return Some(self.give(row / ROWS, mask.count_ones() as usize));
+                }
                 Err(now) => bits = now,
             }
         }
@@ -438,16 +496,35 @@ impl<'a, G: Geometry> Lower<'a, G> {
         let word = &self.rows[frame >> G::ROW_ORDER];
         let mask = field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order);
         if order == 0 {
-            return word.and(!mask) & mask != 0;
+            let was_set = word.and(!mask) & mask != 0;
+            if was_set {
+                self.cleared(word, frame);
+            }
+            return was_set;
         }
         let mut bits = word.read();
         while bits & mask == mask {
             match word.exchange(bits, bits & !mask) {
-                Ok(_) => return true,
+                Ok(_) => {
+                    self.cleared(word, frame);
+                    return true;
+                }
                 Err(now) => bits = now,
             }
         }
         false
+    }
+
+    /// Makes it durable that a frame's bits in a row are clear.
+    #[inline(always)]
+    fn cleared(&self, word: &AtomicU64, frame: usize) {
+        self.media.changed(word);
+        self.media.flush(word);
+        // Whoever splits its quarter may not have made durable yet that bits are what counts.
+        if M::PERSISTS && self.child(frame / G::HUGE).is_pending() {
+            self.media.flush(self.word(frame / G::HUGE));
+        }
+        self.media.fence();
     }
 
     /// Frees whole quarters of a child.
@@ -457,6 +534,7 @@ impl<'a, G: Geometry> Lower<'a, G> {
         let (first, frames) = (rows / QUARTER_ROWS, 1usize << order);
         let flags = ((1u16 << count) - 1) << first;
         if let Ok(was) = self.update(child, |entry| entry.without_quarters(flags).map(|e| e.give(frames))) {
+            self.persist(self.word(child));
             return Some(was);
         }
         // Some of them are allocated by bits: row by row, if all are.
@@ -466,6 +544,7 @@ impl<'a, G: Geometry> Lower<'a, G> {
         }
         for quarter in (first..first + count).filter(|q| entry.has_quarter(*q)) {
             self.update(child, |e| e.without_quarters(1 << quarter).map(|e| e.give(frames / count))).ok()?;
+            self.persist(self.word(child));
         }
         for row in rows.filter(|row| !entry.has_quarter(row / QUARTER_ROWS)) {
             let at = child * G::HUGE + (row << G::ROW_ORDER);
@@ -474,31 +553,6 @@ impl<'a, G: Geometry> Lower<'a, G> {
             }
         }
         Some(entry)
-    }
-
-    /// Frees frames of a quarter that was allocated as a whole: the rest stays allocated, by bits.
-    #[cold]
-    fn split(&self, child: usize, quarter: usize, frame: usize, order: u32) -> Option<Child> {
-        loop {
-            match self.update(child, |entry| entry.without_quarters(1 << quarter).and(entry.begin())) {
-                Ok(_) => break,
-                // Somebody else was faster, and the frames have bits by now.
-                Err(entry) if !entry.has_quarter(quarter) => {
-                    return self.clear(frame, order).then(|| self.give(child, 1 << order));
-                }
-                Err(_) => atomic::spin(),
-            }
-        }
-        let freed = (frame % G::HUGE) >> G::ROW_ORDER;
-        for row in quarter * QUARTER_ROWS..(quarter + 1) * QUARTER_ROWS {
-            let mask = if row == freed { field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order) } else { 0 };
-            // Who set a bit and sees the quarter takes it back.
-            while self.row(child, row).exchange(0, G::FULL_ROW & !mask).is_err() {
-                atomic::spin();
-            }
-        }
-        let end = |entry: Child| entry.without_quarters(1 << quarter).map(|e| e.end().give(1 << order));
-        self.update(child, end).ok()
     }
 
     /// Allocates the frames at a place, if all are free.

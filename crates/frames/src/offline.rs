@@ -9,6 +9,7 @@
 
 use crate::error::Error;
 use crate::geometry::Geometry;
+use crate::media::Media;
 use crate::word::Word;
 use crate::zone::Zone;
 use craton_base::atomic::AtomicU64;
@@ -28,7 +29,7 @@ impl<'a> Offline<'a> {
 
     /// None, in words of which there are as many as [`Offline::words`] says; none at all if there are no words.
     pub(crate) fn new(words: &'a [AtomicU64]) -> Option<Self> {
-        words.iter().for_each(|word| word.write(0));
+        words.iter().for_each(|word| word.begin(0));
         let (count, bits) = words.split_first()?;
         Some(Self { count, bits })
     }
@@ -55,7 +56,7 @@ impl<'a> Offline<'a> {
     }
 }
 
-impl<G: Geometry> Zone<'_, G> {
+impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// The children of a range of huge frames.
     fn children_of(&self, frame: usize, huge_frames: usize) -> Result<core::ops::Range<usize>, Error> {
         let last = huge_frames.checked_sub(1).and_then(|more| frame.checked_add(more.checked_mul(G::HUGE)?));

@@ -12,9 +12,12 @@
 //! goes on until it is as he saw it: so the last one to write a set wrote what the entry says. How many frames are free is
 //! seen in the children's entries, one cache line, when something suggests that the class has changed.
 
+mod rebuild;
+
 use crate::geometry::Geometry;
 use crate::index::{self, Set};
 use crate::lower::Lower;
+use crate::media::Media;
 use crate::word::Word;
 use craton_base::atomic::{AtomicU16, AtomicU64};
 
@@ -126,16 +129,6 @@ impl<'a> Trees<'a> {
         Self { entries, sets, thresholds }
     }
 
-    /// Makes all entries and sets what the children's entries say.
-    pub(crate) fn begin<G: Geometry>(&self, lower: &Lower<'_, G>) {
-        self.sets.iter().for_each(Set::clear);
-        for tree in 0..self.entries.len() {
-            self.entries[tree].write(0);
-            self.note(tree, lower);
-            self.note_huge(tree, lower);
-        }
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -162,7 +155,7 @@ impl<'a> Trees<'a> {
     }
 
     /// Free frames by the children's entries, in 512ths of a tree, rounded up.
-    fn count<G: Geometry>(tree: usize, lower: &Lower<'_, G>) -> u16 {
+    fn count<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> u16 {
         let words = G::CHILDREN / 2;
         let children = &lower.children[tree * words..(tree + 1) * words];
         let free: u32 = children.iter().map(|word| word.read()).map(|w| (w & 0x3ff) + (w >> 16 & 0x3ff)).sum();
@@ -170,7 +163,7 @@ impl<'a> Trees<'a> {
     }
 
     /// Looks whether a tree's class is still what its entry says.
-    pub(crate) fn note<G: Geometry>(&self, tree: usize, lower: &Lower<'_, G>) {
+    pub(crate) fn note<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         let before = self.entry(tree);
         let free = Self::count(tree, lower);
         if self.class(before.with(free)) != self.class(before) {
@@ -179,7 +172,7 @@ impl<'a> Trees<'a> {
     }
 
     /// Looks whether a tree has a huge frame that is wholly free.
-    pub(crate) fn note_huge<G: Geometry>(&self, tree: usize, lower: &Lower<'_, G>) {
+    pub(crate) fn note_huge<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         let set = self.huge();
         loop {
             let has = Self::has_huge(tree, lower);
@@ -190,7 +183,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    fn has_huge<G: Geometry>(tree: usize, lower: &Lower<'_, G>) -> bool {
+    fn has_huge<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> bool {
         (tree * G::CHILDREN..(tree + 1) * G::CHILDREN).any(|child| lower.child(child).is_empty::<G>())
     }
 
@@ -245,13 +238,17 @@ impl<'a> Trees<'a> {
     }
 
     /// Gives a reservation up.
-    pub(crate) fn unreserve<G: Geometry>(&self, tree: usize, lower: &Lower<'_, G>) {
+    pub(crate) fn unreserve<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         self.update(tree, |entry| Some(Entry(entry.0 & !RESERVED).with(Self::count(tree, lower))));
         self.note(tree, lower);
     }
 
     /// Which invariant a tree breaks, if any.
-    pub(crate) fn check<G: Geometry>(&self, tree: usize, lower: &Lower<'_, G>) -> Result<(), &'static str> {
+    pub(crate) fn check<G: Geometry, M: Media>(
+        &self,
+        tree: usize,
+        lower: &Lower<'_, G, M>,
+    ) -> Result<(), &'static str> {
         let entry = self.entry(tree);
         let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
         let is_right = |(number, set): (usize, &Set<'_>)| set.has(tree) == (own == Some(number));

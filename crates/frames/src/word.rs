@@ -11,6 +11,8 @@ use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 pub(crate) trait Word<V> {
     fn read(&self) -> V;
     fn write(&self, value: V);
+    /// Sets the word while nobody else uses it: what makes it known to others makes the value known.
+    fn begin(&self, value: V);
     /// Changes the word if it is `old`; the error is what it is.
     fn exchange(&self, old: V, new: V) -> Result<V, V>;
     fn replace(&self, value: V) -> V;
@@ -33,6 +35,10 @@ macro_rules! word {
             #[inline(always)]
             fn write(&self, value: $value) {
                 self.store(value, ORDER);
+            }
+            #[inline(always)]
+            fn begin(&self, value: $value) {
+                self.store(value, Ordering::Relaxed);
             }
             #[inline(always)]
             fn exchange(&self, old: $value, new: $value) -> Result<$value, $value> {

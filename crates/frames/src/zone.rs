@@ -8,13 +8,15 @@
 //! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also after every processor has
 //! given back what it claimed, as far as nobody frees any meanwhile.
 
+mod begin;
+
 use crate::child::Child;
-use crate::config::{Config, Init, Request};
+use crate::config::{Config, Request};
 use crate::error::Error;
 use crate::geometry::{Geometry, Standard};
 use crate::local::{Local, Root};
 use crate::lower::{Claim, Lower};
-use crate::metadata::{Metadata, Sizes};
+use crate::media::{Media, Volatile};
 use crate::offline::Offline;
 use crate::tree::{Class, KINDS, Kind, Trees};
 use crate::word::Word;
@@ -29,43 +31,16 @@ const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
 /// Parts of a huge frame: when as many more frames are free as one has, its tree's class may have changed.
 const NOTES: usize = 8;
 
-/// Frames and who has them.
-pub struct Zone<'a, G = Standard> {
-    pub(crate) lower: Lower<'a, G>,
+/// Frames and who has them; `M` says what becomes of the lower level in a crash.
+pub struct Zone<'a, G = Standard, M = Volatile> {
+    pub(crate) lower: Lower<'a, G, M>,
     pub(crate) trees: Trees<'a>,
     pub(crate) locals: &'a [Local],
     pub(crate) config: Config,
     pub(crate) offline: Offline<'a>,
 }
 
-impl<'a, G: Geometry> Zone<'a, G> {
-    /// A zone of so many frames, up to 2^37. Fails if an array is too short.
-    pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
-        if frames == 0 || frames >= 1 << 37 {
-            return Err(Error::Frames { frames });
-        }
-        if config.processors == 0 {
-            return Err(Error::Processor { processor: 0, processors: 0 });
-        }
-        let sizes = Sizes::of::<G>(frames, config.processors);
-        fn cut<'a, T>(array: &'static str, all: &'a [T], needed: usize) -> Result<&'a [T], Error> {
-            all.get(..needed).ok_or(Error::TooSmall { array, needed, given: all.len() })
-        }
-        let rows = cut("rows", metadata.rows, sizes.rows)?;
-        let children = cut("children", metadata.children, sizes.children)?;
-        let trees = cut("trees", metadata.trees, sizes.trees)?;
-        let index = cut("index", metadata.index, sizes.index)?;
-        let locals = cut("locals", metadata.locals, sizes.locals)?;
-        let lower = Lower::new(rows, children, frames);
-        lower.begin(init == Init::Free);
-        let (index, offline) = index.split_at(Trees::words(trees.len()));
-        let offline = Offline::new(offline).ok_or(Error::TooSmall { array: "index", needed: sizes.index, given: 0 })?;
-        let trees = Trees::new(trees, index, config.thresholds);
-        trees.begin(&lower);
-        locals.iter().for_each(Local::clear);
-        Ok(Self { lower, trees, locals, config, offline })
-    }
-
+impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// Frames of the zone.
     pub fn frames(&self) -> usize {
         self.lower.frames()

@@ -5,14 +5,15 @@ use craton_frames::{Config, Error, Geometry, Init, Local, Metadata, Sizes, Zone}
 
 /// Arrays for a zone.
 pub struct Arrays {
-    rows: Vec<AtomicU64>,
-    children: Vec<AtomicU32>,
-    trees: Vec<AtomicU16>,
-    index: Vec<AtomicU64>,
+    pub rows: Vec<AtomicU64>,
+    pub children: Vec<AtomicU32>,
+    pub trees: Vec<AtomicU16>,
+    pub index: Vec<AtomicU64>,
     locals: Vec<Local>,
 }
 
-fn array<T: Default>(len: usize) -> Vec<T> {
+/// Elements that are all zero.
+pub fn array<T: Default>(len: usize) -> Vec<T> {
     (0..len).map(|_| T::default()).collect()
 }
 

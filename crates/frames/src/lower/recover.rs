@@ -1,0 +1,141 @@
+//! The lower level as a crash left it, made right.
+//!
+//! **What.** What holds is the same as ever: a quarter's flag, and where there is none, the rows' bits. The rest
+//! follows from these:
+//! - a flag wins over its rows: they become zero;
+//! - counters are counted anew from the rows of the other quarters;
+//! - *pending* and the note of claims go: nobody is under way any more;
+//! - bits beyond the zone's end are set, and no quarter with frames there is a whole.
+//!
+//! **From.** LLFree §3.2.3, which leaves orders 7 and 8 out.
+//!
+//! **Why a crash may come at any store.** Each request has one store by which it happens: of bits within a row; of an
+//! entry's flags for orders of quarters, huge frames (one word of 16 bits) and two huge frames (one of 32). Before that
+//! store nothing but counters and *pending* has changed, which do not count here; and after it only they do. So the
+//! frames of a request under way are allocated all or none. Two requests have more such stores. A free of what was
+//! allocated in pieces frees the pieces one by one. A split writes the bits of a quarter while its flag is up, makes
+//! them durable, and takes the flag down: up to there the flag wins, and the whole quarter is allocated, as it was;
+//! from there on all of it but the freed frames is, by bits.
+//!
+//! **Between threads.** A store that has been seen and is not durable yet is a danger if others build on it. Bits on
+//! bits do so in the same word. A quarter that is taken on bits that were just cleared makes them zero anyway. Bits
+//! that are set in a quarter that was just freed are in a quarter that stays allocated, so that only the frames of the
+//! free under way are lost. Bits that are cleared in a quarter that was just split would be lost: so *pending* stays up
+//! until the flag's fall is durable, and who clears bits and sees it makes the entry durable himself.
+//!
+//! **Recovery itself** keeps what holds at each of its stores, so that a crash in it is like the one before. What it
+//! zeroes or sets in rows is durable before the zone is used, else it could come back when a flag falls. All entries
+//! are made durable too: a process that was killed may have left some that are only in a cache.
+//!
+//! **Cost.** One read of all rows, 64 bytes for each huge frame; writes only where something was wrong.
+
+use super::{Lower, QUARTER_ROWS};
+use crate::child::Child;
+use crate::geometry::{Geometry, QUARTERS, ROWS};
+use crate::media::Media;
+use crate::word::Word;
+use craton_base::Ones;
+
+/// Bytes that a flush makes durable, at least.
+const LINE: usize = 64;
+/// Of a tree, in any geometry.
+const MOST_CHILDREN: usize = 64;
+const ALL_QUARTERS: u16 = Child::ALLOCATED.quarters();
+
+impl<G: Geometry, M: Media> Lower<'_, G, M> {
+    /// Makes everything right after a crash; returns how many huge frames had something wrong.
+    pub(crate) fn recover(&self) -> usize {
+        let ones = Ones::new();
+        let mut wrong = 0;
+        for (tree, words) in self.children.chunks(G::CHILDREN / 2).enumerate() {
+            let mut set = [0; MOST_CHILDREN];
+            let first = tree * G::CHILDREN;
+            ones.count::<ROWS>(&self.rows[first * ROWS..], &mut set[..G::CHILDREN]);
+            for (at, word) in words.iter().enumerate() {
+                let old = word.read();
+                let entries = [old as u16, (old >> 16) as u16].map(Child);
+                let right = [0, 1].map(|half| {
+                    let at = 2 * at + half;
+                    self.right(first + at, entries[half], set[at])
+                });
+                let new = u32::from(right[1].0) << 16 | u32::from(right[0].0);
+                if new != old {
+                    word.begin(new);
+                    self.media.changed(word);
+                    wrong += (0..2).filter(|half| right[*half] != entries[*half]).count();
+                }
+            }
+        }
+        self.persist_children();
+        wrong
+    }
+
+    /// What an entry should be, of a child with so many bits set.
+    #[inline(always)]
+    fn right(&self, child: usize, entry: Child, set: u16) -> Child {
+        let is_whole = (child + 1) * G::HUGE <= self.frames;
+        let flags = entry.quarters();
+        // Huge frames come as they like: nothing here is for a processor to guess.
+        let is_plain = (flags == 0) & (set <= G::FULL_CHILD) | (flags == ALL_QUARTERS) & (set == 0);
+        if is_whole & is_plain {
+            let free = G::FULL_CHILD.wrapping_sub(set) & u16::from(flags == 0).wrapping_neg();
+            return Child::with_free(free).with_quarters(flags);
+        }
+        self.recover_rows(child, entry)
+    }
+
+    /// What an entry should be; makes the rows right where a flag, or the zone's end, says what they are.
+    #[inline(never)]
+    fn recover_rows(&self, child: usize, entry: Child) -> Child {
+        let there = self.frames.saturating_sub(child * G::HUGE).min(G::HUGE);
+        let mut right = Child::with_free(0);
+        if there == 0 {
+            return right;
+        }
+        for quarter in 0..QUARTERS {
+            let rows = quarter * QUARTER_ROWS..(quarter + 1) * QUARTER_ROWS;
+            let is_inside = rows.end << G::ROW_ORDER <= there;
+            let is_allocated = is_inside && entry.has_quarter(quarter);
+            if is_allocated {
+                right = right.with_quarters(1 << quarter);
+            }
+            for row in rows {
+                let inside = there.saturating_sub(row << G::ROW_ORDER).min(1 << G::ROW_ORDER) as u32;
+                let beyond = G::FULL_ROW & !(((1u128 << inside) - 1) as u64);
+                let word = self.row(child, row);
+                let old = word.read();
+                let new = if is_allocated { 0 } else { old & G::FULL_ROW | beyond };
+                if new != old {
+                    word.begin(new);
+                    self.media.changed(word);
+                    self.media.flush(word);
+                }
+                if !is_allocated {
+                    right = right.give((!new & G::FULL_ROW).count_ones() as usize);
+                }
+            }
+        }
+        right
+    }
+
+    /// Makes all rows and entries durable.
+    pub(crate) fn persist_all(&self) {
+        self.flush_all(self.rows);
+        self.persist_children();
+    }
+
+    /// Makes all entries durable: those of a zone in use may be older, but for their flags.
+    pub(crate) fn persist_children(&self) {
+        self.flush_all(self.children);
+        self.media.fence();
+    }
+
+    fn flush_all<W>(&self, words: &[W]) {
+        // The array need not begin with a line.
+        words.iter().step_by(LINE / size_of::<W>()).chain(words.last()).for_each(|word| self.media.flush(word));
+    }
+
+    pub(crate) fn media(&self) -> &M {
+        &self.media
+    }
+}

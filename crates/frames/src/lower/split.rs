@@ -1,0 +1,55 @@
+//! Parts of quarters that were allocated as wholes.
+//!
+//! **From.** LLFree §4.2.2, where parts of a huge frame can be freed, too; what a crash leaves of it is said in
+//! [`recover`](super::recover).
+//!
+//! **Threads.** *Pending* makes one of those who would split; the others wait for him, for three writes.
+
+use super::{Lower, QUARTER_ROWS};
+use crate::child::Child;
+use crate::field;
+use crate::geometry::Geometry;
+use crate::media::Media;
+use crate::word::Word;
+use craton_base::atomic;
+
+impl<G: Geometry, M: Media> Lower<'_, G, M> {
+    /// Frees frames of a quarter that was allocated as a whole: the rest stays allocated, by bits.
+    #[cold]
+    pub(super) fn split(&self, child: usize, quarter: usize, frame: usize, order: u32) -> Option<Child> {
+        loop {
+            match self.update(child, |entry| entry.without_quarters(1 << quarter).and(entry.begin())) {
+                Ok(_) => break,
+                // Somebody else was faster, and the frames have bits by now.
+                Err(entry) if !entry.has_quarter(quarter) => {
+                    return self.clear(frame, order).then(|| self.give(child, 1 << order));
+                }
+                Err(_) => atomic::spin(),
+            }
+        }
+        let freed = (frame % G::HUGE) >> G::ROW_ORDER;
+        for row in quarter * QUARTER_ROWS..(quarter + 1) * QUARTER_ROWS {
+            let mask = if row == freed { field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order) } else { 0 };
+            // Who set a bit and sees the quarter takes it back.
+            while self.row(child, row).exchange(0, G::FULL_ROW & !mask).is_err() {
+                atomic::spin();
+            }
+            self.media.changed(self.row(child, row));
+            self.media.flush(self.row(child, row));
+        }
+        // Bits first, then that they count: a crash in between leaves the quarter as it was.
+        self.media.fence();
+        if M::PERSISTS {
+            return self.end_split(child, quarter, order);
+        }
+        let end = |entry: Child| entry.without_quarters(1 << quarter).map(|e| e.end().give(1 << order));
+        self.update(child, end).ok()
+    }
+
+    /// Makes it durable that a quarter's bits are what counts, and only then lets others believe that it is.
+    fn end_split(&self, child: usize, quarter: usize, order: u32) -> Option<Child> {
+        self.update(child, |entry| entry.without_quarters(1 << quarter)).ok()?;
+        self.persist(self.word(child));
+        self.update(child, |entry| Some(entry.end().give(1 << order))).ok()
+    }
+}

@@ -1,0 +1,54 @@
+//! How a zone begins.
+
+use super::Zone;
+use crate::config::{Config, Init};
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::local::Local;
+use crate::lower::Lower;
+use crate::media::{Media, Volatile};
+use crate::metadata::{Metadata, Sizes};
+use crate::offline::Offline;
+use crate::tree::Trees;
+
+impl<'a, G: Geometry> Zone<'a, G> {
+    /// A zone of so many frames, less than 2^37. Fails if an array is too short.
+    pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
+        let zone = Self::over(frames, metadata, config, Volatile)?;
+        zone.lower.begin(init == Init::Free);
+        zone.begin();
+        Ok(zone)
+    }
+}
+
+impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
+    /// A zone over a lower level as it is, which is not touched; [`Zone::begin`] makes the rest.
+    pub(crate) fn over(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
+        if frames == 0 || frames >= 1 << 37 {
+            return Err(Error::Frames { frames });
+        }
+        if config.processors == 0 {
+            return Err(Error::Processor { processor: 0, processors: 0 });
+        }
+        let sizes = Sizes::of::<G>(frames, config.processors);
+        fn cut<'a, T>(array: &'static str, all: &'a [T], needed: usize) -> Result<&'a [T], Error> {
+            all.get(..needed).ok_or(Error::TooSmall { array, needed, given: all.len() })
+        }
+        let rows = cut("rows", metadata.rows, sizes.rows)?;
+        let children = cut("children", metadata.children, sizes.children)?;
+        let trees = cut("trees", metadata.trees, sizes.trees)?;
+        let index = cut("index", metadata.index, sizes.index)?;
+        let locals = cut("locals", metadata.locals, sizes.locals)?;
+        let lower = Lower::new(rows, children, frames, media);
+        let (index, offline) = index.split_at(Trees::words(trees.len()));
+        let offline = Offline::new(offline).ok_or(Error::TooSmall { array: "index", needed: sizes.index, given: 0 })?;
+        let trees = Trees::new(trees, index, config.thresholds);
+        Ok(Self { lower, trees, locals, config, offline })
+    }
+
+    /// Makes the upper level what the lower one says; returns how many frames are free.
+    pub(crate) fn begin(&self) -> usize {
+        self.locals.iter().for_each(Local::clear);
+        self.trees.begin(&self.lower)
+    }
+}
