@@ -1,7 +1,7 @@
 //! Many frames at once, and ranges.
 //!
-//! **Cost.** A batch takes what is claimed, and what it claims besides, by one locked operation for the frames of half a row;
-//! it frees the frames of a row that follow each other in the list by two.
+//! **Cost.** A batch takes what is claimed, and what it claims besides, by one locked operation for the frames of half
+//! a row; it frees the frames of a row that follow each other in the list by two.
 
 use crate::config::Request;
 use crate::error::Error;
@@ -13,7 +13,8 @@ use crate::word::Word;
 use crate::zone::Zone;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Allocates single frames into `frames`, as many as there are; returns how many. The order in the request does not matter.
+    /// Allocates single frames into `frames`, as many as there are; returns how many. The order in the request does not
+    /// matter.
     pub fn get_batch(&self, frames: &mut [usize], request: Request) -> Result<usize, Error> {
         let request = Request { order: 0, ..request };
         let local = self.local(request.processor, request.kind)?;
@@ -84,8 +85,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Allocates frames from `frame` on, `frames` of them, of any number and alignment: for what is in use before the zone is.
-    /// [`Error::InUse`] names a part of which some are not free; then none is allocated.
+    /// Allocates frames from `frame` on, `frames` of them, of any number and alignment: for what is in use before the
+    /// zone is. [`Error::InUse`] names a part of which some are not free; then none is allocated.
     pub fn reserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let all = self.frames();
         let end =

@@ -1,7 +1,7 @@
 //! How frames, huge frames and trees divide.
 //!
-//! **From.** LLFree §3.2: 64 frames a word, 512 a huge frame, 32 huge frames a tree. A type parameter, so that a test can
-//! search a tiny world to the end.
+//! **From.** LLFree §3.2: 64 frames a word, 512 a huge frame, 32 huge frames a tree. A type parameter, so that a test
+//! can search a tiny world to the end.
 
 /// Rows of a bit field: words, of which eight are a cache line.
 pub const ROWS: usize = 8;

@@ -2,8 +2,8 @@
 //!
 //! **State.** A bit for each tree, and above that a bit for each word that is not zero.
 //!
-//! **Threads.** A set is a hint: who finds a tree in one looks at the tree itself. A bit of the upper level may be up for a
-//! word that is zero, never for long the other way round: who clears it looks at the word again.
+//! **Threads.** A set is a hint: who finds a tree in one looks at the tree itself. A bit of the upper level may be up
+//! for a word that is zero, never for long the other way round: who clears it looks at the word again.
 
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
@@ -28,7 +28,8 @@ impl<'a> Set<'a> {
         Self { lower, upper }
     }
 
-    /// Makes a word of the set what it is at first, while nobody else uses it; words come one after the other, from 0 on.
+    /// Makes a word of the set what it is at first, while nobody else uses it; words come one after the other, from 0
+    /// on.
     pub(crate) fn begin(&self, at: usize, trees: u64) {
         self.lower[at].begin(trees);
         let (word, bit) = (&self.upper[at / 64], u64::from(trees != 0) << (at % 64));

@@ -1,23 +1,24 @@
 //! Page frames, lock- and log-free, after LLFree.
 //!
-//! **What.** A [`Zone`] says which frames of a range are allocated, and finds free ones for processors that do not get into
-//! each other's way. It knows frames by number, and never touches them. Its metadata are arrays of the caller's. A
+//! **What.** A [`Zone`] says which frames of a range are allocated, and finds free ones for processors that do not get
+//! into each other's way. It knows frames by number, and never touches them. Its metadata are arrays of the caller's. A
 //! [`PersistentZone`] is one whose lower level outlasts crashes.
 //!
 //! **From.** "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation", USENIX ATC 2023. Where we differ:
-//! - Orders 7 and 8 are flags in the huge frame's entry, as order 9 is, so that one change of one word allocates and frees
-//!   them (§4.2.1 takes rows one after the other, and gives crash consistency up there).
+//! - Orders 7 and 8 are flags in the huge frame's entry, as order 9 is, so that one change of one word allocates and
+//! frees them (§4.2.1 takes rows one after the other, and gives crash consistency up there).
 //! - Two entries are one word of 32 bits, which order 10 changes at once; no word is accessed by two sizes.
 //! - A processor claims the free frames of half a row at once, and hands them out from a word of its own: one locked
 //!   operation each, and no counter of its tree's frames (§3.2.2) to be kept and split. Frames that are freed together
 //!   become a claim likewise.
-//! - Requests of every order, and frees of parts, are crash-consistent, also where caches are not persistent ([`Media`]).
+//! - Requests of every order, and frees of parts, are crash-consistent, also where caches are not persistent
+//! ([`Media`]).
 //! - Trees are found by sets, by class and kind, in place of a search through their entries.
 //! - Within a tree the huge frame with fewest free frames serves first.
 //!
-//! **Units.** A *frame* is the machine's page slot, 4 KiB on x86-64, and order *k* is 2^k frames, aligned to that. A *row* is
-//! 64 frames, a *huge frame* 512, a *tree* 32 huge frames, by [`Standard`]; [`Geometry`] says otherwise. The frame *half* is
-//! half of a row, what a processor claims.
+//! **Units.** A *frame* is the machine's page slot, 4 KiB on x86-64, and order *k* is 2^k frames, aligned to that. A
+//! *row* is 64 frames, a *huge frame* 512, a *tree* 32 huge frames, by [`Standard`]; [`Geometry`] says otherwise. The
+//! frame *half* is half of a row, what a processor claims.
 //!
 //! **State.** For 128 GiB:
 //! ```text
@@ -28,14 +29,15 @@
 //! locals     a cache line for each processor and kind    192 B each processor
 //! ```
 //!
-//! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`), *P1*–*P3* of what persists
-//! (`page.rs`, `persistent.rs`), and
-//! *F6* a frame that is claimed and not handed out is allocated by its bit, and no half with such frames is claimed twice;
+//! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`), *P1*–*P3* of what
+//! persists (`page.rs`, `persistent.rs`), and
+//! *F6* a frame that is claimed and not handed out is allocated by its bit, and no half with such frames is claimed
+//! twice;
 //! *F7* a tree is reserved if one processor's root names it, and by one at most. [`Zone::check`] looks.
 //!
-//! **Threads.** Every method may be called by anybody at any time; a processor's number is a hint that may be stale. All
-//! accesses are in one order (`word.rs`). A request that finds somebody splitting the same quarter of a huge frame waits for him
-//! (three writes); nothing else waits.
+//! **Threads.** Every method may be called by anybody at any time; a processor's number is a hint that may be stale.
+//! All accesses are in one order (`word.rs`). A request that finds somebody splitting the same quarter of a huge frame
+//! waits for him (three writes); nothing else waits.
 //!
 //! **Failure.** Every request can be refused ([`Error`]), and nothing has changed then.
 //!

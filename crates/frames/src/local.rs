@@ -1,15 +1,16 @@
 //! What a processor has to itself.
 //!
-//! **From.** LLFree §3.2.2, CPU-local tree roots. There the root holds a counter of the tree's free frames. Here a processor
-//! claims the free frames of half a row at once, and its counter are the bits that are left of it: handing one out is one
-//! locked operation on a line that nobody else touches, and a tree's counter need not be split.
+//! **From.** LLFree §3.2.2, CPU-local tree roots. There the root holds a counter of the tree's free frames. Here a
+//! processor claims the free frames of half a row at once, and its counter are the bits that are left of it: handing
+//! one out is one locked operation on a line that nobody else touches, and a tree's counter need not be split.
 //!
-//! **State.** One cache line for each processor and kind: two claims, of which gets use the first, and puts fill the second;
-//! the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the same for where huge frames were found last; and what was freed last: half of a row 40 ·
-//! how many frees in a row went to that tree 8; moves of claims: begun 32 · under way 32; huge frames that were freed.
+//! **State.** One cache line for each processor and kind: two claims, of which gets use the first, and puts fill the
+//! second; the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the same for where huge
+//! frames were found last; and what was freed last: half of a row 40 · how many frees in a row went to that tree 8;
+//! moves of claims: begun 32 · under way 32; huge frames that were freed.
 //!
-//! **Threads.** A processor's number may be stale, or shared: every word is changed by compare-and-swap, and is right for
-//! whoever changes it.
+//! **Threads.** A processor's number may be stale, or shared: every word is changed by compare-and-swap, and is right
+//! for whoever changes it.
 
 use crate::lower::Claim;
 use crate::word::Word;
@@ -112,8 +113,8 @@ impl Local {
         root.tree()
     }
 
-    /// Notes that a frame in a half of a row was freed. Says whether the one before was of the same half, and how many frees in
-    /// a row were of its tree, which has so many halves, a power of two.
+    /// Notes that a frame in a half of a row was freed. Says whether the one before was of the same half, and how many
+    /// frees in a row were of its tree, which has so many halves, a power of two.
     #[inline]
     pub(crate) fn note_put(&self, half: usize, halves_of_tree: usize) -> (bool, u32) {
         let last = self.last.load(Ordering::Relaxed);

@@ -1,17 +1,18 @@
 //! The lower level: which frames are allocated.
 //!
-//! **What.** A bit field of eight rows for each huge frame, and an entry ([`Child`]). What one atomic change of one word
-//! says is what holds: a row's bits for orders within a row, an entry's quarters for larger ones. Counters follow.
+//! **What.** A bit field of eight rows for each huge frame, and an entry ([`Child`]). What one atomic change of one
+//! word says is what holds: a row's bits for orders within a row, an entry's quarters for larger ones. Counters follow.
 //!
 //! **From.** LLFree §3.2.1 and §4.2.1; orders 7 and 8 by [quarters](crate::child).
 //!
-//! **Invariants.** *F1* An entry counts no more frames than are free in rows of quarters that are not allocated as wholes,
-//! and as many when nothing is under way. *F2* The rows of a quarter that is allocated as a whole are zero, but for bits that
-//! whoever set them is about to take back. *F3* Bits of frames beyond the zone's end are set.
+//! **Invariants.** *F1* An entry counts no more frames than are free in rows of quarters that are not allocated as
+//! wholes, and as many when nothing is under way. *F2* The rows of a quarter that is allocated as a whole are zero, but
+//! for bits that whoever set them is about to take back. *F3* Bits of frames beyond the zone's end are set.
 //!
-//! **Threads.** Who wants frames takes them from the entry's counter first, so that a bit is there to be found. A quarter is
-//! taken by three steps: *pending* is set, its rows are seen to be zero, its flag replaces *pending*. Who has set a bit looks
-//! at the entry again: with either flag up he takes his bit back. Sequential consistency makes one of the two see the other.
+//! **Threads.** Who wants frames takes them from the entry's counter first, so that a bit is there to be found. A
+//! quarter is taken by three steps: *pending* is set, its rows are seen to be zero, its flag replaces *pending*. Who
+//! has set a bit looks at the entry again: with either flag up he takes his bit back. Sequential consistency makes one
+//! of the two see the other.
 //!
 //! **Cost.** Two cache lines and two locked operations for frames within a row, one of each for a huge frame.
 
@@ -42,8 +43,8 @@ pub(crate) struct Lower<'a, G, M = Volatile> {
     geometry: PhantomData<G>,
 }
 
-/// Frames of one half of a row, at most 32 of them, that are allocated for a processor, which has not handed them out: the
-/// number of the half plus 1 in the upper 32 bits, a bit for each frame in the lower ones. 0 is no claim.
+/// Frames of one half of a row, at most 32 of them, that are allocated for a processor, which has not handed them out:
+/// the number of the half plus 1 in the upper 32 bits, a bit for each frame in the lower ones. 0 is no claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim(pub(crate) u64);
 
@@ -330,8 +331,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
     }
 
-    /// Allocates frames for a processor that are free in one half of a row of a child; looks from a row on, and is content
-    /// with a half of which a quarter is free.
+    /// Allocates frames for a processor that are free in one half of a row of a child; looks from a row on, and is
+    /// content with a half of which a quarter is free.
     pub(crate) fn claim(&self, child: usize, from: usize) -> Option<Claim> {
         let size = 1u32 << G::CLAIM_ORDER;
         let entry = self.child(child);
@@ -406,8 +407,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.has_bit(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
-    /// Frees frames, also parts of what was allocated as a whole; returns what the first child's entry was. An error if some
-    /// of them are free.
+    /// Frees frames, also parts of what was allocated as a whole; returns what the first child's entry was. An error if
+    /// some of them are free.
     pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Error> {
         let wrong = Error::NotAllocated { frame, order };
         let child = frame / G::HUGE;

@@ -19,7 +19,8 @@ pub struct Nodes<'a, 'n, G = Standard> {
 }
 
 impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
-    /// [`Error::Frames`] if there is no node, or two overlap or are out of order: it names the frames in front of the second.
+    /// [`Error::Frames`] if there is no node, or two overlap or are out of order: it names the frames in front of the
+    /// second.
     pub fn new(nodes: &'n [Node<'a, G>]) -> Result<Self, Error> {
         let overlap = nodes.windows(2).find(|pair| pair[0].first + pair[0].zone.frames() > pair[1].first);
         match overlap {
@@ -29,8 +30,8 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         }
     }
 
-    /// Allocates frames of a node, or, when it has none, of the one that is next in `distances`: the node's own number first,
-    /// then others from near to far. Numbers of no node are passed over.
+    /// Allocates frames of a node, or, when it has none, of the one that is next in `distances`: the node's own number
+    /// first, then others from near to far. Numbers of no node are passed over.
     pub fn get(&self, distances: &[usize], request: Request) -> Result<usize, Error> {
         let mut error = Error::NoMemory;
         for node in distances.iter().filter_map(|node| self.nodes.get(*node)) {

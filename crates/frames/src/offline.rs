@@ -1,11 +1,11 @@
 //! Huge frames that are taken away: they are neither free nor anybody's.
 //!
 //! **What.** A zone is made for all frames that it may ever have. Those that are not there, or no more, are *offline*:
-//! growth and memory hotplug bring them online, a hypervisor or a page heap takes wholly free ones and gives their memory
-//! back to whoever lends it.
+//! growth and memory hotplug bring them online, a hypervisor or a page heap takes wholly free ones and gives their
+//! memory back to whoever lends it.
 //!
-//! **State.** In the lower level an offline huge frame is allocated as a whole; a bit here says that nobody may free it. The
-//! first word counts them, so that a zone without any pays a look at it.
+//! **State.** In the lower level an offline huge frame is allocated as a whole; a bit here says that nobody may free
+//! it. The first word counts them, so that a zone without any pays a look at it.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -66,8 +66,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(frame / G::HUGE..frame / G::HUGE + huge_frames)
     }
 
-    /// Takes so many huge frames away, from the one that begins at `frame` on. [`Error::InUse`] names the first that is not
-    /// wholly free; then none is taken.
+    /// Takes so many huge frames away, from the one that begins at `frame` on. [`Error::InUse`] names the first that is
+    /// not wholly free; then none is taken.
     pub fn offline(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         for child in children.clone() {
@@ -82,7 +82,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Gives so many huge frames back that are offline: they are free then. [`Error::InUse`] names the first that is not.
+    /// Gives so many huge frames back that are offline: they are free then. [`Error::InUse`] names the first that is
+    /// not.
     pub fn online(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         let order = G::HUGE_ORDER;
@@ -98,8 +99,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Takes a wholly free huge frame away, the first one from the tree of `frame` on; returns where it begins. None if there
-    /// is none. What processors have claimed is not free: see [`Zone::drain`].
+    /// Takes a wholly free huge frame away, the first one from the tree of `frame` on; returns where it begins. None if
+    /// there is none. What processors have claimed is not free: see [`Zone::drain`].
     pub fn reclaim(&self, frame: usize) -> Option<usize> {
         let trees = self.trees.len();
         let mut at = (frame / G::TREE).min(trees - 1);

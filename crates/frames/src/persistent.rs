@@ -20,8 +20,8 @@
 //! **Cost.** For 128 GiB: `open` of a closed zone reads 128 KiB of entries; after a crash 4 MiB of rows as well.
 //! Processors do not claim frames here, whatever [`Config::claims`] says: claimed frames would be lost.
 //!
-//! **Not here.** Which huge frames are [offline](Zone::offline) is volatile: after `open` they are allocated, and whoever
-//! took them away frees them, or keeps them.
+//! **Not here.** Which huge frames are [offline](Zone::offline) is volatile: after `open` they are allocated, and
+//! whoever took them away frees them, or keeps them.
 //!
 //! [`create`]: PersistentZone::create
 //! [`open`]: PersistentZone::open

@@ -1,16 +1,19 @@
 //! The entries of trees, and the sets by which trees are found.
 //!
-//! **From.** LLFree §3.2.2: 16 bits with the number of free frames and the reserved flag; classes *allocated*, *partial* and
+//! **From.** LLFree §3.2.2: 16 bits with the number of free frames and the reserved flag; classes *allocated*,
+//! *partial* and
 //! *free*. The paper searches the array of entries; here each class and kind has a [`Set`].
 //!
 //! **State.** `free` 10 bits, in 512ths of a tree, rounded up · `kind` 2 · `reserved` 1 = 13 of 16.
 //!
-//! **Invariants.** *F4* When nothing is under way a tree is in the set of its class and kind, and in no other of them, unless
-//! it is reserved: then it is in none. *F5* It is in the set of huge frames if one of its huge frames is wholly free.
+//! **Invariants.** *F4* When nothing is under way a tree is in the set of its class and kind, and in no other of them,
+//! unless it is reserved: then it is in none. *F5* It is in the set of huge frames if one of its huge frames is wholly
+//! free.
 //!
-//! **Threads.** The entry is what holds; a set follows. Who changed an entry changes the sets, looks at the entry again, and
-//! goes on until it is as he saw it: so the last one to write a set wrote what the entry says. How many frames are free is
-//! seen in the children's entries, one cache line, when something suggests that the class has changed.
+//! **Threads.** The entry is what holds; a set follows. Who changed an entry changes the sets, looks at the entry
+//! again, and goes on until it is as he saw it: so the last one to write a set wrote what the entry says. How many
+//! frames are free is seen in the children's entries, one cache line, when something suggests that the class has
+//! changed.
 
 mod rebuild;
 

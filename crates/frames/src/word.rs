@@ -1,9 +1,9 @@
 //! Words that threads share.
 //!
-//! **Threads.** All accesses are sequentially consistent, and so in one order that everybody agrees on. The proofs rest on
-//! it: who sets a bit looks at the entry afterwards, who changes an entry looks at the bits afterwards, and one of the two
-//! sees the other; a tree's set is written, and its entry read again. On x86-64 it costs nothing: what changes a word is a
-//! locked operation by any ordering, and reads are plain ones.
+//! **Threads.** All accesses are sequentially consistent, and so in one order that everybody agrees on. The proofs rest
+//! on it: who sets a bit looks at the entry afterwards, who changes an entry looks at the bits afterwards, and one of
+//! the two sees the other; a tree's set is written, and its entry read again. On x86-64 it costs nothing: what changes
+//! a word is a locked operation by any ordering, and reads are plain ones.
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 

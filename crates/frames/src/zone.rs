@@ -1,12 +1,12 @@
 //! A zone: the upper level over the lower one.
 //!
-//! **What.** Which tree a processor takes its frames from, and what it holds back for itself. Orders 0 come from claims,
-//! others from the tree at once.
+//! **What.** Which tree a processor takes its frames from, and what it holds back for itself. Orders 0 come from
+//! claims, others from the tree at once.
 //!
 //! **From.** LLFree §3.2.2 and the appendix.
 //!
-//! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also after every processor has
-//! given back what it claimed, as far as nobody frees any meanwhile.
+//! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also after every processor
+//! has given back what it claimed, as far as nobody frees any meanwhile.
 
 mod begin;
 
@@ -175,8 +175,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             .find_map(|child| Some((self.lower.take(child, order, 0)?, child % G::CHILDREN)))
     }
 
-    /// What `take` finds in the processor's tree, or in another one, which is reserved then. `take` is told the tree and the
-    /// huge frame in it that was used last; it returns what it found, and the huge frame.
+    /// What `take` finds in the processor's tree, or in another one, which is reserved then. `take` is told the tree
+    /// and the huge frame in it that was used last; it returns what it found, and the huge frame.
     fn get_some<R>(
         &self,
         local: &Local,
@@ -191,7 +191,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.get_elsewhere(local, kind, &take)
     }
 
-    /// Reserves another tree, in the order of the paper: partial ones, then free ones, then those that are nearly allocated.
+    /// Reserves another tree, in the order of the paper: partial ones, then free ones, then those that are nearly
+    /// allocated.
     #[inline(never)]
     fn get_elsewhere<R>(
         &self,
@@ -277,8 +278,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Huge frames: the one that was found last or the next, or else of the tree that had it, or the next in the set of trees
-    /// that have any.
+    /// Huge frames: the one that was found last or the next, or else of the tree that had it, or the next in the set of
+    /// trees that have any.
     fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
         let last = local.pointer();
         if order == G::HUGE_ORDER
@@ -419,8 +420,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(())
     }
 
-    /// Takes a frame that is freed for a claim of its half of a row, which others that are freed there join. Not in a tree that
-    /// another processor has reserved, which may claim the same half.
+    /// Takes a frame that is freed for a claim of its half of a row, which others that are freed there join. Not in a
+    /// tree that another processor has reserved, which may claim the same half.
     #[inline(never)]
     fn adopt(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<bool, Error> {
         let (child, tree) = (frame / G::HUGE, frame / G::TREE);
@@ -455,7 +456,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(true)
     }
 
-    /// Frees frames of a huge frame of which processors may have claimed some, or parts are allocated as wholes, or several.
+    /// Frees frames of a huge frame of which processors may have claimed some, or parts are allocated as wholes, or
+    /// several.
     #[inline(never)]
     pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;

@@ -41,7 +41,8 @@ fn request(order: u32) -> Request {
     Request { order, kind: if order < 9 { Kind::Movable } else { Kind::Huge }, processor: 0 }
 }
 
-/// Operations for each get of many, for each put in the order that `order_of` makes, and for each pair of one get and one put.
+/// Operations for each get of many, for each put in the order that `order_of` makes, and for each pair of one get and
+/// one put.
 fn measure(claims: bool, order: u32, scramble: bool) -> (f64, f64, f64) {
     let mut all = (0.0, 0.0, 0.0);
     with_zone(claims, |zone| {
