@@ -6,13 +6,13 @@
 //!
 //! **From.** "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation", USENIX ATC 2023. Where we differ:
 //! - Orders 7 and 8 are flags in the huge frame's entry, as order 9 is, so that one change of one word allocates and
-//! frees them (§4.2.1 takes rows one after the other, and gives crash consistency up there).
+//!   frees them (§4.2.1 takes rows one after the other, and gives crash consistency up there).
 //! - Two entries are one word of 32 bits, which order 10 changes at once; no word is accessed by two sizes.
 //! - A processor claims the free frames of half a row at once, and hands them out from a word of its own: one locked
 //!   operation each, and no counter of its tree's frames (§3.2.2) to be kept and split. Frames that are freed together
 //!   become a claim likewise.
 //! - Requests of every order, and frees of parts, are crash-consistent, also where caches are not persistent
-//! ([`Media`]).
+//!   ([`Media`]).
 //! - Trees are found by sets, by class and kind, in place of a search through their entries.
 //! - Within a tree the huge frame with fewest free frames serves first.
 //!
