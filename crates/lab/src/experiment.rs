@@ -10,6 +10,11 @@
 //! **Not here.** Figures of layers that do not exist yet: `docs/experiments.md` lists all of them with their state.
 
 mod courses;
+mod llfree;
+mod llfree_fig10;
+mod llfree_fig5;
+mod llfree_fig7;
+mod llfree_fig9;
 mod micro;
 mod nvalloc_fig1b;
 mod pages_pair;
@@ -97,6 +102,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     temeraire_overhead::EXPERIMENT,
     size_classes::EXPERIMENT,
     pages_pair::EXPERIMENT,
+    llfree_fig5::EXPERIMENT,
+    llfree_fig7::EXPERIMENT,
+    llfree_fig9::EXPERIMENT,
+    llfree_fig10::EXPERIMENT,
     nvalloc_fig1b::EXPERIMENT,
 ];
 

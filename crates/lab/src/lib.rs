@@ -18,6 +18,7 @@ pub mod document;
 pub mod empirical;
 pub mod experiment;
 pub mod format;
+pub mod frames;
 pub mod machine;
 pub mod measure;
 pub mod micro;

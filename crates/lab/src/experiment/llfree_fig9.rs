@@ -1,0 +1,42 @@
+//! `llfree-fig9`: lists of free frames against LLFree.
+//!
+//! **What.** Bulk, random and repeat at order 0, from one thread to all processors, on Craton's zone, with claims and without, and on the
+//! three allocators that keep lists.
+//!
+//! **From.** LLFree figure 9 and §5.4; a logarithmic axis as there.
+//!
+//! **State.** Metadata of 128 GiB, of 4 GiB in the quick form; lists take half a GiB for each 32 GiB, as Linux's array of
+//! `struct page` does.
+
+use super::llfree::{Grid, findings, measure, over_threads, threads};
+use super::{Ask, Experiment, Findings};
+use crate::frames::Design;
+
+/// The experiment, in the list.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "llfree-fig9",
+    about: "page frames: lists with a lock, without one, and for each processor, against LLFree, by threads",
+    answers: "LLFree figure 9, §5.4",
+    run,
+};
+
+/// The paper's figures in ns for a bulk get with 1 and 26 cores.
+const PAPER: [(&str, [f64; 2]); 4] = [
+    ("LLFree", [49.0, 48.0]),
+    ("ListLocked", [35.0, 32754.0]),
+    ("ListCAS", [33.0, 8945.0]),
+    ("ListLocal", [19.0, 75.0]),
+];
+
+fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    let designs = Design::ALL.into_iter().filter(|design| *design != Design::Buddy).collect();
+    let grid = Grid { designs, orders: vec![0], threads: threads() };
+    let rows = measure(ask, EXPERIMENT.name, &grid)?;
+    findings(ask, EXPERIMENT.name, rows, &paper(), |document| over_threads(document, &[0]))
+}
+
+fn paper() -> String {
+    let line = |(name, [one, all]): (&str, [f64; 2])| format!("{name}: {one}, {all}\n");
+    let lines: String = PAPER.into_iter().map(line).collect();
+    format!("the paper's figures for a bulk get with 1 and 26 cores of a Xeon Gold 5320, 2.2 GHz, 128 GiB\n{lines}")
+}

@@ -1,0 +1,117 @@
+//! A processor's cache of blocks that were freed last.
+//!
+//! **From.** LLFree §2: order 0, since Linux 5.13 orders 1 to 3 and 9 too. One count over all of them, in frames. An empty
+//! list is filled with a batch under one hold of the zone's lock; at the high mark a batch goes back, what was freed
+//! longest ago first.
+//!
+//! **State.** Sizes are as Linux 6.0 documents them: a batch of 63 frames, 2 blocks at least; the high mark is the zone's low
+//! watermark, 5/4 of √(16 · KiB) KiB, divided by the processors, and four batches at least.
+
+use super::CACHED;
+use crate::frames::place::{Chain, Place};
+use crate::frames::spin::Spin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The orders that are cached.
+const ORDERS: [u32; 5] = [0, 1, 2, 3, 9];
+const BATCH: usize = 63;
+const LEAST_BLOCKS: usize = 2;
+const LEAST_BATCHES: usize = 4;
+
+/// How much is cached, in frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// What is fetched and given back at once.
+    pub batch: usize,
+    /// At so many some are given back.
+    pub high: usize,
+}
+
+impl Limits {
+    /// For a zone of so many frames.
+    pub fn of(frames: usize, processors: usize) -> Self {
+        let least_kib = (16 * 4 * frames).isqrt();
+        let low_frames = least_kib / 4 * 5 / 4;
+        Self { batch: BATCH, high: (low_frames / processors.max(1)).max(LEAST_BATCHES * BATCH) }
+    }
+
+    /// Blocks that are fetched at once.
+    pub fn blocks(&self, order: u32) -> usize {
+        (self.batch >> order).max(LEAST_BLOCKS)
+    }
+}
+
+/// The cache. Its methods are for who holds its lock.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct Cache {
+    /// Guards the rest.
+    pub lock: Spin,
+    lists: [Chain; ORDERS.len()],
+    frames: AtomicUsize,
+}
+
+/// The number of an order's list.
+fn list_of(order: u32) -> usize {
+    if order < 4 { order as usize } else { ORDERS.len() - 1 }
+}
+
+impl Cache {
+    /// Whether blocks of the order are cached.
+    pub fn has(order: u32) -> bool {
+        ORDERS.contains(&order)
+    }
+
+    /// What it holds.
+    pub fn frames(&self) -> usize {
+        self.frames.load(Relaxed)
+    }
+
+    /// Counts, and returns the new count.
+    fn count(&self, change: impl Fn(usize) -> usize) -> usize {
+        let frames = change(self.frames());
+        self.frames.store(frames, Relaxed);
+        frames
+    }
+
+    /// The block that was freed last.
+    pub fn take(&self, places: &[Place], order: u32) -> Option<u32> {
+        let list = &self.lists[list_of(order)];
+        let frame = list.first()?;
+        list.remove(places, frame);
+        places[frame as usize].mark.store(0, Relaxed);
+        self.count(|frames| frames - (1 << order));
+        Some(frame)
+    }
+
+    /// Takes in a block of the zone, behind others, so that they are handed out as they came.
+    pub fn refill(&self, places: &[Place], frame: u32, order: u32) {
+        places[frame as usize].mark.store(CACHED, Relaxed);
+        self.lists[list_of(order)].push_last(places, frame);
+        self.count(|frames| frames + (1 << order));
+    }
+
+    /// Takes in a block that is freed; returns how many frames it holds then.
+    pub fn put(&self, places: &[Place], frame: u32, order: u32) -> usize {
+        places[frame as usize].mark.store(CACHED, Relaxed);
+        self.lists[list_of(order)].push_first(places, frame);
+        self.count(|frames| frames + (1 << order))
+    }
+
+    /// Gives away so many frames at least, as far as it has them: of each list in turn the block that is in it for longest.
+    pub fn give(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
+        let mut given = 0;
+        let blocks = ORDERS.iter().zip(&self.lists).cycle();
+        for (order, list) in blocks {
+            if given >= frames || self.frames() == 0 {
+                return;
+            }
+            let Some(frame) = list.last() else { continue };
+            list.remove(places, frame);
+            places[frame as usize].mark.store(0, Relaxed);
+            self.count(|frames| frames - (1 << order));
+            given += 1 << order;
+            to(frame, *order);
+        }
+    }
+}
