@@ -15,6 +15,7 @@ mod llfree_fig10;
 mod llfree_fig5;
 mod llfree_fig7;
 mod llfree_fig9;
+mod llfree_tab1;
 mod micro;
 mod nvalloc_fig1b;
 mod pages_pair;
@@ -105,6 +106,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     llfree_fig5::EXPERIMENT,
     llfree_fig7::EXPERIMENT,
     llfree_fig9::EXPERIMENT,
+    llfree_tab1::EXPERIMENT,
     llfree_fig10::EXPERIMENT,
     nvalloc_fig1b::EXPERIMENT,
 ];

@@ -22,6 +22,7 @@ pub mod locked;
 pub mod loops;
 pub mod place;
 pub mod spin;
+pub mod touched;
 use arrays::Arrays;
 use buddy::Buddy;
 use cas::ListCas;

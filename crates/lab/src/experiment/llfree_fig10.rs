@@ -2,7 +2,7 @@
 //!
 //! **What.** [`aging`](crate::frames::aging) on Craton's zone and on a buddy allocator: free huge frames after each turn, and the frames that
 //! would have to be moved until as many are free as could be. In the mixed course Craton is told which blocks stay
-//! (`craton`), or not (`craton-untold`); the buddy allocator has no use for it.
+//! (`craton`), or not (`craton-untold`); the buddy allocator has no use for it. `craton-strict` is the zone without claims.
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
 //!
@@ -37,8 +37,14 @@ const TURNS: usize = 100;
 const MOST_THREADS: usize = 2;
 
 /// Who plays a course: its name, the design, whether it is told what stays.
-const PLAYERS: [(&str, Design, bool); 3] =
-    [(OURS, Design::Craton, true), ("craton-untold", Design::Craton, false), ("buddy", Design::Buddy, false)];
+type Player = (&'static str, Design, bool);
+
+const PLAYERS: [Player; 4] = [
+    (OURS, Design::Craton, true),
+    ("craton-untold", Design::Craton, false),
+    ("craton-strict", Design::Strict, true),
+    ("buddy", Design::Buddy, false),
+];
 
 /// The paper's cost after turns, as a part of the cost before the first, and its recovered huge frames.
 const PAPER: &str = "\
@@ -71,13 +77,12 @@ fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let frames = if ask.quick { QUICK_GIB } else { FULL_GIB } * GIB;
     let threads = processors().len().clamp(1, MOST_THREADS);
     let wanted = |course: &Course| ask.only.is_empty() || ask.only.iter().any(|only| only == course.name());
-    // To be told matters only where something stays.
-    let plays =
-        |course: Course, tells: bool, name: &str| course == Course::Mixed || name == OURS || !tells && name == "buddy";
     let mut rows = Vec::new();
     let courses = Course::ALL.into_iter().filter(wanted);
-    let all: Vec<_> = courses.flat_map(|course| PLAYERS.map(|player| (course, player))).collect();
-    let all: Vec<_> = all.into_iter().filter(|(course, (name, _, tells))| plays(*course, *tells, name)).collect();
+    let all: Vec<(Course, Player)> = courses.flat_map(|course| PLAYERS.map(|player| (course, player))).collect();
+    // Where nothing stays there is nothing to be told.
+    let plays = |course, name| course == Course::Mixed || name != "craton-untold";
+    let all: Vec<_> = all.into_iter().filter(|(course, (name, ..))| plays(*course, *name)).collect();
     for (done, (course, (name, design, tells))) in all.iter().copied().enumerate() {
         if ask.stop.load(Relaxed) {
             break;

@@ -59,3 +59,31 @@ fn a_simulation_says_what_it_has_no_use_for_and_which_cases_it_has() {
     let none = quick(find("temeraire-fig10").expect("listed"), &["x".to_owned()], None).err().unwrap_or_default();
     assert!(none.contains("--only"), "{none}");
 }
+
+#[test]
+fn experiments_with_frames_yield_rows_ratios_and_pictures() {
+    for (name, only, runs, ratio) in [
+        ("llfree-fig9", vec!["repeat".to_owned()], Some(1), "repeat_pair_vs_list-locked"),
+        ("llfree-tab1", vec![], None, "lines_vs_buddy"),
+    ] {
+        let found = quick(find(name).expect("listed"), &only, runs).expect("nothing is refused");
+        let document: serde_json::Value = serde_json::from_str(&found.document).expect("JSON");
+        let rows = document["rows"].as_array().expect("rows");
+        assert!(rows.len() >= 5 && rows.iter().all(|row| row["status"] == "ok"), "{name}: {}", found.text);
+        assert!(document["ratios"][ratio].as_f64() > Some(0.0), "{name}: {}", document["ratios"]);
+        assert!(found.text.contains("the paper's figures") && found.failed == 0);
+        assert!(!found.pictures.is_empty() && found.pictures.iter().all(|(_, svg)| !svg.contains("no data")), "{name}");
+    }
+}
+
+#[test]
+fn experiments_with_frames_say_what_they_have_no_use_for() {
+    let refused = |name: &str, only: &[&str], runs| {
+        let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+        quick(find(name).expect("listed"), &only, runs).err().unwrap_or_default()
+    };
+    assert!(refused("llfree-fig7", &["no-such"], None).contains("bulk, random, repeat"));
+    assert!(refused("llfree-fig10", &["no-such"], None).contains("plain, mixed"));
+    assert!(refused("llfree-fig10", &[], Some(2)).contains("--runs"));
+    assert!(refused("llfree-tab1", &["bulk"], None).contains("--only"));
+}

@@ -10,10 +10,13 @@
 //!
 //! **Failure.** An allocator that has no block left, or refuses one of its own, fails with that.
 
-use super::crew::crew;
+use super::crew::{Member, crew};
 use super::{Frames, Job, request};
 use crate::work::rng::Rng;
 use std::time::Duration;
+
+/// Bulk and random are done again until each thread has done as many.
+const LEAST_OPERATIONS: usize = 1 << 15;
 
 /// What is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,36 +89,48 @@ fn refused(frame: usize) -> String {
 
 impl Loops<'_> {
     fn one<F: Frames>(&self, of: Loop, frames: &F) -> Result<Times, String> {
-        let parts = (0..self.threads).map(|_| vec![0; self.blocks]);
-        let (got, mut parts) = self.get_all(frames, parts.collect())?;
         let mut times = Times { of, ns_per_get: None, ns_per_put: None, ns_per_pair: None };
-        match of {
-            Loop::Bulk => times.ns_per_get = Some(got),
-            Loop::Random => parts = self.shuffle(parts),
-            Loop::Repeat => {
-                let each = |member: super::crew::Member<'_>, ()| {
-                    let request = request(self.order, member.number);
-                    let (took, done) = member.time(|| {
-                        for _ in 0..self.pairs {
-                            let frame = frames.get(request).ok_or_else(|| none(member.number))?;
-                            if !frames.put(frame, request) {
-                                return Err(refused(frame));
-                            }
-                        }
-                        Ok(())
-                    });
-                    done.map(|()| took)
-                };
-                times.ns_per_pair = Some(self.mean(crew(vec![(); self.threads], each), self.pairs)?);
-            }
+        if of == Loop::Repeat {
+            let parts = self.get_all(frames)?.1;
+            times.ns_per_pair = Some(self.repeat(frames)?);
+            self.put_all(frames, parts)?;
+            return Ok(times);
         }
-        let put = self.put_all(frames, parts)?;
-        times.ns_per_put = (of != Loop::Repeat).then_some(put);
+        let passes = LEAST_OPERATIONS.div_ceil(self.blocks.max(1));
+        let (mut get, mut put) = (0.0, 0.0);
+        for pass in 0..passes {
+            let (got, mut parts) = self.get_all(frames)?;
+            if of == Loop::Random {
+                parts = self.shuffle(parts, pass);
+            }
+            get += got / passes as f64;
+            put += self.put_all(frames, parts)? / passes as f64;
+        }
+        times.ns_per_get = (of == Loop::Bulk).then_some(get);
+        times.ns_per_put = Some(put);
         Ok(times)
     }
 
-    fn get_all<F: Frames>(&self, frames: &F, parts: Vec<Vec<usize>>) -> Result<(f64, Vec<Vec<usize>>), String> {
-        let each = |member: super::crew::Member<'_>, mut part: Vec<usize>| {
+    fn repeat<F: Frames>(&self, frames: &F) -> Result<f64, String> {
+        let each = |member: Member<'_>, ()| {
+            let request = request(self.order, member.number);
+            let (took, done) = member.time(|| {
+                for _ in 0..self.pairs {
+                    let frame = frames.get(request).ok_or_else(|| none(member.number))?;
+                    if !frames.put(frame, request) {
+                        return Err(refused(frame));
+                    }
+                }
+                Ok(())
+            });
+            done.map(|()| took)
+        };
+        self.mean(crew(vec![(); self.threads], each), self.pairs)
+    }
+
+    fn get_all<F: Frames>(&self, frames: &F) -> Result<(f64, Vec<Vec<usize>>), String> {
+        let parts: Vec<Vec<usize>> = (0..self.threads).map(|_| vec![0; self.blocks]).collect();
+        let each = |member: Member<'_>, mut part: Vec<usize>| {
             let request = request(self.order, member.number);
             let (took, done) = member.time(|| {
                 part.iter_mut().try_for_each(|place| {
@@ -131,7 +146,7 @@ impl Loops<'_> {
     }
 
     fn put_all<F: Frames>(&self, frames: &F, parts: Vec<Vec<usize>>) -> Result<f64, String> {
-        let each = |member: super::crew::Member<'_>, part: Vec<usize>| {
+        let each = |member: Member<'_>, part: Vec<usize>| {
             let request = request(self.order, member.number);
             let (took, wrong) = member.time(|| part.iter().find(|frame| !frames.put(**frame, request)).copied());
             wrong.map_or(Ok(took), |frame| Err(refused(frame)))
@@ -140,9 +155,9 @@ impl Loops<'_> {
     }
 
     /// Everybody's blocks, dealt out anew.
-    fn shuffle(&self, parts: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    fn shuffle(&self, parts: Vec<Vec<usize>>, pass: usize) -> Vec<Vec<usize>> {
         let mut all = parts.concat();
-        let mut rng = Rng::new(crate::work::SEED, self.threads as u64);
+        let mut rng = Rng::new(crate::work::SEED, pass as u64);
         for at in (1..all.len()).rev() {
             all.swap(at, rng.below(at as u32 + 1) as usize);
         }
@@ -186,7 +201,7 @@ mod tests {
     fn shuffled_parts_are_the_same_blocks() {
         let job = Loops { of: &[], order: 0, threads: 3, blocks: 100, pairs: 0 };
         let parts: Vec<Vec<usize>> = (0..3).map(|part| (part * 100..part * 100 + 100).collect()).collect();
-        let shuffled = job.shuffle(parts.clone());
+        let shuffled = job.shuffle(parts.clone(), 0);
         assert!(shuffled.len() == 3 && shuffled != parts);
         let mut all = shuffled.concat();
         all.sort_unstable();
