@@ -4,7 +4,8 @@
 //! [`peers`] knows the allocators; [`summary`] and [`ratios`] make medians, ratios and intervals of the runs;
 //! [`document`] is what `--json` writes, with [`machine`] in it. [`work`] holds the workloads, which the program
 //! `craton-work` runs, [`real`] those that are programs of other people, [`empirical`] follows
-//! a given distribution of sizes, on real and in simulated memory, and [`micro`] times single calls. [`experiment`] puts them together, and
+//! a given distribution of sizes, on real and in simulated memory, [`micro`] times single calls, and [`frames`] compares
+//! allocators of page frames. [`experiment`] puts them together, and
 //! [`picture`] draws what comes of it; [`page`] is the page of a comparison. [`replay`] plays what a program asked of its page heap
 //! on other policies.
 //!

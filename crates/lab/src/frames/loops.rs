@@ -129,7 +129,8 @@ impl Loops<'_> {
     }
 
     fn get_all<F: Frames>(&self, frames: &F) -> Result<(f64, Vec<Vec<usize>>), String> {
-        let parts: Vec<Vec<usize>> = (0..self.threads).map(|_| vec![0; self.blocks]).collect();
+        // Not zeros, which would be pages that nobody has touched.
+        let parts: Vec<Vec<usize>> = (0..self.threads).map(|_| vec![usize::MAX; self.blocks]).collect();
         let each = |member: Member<'_>, mut part: Vec<usize>| {
             let request = request(self.order, member.number);
             let (took, done) = member.time(|| {
