@@ -104,9 +104,10 @@ pub struct Thresholds {
 }
 
 impl Default for Thresholds {
-    /// The paper's: 12.5 % and 87.5 % (LLFree §3.2.2).
+    /// *Free* as in the paper, above 87.5 % (LLFree §3.2.2). *Allocated* is below 1/64, in the paper below 12.5 %: in a zone
+    /// that is nine tenths full every tree in use would be that, and entirely free ones would be taken first.
     fn default() -> Self {
-        Self { allocated: ALL / 8, free: ALL - ALL / 8 }
+        Self { allocated: ALL / 64, free: ALL - ALL / 8 }
     }
 }
 
