@@ -203,7 +203,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         // Somebody who shares the words may be at it.
         let before = local.begin_taking()?;
         let from = before.tree().map_or(0, |tree| tree + 1);
-        let own = [(Class::Partial, kind), (Class::Free, kind), (Class::Empty, kind), (Class::Allocated, kind)];
+        let own = [(Class::Partial, kind), (Class::Allocated, kind), (Class::Free, kind), (Class::Empty, kind)];
         let others = kind.and_others().skip(1);
         let of_others = others.flat_map(|k| [(Class::Partial, k), (Class::Free, k), (Class::Allocated, k)]);
         let found = own.into_iter().chain(of_others).find_map(|(class, kind_of)| {
