@@ -14,7 +14,8 @@
 //! - Requests of every order, and frees of parts, are crash-consistent, also where caches are not persistent
 //!   ([`Media`]).
 //! - Trees are found by sets, by class and kind, in place of a search through their entries.
-//! - Within a tree the huge frame with fewest free frames serves first.
+//! - Within a tree the huge frame with fewest free frames serves first, and trees that are nearly allocated serve before
+//!   free ones.
 //!
 //! **Units.** A *frame* is the machine's page slot, 4 KiB on x86-64, and order *k* is 2^k frames, aligned to that. A
 //! *row* is 64 frames, a *huge frame* 512, a *tree* 32 huge frames, by [`Standard`]; [`Geometry`] says otherwise. The

@@ -191,8 +191,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.get_elsewhere(local, kind, &take)
     }
 
-    /// Reserves another tree, in the order of the paper: partial ones, then free ones, then those that are nearly
-    /// allocated.
+    /// Reserves another tree: partial ones, then those that are nearly allocated, and only then free ones. The paper takes
+    /// these before nearly allocated ones (LLFree §3.2.2), which fail soon: here the next is at hand, and free ones stay.
     #[inline(never)]
     fn get_elsewhere<R>(
         &self,
