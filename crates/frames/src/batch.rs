@@ -108,6 +108,9 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         let all = self.frames();
         let end =
             frame.checked_add(frames).filter(|end| *end <= all).ok_or(Error::OutOfRange { frame, frames: all })?;
+        if let Some(free) = (frame..end).find(|frame| !self.lower.is_allocated(*frame)) {
+            return Err(Error::NotAllocated { frame: free, order: 0 });
+        }
         let mut at = frame;
         while at < end {
             let order = Self::largest_order(at, end);

@@ -40,7 +40,8 @@
 //! All accesses are in one order (`word.rs`). A request that finds somebody splitting the same quarter of a huge frame
 //! waits for him (three writes); nothing else waits.
 //!
-//! **Failure.** Every request can be refused ([`Error`]), and nothing has changed then.
+//! **Failure.** Every request can be refused ([`Error`]), and nothing has changed then. Two frees of one frame at the same
+//! moment by two processors may both succeed: claims see a double free when the first one is over.
 //!
 //! **Not here.** The frames' contents, addresses, and locks.
 #![no_std]

@@ -149,6 +149,6 @@ impl Local {
     /// Takes what is left of a claim.
     pub(crate) fn take_claim(word: &AtomicU64) -> Claim {
         let claim = Claim(word.read());
-        if claim.mask() == 0 { claim } else { Claim(word.replace(0)) }
+        if claim.0 == 0 { claim } else { Claim(word.replace(0)) }
     }
 }

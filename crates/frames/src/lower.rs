@@ -193,6 +193,19 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
+    /// Notes that a processor has claimed frames of a child.
+    #[inline]
+    pub(crate) fn mark_claimed(&self, child: usize) {
+        if !self.child(child).is_claimed() {
+            let _ = self.update(child, |entry| Some(entry.claimed()));
+        }
+    }
+
+    /// Whether somebody is about to turn rows into a quarter, or back, anywhere.
+    pub(crate) fn is_pending(&self) -> bool {
+        (0..self.huge_frames()).any(|child| self.child(child).is_pending())
+    }
+
     /// Counts so many frames more as free; returns what the entry was.
     #[inline]
     fn give(&self, child: usize, frames: usize) -> Child {
@@ -571,10 +584,15 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             let count = (frames >> G::ROW_ORDER) / QUARTER_ROWS;
             let flags = ((1u16 << count) - 1) << (row / QUARTER_ROWS);
             let rows = || (row..row + count * QUARTER_ROWS).map(|row| self.row(child, row));
-            return self.take_rows(child, flags, frames, rows).map(|_| ());
+            // Others would miss what is taken from the counter.
+            let is_free = rows().all(|row| row.read() == 0);
+            return if is_free { self.take_rows(child, flags, frames, rows).map(|_| ()) } else { None };
+        }
+        let mask = field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order);
+        if self.row(child, row).read() & mask != 0 {
+            return None;
         }
         let entry = self.update(child, |entry| entry.take(frames)).ok()?;
-        let mask = field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order);
         let is_open = !entry.has_quarter(row / QUARTER_ROWS);
         let taken =
             if is_open { self.set_bits(child, row, |free| (free & mask == mask).then_some(mask)) } else { None };

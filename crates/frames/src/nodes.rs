@@ -22,9 +22,11 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
     /// [`Error::Frames`] if there is no node, or two overlap or are out of order: it names the frames in front of the
     /// second.
     pub fn new(nodes: &'n [Node<'a, G>]) -> Result<Self, Error> {
-        let overlap = nodes.windows(2).find(|pair| pair[0].first + pair[0].zone.frames() > pair[1].first);
-        match overlap {
-            Some(pair) => Err(Error::Frames { frames: pair[1].first }),
+        let end = |node: &Node<'a, G>| node.first.checked_add(node.zone.frames());
+        let beyond = nodes.iter().find(|node| end(node).is_none());
+        let overlap = nodes.windows(2).find(|pair| end(&pair[0]) > Some(pair[1].first)).map(|pair| &pair[1]);
+        match beyond.or(overlap) {
+            Some(node) => Err(Error::Frames { frames: node.first }),
             None if nodes.is_empty() => Err(Error::Frames { frames: 0 }),
             None => Ok(Self { nodes }),
         }

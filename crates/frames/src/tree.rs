@@ -168,9 +168,12 @@ impl<'a> Trees<'a> {
 
     /// Looks whether a tree's class is still what its entry says.
     pub(crate) fn note<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
-        let before = self.entry(tree);
-        let free = Self::count(tree, lower);
-        if self.class(before.with(free)) != self.class(before) {
+        // Frames may come back while the entry is written.
+        loop {
+            let (entry, free) = (self.entry(tree), Self::count(tree, lower));
+            if self.class(entry.with(free)) == self.class(entry) {
+                return;
+            }
             self.update(tree, |entry| Some(entry.with(Self::count(tree, lower))));
         }
     }

@@ -101,6 +101,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             if let Some(left) = Local::install(&local.gets, rest) {
                 self.unclaim(left);
             }
+            // Somebody who saw the note and no claim yet may have taken it away.
+            self.lower.mark_claimed(Lower::<G>::child_of(rest));
             Some(frame)
         });
         // Frames of other processors' trees, one by one.
@@ -151,7 +153,9 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// Claims frames of a tree that is reserved for the processor, of the huge frame that it used last if there is one.
     fn claim_in(&self, local: &Local, tree: usize, last: Option<usize>) -> Option<(Claim, usize)> {
         self.children(tree, last.unwrap_or(0), 1).find_map(|child| {
-            let is_ours = last == Some(child % G::CHILDREN) || !self.lower.child(child).is_claimed();
+            // What is left of our last claim there keeps others out.
+            let own = Claim(local.gets.read());
+            let is_ours = own.0 != 0 && Lower::<G>::child_of(own) == child || !self.lower.child(child).is_claimed();
             let claim =
                 if is_ours || self.is_unclaimed(child, local) { self.lower.claim(child, 0)? } else { return None };
             Some((claim, child % G::CHILDREN))
@@ -253,7 +257,11 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                 let before = self.moves();
                 match search() {
                     Some(found) => Some(Some(found)),
-                    None if self.claims().all(|claim| claim.mask() == 0) && before.1 == 0 && self.moves() == before => {
+                    None if self.claims().all(|claim| claim.mask() == 0)
+                        && !self.lower.is_pending()
+                        && before.1 == 0
+                        && self.moves() == before =>
+                    {
                         Some(None)
                     }
                     None => {
@@ -333,16 +341,36 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         if self.config.claims {
             let (half, bit) = Claim::of::<G>(frame);
             let (gets, puts) = (Claim(local.gets.read()), Claim(local.puts.read()));
-            if gets.is_of(half) || puts.is_of(half) {
-                // Of a half that was claimed and went on to somebody as a part of more the bits are not set.
-                if (gets.among(half) | puts.among(half)) & bit == 0 && self.lower.has_bit(frame) {
-                    let (word, claim) = if puts.is_of(half) { (&local.puts, puts) } else { (&local.gets, gets) };
+            let (in_gets, in_puts) = (gets.among(half), puts.among(half));
+            if in_gets | in_puts != 0 {
+                if (in_gets | in_puts) & bit == 0 && self.lower.has_bit(frame) {
+                    let (word, claim) = if in_puts != 0 { (&local.puts, puts) } else { (&local.gets, gets) };
                     if word.exchange(claim.0, claim.with(bit).0).is_ok() {
                         return Ok(());
                     }
                 }
                 return self.put_among(local, frame, half, bit);
             }
+            if gets.is_of(half) || puts.is_of(half) {
+                return self.put_back(local, frame, half, bit);
+            }
+        }
+        self.put_alone(local, frame)
+    }
+
+    /// Frees a frame of a half of which the processor had claimed frames, all handed out: it is claimed again, unless the half
+    /// went to somebody meanwhile.
+    #[inline(never)]
+    fn put_back(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
+        let child = frame / G::HUGE;
+        let is_ours = self.lower.child(child).is_claimed()
+            && self.lower.child(child).quarters() == 0
+            && self.is_unclaimed(child, local)
+            && self.lower.has_bit(frame);
+        let old = Claim::new(half, 0);
+        if is_ours && [&local.gets, &local.puts].iter().any(|word| word.exchange(old.0, old.with(bit).0).is_ok()) {
+            self.lower.mark_claimed(child);
+            return Ok(());
         }
         self.put_alone(local, frame)
     }
@@ -434,9 +462,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         {
             return Ok(false);
         }
-        if !self.lower.child(child).is_claimed() {
-            let _ = self.lower.update(child, |entry| Some(entry.claimed()));
-        }
+        self.lower.mark_claimed(child);
         let new = Claim::new(half, bit);
         let is_adopted = local.moving(|| {
             let old = Claim(local.puts.read());
@@ -449,6 +475,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         if !is_adopted {
             return Ok(false);
         }
+        self.lower.mark_claimed(child);
         // Whoever has reserved the tree in the meantime may not have seen it.
         if !is_ours() {
             local.moving(|| self.unclaim(Local::take_claim(&local.puts)));
@@ -503,9 +530,10 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
 
     #[inline(never)]
     fn check_claims(&self, frame: usize, order: u32) -> Result<(), Error> {
+        let (first, last) = (frame / G::HUGE, (frame + (1 << order) - 1) / G::HUGE);
         let mut is_claimed = false;
         for claim in self.claims() {
-            if claim.0 == 0 || Lower::<G>::child_of(claim) != frame / G::HUGE {
+            if claim.0 == 0 || !(first..=last).contains(&Lower::<G>::child_of(claim)) {
                 continue;
             }
             is_claimed = true;

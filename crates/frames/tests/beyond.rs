@@ -244,3 +244,66 @@ fn the_last_frame_is_found_also_by_those_who_share_a_tree() {
         held.iter().for_each(|frame| zone.put(*frame, Request { processor: 3, ..request(0) }).unwrap());
     });
 }
+
+/// A processor's request for single frames.
+fn of(processor: usize) -> Request {
+    Request { processor, ..request(0) }
+}
+
+#[test]
+fn two_huge_frames_of_which_one_is_claimed_in_part_are_not_freed_as_one() {
+    with_zone(2 * HUGE, 2, |zone| {
+        zone.get_at(0, 9).unwrap();
+        assert_eq!(zone.get(of(0)), Ok(HUGE));
+        zone.reserve(HUGE + 32, HUGE - 32).unwrap();
+        assert_eq!(zone.put(0, request(10)), Err(Error::NotAllocated { frame: 0, order: 10 }));
+        assert_eq!(zone.free_frames(), 31);
+    });
+}
+
+#[test]
+fn a_claim_that_was_handed_out_gives_no_right_once_its_frames_went_to_others() {
+    with_zone(2 * HUGE, 2, |zone| {
+        let frames: Vec<usize> = (0..32).map(|_| zone.get(of(0)).unwrap()).collect();
+        frames.iter().for_each(|frame| zone.put(*frame, of(1)).unwrap());
+        zone.drain(1).unwrap();
+        zone.get_at(0, 9).unwrap();
+        zone.put(1, of(1)).unwrap();
+        zone.put(2, of(0)).unwrap();
+        zone.check().unwrap();
+        assert_eq!(zone.put(2, of(1)), Err(Error::NotAllocated { frame: 2, order: 0 }));
+        assert_eq!(zone.free_frames(), HUGE + 2);
+    });
+}
+
+#[test]
+fn half_a_row_is_claimed_by_one_processor_at_a_time() {
+    with_zone(2 * HUGE, 2, |zone| {
+        let frames: Vec<usize> = (0..32).map(|_| zone.get(of(0)).unwrap()).collect();
+        zone.drain(0).unwrap();
+        zone.get(Request { processor: 1, ..request(1) }).unwrap();
+        frames.chunks(4).take(1).for_each(|four| zone.put(four[0], Request { processor: 1, ..request(2) }).unwrap());
+        zone.get(of(1)).unwrap();
+        zone.put(frames[20], of(0)).unwrap();
+        zone.check().unwrap();
+        assert!(zone.put(frames[3], of(0)).is_err(), "it is free");
+    });
+}
+
+#[test]
+fn a_range_of_which_a_frame_is_free_is_not_given_up_in_part() {
+    with_zone(2 * HUGE, 1, |zone| {
+        zone.reserve(0, 200).unwrap();
+        zone.put(150, request(0)).unwrap();
+        assert_eq!(zone.unreserve(0, 200), Err(Error::NotAllocated { frame: 150, order: 0 }));
+        assert_eq!(zone.free_frames(), 2 * HUGE - 199);
+    });
+}
+
+#[test]
+fn a_node_beyond_all_numbers_is_refused() {
+    let arrays = Arrays::new(Sizes::of::<Tiny>(20, 1));
+    let zone = arrays.zone::<Tiny>(20, Init::Free, Config::new(1)).unwrap();
+    let first = usize::MAX - 3;
+    assert_eq!(Nodes::new(&[Node { first, zone }]).err(), Some(Error::Frames { frames: first }));
+}

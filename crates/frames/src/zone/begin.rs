@@ -24,7 +24,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// A zone over a lower level as it is, which is not touched; [`Zone::begin`] makes the rest.
     pub(crate) fn over(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
-        if frames == 0 || frames >= 1 << 37 {
+        if frames == 0 || frames >= 1 << (32 + G::CLAIM_ORDER) {
             return Err(Error::Frames { frames });
         }
         if config.processors == 0 {
