@@ -3,11 +3,11 @@
 //! **Cost.** A batch takes what is claimed, and what it claims besides, by one locked operation for the frames of half
 //! a row; it frees the frames of a row that follow each other in the list by two.
 
+use crate::claim::Claim;
 use crate::config::Request;
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::local::Local;
-use crate::lower::Claim;
 use crate::media::Media;
 use crate::word::Word;
 use crate::zone::Zone;

@@ -50,6 +50,7 @@
 mod batch;
 mod check;
 mod child;
+mod claim;
 mod config;
 mod error;
 mod field;

@@ -12,7 +12,7 @@
 //! **Threads.** A processor's number may be stale, or shared: every word is changed by compare-and-swap, and is right
 //! for whoever changes it.
 
-use crate::lower::Claim;
+use crate::claim::Claim;
 use crate::word::Word;
 use craton_base::atomic::{AtomicU64, Ordering};
 
