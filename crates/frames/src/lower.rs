@@ -105,7 +105,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// Sets an entry while nobody else uses it.
     fn set_child(&self, child: usize, entry: Child) {
         let shift = 16 * (child & 1);
-        let word = &self.children[child / 2];
+        let word = self.word(child);
         let others = word.read() & !(0xffff << shift);
         word.begin(others | u32::from(entry.0) << shift);
         self.media.changed(word);
@@ -113,13 +113,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
 
     #[inline]
     pub(crate) fn child(&self, child: usize) -> Child {
-        Child((self.children[child / 2].read() >> (16 * (child & 1))) as u16)
+        Child((self.word(child).read() >> (16 * (child & 1))) as u16)
     }
 
     /// Changes an entry; returns what it was, or, if `change` refuses, what it is.
     #[inline]
     pub(crate) fn update(&self, child: usize, change: impl Fn(Child) -> Option<Child>) -> Result<Child, Child> {
-        let (word, shift) = (&self.children[child / 2], 16 * (child & 1));
+        let (word, shift) = (self.word(child), 16 * (child & 1));
         let mut pair = word.read();
         loop {
             let entry = Child((pair >> shift) as u16);
@@ -152,7 +152,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     #[inline]
     fn give(&self, child: usize, frames: usize) -> Child {
         let shift = 16 * (child & 1);
-        let before = self.children[child / 2].add((frames as u32) << shift);
+        let before = self.word(child).add((frames as u32) << shift);
         self.media.changed(self.word(child));
         Child((before >> shift) as u16)
     }
@@ -190,13 +190,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Rows of a child whose quarters are not allocated as wholes, from one on.
-    fn open_rows(entry: Child, from: usize) -> impl Iterator<Item = usize> {
-        (0..ROWS).map(move |i| (from + i) % ROWS).filter(move |row| !entry.has_quarter(row / QUARTER_ROWS))
+    /// Rows of a child whose quarters are not allocated as wholes.
+    fn open_rows(entry: Child) -> impl Iterator<Item = usize> {
+        (0..ROWS).filter(move |row| !entry.has_quarter(row / QUARTER_ROWS))
     }
 
-    /// Allocates frames of an order up to two huge frames in a child (the first of two); looks from a row on.
-    pub(crate) fn take(&self, child: usize, order: u32, from: usize) -> Option<usize> {
+    /// Allocates frames of an order up to two huge frames in a child (the first of two).
+    pub(crate) fn take(&self, child: usize, order: u32) -> Option<usize> {
         if order > G::HUGE_ORDER {
             self.take_two(child)
         } else if order == G::HUGE_ORDER {
@@ -204,17 +204,17 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         } else if order > G::ROW_ORDER {
             self.take_quarters(child, order)
         } else {
-            self.take_bits(child, order, from)
+            self.take_bits(child, order)
         }
     }
 
     /// Allocates frames within a row. Looks before it takes them from the counter, where others would miss them.
-    fn take_bits(&self, child: usize, order: u32, from: usize) -> Option<usize> {
+    fn take_bits(&self, child: usize, order: u32) -> Option<usize> {
         let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
         loop {
             let entry = self.child(child);
             let has_group = |row: &usize| choose(!self.row(child, *row).read() & G::FULL_ROW).is_some();
-            let row = Self::open_rows(entry, from).find(has_group)?;
+            let row = Self::open_rows(entry).find(has_group)?;
             self.update(child, |entry| entry.take(1 << order)).ok()?;
             if let Some(mask) = self.set_bits(child, row, choose) {
                 return Some(child * G::HUGE + (row << G::ROW_ORDER) + mask.trailing_zeros() as usize);
@@ -240,7 +240,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let free = Child::with_free(G::FULL_CHILD).0;
         // The note of claims may be up though nobody claims any.
         let (old, new) = (u32::from(free) << 16 | u32::from(free), u32::from(Child::ALLOCATED.0));
-        let word = &self.children[child / 2];
+        let word = self.word(child);
         let now = word.read();
         let is_free = [now as u16, (now >> 16) as u16].iter().all(|half| Child(*half).unclaimed().0 == old as u16);
         let taken = is_free && word.exchange(now, new << 16 | new).is_ok();
@@ -256,39 +256,35 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let frames = 1usize << order;
         (0..QUARTERS).step_by(count).find_map(|first| {
             let flags = ((1 << count) - 1) << first;
-            let rows = || (first * QUARTER_ROWS..(first + count) * QUARTER_ROWS).map(|row| self.row(child, row));
-            if rows().any(|row| row.read() != 0) {
-                return None;
-            }
-            self.take_rows(child, flags, frames, rows)
+            self.take_rows(child, flags, frames)
         })
     }
 
-    /// Allocates quarters as wholes whose rows looked free.
-    fn take_rows<'b, R: Iterator<Item = &'b AtomicU64>>(
-        &self,
-        child: usize,
-        flags: u16,
-        frames: usize,
-        rows: impl Fn() -> R,
-    ) -> Option<usize> {
+    /// Allocates quarters as wholes. Looks at their rows before it takes them from the counter, where others would miss
+    /// them.
+    fn take_rows(&self, child: usize, flags: u16, frames: usize) -> Option<usize> {
+        let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
+        let rows = first..first + flags.count_ones() as usize * QUARTER_ROWS;
+        let are_free = || rows.clone().all(|row| self.row(child, row).read() == 0);
+        if !are_free() {
+            return None;
+        }
         let begin = |entry: Child| (entry.quarters() & flags == 0).then_some(entry)?.begin()?.take(frames);
         self.update(child, begin).ok()?;
         // From here on whoever sets a bit sees us, and whoever did before is seen.
-        let is_free = rows().all(|row| row.read() == 0);
+        let is_free = are_free();
         let end =
             |entry: Child| Some(if is_free { entry.end().with_quarters(flags) } else { entry.end().give(frames) });
         let _ = self.update(child, end);
         if is_free {
             self.persist(self.word(child));
         }
-        let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
         is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
     }
 
-    /// Allocates frames for a processor that are free in one half of a row of a child; looks from a row on, and is
-    /// content with a half of which a quarter is free.
-    pub(crate) fn claim(&self, child: usize, from: usize) -> Option<Claim> {
+    /// Allocates frames for a processor that are free in one half of a row of a child: the first half of which a quarter
+    /// is free, or else the one with most free frames.
+    pub(crate) fn claim(&self, child: usize) -> Option<Claim> {
         let size = 1u32 << G::CLAIM_ORDER;
         let entry = self.child(child);
         if entry.free() == 0 {
@@ -296,7 +292,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
         let halves = 1u32 << (G::ROW_ORDER - G::CLAIM_ORDER);
         let mut best: Option<(usize, u32, u32)> = None;
-        'rows: for row in Self::open_rows(entry, from) {
+        'rows: for row in Self::open_rows(entry) {
             let free = !self.row(child, row).read() & G::FULL_ROW;
             if free == 0 {
                 continue;
@@ -368,7 +364,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let wrong = Error::NotAllocated { frame, order };
         let child = frame / G::HUGE;
         if order > G::HUGE_ORDER {
-            let word = &self.children[child / 2];
+            let word = self.word(child);
             let (all, none) = (u32::from(Child::ALLOCATED.0), u32::from(G::FULL_CHILD));
             if word.exchange(all << 16 | all, none << 16 | none).is_ok() {
                 self.media.changed(word);
@@ -422,47 +418,41 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// Frees a frame that has a bit; returns what the entry was. None if the bit is not set.
     #[inline]
     pub(crate) fn put_bit(&self, frame: usize) -> Option<Child> {
-        let bit = 1 << (frame & ((1 << G::ROW_ORDER) - 1));
-        let word = &self.rows[frame >> G::ROW_ORDER];
-        let was_set = word.and(!bit) & bit != 0;
-        was_set.then(|| {
-            self.cleared(word, frame);
-            self.give(frame / G::HUGE, 1)
-        })
+        self.clear_bit(frame).then(|| self.give(frame / G::HUGE, 1))
     }
 
     /// Frees frames of a row that have bits; returns what the entry was. None, and nothing is freed, if some have none.
     pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Option<Child> {
-        let mut bits = self.rows[row].read();
-        while bits & mask == mask {
-            match self.rows[row].exchange(bits, bits & !mask) {
-                Ok(_) => {
-                    self.cleared(&self.rows[row], row << G::ROW_ORDER);
-                    return Some(self.give(row / ROWS, mask.count_ones() as usize));
-                }
-                Err(now) => bits = now,
-            }
-        }
-        None
+        self.clear_bits(row, mask).then(|| self.give(row / ROWS, mask.count_ones() as usize))
     }
 
     /// Clears the bits of frames of one row, if all are set.
     #[inline]
     fn clear(&self, frame: usize, order: u32) -> bool {
+        let at = (frame & ((1 << G::ROW_ORDER) - 1)) as u32;
+        if order == 0 { self.clear_bit(frame) } else { self.clear_bits(frame >> G::ROW_ORDER, field::mask(at, order)) }
+    }
+
+    /// Clears a frame's bit; says whether it was set.
+    #[inline(always)]
+    fn clear_bit(&self, frame: usize) -> bool {
+        let bit = 1 << (frame & ((1 << G::ROW_ORDER) - 1));
         let word = &self.rows[frame >> G::ROW_ORDER];
-        let mask = field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order);
-        if order == 0 {
-            let was_set = word.and(!mask) & mask != 0;
-            if was_set {
-                self.cleared(word, frame);
-            }
-            return was_set;
+        let was_set = word.and(!bit) & bit != 0;
+        if was_set {
+            self.cleared(word, frame);
         }
+        was_set
+    }
+
+    /// Clears bits of a row, if all are set.
+    fn clear_bits(&self, row: usize, mask: u64) -> bool {
+        let word = &self.rows[row];
         let mut bits = word.read();
         while bits & mask == mask {
             match word.exchange(bits, bits & !mask) {
                 Ok(_) => {
-                    self.cleared(word, frame);
+                    self.cleared(word, row << G::ROW_ORDER);
                     return true;
                 }
                 Err(now) => bits = now,
@@ -518,17 +508,14 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             return self.take_two(child).map(|_| ());
         }
         if order == G::HUGE_ORDER {
-            return self.take(child, order, 0).map(|_| ());
+            return self.take_huge(child).map(|_| ());
         }
         let row = (frame % G::HUGE) >> G::ROW_ORDER;
         let frames = 1usize << order;
         if order > G::ROW_ORDER {
             let count = (frames >> G::ROW_ORDER) / QUARTER_ROWS;
             let flags = ((1u16 << count) - 1) << (row / QUARTER_ROWS);
-            let rows = || (row..row + count * QUARTER_ROWS).map(|row| self.row(child, row));
-            // Others would miss what is taken from the counter.
-            let is_free = rows().all(|row| row.read() == 0);
-            return if is_free { self.take_rows(child, flags, frames, rows).map(|_| ()) } else { None };
+            return self.take_rows(child, flags, frames).map(|_| ());
         }
         let mask = field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order);
         if self.row(child, row).read() & mask != 0 {

@@ -110,9 +110,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
                 self.offline.insert(found / G::HUGE);
                 return Some(found);
             }
-            self.note_slowly(tree * G::CHILDREN, true);
-            self.trees.note_huge(tree, &self.lower);
-            at = if tree + 1 == trees { 0 } else { tree + 1 };
+            self.look_again(tree);
+            at = tree + 1;
         }
         None
     }

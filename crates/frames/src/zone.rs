@@ -120,11 +120,16 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// Looks at a tree's class after so many frames of a huge frame were freed, if it may have changed.
     #[inline]
     pub(crate) fn note(&self, child: usize, before: Child, freed: usize) {
-        let free = before.free();
-        let part = G::HUGE / NOTES;
-        if free / part != (free + freed) / part || free == 0 {
-            self.note_slowly(child, free + freed == G::HUGE);
+        if Self::is_of_note(before, freed) {
+            self.note_slowly(child, before.free() + freed == G::HUGE);
         }
+    }
+
+    /// Whether a tree's class may be another after so many frames of a huge frame were freed.
+    #[inline]
+    fn is_of_note(before: Child, freed: usize) -> bool {
+        let (free, part) = (before.free(), G::HUGE / NOTES);
+        free / part != (free + freed) / part || free == 0
     }
 
     #[inline(never)]
@@ -134,6 +139,12 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         if is_empty && !self.trees.huge().has(tree) {
             self.trees.note_huge(tree, &self.lower);
         }
+    }
+
+    /// Looks at a tree in which no huge frame was found, though the set said so.
+    pub(crate) fn look_again(&self, tree: usize) {
+        self.trees.note_huge(tree, &self.lower);
+        self.trees.note(tree, &self.lower);
     }
 
     /// The children of a tree from one on: first it, then those with fewest free frames that will do.
@@ -159,7 +170,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             let own = Claim(local.gets.read());
             let is_ours = own.0 != 0 && Lower::<G>::child_of(own) == child || !self.lower.child(child).is_claimed();
             let claim =
-                if is_ours || self.is_unclaimed(child, local) { self.lower.claim(child, 0)? } else { return None };
+                if is_ours || self.is_unclaimed(child, local) { self.lower.claim(child)? } else { return None };
             Some((claim, child % G::CHILDREN))
         })
     }
@@ -178,7 +189,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     fn take_in(&self, tree: usize, last: Option<usize>, order: u32) -> Option<(usize, usize)> {
         let frames = 1 << order;
         self.children(tree, last.unwrap_or(0), frames)
-            .find_map(|child| Some((self.lower.take(child, order, 0)?, child % G::CHILDREN)))
+            .find_map(|child| Some((self.lower.take(child, order)?, child % G::CHILDREN)))
     }
 
     /// What `take` finds in the processor's tree, or in another one, which is reserved then. `take` is told the tree
@@ -216,7 +227,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             let set = self.trees.of(class, kind_of)?;
             let (mut at, mut tries) = (from, TRIES);
             while tries > 0 {
-                let tree = set.next(at.min(self.trees.len() - 1))?;
+                let tree = set.next(at)?;
                 // An entirely free tree becomes one of the kind; others stay what they are.
                 let as_kind = if class == Class::Empty { kind } else { self.trees.entry(tree).kind() };
                 if self.trees.reserve(tree, as_kind) {
@@ -227,7 +238,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                 }
                 // One whose class was no more what the set says costs no try: it is in another set now.
                 tries -= usize::from(set.has(tree));
-                at = if tree + 1 == self.trees.len() { 0 } else { tree + 1 };
+                at = tree + 1;
             }
             None
         });
@@ -253,26 +264,22 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             if order < G::HUGE_ORDER { self.take_in(tree, None, order) } else { self.take_huge_in(tree, order) }
         };
         let search = || (0..self.trees.len()).find_map(take).map(|(found, _)| found);
-        search().or_else(|| {
-            (0..PATIENCE).find_map(|_| {
-                self.locals.iter().for_each(|local| self.give_claims(local));
-                let before = self.moves();
-                match search() {
-                    Some(found) => Some(Some(found)),
-                    None if self.claims().all(|claim| claim.mask() == 0)
-                        && !self.lower.is_pending()
-                        && before.1 == 0
-                        && self.moves() == before =>
-                    {
-                        Some(None)
-                    }
-                    None => {
-                        atomic::spin();
-                        None
-                    }
-                }
-            })?
-        })
+        if let Some(found) = search() {
+            return Some(found);
+        }
+        for _ in 0..PATIENCE {
+            self.locals.iter().for_each(|local| self.give_claims(local));
+            let before = self.moves();
+            if let Some(found) = search() {
+                return Some(found);
+            }
+            let is_claimed = self.claims().any(|claim| claim.mask() != 0);
+            if !is_claimed && !self.lower.is_pending() && before.1 == 0 && self.moves() == before {
+                return None;
+            }
+            atomic::spin();
+        }
+        None
     }
 
     /// Moves of claims that have begun, and that are under way.
@@ -310,9 +317,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                 local.point_at(Root::new(tree, child));
                 return Some(frame);
             }
-            self.trees.note_huge(tree, &self.lower);
-            self.trees.note(tree, &self.lower);
-            at = if tree + 1 == self.trees.len() { 0 } else { tree + 1 };
+            self.look_again(tree);
+            at = tree + 1;
         }
         self.get_anywhere(order)
     }
@@ -321,7 +327,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         let (first, step) = (tree * G::CHILDREN, 1 << (order - G::HUGE_ORDER));
         (0..G::CHILDREN).step_by(step).find_map(|child| {
             let is_empty = self.lower.child(first + child).is_empty::<G>();
-            let frame = if is_empty { self.lower.take(first + child, order, 0)? } else { return None };
+            let frame = if is_empty { self.lower.take(first + child, order)? } else { return None };
             Some((frame, child))
         })
     }
@@ -342,7 +348,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
 
     /// Gives back what a processor holds: its claims, and the trees that it reserved.
     pub fn drain(&self, processor: usize) -> Result<(), Error> {
-        for kind in [Kind::Movable, Kind::Unmovable, Kind::Huge] {
+        for kind in Kind::Movable.and_others() {
             let local = self.local(processor, kind)?;
             self.give_claims(local);
             if let Some(tree) = local.take_root() {

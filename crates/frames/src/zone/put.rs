@@ -5,7 +5,7 @@
 //!
 //! **From.** LLFree §3.2.2, reserve-on-free. Claims in place of counters are ours.
 
-use super::{NOTES, RESERVE_ON_FREE, Zone};
+use super::{RESERVE_ON_FREE, Zone};
 use crate::claim::Claim;
 use crate::config::Request;
 use crate::error::Error;
@@ -112,9 +112,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             return self.put_group(frame, 0);
         }
         let Some(before) = self.lower.put_bit(frame) else { return Err(Error::NotAllocated { frame, order: 0 }) };
-        let (free, part) = (before.free(), G::HUGE / NOTES);
-        if free == 0 || (free + 1).is_multiple_of(part) {
-            return self.note_put(child, free + 1);
+        if Self::is_of_note(before, 1) {
+            return self.note_put(child, before.free() + 1);
         }
         Ok(())
     }
@@ -181,8 +180,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(never)]
     pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
-        let last = (frame + (1 << order) - 1) / G::HUGE;
-        if (frame / G::HUGE..=last).any(|child| self.offline.has(child)) {
+        if Self::children_under(frame, order).any(|child| self.offline.has(child)) {
             return Err(Error::Offline { frame });
         }
         self.check_unclaimed(frame, order)?;
@@ -210,12 +208,15 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
+    /// The huge frames in which frames of an order lie.
+    fn children_under(frame: usize, order: u32) -> core::ops::RangeInclusive<usize> {
+        frame / G::HUGE..=(frame + (1 << order) - 1) / G::HUGE
+    }
+
     /// An error if some processor has claimed one of the frames and not handed it out: it is free.
     #[inline]
     fn check_unclaimed(&self, frame: usize, order: u32) -> Result<(), Error> {
-        let child = frame / G::HUGE;
-        let last = (frame + (1 << order) - 1) / G::HUGE;
-        if (child..=last).any(|child| self.lower.child(child).is_claimed()) {
+        if Self::children_under(frame, order).any(|child| self.lower.child(child).is_claimed()) {
             self.check_claims(frame, order)?;
         }
         Ok(())
@@ -223,10 +224,10 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     #[inline(never)]
     fn check_claims(&self, frame: usize, order: u32) -> Result<(), Error> {
-        let (first, last) = (frame / G::HUGE, (frame + (1 << order) - 1) / G::HUGE);
+        let children = Self::children_under(frame, order);
         let mut is_claimed = false;
         for claim in self.claims() {
-            if claim.0 == 0 || !(first..=last).contains(&Lower::<G>::child_of(claim)) {
+            if claim.0 == 0 || !children.contains(&Lower::<G>::child_of(claim)) {
                 continue;
             }
             is_claimed = true;
