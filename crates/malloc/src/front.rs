@@ -18,7 +18,7 @@ use crate::heap::{Heap, Parts};
 use crate::page_map::PageMap;
 use crate::registry::Registry;
 use crate::report::Call;
-use crate::route::Misuse;
+use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED};
 use crate::{background, limits, nested, options, tls, trace};
@@ -400,10 +400,13 @@ pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     if let Some(size) = nested::size_of(pointer) {
         return Ok(size);
     }
-    if nested::is_nested() && !HEAP.is_found_at_once(pointer) {
-        return Ok(0);
-    }
-    nested::within(|| HEAP.find(pointer)).usable()
+    find(pointer).map_or(Ok(0), |found| found.usable())
+}
+
+/// What a pointer is; none for a signal handler that has interrupted the one who knows.
+pub(crate) fn find(pointer: *mut u8) -> Option<Found> {
+    let is_known = !nested::is_nested() || HEAP.is_found_at_once(pointer);
+    is_known.then(|| nested::within(|| HEAP.find(pointer)))
 }
 
 /// Gives all free memory back to the system, also between objects; returns the bytes that lost their memory.

@@ -8,11 +8,11 @@
 //! **Unsafe.** Takes objects from callers.
 
 use crate::cpu_cache::thread::ThreadCache;
-use crate::front::{self, HEAP};
+use crate::front;
 use crate::heaps::Owned;
 use crate::route::{Found, Misuse};
 use crate::size_class::{self, LARGE};
-use crate::{nested, tls};
+use crate::tls;
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 
 /// No process has more address space than this: 128 TiB.
@@ -57,11 +57,8 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         return Err(Misuse::WrongAlign { given: claim.align });
     }
     let (Some(given), true) = (claim.size, !pointer.is_null() && front::is_ready()) else { return Ok(()) };
-    if nested::is_nested() && !HEAP.is_found_at_once(pointer) {
-        return Ok(());
-    }
     // Behind the size that is asked for there is less than a page, or a hugepage where a heap lies apart.
-    let (class, bytes, unit) = match nested::within(|| HEAP.find(pointer)) {
+    let (class, bytes, unit) = match front::find(pointer).unwrap_or(Found::Bad(Misuse::Foreign)) {
         Found::Small { class } | Found::Old { class } => (Some(class), size_class::size_of_class(class), 0),
         Found::Owned(Owned { class, bytes, .. }) if class != usize::from(LARGE) => (Some(class), bytes, 0),
         Found::Owned(Owned { bytes, .. }) if bytes.is_multiple_of(HUGEPAGE_SIZE) => (None, bytes, HUGEPAGE_SIZE),

@@ -2,7 +2,7 @@
 //!
 //! **Unsafe.** Takes objects from callers.
 
-use super::{HEAP, MAX_SIZE, free, malloc, no_memory};
+use super::{HEAP, MAX_SIZE, find, free, malloc, no_memory};
 use crate::route::Misuse;
 use crate::{background, nested, size_class};
 
@@ -54,9 +54,10 @@ pub(crate) fn free_what_waits() {
 pub(super) unsafe fn realloc_apart(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> {
     let old = match nested::size_of(pointer) {
         Some(size) => size,
-        None if HEAP.is_found_at_once(pointer) => HEAP.find(pointer).usable()?,
-        // How large it is cannot be found out without a lock that this thread may hold.
-        None => return Ok(no_memory()),
+        None => match find(pointer) {
+            Some(found) => found.usable()?,
+            None => return Ok(no_memory()),
+        },
     };
     let new = if size > MAX_SIZE { no_memory() } else { malloc(size) };
     if !new.is_null() {

@@ -7,7 +7,7 @@
 use super::{Options, OwnStats, Refused};
 use crate::front::{self, HEAP, set_up};
 use crate::route::{Found, Misuse};
-use crate::{background, limits, nested};
+use crate::{background, limits};
 use core::ptr::null_mut;
 use craton_os::process;
 
@@ -103,7 +103,7 @@ pub(crate) fn built_in(which: usize, name: &[u8], place: super::Place) -> Option
 /// # Safety
 /// If it is an object, nobody frees it meanwhile.
 pub unsafe fn is_owned(pointer: *mut u8) -> bool {
-    !pointer.is_null() && matches!(nested::within(|| HEAP.find(pointer)), Found::Owned(_))
+    !pointer.is_null() && matches!(front::find(pointer), Some(Found::Owned(_)))
 }
 
 /// Null, with `ENOMEM`.
