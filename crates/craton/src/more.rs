@@ -39,7 +39,7 @@ pub struct Stats {
     pub huge_allocs: u64,
     /// Spans of the heap.
     pub heap_in_use_bytes: u64,
-    /// Hugepages of the heap that may have memory.
+    /// Pages of the heap that have memory, as far as is known.
     pub heap_backed_bytes: u64,
     /// Made usable for metadata; memory follows on first touch.
     pub metadata_bytes: u64,

@@ -472,12 +472,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if self.granted_pages.load(Ordering::Relaxed) != granted {
             self.granted_pages.store(granted, Ordering::Relaxed);
         }
-        let (in_use, backed) = (in_use.bytes(), backed.bytes());
         let metadata = pages.granted().0 as usize * self.layout().metadata_per_hugepage;
         SEGMENT.metadata_bytes.store(metadata as u64, Ordering::Relaxed);
-        SEGMENT.heap_in_use_bytes.store(in_use.0 as u64, Ordering::Relaxed);
-        SEGMENT.heap_backed_bytes.store(backed.0 as u64, Ordering::Relaxed);
-        self.note_use(pages, (backed.0 + metadata) as u64 + self.gate.huge());
+        SEGMENT.heap_in_use_bytes.store(in_use.bytes().0 as u64, Ordering::Relaxed);
+        SEGMENT.heap_backed_bytes.store(pages.backed_pages().bytes().0 as u64, Ordering::Relaxed);
+        self.note_use(pages);
     }
 
     pub(crate) fn set_marks(&self, range: PageRange, mark: u8, all: bool) {

@@ -32,7 +32,7 @@ pub struct Segment {
     pub huge_allocs: AtomicU64,
     /// Bytes of the heap in spans, now.
     pub heap_in_use_bytes: AtomicU64,
-    /// Bytes of the heap that may have memory, now.
+    /// Bytes of the heap that have memory, as far as is known, now.
     pub heap_backed_bytes: AtomicU64,
     /// Bytes of metadata made usable (address space; memory follows on first touch).
     pub metadata_bytes: AtomicU64,

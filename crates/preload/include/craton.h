@@ -20,7 +20,7 @@ struct craton_segment {
     uint64_t large_allocs;      /* objects above 256 KiB, since the start */
     uint64_t huge_allocs;       /* objects with a mapping of their own, since the start */
     uint64_t heap_in_use_bytes; /* spans of the heap, now */
-    uint64_t heap_backed_bytes; /* hugepages of the heap that may have memory, now */
+    uint64_t heap_backed_bytes; /* pages of the heap that have memory, as far as is known, now */
     uint64_t metadata_bytes;    /* made usable for metadata (address space; memory follows on first touch) */
     uint64_t threads_seen;      /* threads that have had a cache */
     uint64_t huge_bytes;        /* huge objects, now; not part of the heap's bytes */

@@ -186,6 +186,7 @@ static void hard_refuses(void) {
         CHECK(segment->hard_limit_refused == refused + 1);
         CHECK(rss_kib() * KIB < hard + 16 * MIB);
         CHECK(first > 3 * hard / 5);
+        CHECK(used() <= hard);
         errno = 0;
         CHECK(calloc(1, 100 * MIB) == NULL && errno == ENOMEM);
         errno = 0;
@@ -195,6 +196,8 @@ static void hard_refuses(void) {
         list = same ? same : list;
         thin(&list, 2);
         CHECK(fill(&more, size, SIZE_MAX) + 4 * size >= first / 3);
+        /* What lies between the objects has no memory any more, and is not counted. */
+        CHECK(used() <= hard);
         thin(&more, 0);
         thin(&list, 0);
     }

@@ -30,20 +30,20 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.used_with(&self.pages.lock())
     }
 
-    /// Says that somebody should look, if so much is in use; `about` is a little more than what is.
+    /// Says that somebody should look, if so much is in use.
     #[inline]
-    pub(super) fn note_use(&self, pages: &PageHeap<F, C>, about: u64) {
-        if self.gate.is_outside(about) {
-            self.note_exact_use(pages);
+    pub(super) fn note_use(&self, pages: &PageHeap<F, C>) {
+        let used = self.used_with(pages);
+        if self.gate.is_outside(used) {
+            self.note_outside(used);
         }
     }
 
     #[cold]
-    fn note_exact_use(&self, pages: &PageHeap<F, C>) {
-        let used = self.used_with(pages);
+    fn note_outside(&self, used: u64) {
         if used >= self.gate.high() {
             background::want_limits();
-        } else if used < self.gate.low() {
+        } else {
             self.gate.rearm();
         }
     }
