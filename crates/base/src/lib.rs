@@ -2,7 +2,7 @@
 //!
 //! **What.** The words that every layer shares: how much ([`Bytes`], [`Pages`], [`HugePages`]), where ([`PageId`],
 //! [`HugePageId`], [`PageRange`]), sets of pages inside one hugepage ([`PageBits`]), metadata arrays that grow with the
-//! heap ([`Table`]) and the seams ([`Floor`], [`SpanSource`], [`Clock`]).
+//! heap ([`Table`]) and the seams ([`Floor`], [`SpanSource`], [`FrameSource`], [`Clock`]).
 //!
 //! **Units.** A *page* is 8 KiB, the unit of the page heap; a *hugepage* is 2 MiB, 256 pages. Both are units of
 //! Craton, whatever the page size of the machine: the machine's is found at run time by the floor.
@@ -23,7 +23,9 @@ mod units;
 
 pub use bits::PageBits;
 pub use ones::Ones;
-pub use seams::{Advice, Clock, CollapseError, Density, Floor, NoMemory, Residency, Span, SpanError, SpanSource};
+pub use seams::{
+    Advice, Clock, CollapseError, Density, Floor, FrameSource, NoMemory, Residency, Span, SpanError, SpanSource,
+};
 pub use table::{Table, Zeroed};
 pub use units::{
     Bytes, HUGEPAGE_SHIFT, HUGEPAGE_SIZE, HugePageId, HugePages, PAGE_SHIFT, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId,

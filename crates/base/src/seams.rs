@@ -135,6 +135,36 @@ pub trait SpanSource {
     fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError>;
 }
 
+/// Whoever hands out page frames, 2^order of them at a time and aligned to that, of huge frames that come and go.
+///
+/// Requests may come from several threads at a time, as far as the source is [`Sync`]. What is refused has changed nothing.
+pub trait FrameSource {
+    /// Why a request was refused.
+    type Error: core::error::Error + Copy;
+
+    /// log2 of the frames in a huge frame.
+    const HUGE_ORDER: u32;
+
+    /// Takes 2^`order` frames; returns the first. What has another density is kept apart from them as long as there is room.
+    fn get(&self, order: u32, density: Density) -> Result<usize, Self::Error>;
+
+    /// Takes `frames` frames from `first` on, of any number and alignment, if all of them are free.
+    fn get_at(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
+
+    /// Gives `frames` frames from `first` on back, which may be a part of what was taken at once, or several such.
+    fn put(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
+
+    /// Adds so many huge frames from `first` on, which were offline: they are free then.
+    fn online(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
+
+    /// Takes so many wholly free huge frames away, from `first` on.
+    fn offline(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
+
+    /// Takes a wholly free huge frame away, the first that is found from about `near` on; returns its first frame, or nothing where
+    /// there is none.
+    fn reclaim(&self, near: usize) -> Option<usize>;
+}
+
 /// The time, so that policies can be driven by a test.
 pub trait Clock {
     /// Nanoseconds since some fixed moment; never goes back.

@@ -26,7 +26,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let zeros: u32 = open.map(|row| (!bits(row) & G::FULL_ROW).count_ones()).sum();
             fail("F1", child, entry.free() != zeros as usize || entry.is_pending())?;
             let whole = (0..QUARTERS).filter(|quarter| entry.has_quarter(*quarter)).flat_map(rows);
-            fail("F2", child, whole.map(bits).any(|bits| bits != 0))?;
+            fail("F2", child, whole.map(bits).any(|bits| bits != 0) && !self.offline.has(child))?;
         }
         for frame in self.frames()..self.lower.huge_frames() * G::HUGE {
             fail("F3", frame, !self.lower.has_bit(frame))?;

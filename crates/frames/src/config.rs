@@ -9,6 +9,9 @@ pub enum Init {
     Free,
     /// All frames are allocated.
     Allocated,
+    /// All huge frames are offline, and what the zone ends in is allocated: for a zone that grows by [`crate::Zone::online`]. The rows of a
+    /// volatile zone are not touched before, so that they take no memory.
+    Offline,
 }
 
 /// How a zone behaves.

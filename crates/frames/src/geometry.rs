@@ -40,6 +40,15 @@ impl Geometry for Standard {
     const CHILDREN: usize = 32;
 }
 
+/// Frames of 8 KiB, Craton's pages, of which 256 are a huge frame of 2 MiB. The rows are half as long as they could be.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages;
+
+impl Geometry for Pages {
+    const ROW_ORDER: u32 = 5;
+    const CHILDREN: usize = 32;
+}
+
 /// Huge frames of 16 frames, trees of two: for tests that try every sequence of operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiny;

@@ -21,6 +21,7 @@ mod split;
 
 use crate::child::Child;
 use crate::claim::Claim;
+use crate::config::Init;
 use crate::error::Error;
 use crate::field;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
@@ -78,8 +79,9 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.frames.div_ceil(G::HUGE)
     }
 
-    /// Makes all frames free, or all allocated.
-    pub(crate) fn begin(&self, free: bool) {
+    /// Makes all frames what a zone begins with.
+    pub(crate) fn begin(&self, init: Init) {
+        let free = init == Init::Free;
         for child in 0..2 * self.children.len() {
             let there = self.frames.saturating_sub(child * G::HUGE).min(G::HUGE);
             let (rows, entry) = if free {
@@ -89,7 +91,9 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             } else {
                 (G::FULL_ROW, Child::with_free(0))
             };
-            for row in 0..ROWS {
+            // What they hold does not matter until they come online.
+            let are_idle = init == Init::Offline && there == G::HUGE && !M::PERSISTS;
+            for row in 0..if are_idle { 0 } else { ROWS } {
                 let at = child * ROWS + row;
                 if at < self.rows.len() {
                     let frames = there.saturating_sub(row << G::ROW_ORDER).min(1 << G::ROW_ORDER);
@@ -99,6 +103,16 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
                 }
             }
             self.set_child(child, entry);
+        }
+    }
+
+    /// Makes the rows of a huge frame that comes online what those of an allocated one are (*F2*).
+    pub(crate) fn begin_rows(&self, child: usize) {
+        for row in &self.rows[child * ROWS..(child + 1) * ROWS] {
+            if row.read() != 0 {
+                row.write(0);
+                self.media.changed(row);
+            }
         }
     }
 

@@ -40,6 +40,15 @@ impl<'a> Offline<'a> {
         self.count.read() != 0 && self.bits[child / 64].read() >> (child % 64) & 1 == 1
     }
 
+    /// Makes the first so many huge frames offline, while nobody else uses the zone.
+    pub(crate) fn begin_with(&self, huge_frames: usize) {
+        self.count.begin(huge_frames as u64);
+        for (at, word) in self.bits.iter().enumerate() {
+            let there = huge_frames.saturating_sub(64 * at).min(64) as u32;
+            word.begin(u64::MAX.checked_shr(64 - there).unwrap_or(0));
+        }
+    }
+
     fn insert(&self, child: usize) {
         self.count.add(1);
         self.bits[child / 64].or(1 << (child % 64));
@@ -93,6 +102,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         for child in children {
             // Two may be at it: one of them frees it.
             if self.offline.remove(child) {
+                self.lower.begin_rows(child);
                 self.put_group(child * G::HUGE, order)?;
             }
         }

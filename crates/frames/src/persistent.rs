@@ -71,7 +71,8 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         let media = new.zone.lower.media();
         // A crash in the middle must not find the zone that was here with the other one's rows.
         new.page.clear(media);
-        new.zone.lower.begin(init == Init::Free);
+        new.zone.lower.begin(init);
+        new.zone.begin_offline(init);
         new.zone.lower.persist_all();
         new.page.create(frames, media);
         new.zone.begin();

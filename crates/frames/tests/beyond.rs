@@ -104,6 +104,31 @@ fn what_is_in_use_does_not_go_offline_and_nothing_else_with_it() {
 }
 
 #[test]
+fn a_zone_that_begins_offline_takes_rows_as_they_are() {
+    let frames = 2 * TREE + 3 * HUGE + 100;
+    let arrays = Arrays::new(Sizes::of::<Standard>(frames, 1));
+    let garbage = |row: &craton_base::atomic::AtomicU64| row.store(0xdead_beef, core::sync::atomic::Ordering::Relaxed);
+    arrays.rows.iter().for_each(garbage);
+    let zone: Zone<'_> = arrays.zone(frames, Init::Offline, Config::new(1)).unwrap();
+    zone.check().unwrap();
+    assert_eq!((zone.offline_huge_frames(), zone.free_frames()), (2 * 32 + 3, 0));
+    assert_eq!(zone.get(request(0)), Err(Error::NoMemory));
+    assert_eq!(zone.get_at(0, 9), Err(Error::InUse { frame: 0, order: 9 }));
+    assert_eq!(zone.put(7, request(0)), Err(Error::Offline { frame: 7 }));
+    zone.online(33 * HUGE, 1).unwrap();
+    assert_eq!(zone.free_frames(), HUGE);
+    let mut taken: Vec<usize> = (0..HUGE).map(|_| zone.get(request(0)).unwrap()).collect();
+    taken.sort_unstable();
+    assert!(taken.into_iter().eq(33 * HUGE..34 * HUGE));
+    zone.online(0, 33).unwrap();
+    // The huge frame that the zone ends in is none that could come online.
+    assert!(zone.online(2 * TREE + 3 * HUGE, 1).is_err());
+    zone.online(34 * HUGE, 33).unwrap();
+    assert_eq!((zone.offline_huge_frames(), zone.free_frames()), (0, frames - 100 - HUGE));
+    zone.check().unwrap();
+}
+
+#[test]
 fn a_zone_grows_by_frames_that_were_offline() {
     with_zone(4 * TREE, 2, |zone| {
         zone.offline(TREE, 3 * Standard::CHILDREN).unwrap();

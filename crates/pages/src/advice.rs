@@ -7,9 +7,9 @@
 
 use crate::fit::Fit;
 use crate::heap::PageHeap;
-use craton_base::{Advice, Clock, Floor, HugePageId, PAGES_PER_HUGEPAGE, PageRange};
+use craton_base::{Advice, Clock, Floor, FrameSource, HugePageId, PAGES_PER_HUGEPAGE, PageRange};
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// Says how the hugepages that a span covers whole should be backed, until [`PageHeap::unadvise_span`], which comes before
     /// the span is given back. The span is out.
     pub fn advise_span(&mut self, span: PageRange, advice: Advice) {

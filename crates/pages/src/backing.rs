@@ -16,7 +16,8 @@ use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::{Place, Tracker};
 use craton_base::{
-    Advice, Bytes, Clock, CollapseError, Floor, HUGEPAGE_SIZE, HugePageId, HugePages, PAGES_PER_HUGEPAGE, Pages,
+    Advice, Bytes, Clock, CollapseError, Floor, FrameSource, HUGEPAGE_SIZE, HugePageId, HugePages, PAGES_PER_HUGEPAGE,
+    Pages,
 };
 
 /// From which hugepage of the region on hugepages are asked for.
@@ -112,7 +113,7 @@ impl Backing {
     }
 }
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// From where on hugepages are asked for.
     pub fn backing(&self) -> HugeBacking {
         self.backing.wanted

@@ -6,7 +6,7 @@ use crate::heap::PageHeap;
 use crate::lists::{LISTS, Sums};
 use crate::region::{self, Held, REGION};
 use crate::tracker::{Place, Tracker};
-use craton_base::{Clock, Floor, HugePageId, PAGES_PER_HUGEPAGE};
+use craton_base::{Clock, Floor, FrameSource, HugePageId, PAGES_PER_HUGEPAGE};
 
 /// An invariant that does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,7 @@ struct Counts {
     regions: Held,
 }
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// Walks P1 to P9; the first that fails is returned. Takes time in proportion to the granted hugepages.
     pub fn check(&self) -> Result<(), Broken> {
         let mut counts = Counts::default();
@@ -78,7 +78,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
                 }
                 t.used_pages() == 0 && unlisted
             }
-            Place::Filler if !Filler::<P>::is_listed_right(t) => return Some("P3"),
+            Place::Filler if !Filler::<P, S>::is_listed_right(t) => return Some("P3"),
             Place::Filler if t.guarded && !t.broken => return Some("P9"),
             Place::Filler => (t.used_pages() > 0 || t.collapsing) && !(t.dense && t.donated) && !(t.broken && t.intact),
             Place::Large => t.used_pages() == PAGES_PER_HUGEPAGE && t.allocs() == 1 && unlisted,

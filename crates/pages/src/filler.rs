@@ -9,10 +9,11 @@
 //! are those of its hugepages.
 
 use crate::fit::{Fit, Found, dense};
+use crate::frames::Frames;
 use crate::lists::{LISTS, Lists, Sums};
 use crate::tracker::{Place, Tracker};
 use core::marker::PhantomData;
-use craton_base::{Density, HugePageId, PAGES_PER_HUGEPAGE, Table};
+use craton_base::{Density, FrameSource, HugePageId, PAGES_PER_HUGEPAGE, Table};
 
 /// The families.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -70,13 +71,26 @@ impl Family {
     }
 }
 
-pub(crate) struct Filler<P> {
+pub(crate) struct Filler<P, S> {
     families: [Lists; FAMILIES],
     policy: PhantomData<P>,
+    /// Who says where spans go, if not the lists.
+    frames: Option<Frames<S>>,
 }
 
-impl<P: Fit> Filler<P> {
-    pub(crate) const EMPTY: Self = Self { families: [const { Lists::EMPTY }; FAMILIES], policy: PhantomData };
+impl<P: Fit, S: FrameSource> Filler<P, S> {
+    pub(crate) const EMPTY: Self =
+        Self { families: [const { Lists::EMPTY }; FAMILIES], policy: PhantomData, frames: None };
+
+    /// Lets page frames say where spans go, before there are any.
+    pub(crate) fn set_frames(&mut self, source: S) {
+        self.frames = Some(Frames(source));
+    }
+
+    /// Whether page frames say where spans go.
+    pub(crate) fn has_frames(&self) -> bool {
+        self.frames.is_some()
+    }
 
     /// What the hugepages of all families amount to.
     pub(crate) fn sums(&self) -> Sums {
@@ -110,6 +124,14 @@ impl<P: Fit> Filler<P> {
         Family::for_density(density).iter().find_map(|family| self.find_in(*family, trackers, pages, align))
     }
 
+    /// The place for a span that is about to be put there. Where frames say where, they are taken.
+    pub(crate) fn choose(&self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
+        match &self.frames {
+            None => self.find(trackers, pages, align, density),
+            Some(frames) => frames.take(pages, align, density),
+        }
+    }
+
     fn find_in(&self, family: Family, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
         let lists = self.lists(family);
         match family.is_dense() {
@@ -126,6 +148,10 @@ impl<P: Fit> Filler<P> {
             Density::Sparse => Family::Dense,
             Density::Dense => Family::Sparse,
         };
+        if self.frames.is_some() {
+            // They have looked everywhere.
+            return None;
+        }
         let lists = self.lists(family);
         let free = lists.len() * PAGES_PER_HUGEPAGE - lists.sums.used;
         let least = if lists.len() > SMALL_FAMILY { lists.sums.used / HOLLOW_PART } else { 0 };
@@ -143,9 +169,18 @@ impl<P: Fit> Filler<P> {
                 .flat_map(|at| lists.walk(trackers, at))
                 .find_map(|id| trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place)))
         };
-        families()
+        let found = families()
             .find_map(|family| self.find_in(*family, trackers, pages, align))
-            .or_else(|| families().find_map(walk))
+            .or_else(|| families().find_map(walk));
+        if let (Some(frames), Some((id, at))) = (&self.frames, found) {
+            frames.take_at(id, at, pages);
+        }
+        found
+    }
+
+    /// Puts a span where [`Filler::choose`] or another of its kind said; says whether it reads as zeros.
+    pub(crate) fn occupy(&mut self, trackers: &mut Table<Tracker>, id: HugePageId, at: u32, pages: u32) -> bool {
+        self.relist(trackers, id, |t| t.occupy(at, pages))
     }
 
     /// Takes a hugepage in that has just been given its first pages.
@@ -153,18 +188,41 @@ impl<P: Fit> Filler<P> {
         let t = &mut trackers[id.0 as usize];
         t.place = Place::Filler;
         let (family, rank) = Self::list_of(t);
+        if let Some(frames) = &self.frames {
+            frames.adopt(id, t.used());
+        }
         self.enlist(trackers, id, family, rank);
     }
 
     /// Gives a hugepage up.
     pub(crate) fn expel(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
-        let sums = Sums::of(&trackers[id.0 as usize]);
+        let t = &trackers[id.0 as usize];
+        if let Some(frames) = &self.frames {
+            frames.expel(id, t.used());
+        }
+        let sums = Sums::of(t);
         self.delist(trackers, id, sums);
     }
 
     /// Changes a hugepage of the filler, moving it to the list that it then belongs to.
     #[inline]
     pub(crate) fn update<R>(
+        &mut self,
+        trackers: &mut Table<Tracker>,
+        id: HugePageId,
+        change: impl FnOnce(&mut Tracker) -> R,
+    ) -> R {
+        let before = self.frames.as_ref().map(|_| *trackers[id.0 as usize].used());
+        let result = self.relist(trackers, id, change);
+        if let (Some(frames), Some(before)) = (&self.frames, before) {
+            frames.follow(id, &before, trackers[id.0 as usize].used());
+        }
+        result
+    }
+
+    /// As [`Filler::update`], where the frames know already.
+    #[inline]
+    fn relist<R>(
         &mut self,
         trackers: &mut Table<Tracker>,
         id: HugePageId,

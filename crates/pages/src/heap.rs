@@ -7,6 +7,7 @@ use crate::backing::{Backing, HugeBacking};
 use crate::demand::Demand;
 use crate::filler::Filler;
 use crate::fit::{Fit, LongestFreeFirst};
+use crate::frames::NoFrames;
 use crate::huge_cache::CacheLimit;
 use crate::ranges::Ranges;
 use crate::region::{REGION, Regions};
@@ -14,8 +15,8 @@ use crate::release::Pace;
 use crate::tracker::{Place, Tracker};
 use core::cmp::Ordering;
 use craton_base::{
-    Clock, Density, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span,
-    SpanError, SpanSource, Table,
+    Clock, Density, Floor, FrameSource, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
+    Span, SpanError, SpanSource, Table,
 };
 
 /// Spans of up to half a hugepage always go to the filler.
@@ -24,14 +25,14 @@ const HALF: u32 = PAGES_PER_HUGEPAGE / 2;
 const HUGE_REQUEST: u32 = REGION * PAGES_PER_HUGEPAGE;
 
 /// A hugepage-aware heap of pages over a floor.
-pub struct PageHeap<F, C, P = LongestFreeFirst> {
+pub struct PageHeap<F, C, P = LongestFreeFirst, S = NoFrames> {
     pub(crate) floor: F,
     pub(crate) clock: C,
     pub(crate) trackers: Table<Tracker>,
     pub(crate) unbacked: Ranges<{ Place::Unbacked as u8 }>,
     pub(crate) cached: Ranges<{ Place::Cached as u8 }>,
     pub(crate) limit: CacheLimit,
-    pub(crate) filler: Filler<P>,
+    pub(crate) filler: Filler<P, S>,
     pub(crate) regions: Regions,
     pub(crate) backing: Backing,
     pub(crate) demand: Demand,
@@ -44,7 +45,7 @@ pub struct PageHeap<F, C, P = LongestFreeFirst> {
     pub(crate) released_total: u64,
 }
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// A heap over `floor`, which must grant from its first page and have been granted nothing yet; at most `capacity`
     /// hugepages, each with an entry in `trackers` that is zero when granted.
     pub const fn new(floor: F, clock: C, trackers: Table<Tracker>, capacity: HugePages, backing: HugeBacking) -> Self {
@@ -80,6 +81,14 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         self.backing = Backing::new(backing);
     }
 
+    /// Lets page frames say where spans of up to half a hugepage go, and what is left of the hugepages of longer ones, in place of the
+    /// filler's choice; before anything is granted. All of their huge frames are offline, and as many as the heap's hugepages.
+    pub fn set_frames(&mut self, frames: S) {
+        debug_assert_eq!(self.granted, HugePages(0));
+        self.filler.set_frames(frames);
+        self.regions.set_allowed(false);
+    }
+
     /// Hugepages that the floor granted so far.
     pub fn granted(&self) -> HugePages {
         self.granted
@@ -100,9 +109,9 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         &self.floor
     }
 
-    /// Whether spans that cross hugepages may be packed into regions (§4.5), which they may from the start.
+    /// Whether spans that cross hugepages may be packed into regions (§4.5), which they may from the start, but not where frames decide.
     pub fn set_regions(&mut self, allowed: bool) {
-        self.regions.set_allowed(allowed);
+        self.regions.set_allowed(allowed && !self.filler.has_frames());
     }
 
     /// Whether a span can be had without memory that the heap does not have yet.
@@ -114,7 +123,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         if pages >= PAGES_PER_HUGEPAGE || align >= PAGES_PER_HUGEPAGE {
             return false;
         }
-        let packing = if pages <= HALF { Filler::<P>::packing(pages, align, density) } else { Density::Sparse };
+        let packing = if pages <= HALF { Filler::<P, S>::packing(pages, align, density) } else { Density::Sparse };
         let found = self.filler.find(&self.trackers, pages, align, packing).or_else(|| {
             (pages <= HALF).then(|| self.filler.find_in_hollow(&self.trackers, pages, align, packing)).flatten()
         });
@@ -133,7 +142,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
         let slack = pages.next_multiple_of(PAGES_PER_HUGEPAGE) - pages;
         if slack > 0 && pages < HUGE_REQUEST && align < PAGES_PER_HUGEPAGE {
             if pages < PAGES_PER_HUGEPAGE
-                && let Some((id, at)) = self.filler.find(&self.trackers, pages, align, Density::Sparse)
+                && let Some((id, at)) = self.filler.choose(&self.trackers, pages, align, Density::Sparse)
             {
                 return Ok(self.place(id, at, pages));
             }
@@ -171,8 +180,8 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
 
     /// A span inside one hugepage.
     fn alloc_small(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
-        let packing = Filler::<P>::packing(pages, align, density);
-        if let Some((id, at)) = self.filler.find(&self.trackers, pages, align, packing) {
+        let packing = Filler::<P, S>::packing(pages, align, density);
+        if let Some((id, at)) = self.filler.choose(&self.trackers, pages, align, packing) {
             return Ok(self.place(id, at, pages));
         }
         if let Some((id, at)) = self.filler.find_in_hollow(&self.trackers, pages, align, packing) {
@@ -193,7 +202,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
 
     /// A span at a place that the filler found.
     fn place(&mut self, id: HugePageId, at: u32, pages: u32) -> Span {
-        let zeroed = self.filler.update(&mut self.trackers, id, |t| t.occupy(at, pages));
+        let zeroed = self.filler.occupy(&mut self.trackers, id, at, pages);
         Span { range: PageRange::new(PageId(id.first_page().0 + at), Pages(pages)), zeroed }
     }
 
@@ -332,7 +341,7 @@ impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
     }
 }
 
-impl<F: Floor, C: Clock, P: Fit> SpanSource for PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> SpanSource for PageHeap<F, C, P, S> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         if let Some(unfit) = self.unfit(pages, align) {
             return Err(unfit);

@@ -7,14 +7,14 @@ use crate::backing::LONG;
 use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::Place;
-use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory};
+use craton_base::{Clock, Floor, FrameSource, HugePageId, HugePages, NoMemory};
 
 /// Address space is made usable in steps of at least 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
 /// Hugepages at the region's front that are left out for that, at the most.
 const MOST_LEFT_OUT: u32 = 64;
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// Takes hugepages without memory. What is long is worth hugepages of the machine in a small heap too, so it leaves the
     /// region's front alone, where they are not asked for; what is short goes there first.
     pub(crate) fn take_unbacked(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {

@@ -12,7 +12,7 @@
 use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::Place;
-use craton_base::{Clock, Floor, HugePageId, HugePages, NoMemory};
+use craton_base::{Clock, Floor, FrameSource, HugePageId, HugePages, NoMemory};
 
 /// The sliding window, in nanoseconds.
 pub const WINDOW_NS: u64 = 2_000_000_000;
@@ -103,7 +103,7 @@ impl CacheLimit {
     }
 }
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// Takes whole free hugepages: with memory if there are any.
     pub(crate) fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
         let id = match self.cached.take(&mut self.trackers, len, align, 0..u32::MAX) {

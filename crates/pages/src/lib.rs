@@ -11,6 +11,9 @@
 //! released returns, so that a single drop goes back to the system at once; small heaps stay on small pages
 //! ([`HugeBacking`]).
 //!
+//! **Two heaps.** Where spans of less than a hugepage go says the filler, or a [`craton_base::FrameSource`], as LLFree's frames are:
+//! [`PageHeap::set_frames`], in [`frames`]. All else is the same.
+//!
 //! **Units.** Pages of 8 KiB, hugepages of 256 pages, nanoseconds; places count from the region's first page.
 //!
 //! **State.** One [`tracker::Tracker`] a hugepage, in a table; each hugepage below the granted size is in one place:
@@ -28,7 +31,8 @@
 //! - P7 each family's sums of used and backed pages are those of its hugepages, and so is the sum of cached ones;
 //! - P8 a region is in the bin of its longest free range, and the sums over hugepages of regions are right;
 //! - P9 as many hugepages are guarded as the budget counts, all of them broken ones of the filler;
-//! - P10 a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]).
+//! - P10 a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]);
+//! - P11 of a hugepage in the filler the pages of spans are taken from the frame source, if there is one, and all of other hugepages.
 //!
 //! **Threads.** The heap has none: the caller holds a lock. The caches in front of it may be used by all at a time.
 //!
@@ -45,6 +49,7 @@ mod check;
 mod demand;
 mod filler;
 mod fit;
+mod frames;
 mod heap;
 mod huge_allocator;
 mod huge_cache;
@@ -64,6 +69,7 @@ pub use backing::{CollapseStats, HugeBacking};
 pub use check::Broken;
 pub use demand::{LONG_S, SHORT_S};
 pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
+pub use frames::NoFrames;
 pub use heap::PageHeap;
 pub use huge_cache::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
 pub use large_cache::LargeCache;

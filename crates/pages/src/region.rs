@@ -13,7 +13,9 @@
 use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::{Place, Tracker};
-use craton_base::{Clock, Floor, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, Table};
+use craton_base::{
+    Clock, Floor, FrameSource, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, Table,
+};
 
 /// Hugepages in a region: 1 GiB.
 pub(crate) const REGION: u32 = if PAGES_PER_HUGEPAGE < 256 { 2 } else { 512 };
@@ -237,7 +239,7 @@ impl Regions {
     }
 }
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// Makes a region of hugepages without memory; `false` when there are none.
     #[cold]
     pub(crate) fn start_region(&mut self) -> bool {

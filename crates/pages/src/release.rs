@@ -12,7 +12,8 @@ use crate::heap::PageHeap;
 use crate::lists::LISTS;
 use crate::tracker::Place;
 use craton_base::{
-    Clock, Floor, HugePageId, HugePages, PAGE_SHIFT, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
+    Clock, Floor, FrameSource, HugePageId, HugePages, PAGE_SHIFT, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId, PageRange,
+    Pages,
 };
 
 /// How far a release may go.
@@ -95,7 +96,7 @@ fn order() -> impl Iterator<Item = (Family, u32)> {
     broken.chain(quarters.flat_map(|least| WHOLE.map(|family| (family, least))))
 }
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// How much memory goes back by itself, in bytes per second, from now on; 0, as at the start, for none.
     pub fn set_release_rate(&mut self, bytes_per_s: u64) {
         self.pace = Pace { bytes_per_s, last_ns: self.clock.now_ns(), due: 0 };

@@ -7,10 +7,10 @@ use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::Place;
 use craton_base::{
-    Clock, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, SpanError,
+    Clock, Floor, FrameSource, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, SpanError,
 };
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// Makes a span longer; says whether what was added reads as zeros.
     pub(crate) fn lengthen(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
         let (old, new) = (span.len.0, pages.0);

@@ -2,9 +2,9 @@
 
 use crate::fit::Fit;
 use crate::heap::PageHeap;
-use craton_base::{Clock, Density, Floor, HugePageId, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages};
+use craton_base::{Clock, Density, Floor, FrameSource, HugePageId, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages};
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// Hands every span that is out to `each`, in the order of their places, with the density of its hugepage. Takes time in
     /// proportion to the granted hugepages and the spans.
     pub fn for_each_span(&self, mut each: impl FnMut(PageRange, Density)) {

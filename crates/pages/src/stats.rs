@@ -3,7 +3,7 @@
 use crate::fit::Fit;
 use crate::heap::PageHeap;
 use crate::tracker::Place;
-use craton_base::{Clock, Floor, HugePages, PAGES_PER_HUGEPAGE, Pages};
+use craton_base::{Clock, Floor, FrameSource, HugePages, PAGES_PER_HUGEPAGE, Pages};
 
 /// Counts of a page heap. Pages with memory are counted as far as the heap knows: those that were handed out since they last
 /// lost theirs, and all of a hugepage that the system backs as a whole.
@@ -37,7 +37,7 @@ pub struct PageHeapStats {
     pub released_total: u64,
 }
 
-impl<F: Floor, C: Clock, P: Fit> PageHeap<F, C, P> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
     /// Free hugepages that may keep their memory at the moment.
     pub fn cache_limit(&self) -> HugePages {
         self.limit.limit()

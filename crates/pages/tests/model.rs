@@ -9,6 +9,7 @@ use craton_sim::ThpMode;
 use proptest::prelude::*;
 
 const CAPACITY: u32 = 40;
+const MODES: [ThpMode; 3] = [ThpMode::Always, ThpMode::Madvise, ThpMode::Never];
 
 fn pages() -> impl Strategy<Value = u32> {
     prop_oneof![
@@ -43,8 +44,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn replay(ops: &[Op], thp: ThpMode) {
-    let mut world = World::new(CAPACITY, thp, HugeBacking::AUTO);
+fn replay(ops: &[Op], mut world: World) {
     for op in ops {
         if matches!(op, Op::Alloc { pages: 0, .. }) {
             continue;
@@ -66,6 +66,12 @@ proptest! {
 
     #[test]
     fn the_heap_agrees_with_the_model(ops in prop::collection::vec(op(), 1..120), mode in 0..3usize) {
-        replay(&ops, [ThpMode::Always, ThpMode::Madvise, ThpMode::Never][mode]);
+        replay(&ops, World::new(CAPACITY, MODES[mode], HugeBacking::AUTO));
+    }
+
+    #[cfg(not(feature = "tiny"))]
+    #[test]
+    fn so_does_the_heap_whose_spans_are_placed_by_frames(ops in prop::collection::vec(op(), 1..120), mode in 0..3usize) {
+        replay(&ops, World::with_frames(CAPACITY, MODES[mode], HugeBacking::AUTO));
     }
 }

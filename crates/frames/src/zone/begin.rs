@@ -15,7 +15,8 @@ impl<'a, G: Geometry> Zone<'a, G> {
     /// A zone of so many frames, less than 2^37. Fails if an array is too short.
     pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
         let zone = Self::over(frames, metadata, config, Volatile)?;
-        zone.lower.begin(init == Init::Free);
+        zone.lower.begin(init);
+        zone.begin_offline(init);
         zone.begin();
         Ok(zone)
     }
@@ -44,6 +45,13 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         let offline = Offline::new(offline).ok_or(Error::TooSmall { array: "index", needed: sizes.index, given: 0 })?;
         let trees = Trees::new(trees, index, config.thresholds);
         Ok(Self { lower, trees, locals, config, offline })
+    }
+
+    /// Notes that all huge frames are offline, if that is how the zone begins.
+    pub(crate) fn begin_offline(&self, init: Init) {
+        if init == Init::Offline {
+            self.offline.begin_with(self.frames() / G::HUGE);
+        }
     }
 
     /// Makes the upper level what the lower one says; returns how many frames are free.

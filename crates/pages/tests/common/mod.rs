@@ -7,13 +7,15 @@
 //! **Unsafe.** Lends the heap its trackers and frees them with the world: exhaustive tests make too many to leak them.
 #![allow(dead_code)] // Each test file uses its own part.
 
+#[cfg(not(feature = "tiny"))]
+pub mod frames;
 pub mod program;
 
 use craton_base::{
     Advice, CollapseError, Density, Floor, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
     SpanError, SpanSource, Table,
 };
-use craton_pages::{Breaking, CollapseStats, HugeBacking, PageHeap, PageHeapStats, Tracker};
+use craton_pages::{Breaking, CollapseStats, HugeBacking, LongestFreeFirst, PageHeap, PageHeapStats, Tracker};
 use craton_sim::{Checked, FaultPlan, FaultRule, SimFloor, ThpMode, VirtualClock};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -74,9 +76,17 @@ impl Op {
     }
 }
 
+/// Page frames, or none: on hugepages of 8 pages there are no rows of frames.
+#[cfg(not(feature = "tiny"))]
+pub type Source = frames::Frames;
+#[cfg(feature = "tiny")]
+pub type Source = craton_pages::NoFrames;
+
+pub type Heap = PageHeap<SimFloor, VirtualClock, LongestFreeFirst, Source>;
+
 /// The heap and everything around it.
 pub struct World {
-    pub heap: Checked<PageHeap<SimFloor, VirtualClock>>,
+    pub heap: Checked<Heap>,
     pub sim: SimFloor,
     pub clock: VirtualClock,
     pub faults: FaultPlan,
@@ -91,6 +101,9 @@ pub struct World {
     pub faultless: bool,
     pub capacity: HugePages,
     trackers: *mut [Tracker],
+    /// The frames that say where spans go, if any do.
+    #[cfg(not(feature = "tiny"))]
+    zone: Option<&'static frames::Zone>,
 }
 
 /// All that may not change when a request is refused.
@@ -117,6 +130,8 @@ impl World {
         let heap = PageHeap::new(sim.clone(), clock.clone(), table, capacity, backing);
         Self {
             heap: Checked::new(heap),
+            #[cfg(not(feature = "tiny"))]
+            zone: None,
             sim,
             clock,
             faults,
@@ -128,6 +143,16 @@ impl World {
             capacity,
             trackers,
         }
+    }
+
+    /// A world in which page frames say where short spans go.
+    #[cfg(not(feature = "tiny"))]
+    pub fn with_frames(capacity: u32, thp: ThpMode, backing: HugeBacking) -> Self {
+        let mut world = Self::new(capacity, thp, backing);
+        let zone = frames::zone(world.capacity);
+        world.heap.inner_mut().set_frames(frames::seat(zone));
+        world.zone = Some(zone);
+        world
     }
 
     fn granted_range(&self) -> PageRange {
@@ -335,6 +360,10 @@ impl World {
         assert_eq!((stats.in_use, heap.in_use(), self.heap.live()), (Pages(live), Pages(live), Pages(live)));
         assert_eq!((stats.granted, heap.granted()), (self.sim.granted(), self.sim.granted()));
         assert!(self.sim.granted() <= self.capacity);
+        #[cfg(not(feature = "tiny"))]
+        if let Some(zone) = self.zone {
+            frames::check(zone, &self.out, &self.collapsing);
+        }
         let (from, mut guarded) = (heap.backing().from, 0);
         for id in (0..self.sim.granted().0).map(HugePageId) {
             let advised = self.sim.advice(id) == Some(Advice::Huge);
