@@ -184,20 +184,24 @@ pub struct LabRun {
 #[command(after_help = "Examples:
   craton replay server.trace        what `craton run --trace server.trace -- ./my-server` recorded
   craton replay server.trace -o release_rate=0 -o regions=0 --json - | jq '.rows[0].overhead'
+  craton replay server.trace --heap frames                           spans where LLFree's page frames put them
 
 Every span that the program took, resized or gave back is asked of a page heap of its own, over memory that is only
 counted, by a clock that follows the trace. Steady figures are means over the second half of the recorded time; overhead
 is what is backed beyond what is used. docs/trace.md tells the file's format.
 
+Heaps: temeraire, whose filler packs short spans by TEMERAIRE's rule; frames, where LLFree's page frames say where they
+go. What hugepages become is the same in both.
+
 Options: release_rate=BYTES a second (67108864), regions=0|1 (1) packing of spans that cross hugepages,
-fit=lfr|fullest|best (lfr) which hugepage a span goes to, thp=auto|always|never (auto) when hugepages are asked for.
+fit=lfr|fullest|best (lfr) which hugepage a span goes to, thp=auto|always|never (auto) when hugepages are asked for. With frames there is neither regions nor fit.
 
 Exit status: 0, 1 when the trace cannot be played, 2 for wrong usage.")]
 pub struct Replay {
     /// The file that `craton run --trace` wrote
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,
-    /// The page heap to play it on
+    /// The page heap to play it on: temeraire, frames
     #[arg(long, value_name = "NAME", default_value = "temeraire")]
     pub heap: String,
     /// Set an option of the heap: release_rate=BYTES, regions=0|1, fit=lfr|fullest|best, thp=auto|always|never

@@ -13,7 +13,7 @@ use crate::output::Output;
 use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::ratios::Ratios;
-use craton_lab::replay::{FitName, HEAPS, HugeBacking, Outcome, Policy, Trace, replay as play};
+use craton_lab::replay::{FitName, HEAPS, HeapName, HugeBacking, Outcome, Policy, Trace, replay as play};
 use serde::Serialize;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -36,10 +36,7 @@ struct Row {
 
 /// Does what `craton replay` was asked for.
 pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
-    if !HEAPS.contains(&args.heap.as_str()) {
-        return Err(Failure::Usage(format!("--heap {}: no such heap; there are: {}", args.heap, HEAPS.join(", "))));
-    }
-    let policy = policy(&args.options)?;
+    let policy = policy(heap(&args.heap)?, &args.options)?;
     let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
     let name = args.trace.display();
     // Of /dev/zero there is no end; a pipe may be another program's output.
@@ -70,14 +67,24 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     printed.map(|()| ExitCode::SUCCESS).map_err(|e| Failure::Failed(format!("cannot print the table: {e}")))
 }
 
+/// The heap of a name.
+fn heap(name: &str) -> Result<HeapName, Failure> {
+    let known = HEAPS.iter().find(|(known, _)| *known == name).map(|(_, heap)| *heap);
+    let names = HEAPS.map(|(name, _)| name).join(", ");
+    known.ok_or_else(|| Failure::Usage(format!("--heap {name}: no such heap; there are: {names}")))
+}
+
 /// The settings that options ask for.
-fn policy(options: &[String]) -> Result<Policy, Failure> {
-    let mut policy = Policy::default();
+fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
+    let mut policy = Policy { heap, ..Policy::default() };
     for option in options {
         let fail = |what: &str| Err(Failure::Usage(format!("-o {option}: {what}; there are: {OPTIONS}")));
         let Some((key, value)) = option.split_once('=') else {
             return fail("not of the form KEY=VALUE");
         };
+        if heap == HeapName::Frames && matches!(key, "regions" | "fit") {
+            return fail("frames decide that themselves (--heap frames)");
+        }
         let known = match key {
             "release_rate" => value.parse().map(|bytes| policy.release_rate = bytes).is_ok(),
             "regions" => flag(value).map(|allowed| policy.regions = allowed).is_some(),
@@ -172,7 +179,7 @@ mod tests {
     use super::*;
 
     fn of(options: &[&str]) -> Result<Policy, Failure> {
-        policy(&options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>())
+        policy(HeapName::Temeraire, &options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
@@ -180,7 +187,8 @@ mod tests {
         assert_eq!(of(&[]), Ok(Policy::default()));
         let all = of(&["release_rate=0", "regions=0", "fit=best", "fit=fullest", "thp=never"]);
         let fit = FitName::FullestFirst;
-        assert_eq!(all, Ok(Policy { release_rate: 0, regions: false, fit, backing: HugeBacking::NEVER }));
+        let policy = Policy { release_rate: 0, regions: false, fit, backing: HugeBacking::NEVER, ..Policy::default() };
+        assert_eq!(all, Ok(policy));
     }
 
     #[test]
@@ -197,5 +205,14 @@ mod tests {
             let text = format!("-o {option}: {what}; there are: {OPTIONS}");
             assert_eq!(of(&[option]), Err(Failure::Usage(text)));
         }
+        let text = format!("-o fit=best: frames decide that themselves (--heap frames); there are: {OPTIONS}");
+        assert_eq!(policy(HeapName::Frames, &["fit=best".to_owned()]), Err(Failure::Usage(text)));
+    }
+
+    #[test]
+    fn heaps_are_known_by_name() {
+        assert_eq!((heap("temeraire"), heap("frames")), (Ok(HeapName::Temeraire), Ok(HeapName::Frames)));
+        let text = "--heap slab: no such heap; there are: temeraire, frames";
+        assert_eq!(heap("slab"), Err(Failure::Usage(text.to_owned())));
     }
 }

@@ -281,7 +281,7 @@ fn a_broken_file_is_an_error_with_file_and_place() {
 #[test]
 fn a_wrong_heap_or_option_is_wrong_usage() {
     for (args, text) in [
-        (["--heap", "frames"], "--heap frames: no such heap; there are: temeraire"),
+        (["--heap", "slab"], "--heap slab: no such heap; there are: temeraire, frames"),
         (["-o", "fit=worst"], "-o fit=worst: bad value; there are: release_rate=BYTES"),
         (["-o", "thp"], "-o thp: not of the form KEY=VALUE"),
     ] {

@@ -4,7 +4,7 @@
 //! trace, with a tick for each second. Where the recording names a span by its place, the replay has a span at a place of its own:
 //! other settings pack otherwise. No page has memory, and the [`floor`] below only counts.
 //!
-//! **From.** TEMERAIRE §6.2, which tells how policies were chosen so.
+//! **From.** TEMERAIRE §6.2, which tells how policies were chosen so. LLFree's frames are the other policy ([`HeapName`]).
 //!
 //! **Units.** Bytes; events are numbered from 1.
 //!
@@ -16,7 +16,9 @@
 
 pub mod floor;
 
+use crate::frames::arrays::Arrays;
 use craton_base::{Clock, Density, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, SpanError, SpanSource, Table};
+use craton_frames::{Config, Init, Pages as Frames, Seat, Sizes, Zone};
 pub use craton_pages::HugeBacking;
 pub use craton_pages::trace::{Event, Kind, Trace};
 use craton_pages::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst, PageHeap, Tracker};
@@ -25,8 +27,17 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::time::Instant;
 
-/// The heaps that a trace can be played on.
-pub const HEAPS: [&str; 1] = ["temeraire"];
+/// The heaps that a trace can be played on, and their names.
+pub const HEAPS: [(&str, HeapName); 2] = [("temeraire", HeapName::Temeraire), ("frames", HeapName::Frames)];
+
+/// Who says where spans of less than a hugepage go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HeapName {
+    /// TEMERAIRE's filler.
+    Temeraire,
+    /// LLFree's frames.
+    Frames,
+}
 
 /// Which hugepage a short sparse span goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +53,8 @@ pub enum FitName {
 /// The heap's settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
+    /// The heap.
+    pub heap: HeapName,
     /// Bytes that go back to the system each second, as far as recent demand allows.
     pub release_rate: u64,
     /// Whether spans that cross hugepages may share regions.
@@ -56,7 +69,7 @@ impl Default for Policy {
     /// As the library is without options.
     fn default() -> Self {
         let fit = FitName::LongestFreeFirst;
-        Self { release_rate: 64 << 20, regions: true, fit, backing: HugeBacking::AUTO }
+        Self { heap: HeapName::Temeraire, release_rate: 64 << 20, regions: true, fit, backing: HugeBacking::AUTO }
     }
 }
 
@@ -160,7 +173,7 @@ struct Sums {
 }
 
 struct Player<'a, P: Fit> {
-    heap: PageHeap<LeanFloor, TraceClock<'a>, P>,
+    heap: PageHeap<LeanFloor, TraceClock<'a>, P, Seat<'a, 'a, Frames>>,
     now_ns: &'a Cell<u64>,
     places: Vec<u64>,
     outcome: Outcome,
@@ -187,8 +200,15 @@ impl<P: Fit> Player<'_, P> {
         let trackers: Vec<Tracker> = (0..capacity.0).map(|_| Tracker::default()).collect();
         let now_ns = Cell::new(0);
         let table = Table::from_slice(trackers.leak());
-        let mut heap: PageHeap<_, _, P> =
+        let mut heap: PageHeap<_, _, P, _> =
             PageHeap::new(LeanFloor::default(), TraceClock(&now_ns), table, capacity, policy.backing);
+        let frames = capacity.pages().0 as usize;
+        let arrays = Arrays::new(&Sizes::of::<Frames>(frames, 1), 0);
+        let config = Config { claims: false, ..Config::new(1) };
+        let zone = Zone::new(frames, arrays.metadata(), Init::Offline, config).map_err(|e| e.to_string())?;
+        if policy.heap == HeapName::Frames {
+            heap.set_frames(Seat::new(&zone, 0).map_err(|e| e.to_string())?);
+        }
         heap.set_regions(policy.regions);
         heap.set_release_rate(policy.release_rate);
         let mut player = Player {

@@ -84,7 +84,7 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
 
     /// Lets page frames say where spans go, before there are any.
     pub(crate) fn set_frames(&mut self, source: S) {
-        self.frames = Some(Frames(source));
+        self.frames = Some(Frames::new(source));
     }
 
     /// Whether page frames say where spans go.
@@ -124,11 +124,29 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
         Family::for_density(density).iter().find_map(|family| self.find_in(*family, trackers, pages, align))
     }
 
-    /// The place for a span that is about to be put there. Where frames say where, they are taken.
-    pub(crate) fn choose(&self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
-        match &self.frames {
-            None => self.find(trackers, pages, align, density),
-            Some(frames) => frames.take(pages, align, density),
+    /// The place for a span that is about to be put there. Where frames say where, they are taken: blocks of 2^k pages as they say, others in
+    /// the gap that the lists find, and in a block where there is none.
+    pub(crate) fn choose(&mut self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
+        if self.frames.is_none() {
+            return self.find(trackers, pages, align, density);
+        }
+        let is_block = pages.is_power_of_two();
+        let block = if is_block { self.take_block(pages, align, density) } else { None };
+        block.or_else(|| {
+            let gap = self.find(trackers, pages, align, density);
+            self.take_frames(gap, pages);
+            if is_block { gap } else { gap.or_else(|| self.take_block(pages, align, density)) }
+        })
+    }
+
+    fn take_block(&mut self, pages: u32, align: u32, density: Density) -> Found {
+        self.frames.as_mut()?.take(pages, align, density)
+    }
+
+    /// Takes the frames of a place that the lists have found.
+    fn take_frames(&self, found: Found, pages: u32) {
+        if let (Some(frames), Some((id, at))) = (&self.frames, found) {
+            frames.take_at(id, at, pages);
         }
     }
 
@@ -172,9 +190,7 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
         let found = families()
             .find_map(|family| self.find_in(*family, trackers, pages, align))
             .or_else(|| families().find_map(walk));
-        if let (Some(frames), Some((id, at))) = (&self.frames, found) {
-            frames.take_at(id, at, pages);
-        }
+        self.take_frames(found, pages);
         found
     }
 
@@ -188,8 +204,8 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
         let t = &mut trackers[id.0 as usize];
         t.place = Place::Filler;
         let (family, rank) = Self::list_of(t);
-        if let Some(frames) = &self.frames {
-            frames.adopt(id, t.used());
+        if let Some(frames) = &mut self.frames {
+            frames.adopt(id, t);
         }
         self.enlist(trackers, id, family, rank);
     }
@@ -197,8 +213,8 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
     /// Gives a hugepage up.
     pub(crate) fn expel(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
         let t = &trackers[id.0 as usize];
-        if let Some(frames) = &self.frames {
-            frames.expel(id, t.used());
+        if let Some(frames) = &mut self.frames {
+            frames.expel(id, t);
         }
         let sums = Sums::of(t);
         self.delist(trackers, id, sums);
@@ -214,8 +230,8 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
     ) -> R {
         let before = self.frames.as_ref().map(|_| *trackers[id.0 as usize].used());
         let result = self.relist(trackers, id, change);
-        if let (Some(frames), Some(before)) = (&self.frames, before) {
-            frames.follow(id, &before, trackers[id.0 as usize].used());
+        if let (Some(frames), Some(before)) = (&mut self.frames, before) {
+            frames.follow(id, &before, &trackers[id.0 as usize]);
         }
         result
     }

@@ -51,6 +51,19 @@ fn the_counts_are_those_of_the_trace() {
 }
 
 #[test]
+fn frames_serve_what_the_filler_does_from_about_as_much_memory() {
+    let frames = Policy { heap: HeapName::Frames, ..Policy::default() };
+    let (theirs, ours) =
+        (played(&drop_after(10), &Policy::default()).unwrap(), played(&drop_after(10), &frames).unwrap());
+    assert_eq!((ours.events, ours.spans_at_end, ours.moved), (theirs.events, theirs.spans_at_end, theirs.moved));
+    assert_eq!(ours.peak_demand_bytes, theirs.peak_demand_bytes);
+    assert_eq!(ours.backed_at_end_bytes, theirs.backed_at_end_bytes);
+    assert!(ours.peak_backed_bytes <= theirs.peak_backed_bytes + (1 << 21), "{ours:?}");
+    // Every second page is free on both, and goes back in part.
+    assert!(ours.released_bytes > 0 && ours.calls.unback_calls > 0, "{ours:?}");
+}
+
+#[test]
 fn memory_goes_back_at_the_rate_and_ticks_come_in_quiet_times_too() {
     let held = played(&drop_after(600), &Policy { release_rate: 0, ..Policy::default() }).unwrap();
     let released = played(&drop_after(600), &Policy { release_rate: 1 << 30, ..Policy::default() }).unwrap();
