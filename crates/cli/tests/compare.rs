@@ -193,6 +193,17 @@ fn a_static_program_is_not_served() {
     assert!(said.out.contains("not served") && said.out.contains("is linked statically"), "{}", said.out);
 }
 
+/// A program that takes the address of malloc and is not position-independent has a stub for it, which others are bound to.
+#[test]
+fn a_stub_is_no_allocator_of_the_programs_own() {
+    let place = Place::new("stub");
+    let source = "#include <stdlib.h>\nint main(void) { void *(*volatile f)(size_t) = malloc; return f(9) == 0; }";
+    let program = place.compile("stub", source, &["-no-pie", "-fno-pie"]);
+    let said = said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--", &program]));
+    assert_eq!(said.status, 0, "{}", said.out);
+    assert!(!said.out.contains("brings along"), "{}", said.out);
+}
+
 #[test]
 fn a_program_that_is_not_served_below_one_that_is_does_not_count() {
     let place = Place::new("not-served-below");

@@ -171,7 +171,7 @@ fn not_served(measured: &Measured, allocator: &str, command: &[OsString]) -> Str
     match (own, command.first()) {
         (Some(object), _) => format!("no process was bound to its malloc, but to that of {object}, which comes first"),
         (None, Some(program)) => {
-            let why = program::why_not_served(program, "it empties its environment");
+            let why = program::why_not_served(program, "it empties its environment, or it never calls malloc");
             format!("no process was bound to its malloc: {why}")
         }
         (None, None) => "no process was bound to its malloc".to_owned(),
