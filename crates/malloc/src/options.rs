@@ -5,7 +5,7 @@
 //! `caches=auto|thread|cpu` whether threads or processors have caches of free objects ·
 //! `background=0|inline|1` whether the heap is looked after by itself, and whether a thread of the library may do so ·
 //! `release_rate=BYTES` how much memory is given back in a second then · `soft_limit=…` from how much memory on it is given back ·
-//! `hard_limit=…` how much memory may be had · `memory_limit=cgroup|none|BYTES` what the soft limit follows if it is not set ·
+//! `hard_limit=…` how much memory may be had · `memory_limit=cgroup|auto|none|BYTES` what the soft limit follows if it is not set ·
 //! `pressure=PERCENT` how short of memory the system must be for all to be given back · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
 //!
 //! **Failure.** An unknown key or a bad value is one line on standard error; the program goes on.
@@ -108,7 +108,7 @@ fn bad_value(key: &[u8]) -> &'static str {
         b"soft_limit" | b"hard_limit" => {
             "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"
         }
-        b"memory_limit" => "bad value (there are cgroup, none, and bytes such as 512M); ignored",
+        b"memory_limit" => "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored",
         b"pressure" => "bad value (0 to 100 percent); ignored",
         b"background" => "bad value (there are 0, inline and 1); ignored",
         b"caches" => "bad value (there are auto, thread and cpu); ignored",
