@@ -82,6 +82,7 @@ pub struct Run {
   craton compare -- ./my-program input.txt
   craton compare --runs 10 --html report.html -- python3 script.py
   craton compare --peers mimalloc3,mine=./libmine.so -- ./my-program
+  craton compare --peers none -o thp=always -- ./my-program
   craton compare --peers none --json - -- sh -c 'sort big.txt | uniq -c' | jq .ratios
 
 CMD runs in turns (A B C, A B C, …) on glibc, on Craton and on the peers, after a warm-up in which each of them has to
@@ -106,6 +107,9 @@ pub struct Compare {
     /// Kill a run that takes longer, and count it as failed
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// Set an option of the library for the runs on Craton, as `craton run -o` does
+    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
+    pub options: Vec<Setting>,
     /// Keep CMD on these processors, such as 0 or 0-1
     #[arg(long, value_name = "CPUS")]
     pub pin: Option<String>,

@@ -43,7 +43,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
     if let Some(twice) = (1..args.names.len()).find(|i| args.names[..*i].contains(&args.names[*i])) {
         return Err(Failure::Usage(format!("{:?} is named twice; name each experiment once", args.names[twice])));
     }
-    let allocators = allocators::find(args.peers.as_deref())?;
+    let allocators = allocators::find(args.peers.as_deref(), &[])?;
     let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
     if let Some(directory) = &args.svg {
         fs::create_dir_all(directory).map_err(|e| {

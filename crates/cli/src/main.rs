@@ -2,7 +2,8 @@
 //!
 //! **What.** [`run`] becomes the program that it is given, with the library preloaded; [`compare`] runs it on several
 //! allocators in turns; [`lab`] does the lab's experiments, and [`replay`] plays a recorded trace. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
-//! library's options, [`program`] knows why a program may not be served, and [`args`] is what can be typed.
+//! library's options, [`program`] knows why a program may not be served, [`args`] is what can be typed, and
+//! [`usage`] what is said of the rest.
 //!
 //! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] says what was wrong and what
 //! to do next, on standard error. `craton run` otherwise ends as the program that it ran.
@@ -23,6 +24,7 @@ mod replay;
 mod run;
 mod signals;
 mod terminal;
+mod usage;
 
 use args::{Args, Task};
 use clap::Parser;
@@ -31,7 +33,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     signals::keep_large_files_an_error();
-    let done = match Args::parse().task {
+    let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let args = Args::try_parse().unwrap_or_else(|error| usage::explain(error, &typed).exit());
+    let done = match args.task {
         Task::Run(args) => run::run(&args),
         Task::Compare(args) => compare::compare(&args),
         Task::Lab(args) => lab::lab(&args),

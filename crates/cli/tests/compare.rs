@@ -175,6 +175,20 @@ fn a_peer_that_crashes_fails_or_does_not_serve_is_a_row_of_its_own() {
 }
 
 #[test]
+fn options_are_for_the_runs_on_craton() {
+    let place = Place::new("options");
+    let file = place.path("result.json");
+    let script = "test \"$CRATON_OPTIONS\" = \"${LD_PRELOAD:+thp=never,thp=no}\" && ls / | sort";
+    let options = ["--peers", "none", "--runs", "1", "--json", &file, "-o", "thp=never", "-o", "thp=no"];
+    let args = [&["compare"], &options as &[&str], &["--", "sh", "-c", script]].concat();
+    let said = said(&mut craton(args));
+    assert_eq!(said.status, 0, "{}", said.out);
+    assert!(said.out.contains("\ncraton: CRATON_OPTIONS=thp=never,thp=no\n"), "{}", said.out);
+    assert!(said.out.contains("\ncraton: option \"thp=no\": bad value"), "{}", said.out);
+    assert_eq!(json(&file)["allocators"][1]["variables"]["CRATON_OPTIONS"], "thp=never,thp=no");
+}
+
+#[test]
 fn a_peer_that_is_not_there_is_known_before_the_runs() {
     for (list, part) in [("no-such", "there are all, none"), ("x=/nonexistent/x.so", "x.so"), ("glibc", "always")] {
         let said = said(&mut craton(["compare", "--peers", list, "--", "true"]));

@@ -16,7 +16,13 @@ fn wrong(args: &[&str], expected: &[&str]) {
 #[test]
 fn no_command_and_unknown_ones() {
     wrong(&[], &["run", "compare", "Examples"]);
-    wrong(&["rum", "--", "true"], &["rum", "run"]);
+    let all = "there are: run, compare, lab, replay";
+    wrong(&["rum", "--", "true"], &["rum", "`craton run`", all]);
+    wrong(&["rnu"], &["rnu", "`craton run` is meant", all]);
+    wrong(&["cmopare", "--", "true"], &["`craton compare` is meant", all]);
+    wrong(&["xyzzy"], &["tip: there are: run"]);
+    wrong(&["help"], &["`craton --help`"]);
+    wrong(&["lab", "lits"], &["`craton lab list` is meant", "there are: list, run"]);
     wrong(&["--nonsense"], &["--nonsense"]);
 }
 
@@ -25,7 +31,11 @@ fn a_program_is_missing_or_not_behind_the_dashes() {
     for command in ["run", "compare"] {
         wrong(&[command], &["<CMD>"]);
         wrong(&[command, "--"], &["<CMD>"]);
+        wrong(&[command, "--"], &[&format!("such as: craton {command} -- ls /")]);
         wrong(&[command, "true"], &["true", "-- <CMD>"]);
+        wrong(&[command, "echo"], &[&format!("`--` is missing before the program to run: craton {command} -- echo\n")]);
+        let typed = [command, "-o", "thp=never", "sh", "-c", "echo a", "--", "b"];
+        wrong(&typed, &[&format!(": craton {command} -o thp=never -- sh -c 'echo a' b\n")]);
         wrong(&[command, "--nonsense", "--", "true"], &["--nonsense"]);
     }
 }
@@ -36,6 +46,7 @@ fn options_have_the_form_of_a_setting() {
         wrong(&["run", "-o", wrong_form, "--", "true"], &["KEY=VALUE"]);
     }
     wrong(&["run", "-o", "stats_file=/a,b", "--", "true"], &["comma"]);
+    wrong(&["compare", "-o", "thp", "--", "true"], &["KEY=VALUE"]);
     wrong(&["run", "-o"], &["-o"]);
 }
 

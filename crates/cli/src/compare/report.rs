@@ -11,6 +11,8 @@ use std::path::Path;
 
 /// What a cell shows that has no value.
 const NONE: &str = "-";
+/// How the library begins a line about its options.
+const COMPLAINT: &str = "craton: option ";
 /// Lines of a failed run's standard error that are shown.
 const LAST_LINES: usize = 10;
 
@@ -39,7 +41,7 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
         text += &medians(runs, colour);
         text += &in_words(runs).map(|words| format!("\n{words}\n")).unwrap_or_default();
     }
-    let notes = notes.iter().cloned().chain(own_allocator(measured));
+    let notes = notes.iter().cloned().chain(own_allocator(measured)).chain(complaints(runs));
     text += &notes.map(|note| format!("{note}\n")).collect::<String>();
     text + &failures(measured, command)
 }
@@ -135,6 +137,13 @@ fn own_allocator(measured: &Measured) -> Option<String> {
     ))
 }
 
+/// What the library said of its options, as it does in each run.
+fn complaints(runs: &[Run]) -> Vec<String> {
+    let run = runs.iter().find(|run| run.allocator == OURS);
+    let lines = run.map(|run| run.stderr.as_str()).unwrap_or_default().lines();
+    lines.filter(|line| line.starts_with(COMPLAINT)).map(plain).collect()
+}
+
 /// The runs that are in no median, and for the first of each allocator what may explain it.
 fn failures(measured: &Measured, command: &[OsString]) -> String {
     let runs = &measured.runs;
@@ -186,9 +195,11 @@ fn is_libc(object: &str) -> bool {
 /// The last lines of `text`, indented, and without what would move a terminal's cursor.
 fn end(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    let plain =
-        |line: &&str| line.chars().map(|c| if c.is_control() && c != '\t' { '?' } else { c }).collect::<String>();
     lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| format!("  {}\n", plain(line))).collect()
+}
+
+fn plain(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() && c != '\t' { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
