@@ -54,7 +54,8 @@ pub enum Task {
 
 The library is the file that the variable CRATON_LIBRARY names, or libcraton.so beside this program or in ../lib or
 ../lib/craton from there. It goes before what LD_PRELOAD names already. Options go behind those of CRATON_OPTIONS.
-Programs that are linked statically or run set-uid cannot be served.
+Programs that are linked statically or run set-uid cannot be served. Without --stats craton becomes CMD, by exec; with it,
+craton waits for CMD and sends signals on to it. docs/statistics.md tells what the numbers mean.
 
 Exit status: that of CMD, with --stats 128 plus the number of the signal that ended it; 1 when it cannot be started,
 2 when CRATON_LIBRARY names no library that could be preloaded.")]

@@ -1,8 +1,9 @@
-//! The documents tell what the programs do: the options and their words.
+//! The documents tell what the programs do: the options and their words, and each field of the statistics.
 
 mod common;
 
-use common::{craton, said};
+use common::{Place, craton, said};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -69,4 +70,59 @@ fn every_option_is_in_the_readme_and_in_the_help_with_every_word_that_it_takes()
             assert!(complaint.contains(word), "{key}: {word} is not in {complaint}");
         }
     }
+}
+
+/// The names of all fields; those below `options` are keys that the README has.
+fn fields(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(list) => list.iter().for_each(|value| fields(value, into)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                into.insert(key.clone());
+                if key != "options" {
+                    fields(value, into);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_field_of_the_statistics_is_explained_and_codes_have_names() {
+    let place = Place::new("statistics");
+    let source = "#include <dlfcn.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+        int main(void) {\n\
+            void *(*create)(const void *) = (void *(*)(const void *))dlsym(RTLD_DEFAULT, \"craton_heap_create\");\n\
+            void *(*alloc)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_DEFAULT, \"craton_heap_alloc\");\n\
+            size_t (*json)(char *, size_t) = (size_t(*)(char *, size_t))dlsym(RTLD_DEFAULT, \"craton_stats_json\");\n\
+            static char text[1 << 20];\n\
+            void *volatile plain = malloc(100);\n\
+            if (!plain || !alloc(create(0), 100) || json(text, sizeof text) >= sizeof text) return 1;\n\
+            return puts(text) < 0;\n\
+        }\n";
+    let (program, file) = (place.compile("stats", source, &["-D_GNU_SOURCE", "-ldl"]), place.path("file"));
+    let said = said(&mut craton(["run", "-o", "stats=1", "-o", &format!("stats_file={file}"), "--", &program]));
+    assert_eq!(said.status, 0, "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    let line: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(!document["heaps"][0]["classes"][0].is_null() && !document["classes"][0].is_null(), "{document}");
+
+    let text = self::document("docs/statistics.md");
+    let mut all = BTreeSet::new();
+    fields(&document, &mut all);
+    fields(&line, &mut all);
+    assert!(all.len() > 35, "{all:?}");
+    for field in &all {
+        assert!(text.contains(&format!("\n| `{field}` |")), "{field} is not explained");
+    }
+    for code in ["cache_mode", "memory_limit_source"] {
+        for value in [&document, &line] {
+            let name = format!("{code}_name");
+            let row = format!("\n| {} | `{}` |", value[code], value[&name].as_str().unwrap());
+            assert!(text.split(&format!("\n| `{code}` | `{name}` |")).nth(1).unwrap().contains(&row), "{row}");
+            assert!(said.err.contains(&format!("\n  {name} {}\n", value[&name].as_str().unwrap())), "{}", said.err);
+        }
+    }
+    assert!(self::document("README.md").contains("(docs/statistics.md)"));
 }
