@@ -228,6 +228,25 @@ fn an_odd_file_of_the_control_group_is_one_line_and_no_limit() {
     assert!(line.ends_with(says), "{output}");
 }
 
+/// The group's directory is an empty one, in a namespace of mounts; those above it have their files.
+#[test]
+fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
+    let shell = "group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); all=$(sed -n 's/^0:://p' /proc/self/cgroup); \
+                 for d in \"/sys/fs/cgroup/memory$group\" \"/sys/fs/cgroup$all\"; do \
+                 if [ \"${d%/}\" = \"$d\" ] && [ -e \"$d/memory.limit_in_bytes\" -o -e \"$d/memory.max\" ]; then \
+                 mount -t tmpfs none \"$d\" || exit 77; [ ! -e \"$d/memory.max\" ] || exit 78; \
+                 exec env LD_PRELOAD=\"$1\" \"$0\" grows; fi; done; exit 77";
+    let run = Program::new("unshare").args(["-m", "bash", "-c", shell]).arg(program()).arg(craton_programs::library());
+    let output = run.options("background=0").run();
+    if matches!(output.status, Some(77)) || output.stderr.contains("unshare: ") {
+        eprintln!("skipped: the process is in no group below the top, or this user may not hide its files");
+        return;
+    }
+    output.assert_success();
+    output.assert_served(name());
+    assert!(output.stderr.is_empty(), "{output}");
+}
+
 /// The file that tells of pressure is another one, in a namespace of mounts.
 #[test]
 fn pressure_gives_free_memory_back() {
