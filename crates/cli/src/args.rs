@@ -2,6 +2,7 @@
 //!
 //! **Failure.** What does not fit ends the program here, with status 2 and the usage.
 
+use crate::failure::Failure;
 use crate::options::Setting;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
@@ -216,6 +217,12 @@ pub struct Replay {
 
 fn setting() -> impl TypedValueParser<Value = Setting> {
     OsStringValueParser::new().try_map(Setting::parse)
+}
+
+/// The program's name, which a shell leaves empty where a variable is not set.
+pub fn program(command: &[OsString]) -> Result<&OsString, Failure> {
+    let none = || Failure::Usage("the name of the program to run is empty; give one behind `--`".to_owned());
+    command.first().filter(|name| !name.is_empty()).ok_or_else(none)
 }
 
 /// More rounds than this are a slip of the finger, and their sum has to fit.

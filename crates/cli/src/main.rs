@@ -34,12 +34,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     signals::keep_large_files_an_error();
     let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let args = Args::try_parse().unwrap_or_else(|error| usage::explain(error, &typed).exit());
-    let done = match args.task {
-        Task::Run(args) => run::run(&args),
-        Task::Compare(args) => compare::compare(&args),
-        Task::Lab(args) => lab::lab(&args),
-        Task::Replay(args) => replay::replay(&args),
+    let done = match Args::try_parse().map(|args| args.task) {
+        Ok(Task::Run(args)) => run::run(&args),
+        Ok(Task::Compare(args)) => compare::compare(&args),
+        Ok(Task::Lab(args)) => lab::lab(&args),
+        Ok(Task::Replay(args)) => replay::replay(&args),
+        Err(error) if error.use_stderr() => usage::explain(error, &typed).exit(),
+        Err(help) => usage::print(&help),
     };
     done.unwrap_or_else(|failure| {
         terminal::say(&format!("craton: {failure}\n"));

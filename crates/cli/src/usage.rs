@@ -1,13 +1,17 @@
 //! What is said of a command line that does not fit.
 //!
 //! **What.** The parser says what is wrong; [`explain`] adds what to type instead: the commands where one is misspelt, and `--` where the program
-//! to run stands without it.
+//! to run stands without it. [`print`] shows help and version.
 
 use crate::args::Args;
+use crate::failure::Failure;
+use crate::terminal::Stream;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
 use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
 
 /// Commands that take a program behind `--`.
 const WITH_PROGRAM: [&str; 2] = ["run", "compare"];
@@ -34,6 +38,15 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
     }
     error
+}
+
+/// Prints the help or the version, which the parser calls errors too.
+pub fn print(help: &Error) -> Result<ExitCode, Failure> {
+    match Stream::Out.write(&help.to_string()) {
+        // Who reads only the start of it has what is wanted.
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("cannot print the help: {e}"))),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 fn text(error: &Error, kind: ContextKind) -> Option<String> {

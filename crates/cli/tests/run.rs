@@ -76,6 +76,34 @@ fn options_reach_the_library() {
     assert!(said.err.contains("craton: statistics of process"), "{}", said.err);
 }
 
+/// `ls` closes standard error before the library has its last word.
+#[test]
+fn a_stats_file_that_cannot_be_written_is_told_with_the_reason() {
+    let place = Place::new("unwritable");
+    for (path, why) in [(place.path("absent/file"), "no such folder"), (place.path("."), "it is a folder")] {
+        let said = said(&mut craton(["run", "-o", &format!("stats_file={path}"), "--", "ls", "/"]));
+        assert_eq!(said.status, 0);
+        assert_eq!(said.err, format!("craton: stats_file: cannot append to {path}: {why}\n"));
+    }
+    let option = format!("stats_file={}", place.path("file"));
+    let kept = said(&mut craton(["run", "-o", &option, "--", "ls", "/proc/self/fd"]));
+    assert!(!kept.out.contains("250") && kept.err.is_empty(), "a descriptor for nothing: {}", kept.out);
+    assert!(fs::exists(place.path("file")).unwrap());
+}
+
+#[test]
+fn a_program_without_its_interpreter_is_told() {
+    let place = Place::new("interpreter");
+    let script = place.path("script");
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for stats in [&["run"] as &[&str], &["run", "--stats"]] {
+        let said = said(craton(stats).args(["--", &script]));
+        assert_eq!(said.status, 1);
+        assert!(said.err.contains(&script) && said.err.contains("but not the interpreter"), "{}", said.err);
+    }
+}
+
 #[test]
 fn the_table_shows_the_processes_served() {
     let said = said(&mut craton(["run", "--stats", "--", "sh", "-c", "ls / | sort"]));

@@ -41,6 +41,26 @@ fn a_program_is_missing_or_not_behind_the_dashes() {
 }
 
 #[test]
+fn empty_names_and_places_that_cannot_be_are_told() {
+    for command in ["run", "compare"] {
+        wrong(&[command, "--", ""], &["the name of the program to run is empty"]);
+    }
+    wrong(&["run", "--trace", "a,b", "--", "true"], &["--trace a,b: its absolute path has a comma"]);
+    wrong(&["run", "--trace", "-", "--", "true"], &["--trace -: a trace cannot go to standard output"]);
+    wrong(&["compare", "--peers", "x=/", "--", "true"], &["x: `/` is a directory"]);
+    let said = said(&mut craton(["replay", "/"]));
+    assert!(said.status == 1 && said.err.contains("give the path of a trace in it"), "{}", said.err);
+}
+
+#[test]
+fn help_that_cannot_be_printed_is_told() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let help = craton(["--help"]).stdout(full()).output().unwrap();
+    assert_eq!(help.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&help.stderr).contains("cannot print the help: No space left"));
+}
+
+#[test]
 fn options_have_the_form_of_a_setting() {
     for wrong_form in ["thp", "=1", ""] {
         wrong(&["run", "-o", wrong_form, "--", "true"], &["KEY=VALUE"]);

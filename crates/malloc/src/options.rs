@@ -120,6 +120,13 @@ fn bad_value(key: &[u8]) -> &'static str {
     }
 }
 
+/// Has what is said at the exit reach standard error as it is now.
+fn keep_stderr() {
+    if STATS_TO.load(Relaxed) == 2 {
+        STATS_TO.store(process::keep_stderr(), Relaxed);
+    }
+}
+
 /// Sets one option; `false` when the key or the value is not known.
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     match key {
@@ -151,8 +158,8 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
         b"stats" => match value {
             b"0" => STATS.store(false, Relaxed),
             b"1" => {
-                if !STATS.swap(true, Relaxed) && STATS_TO.load(Relaxed) == 2 {
-                    STATS_TO.store(process::keep_stderr(), Relaxed);
+                if !STATS.swap(true, Relaxed) {
+                    keep_stderr();
                 }
             }
             _ => return false,
@@ -165,6 +172,10 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             file.0[..value.len()].copy_from_slice(value);
             file.0[value.len()] = 0;
             file.1 = value.len();
+            // That it cannot be written is said at the end.
+            if !value.is_empty() && !process::can_append(&file.0[..=value.len()]) {
+                keep_stderr();
+            }
         }
         b"thp" => {
             let backing = match value {

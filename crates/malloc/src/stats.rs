@@ -6,7 +6,7 @@ use crate::options;
 use crate::segment::{SEGMENT, Segment};
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
-use craton_os::{Line, process};
+use craton_os::{Line, file_map, process};
 
 /// The process's numbers, with every refill counted.
 pub fn counted() -> &'static Segment {
@@ -92,7 +92,9 @@ pub(crate) fn at_exit() {
         text[..n].copy_from_slice(line.as_bytes());
         text[n] = b'\n';
         if !process::append_to_file(&file.0[..=file.1], &text[..=n]) {
-            Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]).print();
+            let why = file_map::reason(process::errno()).unwrap_or("an error of the system");
+            let line = Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]);
+            line.text(": ").text(why).write_to(options::STATS_TO.load(Relaxed));
         }
     }
 }

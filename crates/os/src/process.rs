@@ -108,6 +108,38 @@ pub fn keep_stderr() -> i32 {
     if kept < 0 { libc::STDERR_FILENO } else { kept }
 }
 
+/// Whether [`append_to_file`] would likely succeed; nothing is made, and `errno` stays.
+pub fn can_append(path: &[u8]) -> bool {
+    debug_assert!(path.last() == Some(&0));
+    let saved = errno();
+    // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
+    let fd = unsafe {
+        // A pipe that nobody reads would be waited for.
+        libc::open(path.as_ptr().cast(), libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK)
+    };
+    let can = if fd >= 0 {
+        // SAFETY: as above.
+        unsafe { libc::close(fd) == 0 }
+    } else {
+        errno() == libc::ENOENT && folder_can_be_written(path)
+    };
+    set_errno(saved);
+    can
+}
+
+/// Whether a file may be made where `path` (0-terminated) says.
+fn folder_can_be_written(path: &[u8]) -> bool {
+    let mut folder = [0; 512];
+    let slash = path.iter().rposition(|byte| *byte == b'/');
+    let text = slash.map_or(&b"."[..], |slash| &path[..slash.max(1)]);
+    if text.len() >= folder.len() {
+        return false;
+    }
+    folder[..text.len()].copy_from_slice(text);
+    // SAFETY: the path is 0-terminated.
+    unsafe { libc::access(folder.as_ptr().cast(), libc::W_OK | libc::X_OK) == 0 }
+}
+
 /// Appends `text` to the file at `path` (0-terminated), making it readable by its user alone if it is new.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     debug_assert!(path.last() == Some(&0));
