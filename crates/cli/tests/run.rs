@@ -92,6 +92,19 @@ fn a_stats_file_that_cannot_be_written_is_told_with_the_reason() {
 }
 
 #[test]
+fn a_limit_on_file_sizes_does_not_end_a_program_at_its_end() {
+    let place = Place::new("limit");
+    let file = place.path("file");
+    let script = "ulimit -f 0; exec \"$0\" run -o stats_file=\"$1\" -- \"$2\"";
+    let program = place.compile("program", "int main(void) { return 7; }", &[]);
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_craton"), &file, &program]).env("CRATON_LIBRARY", library());
+    let said = said(command.env_remove("CRATON_OPTIONS").env_remove("LD_PRELOAD"));
+    assert_eq!(said.status, 7, "{}", said.err);
+    assert_eq!(said.err, format!("craton: stats_file: cannot append to {file}: beyond the limit on file sizes\n"));
+}
+
+#[test]
 fn a_program_without_its_interpreter_is_told() {
     let place = Place::new("interpreter");
     let script = place.path("script");

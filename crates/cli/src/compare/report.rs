@@ -11,8 +11,8 @@ use std::path::Path;
 
 /// What a cell shows that has no value.
 const NONE: &str = "-";
-/// How the library begins a line about its options.
-const COMPLAINT: &str = "craton: option ";
+/// How the library begins a line, such as one about an option that it does not take.
+const COMPLAINT: &str = "craton: ";
 /// Lines of a failed run's standard error that are shown.
 const LAST_LINES: usize = 10;
 
@@ -137,11 +137,15 @@ fn own_allocator(measured: &Measured) -> Option<String> {
     ))
 }
 
-/// What the library said of its options, as it does in each run.
+/// What the library said in the first run that succeeded, as each process of each run does; of others the end of standard error is shown.
 fn complaints(runs: &[Run]) -> Vec<String> {
-    let run = runs.iter().find(|run| run.allocator == OURS);
+    let run = runs.iter().find(|run| run.allocator == OURS && run.status == Status::Ok);
     let lines = run.map(|run| run.stderr.as_str()).unwrap_or_default().lines();
-    lines.filter(|line| line.starts_with(COMPLAINT)).map(plain).collect()
+    let mut said: Vec<String> = lines.filter(|line| line.starts_with(COMPLAINT)).map(plain).collect();
+    said.sort_unstable();
+    said.dedup();
+    said.truncate(LAST_LINES);
+    said
 }
 
 /// The runs that are in no median, and for the first of each allocator what may explain it.
