@@ -4,6 +4,7 @@
 
 use crate::failure::Failure;
 use crate::library;
+use crate::options::{self, Setting};
 use craton_lab::measure::Allocator;
 use craton_lab::peers;
 use craton_lab::ratios::OURS;
@@ -17,8 +18,8 @@ pub struct Allocators {
     pub notes: Vec<String>,
 }
 
-/// glibc, Craton and the peers of `list`, as `--peers` takes it; all that are found, without it.
-pub fn find(list: Option<&str>) -> Result<Allocators, Failure> {
+/// glibc, Craton with `settings` and the peers of `list`, as `--peers` takes it; all that are found, without it.
+pub fn find(list: Option<&str>, settings: &[Setting]) -> Result<Allocators, Failure> {
     let library = library::find()?;
     if env::var_os("LD_PRELOAD").is_some_and(|list| library::is_in(&list)) {
         let text = "LD_PRELOAD names libcraton.so, so that the runs on glibc would be on Craton too; unset it first";
@@ -27,8 +28,15 @@ pub fn find(list: Option<&str>) -> Result<Allocators, Failure> {
     let own =
         env::current_exe().map_err(|e| Failure::Failed(format!("cannot find out where craton itself is: {e}")))?;
     let peers = peers::select(list, &peers::directories(&own)).map_err(Failure::Usage)?;
-    let notes = peers.iter().filter_map(|peer| Some(format!("{}: {}", peer.name, peer.note?))).collect();
-    let mut all = vec![Allocator::glibc(), Allocator::preloaded(OURS, library)];
+    let mut ours = Allocator::preloaded(OURS, library);
+    let mut notes = Vec::new();
+    if !settings.is_empty() {
+        let all = options::merge(env::var_os(options::VARIABLE).as_deref(), settings);
+        notes.push(format!("{OURS}: {}={}", options::VARIABLE, all.display()));
+        ours.env.push((options::VARIABLE.into(), all));
+    }
+    notes.extend(peers.iter().filter_map(|peer| Some(format!("{}: {}", peer.name, peer.note?))));
+    let mut all = vec![Allocator::glibc(), ours];
     all.extend(peers.into_iter().map(Allocator::from));
     Ok(Allocators { list: all, notes })
 }

@@ -2,6 +2,7 @@
 //!
 //! **Failure.** What does not fit ends the program here, with status 2 and the usage.
 
+use crate::failure::Failure;
 use crate::options::Setting;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
@@ -54,7 +55,8 @@ pub enum Task {
 
 The library is the file that the variable CRATON_LIBRARY names, or libcraton.so beside this program or in ../lib or
 ../lib/craton from there. It goes before what LD_PRELOAD names already. Options go behind those of CRATON_OPTIONS.
-Programs that are linked statically or run set-uid cannot be served.
+Programs that are linked statically or run set-uid cannot be served. Without --stats craton becomes CMD, by exec; with it,
+craton waits for CMD and sends signals on to it. docs/statistics.md tells what the numbers mean.
 
 Exit status: that of CMD, with --stats 128 plus the number of the signal that ended it; 1 when it cannot be started,
 2 when CRATON_LIBRARY names no library that could be preloaded.")]
@@ -67,7 +69,8 @@ pub struct Run {
     pub trace: Option<PathBuf>,
     /// Set an option of the library: stats=0|1, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES,
     /// caches=auto|thread|cpu, background=0|inline|1, release_rate=BYTES, soft_limit=BYTES|PERCENT%|none|auto,
-    /// hard_limit=BYTES|PERCENT%|none, memory_limit=cgroup|none|BYTES, pressure=PERCENT, trace=PATH, trace_events=N
+    /// hard_limit=BYTES|PERCENT%|none|auto, memory_limit=cgroup|auto|none|BYTES, pressure=PERCENT, trace=PATH,
+    /// trace_events=N; the README tells what each does
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
     pub options: Vec<Setting>,
     /// The program to run, and its arguments
@@ -81,6 +84,7 @@ pub struct Run {
   craton compare -- ./my-program input.txt
   craton compare --runs 10 --html report.html -- python3 script.py
   craton compare --peers mimalloc3,mine=./libmine.so -- ./my-program
+  craton compare --peers none -o thp=always -- ./my-program
   craton compare --peers none --json - -- sh -c 'sort big.txt | uniq -c' | jq .ratios
 
 CMD runs in turns (A B C, A B C, …) on glibc, on Craton and on the peers, after a warm-up in which each of them has to
@@ -105,6 +109,9 @@ pub struct Compare {
     /// Kill a run that takes longer, and count it as failed
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// Set an option of the library for the runs on Craton, as `craton run -o` does
+    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
+    pub options: Vec<Setting>,
     /// Keep CMD on these processors, such as 0 or 0-1
     #[arg(long, value_name = "CPUS")]
     pub pin: Option<String>,
@@ -214,6 +221,12 @@ pub struct Replay {
 
 fn setting() -> impl TypedValueParser<Value = Setting> {
     OsStringValueParser::new().try_map(Setting::parse)
+}
+
+/// The program's name, which a shell leaves empty where a variable is not set.
+pub fn program(command: &[OsString]) -> Result<&OsString, Failure> {
+    let none = || Failure::Usage("the name of the program to run is empty; give one behind `--`".to_owned());
+    command.first().filter(|name| !name.is_empty()).ok_or_else(none)
 }
 
 /// More rounds than this are a slip of the finger, and their sum has to fit.

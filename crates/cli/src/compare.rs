@@ -27,7 +27,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Does what `craton compare` was asked for.
 pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
-    let allocators = allocators::find(args.peers.as_deref())?;
+    args::program(&args.command)?;
+    let allocators = allocators::find(args.peers.as_deref(), &args.options)?;
     let processors = processors(args.pin.as_deref())?;
     let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
     let mut html = args.html.as_deref().map(|path| Output::open("--html", path)).transpose()?;

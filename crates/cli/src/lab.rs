@@ -43,11 +43,14 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
     if let Some(twice) = (1..args.names.len()).find(|i| args.names[..*i].contains(&args.names[*i])) {
         return Err(Failure::Usage(format!("{:?} is named twice; name each experiment once", args.names[twice])));
     }
-    let allocators = allocators::find(args.peers.as_deref())?;
+    let allocators = allocators::find(args.peers.as_deref(), &[])?;
     let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
     if let Some(directory) = &args.svg {
         fs::create_dir_all(directory).map_err(|e| {
-            Failure::Failed(format!("cannot make the folder {} for pictures: {e}", directory.display()))
+            Failure::Failed(format!(
+                "cannot make the folder {} for pictures: {e}; give --svg another path",
+                directory.display()
+            ))
         })?;
     }
     signals::catch(signals::stop);
@@ -80,7 +83,11 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
                 problem = args.svg.as_deref().and_then(|to| pictures(to, experiment.name, &found).err()).or(problem);
                 documents.push(found.document);
             }
-            Err(why) => problem = Some(Failure::Failed(format!("{}: {why}", experiment.name))),
+            Err(why) => {
+                // What it says of an option is about the call.
+                let failure = if why.starts_with("--") { Failure::Usage } else { Failure::Failed };
+                problem = Some(failure(format!("{}: {why}", experiment.name)));
+            }
         }
         // Written anew after each: a long list of experiments may be stopped, or the machine be turned off.
         if let Some(json) = json.as_mut().filter(|json| !json.is_standard() && !documents.is_empty()) {

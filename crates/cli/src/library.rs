@@ -4,7 +4,7 @@
 //! what to do. That the variable names none is a wrong call.
 
 use crate::failure::Failure;
-use craton_lab::shared_object;
+use craton_lab::{shared_object, symbols};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// The variable that names the library, before any other place.
 const VARIABLE: &str = "CRATON_LIBRARY";
-/// A name that our library exports, and so holds.
-const SEGMENT: &[u8] = b"craton_segment";
+/// A name that our library exports.
+const SEGMENT: &str = "craton_segment";
 /// Where it may be, relative to the program's own directory: a build, and installations.
 const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton/libcraton.so"];
 
@@ -55,9 +55,12 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
 /// Why a file is no library of ours.
 fn check_file(path: &Path) -> Result<(), String> {
     shared_object::check(path)?;
-    let contents = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let is_ours = contents.windows(SEGMENT.len()).any(|bytes| bytes == SEGMENT);
-    if is_ours { Ok(()) } else { Err("is a shared library, but not Craton's".to_owned()) }
+    // A program or library that uses ours refers to the name without having it.
+    if symbols::defines(path, SEGMENT) == Some(true) {
+        Ok(())
+    } else {
+        Err("is a shared library, but not Craton's".to_owned())
+    }
 }
 
 /// `directory` and a place relative to it, without the detour of `..`.

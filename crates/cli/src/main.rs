@@ -2,7 +2,8 @@
 //!
 //! **What.** [`run`] becomes the program that it is given, with the library preloaded; [`compare`] runs it on several
 //! allocators in turns; [`lab`] does the lab's experiments, and [`replay`] plays a recorded trace. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
-//! library's options, [`program`] knows why a program may not be served, and [`args`] is what can be typed.
+//! library's options, [`program`] knows why a program may not be served, [`args`] is what can be typed, and
+//! [`usage`] what is said of the rest.
 //!
 //! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] says what was wrong and what
 //! to do next, on standard error. `craton run` otherwise ends as the program that it ran.
@@ -23,6 +24,7 @@ mod replay;
 mod run;
 mod signals;
 mod terminal;
+mod usage;
 
 use args::{Args, Task};
 use clap::Parser;
@@ -31,11 +33,14 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     signals::keep_large_files_an_error();
-    let done = match Args::parse().task {
-        Task::Run(args) => run::run(&args),
-        Task::Compare(args) => compare::compare(&args),
-        Task::Lab(args) => lab::lab(&args),
-        Task::Replay(args) => replay::replay(&args),
+    let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let done = match Args::try_parse().map(|args| args.task) {
+        Ok(Task::Run(args)) => run::run(&args),
+        Ok(Task::Compare(args)) => compare::compare(&args),
+        Ok(Task::Lab(args)) => lab::lab(&args),
+        Ok(Task::Replay(args)) => replay::replay(&args),
+        Err(error) if error.use_stderr() => usage::explain(error, &typed).exit(),
+        Err(help) => usage::print(&help),
     };
     done.unwrap_or_else(|failure| {
         terminal::say(&format!("craton: {failure}\n"));

@@ -39,10 +39,16 @@ impl Setting {
     /// # Errors
     /// An option cannot carry the path.
     pub fn trace(path: &Path) -> Result<Self, String> {
+        if path == Path::new("-") {
+            return Err("a trace cannot go to standard output; a file of that name is ./-".to_owned());
+        }
         let path = std::path::absolute(path).map_err(|e| e.to_string())?;
-        let setting = Self::parse(OsString::from_vec([b"trace=", path.as_os_str().as_bytes()].concat()))?;
-        match path.as_os_str().len() <= LONGEST_TRACE {
-            true => Ok(setting),
+        let bytes = path.as_os_str().as_bytes();
+        if bytes.contains(&b',') {
+            return Err("its absolute path has a comma, at which the list of options would be cut".to_owned());
+        }
+        match bytes.len() <= LONGEST_TRACE {
+            true => Ok(Self(OsString::from_vec([b"trace=", bytes].concat()))),
             false => Err(format!("its absolute path is longer than {LONGEST_TRACE} bytes")),
         }
     }
@@ -105,7 +111,8 @@ mod tests {
         assert_eq!(Setting::trace(Path::new("/a/b.%p")), Ok(setting("trace=/a/b.%p")));
         let here = std::env::current_dir().unwrap();
         assert_eq!(Setting::trace(Path::new("b")), Ok(setting(&format!("trace={}/b", here.display()))));
-        assert!(Setting::trace(Path::new("/a,b")).unwrap_err().contains("comma"));
+        assert!(Setting::trace(Path::new("/a,b")).unwrap_err().contains("has a comma"));
+        assert!(Setting::trace(Path::new("-")).unwrap_err().contains("standard output"));
         assert!(Setting::trace(Path::new(&"/abcdefghi".repeat(50))).unwrap_err().contains("490"));
     }
 

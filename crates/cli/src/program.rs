@@ -3,31 +3,21 @@
 //! **What.** A look at the program's file: set-uid and set-gid programs ignore the environment's libraries, and one that
 //! names no interpreter (the dynamic linker) is linked statically. It is a hint for a message, never a decision.
 
-use std::env;
+use craton_lab::symbols;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Why nothing was served, as far as the file of `command` tells; otherwise what it may be: that it cannot be preloaded
 /// into, or `other`.
 pub fn why_not_served(command: &OsStr, other: &str) -> String {
     let general = format!("it is linked statically or runs set-uid, or {other}");
-    match find(command).as_deref().and_then(obstacle) {
+    match symbols::program(command).as_deref().and_then(obstacle) {
         Some(obstacle) => format!("{} {obstacle}", command.display()),
         None => format!("likely {general}"),
     }
-}
-
-/// The file that `exec` would run.
-fn find(command: &OsStr) -> Option<PathBuf> {
-    if command.as_bytes().contains(&b'/') {
-        return Some(command.into());
-    }
-    let runs = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
-    env::split_paths(&env::var_os("PATH")?).map(|directory| directory.join(command)).find(runs)
 }
 
 fn obstacle(path: &Path) -> Option<&'static str> {
@@ -69,11 +59,10 @@ mod tests {
 
     #[test]
     fn a_dynamic_program_and_a_script_have_no_obstacle() {
-        let own = env::current_exe().unwrap();
+        let own = std::env::current_exe().unwrap();
         assert_eq!(obstacle(&own), None);
         assert_eq!(obstacle(Path::new("/dev/null")), None);
         assert!(why_not_served(own.as_os_str(), "it is not there").starts_with("likely"));
         assert!(why_not_served(OsStr::new("no-such-program-here"), "it is not there").starts_with("likely"));
-        assert!(find(OsStr::new("sh")).is_some_and(|path| path.is_absolute()));
     }
 }

@@ -16,6 +16,7 @@ use craton_lab::ratios::Ratios;
 use craton_lab::replay::{FitName, HEAPS, HeapName, HugeBacking, Outcome, Policy, Trace, replay as play};
 use serde::Serialize;
 use std::fs;
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::process::ExitCode;
 
@@ -44,7 +45,12 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
         return Err(Failure::Failed(format!("{name}: a device; a trace is a file, or comes through a pipe")));
     }
     let file = fs::read(&args.trace).map_err(|e| {
-        Failure::Failed(format!("cannot read {name}: {e}; `craton run --trace {name} -- CMD` records a trace"))
+        let advice = match e.kind() {
+            io::ErrorKind::NotFound => format!("; `craton run --trace {name} -- CMD` records a trace"),
+            io::ErrorKind::IsADirectory => "; give the path of a trace in it".to_owned(),
+            _ => String::new(),
+        };
+        Failure::Failed(format!("cannot read {name}: {e}{advice}"))
     })?;
     let trace = Trace::read(&file).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     let outcome = play(&trace, &policy).map_err(|why| Failure::Failed(format!("{name}: {why}")))?;

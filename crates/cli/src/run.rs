@@ -14,19 +14,23 @@ use crate::args;
 use crate::failure::Failure;
 use crate::library;
 use crate::options::{self, Setting};
+use craton_lab::symbols;
 use std::env;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Does what `craton run` was asked for; comes back without `--stats` only if it failed.
 pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
+    let program = args::program(&args.command)?;
     let library = library::find()?;
-    let mut command = Command::new(&args.command[0]);
+    let mut command = Command::new(program);
     command.args(&args.command[1..]);
     command.env("LD_PRELOAD", library::preload(&library, env::var_os("LD_PRELOAD").as_deref()));
     let trace = args.trace.as_deref().map(Setting::trace).transpose();
-    let trace = trace.map_err(|why| Failure::Usage(format!("--trace: {why}; give another path")))?;
+    let path = args.trace.as_deref().unwrap_or(Path::new(""));
+    let trace = trace.map_err(|why| Failure::Usage(format!("--trace {}: {why}; give another path", path.display())))?;
     let settings: Vec<Setting> = args.options.iter().cloned().chain(trace).collect();
     if args.stats {
         return served::run(command, args, &settings);
@@ -40,6 +44,9 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
 fn cannot_start(args: &args::Run, error: &io::Error) -> Failure {
     let program = args.command[0].display();
     let advice = match error.kind() {
+        io::ErrorKind::NotFound if symbols::program(&args.command[0]).is_some_and(|file| file.exists()) => {
+            "; the file is there, but not the interpreter that its first line or its ELF header names: install that"
+        }
         io::ErrorKind::NotFound => "; check its name, and that it is on PATH",
         io::ErrorKind::PermissionDenied => "; check that it is an executable file",
         _ => "",

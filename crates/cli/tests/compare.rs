@@ -175,6 +175,20 @@ fn a_peer_that_crashes_fails_or_does_not_serve_is_a_row_of_its_own() {
 }
 
 #[test]
+fn options_are_for_the_runs_on_craton() {
+    let place = Place::new("options");
+    let file = place.path("result.json");
+    let script = "test \"$CRATON_OPTIONS\" = \"${LD_PRELOAD:+thp=never,thp=no}\" && ls / | sort";
+    let options = ["--peers", "none", "--runs", "1", "--json", &file, "-o", "thp=never", "-o", "thp=no"];
+    let args = [&["compare"], &options as &[&str], &["--", "sh", "-c", script]].concat();
+    let said = said(&mut craton(args));
+    assert_eq!(said.status, 0, "{}", said.out);
+    assert!(said.out.contains("\ncraton: CRATON_OPTIONS=thp=never,thp=no\n"), "{}", said.out);
+    assert_eq!(said.out.matches("\ncraton: option \"thp=no\": bad value").count(), 1, "{}", said.out);
+    assert_eq!(json(&file)["allocators"][1]["variables"]["CRATON_OPTIONS"], "thp=never,thp=no");
+}
+
+#[test]
 fn a_peer_that_is_not_there_is_known_before_the_runs() {
     for (list, part) in [("no-such", "there are all, none"), ("x=/nonexistent/x.so", "x.so"), ("glibc", "always")] {
         let said = said(&mut craton(["compare", "--peers", list, "--", "true"]));
@@ -191,6 +205,17 @@ fn a_static_program_is_not_served() {
     let said = said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--", &program]));
     assert_eq!(said.status, 1);
     assert!(said.out.contains("not served") && said.out.contains("is linked statically"), "{}", said.out);
+}
+
+/// A program that takes the address of malloc and is not position-independent has a stub for it, which others are bound to.
+#[test]
+fn a_stub_is_no_allocator_of_the_programs_own() {
+    let place = Place::new("stub");
+    let source = "#include <stdlib.h>\nint main(void) { void *(*volatile f)(size_t) = malloc; return f(9) == 0; }";
+    let program = place.compile("stub", source, &["-no-pie", "-fno-pie"]);
+    let said = said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--", &program]));
+    assert_eq!(said.status, 0, "{}", said.out);
+    assert!(!said.out.contains("brings along"), "{}", said.out);
 }
 
 #[test]

@@ -76,6 +76,47 @@ fn options_reach_the_library() {
     assert!(said.err.contains("craton: statistics of process"), "{}", said.err);
 }
 
+/// `ls` closes standard error before the library has its last word.
+#[test]
+fn a_stats_file_that_cannot_be_written_is_told_with_the_reason() {
+    let place = Place::new("unwritable");
+    for (path, why) in [(place.path("absent/file"), "no such folder"), (place.path("."), "it is a folder")] {
+        let said = said(&mut craton(["run", "-o", &format!("stats_file={path}"), "--", "ls", "/"]));
+        assert_eq!(said.status, 0);
+        assert_eq!(said.err, format!("craton: stats_file: cannot append to {path}: {why}\n"));
+    }
+    let option = format!("stats_file={}", place.path("file"));
+    let kept = said(&mut craton(["run", "-o", &option, "--", "ls", "/proc/self/fd"]));
+    assert!(!kept.out.contains("250") && kept.err.is_empty(), "a descriptor for nothing: {}", kept.out);
+    assert!(fs::exists(place.path("file")).unwrap());
+}
+
+#[test]
+fn a_limit_on_file_sizes_does_not_end_a_program_at_its_end() {
+    let place = Place::new("limit");
+    let file = place.path("file");
+    let script = "ulimit -f 0; exec \"$0\" run -o stats_file=\"$1\" -- \"$2\"";
+    let program = place.compile("program", "int main(void) { return 7; }", &[]);
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_craton"), &file, &program]).env("CRATON_LIBRARY", library());
+    let said = said(command.env_remove("CRATON_OPTIONS").env_remove("LD_PRELOAD"));
+    assert_eq!(said.status, 7, "{}", said.err);
+    assert_eq!(said.err, format!("craton: stats_file: cannot append to {file}: beyond the limit on file sizes\n"));
+}
+
+#[test]
+fn a_program_without_its_interpreter_is_told() {
+    let place = Place::new("interpreter");
+    let script = place.path("script");
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for stats in [&["run"] as &[&str], &["run", "--stats"]] {
+        let said = said(craton(stats).args(["--", &script]));
+        assert_eq!(said.status, 1);
+        assert!(said.err.contains(&script) && said.err.contains("but not the interpreter"), "{}", said.err);
+    }
+}
+
 #[test]
 fn the_table_shows_the_processes_served() {
     let said = said(&mut craton(["run", "--stats", "--", "sh", "-c", "ls / | sort"]));

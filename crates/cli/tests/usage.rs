@@ -16,7 +16,13 @@ fn wrong(args: &[&str], expected: &[&str]) {
 #[test]
 fn no_command_and_unknown_ones() {
     wrong(&[], &["run", "compare", "Examples"]);
-    wrong(&["rum", "--", "true"], &["rum", "run"]);
+    let all = "there are: run, compare, lab, replay";
+    wrong(&["rum", "--", "true"], &["rum", "`craton run`", all]);
+    wrong(&["rnu"], &["rnu", "`craton run` is meant", all]);
+    wrong(&["cmopare", "--", "true"], &["`craton compare` is meant", all]);
+    wrong(&["xyzzy"], &["tip: there are: run"]);
+    wrong(&["help"], &["`craton --help`"]);
+    wrong(&["lab", "lits"], &["`craton lab list` is meant", "there are: list, run"]);
     wrong(&["--nonsense"], &["--nonsense"]);
 }
 
@@ -25,9 +31,33 @@ fn a_program_is_missing_or_not_behind_the_dashes() {
     for command in ["run", "compare"] {
         wrong(&[command], &["<CMD>"]);
         wrong(&[command, "--"], &["<CMD>"]);
+        wrong(&[command, "--"], &[&format!("such as: craton {command} -- ls /")]);
         wrong(&[command, "true"], &["true", "-- <CMD>"]);
+        wrong(&[command, "echo"], &[&format!("`--` is missing before the program to run: craton {command} -- echo\n")]);
+        let typed = [command, "-o", "thp=never", "sh", "-c", "echo a", "--", "b"];
+        wrong(&typed, &[&format!(": craton {command} -o thp=never -- sh -c 'echo a' b\n")]);
         wrong(&[command, "--nonsense", "--", "true"], &["--nonsense"]);
     }
+}
+
+#[test]
+fn empty_names_and_places_that_cannot_be_are_told() {
+    for command in ["run", "compare"] {
+        wrong(&[command, "--", ""], &["the name of the program to run is empty"]);
+    }
+    wrong(&["run", "--trace", "a,b", "--", "true"], &["--trace a,b: its absolute path has a comma"]);
+    wrong(&["run", "--trace", "-", "--", "true"], &["--trace -: a trace cannot go to standard output"]);
+    wrong(&["compare", "--peers", "x=/", "--", "true"], &["x: `/` is a directory"]);
+    let said = said(&mut craton(["replay", "/"]));
+    assert!(said.status == 1 && said.err.contains("give the path of a trace in it"), "{}", said.err);
+}
+
+#[test]
+fn help_that_cannot_be_printed_is_told() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let help = craton(["--help"]).stdout(full()).output().unwrap();
+    assert_eq!(help.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&help.stderr).contains("cannot print the help: No space left"));
 }
 
 #[test]
@@ -36,6 +66,7 @@ fn options_have_the_form_of_a_setting() {
         wrong(&["run", "-o", wrong_form, "--", "true"], &["KEY=VALUE"]);
     }
     wrong(&["run", "-o", "stats_file=/a,b", "--", "true"], &["comma"]);
+    wrong(&["compare", "-o", "thp", "--", "true"], &["KEY=VALUE"]);
     wrong(&["run", "-o"], &["-o"]);
 }
 

@@ -33,4 +33,5 @@ pub mod replay;
 pub mod scratch;
 pub mod shared_object;
 pub mod summary;
+pub mod symbols;
 pub mod work;

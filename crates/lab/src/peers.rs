@@ -168,7 +168,7 @@ fn own(name: &str, library: &Path) -> Result<Peer, String> {
     if ["all", "none"].contains(&name) || ALWAYS.contains(&name) || known().iter().any(|known| known.name == name) {
         return Err(format!("`{name}` is taken; give {} another name, such as `my-{name}`", library.display()));
     }
-    if library.as_os_str() == OsStr::new("") || !library.is_file() {
+    if library.as_os_str() == OsStr::new("") || !library.exists() {
         return Err(format!("{name}: there is no file `{}`", library.display()));
     }
     shared_object::check(library).map_err(|why| format!("{name}: `{}` {why}", library.display()))?;

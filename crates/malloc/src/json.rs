@@ -2,7 +2,7 @@
 //!
 //! **State.** Numbers unless quoted; classes that were never used are left out:
 //! ```text
-//! { version, library: "…", exe: "…", …all of `struct craton_segment`…,
+//! { version, library: "…", exe: "…", …all of `struct craton_segment`…, cache_mode_name: "…", memory_limit_source_name: "…",
 //!   classes: [{ object_bytes, slabs, objects_out, refills, objects_refilled, morphed, settled }],
 //!   heaps: [{ id, name: "…", objects, object_bytes, used_bytes, held_bytes, limit_bytes, refused, classes: [{ object_bytes, slabs, objects_out }] }],
 //!   options: { "key": "value" } }
@@ -14,6 +14,7 @@
 use crate::front::{HEAP, class_stats};
 use crate::heaps::{OwnStats, api};
 use crate::options;
+use crate::segment::SEGMENT;
 use crate::size_class::{CLASSES, size_of_class};
 use crate::stats::counted;
 use crate::text::Text;
@@ -39,6 +40,9 @@ pub fn write(buffer: &mut [u8]) -> usize {
     out.string(&name[..len]);
     for (key, value) in counted().numbers() {
         number(out, ",", key, value);
+    }
+    for (key, name) in SEGMENT.names() {
+        out.text(",\"").text(key).text("\":\"").text(name).text("\"");
     }
     out.text(",\"classes\":[");
     let mut first = true;

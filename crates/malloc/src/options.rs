@@ -5,7 +5,7 @@
 //! `caches=auto|thread|cpu` whether threads or processors have caches of free objects ·
 //! `background=0|inline|1` whether the heap is looked after by itself, and whether a thread of the library may do so ·
 //! `release_rate=BYTES` how much memory is given back in a second then · `soft_limit=…` from how much memory on it is given back ·
-//! `hard_limit=…` how much memory may be had · `memory_limit=cgroup|none|BYTES` what the soft limit follows if it is not set ·
+//! `hard_limit=…` how much memory may be had · `memory_limit=cgroup|auto|none|BYTES` what the soft limit follows if it is not set ·
 //! `pressure=PERCENT` how short of memory the system must be for all to be given back · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
 //!
 //! **Failure.** An unknown key or a bad value is one line on standard error; the program goes on.
@@ -108,7 +108,7 @@ fn bad_value(key: &[u8]) -> &'static str {
         b"soft_limit" | b"hard_limit" => {
             "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"
         }
-        b"memory_limit" => "bad value (there are cgroup, none, and bytes such as 512M); ignored",
+        b"memory_limit" => "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored",
         b"pressure" => "bad value (0 to 100 percent); ignored",
         b"background" => "bad value (there are 0, inline and 1); ignored",
         b"caches" => "bad value (there are auto, thread and cpu); ignored",
@@ -117,6 +117,13 @@ fn bad_value(key: &[u8]) -> &'static str {
         b"release_rate" | b"thread_cache" => "bad value (bytes, such as 512K); ignored",
         b"trace_events" => "bad value (a number above 0); ignored",
         _ => "bad value (a path of at most 511 bytes); ignored",
+    }
+}
+
+/// Has what is said at the exit reach standard error as it is now.
+fn keep_stderr() {
+    if STATS_TO.load(Relaxed) == 2 {
+        STATS_TO.store(process::keep_stderr(), Relaxed);
     }
 }
 
@@ -151,8 +158,8 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
         b"stats" => match value {
             b"0" => STATS.store(false, Relaxed),
             b"1" => {
-                if !STATS.swap(true, Relaxed) && STATS_TO.load(Relaxed) == 2 {
-                    STATS_TO.store(process::keep_stderr(), Relaxed);
+                if !STATS.swap(true, Relaxed) {
+                    keep_stderr();
                 }
             }
             _ => return false,
@@ -165,6 +172,10 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             file.0[..value.len()].copy_from_slice(value);
             file.0[value.len()] = 0;
             file.1 = value.len();
+            // That it cannot be written is said at the end.
+            if !value.is_empty() && !process::can_append(&file.0[..=value.len()]) {
+                keep_stderr();
+            }
         }
         b"thp" => {
             let backing = match value {

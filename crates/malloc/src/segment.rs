@@ -137,6 +137,22 @@ impl Segment {
     }
 }
 
+/// The names of the codes of `cache_mode`.
+const CACHE_MODES: [&str; 3] = ["none", "processors", "compact-numbers"];
+/// The names of the codes of `memory_limit_source`.
+const LIMIT_SOURCES: [&str; 5] = ["not-read", "nowhere", "cgroup-v1", "cgroup-v2", "option"];
+
+impl Segment {
+    /// What those numbers mean that are codes, for texts.
+    pub fn names(&self) -> [(&'static str, &'static str); 2] {
+        let name = |names: &[&'static str], code: &AtomicU64| names.get(code.load(Relaxed) as usize).copied();
+        [
+            ("cache_mode_name", name(&CACHE_MODES, &self.cache_mode).unwrap_or("unknown")),
+            ("memory_limit_source_name", name(&LIMIT_SOURCES, &self.memory_limit_source).unwrap_or("unknown")),
+        ]
+    }
+}
+
 impl Default for Segment {
     fn default() -> Self {
         Self::new()

@@ -6,7 +6,7 @@ use crate::options;
 use crate::segment::{SEGMENT, Segment};
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
-use craton_os::{Line, process};
+use craton_os::{Line, file_map, process};
 
 /// The process's numbers, with every refill counted.
 pub fn counted() -> &'static Segment {
@@ -19,6 +19,9 @@ pub fn print(fd: i32) {
     Line::new().text("craton: statistics of process ").number(process::id().into()).write_to(fd);
     for (name, value) in counted().numbers().into_iter().skip(1) {
         Line::new().text("  ").text(name).text(" ").number(value).write_to(fd);
+    }
+    for (key, name) in SEGMENT.names() {
+        Line::new().text("  ").text(key).text(" ").text(name).write_to(fd);
     }
     Line::new().text("  object_bytes  slabs  objects_out  refills  objects_refilled  morphed  settled").write_to(fd);
     for class in 1..=CLASSES {
@@ -70,6 +73,9 @@ fn json() -> Line {
     for (key, value) in counted().numbers() {
         line = line.text(",\"").text(key).text("\":").number(value);
     }
+    for (key, name) in SEGMENT.names() {
+        line = line.text(",\"").text(key).text("\":\"").text(name).text("\"");
+    }
     line.text("}")
 }
 
@@ -86,7 +92,34 @@ pub(crate) fn at_exit() {
         text[..n].copy_from_slice(line.as_bytes());
         text[n] = b'\n';
         if !process::append_to_file(&file.0[..=file.1], &text[..=n]) {
-            Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]).print();
+            let why = file_map::reason(process::errno()).unwrap_or("an error of the system");
+            let line = Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]);
+            line.text(": ").text(why).write_to(options::STATS_TO.load(Relaxed));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Segment;
+
+    #[test]
+    fn the_largest_numbers_fit_into_a_line() {
+        let marks = "{\"exe\":\"\"}".len() + 16;
+        let numbers: usize = SEGMENT.numbers().iter().map(|(key, _)| key.len() + ",\"\":".len() + 20).sum();
+        let names: usize = SEGMENT.names().iter().map(|(key, _)| key.len() + ",\"\":\"\"".len() + 20).sum();
+        assert!(marks + numbers + names < Line::CAPACITY, "{}", marks + numbers + names);
+    }
+
+    #[test]
+    fn a_code_has_a_name_also_where_it_is_new() {
+        let segment = Segment::new();
+        assert_eq!(segment.names().map(|(_, name)| name), ["none", "not-read"]);
+        segment.cache_mode.store(2, Relaxed);
+        segment.memory_limit_source.store(4, Relaxed);
+        assert_eq!(segment.names().map(|(_, name)| name), ["compact-numbers", "option"]);
+        segment.memory_limit_source.store(5, Relaxed);
+        assert_eq!(segment.names()[1], ("memory_limit_source_name", "unknown"));
     }
 }

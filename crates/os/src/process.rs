@@ -108,7 +108,41 @@ pub fn keep_stderr() -> i32 {
     if kept < 0 { libc::STDERR_FILENO } else { kept }
 }
 
-/// Appends `text` to the file at `path` (0-terminated), making it readable by its user alone if it is new.
+/// Whether [`append_to_file`] would likely succeed; nothing is made, and `errno` stays.
+pub fn can_append(path: &[u8]) -> bool {
+    debug_assert!(path.last() == Some(&0));
+    let saved = errno();
+    // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
+    let fd = unsafe {
+        // A pipe that nobody reads would be waited for.
+        libc::open(path.as_ptr().cast(), libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK)
+    };
+    let can = if fd >= 0 {
+        // SAFETY: as above.
+        unsafe { libc::close(fd) == 0 }
+    } else {
+        errno() == libc::ENOENT && folder_can_be_written(path)
+    };
+    set_errno(saved);
+    can
+}
+
+/// Whether a file may be made where `path` (0-terminated) says.
+fn folder_can_be_written(path: &[u8]) -> bool {
+    let mut folder = [0; 512];
+    let slash = path.iter().rposition(|byte| *byte == b'/');
+    let text = slash.map_or(&b"."[..], |slash| &path[..slash.max(1)]);
+    if text.len() >= folder.len() {
+        return false;
+    }
+    folder[..text.len()].copy_from_slice(text);
+    // SAFETY: the path is 0-terminated.
+    unsafe { libc::access(folder.as_ptr().cast(), libc::W_OK | libc::X_OK) == 0 }
+}
+
+/// Appends `text` to the file at `path` (0-terminated), making it readable by its user alone if it is new. A limit on file sizes or a
+/// pipe that nobody reads is a failure like others, and not the end of the program: the signal for it is taken away. After a failure `errno`
+/// tells the reason.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     debug_assert!(path.last() == Some(&0));
     // SAFETY: the path is 0-terminated, the buffer as long as said, the descriptor our own.
@@ -118,8 +152,40 @@ pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
         if fd < 0 {
             return false;
         }
-        let written = libc::write(fd, text.as_ptr().cast(), text.len());
+        let written = write_without_signals(fd, text);
+        let saved = errno();
         libc::close(fd);
+        set_errno(saved);
         written == text.len() as isize
+    }
+}
+
+/// Writes once; returns what `write` does.
+///
+/// # Safety
+/// The descriptor is open.
+unsafe fn write_without_signals(fd: i32, text: &[u8]) -> isize {
+    // SAFETY: zeros are valid signal sets, which are filled in before they are used, and the buffer is as long as said.
+    unsafe {
+        let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
+            (core::mem::zeroed(), core::mem::zeroed(), core::mem::zeroed());
+        libc::sigemptyset(&mut ours);
+        libc::sigpending(&mut pending);
+        // One that waits already is the program's.
+        for signal in [libc::SIGXFSZ, libc::SIGPIPE] {
+            if libc::sigismember(&pending, signal) == 0 {
+                libc::sigaddset(&mut ours, signal);
+            }
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &ours, &mut before);
+        let written = libc::write(fd, text.as_ptr().cast(), text.len());
+        let saved = errno();
+        if written < 0 {
+            let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            libc::sigtimedwait(&ours, core::ptr::null_mut(), &now);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        set_errno(saved);
+        written
     }
 }

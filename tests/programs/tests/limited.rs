@@ -99,7 +99,7 @@ fn limits_that_make_no_sense_are_refused() {
     for (option, text) in [
         ("soft_limit=big", "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"),
         ("hard_limit=0", "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"),
-        ("memory_limit=5%", "bad value (there are cgroup, none, and bytes such as 512M); ignored"),
+        ("memory_limit=5%", "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored"),
         ("pressure=200", "bad value (0 to 100 percent); ignored"),
         ("hard_limit=100K", "too little for any program to run (1M is the least); ignored"),
         ("soft_limit=1", "too little for any program to run (1M is the least); ignored"),
@@ -226,6 +226,25 @@ fn an_odd_file_of_the_control_group_is_one_line_and_no_limit() {
     assert!(line.starts_with("craton: /sys/fs/cgroup/") && !line.contains('\n'), "{output}");
     let says = " reads \"12 apples\", which is no limit that this version knows; taken as no limit";
     assert!(line.ends_with(says), "{output}");
+}
+
+/// The group's directory is an empty one, in a namespace of mounts; those above it have their files.
+#[test]
+fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
+    let shell = "group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); all=$(sed -n 's/^0:://p' /proc/self/cgroup); \
+                 for d in \"/sys/fs/cgroup/memory$group\" \"/sys/fs/cgroup$all\"; do \
+                 if [ \"${d%/}\" = \"$d\" ] && [ -e \"$d/memory.limit_in_bytes\" -o -e \"$d/memory.max\" ]; then \
+                 mount -t tmpfs none \"$d\" || exit 77; [ ! -e \"$d/memory.max\" ] || exit 78; \
+                 exec env LD_PRELOAD=\"$1\" \"$0\" grows; fi; done; exit 77";
+    let run = Program::new("unshare").args(["-m", "bash", "-c", shell]).arg(program()).arg(craton_programs::library());
+    let output = run.options("background=0").run();
+    if matches!(output.status, Some(77)) || output.stderr.contains("unshare: ") {
+        eprintln!("skipped: the process is in no group below the top, or this user may not hide its files");
+        return;
+    }
+    output.assert_success();
+    output.assert_served(name());
+    assert!(output.stderr.is_empty(), "{output}");
 }
 
 /// The file that tells of pressure is another one, in a namespace of mounts.

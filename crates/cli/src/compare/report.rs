@@ -11,6 +11,8 @@ use std::path::Path;
 
 /// What a cell shows that has no value.
 const NONE: &str = "-";
+/// How the library begins a line, such as one about an option that it does not take.
+const COMPLAINT: &str = "craton: ";
 /// Lines of a failed run's standard error that are shown.
 const LAST_LINES: usize = 10;
 
@@ -39,7 +41,7 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
         text += &medians(runs, colour);
         text += &in_words(runs).map(|words| format!("\n{words}\n")).unwrap_or_default();
     }
-    let notes = notes.iter().cloned().chain(own_allocator(measured));
+    let notes = notes.iter().cloned().chain(own_allocator(measured)).chain(complaints(runs));
     text += &notes.map(|note| format!("{note}\n")).collect::<String>();
     text + &failures(measured, command)
 }
@@ -135,6 +137,17 @@ fn own_allocator(measured: &Measured) -> Option<String> {
     ))
 }
 
+/// What the library said in the first run that succeeded, as each process of each run does; of others the end of standard error is shown.
+fn complaints(runs: &[Run]) -> Vec<String> {
+    let run = runs.iter().find(|run| run.allocator == OURS && run.status == Status::Ok);
+    let lines = run.map(|run| run.stderr.as_str()).unwrap_or_default().lines();
+    let mut said: Vec<String> = lines.filter(|line| line.starts_with(COMPLAINT)).map(plain).collect();
+    said.sort_unstable();
+    said.dedup();
+    said.truncate(LAST_LINES);
+    said
+}
+
 /// The runs that are in no median, and for the first of each allocator what may explain it.
 fn failures(measured: &Measured, command: &[OsString]) -> String {
     let runs = &measured.runs;
@@ -171,7 +184,7 @@ fn not_served(measured: &Measured, allocator: &str, command: &[OsString]) -> Str
     match (own, command.first()) {
         (Some(object), _) => format!("no process was bound to its malloc, but to that of {object}, which comes first"),
         (None, Some(program)) => {
-            let why = program::why_not_served(program, "it empties its environment");
+            let why = program::why_not_served(program, "it empties its environment, or it never calls malloc");
             format!("no process was bound to its malloc: {why}")
         }
         (None, None) => "no process was bound to its malloc".to_owned(),
@@ -186,9 +199,11 @@ fn is_libc(object: &str) -> bool {
 /// The last lines of `text`, indented, and without what would move a terminal's cursor.
 fn end(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    let plain =
-        |line: &&str| line.chars().map(|c| if c.is_control() && c != '\t' { '?' } else { c }).collect::<String>();
     lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| format!("  {}\n", plain(line))).collect()
+}
+
+fn plain(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() && c != '\t' { '?' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -17,9 +17,17 @@ impl Place {
     fn file(&self, name: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // The head of a shared library, and a name that ours exports; nothing loads it.
-        fs::write(&path, [b"\x7fELF\x02\x01".as_slice(), &[0; 10], &[3, 0, 62, 0], SEGMENT].concat()).unwrap();
+        // A library with the name that ours exports; nothing loads it.
+        self.compile(&path, "int craton_segment;");
         path
+    }
+
+    fn compile(&self, library: &Path, source: &str) {
+        let text = self.0.join("source.c");
+        fs::write(&text, source).unwrap();
+        let mut compiler = std::process::Command::new("gcc");
+        compiler.args(["-shared", "-fPIC", "-nostdlib", "-o"]).args([library, &text]);
+        assert!(compiler.status().unwrap().success());
     }
 
     fn own(&self) -> PathBuf {
@@ -59,6 +67,15 @@ fn a_name_in_the_environment_is_the_only_place() {
         let start = format!("CRATON_LIBRARY names {}, which {why}", path.display());
         assert!(text.starts_with(&start) && text.contains("unset the variable"), "{text}");
     }
+}
+
+#[test]
+fn a_library_that_only_uses_ours_is_not_ours() {
+    let place = Place::new("uses");
+    let path = place.0.join("uses.so");
+    place.compile(&path, "extern int craton_segment; int f(void) { return craton_segment; }");
+    let Err(Failure::Usage(text)) = seek(Some(path.as_os_str()), &place.own()) else { panic!("taken") };
+    assert!(text.contains("which is a shared library, but not Craton's"), "{text}");
 }
 
 #[test]

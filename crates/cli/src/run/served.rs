@@ -28,7 +28,10 @@ const LONGEST: usize = 400;
 /// Runs the prepared command, with these options, to its end and shows the table.
 pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Result<ExitCode, Failure> {
     let directory = Directory::new().map_err(|e| {
-        Failure::Failed(format!("cannot create a directory for statistics in {}: {e}", place().display()))
+        Failure::Failed(format!(
+            "cannot create a directory for statistics in {}: {e}; set TMPDIR to one that can be written",
+            place().display()
+        ))
     })?;
     let file = directory.0.join("stats");
     let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), settings);

@@ -11,6 +11,7 @@
 //! **Cost.** A write for each binding: that run is a warm-up, and in no figure.
 
 use crate::scratch::Scratch;
+use crate::symbols;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -49,7 +50,12 @@ impl Service {
         let mut objects: Vec<&str> = report.lines().filter_map(server).collect();
         objects.sort_unstable();
         objects.dedup();
-        for object in objects {
+        // Who is bound to a program's stub gets to the function that the stub is bound to, which is another line.
+        let defines = |object: &&str| {
+            let file = symbols::program(OsStr::new(object));
+            file.and_then(|file| symbols::defines(&file, "malloc")) != Some(false)
+        };
+        for object in objects.into_iter().filter(defines) {
             *self.by.entry(object.to_owned()).or_default() += 1;
         }
     }

@@ -1,0 +1,149 @@
+//! What is said of a command line that does not fit.
+//!
+//! **What.** The parser says what is wrong; [`explain`] adds what to type instead: the commands where one is misspelt, and `--` where the program
+//! to run stands without it. [`print`] shows help and version.
+
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::terminal::Stream;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory, Error};
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+
+/// Commands that take a program behind `--`.
+const WITH_PROGRAM: [&str; 2] = ["run", "compare"];
+
+/// The error of the words that were `typed` behind `craton`, with what to do.
+pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
+    let words: Vec<String> = typed.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let first = words.first().map(String::as_str).unwrap_or_default();
+    let tip = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            // The parser has a tip of its own only for some.
+            error.remove(ContextKind::SuggestedSubcommand);
+            text(&error, ContextKind::InvalidSubcommand).and_then(|wrong| commands(first, &wrong))
+        }
+        ErrorKind::UnknownArgument => {
+            // That an option might be meant as a value says nothing here.
+            error.remove(ContextKind::Suggested);
+            text(&error, ContextKind::InvalidArg).and_then(|wrong| dashes(&words, &wrong))
+        }
+        ErrorKind::MissingRequiredArgument => missing(&words),
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+    }
+    error
+}
+
+/// Prints the help or the version, which the parser calls errors too.
+pub fn print(help: &Error) -> Result<ExitCode, Failure> {
+    match Stream::Out.write(&help.to_string()) {
+        // Who reads only the start of it has what is wanted.
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("cannot print the help: {e}"))),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn text(error: &Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// The command that may be meant by `wrong`, and all that there are.
+fn commands(first: &str, wrong: &str) -> Option<String> {
+    let all = Args::command();
+    let (above, names): (String, Vec<&str>) = match all.find_subcommand(first) {
+        Some(command) => (format!("craton {first}"), command.get_subcommands().map(Command::get_name).collect()),
+        None => ("craton".to_owned(), all.get_subcommands().map(Command::get_name).collect()),
+    };
+    if wrong == "help" {
+        return Some(format!("`{above} --help` tells of all commands"));
+    }
+    let distance = |name: &&&str| edits(name, wrong);
+    let nearest = names.iter().min_by_key(distance).filter(|name| edits(name, wrong) <= name.len().div_ceil(2));
+    let nearest = nearest.map_or(String::new(), |name| format!("perhaps `{above} {name}` is meant; "));
+    Some(format!("{nearest}there are: {}", names.join(", ")))
+}
+
+/// The line with the program behind `--`, if `wrong` begins one.
+fn dashes(words: &[String], wrong: &str) -> Option<String> {
+    let command = words.first().filter(|word| WITH_PROGRAM.contains(&word.as_str()))?;
+    if wrong.starts_with('-') {
+        return Some(format!(
+            "`craton {command} --help` lists the options; those of the program to run stand behind `--` and its name"
+        ));
+    }
+    let at = words.iter().skip(1).position(|word| word == wrong)? + 1;
+    let quoted = |words: &[String]| words.iter().map(|word| format!(" {}", quote(word))).collect::<String>();
+    // What stands behind is the program's, except a `--` that came too late.
+    let program: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
+    Some(format!("`--` is missing before the program to run: craton{} --{}", quoted(&words[..at]), quoted(&program)))
+}
+
+/// What a command wants that was given nothing.
+fn missing(words: &[String]) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [command, ..] if WITH_PROGRAM.contains(command) => {
+            Some(format!("name the program to run behind `--`, such as: craton {command} -- ls /"))
+        }
+        ["lab", "run", ..] => Some("name an experiment; `craton lab list` shows them".to_owned()),
+        ["replay", ..] => Some("name a file that `craton run --trace FILE -- PROGRAM` has recorded".to_owned()),
+        _ => None,
+    }
+}
+
+/// A word as a shell takes it.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+%@^".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// How many letters have to be put in, taken out, exchanged for others, or swapped with their neighbour.
+fn edits(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().take(64).collect());
+    let mut rows = vec![(0..=to.len()).collect::<Vec<usize>>()];
+    for i in 1..=from.len() {
+        let mut row = vec![i];
+        for j in 1..=to.len() {
+            let other = usize::from(from[i - 1] != to[j - 1]);
+            let mut least = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + other);
+            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[from.len()][to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        for (from, to, count) in
+            [("run", "run", 0), ("run", "rnu", 1), ("run", "rum", 1), ("run", "", 3), ("", "ab", 2), ("ca", "abc", 3)]
+        {
+            assert_eq!((edits(from, to), edits(to, from)), (count, count), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        let quoted = ["ls", "--a=b", "a b", "", "it's", "$x"].map(quote);
+        assert_eq!(quoted, ["ls", "--a=b", "'a b'", "''", "'it'\\''s'", "'$x'"]);
+    }
+}
