@@ -30,6 +30,10 @@ stage "tidy" "$cargo" xtask tidy
 stage "clippy" "$cargo" clippy -q --workspace --all-targets -- -D warnings
 stage "release build" make --no-print-directory build
 stage "tests" "$cargo" test --workspace --no-fail-fast
+on_frames=(conformance large limited misuse own)
+[ -z "${CRATON_FULL-}" ] || on_frames=('*')
+stage "programs on frames" env CRATON_TEST_OPTIONS=page_heap=frames \
+  "$cargo" test -p craton-programs --no-fail-fast "${on_frames[@]/#/--test=}"
 # By itself: no other package is ever built with hugepages of 8 pages.
 stage "tests on tiny hugepages" "$cargo" test -p craton-pages --features tiny --no-fail-fast
 stage "every order of the steps" scripts/loom.sh

@@ -21,7 +21,7 @@ use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED};
-use crate::{background, limits, nested, options, tls, trace};
+use crate::{background, limits, nested, options, page_heap, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -498,12 +498,19 @@ fn set_up_alone() -> bool {
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SlabRecord>() },
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
     ];
-    let Some(region) = Region::new(wanted_capacity(), HugePages(1), &parts) else { return false };
+    let wanted = wanted_capacity();
+    let wanted = if page_heap::wants_frames() { page_heap::capacity(wanted) } else { wanted };
+    let Some(region) = Region::new(wanted, HugePages(1), &parts) else { return false };
     let capacity = region.capacity();
+    let frames = if page_heap::wants_frames() { page_heap::frames(capacity) } else { None };
+    page_heap::note(frames.is_some());
+    let (frames, [at_once, each]) = frames.map_or((None, [0; 2]), |(frames, bytes)| (Some(frames), bytes));
     let parts = Parts {
         base: region.base(),
         capacity,
-        metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum(),
+        metadata_at_start: at_once,
+        metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum::<usize>() + each,
+        frames,
         key: process::random_seed() as usize | 1,
         // SAFETY: the region keeps four zero bytes for each page that it grants, and nothing else writes there.
         map: unsafe { PageMap::new(region.part(0) as *const _) },

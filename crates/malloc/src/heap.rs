@@ -18,6 +18,7 @@ use crate::heaps::Heaps;
 use crate::huge::HugeTable;
 use crate::limits::Gate;
 use crate::morph::Search;
+use crate::page_heap::{Frames, PageHeap};
 use crate::page_map::PageMap;
 use crate::report;
 use crate::route::Misuse;
@@ -34,7 +35,7 @@ use craton_base::{
     Table,
 };
 use craton_os::{Guard, Mutex};
-use craton_pages::{Breaking, HugeBacking, LargeCache, PageHeap, SpanCache, Tick, Tracker};
+use craton_pages::{Breaking, HugeBacking, LargeCache, SpanCache, Tick, Tracker};
 use craton_slab::{Chain, Freed, Morphs, SlabCache, SlabRecord, SlabStats};
 
 mod complete;
@@ -73,6 +74,7 @@ pub(crate) struct Layout {
     pub(crate) base: usize,
     map: PageMap,
     pub(crate) records: Table<SlabRecord>,
+    metadata_at_start: usize,
     metadata_per_hugepage: usize,
     pub(crate) key: usize,
     /// Shards in use besides the first. Never falls. (The static heap is all zeros, so that it takes no room in the file.)
@@ -91,8 +93,12 @@ pub struct Parts {
     pub trackers: Table<Tracker>,
     /// How many hugepages the floor can grant.
     pub capacity: HugePages,
+    /// Bytes of metadata that there are from the start.
+    pub metadata_at_start: usize,
     /// Bytes of metadata that become usable with each hugepage.
     pub metadata_per_hugepage: usize,
+    /// Who says where short spans go, if not the page heap itself.
+    pub frames: Option<Frames>,
     /// What marks free objects: odd, and nothing that a program would write by chance.
     pub key: usize,
 }
@@ -135,6 +141,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
                 base: 0,
                 map: PageMap::EMPTY,
                 records: Table::EMPTY,
+                metadata_at_start: 0,
                 metadata_per_hugepage: 0,
                 key: 0,
                 more_shards: AtomicUsize::new(0),
@@ -165,13 +172,25 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Called once, before the heap is used otherwise, with no other thread in it. `parts` describe `floor`'s region: entries of
     /// the page map, the records and the trackers become usable, zero, with the pages that the floor grants.
     pub unsafe fn install(&self, floor: F, parts: Parts) {
-        let Parts { base, map, records, trackers, capacity, metadata_per_hugepage, key } = parts;
+        let Parts { base, map, records, trackers, capacity, metadata_at_start, metadata_per_hugepage, frames, key } =
+            parts;
         // SAFETY: nobody else is in the heap yet.
         unsafe {
-            *self.layout.get() =
-                Layout { base, map, records, metadata_per_hugepage, key, more_shards: AtomicUsize::new(0) };
+            *self.layout.get() = Layout {
+                base,
+                map,
+                records,
+                metadata_at_start,
+                metadata_per_hugepage,
+                key,
+                more_shards: AtomicUsize::new(0),
+            };
         }
-        self.pages.lock().install(floor, trackers, capacity, HugeBacking::AUTO);
+        let mut pages = self.pages.lock();
+        pages.install(floor, trackers, capacity, HugeBacking::AUTO);
+        if let Some(frames) = frames {
+            pages.set_frames(frames);
+        }
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -472,8 +491,8 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if self.granted_pages.load(Ordering::Relaxed) != granted {
             self.granted_pages.store(granted, Ordering::Relaxed);
         }
-        let metadata = pages.granted().0 as usize * self.layout().metadata_per_hugepage;
-        SEGMENT.metadata_bytes.store(metadata as u64, Ordering::Relaxed);
+        let metadata = self.metadata(pages);
+        SEGMENT.metadata_bytes.store(metadata, Ordering::Relaxed);
         SEGMENT.heap_in_use_bytes.store(in_use.bytes().0 as u64, Ordering::Relaxed);
         SEGMENT.heap_backed_bytes.store(pages.backed_pages().bytes().0 as u64, Ordering::Relaxed);
         self.note_use(pages);

@@ -39,6 +39,7 @@ pub mod model;
 mod morph;
 mod nested;
 pub mod options;
+mod page_heap;
 mod page_map;
 mod registry;
 pub mod report;

@@ -63,7 +63,9 @@ impl<F: Floor + Send, C: Clock + Send> World<F, C> {
             records: Table::from_slice(records),
             trackers: Table::from_slice(trackers),
             capacity: HugePages(hugepages),
+            metadata_at_start: 0,
             metadata_per_hugepage: 0,
+            frames: None,
             key: KEY,
         };
         // SAFETY: called once, with parts that belong to the floor.

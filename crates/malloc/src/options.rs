@@ -5,6 +5,7 @@
 //! `caches=auto|thread|cpu` whether threads or processors have caches of free objects ·
 //! `background=0|inline|1` whether the heap is looked after by itself, and whether a thread of the library may do so ·
 //! `release_rate=BYTES` how much memory is given back in a second then · `soft_limit=…` from how much memory on it is given back ·
+//! `page_heap=temeraire|frames` who says where spans go, at the start only ·
 //! `hard_limit=…` how much memory may be had · `memory_limit=cgroup|auto|none|BYTES` what the soft limit follows if it is not set ·
 //! `pressure=PERCENT` how short of memory the system must be for all to be given back · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
 //!
@@ -18,7 +19,7 @@ pub use read::{get, name};
 
 use crate::background::{self, Mode};
 use crate::front::{CACHES_FOR, CachesFor, HEAP, PROCESSOR_CACHES, THREAD_CACHE_BYTES, set_up};
-use crate::{limits, trace};
+use crate::{limits, page_heap, trace};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use craton_os::{Decimal, Line, Mutex, process};
@@ -52,19 +53,41 @@ pub(crate) unsafe fn release_after_fork() {
 /// # Safety
 /// `environment` is null, or an array of C strings ended by null.
 pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
+    // SAFETY: by the contract.
+    if let Some(text) = unsafe { text_in(environment) } {
+        apply(text);
+        trace::begin();
+    }
+}
+
+/// Calls `each` with every value that an environment has for a key.
+///
+/// # Safety
+/// As [`from_environment`], and nobody changes the environment meanwhile.
+pub(crate) unsafe fn find(environment: *const *const c_char, key: &[u8], mut each: impl FnMut(&[u8])) {
+    // SAFETY: by the contract.
+    let text = unsafe { text_in(environment) }.unwrap_or_default();
+    let options = text.split(|b| *b == b',');
+    options.filter_map(|option| option.strip_prefix(key)?.strip_prefix(b"=")).for_each(&mut each);
+}
+
+/// The variable `CRATON_OPTIONS` of an environment.
+///
+/// # Safety
+/// As [`find`], for as long as the text is used.
+unsafe fn text_in<'a>(environment: *const *const c_char) -> Option<&'a [u8]> {
     let mut at = environment;
     // SAFETY: by the contract; the array is not read behind its null.
     while !at.is_null() && unsafe { !(*at).is_null() } {
         // SAFETY: as above, each entry is a C string.
         let entry = unsafe { CStr::from_ptr(*at) }.to_bytes();
         if let Some(text) = entry.strip_prefix(b"CRATON_OPTIONS=") {
-            apply(text);
-            trace::begin();
-            return;
+            return Some(text);
         }
         // SAFETY: the entry was not the closing null.
         at = unsafe { at.add(1) };
     }
+    None
 }
 
 /// Applies a list of options, saying on standard error what it does not understand.
@@ -84,11 +107,12 @@ fn apply(text: &[u8]) {
     }
 }
 
-const KEYS: [&[u8]; 13] = [
+const KEYS: [&[u8]; 14] = [
     b"background",
     b"caches",
     b"hard_limit",
     b"memory_limit",
+    b"page_heap",
     b"pressure",
     b"release_rate",
     b"soft_limit",
@@ -99,7 +123,7 @@ const KEYS: [&[u8]; 13] = [
     b"trace",
     b"trace_events",
 ];
-const NO_SUCH_KEY: &str = "no such key (there are background, caches, hard_limit, memory_limit, pressure, release_rate, soft_limit, \
+const NO_SUCH_KEY: &str = "no such key (there are background, caches, hard_limit, memory_limit, page_heap, pressure, release_rate, soft_limit, \
                            stats, stats_file, thp, thread_cache, trace, trace_events); ignored";
 
 /// What is said of a bad value.
@@ -109,6 +133,9 @@ fn bad_value(key: &[u8]) -> &'static str {
             "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"
         }
         b"memory_limit" => "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored",
+        b"page_heap" => {
+            "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored"
+        }
         b"pressure" => "bad value (0 to 100 percent); ignored",
         b"background" => "bad value (there are 0, inline and 1); ignored",
         b"caches" => "bad value (there are auto, thread and cpu); ignored",
@@ -151,6 +178,7 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             }
         }
         b"soft_limit" | b"hard_limit" | b"memory_limit" | b"pressure" => return limits::set_option(key, value),
+        b"page_heap" => return page_heap::set(value),
         b"release_rate" => match limits::size(value) {
             Some(bytes) => background::set_rate(bytes),
             None => return false,

@@ -144,11 +144,12 @@ const LIMIT_SOURCES: [&str; 5] = ["not-read", "nowhere", "cgroup-v1", "cgroup-v2
 
 impl Segment {
     /// What those numbers mean that are codes, for texts.
-    pub fn names(&self) -> [(&'static str, &'static str); 2] {
+    pub fn names(&self) -> [(&'static str, &'static str); 3] {
         let name = |names: &[&'static str], code: &AtomicU64| names.get(code.load(Relaxed) as usize).copied();
         [
             ("cache_mode_name", name(&CACHE_MODES, &self.cache_mode).unwrap_or("unknown")),
             ("memory_limit_source_name", name(&LIMIT_SOURCES, &self.memory_limit_source).unwrap_or("unknown")),
+            ("page_heap", crate::page_heap::name()),
         ]
     }
 }

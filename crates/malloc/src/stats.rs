@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn a_code_has_a_name_also_where_it_is_new() {
         let segment = Segment::new();
-        assert_eq!(segment.names().map(|(_, name)| name), ["none", "not-read"]);
+        assert_eq!(segment.names().map(|(_, name)| name), ["none", "not-read", "temeraire"]);
         segment.cache_mode.store(2, Relaxed);
         segment.memory_limit_source.store(4, Relaxed);
-        assert_eq!(segment.names().map(|(_, name)| name), ["compact-numbers", "option"]);
+        assert_eq!(segment.names().map(|(_, name)| name), ["compact-numbers", "option", "temeraire"]);
         segment.memory_limit_source.store(5, Relaxed);
         assert_eq!(segment.names()[1], ("memory_limit_source_name", "unknown"));
     }

@@ -32,6 +32,16 @@ pub fn is_privileged() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
+/// The process's environment, as the C library has it now: strings `NAME=value`, ended by null. Null before the C library is set up.
+pub fn environment() -> *const *const core::ffi::c_char {
+    // SAFETY: so POSIX declares it.
+    unsafe extern "C" {
+        static environ: *const *const core::ffi::c_char;
+    }
+    // SAFETY: the variable is the C library's; only the pointer is read.
+    unsafe { environ }
+}
+
 /// Bytes of physical memory, or 0 when the system will not say.
 pub fn physical_memory() -> usize {
     // SAFETY: `sysinfo` is plain data for which zeros are valid, and the call fills it.

@@ -80,7 +80,8 @@ impl Program {
         self
     }
 
-    /// Options for Craton (`key=value,key=value`) beside the `stats_file` that every program has.
+    /// Options for Craton (`key=value,key=value`) beside the `stats_file` that every program has, and those for all programs that the
+    /// test's own environment has in `CRATON_TEST_OPTIONS`.
     #[must_use]
     pub fn options(mut self, options: &str) -> Self {
         self.options = options.to_owned();

@@ -31,8 +31,9 @@ impl Running {
     pub(crate) fn start(program: Program) -> Self {
         let folder = TempDir::new().expect("a temporary folder can be made");
         let mut options = format!("stats_file={}", folder.path().join("stats").display());
-        if !program.options.is_empty() {
-            options = format!("{options},{}", program.options);
+        let of_all = std::env::var("CRATON_TEST_OPTIONS").unwrap_or_default();
+        for more in [&of_all, &program.options].into_iter().filter(|more| !more.is_empty()) {
+            options = format!("{options},{more}");
         }
         let mut command = Command::new(&program.command);
         command.args(&program.args).env("CRATON_OPTIONS", options).process_group(0);

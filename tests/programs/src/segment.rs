@@ -43,7 +43,7 @@ stats! {
     huge_allocs,
     /// Bytes of the heap in spans.
     heap_in_use_bytes,
-    /// Bytes of the heap that may have memory.
+    /// Bytes of the heap that have memory, as far as is known.
     heap_backed_bytes,
     /// Bytes of metadata made usable.
     metadata_bytes,

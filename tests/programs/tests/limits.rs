@@ -161,8 +161,8 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
     for (option, text) in [
         (
             "nonsense=1",
-            "no such key (there are background, caches, hard_limit, memory_limit, pressure, release_rate, soft_limit, stats, \
-             stats_file, thp, thread_cache, trace, trace_events); ignored",
+            "no such key (there are background, caches, hard_limit, memory_limit, page_heap, pressure, release_rate, soft_limit, \
+             stats, stats_file, thp, thread_cache, trace, trace_events); ignored",
         ),
         ("nonsense", "not of the form key=value; ignored"),
         ("stats=2", "bad value (there are 0 and 1); ignored"),
@@ -170,6 +170,10 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
         ("thread_cache=12x", "bad value (bytes, such as 512K); ignored"),
         ("background=2", "bad value (there are 0, inline and 1); ignored"),
         ("caches=many", "bad value (there are auto, thread and cpu); ignored"),
+        (
+            "page_heap=buddy",
+            "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored",
+        ),
         ("release_rate=-1", "bad value (bytes, such as 512K); ignored"),
         ("trace_events=0", "bad value (a number above 0); ignored"),
         ("thread_cache=99999999999999999999", "bad value (bytes, such as 512K); ignored"),

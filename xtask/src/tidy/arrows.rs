@@ -36,7 +36,7 @@ const CRATES: [Crate; 13] = [
     core("craton-frames", &["craton-base"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
-    core("craton-malloc", &["craton-base", "craton-os", "craton-pages", "craton-slab"]),
+    core("craton-malloc", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
     core("craton", &["craton-base", "craton-os", "craton-malloc"]),
     // Not the allocator: a program that links craton-malloc has its hooks at start and exit, and these are measured.

@@ -7,9 +7,10 @@
 //! heap as it was, but for memory given back.
 
 use super::{Heap, background, trace};
+use crate::page_heap::PageHeap;
 use core::cmp::Ordering;
 use craton_base::{Bytes, Clock, Density, Floor, PAGE_SHIFT, PageRange, Pages, Span, SpanError};
-use craton_pages::{Breaking, PageHeap};
+use craton_pages::Breaking;
 
 /// Pages that are released in one go, while others wait.
 const STEP: Pages = Pages(512);
@@ -22,7 +23,13 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Of these, metadata and huge objects.
     fn besides(&self, pages: &PageHeap<F, C>) -> u64 {
-        pages.granted().0 as u64 * self.layout().metadata_per_hugepage as u64 + self.gate.huge()
+        self.metadata(pages) + self.gate.huge()
+    }
+
+    /// Bytes of metadata.
+    pub(super) fn metadata(&self, pages: &PageHeap<F, C>) -> u64 {
+        let layout = self.layout();
+        (layout.metadata_at_start + pages.granted().0 as usize * layout.metadata_per_hugepage) as u64
     }
 
     /// As [`Heap::used_with`], asked from outside.

@@ -4,10 +4,10 @@
 //! its lock. Before it takes memory that the heap does not have yet, they serve, or go back to it.
 
 use super::Heap;
+use crate::page_heap::PageHeap;
 use crate::trace;
 use craton_base::{Clock, Density, Floor, PageRange, Pages, Span, SpanError};
 use craton_os::process;
-use craton_pages::PageHeap;
 
 impl<F: Floor, C: Clock> Heap<F, C> {
     /// Takes a span from the page heap, if need be with what is kept in front of it.

@@ -4,6 +4,7 @@ use super::{KEYS, STATS, STATS_FILE};
 use crate::background::{self, Mode};
 use crate::front::{CACHES_FOR, CachesFor, HEAP, THREAD_CACHE_BYTES, set_up};
 use crate::limits;
+use crate::page_heap;
 use crate::text::Text;
 use crate::trace;
 use core::ffi::CStr;
@@ -48,6 +49,7 @@ pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
             _ => "auto",
         }),
         b"hard_limit" | b"memory_limit" | b"pressure" | b"soft_limit" => return limits::show_option(key, into),
+        b"page_heap" => into.text(page_heap::name()),
         b"release_rate" => into.number(background::RATE.load(Relaxed)),
         b"stats" => into.number(STATS.load(Relaxed).into()),
         b"stats_file" => {

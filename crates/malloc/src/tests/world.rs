@@ -37,7 +37,9 @@ pub(crate) fn world(hugepages: u32, budget: usize) -> World {
         records: Table::from_slice(records.leak()),
         trackers: Table::from_slice(trackers.leak()),
         capacity,
+        metadata_at_start: 0,
         metadata_per_hugepage: 0,
+        frames: None,
         key: KEY,
     };
     // SAFETY: called once, with parts that belong to the floor.
