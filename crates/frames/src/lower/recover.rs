@@ -65,8 +65,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
             for ((at, word), [low_set, high_set]) in words.iter().enumerate().zip(pairs) {
                 let (old, child) = (word.read(), first + 2 * at);
                 let (low, high) = (Child(old as u16), Child((old >> 16) as u16));
-                let (right_low, right_high) =
-                    (self.right(child, low, low_set), self.right(child + 1, high, high_set));
+                let (right_low, right_high) = (self.right(child, low, low_set), self.right(child + 1, high, high_set));
                 let new = u32::from(right_high.0) << 16 | u32::from(right_low.0);
                 if new != old {
                     word.begin(new);
