@@ -32,6 +32,7 @@ stage "release build" make --no-print-directory build
 stage "tests" "$cargo" test --workspace --no-fail-fast
 # By itself: no other package is ever built with hugepages of 8 pages.
 stage "tests on tiny hugepages" "$cargo" test -p craton-pages --features tiny --no-fail-fast
+stage "without a standard library" scripts/bare.sh
 stage "every order of the steps" scripts/loom.sh
 stage "installed files" tests/install/run.sh
 printf '\n%s\n' "${times[@]}"
