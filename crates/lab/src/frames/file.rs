@@ -13,7 +13,7 @@
 //! **Unsafe.** Maps a file, and makes slices of atomic words of that.
 
 use super::arrays::{Arrays, LINE};
-use craton_base::atomic::{AtomicU32, AtomicU64};
+use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_frames::{Metadata, PAGE_WORDS, Sizes, Standard};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -25,6 +25,8 @@ use std::ptr::{NonNull, null_mut};
 
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
+/// Bytes of the smallest page.
+const PAGE: usize = 4096;
 
 /// A file's words, as every process that maps it sees them.
 pub struct Shared {
@@ -67,7 +69,12 @@ impl Shared {
         // SAFETY: a new mapping at a place of the system's choice, of a file that is as long.
         let at = unsafe { libc::mmap(null_mut(), words * WORD, access, flags, file.as_raw_fd(), 0) };
         let at = if at == libc::MAP_FAILED { None } else { NonNull::new(at.cast()) };
-        at.map(|at| Self { at, words }).ok_or_else(io::Error::last_os_error)
+        let mapped = at.map(|at| Self { at, words }).ok_or_else(io::Error::last_os_error)?;
+        // Not only read before, but written: whoever writes to a page first has the file system to wait for.
+        mapped.words().iter().step_by(PAGE / WORD).for_each(|word| {
+            word.fetch_or(0, Relaxed);
+        });
+        Ok(mapped)
     }
 
     /// All of it.
@@ -166,7 +173,9 @@ mod tests {
         let (found, opened) = found.expect("a zone");
         assert!(matches!(opened, Opened::Recovered { .. }));
         assert_eq!((found.is_free(frame), found.free_frames()), (Ok(false), FRAMES - 8));
-        assert!(two.page().as_ptr() as usize % LINE == 0 && two.metadata().children.as_ptr() as usize % LINE == 0);
+        for at in [two.page().as_ptr() as usize, two.metadata().children.as_ptr() as usize] {
+            assert!(at.is_multiple_of(LINE));
+        }
     }
 
     #[test]
