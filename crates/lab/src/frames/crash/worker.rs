@@ -112,7 +112,7 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 
     fn get(&mut self) -> Result<(), String> {
-        let order = if self.rng.one_in(2) { 0 } else { self.rng.below(MAX_ORDER + 1) };
+        let order = order(&mut self.rng);
         self.doing(Doing::Getting(order));
         match self.zone.get(request(order, self.processor)) {
             Ok(frame) => {
@@ -181,6 +181,15 @@ impl<'a, M: Media> Worker<'a, M> {
         }
         self.doing(Doing::Nothing);
         Ok(())
+    }
+}
+
+/// An order: half of all requests are for single frames, and few for huge ones, of which there may be none after a long search.
+fn order(rng: &mut Rng) -> u32 {
+    match rng.below(64) {
+        0..32 => 0,
+        32..63 => 1 + rng.below(HUGE_ORDER - 1),
+        _ => HUGE_ORDER + rng.below(MAX_ORDER - HUGE_ORDER + 1),
     }
 }
 
