@@ -32,7 +32,7 @@ fn neither_the_program_nor_the_labs_workloads_have_the_allocator_built_in() {
     let listed = said(craton(["lab", "list"]).env("CRATON_OPTIONS", &options));
     assert_eq!((listed.status, listed.err.as_str()), (0, ""));
     let programs = Path::new(env!("CARGO_BIN_EXE_craton")).parent().unwrap();
-    for name in ["craton-work", "craton-micro", "craton-drive", "craton-real"] {
+    for name in ["craton-work", "craton-micro", "craton-drive", "craton-real", "craton-crash"] {
         let helped = said(Command::new(programs.join(name)).arg("--help").env("CRATON_OPTIONS", &options));
         assert_eq!((helped.status, helped.err.as_str()), (0, ""), "{name}");
     }

@@ -11,6 +11,7 @@
 
 mod courses;
 mod llfree;
+mod llfree_crash;
 mod llfree_fig10;
 mod llfree_fig5;
 mod llfree_fig7;
@@ -108,6 +109,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     llfree_fig9::EXPERIMENT,
     llfree_tab1::EXPERIMENT,
     llfree_fig10::EXPERIMENT,
+    llfree_crash::EXPERIMENT,
     nvalloc_fig1b::EXPERIMENT,
 ];
 

@@ -16,17 +16,24 @@ pub mod aging;
 pub mod arrays;
 pub mod buddy;
 pub mod cas;
+pub mod crash;
 pub mod crew;
+pub mod durable;
+pub mod file;
 pub mod local;
 pub mod locked;
 pub mod loops;
 pub mod place;
 pub mod spin;
 pub mod touched;
+
+use crate::scratch::Scratch;
 use arrays::Arrays;
 use buddy::Buddy;
 use cas::ListCas;
-use craton_frames::{Config, Init, Kind, Request, Sizes, Standard, Zone};
+use craton_frames::{Cached, Config, Init, Kind, Media, PersistentZone, Request, Sizes, Standard, Zone};
+use durable::WrittenBack;
+use file::ZoneFile;
 use local::ListLocal;
 use locked::ListLocked;
 
@@ -86,6 +93,10 @@ pub enum Design {
     Craton,
     /// The same without claims, as a zone that survives crashes needs it.
     Strict,
+    /// The same in a file that processes share, with caches that persist.
+    File,
+    /// The same, and every change is written back to memory at once.
+    WrittenBack,
     /// One list and its lock.
     Locked,
     /// One list, changed by compare-and-swap.
@@ -98,13 +109,26 @@ pub enum Design {
 
 impl Design {
     /// Every one.
-    pub const ALL: [Self; 6] = [Self::Craton, Self::Strict, Self::Locked, Self::Cas, Self::Local, Self::Buddy];
+    pub const ALL: [Self; 8] =
+        [Self::Craton, Self::Strict, Self::File, Self::WrittenBack, Self::Locked, Self::Cas, Self::Local, Self::Buddy];
+
+    /// Those that this machine can do: not every processor can write a cache line back and go on.
+    pub fn here() -> Vec<Self> {
+        Self::ALL.into_iter().filter(|of| *of != Self::WrittenBack || WrittenBack::detect().is_some()).collect()
+    }
+
+    /// Whether it is a zone that outlasts the process.
+    pub fn persists(self) -> bool {
+        matches!(self, Self::File | Self::WrittenBack)
+    }
 
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
             Self::Craton => "craton",
             Self::Strict => "craton-strict",
+            Self::File => "craton-file",
+            Self::WrittenBack => "craton-written-back",
             Self::Locked => "list-locked",
             Self::Cas => "list-cas",
             Self::Local => "list-local",
@@ -126,15 +150,32 @@ impl Design {
                     .map_err(|e| format!("{}: {e}", self.name()))?;
                 Ok(job.run(&zone))
             }
+            Self::File => self.in_file(world, Cached, job),
+            Self::WrittenBack => {
+                let media = WrittenBack::detect().ok_or("this processor has neither clwb nor clflushopt")?;
+                self.in_file(world, media, job)
+            }
             Self::Locked => Ok(job.run(&ListLocked::new(frames, order))),
             Self::Cas => Ok(job.run(&ListCas::new(frames, order))),
             Self::Local => Ok(job.run(&ListLocal::new(frames, order, processors))),
             Self::Buddy => Ok(job.run(&Buddy::new(frames, processors))),
         }
     }
+
+    /// A zone in a new file.
+    fn in_file<J: Job>(self, world: &World, media: impl Media + Sync, job: J) -> Result<J::Out, String> {
+        let World { frames, processors, .. } = *world;
+        let scratch = Scratch::new("a zone of frames")?;
+        let file = ZoneFile::create(&scratch.path().join("zone"), frames, processors)?;
+        let (page, metadata) = (file.page(), file.metadata());
+        let zone: PersistentZone<'_, Standard, _> =
+            PersistentZone::create(frames, page, metadata, Init::Free, Config::new(processors), media)
+                .map_err(|e| format!("{}: {e}", self.name()))?;
+        Ok(job.run(&*zone))
+    }
 }
 
-impl Frames for Zone<'_> {
+impl<M: Media + Sync> Frames for Zone<'_, Standard, M> {
     #[inline]
     fn get(&self, request: Request) -> Option<usize> {
         Zone::get(self, request).ok()

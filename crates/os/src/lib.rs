@@ -3,7 +3,8 @@
 //! **What.** Address space with the metadata of its pages ([`Region`]), mappings of their own for huge objects
 //! ([`mapping`]), a lock that works before the C library is ready ([`Mutex`]), a sleep that can be ended
 //! ([`Bell`]), the time ([`CoarseClock`]), facts of the
-//! process ([`process`]), what it may use ([`cgroup`], [`cpus`]), its transparent hugepages ([`thp`]), a file that is written through memory ([`FileMap`]) and lines on
+//! process ([`process`]), what it may use ([`cgroup`], [`cpus`]), its transparent hugepages ([`thp`]), a file that is written through memory ([`FileMap`]), cache lines written back
+//! to memory that persists ([`WriteBack`]) and lines on
 //! standard error that need no memory ([`Line`]).
 //!
 //! **Units.** Bytes, unless a name says otherwise; ranges of the heap in pages of 8 KiB. The machine's page size is
@@ -28,6 +29,7 @@ mod futex;
 mod line;
 pub mod mapping;
 mod mutex;
+mod persist;
 pub mod process;
 mod region;
 pub mod restrict;
@@ -44,6 +46,7 @@ pub use decimal::Decimal;
 pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};
 pub use mutex::{Guard, Mutex};
+pub use persist::WriteBack;
 pub use region::{PartSpec, Region};
 
 #[cfg(test)]

@@ -40,7 +40,17 @@ use craton_base::Ones;
 const LINE: usize = 64;
 /// Of a tree, in any geometry.
 const MOST_CHILDREN: usize = 64;
-const ALL_QUARTERS: u16 = Child::ALLOCATED.quarters();
+/// A one in each lane of 16 bits.
+const ONE_EACH: u64 = 0x0001_0001_0001_0001;
+/// Times four bits, which then lie in a lane each, besides others.
+const SPREAD: u64 = 1 | 1 << 15 | 1 << 30 | 1 << 45;
+const _: () = assert!(QUARTERS == 4);
+
+/// The sum of four lanes.
+#[inline(always)]
+fn sum(lanes: u64) -> u64 {
+    lanes.wrapping_mul(ONE_EACH) >> 48
+}
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
     /// Makes everything right after a crash; returns how many huge frames had something wrong.
@@ -48,21 +58,19 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         let ones = Ones::new();
         let mut wrong = 0;
         for (tree, words) in self.children.chunks(G::CHILDREN / 2).enumerate() {
-            let mut set = [0; MOST_CHILDREN];
+            let mut set = [[0; QUARTERS]; MOST_CHILDREN];
             let first = tree * G::CHILDREN;
-            ones.count::<ROWS>(&self.rows[first * ROWS..], &mut set[..G::CHILDREN]);
-            for (at, word) in words.iter().enumerate() {
-                let old = word.read();
-                let entries = [old as u16, (old >> 16) as u16].map(Child);
-                let right = [0, 1].map(|half| {
-                    let at = 2 * at + half;
-                    self.right(first + at, entries[half], set[at])
-                });
-                let new = u32::from(right[1].0) << 16 | u32::from(right[0].0);
+            ones.count::<QUARTER_ROWS>(&self.rows[first * ROWS..], set[..G::CHILDREN].as_flattened_mut());
+            let (pairs, _) = set.as_chunks::<2>();
+            for ((at, word), [low_set, high_set]) in words.iter().enumerate().zip(pairs) {
+                let (old, child) = (word.read(), first + 2 * at);
+                let (low, high) = (Child(old as u16), Child((old >> 16) as u16));
+                let (right_low, right_high) = (self.right(child, low, low_set), self.right(child + 1, high, high_set));
+                let new = u32::from(right_high.0) << 16 | u32::from(right_low.0);
                 if new != old {
                     word.begin(new);
                     self.media.changed(word);
-                    wrong += (0..2).filter(|half| right[*half] != entries[*half]).count();
+                    wrong += usize::from(right_low != low) + usize::from(right_high != high);
                 }
             }
         }
@@ -70,16 +78,21 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         wrong
     }
 
-    /// What an entry should be, of a child with so many bits set.
+    /// What an entry should be, of a child with so many bits set in each quarter.
     #[inline(always)]
-    fn right(&self, child: usize, entry: Child, set: u16) -> Child {
+    fn right(&self, child: usize, entry: Child, set: &[u16; QUARTERS]) -> Child {
         let is_whole = (child + 1) * G::HUGE <= self.frames;
         let flags = entry.quarters();
-        // Huge frames come as they like: nothing here is for a processor to guess.
-        let is_plain = (flags == 0) & (set <= G::FULL_CHILD) | (flags == ALL_QUARTERS) & (set == 0);
+        // A lane of 16 bits for each quarter: the flags, and how many of its bits are set. No branches: what allocations look
+        // like is nothing that a processor can guess.
+        let lanes = (u64::from(flags) * SPREAD) & ONE_EACH;
+        let [a, b, c, d] = set.map(u64::from);
+        let bits = a | b << 16 | c << 32 | d << 48;
+        let used = sum(bits) + sum(lanes) * (G::HUGE / QUARTERS) as u64;
+        // Rows of a quarter with a flag are zero.
+        let is_plain = (bits & (lanes * u64::from(u16::MAX)) == 0) & (used <= G::HUGE as u64);
         if is_whole & is_plain {
-            let free = G::FULL_CHILD.wrapping_sub(set) & u16::from(flags == 0).wrapping_neg();
-            return Child::with_free(free).with_quarters(flags);
+            return Child::with_free(G::FULL_CHILD - used as u16).with_quarters(flags);
         }
         self.recover_rows(child, entry)
     }

@@ -29,7 +29,7 @@ const PAPER: [(&str, [f64; 2]); 4] = [
 ];
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    let designs = Design::ALL.into_iter().filter(|design| *design != Design::Buddy).collect();
+    let designs = Design::ALL.into_iter().filter(|design| *design != Design::Buddy && !design.persists()).collect();
     let grid = Grid { designs, orders: vec![0], threads: threads() };
     let rows = measure(ask, EXPERIMENT.name, &grid)?;
     findings(ask, EXPERIMENT.name, rows, &paper(), |document| over_threads(document, &[0]))

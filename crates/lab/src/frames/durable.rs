@@ -1,0 +1,31 @@
+//! A zone's changes written back to memory one by one.
+//!
+//! **What.** [`WrittenBack`] is the [`Media`] of memory that persists behind caches that do not.
+//!
+//! **From.** LLFree §3.2.3, which could work so and is measured with caches that persist.
+
+use craton_frames::Media;
+use craton_os::WriteBack;
+
+/// Memory behind caches that a crash empties.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenBack(WriteBack);
+
+impl WrittenBack {
+    /// None if the processor cannot write lines back.
+    pub fn detect() -> Option<Self> {
+        WriteBack::detect().map(Self)
+    }
+}
+
+impl Media for WrittenBack {
+    #[inline(always)]
+    fn flush<W>(&self, word: &W) {
+        self.0.flush(word);
+    }
+
+    #[inline(always)]
+    fn fence(&self) {
+        self.0.fence();
+    }
+}

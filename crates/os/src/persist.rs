@@ -1,0 +1,139 @@
+//! Cache lines written back to memory: what makes stores durable where caches are not.
+//!
+//! **What.** [`WriteBack`] begins to write a line back ([`WriteBack::flush`]), and waits for what was begun
+//! ([`WriteBack::fence`]).
+//!
+//! **From.** Intel's manual, volume 1, chapter 12: `clwb` keeps the line in the cache, `clflushopt` does not; both wait for
+//! older stores to the same line, and `sfence` for both. The older `clflush`, which waits for each line, is not used.
+//!
+//! **Failure.** A processor that has neither is known before: [`WriteBack::detect`] yields nothing.
+//!
+//! **Unsafe.** Uses these instructions, by their names: the compiler's own functions for them are not stable. Only after the
+//! processor has said that it has them.
+
+/// A way to make stores durable, as good as the processor has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteBack {
+    instruction: Instruction,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Instruction {
+    Clwb,
+    Clflushopt,
+}
+
+/// Bytes that a flush takes at once, at least.
+const LINE: usize = 64;
+
+impl WriteBack {
+    /// Asks the processor. None if it can do neither, or is none that we know.
+    pub fn detect() -> Option<Self> {
+        instruction().map(|instruction| Self { instruction })
+    }
+
+    /// What is used, for reports.
+    pub fn name(self) -> &'static str {
+        match self.instruction {
+            Instruction::Clwb => "clwb",
+            Instruction::Clflushopt => "clflushopt",
+        }
+    }
+
+    /// Begins to write back the line of a word, which must be aligned, so that it is on one line.
+    #[inline(always)]
+    pub fn flush<W>(self, word: &W) {
+        const { assert!(size_of::<W>() <= LINE && align_of::<W>() == size_of::<W>(), "more than a line") };
+        flush(self.instruction, core::ptr::from_ref(word).cast());
+    }
+
+    /// Returns when what this thread has begun to write back is in memory, or on a way that survives.
+    #[inline(always)]
+    pub fn fence(self) {
+        fence();
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+fn instruction() -> Option<Instruction> {
+    use core::arch::x86_64::{__cpuid, __cpuid_count};
+    /// The leaf of features, and its bits in EBX.
+    const FEATURES: u32 = 7;
+    const CLFLUSHOPT: u32 = 1 << 23;
+    const CLWB: u32 = 1 << 24;
+    if __cpuid(0).eax < FEATURES {
+        return None;
+    }
+    let has = __cpuid_count(FEATURES, 0).ebx;
+    match (has & CLWB != 0, has & CLFLUSHOPT != 0) {
+        (true, _) => Some(Instruction::Clwb),
+        (_, true) => Some(Instruction::Clflushopt),
+        _ => None,
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+#[inline(always)]
+fn flush(instruction: Instruction, at: *const u8) {
+    // SAFETY: `detect` is the only one to make an `Instruction`, after the processor has said that it has it. The address is that
+    // of a value that can be read, and the instructions change neither what is there nor flags nor the stack.
+    unsafe {
+        match instruction {
+            Instruction::Clwb => core::arch::asm!("clwb [{}]", in(reg) at, options(nostack, preserves_flags)),
+            Instruction::Clflushopt => {
+                core::arch::asm!("clflushopt [{}]", in(reg) at, options(nostack, preserves_flags));
+            }
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+#[inline(always)]
+fn fence() {
+    // SAFETY: every processor of this kind has the instruction.
+    unsafe { core::arch::asm!("sfence", options(nostack, preserves_flags)) };
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+fn instruction() -> Option<Instruction> {
+    None
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+fn flush(_: Instruction, _: *const u8) {}
+
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+fn fence() {}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+    use std::string::String;
+
+    #[test]
+    fn what_is_used_is_what_the_system_says_that_there_is() {
+        let said = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let flags: String = said.lines().filter(|line| line.starts_with("flags")).take(1).collect();
+        let has = |name: &str| flags.split_whitespace().any(|flag| flag == name);
+        let best = ["clwb", "clflushopt"].into_iter().find(|name| has(name) && !cfg!(feature = "portable"));
+        assert_eq!(WriteBack::detect().map(WriteBack::name), best);
+    }
+
+    /// Each instruction that the processor has leaves what is written, at both ends of a line.
+    #[test]
+    fn words_are_as_they_were_after_they_were_written_back() {
+        let Some(best) = WriteBack::detect() else { return };
+        let words: [AtomicU64; 9] = core::array::from_fn(|_| AtomicU64::new(0));
+        let half = AtomicU16::new(7);
+        for (value, word) in (1..).zip(&words) {
+            word.store(value, Ordering::Relaxed);
+            best.flush(word);
+            best.flush(&half);
+        }
+        best.fence();
+        assert!((1..).zip(&words).all(|(value, word)| word.load(Ordering::Relaxed) == value));
+        assert_eq!(half.load(Ordering::Relaxed), 7);
+    }
+}
