@@ -279,6 +279,9 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     fn take_rows(&self, child: usize, flags: u16, frames: usize) -> Option<usize> {
         let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
         let rows = first..first + flags.count_ones() as usize * QUARTER_ROWS;
+        if self.child(child).quarters() & flags != 0 {
+            return None;
+        }
         let are_free = || rows.clone().all(|row| self.row(child, row).read() == 0);
         if !are_free() {
             return None;
@@ -378,11 +381,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let wrong = Error::NotAllocated { frame, order };
         let child = frame / G::HUGE;
         if order > G::HUGE_ORDER {
-            let word = self.word(child);
-            let (all, none) = (u32::from(Child::ALLOCATED.0), u32::from(G::FULL_CHILD));
-            if word.exchange(all << 16 | all, none << 16 | none).is_ok() {
-                self.media.changed(word);
-                self.persist(word);
+            if self.put_two(child) {
                 return Ok(Child::ALLOCATED);
             }
             if ![child, child + 1].into_iter().all(|child| self.are_allocated(child, 0..ROWS)) {
@@ -410,6 +409,19 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let is_freed = self.update(child, |entry| (entry == Child::ALLOCATED).then_some(empty)).is_ok();
         if is_freed {
             self.persist(self.word(child));
+        }
+        is_freed
+    }
+
+    /// Frees two huge frames that were allocated as wholes, the first one and the next; says whether they were.
+    #[inline]
+    pub(crate) fn put_two(&self, child: usize) -> bool {
+        let word = self.word(child);
+        let (all, none) = (u32::from(Child::ALLOCATED.0), u32::from(G::FULL_CHILD));
+        let is_freed = word.exchange(all << 16 | all, none << 16 | none).is_ok();
+        if is_freed {
+            self.media.changed(word);
+            self.persist(word);
         }
         is_freed
     }

@@ -204,6 +204,15 @@ impl<'a> Trees<'a> {
         }
     }
 
+    /// Whether it can matter now that frames of a tree came free, but no huge frame did. Not when it is reserved: who gives it up counts
+    /// after that. Not when it is known to be partial: whoever finds it full counts again. That it has become a free one can wait for its
+    /// next huge frame.
+    #[inline]
+    pub(crate) fn can_matter(&self, tree: usize) -> bool {
+        let entry = self.entry(tree);
+        !entry.is_reserved() && self.class(entry) != Class::Partial
+    }
+
     /// Puts a tree into the set that its entry names.
     fn follow(&self, tree: usize, mut entry: Entry) {
         loop {

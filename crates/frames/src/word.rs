@@ -81,6 +81,14 @@ fn count() {}
 #[cfg(test)]
 use tests::count;
 
+/// Notes that a tree's huge frames are looked at for frames to take.
+#[cfg(not(test))]
+#[inline(always)]
+pub(crate) fn visit() {}
+
+#[cfg(test)]
+pub(crate) use tests::visit;
+
 word!(AtomicU16, u16);
 word!(AtomicU32, u32);
 word!(AtomicU64, u64);

@@ -21,7 +21,7 @@ use crate::lower::Lower;
 use crate::media::{Media, Volatile};
 use crate::offline::Offline;
 use crate::tree::{Class, KINDS, Kind, Trees};
-use crate::word::Word;
+use crate::word::{self, Word};
 use craton_base::atomic::{self, AtomicU64};
 
 /// Frees in a row that make a processor prefer their tree, F (LLFree §3.2.2).
@@ -121,7 +121,10 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     #[inline]
     pub(crate) fn note(&self, child: usize, before: Child, freed: usize) {
         if Self::is_of_note(before, freed) {
-            self.note_slowly(child, before.free() + freed == G::HUGE);
+            let is_empty = before.free() + freed == G::HUGE;
+            if is_empty || self.trees.can_matter(child / G::CHILDREN) {
+                self.note_slowly(child, is_empty);
+            }
         }
     }
 
@@ -165,6 +168,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
 
     /// Claims frames of a tree that is reserved for the processor, of the huge frame that it used last if there is one.
     fn claim_in(&self, local: &Local, tree: usize, last: Option<usize>) -> Option<(Claim, usize)> {
+        word::visit();
         self.children(tree, last.unwrap_or(0), 1).find_map(|child| {
             // What is left of our last claim there keeps others out.
             let own = Claim(local.gets.read());
@@ -186,7 +190,25 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
+    /// Takes a part of more than a row: of a huge frame in use, or of one that is free. The one that was used last comes first.
+    fn take_part_in(&self, tree: usize, from: usize, order: u32) -> Option<(usize, usize)> {
+        let first = tree * G::CHILDREN;
+        let take = |at: usize| Some((self.lower.take(first + at, order)?, at));
+        let order_of = || (from..G::CHILDREN).chain(0..from);
+        let free = |at: usize| self.lower.child(first + at).free();
+        let last = if free(from) >= 1 << order { take(from) } else { None };
+        if last.is_some() {
+            return last;
+        }
+        let in_use = order_of().filter(|at| (1 << order..G::HUGE).contains(&free(*at))).find_map(take);
+        in_use.or_else(|| order_of().filter(|at| free(*at) == G::HUGE).find_map(take))
+    }
+
     fn take_in(&self, tree: usize, last: Option<usize>, order: u32) -> Option<(usize, usize)> {
+        word::visit();
+        if order > G::ROW_ORDER {
+            return self.take_part_in(tree, last.unwrap_or(0), order);
+        }
         let frames = 1 << order;
         self.children(tree, last.unwrap_or(0), frames)
             .find_map(|child| Some((self.lower.take(child, order)?, child % G::CHILDREN)))
@@ -324,6 +346,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     }
 
     pub(crate) fn take_huge_in(&self, tree: usize, order: u32) -> Option<(usize, usize)> {
+        word::visit();
         let (first, step) = (tree * G::CHILDREN, 1 << (order - G::HUGE_ORDER));
         (0..G::CHILDREN).step_by(step).find_map(|child| {
             let is_empty = self.lower.child(first + child).is_empty::<G>();

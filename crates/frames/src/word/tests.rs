@@ -10,6 +10,15 @@ std::thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
+std::thread_local! {
+    static VISITS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts a tree that this thread looks at.
+pub(crate) fn visit() {
+    VISITS.with(|visits| visits.set(visits.get() + 1));
+}
+
 /// Counts a locked operation of this thread.
 pub(crate) fn count() {
     COUNT.with(|count| count.set(count.get() + 1));
@@ -72,6 +81,33 @@ fn single_frames_take_one_operation_from_a_claim_and_two_alone() {
     assert!(gets < 1.3 && puts < 2.05, "{gets} {puts}");
     let (gets, puts, pairs) = measure(false, 0, true);
     assert!(gets < 2.05 && puts < 2.05 && pairs <= 4.1, "{gets} {puts} {pairs}");
+}
+
+#[test]
+fn a_frame_of_a_zone_that_is_nine_tenths_full_is_found_in_the_first_trees() {
+    for (claims, order, most) in [(true, 0, 0.5), (false, 0, 2.0), (false, 3, 4.0)] {
+        with_zone(claims, |zone| {
+            let n = (zone.frames() >> order) / 10 * 9;
+            let mut frames: Vec<usize> = (0..n).map(|_| zone.get(request(order)).unwrap()).collect();
+            let mut state = 1u64;
+            let mut random = |n: usize| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state >> 33) as usize % n
+            };
+            let mut churn = |requests: usize| {
+                let before = VISITS.get();
+                for _ in 0..requests {
+                    let at = random(n);
+                    zone.put(frames[at], request(order)).unwrap();
+                    frames[at] = zone.get(request(order)).unwrap();
+                }
+                (VISITS.get() - before) as f64 / requests as f64
+            };
+            churn(2 * n);
+            let visits = churn(100_000);
+            assert!(visits <= most, "{visits} trees for each get of order {order}, claims: {claims}");
+        });
+    }
 }
 
 #[test]

@@ -22,8 +22,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
         if request.order > 0 {
-            return if request.order == G::HUGE_ORDER {
-                self.put_huge(local, frame)
+            return if request.order >= G::HUGE_ORDER {
+                self.put_huge(local, frame, request.order)
             } else {
                 self.put_group(frame, request.order)
             };
@@ -124,13 +124,15 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees a huge frame. Its tree's class is looked at now and then, when its neighbours are free, too.
+    /// Frees a huge frame, or two. Its tree's class is looked at now and then, when its neighbours are free, too.
     #[inline(never)]
-    fn put_huge(&self, local: &Local, frame: usize) -> Result<(), Error> {
-        self.check_place(frame, G::HUGE_ORDER)?;
+    fn put_huge(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
+        self.check_place(frame, order)?;
         let child = frame / G::HUGE;
-        if self.offline.has(child) || !self.lower.put_huge(child) {
-            return self.put_group(frame, G::HUGE_ORDER);
+        let is_offline = Self::children_under(frame, order).any(|child| self.offline.has(child));
+        let is_put = || if order == G::HUGE_ORDER { self.lower.put_huge(child) } else { self.lower.put_two(child) };
+        if is_offline || !is_put() {
+            return self.put_group(frame, order);
         }
         let tree = child / G::CHILDREN;
         let is_known = self.trees.huge().has(tree) && !self.trees.entry(tree).is_full();
