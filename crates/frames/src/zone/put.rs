@@ -238,7 +238,12 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             }
         }
         if !is_claimed && order <= G::HUGE_ORDER {
-            let _ = self.lower.update(frame / G::HUGE, |entry| Some(entry.unclaimed()));
+            let child = frame / G::HUGE;
+            let _ = self.lower.update(child, |entry| Some(entry.unclaimed()));
+            // Who has claimed frames there since then may have made his note before it was taken away.
+            if self.claims().any(|claim| claim.0 != 0 && Lower::<G>::child_of(claim) == child) {
+                self.lower.mark_claimed(child);
+            }
         }
         Ok(())
     }
