@@ -12,6 +12,7 @@ use clap::{Command, CommandFactory, Error};
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
+use strsim::osa_distance;
 
 /// Commands that take a program behind `--`.
 const WITH_PROGRAM: [&str; 2] = ["run", "compare"];
@@ -66,8 +67,8 @@ fn commands(first: &str, wrong: &str) -> Option<String> {
     if wrong == "help" {
         return Some(format!("`{above} --help` tells of all commands"));
     }
-    let distance = |name: &&&str| edits(name, wrong);
-    let nearest = names.iter().min_by_key(distance).filter(|name| edits(name, wrong) <= name.len().div_ceil(2));
+    let distance = |name: &&&str| osa_distance(name, wrong);
+    let nearest = names.iter().min_by_key(distance).filter(|name| osa_distance(name, wrong) <= name.len().div_ceil(2));
     let nearest = nearest.map_or(String::new(), |name| format!("perhaps `{above} {name}` is meant; "));
     Some(format!("{nearest}there are: {}", names.join(", ")))
 }
@@ -109,37 +110,9 @@ fn quote(word: &str) -> String {
     }
 }
 
-/// How many letters have to be put in, taken out, exchanged for others, or swapped with their neighbour.
-fn edits(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().take(64).collect());
-    let mut rows = vec![(0..=to.len()).collect::<Vec<usize>>()];
-    for i in 1..=from.len() {
-        let mut row = vec![i];
-        for j in 1..=to.len() {
-            let other = usize::from(from[i - 1] != to[j - 1]);
-            let mut least = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + other);
-            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[from.len()][to.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn edits_are_counted() {
-        for (from, to, count) in
-            [("run", "run", 0), ("run", "rnu", 1), ("run", "rum", 1), ("run", "", 3), ("", "ab", 2), ("ca", "abc", 3)]
-        {
-            assert_eq!((edits(from, to), edits(to, from)), (count, count), "{from} {to}");
-        }
-    }
 
     #[test]
     fn words_are_quoted_for_a_shell() {
