@@ -83,7 +83,14 @@ pub fn here() -> Vec<Trees> {
 
 /// A line for each build that is not there, with what to do; nothing if both are.
 pub fn note() -> String {
-    Trees::ALL.into_iter().filter_map(|trees| find(trees).err()).map(|missing| missing + "\n").collect()
+    let missing = Trees::ALL.into_iter().filter(|trees| find(*trees).is_err());
+    missing.map(|trees| missing_note(trees) + "\n").collect()
+}
+
+/// Without folders of this machine, since it goes into records.
+fn missing_note(trees: Trees) -> String {
+    let (name, huge) = (name(trees, Classes::Simple), trees.huge());
+    format!("{name}: the authors' code with {huge} huge frames a tree is not there; {BUILD}")
 }
 
 fn find(trees: Trees) -> Result<PathBuf, String> {
@@ -95,11 +102,7 @@ fn find_in(directories: &[PathBuf], trees: Trees) -> Result<PathBuf, String> {
     let paths: Vec<PathBuf> = directories.iter().map(|directory| directory.join(trees.file())).collect();
     paths.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
         let tried: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        let (name, huge) = (name(trees, Classes::Simple), trees.huge());
-        format!(
-            "{name}: the authors' code with {huge} huge frames a tree is not there; {BUILD}; tried: {}",
-            tried.join(", ")
-        )
+        format!("{}; tried: {}", missing_note(trees), tried.join(", "))
     })
 }
 
