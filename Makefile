@@ -8,7 +8,7 @@ export CARGO PREFIX DESTDIR
 
 .DEFAULT_GOAL := help
 # Peers are other people's allocators: built apart, and only when asked for.
-.PHONY: help build run test test-full peers bench install uninstall fmt
+.PHONY: help build run test test-full peers frames-peer bench install uninstall fmt
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -33,6 +33,9 @@ test-full: ## the same, with many more cases in the randomized tests
 peers: ## build other allocators to compare with (minutes, once); PEERS="mimalloc3 …" for some
 	@scripts/peers.sh $(PEERS)
 
+frames-peer: ## build LLFree by its authors, for the experiments llfree-…; LLFREE_SOURCE=PATH of a clone, without network
+	@scripts/frames-peer.sh
+
 bench: build peers ## do the lab's experiments in full, and renew results/ and the README's table (an hour)
 	@scripts/bench.sh
 
@@ -45,3 +48,4 @@ uninstall: ## remove what `install` installed under the same PREFIX and DESTDIR
 fmt: ## format the sources
 	$(CARGO) fmt --all
 	$(CARGO) fmt --all --manifest-path peers/Cargo.toml
+	$(CARGO) fmt --all --manifest-path peers-frames/llfree/Cargo.toml

@@ -1,12 +1,12 @@
 //! Allocators of page frames, side by side: `craton-frames`, and other designs to compare it with.
 //!
 //! **What.** [`Frames`] is what all of them can do. A [`Design`] is one of them by its name, and [`Design::with`] makes it and
-//! hands it to a [`Job`], which is compiled for each, so that no call goes through a pointer. Others keep free frames in
+//! hands it to a [`Job`], which is compiled for each, so that no call goes through a pointer but those to [`authors`]. Others keep free frames in
 //! lists, in memory of the frames themselves or in an array with a record for each; here always in an array of
 //! [`place::Place`]s, so that nobody needs 128 GiB to be measured with 128 GiB.
 //!
 //! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator. All are written here, from the
-//! descriptions.
+//! descriptions, but for the authors' own code, which is a library built apart.
 //!
 //! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
 //!
@@ -14,6 +14,7 @@
 
 pub mod aging;
 pub mod arrays;
+pub mod authors;
 pub mod buddy;
 pub mod cas;
 pub mod crash;
@@ -29,6 +30,7 @@ pub mod touched;
 
 use crate::scratch::Scratch;
 use arrays::Arrays;
+use authors::{Authors, Classes, Trees};
 use buddy::Buddy;
 use cas::ListCas;
 use craton_frames::{Cached, Config, Init, Kind, Media, PersistentZone, Request, Sizes, Standard, Zone};
@@ -105,16 +107,38 @@ pub enum Design {
     Local,
     /// Buddies, with caches for processors.
     Buddy,
+    /// LLFree by its authors, with trees of so many huge frames, and their policies for such classes.
+    Authors(Trees, Classes),
 }
 
 impl Design {
-    /// Every one.
-    pub const ALL: [Self; 8] =
-        [Self::Craton, Self::Strict, Self::File, Self::WrittenBack, Self::Locked, Self::Cas, Self::Local, Self::Buddy];
+    /// Every one that loops are done with; of the authors' classes only the simple ones.
+    pub const ALL: [Self; 10] = [
+        Self::Craton,
+        Self::Strict,
+        Self::File,
+        Self::WrittenBack,
+        Self::Locked,
+        Self::Cas,
+        Self::Local,
+        Self::Buddy,
+        Self::Authors(Trees::Four, Classes::Simple),
+        Self::Authors(Trees::ThirtyTwo, Classes::Simple),
+    ];
 
-    /// Those that this machine can do: not every processor can write a cache line back and go on.
+    /// Those written here that this machine can do: not every processor can write a cache line back and go on.
     pub fn here() -> Vec<Self> {
-        Self::ALL.into_iter().filter(|of| *of != Self::WrittenBack || WrittenBack::detect().is_some()).collect()
+        let can = |of: &Self| match of {
+            Self::WrittenBack => WrittenBack::detect().is_some(),
+            Self::Authors(..) => false,
+            _ => true,
+        };
+        Self::ALL.into_iter().filter(can).collect()
+    }
+
+    /// The authors' code, as far as it was built; [`authors::note`] says what was not.
+    pub fn authors() -> Vec<Self> {
+        authors::here().into_iter().map(|trees| Self::Authors(trees, Classes::Simple)).collect()
     }
 
     /// Whether it is a zone that outlasts the process.
@@ -133,6 +157,7 @@ impl Design {
             Self::Cas => "list-cas",
             Self::Local => "list-local",
             Self::Buddy => "buddy",
+            Self::Authors(trees, classes) => authors::name(trees, classes),
         }
     }
 
@@ -159,6 +184,7 @@ impl Design {
             Self::Cas => Ok(job.run(&ListCas::new(frames, order))),
             Self::Local => Ok(job.run(&ListLocal::new(frames, order, processors))),
             Self::Buddy => Ok(job.run(&Buddy::new(frames, processors))),
+            Self::Authors(trees, classes) => Ok(job.run(&Authors::new(trees, classes, frames, processors)?)),
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Ask, Findings, heading, no_use};
 use crate::document::Document;
 use crate::format::{Column, table_of};
 use crate::frames::loops::{Loop, Loops, Times};
-use crate::frames::{Design, GIB, World};
+use crate::frames::{Design, GIB, World, authors};
 use crate::machine::processors;
 use crate::measure::Progress;
 use crate::picture::{Axis, Line, Lines, Point, Unit};
@@ -190,7 +190,7 @@ pub fn findings(
     document.ratios = ratios(&document.rows);
     let ratios: String = document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.3}\n")).collect();
     Ok(Findings {
-        text: format!("{}\n{ratios}\n{paper}", show(&document.rows)),
+        text: format!("{}\n{ratios}\n{paper}{}", show(&document.rows), authors::note()),
         pictures: pictures(&document),
         failed,
         document: super::text(&document)?,

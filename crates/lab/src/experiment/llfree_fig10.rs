@@ -2,7 +2,9 @@
 //!
 //! **What.** [`aging`](crate::frames::aging) on Craton's zone and on a buddy allocator: free huge frames after each turn, and the frames that
 //! would have to be moved until as many are free as could be. In the mixed course Craton is told which blocks stay
-//! (`craton`), or not (`craton-untold`); the buddy allocator has no use for it. `craton-strict` is the zone without claims.
+//! (`craton`), or not (`craton-untold`); the buddy allocator has no use for it. `craton-strict` is the zone without claims. The
+//! authors' code takes part where it was built, and is told in the same way (`llfree4-told`, `llfree32-told`), with their own
+//! policies for blocks that stay and blocks that move, or not (`llfree4`, `llfree32`).
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
 //!
@@ -13,6 +15,7 @@ use super::{Ask, Experiment, Findings, heading, no_use};
 use crate::document::Document;
 use crate::format::{Column, table_of};
 use crate::frames::aging::{Aging, Course, State};
+use crate::frames::authors::{self, Classes, Trees};
 use crate::frames::{Design, GIB, World};
 use crate::machine::processors;
 use crate::measure::Progress;
@@ -39,11 +42,15 @@ const MOST_THREADS: usize = 2;
 /// Who plays a course: its name, the design, whether it is told what stays.
 type Player = (&'static str, Design, bool);
 
-const PLAYERS: [Player; 4] = [
+const PLAYERS: [Player; 8] = [
     (OURS, Design::Craton, true),
     ("craton-untold", Design::Craton, false),
     ("craton-strict", Design::Strict, true),
     ("buddy", Design::Buddy, false),
+    ("llfree4", Design::Authors(Trees::Four, Classes::Simple), false),
+    ("llfree4-told", Design::Authors(Trees::Four, Classes::Movable), true),
+    ("llfree32", Design::Authors(Trees::ThirtyTwo, Classes::Simple), false),
+    ("llfree32-told", Design::Authors(Trees::ThirtyTwo, Classes::Movable), true),
 ];
 
 /// The paper's cost after turns, as a part of the cost before the first, and its recovered huge frames.
@@ -81,8 +88,13 @@ fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let courses = Course::ALL.into_iter().filter(wanted);
     let all: Vec<(Course, Player)> = courses.flat_map(|course| PLAYERS.map(|player| (course, player))).collect();
     // Where nothing stays there is nothing to be told.
-    let plays = |course, name| course == Course::Mixed || name != "craton-untold";
-    let all: Vec<_> = all.into_iter().filter(|(course, (name, ..))| plays(*course, *name)).collect();
+    let built = authors::here();
+    let plays = |course, (name, design, _): Player| {
+        let twice = name == "craton-untold" || name.ends_with("-told");
+        let there = !matches!(design, Design::Authors(trees, _) if !built.contains(&trees));
+        there && (course == Course::Mixed || !twice)
+    };
+    let all: Vec<_> = all.into_iter().filter(|(course, player)| plays(*course, *player)).collect();
     for (done, (course, (name, design, tells))) in all.iter().copied().enumerate() {
         if ask.stop.load(Relaxed) {
             break;
@@ -98,7 +110,7 @@ fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let mut document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
     document.ratios = ratios(&document.rows);
     Ok(Findings {
-        text: show(&document),
+        text: show(&document) + &authors::note(),
         pictures: pictures(&document),
         failed: document.rows.iter().filter(|row| row.status != "ok").count(),
         document: super::text(&document)?,

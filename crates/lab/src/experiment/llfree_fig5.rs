@@ -1,6 +1,7 @@
 //! `llfree-fig5`: what a get and a put of each order cost.
 //!
-//! **What.** Bulk, random and repeat at orders 0 to 10, on Craton's zone with claims and without them, and on a buddy allocator.
+//! **What.** Bulk, random and repeat at orders 0 to 10, on Craton's zone with claims and without them, on a buddy allocator,
+//! and on the authors' code where it was built.
 //!
 //! **From.** LLFree figure 5, there with eight cores, on DRAM and on Optane. Figure 6, the same inside of Linux, is what the buddy
 //! allocator stands for.
@@ -33,8 +34,9 @@ const PAPER: [[f64; 11]; 4] = [
 ];
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    let ours = [Design::Craton, Design::Strict, Design::Buddy];
     let grid = Grid {
-        designs: vec![Design::Craton, Design::Strict, Design::Buddy],
+        designs: ours.into_iter().chain(Design::authors()).collect(),
         orders: (0..=MAX_ORDER).collect(),
         threads: vec![threads().last().copied().unwrap_or(1).min(MOST_THREADS)],
     };

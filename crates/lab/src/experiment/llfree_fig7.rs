@@ -1,7 +1,7 @@
 //! `llfree-fig7`: what a get and a put cost when more threads take part.
 //!
 //! **What.** Bulk, random and repeat at orders 0 and 9, from one thread to all processors, on Craton's zone, volatile and in a file, and on
-//! every other design.
+//! every other design, the authors' code among them where it was built.
 //!
 //! **From.** LLFree figure 7, with the allocators of figures 8 and 9 beside it. Its persistent memory was DAX-mapped, with caches
 //! that persist: `craton-file` is that but for the memory, a mapping of a file under `TMPDIR`. `craton-written-back` writes every
@@ -44,7 +44,8 @@ const PAPER_PERSISTENT: [Figure; 4] = [
 ];
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    let grid = Grid { designs: Design::here(), orders: ORDERS.to_vec(), threads: threads() };
+    let designs = Design::here().into_iter().chain(Design::authors()).collect();
+    let grid = Grid { designs, orders: ORDERS.to_vec(), threads: threads() };
     let rows = measure(ask, EXPERIMENT.name, &grid)?;
     findings(ask, EXPERIMENT.name, rows, &paper(), |document| over_threads(document, &ORDERS))
 }

@@ -1,7 +1,7 @@
 //! `llfree-fig9`: lists of free frames against LLFree.
 //!
-//! **What.** Bulk, random and repeat at order 0, from one thread to all processors, on Craton's zone, with claims and without, and on the
-//! three allocators that keep lists.
+//! **What.** Bulk, random and repeat at order 0, from one thread to all processors, on Craton's zone, with claims and without, on the
+//! three allocators that keep lists, and on the authors' code where it was built.
 //!
 //! **From.** LLFree figure 9 and §5.4; a logarithmic axis as there.
 //!
@@ -29,7 +29,8 @@ const PAPER: [(&str, [f64; 2]); 4] = [
 ];
 
 fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    let designs = Design::ALL.into_iter().filter(|design| *design != Design::Buddy && !design.persists()).collect();
+    let ours = Design::here().into_iter().filter(|design| *design != Design::Buddy && !design.persists());
+    let designs = ours.chain(Design::authors()).collect();
     let grid = Grid { designs, orders: vec![0], threads: threads() };
     let rows = measure(ask, EXPERIMENT.name, &grid)?;
     findings(ask, EXPERIMENT.name, rows, &paper(), |document| over_threads(document, &[0]))

@@ -58,13 +58,14 @@ impl Job for Model {
 
 #[test]
 fn no_design_hands_a_frame_out_twice_or_loses_one() {
-    for design in Design::here() {
+    for design in Design::here().into_iter().chain(Design::authors()) {
         for orders in [vec![0], vec![3], vec![9]] {
             let world = World { frames: FRAMES, order: orders[0], processors: 2 };
             design.with(&world, Model { world, orders }).unwrap_or_else(|e| panic!("{}: {e}", design.name()));
         }
     }
-    for design in [Design::Craton, Design::Strict, Design::File, Design::Buddy] {
+    let several = [Design::Craton, Design::Strict, Design::File, Design::Buddy];
+    for design in several.into_iter().chain(Design::authors()) {
         let world = World { frames: FRAMES, order: 0, processors: 2 };
         let orders = (0..=MAX_ORDER).collect();
         let refused = design.with(&world, Model { world, orders }).unwrap_or_else(|e| panic!("{e}"));

@@ -1,0 +1,178 @@
+//! LLFree by its authors (<https://github.com/luhsra/llfree-rs>), behind C functions.
+//!
+//! **What.** An allocator of page frames with all frames free, in memory of the caller's; blocks of it, and back. All of the code
+//! that decides is theirs; crates/lab/src/frames/authors.rs is who calls.
+//!
+//! **Threads.** Their allocator's: everything but [`llfree_create`] may be called by any thread at any time.
+//!
+//! **Failure.** What they refuse is null or negative. A panic in their code ends the process by an illegal instruction: the
+//! library is loaded into programs whose output it does not know.
+//!
+//! **Units.** Frames by number, orders as powers of two; memory in bytes.
+//!
+//! **Unsafe.** The caller's pointers are believed, as each function says.
+#![no_std]
+
+mod memory;
+
+use core::slice::from_raw_parts_mut;
+use llfree::{Alloc, Class, Classing, FrameId, HUGE_ORDER, Init, LLFree, MetaData, MetaSize, Request};
+
+/// Of these functions; another number means that a caller must not go on.
+const ABI: u32 = 1;
+/// Alignment of the caller's memory, a cache line.
+const ALIGN: usize = 64;
+/// Two classes as `Classing::simple` has them: small, huge.
+const SIMPLE: u32 = 2;
+/// Three as `Classing::movable` has them: small that stay, small that move, huge.
+const MOVABLE: u32 = 3;
+
+/// The allocator, at the beginning of the caller's memory.
+#[repr(align(64))]
+pub struct Handle {
+    llfree: LLFree<'static>,
+    /// A block's class: by whether it is huge, then by whether it stays.
+    class: [[Class; 2]; 2],
+}
+
+/// Their policies for so many classes, and which class is whose.
+fn classing(classes: u32, threads: usize) -> Option<(Classing, [[Class; 2]; 2])> {
+    // Which class they give a request: asked once, so that no request waits for a division of theirs.
+    match classes {
+        SIMPLE => {
+            let (classing, of) = Classing::simple(threads);
+            Some((classing, [0, HUGE_ORDER].map(|order| [of(order, 0).class; 2])))
+        }
+        MOVABLE => {
+            let (classing, of) = Classing::movable(threads);
+            Some((classing, [0, HUGE_ORDER].map(|order| [true, false].map(|movable| of(order, 0, movable).class))))
+        }
+        _ => None,
+    }
+}
+
+/// Bytes of their three arrays, each up to a cache line's end.
+fn parts(size: &MetaSize) -> [usize; 3] {
+    [size.local, size.trees, size.lower].map(|bytes| bytes.next_multiple_of(ALIGN))
+}
+
+impl Handle {
+    fn request(&self, order: u32, thread: usize, stays: bool) -> Request {
+        let order = order as usize;
+        let class = self.class[usize::from(order >= HUGE_ORDER)][usize::from(stays)];
+        Request::new(order, class, Some(thread))
+    }
+}
+
+/// The version of these functions.
+#[unsafe(no_mangle)]
+pub extern "C" fn llfree_abi() -> u32 {
+    ABI
+}
+
+/// Huge frames of a tree.
+#[unsafe(no_mangle)]
+pub extern "C" fn llfree_tree_huge() -> u32 {
+    llfree::TREE_HUGE as u32
+}
+
+/// Bytes that an allocator of so many frames for so many threads needs; 0 for what cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn llfree_needed(frames: usize, threads: usize, classes: u32) -> usize {
+    match classing(classes, threads) {
+        Some((classing, _)) if frames > 0 && threads > 0 => {
+            size_of::<Handle>() + parts(&LLFree::metadata_size(&classing, frames)).iter().sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
+/// An allocator with all frames free, or null. It is at the beginning of the memory, and is gone with that.
+///
+/// # Safety
+/// The memory is as long as [`llfree_needed`] says for the same numbers, aligned to 64 bytes, all zeros, and nobody else's while
+/// the allocator is used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn llfree_create(memory: *mut u8, frames: usize, threads: usize, classes: u32) -> *mut Handle {
+    let null = core::ptr::null_mut();
+    if memory.is_null() || !(memory as usize).is_multiple_of(ALIGN) || llfree_needed(frames, threads, classes) == 0 {
+        return null;
+    }
+    let Some((classing, class)) = classing(classes, threads) else { return null };
+    let size = LLFree::metadata_size(&classing, frames);
+    let [local, trees, _] = parts(&size);
+    // SAFETY: the handle and three arrays, one behind the other, are what `llfree_needed` counts.
+    let meta = unsafe {
+        let at = memory.add(size_of::<Handle>());
+        MetaData {
+            local: from_raw_parts_mut(at, size.local),
+            trees: from_raw_parts_mut(at.add(local), size.trees),
+            lower: from_raw_parts_mut(at.add(local + trees), size.lower),
+        }
+    };
+    let Ok(llfree) = LLFree::new(frames, Init::FreeAll, &classing, meta) else { return null };
+    let handle = memory.cast::<Handle>();
+    // SAFETY: aligned, and the memory's first bytes are the handle's.
+    unsafe { handle.write(Handle { llfree, class }) };
+    handle
+}
+
+/// The first of 2^order frames, or -1. `thread` is below the number of threads; `stays` counts where classes tell.
+///
+/// # Safety
+/// The handle is one of [`llfree_create`], in memory that is still there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn llfree_get(handle: *const Handle, order: u32, thread: usize, stays: bool) -> i64 {
+    // SAFETY: the caller's promise.
+    let handle = unsafe { &*handle };
+    match handle.llfree.get(None, handle.request(order, thread, stays)) {
+        Ok((frame, _)) => frame.0 as i64,
+        Err(_) => -1,
+    }
+}
+
+/// Frees 2^order frames: 0, or -1 where they are refused.
+///
+/// # Safety
+/// As for [`llfree_get`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn llfree_put(
+    handle: *const Handle,
+    frame: usize,
+    order: u32,
+    thread: usize,
+    stays: bool,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    let handle = unsafe { &*handle };
+    match handle.llfree.put(FrameId(frame), handle.request(order, thread, stays)) {
+        Ok(()) => 0,
+        Err(_) => -1,
+    }
+}
+
+/// Gives back the trees that threads have reserved.
+///
+/// # Safety
+/// As for [`llfree_get`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn llfree_drain(handle: *const Handle) {
+    // SAFETY: the caller's promise.
+    unsafe { &*handle }.llfree.drain();
+}
+
+/// Free frames, counted where each is.
+///
+/// # Safety
+/// As for [`llfree_get`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn llfree_free_frames(handle: *const Handle) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { &*handle }.llfree.stats().free_frames
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: an instruction that is none ends the process, with a signal that says where.
+    unsafe { core::arch::asm!("ud2", options(noreturn)) }
+}

@@ -1,0 +1,90 @@
+//! The four functions that compiled code calls for blocks of bytes, and that the C library would have.
+//!
+//! **What.** Words of eight bytes, then bytes: what is copied here is tens of bytes long, where the processor's string
+//! instructions are slow to begin. Volatile, or the compiler would see what these loops do, and call them from themselves.
+//!
+//! **Unsafe.** Pointers as C has them; these are only called by what the compiler makes of other code.
+
+/// Eight bytes anywhere.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Word(u64);
+
+const WORD: usize = size_of::<Word>();
+
+/// Copies from the first byte to the last.
+///
+/// # Safety
+/// C's: so many bytes are there to be read, and others to be written.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
+    let words = bytes / WORD;
+    // SAFETY: the caller's promise: so many bytes are there to be read, and to be written.
+    unsafe {
+        for at in 0..words {
+            to.cast::<Word>().add(at).write_volatile(from.cast::<Word>().add(at).read_volatile());
+        }
+        for at in words * WORD..bytes {
+            to.add(at).write_volatile(from.add(at).read_volatile());
+        }
+    }
+    to
+}
+
+/// Copies where the places may overlap.
+///
+/// # Safety
+/// C's: so many bytes are there to be read, and so many to be written.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
+    // Whole words are read before they are written: forwards is right wherever the copy is not behind the original.
+    let words = bytes / WORD;
+    // SAFETY: the caller's promise, as for `memcpy`.
+    unsafe {
+        if (to as usize).wrapping_sub(from as usize) >= bytes {
+            return memcpy(to, from, bytes);
+        }
+        for at in (words * WORD..bytes).rev() {
+            to.add(at).write_volatile(from.add(at).read_volatile());
+        }
+        for at in (0..words).rev() {
+            to.cast::<Word>().add(at).write_volatile(from.cast::<Word>().add(at).read_volatile());
+        }
+    }
+    to
+}
+
+/// Fills.
+///
+/// # Safety
+/// C's: so many bytes are there to be written.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
+    let (byte, words) = (byte as u8, bytes / WORD);
+    // SAFETY: the caller's promise, as for `memcpy`.
+    unsafe {
+        for at in 0..words {
+            to.cast::<Word>().add(at).write_volatile(Word(u64::from_ne_bytes([byte; WORD])));
+        }
+        for at in words * WORD..bytes {
+            to.add(at).write_volatile(byte);
+        }
+    }
+    to
+}
+
+/// The difference of the first two bytes that differ.
+///
+/// # Safety
+/// C's: so many bytes are there to be read, twice.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
+    for at in 0..bytes {
+        // SAFETY: the caller's promise.
+        let (a, b) = unsafe { (a.add(at).read_volatile(), b.add(at).read_volatile()) };
+        if a != b {
+            return i32::from(a) - i32::from(b);
+        }
+    }
+    0
+}
