@@ -13,6 +13,8 @@
 //!   become a claim likewise.
 //! - Requests of every order, and frees of parts, are crash-consistent, also where caches are not persistent
 //!   ([`Media`]).
+//! - A processor goes to the tree that it frees into (§3.2.2) only when its own is used up and that one nearly full: else
+//!   every processor would leave trees behind that are used in part.
 //! - Trees are found by sets, by class and kind, in place of a search through their entries.
 //! - Within a tree the huge frame with fewest free frames serves first, and trees that are nearly allocated serve before
 //!   free ones.

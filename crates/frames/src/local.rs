@@ -47,7 +47,7 @@ impl Root {
         (self.0 & PRESENT != 0).then_some(self.0 as u32 as usize)
     }
 
-    /// Of the tree's huge frames, the one that was used last.
+    /// Of the tree's huge frames, the one that was used last; as many as a tree has for none.
     pub(crate) fn child(self) -> usize {
         (self.0 >> 32) as u16 as usize
     }

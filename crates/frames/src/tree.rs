@@ -159,7 +159,7 @@ impl<'a> Trees<'a> {
     }
 
     /// Free frames by the children's entries, in 512ths of a tree, rounded up.
-    fn count<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> u16 {
+    pub(crate) fn count<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> u16 {
         let words = G::CHILDREN / 2;
         let children = &lower.children[tree * words..(tree + 1) * words];
         let free: u32 = children.iter().map(|word| word.read()).map(|w| (w & 0x3ff) + (w >> 16 & 0x3ff)).sum();
@@ -211,6 +211,12 @@ impl<'a> Trees<'a> {
     pub(crate) fn can_matter(&self, tree: usize) -> bool {
         let entry = self.entry(tree);
         !entry.is_reserved() && self.class(entry) != Class::Partial
+    }
+
+    /// Whether a tree is known to be nearly full, and nobody's.
+    pub(crate) fn is_nearly_full(&self, tree: usize) -> bool {
+        let entry = self.entry(tree);
+        !entry.is_reserved() && self.class(entry) == Class::Allocated
     }
 
     /// Puts a tree into the set that its entry names.

@@ -150,12 +150,12 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.trees.note(tree, &self.lower);
     }
 
-    /// The children of a tree from one on: first it, then those with fewest free frames that will do.
+    /// The children of a tree: first one, if there is such a one, then those with fewest free frames that will do.
     fn children(&self, tree: usize, from: usize, frames: usize) -> impl Iterator<Item = usize> + '_ {
         let first = tree * G::CHILDREN;
         let free = move |child: usize| self.lower.child(first + child).free();
         let mut done = 0u64;
-        let mut next = Some(from).filter(|from| free(*from) >= frames);
+        let mut next = Some(from).filter(|from| *from < G::CHILDREN && free(*from) >= frames);
         core::iter::from_fn(move || {
             let child = next.take().or_else(|| {
                 let open = (0..G::CHILDREN).filter(|child| done >> child & 1 == 0 && free(*child) >= frames);
@@ -169,7 +169,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// Claims frames of a tree that is reserved for the processor, of the huge frame that it used last if there is one.
     fn claim_in(&self, local: &Local, tree: usize, last: Option<usize>) -> Option<(Claim, usize)> {
         word::visit();
-        self.children(tree, last.unwrap_or(0), 1).find_map(|child| {
+        self.children(tree, last.unwrap_or(G::CHILDREN), 1).find_map(|child| {
             // What is left of our last claim there keeps others out.
             let own = Claim(local.gets.read());
             let is_ours = own.0 != 0 && Lower::<G>::child_of(own) == child || !self.lower.child(child).is_claimed();
@@ -207,10 +207,10 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     fn take_in(&self, tree: usize, last: Option<usize>, order: u32) -> Option<(usize, usize)> {
         word::visit();
         if order > G::ROW_ORDER {
-            return self.take_part_in(tree, last.unwrap_or(0), order);
+            return self.take_part_in(tree, last.filter(|last| *last < G::CHILDREN).unwrap_or(0), order);
         }
         let frames = 1 << order;
-        self.children(tree, last.unwrap_or(0), frames)
+        self.children(tree, last.unwrap_or(G::CHILDREN), frames)
             .find_map(|child| Some((self.lower.take(child, order)?, child % G::CHILDREN)))
     }
 

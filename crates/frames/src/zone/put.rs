@@ -13,6 +13,7 @@ use crate::geometry::Geometry;
 use crate::local::{Local, Root};
 use crate::lower::Lower;
 use crate::media::Media;
+use crate::tree::Trees;
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
 
@@ -248,16 +249,18 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Makes a tree that the processor frees into the one that it allocates from (LLFree §3.2.2, reserve-on-free).
+    /// Makes a tree that the processor frees into the one that it allocates from (LLFree §3.2.2, reserve-on-free), if it is nearly full,
+    /// and there is nothing left in the old one. To leave a tree for each that is freed into would fill all of them in part.
     #[inline(never)]
     fn prefer(&self, local: &Local, tree: usize) {
-        if local.root().tree() == Some(tree) || self.trees.entry(tree).is_reserved() {
+        let own = local.root().tree();
+        if !self.trees.is_nearly_full(tree) || own.is_some_and(|own| Trees::count(own, &self.lower) > 0) {
             return;
         }
         let Some(before) = local.begin_taking() else { return };
         let kind = self.trees.entry(tree).kind();
         if self.trees.reserve(tree, kind) {
-            local.end_taking(Root::new(tree, 0));
+            local.end_taking(Root::new(tree, G::CHILDREN));
             if let Some(old) = before.tree() {
                 self.trees.unreserve(old, &self.lower);
             }
