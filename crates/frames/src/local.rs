@@ -91,7 +91,7 @@ impl Local {
     pub(crate) fn is_look_due(&self) -> bool {
         let puts = self.looks.load(Ordering::Relaxed).wrapping_add(1);
         self.looks.store(puts, Ordering::Relaxed);
-        puts.is_multiple_of(4)
+        puts.is_multiple_of(8)
     }
 
     /// Begins to look for another tree, if nobody else does; returns the root before.

@@ -130,9 +130,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     fn put_huge(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
         let child = frame / G::HUGE;
-        let is_offline = Self::children_under(frame, order).any(|child| self.offline.has(child));
-        let is_put = || if order == G::HUGE_ORDER { self.lower.put_huge(child) } else { self.lower.put_two(child) };
-        if is_offline || !is_put() {
+        let is_put = match order == G::HUGE_ORDER {
+            true => !self.offline.has(child) && self.lower.put_huge(child),
+            false => !self.offline.has(child) && !self.offline.has(child + 1) && self.lower.put_two(child),
+        };
+        if !is_put {
             return self.put_group(frame, order);
         }
         let tree = child / G::CHILDREN;
