@@ -78,7 +78,10 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
         match found {
             Ok(found) => {
                 failed += found.failed;
-                let notes: String = allocators.notes.iter().map(|note| format!("{note}\n")).collect();
+                // Of those that took part: of page frames, say, no malloc tells anything.
+                let takes_part = |note: &&String| note.split(':').next().is_some_and(|name| found.text.contains(name));
+                let notes: String =
+                    allocators.notes.iter().filter(takes_part).map(|note| format!("{note}\n")).collect();
                 problem = print(&format!("== {}\n\n{}\n{notes}", experiment.name, found.text)).err().or(problem);
                 problem = args.svg.as_deref().and_then(|to| pictures(to, experiment.name, &found).err()).or(problem);
                 documents.push(found.document);

@@ -89,7 +89,9 @@ fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
             return fail("not of the form KEY=VALUE");
         };
         if heap == HeapName::Frames && matches!(key, "regions" | "fit") {
-            return fail("frames decide that themselves (--heap frames)");
+            let what =
+                "frames decide that themselves (--heap frames); there are: release_rate=BYTES, thp=auto|always|never";
+            return Err(Failure::Usage(format!("-o {option}: {what}")));
         }
         let known = match key {
             "release_rate" => value.parse().map(|bytes| policy.release_rate = bytes).is_ok(),
@@ -211,8 +213,8 @@ mod tests {
             let text = format!("-o {option}: {what}; there are: {OPTIONS}");
             assert_eq!(of(&[option]), Err(Failure::Usage(text)));
         }
-        let text = format!("-o fit=best: frames decide that themselves (--heap frames); there are: {OPTIONS}");
-        assert_eq!(policy(HeapName::Frames, &["fit=best".to_owned()]), Err(Failure::Usage(text)));
+        let text = "-o fit=best: frames decide that themselves (--heap frames); there are: release_rate=BYTES, thp=auto|always|never";
+        assert_eq!(policy(HeapName::Frames, &["fit=best".to_owned()]), Err(Failure::Usage(text.to_owned())));
     }
 
     #[test]

@@ -50,6 +50,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Frees single frames. The error is that of the first that could not be freed, and how many were before it.
     pub fn put_batch(&self, frames: &[usize], request: Request) -> Result<(), (usize, Error)> {
         let request = Request { order: 0, ..request };
+        self.local(request.processor, request.kind).map_err(|error| (0, error))?;
         let mut done = 0;
         while done < frames.len() {
             let n = self.put_run(&frames[done..]);

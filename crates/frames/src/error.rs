@@ -15,9 +15,9 @@ pub enum Error {
         /// The largest that there is.
         most: u32,
     },
-    /// The frame lies outside the zone.
+    /// Some of the frames lie outside the zone.
     OutOfRange {
-        /// The frame.
+        /// The first frame that was given.
         frame: usize,
         /// Frames of the zone.
         frames: usize,
@@ -47,6 +47,25 @@ pub enum Error {
     Offline {
         /// The first frame that was given.
         frame: usize,
+    },
+    /// A huge frame is not offline.
+    NotOffline {
+        /// Its first frame.
+        frame: usize,
+    },
+    /// The thresholds of trees' classes are out of order, or more than all of a tree.
+    Thresholds {
+        /// Below so many 512ths of a tree, it is nearly full.
+        allocated: u16,
+        /// Above so many, nearly free.
+        free: u16,
+    },
+    /// An array that persists does not begin with a cache line.
+    Unaligned {
+        /// Which.
+        array: &'static str,
+        /// Its address, modulo the line.
+        at: usize,
     },
     /// There is no such processor.
     Processor {
@@ -109,7 +128,9 @@ impl fmt::Display for Error {
         match *self {
             Self::NoMemory => write!(f, "no free frames of that order"),
             Self::Order { order, most } => write!(f, "order {order} is above {most}, the largest"),
-            Self::OutOfRange { frame, frames } => write!(f, "frame {frame} lies outside the zone of {frames} frames"),
+            Self::OutOfRange { frame, frames } => {
+                write!(f, "not all frames that were asked for from {frame} on lie in the zone of {frames} frames")
+            }
             Self::Misaligned { frame, order } => {
                 write!(f, "frame {frame} is no multiple of {} (order {order})", 1u64 << order)
             }
@@ -126,11 +147,19 @@ impl fmt::Display for Error {
             Self::Offline { frame } => {
                 write!(f, "frame {frame} lies in a huge frame that is offline, or those behind it do")
             }
+            Self::NotOffline { frame } => write!(f, "the huge frame at {frame} is not offline"),
+            Self::Thresholds { allocated, free } => {
+                write!(f, "a tree cannot be nearly full below {allocated} and nearly free above {free} 512ths: ")?;
+                write!(f, "the first is to be the smaller one, and neither more than 512")
+            }
+            Self::Unaligned { array, at } => {
+                write!(f, "the {array} begin {at} bytes into a cache line, and are to begin with one")
+            }
             Self::Processor { processor, processors } => {
                 write!(f, "processor {processor} is none of the {processors} that the zone was made for")
             }
             Self::TooSmall { array, needed, given } => {
-                write!(f, "the metadata's {array} have {given} elements, and {needed} are needed")
+                write!(f, "the array of {array} has {given} elements, and {needed} are needed")
             }
             Self::NotAZone { found } => {
                 write!(f, "no zone is here, or its creation was never completed: the magic is {found:#x}; create one")

@@ -19,6 +19,30 @@
 //! - Within a tree the huge frame with fewest free frames serves first, and trees that are nearly allocated serve before
 //!   free ones.
 //!
+//! ```
+//! use craton_frames::{Config, Error, Init, Kind, Local, Metadata, Request, Sizes, Zone};
+//!
+//! // Metadata for a GiB in frames of 4 KiB that two processors use: arrays of the caller's, from wherever.
+//! let (frames, processors) = (1 << 18, 2);
+//! let sizes = Sizes::of::<craton_frames::Standard>(frames, processors);
+//! fn array<T: Default>(len: usize) -> Vec<T> {
+//!     (0..len).map(|_| T::default()).collect()
+//! }
+//! let (rows, children, trees, index) = (array(sizes.rows), array(sizes.children), array(sizes.trees), array(sizes.index));
+//! let locals: Vec<Local> = array(sizes.locals);
+//! let metadata = Metadata { rows: &rows, children: &children, trees: &trees, index: &index, locals: &locals };
+//! let zone: Zone = Zone::new(frames, metadata, Init::Free, Config::new(processors))?;
+//!
+//! // Four frames for the second processor. They may come back in parts.
+//! let request = Request { order: 2, kind: Kind::Movable, processor: 1 };
+//! let first = zone.get(request)?;
+//! zone.put(first + 2, Request { order: 1, ..request })?;
+//! zone.put(first, Request { order: 1, ..request })?;
+//! assert_eq!(zone.put(first, request), Err(Error::NotAllocated { frame: first, order: 2 }));
+//! assert_eq!(zone.free_frames(), frames);
+//! # Ok::<(), Error>(())
+//! ```
+//!
 //! **Units.** A *frame* is the machine's page slot, 4 KiB on x86-64, and order *k* is 2^k frames, aligned to that. A
 //! *row* is 64 frames, a *huge frame* 512, a *tree* 32 huge frames, by [`Standard`]; [`Geometry`] says otherwise. The
 //! frame *half* is half of a row, what a processor claims.
@@ -73,6 +97,7 @@ mod zone;
 
 pub use check::Broken;
 pub use config::{Config, Init, Request};
+pub use craton_base::{Density, FrameSource};
 pub use error::Error;
 pub use geometry::{Geometry, Pages, Standard, Tiny};
 pub use local::Local;

@@ -68,6 +68,10 @@ impl<'a> Offline<'a> {
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// The children of a range of huge frames.
     fn children_of(&self, frame: usize, huge_frames: usize) -> Result<core::ops::Range<usize>, Error> {
+        if huge_frames == 0 {
+            self.check_place(frame, 0)?;
+            return Ok(frame / G::HUGE..frame / G::HUGE);
+        }
         let last = huge_frames.checked_sub(1).and_then(|more| frame.checked_add(more.checked_mul(G::HUGE)?));
         let out = Error::OutOfRange { frame, frames: self.frames() };
         self.check_place(frame, G::HUGE_ORDER)?;
@@ -91,19 +95,18 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Gives so many huge frames back that are offline: they are free then. [`Error::InUse`] names the first that is
-    /// not.
+    /// Gives so many huge frames back that are offline: they are free then. [`Error::NotOffline`] names the first that
+    /// is not.
     pub fn online(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
-        let order = G::HUGE_ORDER;
         if let Some(child) = children.clone().find(|child| !self.offline.has(*child)) {
-            return Err(Error::InUse { frame: child * G::HUGE, order });
+            return Err(Error::NotOffline { frame: child * G::HUGE });
         }
         for child in children {
             // Two may be at it: one of them frees it.
             if self.offline.remove(child) {
                 self.lower.begin_rows(child);
-                self.put_group(child * G::HUGE, order)?;
+                self.put_group(child * G::HUGE, G::HUGE_ORDER)?;
             }
         }
         Ok(())

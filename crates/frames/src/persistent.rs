@@ -37,6 +37,9 @@ use crate::zone::Zone;
 use core::ops::Deref;
 use craton_base::atomic::AtomicU64;
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// Frames and who has them, also after a crash. What it can do besides is in [`Zone`].
 pub struct PersistentZone<'a, G = Standard, M = Cached> {
     zone: Zone<'a, G, M>,
@@ -55,10 +58,23 @@ pub enum Opened {
     },
 }
 
+/// An error if what persists does not begin with a cache line: a line is what becomes durable at once.
+fn check_lines(page: &[AtomicU64], metadata: &Metadata<'_>) -> Result<(), Error> {
+    // In a model words are longer than words.
+    let check = |array, address: usize| match address % LINE {
+        _ if cfg!(loom) => Ok(()),
+        0 => Ok(()),
+        at => Err(Error::Unaligned { array, at }),
+    };
+    check("page", page.as_ptr() as usize)?;
+    check("rows", metadata.rows.as_ptr() as usize)?;
+    check("children", metadata.children.as_ptr() as usize)
+}
+
 impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
     /// Makes a new zone of so many frames, whatever was there before. Of the metadata `rows` and `children` are in
-    /// memory that persists, as is `page`, of [`PAGE_WORDS`](crate::PAGE_WORDS) words; each should begin with a cache
-    /// line.
+    /// memory that persists, as is `page`, of [`PAGE_WORDS`](crate::PAGE_WORDS) words; each begins with a cache line, of
+    /// 64 bytes.
     pub fn create(
         frames: usize,
         page: &'a [AtomicU64],
@@ -67,6 +83,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         config: Config,
         media: M,
     ) -> Result<Self, Error> {
+        check_lines(page, &metadata)?;
         let new = Self { page: Page::new(page)?, zone: Self::over(frames, metadata, config, media)? };
         let media = new.zone.lower.media();
         // A crash in the middle must not find the zone that was here with the other one's rows.
@@ -88,6 +105,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         config: Config,
         media: M,
     ) -> Result<(Self, Opened), Error> {
+        check_lines(page, &metadata)?;
         let page = Page::new(page)?;
         let (there, left) = page.read()?;
         if there != frames {

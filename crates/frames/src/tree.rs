@@ -28,7 +28,7 @@ const FREE: u16 = 0x3ff;
 const KIND_AT: u32 = 10;
 const RESERVED: u16 = 1 << 12;
 /// `free` of a tree of which all is.
-const ALL: u16 = 512;
+pub(crate) const ALL: u16 = 512;
 
 /// What frames are used for: those of different kinds are kept on different trees as long as there is room (LLFree §7).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

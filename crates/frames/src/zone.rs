@@ -358,7 +358,10 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// Allocates the frames at a place, if all of them are free.
     pub fn get_at(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
-        let in_use = Error::InUse { frame, order };
+        let refused = || {
+            let is_offline = Self::children_under(frame, order).any(|child| self.offline.has(child));
+            if is_offline { Error::Offline { frame } } else { Error::InUse { frame, order } }
+        };
         self.lower
             .take_at(frame, order)
             .or_else(|| {
@@ -366,7 +369,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                 self.locals.iter().for_each(|local| self.give_claims(local));
                 self.lower.take_at(frame, order)
             })
-            .ok_or(in_use)
+            .ok_or_else(refused)
     }
 
     /// Gives back what a processor holds: its claims, and the trees that it reserved.

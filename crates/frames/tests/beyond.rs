@@ -3,7 +3,9 @@
 mod common;
 
 use common::Arrays;
-use craton_frames::{Config, Error, Geometry, Init, Kind, Metadata, Node, Nodes, Request, Sizes, Standard, Tiny, Zone};
+use craton_frames::{
+    Config, Error, Geometry, Init, Kind, Metadata, Node, Nodes, Request, Sizes, Standard, Thresholds, Tiny, Zone,
+};
 
 const TREE: usize = Standard::TREE;
 const HUGE: usize = Standard::HUGE;
@@ -81,9 +83,9 @@ fn nobody_frees_or_is_given_what_is_offline() {
             held.push(frame);
         }
         assert_eq!(held.len(), 12 * HUGE);
-        assert_eq!(zone.online(3 * HUGE, 2), Err(Error::InUse { frame: 3 * HUGE, order: 9 }));
+        assert_eq!(zone.online(3 * HUGE, 2), Err(Error::NotOffline { frame: 3 * HUGE }));
         zone.online(4 * HUGE, 20).unwrap();
-        assert_eq!(zone.online(4 * HUGE, 1), Err(Error::InUse { frame: 4 * HUGE, order: 9 }));
+        assert_eq!(zone.online(4 * HUGE, 1), Err(Error::NotOffline { frame: 4 * HUGE }));
         assert_eq!((zone.offline_huge_frames(), zone.free_huge_frames()), (0, 20));
         zone.put_batch(&held, request(0)).unwrap();
         zone.drain(0).unwrap();
@@ -113,7 +115,7 @@ fn a_zone_that_begins_offline_takes_rows_as_they_are() {
     zone.check().unwrap();
     assert_eq!((zone.offline_huge_frames(), zone.free_frames()), (2 * 32 + 3, 0));
     assert_eq!(zone.get(request(0)), Err(Error::NoMemory));
-    assert_eq!(zone.get_at(0, 9), Err(Error::InUse { frame: 0, order: 9 }));
+    assert_eq!(zone.get_at(0, 9), Err(Error::Offline { frame: 0 }));
     assert_eq!(zone.put(7, request(0)), Err(Error::Offline { frame: 7 }));
     zone.online(33 * HUGE, 1).unwrap();
     assert_eq!(zone.free_frames(), HUGE);
@@ -221,6 +223,36 @@ fn bad_requests_are_named_and_change_nothing() {
         zone.put(held, request(3)).unwrap();
         assert_eq!(put(held, 3), Error::NotAllocated { frame: held, order: 3 });
     });
+}
+
+#[test]
+fn processors_ranges_and_thresholds_are_looked_at_whatever_the_state_is() {
+    with_zone(TREE + 100, 2, |zone| {
+        let stranger = Request { processor: 9, ..request(0) };
+        let wrong = Error::Processor { processor: 9, processors: 2 };
+        let mut frames = [0; 10];
+        zone.get_batch(&mut frames, request(0)).unwrap();
+        zone.put(frames[9], request(0)).unwrap();
+        assert_eq!(zone.put_batch(&frames[..9], stranger), Err((0, wrong)));
+        assert_eq!(zone.put_batch(&[], stranger), Err((0, wrong)));
+        assert_eq!(zone.get_batch(&mut [], stranger), Err(wrong));
+        assert_eq!(zone.free_frames(), TREE + 100 - 9);
+        assert_eq!((zone.offline(HUGE, 0), zone.online(HUGE, 0)), (Ok(()), Ok(())));
+        assert_eq!(zone.online(2 * HUGE, 1), Err(Error::NotOffline { frame: 2 * HUGE }));
+        zone.offline(2 * HUGE, 1).unwrap();
+        let offline = |frame| Err(Error::Offline { frame });
+        assert_eq!(
+            (zone.get_at(2 * HUGE + 1, 0), zone.offline(2 * HUGE, 1)),
+            (offline(2 * HUGE + 1), offline(2 * HUGE))
+        );
+        assert_eq!(zone.offline(32 * HUGE, 1), Err(Error::OutOfRange { frame: 32 * HUGE, frames: TREE + 100 }));
+    });
+    let arrays = Arrays::new(Sizes::of::<Standard>(TREE, 1));
+    for (allocated, free) in [(9, 8), (8, 513)] {
+        let thresholds = Thresholds { allocated, free };
+        let zone = arrays.zone::<Standard>(TREE, Init::Free, Config { thresholds, ..Config::new(1) });
+        assert_eq!(zone.err(), Some(Error::Thresholds { allocated, free }));
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn request(processor: usize, order: u32) -> Request {
 fn run(left: &'static [usize], hands: [Hand; 2]) {
     check(2, move || {
         let arrays: &'static Arrays = Box::leak(Box::new(Arrays::new(Sizes::of::<Tiny>(FRAMES, 2))));
-        let page = Vec::leak(array(PAGE_WORDS));
+        let page = Box::leak(Box::new(array(PAGE_WORDS)));
         let zone = PersistentZone::create(FRAMES, page, arrays.metadata(), Init::Free, Config::new(2), Cached).unwrap();
         let zone: Arc<Zone> = Arc::new(zone);
         zone.get_at(0, 2).unwrap();

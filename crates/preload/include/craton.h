@@ -53,8 +53,9 @@ void craton_stats(struct craton_segment *into);
  * The numbers can grow between two calls: for a second one give some room more. */
 size_t craton_stats_json(char *buffer, size_t size);
 
-/* Sets an option (background, caches, hard_limit, memory_limit, pressure, release_rate, soft_limit, stats, stats_file, thp,
- * thread_cache, trace, trace_events; see the README). A limit below what is in use counts at once, and one line on standard
+/* Sets an option (background, caches, hard_limit, memory_limit, page_heap, pressure, release_rate, soft_limit, stats, stats_file,
+ * thp, thread_cache, trace, trace_events; see the README). page_heap can be set only before the first request of the process, else to what
+ * it is. A limit below what is in use counts at once, and one line on standard
  * error says so; so it is with a hard limit below the soft one.
  * Returns 0, or -1 with errno EINVAL when there is no such key or value, when a limit is less than 1 MiB, or when a soft limit
  * is more than the hard one; nothing has changed then. */

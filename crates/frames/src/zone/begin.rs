@@ -9,7 +9,7 @@ use crate::lower::Lower;
 use crate::media::{Media, Volatile};
 use crate::metadata::{Metadata, Sizes};
 use crate::offline::Offline;
-use crate::tree::Trees;
+use crate::tree::{ALL, Thresholds, Trees};
 
 impl<'a, G: Geometry> Zone<'a, G> {
     /// A zone of so many frames, less than 2^37. Fails if an array is too short.
@@ -30,6 +30,10 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
         if config.processors == 0 {
             return Err(Error::Processor { processor: 0, processors: 0 });
+        }
+        let Thresholds { allocated, free } = config.thresholds;
+        if allocated > free || free > ALL {
+            return Err(Error::Thresholds { allocated, free });
         }
         let sizes = Sizes::of::<G>(frames, config.processors);
         fn cut<'a, T>(array: &'static str, all: &'a [T], needed: usize) -> Result<&'a [T], Error> {

@@ -214,7 +214,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     }
 
     /// The huge frames in which frames of an order lie.
-    fn children_under(frame: usize, order: u32) -> core::ops::RangeInclusive<usize> {
+    pub(crate) fn children_under(frame: usize, order: u32) -> core::ops::RangeInclusive<usize> {
         frame / G::HUGE..=(frame + (1 << order) - 1) / G::HUGE
     }
 

@@ -2,19 +2,38 @@
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use craton_frames::{Config, Error, Geometry, Init, Local, Metadata, Sizes, Zone};
+use std::ops::Deref;
 
 /// Arrays for a zone.
 pub struct Arrays {
-    pub rows: Vec<AtomicU64>,
-    pub children: Vec<AtomicU32>,
-    pub trees: Vec<AtomicU16>,
-    pub index: Vec<AtomicU64>,
-    locals: Vec<Local>,
+    pub rows: Array<AtomicU64>,
+    pub children: Array<AtomicU32>,
+    pub trees: Array<AtomicU16>,
+    pub index: Array<AtomicU64>,
+    locals: Array<Local>,
+}
+
+/// Elements that begin with a cache line, as far as their size allows.
+pub struct Array<T> {
+    all: Vec<T>,
+    from: usize,
+    len: usize,
 }
 
 /// Elements that are all zero.
-pub fn array<T: Default>(len: usize) -> Vec<T> {
-    (0..len).map(|_| T::default()).collect()
+pub fn array<T: Default>(len: usize) -> Array<T> {
+    let line = 64usize.div_ceil(size_of::<T>());
+    let all: Vec<T> = (0..len + line).map(|_| T::default()).collect();
+    let from = all.iter().take(line).position(|element| (std::ptr::from_ref(element) as usize).is_multiple_of(64));
+    Array { from: from.unwrap_or(0), all, len }
+}
+
+impl<T> Deref for Array<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.all[self.from..self.from + self.len]
+    }
 }
 
 impl Arrays {

@@ -1,9 +1,10 @@
 //! Zone pages: those of other zones, damaged ones, and those of zones that were never completed.
 
+use crate::common::array;
 use crate::world::{Watch, World};
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_frames::{
-    Cached, Config, Error, Geometry, Init, Kind, Opened, PAGE_WORDS, PersistentZone, Request, Standard, Tiny,
+    Cached, Config, Error, Geometry, Init, Kind, Metadata, Opened, PAGE_WORDS, PersistentZone, Request, Standard, Tiny,
 };
 use craton_sim::{Line, Rng};
 
@@ -80,7 +81,7 @@ fn zones_that_end_in_the_middle_of_a_tree_are_recovered() {
         }
         let again = World::of::<Standard>(frames, 2, &world.lines());
         // All counters are lost.
-        for word in &again.arrays.children {
+        for word in again.arrays.children.iter() {
             word.fetch_and(0xfc00_fc00, Ordering::Relaxed);
         }
         let (zone, opened) = open::<Standard>(&again, frames).unwrap();
@@ -159,6 +160,21 @@ fn closed_children_that_do_not_add_up_are_refused() {
     create::<Tiny>(&world, FRAMES).close();
     world.arrays.children[0].fetch_xor(1, Ordering::Relaxed);
     assert!(matches!(refusal::<Tiny>(&world, FRAMES), Error::Damaged { what, .. } if what.contains("children")));
+}
+
+#[test]
+fn what_does_not_begin_with_a_cache_line_is_refused() {
+    let world = World::new::<Standard>(Standard::TREE, 1);
+    let metadata = world.arrays.metadata();
+    let rows = array::<AtomicU64>(metadata.rows.len() + 1);
+    let unaligned = Metadata { rows: &rows[1..], ..metadata };
+    let create = |metadata| {
+        PersistentZone::<Standard, _>::create(Standard::TREE, &world.page, metadata, Init::Free, Config::new(1), Cached)
+    };
+    assert_eq!(create(unaligned).err(), Some(Error::Unaligned { array: "rows", at: 8 }));
+    create(metadata).unwrap().close();
+    let open = PersistentZone::<Standard, _>::open(Standard::TREE, &world.page, unaligned, Config::new(1), Cached);
+    assert_eq!(open.err(), Some(Error::Unaligned { array: "rows", at: 8 }));
 }
 
 #[test]

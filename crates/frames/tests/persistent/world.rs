@@ -1,6 +1,6 @@
 //! Persistent zones on simulated memory.
 
-use crate::common::{Arrays, array};
+use crate::common::{Array, Arrays, array};
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use craton_frames::{Geometry, Media, Metadata, PAGE_WORDS, Sizes};
 use craton_sim::{LINE_WORDS, Line, Lines};
@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 /// Arrays of a zone, and its page.
 pub struct World {
-    pub page: Vec<AtomicU64>,
+    pub page: Array<AtomicU64>,
     pub arrays: Arrays,
 }
 
