@@ -89,9 +89,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Allocates frames from `frame` on, `frames` of them, of any number and alignment: for what is in use before the
     /// zone is. [`Error::InUse`] names a part of which some are not free; then none is allocated.
     pub fn reserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
-        let all = self.frames();
-        let end =
-            frame.checked_add(frames).filter(|end| *end <= all).ok_or(Error::OutOfRange { frame, frames: all })?;
+        let end = self.end_of(frame, frames)?;
         let mut at = frame;
         while at < end {
             let order = Self::largest_order(at, end);
@@ -106,9 +104,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     /// Frees frames that [`Zone::reserve`] allocated, or others, from `frame` on.
     pub fn unreserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
-        let all = self.frames();
-        let end =
-            frame.checked_add(frames).filter(|end| *end <= all).ok_or(Error::OutOfRange { frame, frames: all })?;
+        let end = self.end_of(frame, frames)?;
         if let Some(free) = (frame..end).find(|frame| !self.lower.is_allocated(*frame)) {
             return Err(Error::NotAllocated { frame: free, order: 0 });
         }
@@ -119,6 +115,12 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             at += 1 << order;
         }
         Ok(())
+    }
+
+    /// Where a range ends, if it lies in the zone.
+    fn end_of(&self, frame: usize, frames: usize) -> Result<usize, Error> {
+        let all = self.frames();
+        frame.checked_add(frames).filter(|end| *end <= all).ok_or(Error::OutOfRange { frame, frames: all })
     }
 
     /// The largest order of which frames begin at `at` and end before `end`.

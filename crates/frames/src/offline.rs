@@ -129,6 +129,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
+    /// Whether some of 2^`order` frames are of a huge frame that is offline.
+    pub(crate) fn is_offline(&self, frame: usize, order: u32) -> bool {
+        Self::children_under(frame, order).any(|child| self.offline.has(child))
+    }
+
     /// Huge frames that are offline.
     pub fn offline_huge_frames(&self) -> usize {
         self.offline.count.read() as usize

@@ -358,10 +358,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// Allocates the frames at a place, if all of them are free.
     pub fn get_at(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
-        let refused = || {
-            let is_offline = Self::children_under(frame, order).any(|child| self.offline.has(child));
-            if is_offline { Error::Offline { frame } } else { Error::InUse { frame, order } }
-        };
+        let refused =
+            || if self.is_offline(frame, order) { Error::Offline { frame } } else { Error::InUse { frame, order } };
         self.lower
             .take_at(frame, order)
             .or_else(|| {

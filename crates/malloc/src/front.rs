@@ -498,11 +498,12 @@ fn set_up_alone() -> bool {
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SlabRecord>() },
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
     ];
+    let on_frames = page_heap::wants_frames();
     let wanted = wanted_capacity();
-    let wanted = if page_heap::wants_frames() { page_heap::capacity(wanted) } else { wanted };
+    let wanted = if on_frames { page_heap::capacity(wanted) } else { wanted };
     let Some(region) = Region::new(wanted, HugePages(1), &parts) else { return false };
     let capacity = region.capacity();
-    let frames = if page_heap::wants_frames() { page_heap::frames(capacity) } else { None };
+    let frames = if on_frames { page_heap::frames(capacity) } else { None };
     page_heap::note(frames.is_some());
     let (frames, [at_once, each]) = frames.map_or((None, [0; 2]), |(frames, bytes)| (Some(frames), bytes));
     let parts = Parts {

@@ -491,11 +491,11 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         if self.granted_pages.load(Ordering::Relaxed) != granted {
             self.granted_pages.store(granted, Ordering::Relaxed);
         }
-        let metadata = self.metadata(pages);
+        let (metadata, backed) = (self.metadata(pages), pages.backed_pages().bytes().0 as u64);
         SEGMENT.metadata_bytes.store(metadata, Ordering::Relaxed);
         SEGMENT.heap_in_use_bytes.store(in_use.bytes().0 as u64, Ordering::Relaxed);
-        SEGMENT.heap_backed_bytes.store(pages.backed_pages().bytes().0 as u64, Ordering::Relaxed);
-        self.note_use(pages);
+        SEGMENT.heap_backed_bytes.store(backed, Ordering::Relaxed);
+        self.note_use(backed + metadata + self.gate.huge());
     }
 
     pub(crate) fn set_marks(&self, range: PageRange, mark: u8, all: bool) {

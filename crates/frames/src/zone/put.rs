@@ -185,7 +185,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(never)]
     pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
-        if Self::children_under(frame, order).any(|child| self.offline.has(child)) {
+        if self.is_offline(frame, order) {
             return Err(Error::Offline { frame });
         }
         self.check_unclaimed(frame, order)?;

@@ -39,8 +39,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     /// Says that somebody should look, if so much is in use.
     #[inline]
-    pub(super) fn note_use(&self, pages: &PageHeap<F, C>) {
-        let used = self.used_with(pages);
+    pub(super) fn note_use(&self, used: u64) {
         if self.gate.is_outside(used) {
             self.note_outside(used);
         }
