@@ -1,0 +1,189 @@
+//! Pages of buffers that have some of their own.
+//!
+//! **What.** A small buffer gets a page of the arena, in which every other page stays closed; a larger one gets a mapping with a closed page at
+//! each end. A page that comes back waits behind all others before it serves again.
+//!
+//! **State.** The arena: `| closed | slot 0 | closed | slot 1 | … | closed |`, pages of the machine. Slots that came back form a ring, each with the
+//! buffer that it had.
+//!
+//! **Failure.** The system allows so many mappings: when half of them are open pages here, and when an alignment is above a page, there is
+//! no area, and the buffer lies on the heap.
+//!
+//! **Unsafe.** Keeps the ring in a mapping.
+
+use super::area::Area;
+use super::setting;
+use super::table::{Buffer, Kind};
+use craton_os::{Line, Mutex, guarded, mapping, process};
+
+/// Slots of the arena.
+const SLOTS: usize = 1 << 15;
+/// Slots that serve while there are samples alone: 8 MiB.
+const SAMPLES: usize = 2048;
+/// Mappings that the program and the rest of the library may have beside the open pages.
+const OTHERS: usize = 16 << 10;
+
+struct Pages {
+    /// Start of the arena; 0 before the first, `usize::MAX` if there is none.
+    arena: usize,
+    page: usize,
+    /// Slots that have ever been used.
+    fresh: usize,
+    /// Slots that came back, with the buffers that they had: from `first`, `waiting` of them.
+    ring: *mut (u32, usize),
+    first: usize,
+    waiting: usize,
+    /// Areas that are open, and how many may be.
+    open: usize,
+    most_open: usize,
+    said: bool,
+}
+
+// SAFETY: the ring is this state's own.
+unsafe impl Send for Pages {}
+
+static PAGES: Mutex<Pages> = Mutex::new(Pages {
+    arena: 0,
+    page: 0,
+    fresh: 0,
+    ring: core::ptr::null_mut(),
+    first: 0,
+    waiting: 0,
+    open: 0,
+    most_open: 0,
+    said: false,
+});
+
+impl Pages {
+    fn set_up(&mut self) -> bool {
+        if self.arena == 0 {
+            self.page = process::page_size();
+            self.most_open = guarded::most_mappings().saturating_sub(OTHERS) / 2;
+            let ring = mapping::map(SLOTS * size_of::<(u32, usize)>(), 1);
+            let arena = guarded::reserve((2 * SLOTS + 1) * self.page);
+            (self.arena, self.ring) = match (arena, ring) {
+                (Some(arena), Some(ring)) => (arena, ring as *mut _),
+                _ => (usize::MAX, core::ptr::null_mut()),
+            };
+        }
+        self.arena != usize::MAX
+    }
+
+    fn slot_at(&self, slot: u32) -> usize {
+        self.arena + (2 * slot as usize + 1) * self.page
+    }
+
+    /// A slot, opened, and the buffer that it had.
+    fn take_slot(&mut self) -> Option<(u32, Option<usize>)> {
+        let most = if setting::guards() { SLOTS } else { SAMPLES };
+        let (slot, before) = if self.fresh < most {
+            (self.fresh as u32, None)
+        } else if self.waiting > 0 {
+            // SAFETY: entries `first` and on, modulo the ring's length, hold those that wait.
+            let (slot, before) = unsafe { self.ring.add(self.first).read() };
+            (slot, Some(before))
+        } else {
+            return None;
+        };
+        if !guarded::open(self.slot_at(slot), self.page) {
+            return None;
+        }
+        match before {
+            None => self.fresh += 1,
+            Some(_) => (self.first, self.waiting) = ((self.first + 1) % SLOTS, self.waiting - 1),
+        }
+        Some((slot, before))
+    }
+
+    fn say_full(&mut self) {
+        if !core::mem::replace(&mut self.said, true) {
+            let line = Line::new().text("craton: debug: ").number(self.open as u64).text(" buffers have open pages of their own, ");
+            line.text("the system allows no more mappings (vm.max_map_count): further ones lie on the heap").print();
+        }
+    }
+}
+
+/// Takes pages for a buffer; `None` if there are none for it.
+pub(super) fn take(size: usize, align: usize) -> Option<Area> {
+    let mut pages = PAGES.lock();
+    if !pages.set_up() || align > pages.page {
+        return None;
+    }
+    if pages.open >= pages.most_open {
+        if setting::guards() {
+            pages.say_full();
+        }
+        return None;
+    }
+    let bytes = size.checked_next_multiple_of(align)?.max(align);
+    let area = if bytes <= pages.page {
+        let (slot, before) = pages.take_slot()?;
+        let under = pages.slot_at(slot);
+        let address = under + pages.page - size.next_multiple_of(align);
+        pages.open += 1;
+        drop(pages);
+        if let Some(before) = before {
+            super::kit::forget(before);
+        }
+        return Some(Area { under, address, kind: Kind::Slot });
+    } else {
+        let inner = bytes.checked_next_multiple_of(pages.page).filter(|inner| *inner <= isize::MAX as usize)?;
+        let at = guarded::reserve(inner + 2 * pages.page)?;
+        let under = at + pages.page;
+        if !guarded::open(under, inner) {
+            mapping::unmap(at, inner + 2 * pages.page);
+            return None;
+        }
+        Area { under, address: under + inner - bytes, kind: Kind::Mapped }
+    };
+    pages.open += 1;
+    Some(area)
+}
+
+/// Behind the last byte of a buffer's pages.
+pub(super) fn end_of(buffer: &Buffer) -> usize {
+    let page = process::page_size();
+    match buffer.kind {
+        Kind::Slot => buffer.under + page,
+        _ => (buffer.address + buffer.size.max(1)).next_multiple_of(page),
+    }
+}
+
+/// Closes the pages of a buffer that was freed; `false` if that failed.
+pub(super) fn close(buffer: &Buffer) -> bool {
+    let closed = guarded::close(buffer.under, end_of(buffer) - buffer.under);
+    if closed {
+        PAGES.lock().open -= 1;
+    }
+    closed
+}
+
+/// Puts the slot of a freed buffer, open or closed, behind all others.
+pub(super) fn wait(buffer: &Buffer, is_open: bool) {
+    let mut pages = PAGES.lock();
+    let slot = ((buffer.under - pages.arena) / pages.page / 2) as u32;
+    let end = (pages.first + pages.waiting) % SLOTS;
+    // SAFETY: there are no more slots than the ring has places.
+    unsafe { pages.ring.add(end).write((slot, buffer.address)) };
+    pages.waiting += 1;
+    // It counts as open again when it is taken.
+    pages.open -= usize::from(is_open);
+}
+
+/// Gives the pages of a mapped buffer, open or closed, back to the system.
+pub(super) fn give(buffer: &Buffer, is_open: bool) {
+    let page = process::page_size();
+    mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
+    PAGES.lock().open -= usize::from(is_open);
+}
+
+pub(super) fn hold_for_fork(nested: bool) {
+    PAGES.hold_for_fork(nested);
+}
+
+/// # Safety
+/// As [`Mutex::release_after_fork`].
+pub(super) unsafe fn release_after_fork() {
+    // SAFETY: by the contract.
+    unsafe { PAGES.release_after_fork() };
+}
