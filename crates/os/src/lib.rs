@@ -5,7 +5,8 @@
 //! ([`Bell`]), the time ([`CoarseClock`]), facts of the
 //! process ([`process`]), what it may use ([`cgroup`], [`cpus`]), its transparent hugepages ([`thp`]), a file that is written through memory ([`FileMap`]), cache lines written back
 //! to memory that persists ([`WriteBack`]) and lines on
-//! standard error that need no memory ([`Line`]).
+//! standard error that need no memory ([`Line`]), with the stacks that a thread came by ([`unwind`]) and the names of what is on them
+//! ([`names`]).
 //!
 //! **Units.** Bytes, unless a name says otherwise; ranges of the heap in pages of 8 KiB. The machine's page size is
 //! asked for at run time.
@@ -33,6 +34,7 @@ mod line;
 pub mod mapping;
 pub mod maps;
 mod mutex;
+pub mod names;
 mod persist;
 pub mod process;
 mod region;
@@ -43,6 +45,7 @@ pub mod symbol;
 pub mod task;
 pub mod thp;
 pub mod thread;
+pub mod unwind;
 
 pub use bell::Bell;
 pub use clock::{CoarseClock, precise_ns};

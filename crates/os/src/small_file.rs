@@ -7,7 +7,7 @@
 //! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a point of cancellation: malloc may be on the stack. `errno`
 //! is left to the caller.
 //!
-//! **Unsafe.** Calls `openat`, `read` and `close` past the C library.
+//! **Unsafe.** Calls `openat`, `read`, `pread64` and `close` past the C library.
 
 use crate::process;
 
@@ -74,10 +74,10 @@ impl Unread {
 }
 
 /// An open file.
-struct File(libc::c_long);
+pub(crate) struct File(libc::c_long);
 
 impl File {
-    fn open(path: &PathText) -> Result<Self, Unread> {
+    pub(crate) fn open(path: &PathText) -> Result<Self, Unread> {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
         // SAFETY: the path ends with a 0.
         let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.text.as_ptr(), flags) };
@@ -89,6 +89,17 @@ impl File {
         // SAFETY: the buffer is as long as said.
         let read = unsafe { libc::syscall(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
         usize::try_from(read).map_err(|_| Unread::now())
+    }
+
+    /// Fills a buffer from a place in the file; `None` when the file ends before, or cannot be read there.
+    pub(crate) fn read_at(&self, mut at: u64, mut into: &mut [u8]) -> Option<()> {
+        while !into.is_empty() {
+            // SAFETY: the buffer is as long as said.
+            let read = unsafe { libc::syscall(libc::SYS_pread64, self.0, into.as_mut_ptr(), into.len(), at) };
+            let read = usize::try_from(read).ok().filter(|n| *n > 0)?;
+            (at, into) = (at.checked_add(read as u64)?, &mut into[read..]);
+        }
+        Some(())
     }
 }
 

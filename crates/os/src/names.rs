@@ -1,0 +1,164 @@
+//! Names of addresses in code, for reports.
+//!
+//! **What.** [`describe`] says which module an address lies in, at which offset there, and which function that is; [`print_stack`] writes a
+//! stack's lines. Nothing is asked of the C library or the dynamic linker, which a broken process may have locked or broken: the kernel says
+//! what is mapped (`/proc/self/maps`), and the module's own file has the symbols.
+//!
+//! **Units.** Offsets in a module are those that `addr2line -e MODULE` and debuggers take: the address in the file's own numbering.
+//! Names are as the file has them: those of C++ and Rust are not made readable, which would need memory.
+//!
+//! **Failure.** What cannot be found is left out: of code made at run time only the address is left, of a stripped file only the offset.
+//!
+//! **Cost.** A read of the memory map and of the file's symbols for each address: some 0.1 ms to a few ms. Below 8 KiB of stack, and
+//! no memory. `errno` is kept.
+//!
+//! **Unsafe.** Reads the kernel's own module, which lies in memory, by address.
+
+mod elf;
+
+use crate::small_file::{Lines, PathText};
+use crate::{Line, process};
+
+/// Where an address lies.
+pub struct Described {
+    path: PathText,
+    offset: usize,
+    name: Name,
+}
+
+/// A function's name, which may be cut, and how far behind its start the address is.
+struct Name {
+    text: [u8; Name::CAPACITY],
+    len: usize,
+    is_cut: bool,
+    offset: usize,
+}
+
+impl Name {
+    /// Bytes of a name that are kept. Half a line of a report.
+    const CAPACITY: usize = 512;
+    const NONE: Self = Self { text: [0; Self::CAPACITY], len: 0, is_cut: false, offset: 0 };
+}
+
+impl Described {
+    /// The module's file, as the kernel names it; `[vdso]` and the like for what has none.
+    pub fn path(&self) -> &[u8] {
+        self.path.as_bytes()
+    }
+
+    /// Where in the module, by the file's own numbering.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The function's name as the file has it, of which at most 512 bytes are kept, and how many bytes behind the function's start the
+    /// address is.
+    pub fn symbol(&self) -> Option<(&[u8], usize)> {
+        (self.name.len > 0).then(|| (&self.name.text[..self.name.len], self.name.offset))
+    }
+}
+
+/// Where an address lies; `None` when that is no file's code nor the kernel's.
+#[inline(never)]
+pub fn describe(address: usize) -> Option<Described> {
+    let saved = process::errno();
+    let found = find(address);
+    process::set_errno(saved);
+    found
+}
+
+/// A line of the memory map.
+struct Mapping {
+    start: usize,
+    end: usize,
+    /// Where in the file it begins.
+    offset: usize,
+    path: PathText,
+}
+
+fn find(address: usize) -> Option<Described> {
+    let mapping = mapping_of(address)?;
+    let mut described = Described { path: mapping.path.clone(), offset: 0, name: Name::NONE };
+    let in_file = address - mapping.start + mapping.offset;
+    described.offset = in_file;
+    if let Some(image) = elf::Image::open(&mapping) {
+        // The kernel's module is numbered from its start, and mapped at an offset of 0.
+        described.offset = image.address(in_file).unwrap_or(in_file);
+        image.name(described.offset, &mut described.name);
+    }
+    Some(described)
+}
+
+/// The mapping of code or data that holds an address, if it has a name.
+#[inline(never)]
+fn mapping_of(address: usize) -> Option<Mapping> {
+    let mut lines = Lines::open(&PathText::new(b"/proc/self/maps")?).ok()?;
+    while let Some(line) = lines.next_line() {
+        let Some((start, end, rest)) = range(line) else { continue };
+        if (start..end).contains(&address) {
+            return named(start, end, rest);
+        }
+    }
+    None
+}
+
+/// `START-END` of a line, and what follows the space behind it.
+fn range(line: &[u8]) -> Option<(usize, usize, &[u8])> {
+    let (start, rest) = hexadecimal(line)?;
+    let (end, rest) = hexadecimal(rest.strip_prefix(b"-")?)?;
+    Some((start, end, rest.strip_prefix(b" ")?))
+}
+
+/// The rest of a line: `PERMISSIONS OFFSET DEVICE INODE    PATH`.
+fn named(start: usize, end: usize, line: &[u8]) -> Option<Mapping> {
+    let behind = |line: &'_ [u8]| line.iter().position(|b| *b == b' ').map(|i| i + 1);
+    let line = &line[behind(line)?..];
+    let (offset, rest) = hexadecimal(line)?;
+    let rest = rest.strip_prefix(b" ")?;
+    let rest = &rest[behind(rest)?..];
+    let path = rest[behind(rest)?..].trim_ascii_start();
+    if path.is_empty() {
+        return None;
+    }
+    Some(Mapping { start, end, offset, path: PathText::new(path)? })
+}
+
+fn hexadecimal(text: &[u8]) -> Option<(usize, &[u8])> {
+    let len = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    let digits = core::str::from_utf8(&text[..len]).ok()?;
+    Some((usize::from_str_radix(digits, 16).ok()?, &text[len..]))
+}
+
+/// Writes a stack as [`crate::unwind`] takes it to a file descriptor, a line for each address, the innermost first:
+/// `craton:     #0 0x55d0c0de1139 main+0x1d (/path/prog+0x1139)`.
+pub fn print_stack(fd: i32, stack: &[usize]) {
+    for (i, address) in stack.iter().enumerate() {
+        frame(i, *address).write_to(fd);
+    }
+}
+
+/// One line of a stack.
+#[inline(never)]
+fn frame(i: usize, address: usize) -> Line {
+    /// Bytes of a path that are shown: the last ones, and all of any usual path.
+    const PATH: usize = 384;
+    let line = Line::new().text("craton:     #").number(i as u64).text(" ").address(address);
+    // The call that the address lies behind may be the last instruction of its function.
+    let Some(found) = describe(address.wrapping_sub(1)) else { return line };
+    let line = match found.symbol() {
+        Some((name, offset)) => {
+            let cut = if found.name.is_cut { "..." } else { "" };
+            line.text(" ").bytes(name).text(cut).text("+").address(offset + 1)
+        }
+        None => line,
+    };
+    let path = found.path();
+    let (cut, path) = match path.len().checked_sub(PATH) {
+        Some(more) if more > 0 => ("...", &path[more..]),
+        _ => ("", path),
+    };
+    line.text(" (").text(cut).bytes(path).text("+").address(found.offset() + 1).text(")")
+}
+
+#[cfg(test)]
+mod tests;

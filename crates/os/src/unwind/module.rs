@@ -1,0 +1,87 @@
+//! Which loaded module an address lies in, and where its unwinding tables are.
+//!
+//! **What.** [`find`] asks glibc 2.35 or later by `_dl_find_object`, which takes no lock and may be called from anywhere; an older C library
+//! is asked by `dl_iterate_phdr`, which waits while another thread changes the list of modules.
+//!
+//! **Unsafe.** Calls both by their declared types, and reads program headers where the latter says that they are.
+
+use crate::weak;
+use core::ffi::{c_int, c_void};
+
+/// A loaded module, as far as unwinding needs it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Module {
+    /// Its first byte.
+    pub(super) start: usize,
+    /// The byte behind its last.
+    pub(super) end: usize,
+    /// Where its `.eh_frame_hdr` is.
+    pub(super) frames: usize,
+}
+
+/// glibc's `struct dl_find_object` on x86-64.
+#[repr(C)]
+struct Found {
+    flags: u64,
+    start: usize,
+    end: usize,
+    link_map: usize,
+    frames: usize,
+    reserved: [u64; 7],
+}
+
+/// The module that holds an address; `None` when none does, or it has no unwinding tables.
+pub(super) fn find(address: usize) -> Option<Module> {
+    match weak!("_dl_find_object") {
+        0 => find_by_list(address),
+        function => find_by_object(function, address),
+    }
+}
+
+fn find_by_object(function: usize, address: usize) -> Option<Module> {
+    let mut found = Found { flags: 0, start: 0, end: 0, link_map: 0, frames: 0, reserved: [0; 7] };
+    // SAFETY: glibc's function has this type, and fills the record. It may be asked for any address.
+    let missing = unsafe {
+        let function: unsafe extern "C" fn(usize, *mut Found) -> c_int = core::mem::transmute(function);
+        function(address, &mut found)
+    };
+    (missing == 0 && found.frames != 0).then_some(Module { start: found.start, end: found.end, frames: found.frames })
+}
+
+/// What is looked for in the list of modules, and what was found.
+struct Search {
+    address: usize,
+    found: Option<Module>,
+}
+
+/// As [`find`], for every C library.
+pub(super) fn find_by_list(address: usize) -> Option<Module> {
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+        // SAFETY: the C library passes a record that is valid during the call, and `search` as it was given.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+        let base = info.dlpi_addr as usize;
+        let (mut start, mut end, mut frames, mut inside) = (usize::MAX, 0, 0, false);
+        for i in 0..usize::from(info.dlpi_phnum) {
+            // SAFETY: there are that many headers.
+            let header = unsafe { &*info.dlpi_phdr.add(i) };
+            let from = base.wrapping_add(header.p_vaddr as usize);
+            let to = from.wrapping_add(header.p_memsz as usize);
+            match header.p_type {
+                libc::PT_LOAD => {
+                    (start, end) = (start.min(from), end.max(to));
+                    inside |= (from..to).contains(&search.address);
+                }
+                libc::PT_GNU_EH_FRAME => frames = from,
+                _ => {}
+            }
+        }
+        if inside && frames != 0 {
+            search.found = Some(Module { start, end, frames });
+        }
+        c_int::from(inside)
+    }
+    let mut search = Search { address, found: None };
+    // SAFETY: the callback has the type asked for, and gets what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
+}

@@ -1,0 +1,135 @@
+//! Reading what a module says in its own memory.
+//!
+//! **What.** A cursor over bytes that belong to a loaded module: nothing beyond its last byte is read, so that tables that lie end
+//! as `None`.
+//!
+//! **From.** The encodings of DWARF 5 §7.6 (LEB128) and of the Linux Standard Base, "DWARF Extensions" (pointers).
+//!
+//! **Unsafe.** Reads memory by address; [`Reader::new`] has its caller answer for it.
+
+/// A pointer's encoding that stands for no pointer.
+pub(super) const OMITTED: u8 = 0xff;
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader {
+    at: usize,
+    end: usize,
+}
+
+impl Reader {
+    /// Reads from `at` up to `end`.
+    ///
+    /// # Safety
+    /// The bytes between are mapped and readable as long as the reader is used.
+    pub(super) unsafe fn new(at: usize, end: usize) -> Self {
+        Self { at, end }
+    }
+
+    /// The same bytes' end, from elsewhere before it on: `None` outside of `start..end`.
+    pub(super) fn moved(self, start: usize, to: usize) -> Option<Self> {
+        (start <= to && to < self.end).then_some(Self { at: to, end: self.end })
+    }
+
+    /// Where the next byte is.
+    pub(super) fn at(self) -> usize {
+        self.at
+    }
+
+    /// The next `len` bytes alone; this one goes on behind them.
+    pub(super) fn part(&mut self, len: usize) -> Option<Self> {
+        let part = Self { at: self.at, end: self.at.checked_add(len)? };
+        self.skip(len)?;
+        Some(part)
+    }
+
+    pub(super) fn skip(&mut self, len: usize) -> Option<()> {
+        let to = self.at.checked_add(len)?;
+        (to <= self.end).then(|| self.at = to)
+    }
+
+    pub(super) fn is_at_end(self) -> bool {
+        self.at >= self.end
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let from = self.at as *const [u8; N];
+        self.skip(N)?;
+        // SAFETY: the bytes lie before the end, and by the contract of `new` are readable; an array of bytes lies anywhere.
+        Some(unsafe { from.read() })
+    }
+
+    pub(super) fn u8(&mut self) -> Option<u8> {
+        self.bytes::<1>().map(|b| b[0])
+    }
+
+    pub(super) fn u16(&mut self) -> Option<u16> {
+        self.bytes().map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+
+    /// A number of seven bits a byte; bits beyond the 64th are dropped.
+    pub(super) fn unsigned(&mut self) -> Option<u64> {
+        let (mut value, mut shift) = (0u64, 0u32);
+        loop {
+            let byte = self.u8()?;
+            value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+            shift = shift.saturating_add(7);
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+    }
+
+    /// The same with a sign.
+    pub(super) fn signed(&mut self) -> Option<i64> {
+        let from = self.at;
+        let value = self.unsigned()? as i64;
+        let bits = 7 * (self.at - from) as u32;
+        // The last byte's sixth bit is the sign of all above.
+        Some(if bits < 64 { value << (64 - bits) >> (64 - bits) } else { value })
+    }
+
+    /// Passes a text that a 0 ends, and returns it as a reader of its own.
+    pub(super) fn text(&mut self) -> Option<Self> {
+        let start = *self;
+        while self.u8()? != 0 {}
+        Some(Self { at: start.at, end: self.at - 1 })
+    }
+
+    /// A pointer by its encoding; `data` is what pointers relative to data are relative to. `None` for encodings that no table here
+    /// has.
+    pub(super) fn pointer(&mut self, encoding: u8, data: usize) -> Option<usize> {
+        let at = self.at;
+        let value = self.value(encoding)?;
+        let base = match encoding & 0x70 {
+            0x00 => 0,
+            0x10 => at,
+            0x30 => data,
+            _ => return None,
+        };
+        // Bit 7 says that the pointer's place is meant; only personalities have that, which are skipped.
+        Some(base.wrapping_add(value))
+    }
+
+    /// A pointer's value alone.
+    pub(super) fn value(&mut self, encoding: u8) -> Option<usize> {
+        Some(match encoding & 0x0f {
+            0x00 | 0x04 | 0x0c => self.u64()? as usize,
+            0x01 => self.unsigned()? as usize,
+            0x02 => usize::from(self.u16()?),
+            0x03 => self.u32()? as usize,
+            0x09 => self.signed()? as usize,
+            0x0a => self.u16()? as i16 as usize,
+            0x0b => self.u32()? as i32 as usize,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! The walk from frame to frame, on x86-64.
+//!
+//! **What.** Each step undoes one frame by its rule. Where no table knows the code, the frame pointer is tried: it has to lie above the
+//! stack pointer and to have a return address above it, behind the bytes of a call. From then on what was remembered of stacks is not
+//! believed any more ([`Stack::distrust`]).
+//!
+//! **From.** The layout of a signal's frame is the kernel's `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
+//!
+//! **Unsafe.** Reads three registers by assembly, and bytes of code that the kernel says can be read.
+
+use super::Registers;
+use super::cfi::{Cfa, Row, Saved};
+use super::module;
+use super::rules::{self, Step};
+use super::stack::{self, Stack};
+use core::arch::asm;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+pub(super) const SUPPORTED: bool = true;
+
+/// Where a signal's frame has the interrupted code's registers, from the handler's stack pointer after its return.
+const SIGNAL_BP: usize = 120;
+const SIGNAL_SP: usize = 160;
+const SIGNAL_PC: usize = 168;
+
+/// The registers of the function that this is inlined into.
+#[inline(always)]
+pub(super) fn here() -> Registers {
+    let (pc, sp, bp);
+    // SAFETY: reads three registers.
+    unsafe {
+        asm!(
+            "lea {pc}, [rip]",
+            "mov {sp}, rsp",
+            "mov {bp}, rbp",
+            pc = out(reg) pc, sp = out(reg) sp, bp = out(reg) bp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    Registers { pc, sp, bp }
+}
+
+/// Notes the addresses at which the callers of a frame go on, without those of the library that come first if `outside`.
+#[inline(never)]
+pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize {
+    let own = if outside { own_code() } else { (0, 0) };
+    let mut frame = Frame { registers: from, lookup: from.pc, stack: Stack::new() };
+    let mut count = 0;
+    let mut skipping = outside;
+    while count < into.len() {
+        let Some(address) = frame.undo() else { break };
+        skipping = skipping && (own.0..own.1).contains(&address);
+        if !skipping {
+            into[count] = address;
+            count += 1;
+        }
+    }
+    count
+}
+
+pub(super) fn forget() {
+    rules::forget();
+    stack::forget();
+}
+
+/// The library's first address, and the one behind its last: 1 and 1 where it is part of the program itself.
+fn own_code() -> (usize, usize) {
+    static START: AtomicUsize = AtomicUsize::new(0);
+    static END: AtomicUsize = AtomicUsize::new(0);
+    let (start, end) = (START.load(Relaxed), END.load(Relaxed));
+    if start != 0 && end != 0 {
+        return (start, end);
+    }
+    // SAFETY: no preconditions.
+    let entry = unsafe { libc::getauxval(libc::AT_ENTRY) as usize };
+    let own = module::find(own_code as *const () as usize).filter(|m| !(m.start..m.end).contains(&entry));
+    let (start, end) = own.map_or((1, 1), |m| (m.start, m.end));
+    // Two threads write the same.
+    START.store(start, Relaxed);
+    END.store(end, Relaxed);
+    (start, end)
+}
+
+/// A frame under way.
+struct Frame {
+    registers: Registers,
+    /// An address of the instruction that is under way.
+    lookup: usize,
+    stack: Stack,
+}
+
+impl Frame {
+    /// Goes to the caller's frame; the address one past what is under way there, or where it goes on.
+    #[inline]
+    fn undo(&mut self) -> Option<usize> {
+        let Registers { pc, sp, bp } = self.registers;
+        let (cfa, of_bp) = match rules::of(self.lookup).step() {
+            Step::Known(Row::Frame { cfa, bp }) => (cfa, bp),
+            Step::Known(Row::Signal) => return self.undo_signal(),
+            Step::Known(Row::Outermost) => return None,
+            Step::Unknown => return self.undo_unknown(),
+        };
+        let above = |register: usize, offset: i64| register.wrapping_add(offset as usize);
+        let cfa = match cfa {
+            Cfa::Sp(offset) => above(sp, offset),
+            Cfa::Bp(offset) => above(bp, offset),
+            Cfa::AtSp { offset, plus } => above(self.stack.word(above(sp, offset))?, plus),
+            Cfa::AtBp { offset, plus } => above(self.stack.word(above(bp, offset))?, plus),
+            Cfa::Plt { from } => above(sp, if pc as i64 & 15 >= from { 16 } else { 8 }),
+        };
+        // A stack grows downwards; what says otherwise is wrong, and could go round for ever.
+        if cfa <= sp {
+            return None;
+        }
+        let caller_bp = match of_bp {
+            Saved::Same => bp,
+            Saved::AtCfa(offset) => self.stack.word(above(cfa, offset))?,
+            Saved::AtBp(offset) => self.stack.word(above(bp, offset))?,
+        };
+        let caller = self.stack.word(cfa.wrapping_sub(size_of::<usize>()))?;
+        self.returned(caller, cfa, caller_bp)
+    }
+
+    /// The caller goes on at `pc`; a thread's first function may have 0 there.
+    #[inline]
+    fn returned(&mut self, pc: usize, sp: usize, bp: usize) -> Option<usize> {
+        if pc == 0 {
+            return None;
+        }
+        self.registers = Registers { pc, sp, bp };
+        // The call may be the last instruction of its function.
+        self.lookup = pc - 1;
+        Some(pc)
+    }
+
+    /// To the code that a signal interrupted.
+    #[cold]
+    fn undo_signal(&mut self) -> Option<usize> {
+        let at = self.registers.sp;
+        let mut word = |offset: usize| self.stack.word(at.wrapping_add(offset));
+        let registers = Registers { pc: word(SIGNAL_PC)?, sp: word(SIGNAL_SP)?, bp: word(SIGNAL_BP)? };
+        (self.registers, self.lookup) = (registers, registers.pc);
+        // A jump to nowhere has no address worth noting, but a caller.
+        if registers.pc == 0 { self.undo() } else { Some(registers.pc.wrapping_add(1)) }
+    }
+
+    /// By the frame pointer; or, where control was lost by a jump to nowhere, by the return address that the call has just pushed.
+    #[cold]
+    fn undo_unknown(&mut self) -> Option<usize> {
+        self.stack.distrust();
+        let Registers { pc, sp, bp } = self.registers;
+        if self.lookup == pc
+            && module::find(pc).is_none()
+            && let Some(back) = self.stack.word(sp)
+            && is_behind_call(back)
+        {
+            return self.returned(back, sp + size_of::<usize>(), bp);
+        }
+        if bp < sp {
+            return None;
+        }
+        let (caller_bp, back) = (self.stack.word(bp)?, self.stack.word(bp.wrapping_add(size_of::<usize>()))?);
+        if !is_behind_call(back) {
+            return None;
+        }
+        self.returned(back, bp + 2 * size_of::<usize>(), caller_bp)
+    }
+}
+
+/// Whether the bytes before an address are those of a call: the same test as of a word of the stack that may be anything.
+fn is_behind_call(address: usize) -> bool {
+    const LONGEST: usize = 7;
+    let Some(first) = address.checked_sub(LONGEST) else { return false };
+    // Eight bytes from each end on: both pages, if they are two.
+    if !stack::is_readable(first & !7) || !stack::is_readable(address.wrapping_sub(1) & !7) {
+        return false;
+    }
+    let mut bytes = [0u8; LONGEST];
+    for (i, byte) in bytes.iter_mut().enumerate() {
+        // SAFETY: the kernel has just read both aligned words that these bytes lie in; if another thread takes the code away meanwhile, this
+        // thread is lost in any case, since it would return there.
+        *byte = unsafe { ((first + i) as *const u8).read_volatile() };
+    }
+    // call rel32, or call through a register or memory, whose operand takes 0, 1, 2, 4 or 5 bytes more.
+    let through = |back: usize| bytes[LONGEST - back] == 0xff && bytes[LONGEST - back + 1] & 0x38 == 0x10;
+    bytes[LONGEST - 5] == 0xe8 || [2, 3, 4, 6, 7].into_iter().any(through)
+}
