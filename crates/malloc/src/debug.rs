@@ -32,16 +32,17 @@ mod fault;
 mod guard;
 mod kit;
 mod leaks;
-pub(crate) mod mistake;
 mod quarantine;
 mod report;
-mod sample;
+pub(crate) mod sample;
 pub(crate) mod setting;
 mod stacks;
 mod table;
 
-pub(crate) use kit::{MALLOC, Target, alloc_target, free_target, is_buffer, reported_misuse, size_of};
-pub(crate) use sample::{bound, count, is_due};
+pub(crate) use kit::{MALLOC, check_claim, reported_misuse, size_of};
+pub(crate) use quarantine::BYTES as QUARANTINE_BYTES;
+use sample::is_due;
+pub(crate) use sample::{bound, count};
 
 use crate::cpu_cache::thread::ThreadCache;
 use crate::route::Misuse;
@@ -132,7 +133,7 @@ unsafe fn free_checked(pointer: *mut u8) -> Option<Result<(), Misuse>> {
 /// As [`crate::front::realloc`].
 #[cold]
 pub(crate) unsafe fn realloc(pointer: *mut u8, size: usize) -> Option<*mut u8> {
-    if nested::is_nested() {
+    if !in_use() || nested::is_nested() {
         return None;
     }
     let old = nested::within(|| kit::size_for("realloc", pointer))?;
@@ -173,6 +174,14 @@ pub(crate) fn at_exit() {
 /// wrong; returns how many were looked at.
 pub fn check() -> usize {
     if in_use() && !nested::is_nested() { nested::within(|| kit::check_all("craton_debug_check")) } else { 0 }
+}
+
+/// Tells where the kit's own notes lie, in which addresses of buffers stand that lead nowhere; for the copy of a process.
+fn own_notes(tell: &mut impl FnMut(usize, usize)) {
+    table::extents(tell);
+    for (at, bytes) in [quarantine::extent(), guard::extent(), stacks::extent(), setting::log_extent()] {
+        tell(at, bytes);
+    }
 }
 
 /// Takes every lock, for a fork.

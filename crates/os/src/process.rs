@@ -25,12 +25,6 @@ pub fn page_size() -> usize {
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
 
-/// Where the program's own code begins to run.
-pub fn entry() -> usize {
-    // SAFETY: no preconditions.
-    unsafe { libc::getauxval(libc::AT_ENTRY) as usize }
-}
-
 /// Whether the program runs with more rights than its user (set-uid and the like), so that its environment is not to
 /// be trusted.
 pub fn is_privileged() -> bool {
@@ -83,6 +77,12 @@ pub fn cpu() -> usize {
 pub fn id() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::getpid() as u32 }
+}
+
+/// Waits for a signal.
+pub fn pause() {
+    // SAFETY: no preconditions.
+    unsafe { libc::pause() };
 }
 
 /// The calling thread's number, as the system counts threads; 0.2 µs a call.

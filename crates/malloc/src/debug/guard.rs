@@ -23,14 +23,23 @@ const SAMPLES: usize = 2048;
 /// Mappings that the program and the rest of the library may have beside the open pages.
 const OTHERS: usize = 16 << 10;
 
+/// A slot that came back.
+#[derive(Clone, Copy)]
+struct Waiting {
+    slot: u32,
+    is_open: bool,
+    /// The buffer that it had.
+    buffer: usize,
+}
+
 struct Pages {
     /// Start of the arena; 0 before the first, `usize::MAX` if there is none.
     arena: usize,
     page: usize,
     /// Slots that have ever been used.
     fresh: usize,
-    /// Slots that came back, with the buffers that they had: from `first`, `waiting` of them.
-    ring: *mut (u32, usize),
+    /// Slots that came back: from `first`, `waiting` of them.
+    ring: *mut Waiting,
     first: usize,
     waiting: usize,
     /// Areas that are open, and how many may be.
@@ -59,7 +68,7 @@ impl Pages {
         if self.arena == 0 {
             self.page = process::page_size();
             self.most_open = guarded::most_mappings().saturating_sub(OTHERS) / 2;
-            let ring = mapping::map(SLOTS * size_of::<(u32, usize)>(), 1);
+            let ring = mapping::map(SLOTS * size_of::<Waiting>(), 1);
             let arena = guarded::reserve((2 * SLOTS + 1) * self.page);
             (self.arena, self.ring) = match (arena, ring) {
                 (Some(arena), Some(ring)) => (arena, ring as *mut _),
@@ -76,28 +85,33 @@ impl Pages {
     /// A slot, opened, and the buffer that it had.
     fn take_slot(&mut self) -> Option<(u32, Option<usize>)> {
         let most = if setting::guards() { SLOTS } else { SAMPLES };
-        let (slot, before) = if self.fresh < most {
-            (self.fresh as u32, None)
+        let may_open = self.open < self.most_open;
+        if self.fresh < most && may_open {
+            let slot = self.fresh as u32;
+            guarded::open(self.slot_at(slot), self.page).then(|| {
+                (self.fresh, self.open) = (self.fresh + 1, self.open + 1);
+                (slot, None)
+            })
         } else if self.waiting > 0 {
             // SAFETY: entries `first` and on, modulo the ring's length, hold those that wait.
-            let (slot, before) = unsafe { self.ring.add(self.first).read() };
-            (slot, Some(before))
+            let Waiting { slot, is_open, buffer } = unsafe { self.ring.add(self.first).read() };
+            if !is_open && !(may_open && guarded::open(self.slot_at(slot), self.page)) {
+                return None;
+            }
+            (self.first, self.waiting) = ((self.first + 1) % SLOTS, self.waiting - 1);
+            self.open += usize::from(!is_open);
+            Some((slot, Some(buffer)))
         } else {
-            return None;
-        };
-        if !guarded::open(self.slot_at(slot), self.page) {
-            return None;
+            None
         }
-        match before {
-            None => self.fresh += 1,
-            Some(_) => (self.first, self.waiting) = ((self.first + 1) % SLOTS, self.waiting - 1),
-        }
-        Some((slot, before))
     }
 
     fn say_full(&mut self) {
-        if !core::mem::replace(&mut self.said, true) {
-            let line = Line::new().text("craton: debug: ").number(self.open as u64).text(" buffers have open pages of their own, ");
+        if setting::guards() && !core::mem::replace(&mut self.said, true) {
+            let line = Line::new()
+                .text("craton: debug: ")
+                .number(self.open as u64)
+                .text(" buffers have open pages of their own, ");
             line.text("the system allows no more mappings (vm.max_map_count): further ones lie on the heap").print();
         }
     }
@@ -109,35 +123,33 @@ pub(super) fn take(size: usize, align: usize) -> Option<Area> {
     if !pages.set_up() || align > pages.page {
         return None;
     }
-    if pages.open >= pages.most_open {
-        if setting::guards() {
-            pages.say_full();
-        }
-        return None;
-    }
     let bytes = size.checked_next_multiple_of(align)?.max(align);
-    let area = if bytes <= pages.page {
-        let (slot, before) = pages.take_slot()?;
+    if bytes <= pages.page {
+        let Some((slot, before)) = pages.take_slot() else {
+            pages.say_full();
+            return None;
+        };
         let under = pages.slot_at(slot);
         let address = under + pages.page - size.next_multiple_of(align);
-        pages.open += 1;
         drop(pages);
         if let Some(before) = before {
             super::kit::forget(before);
         }
         return Some(Area { under, address, kind: Kind::Slot });
-    } else {
-        let inner = bytes.checked_next_multiple_of(pages.page).filter(|inner| *inner <= isize::MAX as usize)?;
-        let at = guarded::reserve(inner + 2 * pages.page)?;
-        let under = at + pages.page;
-        if !guarded::open(under, inner) {
-            mapping::unmap(at, inner + 2 * pages.page);
-            return None;
-        }
-        Area { under, address: under + inner - bytes, kind: Kind::Mapped }
-    };
+    }
+    let inner = bytes.checked_next_multiple_of(pages.page).filter(|inner| *inner <= isize::MAX as usize)?;
+    if pages.open >= pages.most_open {
+        pages.say_full();
+        return None;
+    }
+    let at = guarded::reserve(inner + 2 * pages.page)?;
+    let under = at + pages.page;
+    if !guarded::open(under, inner) {
+        mapping::unmap(at, inner + 2 * pages.page);
+        return None;
+    }
     pages.open += 1;
-    Some(area)
+    Some(Area { under, address: under + inner - bytes, kind: Kind::Mapped })
 }
 
 /// Behind the last byte of a buffer's pages.
@@ -164,10 +176,8 @@ pub(super) fn wait(buffer: &Buffer, is_open: bool) {
     let slot = ((buffer.under - pages.arena) / pages.page / 2) as u32;
     let end = (pages.first + pages.waiting) % SLOTS;
     // SAFETY: there are no more slots than the ring has places.
-    unsafe { pages.ring.add(end).write((slot, buffer.address)) };
+    unsafe { pages.ring.add(end).write(Waiting { slot, is_open, buffer: buffer.address }) };
     pages.waiting += 1;
-    // It counts as open again when it is taken.
-    pages.open -= usize::from(is_open);
 }
 
 /// Gives the pages of a mapped buffer, open or closed, back to the system.
@@ -175,6 +185,12 @@ pub(super) fn give(buffer: &Buffer, is_open: bool) {
     let page = process::page_size();
     mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
     PAGES.lock().open -= usize::from(is_open);
+}
+
+/// Where the ring lies: address and bytes; for the copy of a process.
+pub(super) fn extent() -> (usize, usize) {
+    // SAFETY: the copy has one thread, which holds the lock through no guard.
+    (unsafe { PAGES.held_for_fork() }.ring as usize, SLOTS * size_of::<Waiting>())
 }
 
 pub(super) fn hold_for_fork(nested: bool) {

@@ -6,8 +6,8 @@
 //!
 //! **Unsafe.** Keeps the ring in a mapping.
 
-use craton_os::{Mutex, mapping};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use craton_os::{Mutex, mapping};
 
 /// Buffers that wait at the most.
 const MOST: usize = 1 << 18;
@@ -51,9 +51,10 @@ pub(super) fn wait(address: usize, bytes: usize, mut leave: impl FnMut(usize)) {
     }
 }
 
-/// Bytes that wait.
-pub(crate) fn bytes() -> usize {
-    RING.lock().bytes
+/// Where the ring lies: address and bytes; for the copy of a process.
+pub(super) fn extent() -> (usize, usize) {
+    // SAFETY: the copy has one thread, which holds the lock through no guard.
+    (unsafe { RING.held_for_fork() }.at as usize, MOST * size_of::<(usize, usize)>())
 }
 
 pub(super) fn hold_for_fork(nested: bool) {

@@ -105,6 +105,11 @@ pub(crate) fn log() -> Option<&'static Log> {
     if LOG_MADE.load(Ordering::Acquire) { Some(unsafe { &*LOG.0.get() }) } else { None }
 }
 
+/// Where the log lies: address and bytes.
+pub(super) fn log_extent() -> (usize, usize) {
+    log().map_or((0, 0), |log| (log.address(), LOG_ENTRIES.load(Relaxed) as usize * size_of::<Entry>()))
+}
+
 /// Notes that the program frees objects past the checks of their pointers.
 pub(crate) fn note_trust() {
     if !TRUSTS.load(Relaxed) {
@@ -121,9 +126,9 @@ fn checks_in(value: &[u8]) -> Option<u8> {
     if matches!(value, b"" | b"0" | b"none") {
         return Some(0);
     }
-    value.split(|b| *b == b',').try_fold(0, |checks, name| {
-        NAMES.iter().find(|(known, _)| *known == name).map(|(_, bit)| checks | bit)
-    })
+    value
+        .split(|b| *b == b',')
+        .try_fold(0, |checks, name| NAMES.iter().find(|(known, _)| *known == name).map(|(_, bit)| checks | bit))
 }
 
 /// Whether a word is one of a list of checks, as it stands behind a comma.
@@ -200,10 +205,11 @@ pub(crate) fn set(value: &[u8]) -> bool {
     true
 }
 
-/// Writes what the option is set to.
-pub(crate) fn show(into: &mut Text<'_>) {
+/// Writes what the option is set to; `true`.
+pub(crate) fn show(into: &mut Text<'_>) -> bool {
     let text = TEXT.lock();
     into.bytes(if text.1 == 0 { b"none" } else { &text.0[..text.1] });
+    true
 }
 
 /// Sets the option `audit_log`: entries of the log, before it is made.

@@ -13,14 +13,12 @@
 //! **Unsafe.** Reads and writes entries in the reservation.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
-use craton_os::{mapping, maps, process, unwind};
+use craton_os::{mapping, unwind};
 
 /// Frames that are kept of a stack.
 pub(crate) const DEPTH: usize = 16;
 /// Bytes for all stacks: some hundred thousand.
 const BYTES: usize = 64 << 20;
-/// Frames of our own between the program and here, at the most, that a report leaves out.
-const OWN: usize = 8;
 const CHAINS: usize = 1 << 16;
 
 static AT: AtomicUsize = AtomicUsize::new(0);
@@ -51,41 +49,17 @@ fn base() -> Option<usize> {
 /// The calling thread's stack, without the library's own frames; its number.
 #[inline(never)]
 pub(crate) fn capture() -> u32 {
-    let mut frames = [0; DEPTH + OWN];
-    let n = unwind::capture(&mut frames);
-    keep(without_own(&frames[..n]))
-}
-
-/// The frames of the program: those behind the library's own, which are the innermost.
-pub(crate) fn without_own(frames: &[usize]) -> &[usize] {
-    let (start, end) = own_code();
-    let own = frames.iter().take_while(|pc| (start..end).contains(*pc)).count();
-    &frames[own..][..(frames.len() - own).min(DEPTH)]
-}
-
-/// Where the library's code lies; nowhere if it is part of the program, of which there is no telling it by its place.
-fn own_code() -> (usize, usize) {
-    static RANGE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-    if RANGE[1].load(Relaxed) == 0 {
-        let here = own_code as *const () as usize;
-        let mut range = (1, 1);
-        maps::each(|m| {
-            if m.start <= here && here < m.end && !(m.start..m.end).contains(&process::entry()) {
-                range = (m.start, m.end);
-            }
-        });
-        RANGE[0].store(range.0, Relaxed);
-        RANGE[1].store(range.1, Relaxed);
-    }
-    (RANGE[0].load(Relaxed), RANGE[1].load(Relaxed))
+    let mut frames = [0; DEPTH];
+    let n = unwind::capture_outside(&mut frames);
+    keep(&frames[..n])
 }
 
 /// Keeps a stack; its number.
 pub(crate) fn keep(frames: &[usize]) -> u32 {
     let Some(base) = base().filter(|_| !frames.is_empty()) else { return 0 };
-    let hash = frames.iter().fold(frames.len() as u64, |h, pc| {
-        (h ^ *pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-    });
+    let hash = frames
+        .iter()
+        .fold(frames.len() as u64, |h, pc| (h ^ *pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
     let head = &HEADS[(hash >> 40) as usize % CHAINS];
     // ORDERING: Acquire pairs with the exchange below: whoever sees the number sees the entry.
     let first = head.load(Ordering::Acquire);
@@ -142,6 +116,11 @@ pub(crate) fn frames(number: u32) -> &'static [usize] {
         _ if number == 0 => &[],
         base => read(base, number),
     }
+}
+
+/// Where the stacks lie: address and bytes.
+pub(super) fn extent() -> (usize, usize) {
+    (AT.load(Relaxed), BYTES)
 }
 
 /// How many stacks there was no room for.

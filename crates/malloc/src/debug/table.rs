@@ -50,7 +50,11 @@ pub(crate) struct Event {
 pub(crate) enum State {
     #[default]
     Live,
+    /// Somebody is just taking it back.
+    Freeing,
     Freed,
+    /// Freed, and its pages cannot be touched.
+    Closed,
 }
 
 /// What lies under a buffer.
@@ -232,6 +236,15 @@ pub(crate) fn each_in_copy(mut tell: impl FnMut(&Buffer)) {
                 tell(buffer);
             }
         }
+    }
+}
+
+/// Tells where the records lie: address and bytes of each part; for the copy of a process.
+pub(crate) fn extents(tell: &mut impl FnMut(usize, usize)) {
+    for part in &TABLE {
+        // SAFETY: as in `each_in_copy`.
+        let part = unsafe { part.held_for_fork() };
+        tell(part.at as usize, part.places * size_of::<Buffer>());
     }
 }
 

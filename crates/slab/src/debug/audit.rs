@@ -94,6 +94,11 @@ impl Log {
         entry.time.store(what.time_ns.max(1), Ordering::Release);
     }
 
+    /// Where the entries lie.
+    pub fn address(&self) -> usize {
+        if self.len == 0 { 0 } else { &raw const self.entries[0] as usize }
+    }
+
     /// How many transactions there have been.
     pub fn count(&self) -> u64 {
         self.next.load(Ordering::Relaxed)

@@ -61,6 +61,18 @@ impl<'a> Search<'a> {
         (word - s.address < s.size.max(1)).then_some(i)
     }
 
+    /// Where the suspect ends that an address lies in, if it lies in one.
+    pub fn end_of_suspect_at(&self, address: usize) -> Option<usize> {
+        let i = self.find(address).filter(|i| self.suspects[*i].size > 0)?;
+        Some(self.suspects[i].address + self.suspects[i].size)
+    }
+
+    /// Where the first suspect of some bytes begins behind an address.
+    pub fn next_suspect_after(&self, address: usize) -> Option<usize> {
+        let i = self.suspects.partition_point(|s| s.address <= address);
+        self.suspects[i..].iter().find(|s| s.size > 0).map(|s| s.address)
+    }
+
     fn see(&mut self, word: usize, from: State, to: State) {
         if let Some(i) = self.find(word).filter(|i| self.suspects[*i].state == from) {
             self.suspects[i].state = to;
@@ -116,7 +128,9 @@ impl<'a> Search<'a> {
                 self.suspects[i].state = State::Told;
                 let (mut buffers, mut bytes) = (0, 0);
                 words(first.address, first.size, &mut |word| self.see(word, State::Hangs, State::Told));
-                self.follow(State::Hangs, State::Told, words, &mut |s| (buffers, bytes) = (buffers + 1, bytes + s.size));
+                self.follow(State::Hangs, State::Told, words, &mut |s| {
+                    (buffers, bytes) = (buffers + 1, bytes + s.size)
+                });
                 leak(&first, buffers, bytes);
             }
         }
@@ -135,7 +149,12 @@ mod tests {
     fn search(buffers: &[(usize, &[usize])], roots: &[usize]) -> Vec<(usize, usize)> {
         let memory: BTreeMap<usize, &[usize]> = buffers.iter().copied().collect();
         let mut suspects: Vec<_> = (buffers.iter().enumerate())
-            .map(|(i, (address, words))| Suspect { address: *address, size: 8 * words.len(), index: i as u32, ..Default::default() })
+            .map(|(i, (address, words))| Suspect {
+                address: *address,
+                size: 8 * words.len(),
+                index: i as u32,
+                ..Default::default()
+            })
             .collect();
         let mut stack = vec![0; suspects.len()];
         let mut words = |at: usize, _: usize, see: &mut dyn FnMut(usize)| memory[&at].iter().for_each(|w| see(*w));
@@ -151,7 +170,11 @@ mod tests {
         let buffers: [(usize, &[usize]); 3] = [(0x3000, &[0x1008, 0]), (0x1000, &[0, 0]), (0x2000, &[0])];
         assert_eq!(search(&buffers, &[0x3000, 0x2000]), []);
         assert_eq!(search(&buffers, &[0x3008]), [(0x2000, 0)], "a pointer inside leads there as well");
-        assert_eq!(search(&buffers, &[0x3010, 0x2008, 0x1000]), [(0x2000, 0), (0x3000, 0)], "one behind the end does not");
+        assert_eq!(
+            search(&buffers, &[0x3010, 0x2008, 0x1000]),
+            [(0x2000, 0), (0x3000, 0)],
+            "one behind the end does not"
+        );
     }
 
     #[test]
