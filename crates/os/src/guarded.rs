@@ -18,6 +18,12 @@ pub fn reserve(bytes: usize) -> Option<usize> {
     (at != libc::MAP_FAILED).then_some(at as usize)
 }
 
+/// Makes a closed range a mapping of its own, which is not joined with closed ones beside it.
+pub fn set_apart(at: usize, bytes: usize) {
+    // SAFETY: advice on a range of the caller's changes no contents.
+    unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
+}
+
 /// Lets the range be read and written.
 pub fn open(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller owns the range.

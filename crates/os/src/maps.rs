@@ -30,6 +30,46 @@ pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
+/// Tells of each run of pages in a mapped range that somebody has touched: those without memory, in or out of swap, hold what they were mapped
+/// with. Where the system does not say, all of the range is told of.
+pub fn touched(start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
+    /// Pages asked for at once.
+    const BATCH: usize = 512;
+    /// Of an entry of `/proc/self/pagemap`: in memory, or in swap.
+    const THERE: u64 = 1 << 63 | 1 << 62;
+    let page = crate::process::page_size();
+    // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
+    let fd = unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let mut entries = [0u64; BATCH];
+    let (mut at, mut from) = (start, None);
+    while at < end {
+        let want = ((end - at) / page).clamp(1, BATCH);
+        // SAFETY: the buffer is as long as said; a bad descriptor is an error.
+        let read = unsafe { libc::pread(fd, entries.as_mut_ptr().cast(), 8 * want, (at / page * 8) as i64) };
+        let read = read.max(0) as usize / 8;
+        if read == 0 {
+            from = from.or(Some(at));
+            break;
+        }
+        for entry in &entries[..read] {
+            match (entry & THERE != 0, from) {
+                (true, None) => from = Some(at),
+                (false, Some(first)) => {
+                    tell(first, at);
+                    from = None;
+                }
+                _ => {}
+            }
+            at += page;
+        }
+    }
+    if let Some(first) = from {
+        tell(first, end);
+    }
+    // SAFETY: as above.
+    unsafe { libc::close(fd) };
+}
+
 fn parse(line: &[u8]) -> Option<Mapping<'_>> {
     let mut fields = line.splitn(6, |b| *b == b' ');
     let mut range = fields.next()?.split(|b| *b == b'-');
@@ -54,6 +94,25 @@ mod tests {
         let mut found = 0;
         assert!(each(|m| found += usize::from(m.start <= at && at < m.end && m.readable && m.writable)));
         assert_eq!(found, 1);
+    }
+
+    #[test]
+    fn pages_that_nobody_has_touched_are_left_out() {
+        let page = crate::process::page_size();
+        let at = crate::mapping::map(1000 * page, 1).unwrap();
+        crate::mapping::advise_small(at, 1000 * page);
+        for i in [3, 4, 900] {
+            // SAFETY: the mapping is ours.
+            unsafe { ((at + i * page) as *mut u8).write(1) };
+        }
+        let mut runs = [(0, 0); 3];
+        let mut n = 0;
+        touched(at, at + 1000 * page, |from, to| {
+            runs[n] = ((from - at) / page, (to - at) / page);
+            n += 1;
+        });
+        assert_eq!((runs[0], runs[1], n), ((3, 5), (900, 901), 2));
+        crate::mapping::unmap(at, 1000 * page);
     }
 
     #[test]

@@ -161,7 +161,7 @@ fn let_go(buffer: &Buffer) {
             debug_assert_eq!(given, Ok(()));
         }
         Kind::Slot => guard::wait(buffer, true),
-        Kind::Mapped => guard::give(buffer, buffer.state != State::Closed),
+        Kind::Mapped => guard::give(buffer),
     }
 }
 

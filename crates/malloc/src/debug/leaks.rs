@@ -79,7 +79,11 @@ fn search(stack_from: usize) -> bool {
     for (start, end) in &ranges[..known] {
         // The unused part of this thread's stack holds what was.
         let from = if (*start..*end).contains(&stack_from) { stack_from } else { *start };
-        roots(&mut search, from, *end, &skips, &mut words);
+        maps::touched(*start, *end, |first, end| {
+            if end > from {
+                roots(&mut search, first.max(from), end, &skips, &mut words);
+            }
+        });
     }
     tell(search, buffers, &mut words);
     true

@@ -44,6 +44,9 @@ pub struct Search<'a> {
     suspects: &'a mut [Suspect],
     stack: &'a mut [u32],
     depth: usize,
+    /// The first and the last address that a suspect has.
+    first: usize,
+    last: usize,
 }
 
 impl<'a> Search<'a> {
@@ -51,11 +54,16 @@ impl<'a> Search<'a> {
     pub fn new(suspects: &'a mut [Suspect], stack: &'a mut [u32]) -> Self {
         assert!(stack.len() >= suspects.len(), "each suspect is on the stack at most once");
         suspects.sort_unstable_by_key(|s| s.address);
-        Self { suspects, stack, depth: 0 }
+        let first = suspects.first().map_or(usize::MAX, |s| s.address);
+        let last = suspects.last().map_or(0, |s| s.address + s.size);
+        Self { suspects, stack, depth: 0, first, last }
     }
 
     /// The suspect that a word points into.
     fn find(&self, word: usize) -> Option<usize> {
+        if word < self.first || word > self.last {
+            return None;
+        }
         let i = self.suspects.partition_point(|s| s.address <= word).checked_sub(1)?;
         let s = &self.suspects[i];
         (word - s.address < s.size.max(1)).then_some(i)
