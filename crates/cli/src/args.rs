@@ -70,7 +70,8 @@ pub struct Run {
     /// Set an option of the library: stats=0|1, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES,
     /// caches=auto|thread|cpu, background=0|inline|1, release_rate=BYTES, soft_limit=BYTES|PERCENT%|none|auto,
     /// hard_limit=BYTES|PERCENT%|none|auto, memory_limit=cgroup|auto|none|BYTES, page_heap=temeraire|frames,
-    /// pressure=PERCENT, trace=PATH, trace_events=N; the README tells what each does
+    /// pressure=PERCENT, trace=PATH, trace_events=N, debug=none|audit|redzone|poison|verify|guard|unmap|leak|all, audit_log=N,
+    /// quarantine=BYTES, guard_sample=auto|N; the README tells what each does
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
     pub options: Vec<Setting>,
     /// The program to run, and its arguments

@@ -45,6 +45,7 @@ use sample::is_due;
 pub(crate) use sample::{bound, count};
 
 use crate::cpu_cache::thread::ThreadCache;
+use crate::front::existing_cache;
 use crate::route::Misuse;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of};
 use crate::{background, limits, nested};
@@ -81,6 +82,7 @@ pub(crate) fn alloc(size: usize, align: usize) -> Option<*mut u8> {
 
 #[cold]
 fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
+    heed();
     let checks = checks_of(size);
     if checks == 0 && !is_due() {
         return None;
@@ -118,8 +120,17 @@ pub(crate) unsafe fn free(pointer: *mut u8) -> Option<Result<(), Misuse>> {
     unsafe { free_checked(pointer) }
 }
 
+/// Has the calling thread's cache give up what it holds, if the option has changed since it last did.
+fn heed() {
+    if let Some(cache) = existing_cache() {
+        // SAFETY: it is this thread's cache.
+        unsafe { limits::heed(cache) };
+    }
+}
+
 #[cold]
 unsafe fn free_checked(pointer: *mut u8) -> Option<Result<(), Misuse>> {
+    heed();
     let saved = process::errno();
     // SAFETY: by the contract.
     let freed = nested::within(|| unsafe { kit::free(pointer, MALLOC) });
@@ -182,6 +193,48 @@ fn own_notes(tell: &mut impl FnMut(usize, usize)) {
     for (at, bytes) in [quarantine::extent(), guard::extent(), stacks::extent(), setting::log_extent()] {
         tell(at, bytes);
     }
+}
+
+/// Notes that objects are freed without a look at their pointers, as [`crate::front::try_free_trusted`] does: the option `debug` can then be set at
+/// the start only.
+pub fn note_trust() {
+    setting::note_trust();
+}
+
+/// Counts of the kit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Buffers that are out, those of the sampled form among them, and bytes that were asked for in them.
+    pub buffers: u64,
+    /// Likewise.
+    pub buffer_bytes: u64,
+    /// Freed buffers of which the memory waits.
+    pub waiting: u64,
+    /// Samples since the start.
+    pub samples: u64,
+    /// Transactions since the start, and how many of them the log has.
+    pub transactions: u64,
+    /// Likewise.
+    pub transactions_kept: u64,
+}
+
+/// What there is under the kit.
+pub fn counts() -> Counts {
+    let mut counts = Counts { samples: sample::taken(), ..Default::default() };
+    if let Some(log) = setting::log() {
+        (counts.transactions, counts.transactions_kept) = (log.count(), log.kept());
+    }
+    if in_use() && !nested::is_nested() {
+        nested::within(|| {
+            table::each(|b| match b.state {
+                table::State::Live => {
+                    (counts.buffers, counts.buffer_bytes) = (counts.buffers + 1, counts.buffer_bytes + b.size as u64);
+                }
+                _ => counts.waiting += 1,
+            });
+        });
+    }
+    counts
 }
 
 /// Takes every lock, for a fork.

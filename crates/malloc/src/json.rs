@@ -5,12 +5,14 @@
 //! { version, library: "…", exe: "…", …all of `struct craton_segment`…, cache_mode_name: "…", memory_limit_source_name: "…",
 //!   classes: [{ object_bytes, slabs, objects_out, refills, objects_refilled, morphed, settled }],
 //!   heaps: [{ id, name: "…", objects, object_bytes, used_bytes, held_bytes, limit_bytes, refused, classes: [{ object_bytes, slabs, objects_out }] }],
+//!   debug: { buffers, buffer_bytes, waiting, samples, transactions, transactions_kept },
 //!   options: { "key": "value" } }
 //! ```
 //!
 //! **Threads.** Each number is exact by itself; two may be a moment apart, also in length, so that a buffer for a second call should
 //! have some room more.
 
+use crate::debug;
 use crate::front::{HEAP, class_stats};
 use crate::heaps::{OwnStats, api};
 use crate::options;
@@ -62,7 +64,15 @@ pub fn write(buffer: &mut [u8]) -> usize {
         }
         write_heap(out, &stats);
     });
-    out.text("],\"options\":{");
+    out.text("],\"debug\":{");
+    let counts = debug::counts();
+    number(out, "", "buffers", counts.buffers);
+    number(out, ",", "buffer_bytes", counts.buffer_bytes);
+    number(out, ",", "waiting", counts.waiting);
+    number(out, ",", "samples", counts.samples);
+    number(out, ",", "transactions", counts.transactions);
+    number(out, ",", "transactions_kept", counts.transactions_kept);
+    out.text("},\"options\":{");
     let mut i = 0;
     while let Some(key) = options::name(i) {
         let mut value = [0; VALUE_MAX];

@@ -53,8 +53,8 @@ void craton_stats(struct craton_segment *into);
  * The numbers can grow between two calls: for a second one give some room more. */
 size_t craton_stats_json(char *buffer, size_t size);
 
-/* Sets an option (background, caches, hard_limit, memory_limit, page_heap, pressure, release_rate, soft_limit, stats, stats_file,
- * thp, thread_cache, trace, trace_events; see the README). page_heap can be set only before the first request of the process, else to what
+/* Sets an option (audit_log, background, caches, debug, guard_sample, hard_limit, memory_limit, page_heap, pressure, quarantine, release_rate, soft_limit, stats,
+ * stats_file, thp, thread_cache, trace, trace_events; see the README). page_heap can be set only before the first request of the process, else to what
  * it is. A limit below what is in use counts at once, and one line on standard
  * error says so; so it is with a hard limit below the soft one.
  * Returns 0, or -1 with errno EINVAL when there is no such key or value, when a limit is less than 1 MiB, or when a soft limit
@@ -84,6 +84,10 @@ void craton_set_limit_callback(void (*callback)(void *arg, size_t limit_bytes, s
  * about each second. Returns
  * 1 if anything was done, else 0: after some minutes of that, each ten seconds are enough. */
 int craton_background_actions(void);
+
+/* Looks at every buffer of the debugging kit (option debug) now: whether anybody has written beside those that are out, or into those that are
+ * free. Reports the first that is wrong on standard error, and ends the process; else returns how many buffers there are. */
+size_t craton_debug_check(void);
 
 /* Sizes, in bytes. */
 

@@ -8,7 +8,7 @@ use craton_malloc::limits::{self, LimitCallback};
 use craton_malloc::segment::WORDS;
 use craton_malloc::stats::counted;
 use craton_malloc::text::Text;
-use craton_malloc::{background, front, json, options};
+use craton_malloc::{background, debug, front, json, options};
 use craton_os::process;
 
 /// The library's version.
@@ -112,4 +112,10 @@ pub unsafe extern "C" fn craton_set_limit_callback(callback: Option<LimitCallbac
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_background_actions() -> c_int {
     background::actions().into()
+}
+
+/// Looks at every buffer of the debugging kit; returns how many there are.
+#[unsafe(no_mangle)]
+pub extern "C" fn craton_debug_check() -> usize {
+    debug::check()
 }

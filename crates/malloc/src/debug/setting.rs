@@ -7,9 +7,10 @@
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
+use crate::front::{self, HEAP, PROCESSOR_CACHES};
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
 use crate::text::Text;
-use crate::{front, limits};
+use crate::{limits, nested};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 use craton_base::Table;
@@ -202,6 +203,10 @@ pub(crate) fn set(value: &[u8]) -> bool {
     }
     // Threads give up what their caches hold of these classes, and close their lists, as they come by.
     limits::ask_for_caches();
+    // Processors' caches, which have no lists to close: what they hold goes out before the first buffer of a thread that uses them.
+    if checks != 0 {
+        nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
+    }
     true
 }
 
