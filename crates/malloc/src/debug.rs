@@ -45,7 +45,7 @@ use sample::is_due;
 pub(crate) use sample::{bound, count};
 
 use crate::cpu_cache::thread::ThreadCache;
-use crate::front::existing_cache;
+use crate::front::{HEAP, existing_cache};
 use crate::route::Misuse;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of};
 use crate::{background, limits, nested};
@@ -113,11 +113,16 @@ fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
 /// Any pointer may be given; if it is a buffer the caller gives it up.
 #[inline]
 pub(crate) unsafe fn free(pointer: *mut u8) -> Option<Result<(), Misuse>> {
-    if !in_use() || nested::is_nested() {
+    if !in_use() || nested::is_nested() || !may_be_buffer(pointer) {
         return None;
     }
     // SAFETY: by the contract.
     unsafe { free_checked(pointer) }
+}
+
+/// Whether a pointer may be a buffer, by where it lies: samples lie on no page of the heap.
+fn may_be_buffer(pointer: *mut u8) -> bool {
+    setting::ever_checks() || HEAP.page_of(pointer as usize).is_none()
 }
 
 /// Has the calling thread's cache give up what it holds, if the option has changed since it last did.
@@ -144,7 +149,7 @@ unsafe fn free_checked(pointer: *mut u8) -> Option<Result<(), Misuse>> {
 /// As [`crate::front::realloc`].
 #[cold]
 pub(crate) unsafe fn realloc(pointer: *mut u8, size: usize) -> Option<*mut u8> {
-    if !in_use() || nested::is_nested() {
+    if !in_use() || nested::is_nested() || !may_be_buffer(pointer) {
         return None;
     }
     let old = nested::within(|| kit::size_for("realloc", pointer))?;

@@ -12,6 +12,7 @@ use super::{guard, quarantine, stacks};
 use crate::front::HEAP;
 use crate::nested;
 use crate::route::Misuse;
+use crate::segment::{self, SEGMENT};
 use core::ptr::null_mut;
 use craton_os::{precise_ns, process};
 use craton_slab::debug::audit::{Deed, Transaction};
@@ -71,6 +72,11 @@ pub(crate) fn alloc(size: usize, align: usize, target: Target, checks: u8) -> *m
         return null_mut();
     }
     note(&buffer, taken, Deed::Alloc);
+    if buffer.kind != Kind::Heap {
+        // What the heap hands out it counts itself.
+        segment::add(&SEGMENT.refills, 1);
+        segment::add(&SEGMENT.objects_out, 1);
+    }
     area.address as *mut u8
 }
 

@@ -85,6 +85,11 @@ pub(crate) fn checks_of_cache(name: &[u8]) -> u8 {
     }
 }
 
+/// Whether any class or cache is or was checked, so that there may be buffers on the heap.
+pub(super) fn ever_checks() -> bool {
+    EVER.load(Relaxed) != 0
+}
+
 /// Whether any buffer may have been made with pages of its own by the option.
 pub(super) fn guards() -> bool {
     EVER.load(Relaxed) & GUARD != 0
