@@ -60,6 +60,8 @@ pub struct Registers {
     pub sp: usize,
     /// The frame pointer, or whatever else the register holds.
     pub bp: usize,
+    /// RBX.
+    pub bx: usize,
 }
 
 /// Notes the return addresses of the calling function, the innermost first: where it goes back to, where its caller does, and so on to the

@@ -6,7 +6,7 @@
 //!
 //! **From.** The layout of a signal's frame is the kernel's `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
 //!
-//! **Unsafe.** Reads three registers by assembly, and bytes of code that the kernel says can be read.
+//! **Unsafe.** Reads four registers by assembly, and bytes of code that the kernel says can be read.
 
 use super::Registers;
 use super::cfi::{Cfa, Row, Saved};
@@ -20,24 +20,26 @@ pub(super) const SUPPORTED: bool = true;
 
 /// Where a signal's frame has the interrupted code's registers, from the handler's stack pointer after its return.
 const SIGNAL_BP: usize = 120;
+const SIGNAL_BX: usize = 128;
 const SIGNAL_SP: usize = 160;
 const SIGNAL_PC: usize = 168;
 
 /// The registers of the function that this is inlined into.
 #[inline(always)]
 pub(super) fn here() -> Registers {
-    let (pc, sp, bp);
-    // SAFETY: reads three registers.
+    let (pc, sp, bp, bx);
+    // SAFETY: reads four registers.
     unsafe {
         asm!(
             "lea {pc}, [rip]",
             "mov {sp}, rsp",
             "mov {bp}, rbp",
-            pc = out(reg) pc, sp = out(reg) sp, bp = out(reg) bp,
+            "mov {bx}, rbx",
+            pc = out(reg) pc, sp = out(reg) sp, bp = out(reg) bp, bx = out(reg) bx,
             options(nomem, nostack, preserves_flags),
         );
     }
-    Registers { pc, sp, bp }
+    Registers { pc, sp, bp, bx }
 }
 
 /// Notes the addresses at which the callers of a frame go on, without those of the library that come first if `outside`.
@@ -81,7 +83,8 @@ fn own_code() -> (usize, usize) {
     (start, end)
 }
 
-/// A frame under way.
+/// A frame under way. Passed on by value where something rare is done with it, so that it can stay in registers.
+#[derive(Clone, Copy)]
 struct Frame {
     registers: Registers,
     /// An address of the instruction that is under way.
@@ -91,19 +94,21 @@ struct Frame {
 
 impl Frame {
     /// Goes to the caller's frame; the address one past what is under way there, or where it goes on.
-    #[inline]
+    #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
-        let Registers { pc, sp, bp } = self.registers;
-        let (cfa, of_bp) = match rules::of(self.lookup).step() {
-            Step::Known(Row::Frame { cfa, bp }) => (cfa, bp),
-            Step::Known(Row::Signal) => return self.undo_signal(),
-            Step::Known(Row::Outermost) => return None,
-            Step::Unknown => return self.undo_unknown(),
+        let Registers { pc, sp, bp, bx } = self.registers;
+        let (cfa, of_bp, of_bx) = match rules::of(self.lookup).step() {
+            Step::Known(Row::Frame { cfa, bp, bx }) => (cfa, bp, bx),
+            other => {
+                *self = self.without_frame(other)?;
+                return Some(self.lookup.wrapping_add(1));
+            }
         };
         let above = |register: usize, offset: i64| register.wrapping_add(offset as usize);
         let cfa = match cfa {
             Cfa::Sp(offset) => above(sp, offset),
             Cfa::Bp(offset) => above(bp, offset),
+            Cfa::Bx(offset) => above(bx, offset),
             Cfa::AtSp { offset, plus } => above(self.stack.word(above(sp, offset))?, plus),
             Cfa::AtBp { offset, plus } => above(self.stack.word(above(bp, offset))?, plus),
             Cfa::Plt { from } => above(sp, if pc as i64 & 15 >= from { 16 } else { 8 }),
@@ -112,49 +117,54 @@ impl Frame {
         if cfa <= sp {
             return None;
         }
-        let caller_bp = match of_bp {
-            Saved::Same => bp,
-            Saved::AtCfa(offset) => self.stack.word(above(cfa, offset))?,
-            Saved::AtBp(offset) => self.stack.word(above(bp, offset))?,
+        let back = self.stack.word(cfa.wrapping_sub(size_of::<usize>()))?;
+        let mut saved = |saved: Saved, register: usize| match saved {
+            Saved::Same => Some(register),
+            Saved::AtCfa(offset) => self.stack.word(above(cfa, offset)),
+            Saved::AtBp(offset) => self.stack.word(above(bp, offset)),
         };
-        let caller = self.stack.word(cfa.wrapping_sub(size_of::<usize>()))?;
-        self.returned(caller, cfa, caller_bp)
+        let (bp, bx) = (saved(of_bp, bp)?, saved(of_bx, bx)?);
+        *self = self.returned(Registers { pc: back, sp: cfa, bp, bx })?;
+        Some(back)
     }
 
-    /// The caller goes on at `pc`; a thread's first function may have 0 there.
-    #[inline]
-    fn returned(&mut self, pc: usize, sp: usize, bp: usize) -> Option<usize> {
-        if pc == 0 {
-            return None;
-        }
-        self.registers = Registers { pc, sp, bp };
+    /// The caller goes on with these registers; a thread's first function may have 0 for an address.
+    #[inline(always)]
+    fn returned(self, registers: Registers) -> Option<Self> {
         // The call may be the last instruction of its function.
-        self.lookup = pc - 1;
-        Some(pc)
+        (registers.pc != 0).then(|| Self { registers, lookup: registers.pc - 1, ..self })
     }
 
-    /// To the code that a signal interrupted.
+    /// What is behind code that has no frame as others have it.
     #[cold]
-    fn undo_signal(&mut self) -> Option<usize> {
+    #[inline(never)]
+    fn without_frame(self, step: Step) -> Option<Self> {
+        match step {
+            Step::Known(Row::Signal) => self.interrupted(),
+            Step::Known(_) => None,
+            Step::Unknown => self.guessed(),
+        }
+    }
+
+    /// The code that a signal interrupted.
+    fn interrupted(mut self) -> Option<Self> {
         let at = self.registers.sp;
         let mut word = |offset: usize| self.stack.word(at.wrapping_add(offset));
-        let registers = Registers { pc: word(SIGNAL_PC)?, sp: word(SIGNAL_SP)?, bp: word(SIGNAL_BP)? };
-        (self.registers, self.lookup) = (registers, registers.pc);
-        // A jump to nowhere has no address worth noting, but a caller.
-        if registers.pc == 0 { self.undo() } else { Some(registers.pc.wrapping_add(1)) }
+        let registers =
+            Registers { pc: word(SIGNAL_PC)?, sp: word(SIGNAL_SP)?, bp: word(SIGNAL_BP)?, bx: word(SIGNAL_BX)? };
+        Some(Self { registers, lookup: registers.pc, ..self })
     }
 
     /// By the frame pointer; or, where control was lost by a jump to nowhere, by the return address that the call has just pushed.
-    #[cold]
-    fn undo_unknown(&mut self) -> Option<usize> {
+    fn guessed(mut self) -> Option<Self> {
         self.stack.distrust();
-        let Registers { pc, sp, bp } = self.registers;
+        let Registers { pc, sp, bp, .. } = self.registers;
         if self.lookup == pc
             && module::find(pc).is_none()
             && let Some(back) = self.stack.word(sp)
             && is_behind_call(back)
         {
-            return self.returned(back, sp + size_of::<usize>(), bp);
+            return self.returned(Registers { pc: back, sp: sp.wrapping_add(size_of::<usize>()), ..self.registers });
         }
         if bp < sp {
             return None;
@@ -163,7 +173,8 @@ impl Frame {
         if !is_behind_call(back) {
             return None;
         }
-        self.returned(back, bp + 2 * size_of::<usize>(), caller_bp)
+        let sp = bp.wrapping_add(2 * size_of::<usize>());
+        self.returned(Registers { pc: back, sp, bp: caller_bp, ..self.registers })
     }
 }
 
