@@ -102,9 +102,17 @@ impl Rule {
         Some(Self(places | words(offset, 22)? << 14 | words(bp, 14)? << 36 | words(bx, 14)? << 50))
     }
 
+    /// The rule as nearly all are, and quick to follow: `None` for others.
     #[inline(always)]
+    pub(super) fn plain(self) -> Option<Plain> {
+        // The places' higher bits stand for AT_FRAME.
+        let others = (AT_FRAME << 3) | (AT_FRAME << 5);
+        (self.0 & 7 <= BP && self.0 & others == 0).then_some(Plain(self.0))
+    }
+
+    /// What the rule says, whatever it is.
     pub(super) fn step(self) -> Step {
-        let offset = (self.0 << 28) as i64 >> 42 << 3;
+        let offset = Plain(self.0).cfa() as i64;
         let plus = (self.0 >> 7 & 127) as i64 * WORD;
         let cfa = match self.0 & 7 {
             SP => Cfa::Sp(offset),
@@ -126,8 +134,45 @@ impl Rule {
             AT_FRAME => Saved::AtBp(offset),
             _ => Saved::Same,
         };
-        let bp = saved(self.0 >> 3, (self.0 << 14) as i64 >> 50 << 3);
-        let bx = saved(self.0 >> 5, self.0 as i64 >> 50 << 3);
+        let bp = saved(self.0 >> 3, Plain(self.0).bp() as i64);
+        let bx = saved(self.0 >> 5, Plain(self.0).bx() as i64);
         Step::Known(Row::Frame { cfa, bp, bx })
+    }
+}
+
+/// A rule by which the CFA is so far above the stack pointer or the frame pointer, and registers are where they were or near the CFA.
+/// Offsets are in bytes, as words that are added with wrap-around.
+#[derive(Clone, Copy)]
+pub(super) struct Plain(u64);
+
+impl Plain {
+    #[inline(always)]
+    pub(super) fn is_by_sp(self) -> bool {
+        self.0 & 7 == SP
+    }
+
+    #[inline(always)]
+    pub(super) fn cfa(self) -> usize {
+        ((self.0 << 28) as i64 >> 42 << 3) as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn saves_bp(self) -> bool {
+        self.0 >> 3 & 1 != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn bp(self) -> usize {
+        ((self.0 << 14) as i64 >> 50 << 3) as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn saves_bx(self) -> bool {
+        self.0 >> 5 & 1 != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn bx(self) -> usize {
+        (self.0 as i64 >> 50 << 3) as usize
     }
 }

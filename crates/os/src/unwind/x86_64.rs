@@ -11,12 +11,14 @@
 use super::Registers;
 use super::cfi::{Cfa, Row, Saved};
 use super::module;
-use super::rules::{self, Step};
+use super::rules::{self, Rule, Step};
 use super::stack::{self, Stack};
 use core::arch::asm;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 pub(super) const SUPPORTED: bool = true;
+
+const WORD: usize = size_of::<usize>();
 
 /// Where a signal's frame has the interrupted code's registers, from the handler's stack pointer after its return.
 const SIGNAL_BP: usize = 120;
@@ -96,13 +98,34 @@ impl Frame {
     /// Goes to the caller's frame; the address one past what is under way there, or where it goes on.
     #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
+        let rule = rules::of(self.lookup);
+        let Some(plain) = rule.plain() else {
+            *self = self.undo_other(rule)?;
+            return Some(self.lookup.wrapping_add(1));
+        };
+        let Registers { sp, bp, bx, .. } = self.registers;
+        let cfa = if plain.is_by_sp() { sp } else { bp }.wrapping_add(plain.cfa());
+        // A stack grows downwards; what says otherwise is wrong, and could go round for ever.
+        if cfa <= sp {
+            return None;
+        }
+        let back = self.stack.word(cfa.wrapping_sub(WORD))?;
+        let bp = if plain.saves_bp() { self.stack.word(cfa.wrapping_add(plain.bp()))? } else { bp };
+        let bx = if plain.saves_bx() { self.stack.word(cfa.wrapping_add(plain.bx()))? } else { bx };
+        *self = self.returned(Registers { pc: back, sp: cfa, bp, bx })?;
+        Some(back)
+    }
+
+    /// The same by a rule that is seldom met.
+    #[cold]
+    #[inline(never)]
+    fn undo_other(mut self, rule: Rule) -> Option<Self> {
         let Registers { pc, sp, bp, bx } = self.registers;
-        let (cfa, of_bp, of_bx) = match rules::of(self.lookup).step() {
+        let (cfa, of_bp, of_bx) = match rule.step() {
             Step::Known(Row::Frame { cfa, bp, bx }) => (cfa, bp, bx),
-            other => {
-                *self = self.without_frame(other)?;
-                return Some(self.lookup.wrapping_add(1));
-            }
+            Step::Known(Row::Signal) => return self.interrupted(),
+            Step::Known(Row::Outermost) => return None,
+            Step::Unknown => return self.guessed(),
         };
         let above = |register: usize, offset: i64| register.wrapping_add(offset as usize);
         let cfa = match cfa {
@@ -113,19 +136,17 @@ impl Frame {
             Cfa::AtBp { offset, plus } => above(self.stack.word(above(bp, offset))?, plus),
             Cfa::Plt { from } => above(sp, if pc as i64 & 15 >= from { 16 } else { 8 }),
         };
-        // A stack grows downwards; what says otherwise is wrong, and could go round for ever.
         if cfa <= sp {
             return None;
         }
-        let back = self.stack.word(cfa.wrapping_sub(size_of::<usize>()))?;
+        let back = self.stack.word(cfa.wrapping_sub(WORD))?;
         let mut saved = |saved: Saved, register: usize| match saved {
             Saved::Same => Some(register),
             Saved::AtCfa(offset) => self.stack.word(above(cfa, offset)),
             Saved::AtBp(offset) => self.stack.word(above(bp, offset)),
         };
         let (bp, bx) = (saved(of_bp, bp)?, saved(of_bx, bx)?);
-        *self = self.returned(Registers { pc: back, sp: cfa, bp, bx })?;
-        Some(back)
+        self.returned(Registers { pc: back, sp: cfa, bp, bx })
     }
 
     /// The caller goes on with these registers; a thread's first function may have 0 for an address.
@@ -133,17 +154,6 @@ impl Frame {
     fn returned(self, registers: Registers) -> Option<Self> {
         // The call may be the last instruction of its function.
         (registers.pc != 0).then(|| Self { registers, lookup: registers.pc - 1, ..self })
-    }
-
-    /// What is behind code that has no frame as others have it.
-    #[cold]
-    #[inline(never)]
-    fn without_frame(self, step: Step) -> Option<Self> {
-        match step {
-            Step::Known(Row::Signal) => self.interrupted(),
-            Step::Known(_) => None,
-            Step::Unknown => self.guessed(),
-        }
     }
 
     /// The code that a signal interrupted.
@@ -164,16 +174,16 @@ impl Frame {
             && let Some(back) = self.stack.word(sp)
             && is_behind_call(back)
         {
-            return self.returned(Registers { pc: back, sp: sp.wrapping_add(size_of::<usize>()), ..self.registers });
+            return self.returned(Registers { pc: back, sp: sp.wrapping_add(WORD), ..self.registers });
         }
         if bp < sp {
             return None;
         }
-        let (caller_bp, back) = (self.stack.word(bp)?, self.stack.word(bp.wrapping_add(size_of::<usize>()))?);
+        let (caller_bp, back) = (self.stack.word(bp)?, self.stack.word(bp.wrapping_add(WORD))?);
         if !is_behind_call(back) {
             return None;
         }
-        let sp = bp.wrapping_add(2 * size_of::<usize>());
+        let sp = bp.wrapping_add(2 * WORD);
         self.returned(Registers { pc: back, sp, bp: caller_bp, ..self.registers })
     }
 }
