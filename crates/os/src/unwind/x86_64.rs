@@ -169,7 +169,12 @@ impl Frame {
     fn guessed(mut self) -> Option<Self> {
         self.stack.distrust();
         let Registers { pc, sp, bp, .. } = self.registers;
-        if self.lookup == pc
+        let is_interrupted = self.lookup == pc;
+        // An address that was put there without a call, as at the start of a context, has no frame.
+        if !is_interrupted && !is_behind_call(pc) {
+            return None;
+        }
+        if is_interrupted
             && module::find(pc).is_none()
             && let Some(back) = self.stack.word(sp)
             && is_behind_call(back)
@@ -192,15 +197,17 @@ impl Frame {
 fn is_behind_call(address: usize) -> bool {
     const LONGEST: usize = 7;
     let Some(first) = address.checked_sub(LONGEST) else { return false };
-    // Eight bytes from each end on: both pages, if they are two.
-    if !stack::is_readable(first & !7) || !stack::is_readable(address.wrapping_sub(1) & !7) {
-        return false;
-    }
+    // The bytes lie in one aligned word or in two. Code may begin where a page does: what cannot be read is no call.
+    let (low, high) = (first & !7, (address - 1) & !7);
+    let (has_low, has_high) = (stack::is_readable(low), stack::is_readable(high));
     let mut bytes = [0u8; LONGEST];
     for (i, byte) in bytes.iter_mut().enumerate() {
-        // SAFETY: the kernel has just read both aligned words that these bytes lie in; if another thread takes the code away meanwhile, this
-        // thread is lost in any case, since it would return there.
-        *byte = unsafe { ((first + i) as *const u8).read_volatile() };
+        let at = first + i;
+        if if at < high { has_low } else { has_high } {
+            // SAFETY: the kernel has just read the aligned word that this byte lies in; if another thread takes the code away meanwhile,
+            // this thread is lost in any case, since it would return there.
+            *byte = unsafe { (at as *const u8).read_volatile() };
+        }
     }
     // call rel32, or call through a register or memory, whose operand takes 0, 1, 2, 4 or 5 bytes more.
     let through = |back: usize| bytes[LONGEST - back] == 0xff && bytes[LONGEST - back + 1] & 0x38 == 0x10;
