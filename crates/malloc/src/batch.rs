@@ -13,7 +13,7 @@ use crate::cpu_cache::thread::ThreadCache;
 use crate::front::{self, HEAP, set_up};
 use crate::route::Misuse;
 use crate::size_class::{self, MAX_CLASSED};
-use crate::{nested, tls};
+use crate::{debug, nested, tls};
 use craton_os::process;
 use craton_slab::Chain;
 
@@ -62,7 +62,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     unsafe { out.add(done).write(first) };
     done += 1;
     while done < n {
-        if nested::is_nested() {
+        if nested::is_nested() || debug::checks_of(size) != 0 {
             let object = front::malloc(size);
             if object.is_null() {
                 return done;

@@ -21,7 +21,7 @@ use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED};
-use crate::{background, limits, nested, options, page_heap, tls, trace};
+use crate::{background, debug, limits, nested, options, page_heap, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -98,7 +98,10 @@ pub fn malloc(size: usize) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn malloc_quick(size: usize) -> *mut u8 {
-    malloc_class(size_class::class_of_tabled(size))
+    match debug::alloc(size, 1) {
+        Some(buffer) => buffer,
+        None => malloc_class(size_class::class_of_tabled(size)),
+    }
 }
 
 #[inline(never)]
@@ -109,7 +112,14 @@ fn malloc_beyond_quick(size: usize) -> *mut u8 {
     let class = size_class::class_of(size);
     // SAFETY: as in `malloc`.
     let object = unsafe { ThreadCache::pop(tls::get(), class) };
-    if object.is_null() { malloc_class(class) } else { object }
+    if object.is_null() { malloc_sized(class, size, 1) } else { object }
+}
+
+/// An object of so many bytes, of a class that the thread's cache does not hold.
+#[cold]
+#[inline(never)]
+fn malloc_sized(class: usize, size: usize, align: usize) -> *mut u8 {
+    debug::alloc(size, align).unwrap_or_else(|| malloc_class(class))
 }
 
 /// An object of a class that the thread's cache does not hold.
@@ -244,6 +254,13 @@ fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
     if nested::is_nested() {
         return malloc_apart(size, align);
     }
+    if let Some(buffer) = debug::alloc(size, align) {
+        if zero && !buffer.is_null() {
+            // SAFETY: the buffer holds `size` bytes and is ours until we return it.
+            unsafe { buffer.write_bytes(0, size) };
+        }
+        return buffer;
+    }
     let saved = process::errno();
     let possible = size <= MAX_SIZE && set_up();
     let allocate = || nested::within(|| HEAP.allocate_large(size, align, zero));
@@ -294,7 +311,7 @@ pub fn aligned(align: usize, size: usize) -> *mut u8 {
         Some(class) => {
             // SAFETY: as in `malloc`.
             let object = unsafe { ThreadCache::pop(tls::get(), class) };
-            if object.is_null() { malloc_class(class) } else { object }
+            if object.is_null() { malloc_sized(class, size, align) } else { object }
         }
         None if align > MAX_SIZE => no_memory(),
         None => malloc_large(size, align, false),
@@ -341,6 +358,10 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     }
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
+    }
+    // SAFETY: by the contract.
+    if let Some(freed) = unsafe { debug::free(pointer) } {
+        return freed;
     }
     if !nested::is_nested() && HEAP.free_large(pointer as usize) {
         return Ok(());
@@ -397,7 +418,7 @@ pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     if !READY.load(Ordering::Relaxed) {
         return Err(Misuse::Foreign);
     }
-    if let Some(size) = nested::size_of(pointer) {
+    if let Some(size) = nested::size_of(pointer).or_else(|| debug::size_of("malloc_usable_size", pointer)) {
         return Ok(size);
     }
     find(pointer).map_or(Ok(0), |found| found.usable())
@@ -485,13 +506,19 @@ pub(crate) fn set_up() -> bool {
 
 #[cold]
 fn set_up_now() -> bool {
-    nested::within(set_up_alone)
+    let Some(is_first) = nested::within(set_up_alone) else { return false };
+    if is_first && !process::is_privileged() {
+        // SAFETY: the environment is what the C library has, if it has one already, which nobody else changes so early.
+        unsafe { options::debug_from_environment(process::environment()) };
+    }
+    true
 }
 
-fn set_up_alone() -> bool {
+/// Whether there was no heap before; `None` if there is none now.
+fn set_up_alone() -> Option<bool> {
     let _only_one = SETTING_UP.lock();
     if READY.load(Ordering::Relaxed) {
-        return true;
+        return Some(false);
     }
     let parts = [
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
@@ -501,7 +528,7 @@ fn set_up_alone() -> bool {
     let on_frames = page_heap::wants_frames();
     let wanted = wanted_capacity();
     let wanted = if on_frames { page_heap::capacity(wanted) } else { wanted };
-    let Some(region) = Region::new(wanted, HugePages(1), &parts) else { return false };
+    let region = Region::new(wanted, HugePages(1), &parts)?;
     let capacity = region.capacity();
     let frames = if on_frames { page_heap::frames(capacity) } else { None };
     page_heap::note(frames.is_some());
@@ -531,7 +558,7 @@ fn set_up_alone() -> bool {
     }
     // ORDERING: Release pairs with the Acquire in `set_up`.
     READY.store(true, Ordering::Release);
-    true
+    Some(true)
 }
 
 /// How large the region should be: four times the machine's memory, at least 64 GiB and at most 16 TiB, since huge objects lie
@@ -576,6 +603,7 @@ pub fn class_stats(class: usize) -> craton_slab::SlabStats {
 
 /// Ends the process with a line about a bad pointer.
 pub fn die(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
+    debug::reported_misuse(call, pointer, misuse);
     crate::report::misuse(call, pointer, misuse)
 }
 

@@ -24,6 +24,7 @@
 pub mod background;
 pub mod batch;
 mod cpu_cache;
+pub mod debug;
 pub mod front;
 mod heap;
 pub mod heaps;

@@ -3,7 +3,7 @@
 //! **Unsafe.** Places function pointers in the sections that the dynamic linker walks.
 
 use crate::segment::SEGMENT;
-use crate::{front, options, stats, trace};
+use crate::{debug, front, options, stats, trace};
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{process, thread};
@@ -36,4 +36,5 @@ extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *
 extern "C" fn at_end() {
     trace::end();
     stats::at_exit();
+    debug::at_exit();
 }

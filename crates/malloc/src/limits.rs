@@ -26,6 +26,7 @@ mod setting;
 
 use crate::background;
 use crate::cpu_cache::thread::ThreadCache;
+use crate::debug;
 use crate::front::{HEAP, LEAST_CACHE_BYTES, PROCESSOR_CACHES, THREAD_CACHE_BYTES};
 use crate::segment::{self, SEGMENT};
 use changes::Changes;
@@ -253,6 +254,11 @@ pub(crate) fn heeds_pressure() -> bool {
     PRESSURE.load(Relaxed) > 0 && !NO_PRESSURE.load(Relaxed) && HEAP.releasable() >= PRESSURE_WAKES_FROM
 }
 
+/// Asks each thread to give up what its cache holds, in its next slow request.
+pub(crate) fn ask_for_caches() {
+    GENERATION.fetch_add(1, Relaxed);
+}
+
 /// Empties a cache whose thread has not done so since others asked for it; to be called in slow requests.
 ///
 /// # Safety
@@ -282,6 +288,7 @@ unsafe fn shrink(cache: *mut ThreadCache) {
             (*cache).home(),
             THREAD_CACHE_BYTES.load(Relaxed).min(LEAST_CACHE_BYTES),
         );
+        debug::close_lists(&mut *cache);
     }
 }
 

@@ -7,6 +7,8 @@
 //! `release_rate=BYTES` how much memory is given back in a second then · `soft_limit=…` from how much memory on it is given back ·
 //! `page_heap=temeraire|frames` who says where spans go, at the start only ·
 //! `hard_limit=…` how much memory may be had · `memory_limit=cgroup|auto|none|BYTES` what the soft limit follows if it is not set ·
+//! `debug=CHECKS[:TARGETS]` what is checked of objects, `audit_log=N` how many transactions are kept, `quarantine=BYTES` how much freed memory waits,
+//! `guard_sample=N|auto` one object in so many lies on pages of its own ([`crate::debug`]) ·
 //! `pressure=PERCENT` how short of memory the system must be for all to be given back · `trace=PATH` records what is asked of the page heap, `trace_events=N` at most so much of it.
 //!
 //! **Failure.** An unknown key or a bad value is one line on standard error; the program goes on.
@@ -19,7 +21,7 @@ pub use read::{get, name};
 
 use crate::background::{self, Mode};
 use crate::front::{CACHES_FOR, CachesFor, HEAP, PROCESSOR_CACHES, THREAD_CACHE_BYTES, set_up};
-use crate::{limits, page_heap, trace};
+use crate::{debug, limits, page_heap, trace};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use craton_os::{Decimal, Line, Mutex, process};
@@ -60,6 +62,19 @@ pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
     }
 }
 
+/// Sets the option `debug` as the environment says, before the program has asked for anything.
+///
+/// # Safety
+/// As [`find`].
+pub(crate) unsafe fn debug_from_environment(environment: *const *const c_char) {
+    // What is wrong with a value is said when all options are read.
+    // SAFETY: by the contract.
+    unsafe {
+        find(environment, b"audit_log", |value| _ = debug::setting::set_log_entries(value));
+        find(environment, b"debug", |value| _ = debug::setting::set(value));
+    }
+}
+
 /// Calls `each` with every value that an environment has for a key.
 ///
 /// # Safety
@@ -67,8 +82,7 @@ pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
 pub(crate) unsafe fn find(environment: *const *const c_char, key: &[u8], mut each: impl FnMut(&[u8])) {
     // SAFETY: by the contract.
     let text = unsafe { text_in(environment) }.unwrap_or_default();
-    let options = text.split(|b| *b == b',');
-    options.filter_map(|option| option.strip_prefix(key)?.strip_prefix(b"=")).for_each(&mut each);
+    Items(text).filter_map(|option| option.strip_prefix(key)?.strip_prefix(b"=")).for_each(&mut each);
 }
 
 /// The variable `CRATON_OPTIONS` of an environment.
@@ -90,9 +104,33 @@ unsafe fn text_in<'a>(environment: *const *const c_char) -> Option<&'a [u8]> {
     None
 }
 
+/// The options of a list: what commas separate, but for those between the checks of `debug`.
+struct Items<'a>(&'a [u8]);
+
+impl<'a> Iterator for Items<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let comma = |from: usize| self.0[from..].iter().position(|b| *b == b',').map_or(self.0.len(), |i| from + i);
+        let mut end = comma(0);
+        while self.0.starts_with(b"debug=")
+            && end < self.0.len()
+            && debug::setting::is_check(&self.0[end + 1..comma(end + 1)])
+        {
+            end = comma(end + 1);
+        }
+        let item = &self.0[..end];
+        self.0 = self.0.get(end + 1..).unwrap_or_default();
+        Some(item)
+    }
+}
+
 /// Applies a list of options, saying on standard error what it does not understand.
 fn apply(text: &[u8]) {
-    for option in text.split(|b| *b == b',').filter(|o| !o.is_empty()) {
+    for option in Items(text).filter(|o| !o.is_empty()) {
         let complain = |what: &str| Line::new().text("craton: option \"").bytes(option).text("\": ").text(what).print();
         let Some(equals) = option.iter().position(|b| *b == b'=') else {
             complain("not of the form key=value; ignored");
@@ -102,18 +140,27 @@ fn apply(text: &[u8]) {
         if !KEYS.contains(&key) {
             complain(NO_SUCH_KEY);
         } else if !set(key, value) {
-            complain(limits::why_not(key, value).unwrap_or(bad_value(key)));
+            complain(why_not(key, value).unwrap_or(bad_value(key)));
         }
     }
 }
 
-const KEYS: [&[u8]; 14] = [
+/// Why a value that is right is not heeded.
+fn why_not(key: &[u8], value: &[u8]) -> Option<&'static str> {
+    if key == b"debug" { debug::setting::why_not(value) } else { limits::why_not(key, value) }
+}
+
+const KEYS: [&[u8]; 18] = [
+    b"audit_log",
     b"background",
     b"caches",
+    b"debug",
+    b"guard_sample",
     b"hard_limit",
     b"memory_limit",
     b"page_heap",
     b"pressure",
+    b"quarantine",
     b"release_rate",
     b"soft_limit",
     b"stats",
@@ -123,8 +170,8 @@ const KEYS: [&[u8]; 14] = [
     b"trace",
     b"trace_events",
 ];
-const NO_SUCH_KEY: &str = "no such key (there are background, caches, hard_limit, memory_limit, page_heap, pressure, release_rate, soft_limit, \
-                           stats, stats_file, thp, thread_cache, trace, trace_events); ignored";
+const NO_SUCH_KEY: &str = "no such key (there are audit_log, background, caches, debug, guard_sample, hard_limit, memory_limit, page_heap, pressure, quarantine, \
+                           release_rate, soft_limit, stats, stats_file, thp, thread_cache, trace, trace_events); ignored";
 
 /// What is said of a bad value.
 fn bad_value(key: &[u8]) -> &'static str {
@@ -136,12 +183,15 @@ fn bad_value(key: &[u8]) -> &'static str {
         b"page_heap" => {
             "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored"
         }
+        b"debug" => debug::setting::BAD,
+        b"audit_log" => "bad value (1 to 268435456 entries, until the log is made); ignored",
+        b"guard_sample" => "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored",
         b"pressure" => "bad value (0 to 100 percent); ignored",
         b"background" => "bad value (there are 0, inline and 1); ignored",
         b"caches" => "bad value (there are auto, thread and cpu); ignored",
         b"thp" => "bad value (there are auto, always and never); ignored",
         b"stats" => "bad value (there are 0 and 1); ignored",
-        b"release_rate" | b"thread_cache" => "bad value (bytes, such as 512K); ignored",
+        b"quarantine" | b"release_rate" | b"thread_cache" => "bad value (bytes, such as 512K); ignored",
         b"trace_events" => "bad value (a number above 0); ignored",
         _ => "bad value (a path of at most 511 bytes); ignored",
     }
@@ -178,6 +228,16 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             }
         }
         b"soft_limit" | b"hard_limit" | b"memory_limit" | b"pressure" => return limits::set_option(key, value),
+        b"debug" => return debug::setting::set(value),
+        b"audit_log" => return debug::setting::set_log_entries(value),
+        b"guard_sample" => {
+            let every = if value == b"auto" { Some(debug::sample::AUTO) } else { Decimal::parse(value) };
+            return every.is_some_and(debug::sample::set);
+        }
+        b"quarantine" => match limits::size(value) {
+            Some(bytes) => debug::QUARANTINE_BYTES.store(bytes as usize, Relaxed),
+            None => return false,
+        },
         b"page_heap" => return page_heap::set(value),
         b"release_rate" => match limits::size(value) {
             Some(bytes) => background::set_rate(bytes),

@@ -30,6 +30,24 @@ fn about_list(class: usize, objects: u32) -> Line {
     line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
 }
 
+impl Misuse {
+    /// In few words.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Freed { .. } => "free already",
+            Self::WrongSize { .. } => "of another size",
+            Self::WrongAlign { .. } => "of another alignment",
+            Self::OtherHeap => "not an object of this heap",
+            Self::NoHeap => "not a heap of Craton",
+            Self::HeapDestroyed => "this heap has been destroyed",
+            Self::HeapStays => "a heap of the library itself cannot be destroyed",
+            Self::Inside { .. } | Self::InsideLarge { .. } => "inside an object",
+            Self::Unallocated => "nothing is allocated there: it was freed long ago, or never was an object",
+            Self::Foreign => "not allocated by Craton",
+        }
+    }
+}
+
 /// Prints one line that names call and address, and aborts: the heap is no longer what the program thinks.
 #[cold]
 pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {

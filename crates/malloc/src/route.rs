@@ -6,6 +6,7 @@
 //! **Unsafe.** Touches objects that a cache or a caller gives up, and clears memory just allocated.
 
 use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
+use crate::debug;
 use crate::heap::Heap;
 use crate::heaps::Owned;
 use crate::huge::Entry;
@@ -109,7 +110,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             twice @ 1.. => report::given_twice(class, twice.unsigned_abs()),
             lost => report::lost(class, lost.unsigned_abs()),
         }
-        let mut chain = self.take(cache.home(), class, cache.want(class));
+        let mut chain = self.take(cache.home(), class, debug::bound(cache.want(class)));
         let object = chain.pop().unwrap_or(null_mut());
         cache.fill(class, chain);
         // The slabs may have grown the heap; the cache should know what it has just been given.

@@ -8,6 +8,7 @@
 //! **Unsafe.** Takes objects from callers.
 
 use crate::cpu_cache::thread::ThreadCache;
+use crate::debug;
 use crate::front;
 use crate::heaps::Owned;
 use crate::route::{Found, Misuse};
@@ -37,7 +38,10 @@ pub fn good_size(size: usize, align: usize) -> usize {
 #[inline]
 pub fn alloc_at_least(size: usize, align: usize) -> (*mut u8, usize) {
     let object = front::aligned(align, size);
-    (object, if object.is_null() { 0 } else { good_size(size, align) })
+    match debug::size_of("malloc_usable_size", object) {
+        Some(bytes) => (object, bytes),
+        None => (object, if object.is_null() { 0 } else { good_size(size, align) }),
+    }
 }
 
 /// What the program says of an object that it frees.
@@ -53,6 +57,9 @@ pub struct Claim {
 
 /// What is wrong with a claim. A pointer that is no object is not judged here: to free it tells what it is.
 pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
+    if debug::check_claim(pointer, claim.size, claim.align) {
+        return Ok(());
+    }
     if !claim.align.is_power_of_two() || !(pointer as usize).is_multiple_of(claim.align) {
         return Err(Misuse::WrongAlign { given: claim.align });
     }

@@ -17,3 +17,11 @@ impl Clock for CoarseClock {
         t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
     }
 }
+
+/// Nanoseconds of the monotonic clock, as exact as the machine has them; about 30 ns a call.
+pub fn precise_ns() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as above.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}

@@ -22,13 +22,17 @@
 mod bell;
 pub mod cgroup;
 mod clock;
+pub mod copy;
 pub mod cpus;
 mod decimal;
+pub mod fault;
 pub mod file_map;
 #[cfg_attr(loom, path = "futex/model.rs")]
 mod futex;
+pub mod guarded;
 mod line;
 pub mod mapping;
+pub mod maps;
 mod mutex;
 pub mod names;
 mod persist;
@@ -44,7 +48,7 @@ pub mod thread;
 pub mod unwind;
 
 pub use bell::Bell;
-pub use clock::CoarseClock;
+pub use clock::{CoarseClock, precise_ns};
 pub use decimal::Decimal;
 pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};

@@ -43,6 +43,7 @@
 mod cache;
 mod chain;
 mod check;
+pub mod debug;
 mod geometry;
 mod keep;
 mod lists;

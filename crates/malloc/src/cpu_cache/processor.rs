@@ -27,6 +27,7 @@
 //!
 //! **Unsafe.** Keeps objects in arrays in mappings of its own.
 
+use crate::debug;
 use crate::heap::Heap;
 use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES};
@@ -190,7 +191,7 @@ impl ProcessorCaches {
         };
         area.overflows[class].store(0, Relaxed);
         let capacity = area.missed(class);
-        let want = (capacity / 2).clamp(1, size_class::batch(class));
+        let want = debug::bound((capacity / 2).clamp(1, size_class::batch(class)));
         let mut chain = heap.take(home, class, want);
         let first = chain.pop().unwrap_or(null_mut());
         while let Some(object) = chain.pop() {

@@ -501,6 +501,13 @@ impl ThreadCache {
         list.room -= len as i32;
     }
 
+    /// Leaves an empty list without room, so that what is freed does not stay in it.
+    pub(crate) fn close(&mut self, class: usize) {
+        let list = &mut self.lists[class];
+        debug_assert!(list.head.is_null());
+        (list.max, list.room) = (0, 0);
+    }
+
     /// Whether a class's list has no room.
     pub(crate) fn is_full(&self, class: usize) -> bool {
         self.lists[class].room <= 0
@@ -514,7 +521,8 @@ impl ThreadCache {
         if pace.swing < LONG_SWING {
             pace.swing += 1;
         } else {
-            less = (list.max - first_max(class).min(LAST_KEPT) + 1) / 2;
+            // A list that is closed stays so.
+            less = ((list.max - first_max(class).min(LAST_KEPT) + 1) / 2).max(0);
             list.max -= less;
             list.room -= less;
             self.budget += less as usize * size_class::size_of_class(class);

@@ -8,7 +8,7 @@
 use super::{CACHES, HEAP, PROCESSOR_CACHES, SETTING_UP, count_threads, give_cache_up};
 use crate::cpu_cache::thread::ThreadCache;
 use crate::segment::SEGMENT;
-use crate::{background, limits, nested, options, tls, trace};
+use crate::{background, debug, limits, nested, options, tls, trace};
 use core::sync::atomic::Ordering;
 use craton_os::process;
 
@@ -29,6 +29,7 @@ pub(crate) unsafe extern "C" fn before_fork() {
     limits::hold_for_fork(nested);
     CACHES.hold_for_fork(nested);
     HEAP.hold_for_fork(nested);
+    debug::hold_for_fork(nested);
     options::hold_for_fork(nested);
     trace::hold_for_fork(nested);
 }
@@ -50,6 +51,7 @@ unsafe fn release_after_fork() {
     unsafe {
         trace::release_after_fork();
         options::release_after_fork();
+        debug::release_after_fork();
         HEAP.release_after_fork();
         CACHES.release_after_fork();
         limits::release_after_fork();

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::cpu_cache::thread::ThreadCache;
 use crate::segment::SEGMENT;
-use crate::{nested, tls};
+use crate::{debug, nested, tls};
 use core::sync::atomic::Ordering;
 use craton_os::rseq::Rseq;
 
@@ -29,7 +29,10 @@ pub(super) fn new_cache() -> Option<*mut ThreadCache> {
     drop(caches);
     let most = THREAD_CACHE_BYTES.load(Ordering::Relaxed);
     // SAFETY: the registry gave the cache to us alone.
-    unsafe { ThreadCache::begin(cache, HEAP.view(), home, most.min(share.max(LEAST_CACHE_BYTES))) };
+    unsafe {
+        ThreadCache::begin(cache, HEAP.view(), home, most.min(share.max(LEAST_CACHE_BYTES)));
+        debug::close_lists(&mut *cache);
+    }
     // Threads that now have their own have left objects in the processors' caches, each of which keeps its slab from coming free.
     if (SEGMENT.threads_seen.load(Ordering::Relaxed) + 1).is_multiple_of(THREADS_TO_EMPTY) {
         PROCESSOR_CACHES.empty(&HEAP);

@@ -1,0 +1,85 @@
+//! What a program touches that it may not.
+//!
+//! **What.** Closed pages beside and under buffers show as faults. The handler looks for the buffer, and says what was done to it; the signal then
+//! goes where it went before. An address that is made of a pattern was read from memory that was freed or never written: the registers may
+//! show from which buffer.
+
+use super::report::{self, Mistake};
+use super::table::{self, Buffer, Kind, State};
+use crate::nested;
+use craton_os::fault::{self, Fault};
+use craton_os::{process, unwind};
+use craton_slab::debug::pattern;
+
+/// Watches from now on.
+pub(super) fn watch() {
+    fault::install(on_fault);
+}
+
+fn on_fault(fault: &Fault) {
+    // Who is in the kit holds its locks; what fails there is no buffer's fault.
+    if nested::is_nested() {
+        return;
+    }
+    nested::within(|| look(fault));
+}
+
+fn look(fault: &Fault) {
+    let mut frames = [0; 32];
+    let registers = unwind::Registers { pc: fault.at, sp: fault.stack, bp: fault.frame };
+    let n = unwind::capture_from(registers, &mut frames);
+    let frames = &frames[..n];
+    if let Some(buffer) = buffer_near(fault.address).filter(|_| fault.address != 0) {
+        let offset = fault.address as isize - buffer.address as isize;
+        report::tell_fault(Mistake::Touched { address: fault.address, write: fault.write, offset }, &buffer, frames);
+        return;
+    }
+    let patterns = [(pattern::FREED, true), (pattern::FRESH, false)];
+    for value in fault.registers.into_iter().chain([fault.address]) {
+        if let Some((word, freed)) = patterns.into_iter().find(|(word, _)| pattern::is_made_of(value, *word)) {
+            match buffer_with(fault, word, freed) {
+                Some(buffer) => report::tell_fault(Mistake::Pattern { value, freed }, &buffer, frames),
+                None => report::tell_pattern(value, freed, frames),
+            }
+            return;
+        }
+    }
+}
+
+/// The buffer on whose pages, or on the closed ones beside them, an address lies: if two do, the one that is nearer.
+fn buffer_near(address: usize) -> Option<Buffer> {
+    let page = process::page_size();
+    let mut best: Option<(usize, Buffer)> = None;
+    table::each(|b| {
+        if b.kind == Kind::Heap {
+            return;
+        }
+        let end = (b.address + b.size).next_multiple_of(page).max(b.under + page);
+        let beside = b.under - page..end + page;
+        if beside.contains(&address) {
+            let distance =
+                if address < b.address { b.address - address } else { address.saturating_sub(b.address + b.size) };
+            if best.is_none_or(|(least, _)| distance < least) {
+                best = Some((distance, *b));
+            }
+        }
+    });
+    best.map(|(_, buffer)| buffer)
+}
+
+/// A buffer that a register points into and that holds the pattern: the one that the address may have been read from.
+fn buffer_with(fault: &Fault, word: u32, freed: bool) -> Option<Buffer> {
+    let mut found = None;
+    table::each(|b| {
+        let is_fit = if freed { b.state == State::Freed } else { b.state == State::Live };
+        let within = fault.registers.iter().any(|r| (b.address..b.address + b.size.max(1)).contains(r));
+        if found.is_none() && is_fit && within {
+            // SAFETY: a buffer that is not closed can be read.
+            let holds = (0..b.size / 4).any(|i| unsafe { (b.address as *const u32).add(i).read_unaligned() } == word);
+            if holds {
+                found = Some(*b);
+            }
+        }
+    });
+    found
+}

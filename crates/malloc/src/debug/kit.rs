@@ -1,0 +1,265 @@
+//! What happens to a buffer: taken, given back, let go.
+//!
+//! **State.** A buffer's record goes `Live` → `Freeing` → `Freed`, or `Closed` where its pages cannot be touched any more → gone.
+//!
+//! **Unsafe.** Fills and reads buffers.
+
+use super::area::{self, Area};
+use super::report::{self, Mistake};
+use super::setting::{self, AUDIT, POISON, SAMPLED, UNMAP};
+use super::table::{self, Buffer, Event, Kind, State, Then};
+use super::{guard, quarantine, stacks};
+use crate::front::HEAP;
+use crate::nested;
+use crate::route::Misuse;
+use core::ptr::null_mut;
+use craton_os::{precise_ns, process};
+use craton_slab::debug::audit::{Deed, Transaction};
+use craton_slab::debug::pattern;
+
+/// Whom buffers belong to that malloc handed out.
+pub(crate) const MALLOC: Target = Target(0);
+
+/// Whom a buffer belongs to: malloc, or the cache of a number above 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Target(pub(crate) u32);
+
+impl Event {
+    /// What the calling thread does now, as far as the checks ask for it.
+    fn now(checks: u8) -> Self {
+        if checks & (AUDIT | SAMPLED) == 0 {
+            return Self::default();
+        }
+        Self { time_ns: precise_ns(), stack: stacks::capture(), thread: process::thread_id() }
+    }
+}
+
+fn note(buffer: &Buffer, event: Event, deed: Deed) {
+    if buffer.checks & AUDIT != 0
+        && let Some(log) = setting::log()
+    {
+        let Event { time_ns, stack, thread } = event;
+        log.add(Transaction { time_ns, address: buffer.address, size: buffer.size, stack, thread, deed });
+    }
+}
+
+/// A buffer; null without memory.
+pub(crate) fn alloc(size: usize, align: usize, target: Target, checks: u8) -> *mut u8 {
+    let Some(area) = Area::take(size, align, checks) else { return null_mut() };
+    let taken = Event::now(checks);
+    let buffer = Buffer {
+        address: area.address,
+        size,
+        under: area.under,
+        checks,
+        state: State::Live,
+        kind: area.kind,
+        align: align.max(1).trailing_zeros() as u8,
+        target: target.0,
+        taken,
+        given: Event::default(),
+    };
+    // SAFETY: the memory is ours until it is handed out.
+    unsafe {
+        area::draw(&buffer);
+        if checks & POISON != 0 {
+            pattern::fill(area.address as *mut u8, size, pattern::FRESH);
+        }
+    }
+    if !table::insert(buffer) {
+        let_go(&buffer);
+        return null_mut();
+    }
+    note(&buffer, taken, Deed::Alloc);
+    area.address as *mut u8
+}
+
+/// As [`alloc`], for a cache.
+pub(crate) fn alloc_target(size: usize, align: usize, target: Target, checks: u8) -> *mut u8 {
+    let saved = process::errno();
+    let buffer = nested::within(|| alloc(size, align, target, checks));
+    process::set_errno(saved);
+    buffer
+}
+
+/// Takes a buffer back; `false` if the pointer is none.
+///
+/// # Safety
+/// The caller gives up what is at the pointer, if it is a buffer.
+pub(crate) unsafe fn free(pointer: *mut u8, target: Target) -> bool {
+    let address = pointer as usize;
+    let Some(buffer) = table::get(address) else { return false };
+    if buffer.state != State::Live {
+        report::end(Mistake::DoubleFree, &buffer);
+    }
+    if buffer.target != target.0 {
+        report::end(Mistake::WrongCache { given: target }, &buffer);
+    }
+    check_around(&buffer, "free");
+    let given = Event::now(buffer.checks);
+    let set = |from, to| {
+        table::with(address, |b| {
+            let was = b.state;
+            if was == from {
+                (b.state, b.given) = (to, given);
+            }
+            (was == from, Then::Keep)
+        }) == Some(true)
+    };
+    if !set(State::Live, State::Freeing) {
+        // Another thread was faster.
+        report::end(Mistake::DoubleFree, &table::get(address).unwrap_or(buffer));
+    }
+    let buffer = Buffer { given, ..buffer };
+    note(&buffer, given, Deed::Free);
+    let closed = buffer.checks & (UNMAP | SAMPLED) != 0 && buffer.kind != Kind::Heap && guard::close(&buffer);
+    if !closed && buffer.checks & POISON != 0 {
+        // SAFETY: the program has given the buffer up.
+        unsafe { pattern::fill(pointer, buffer.size, pattern::FREED) };
+    }
+    set(State::Freeing, if closed { State::Closed } else { State::Freed });
+    match buffer.kind {
+        Kind::Slot => guard::wait(&buffer, !closed),
+        // What is closed may well lie in memory no more.
+        _ => quarantine::wait(address, buffer.size + 128, retire),
+    }
+    true
+}
+
+/// As [`free`], for a cache.
+///
+/// # Safety
+/// As [`free`].
+pub(crate) unsafe fn free_target(pointer: *mut u8, target: Target) -> bool {
+    let saved = process::errno();
+    // SAFETY: by the contract.
+    let freed = nested::within(|| unsafe { free(pointer, target) });
+    process::set_errno(saved);
+    freed
+}
+
+/// Lets a buffer go that has waited enough.
+fn retire(address: usize) {
+    if let Some(buffer) = forget(address) {
+        let_go(&buffer);
+    }
+}
+
+/// Removes the record of a buffer that has waited enough, whose memory can be touched; looks whether anybody has written it meanwhile.
+pub(super) fn forget(address: usize) -> Option<Buffer> {
+    let buffer = table::with(address, |b| (*b, Then::Remove))?;
+    check_freed(&buffer, "alloc");
+    Some(buffer)
+}
+
+/// Gives what lies under a buffer back.
+fn let_go(buffer: &Buffer) {
+    match buffer.kind {
+        Kind::Heap => {
+            // SAFETY: the object is the kit's own, and nobody has the buffer on it any more.
+            let given = unsafe { HEAP.take_back(None, buffer.under as *mut u8) };
+            debug_assert_eq!(given, Ok(()));
+        }
+        Kind::Slot => guard::wait(buffer, true),
+        Kind::Mapped => guard::give(buffer),
+    }
+}
+
+fn check_around(buffer: &Buffer, found_by: &'static str) {
+    // SAFETY: a buffer that is out can be read, and so can what is around it.
+    if let Some((offset, wrong)) = unsafe { area::check(buffer) } {
+        report::end(Mistake::Written { offset, wrong, found_by }, buffer);
+    }
+}
+
+fn check_freed(buffer: &Buffer, found_by: &'static str) {
+    if buffer.state == State::Freed && buffer.checks & POISON != 0 {
+        // SAFETY: a buffer that waits can be read unless it is closed.
+        let wrong = unsafe { pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED) };
+        if let Some(wrong) = wrong {
+            report::end(Mistake::WrittenFree { wrong, found_by }, buffer);
+        }
+        check_around(buffer, found_by);
+    }
+}
+
+/// Looks at every buffer; reports the first in which something is wrong. Returns how many there were.
+pub(super) fn check_all(found_by: &'static str) -> usize {
+    let (mut buffers, mut bad) = (0, None);
+    table::each(|buffer| {
+        buffers += 1;
+        if bad.is_some() {
+            return;
+        }
+        // SAFETY: buffers that are not closed can be read; the part's lock keeps them from going.
+        let wrong = unsafe {
+            match buffer.state {
+                State::Live => area::check(buffer).is_some(),
+                State::Freed if buffer.checks & POISON != 0 => {
+                    pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED).is_some()
+                        || area::check(buffer).is_some()
+                }
+                _ => false,
+            }
+        };
+        if wrong {
+            bad = Some(*buffer);
+        }
+    });
+    // Reported without the lock: the report looks for neighbours.
+    if let Some(buffer) = bad {
+        check_freed(&buffer, found_by);
+        check_around(&buffer, found_by);
+    }
+    buffers
+}
+
+/// Bytes of a buffer that is out, for a call that needs them; `None` if the pointer is no buffer.
+pub(super) fn size_for(call: &'static str, pointer: *mut u8) -> Option<usize> {
+    let buffer = table::get(pointer as usize)?;
+    if buffer.state != State::Live {
+        report::end(Mistake::UsedFree { call }, &buffer);
+    }
+    if buffer.target != MALLOC.0 {
+        report::end(Mistake::WrongCache { given: MALLOC }, &buffer);
+    }
+    Some(buffer.size)
+}
+
+/// Bytes that were asked for, of a buffer that is out; `None` if the pointer is no buffer.
+pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
+    if !super::in_use() || nested::is_nested() {
+        return None;
+    }
+    nested::within(|| size_for(call, pointer))
+}
+
+/// Whether a pointer is a buffer, of whomever.
+pub(crate) fn is_buffer(pointer: *mut u8) -> bool {
+    super::in_use() && !nested::is_nested() && nested::within(|| table::get(pointer as usize).is_some())
+}
+
+/// Ends the process with a report if the program says a wrong size or alignment of a buffer; `false` if the pointer is none.
+pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -> bool {
+    if !super::in_use() || nested::is_nested() {
+        return false;
+    }
+    nested::within(|| {
+        let Some(buffer) = table::get(pointer as usize) else { return false };
+        if buffer.state != State::Live {
+            report::end(Mistake::DoubleFree, &buffer);
+        }
+        if size.is_some_and(|size| size != buffer.size) || !(pointer as usize).is_multiple_of(align.max(1)) {
+            report::end(Mistake::Claimed { size: size.unwrap_or(buffer.size), align }, &buffer);
+        }
+        true
+    })
+}
+
+/// Of a pointer that the heap refuses: ends the process with a report that tells of the buffer that it points into, or of what the log knows of the
+/// address. Returns if the kit is off.
+pub(crate) fn reported_misuse(call: &'static str, pointer: *mut u8, misuse: Misuse) {
+    if super::in_use() && setting::verifies() && !nested::is_nested() {
+        nested::within(|| report::bad_pointer(call, pointer as usize, misuse));
+    }
+}

@@ -1,0 +1,69 @@
+//! Freed buffers that wait before their memory serves again.
+//!
+//! **State.** A ring of addresses in a mapping of its own, the oldest first, and what they hold in bytes.
+//!
+//! **Failure.** Without the mapping nothing waits.
+//!
+//! **Unsafe.** Keeps the ring in a mapping.
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use craton_os::{Mutex, mapping};
+
+/// Buffers that wait at the most.
+const MOST: usize = 1 << 18;
+
+/// Bytes of memory that wait at the most: the option `quarantine`.
+pub(crate) static BYTES: AtomicUsize = AtomicUsize::new(16 << 20);
+
+struct Ring {
+    at: *mut (usize, usize),
+    first: usize,
+    len: usize,
+    bytes: usize,
+}
+
+// SAFETY: the ring's memory is its own.
+unsafe impl Send for Ring {}
+
+static RING: Mutex<Ring> = Mutex::new(Ring { at: core::ptr::null_mut(), first: 0, len: 0, bytes: 0 });
+
+/// Lets a buffer of so many bytes wait. `leave` is then told of each that has waited enough, outside of the lock.
+pub(super) fn wait(address: usize, bytes: usize, mut leave: impl FnMut(usize)) {
+    let mut ring = RING.lock();
+    if ring.at.is_null() {
+        let Some(at) = mapping::map(MOST * size_of::<(usize, usize)>(), 1) else {
+            drop(ring);
+            return leave(address);
+        };
+        ring.at = at as *mut _;
+    }
+    let end = (ring.first + ring.len) % MOST;
+    // SAFETY: below the ring's length, and free: the ring is never full here.
+    unsafe { ring.at.add(end).write((address, bytes)) };
+    (ring.len, ring.bytes) = (ring.len + 1, ring.bytes + bytes);
+    while ring.len == MOST || ring.len > 0 && ring.bytes > BYTES.load(Relaxed) {
+        // SAFETY: the first of those that wait.
+        let (address, bytes) = unsafe { ring.at.add(ring.first).read() };
+        (ring.first, ring.len, ring.bytes) = ((ring.first + 1) % MOST, ring.len - 1, ring.bytes - bytes);
+        drop(ring);
+        leave(address);
+        ring = RING.lock();
+    }
+}
+
+/// Where the ring lies: address and bytes; for the copy of a process.
+pub(super) fn extent() -> (usize, usize) {
+    // SAFETY: the copy has one thread, which holds the lock through no guard.
+    (unsafe { RING.held_for_fork() }.at as usize, MOST * size_of::<(usize, usize)>())
+}
+
+pub(super) fn hold_for_fork(nested: bool) {
+    RING.hold_for_fork(nested);
+}
+
+/// # Safety
+/// As [`Mutex::release_after_fork`].
+pub(super) unsafe fn release_after_fork() {
+    // SAFETY: by the contract.
+    unsafe { RING.release_after_fork() };
+}

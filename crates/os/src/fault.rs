@@ -1,0 +1,141 @@
+//! Accesses to memory that cannot be touched.
+//!
+//! **What.** [`install`] has a function called when a thread of the process reads, writes or runs what it cannot (`SIGSEGV`, `SIGBUS`), with
+//! where that was and what the thread's registers held. Then the signal goes to whom it went before: by default that is the end of the process,
+//! with its core.
+//!
+//! **Threads.** The function runs in the thread that did it, on its stack or its alternative one, between any two instructions.
+//!
+//! **Not here.** A program that sets its own handler later gets these signals alone.
+//!
+//! **Unsafe.** Is called by the kernel, and reads the registers that it saved.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// How many general registers a [`Fault`] has.
+pub const REGISTERS: usize = 16;
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// The address that was touched; 0 where the processor does not say, as for one that no memory can have.
+    pub address: usize,
+    /// Whether it was written; `None` where the processor does not say.
+    pub write: Option<bool>,
+    /// The instruction.
+    pub at: usize,
+    /// Stack pointer.
+    pub stack: usize,
+    /// What is the frame pointer in functions that have one.
+    pub frame: usize,
+    /// The general registers.
+    pub registers: [usize; REGISTERS],
+}
+
+/// What is called.
+pub type Handler = fn(&Fault);
+
+const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+static HANDLER: AtomicPtr<()> = AtomicPtr::new(null_mut());
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+static mut BEFORE: [Option<libc::sigaction>; SIGNALS.len()] = [None; SIGNALS.len()];
+
+/// Has `handler` called at each such access from now on; `false` when the system refuses, or it is installed already.
+pub fn install(handler: Handler) -> bool {
+    HANDLER.store(handler as *mut (), Ordering::Relaxed);
+    if INSTALLED.swap(true, Ordering::Relaxed) {
+        return false;
+    }
+    SIGNALS.iter().enumerate().all(|(i, signal)| {
+        // SAFETY: zeros are a valid action, of which what matters is filled in; the old one is kept before the new one can be called.
+        unsafe {
+            let mut action: libc::sigaction = core::mem::zeroed();
+            libc::sigemptyset(&mut action.sa_mask);
+            action.sa_sigaction = on_fault as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+            let mut before: libc::sigaction = core::mem::zeroed();
+            if libc::sigaction(*signal, null(), &mut before) != 0 {
+                return false;
+            }
+            (&raw mut BEFORE).cast::<Option<libc::sigaction>>().add(i).write(Some(before));
+            libc::sigaction(*signal, &action, null_mut()) == 0
+        }
+    })
+}
+
+/// # Safety
+/// Called by the kernel only.
+unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let saved = crate::process::errno();
+    let handler = HANDLER.load(Ordering::Relaxed);
+    // SAFETY: the kernel passes what a handler with SA_SIGINFO gets; the pointer is a `Handler`.
+    unsafe {
+        if (*info).si_code > 0 && !handler.is_null() {
+            core::mem::transmute::<*mut (), Handler>(handler)(&read(info, context.cast()));
+        }
+        let i = usize::from(signal != SIGNALS[0]);
+        let before = (&raw const BEFORE).cast::<Option<libc::sigaction>>().add(i).read();
+        if let Some(before) = before {
+            libc::sigaction(signal, &before, null_mut());
+        }
+        // The instruction runs again and fails again, for whom it is now. What somebody sent does not come again by itself.
+        if (*info).si_code <= 0 {
+            libc::raise(signal);
+        }
+    }
+    crate::process::set_errno(saved);
+}
+
+/// # Safety
+/// As [`on_fault`].
+unsafe fn read(info: *const libc::siginfo_t, context: *const libc::ucontext_t) -> Fault {
+    // SAFETY: by the contract.
+    let address = unsafe { (*info).si_addr() } as usize;
+    // SAFETY: by the contract.
+    unsafe { arch::read(address, context) }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod arch {
+    use super::{Fault, REGISTERS};
+
+    /// The bit of a page fault's error code that says that it was a write, and the number of a page fault.
+    const WRITE: i64 = 2;
+    const PAGE_FAULT: i64 = 14;
+
+    /// # Safety
+    /// The context is what the kernel passes to a handler.
+    pub(super) unsafe fn read(address: usize, context: *const libc::ucontext_t) -> Fault {
+        // SAFETY: by the contract.
+        let saved = unsafe { &(*context).uc_mcontext.gregs };
+        let get = |r: i32| saved[r as usize];
+        let is_page_fault = get(libc::REG_TRAPNO) == PAGE_FAULT;
+        let mut registers = [0; REGISTERS];
+        // Linux lists R8 to R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP first, in this order.
+        for (register, value) in registers.iter_mut().zip(saved) {
+            *register = *value as usize;
+        }
+        Fault {
+            address,
+            write: is_page_fault.then_some(get(libc::REG_ERR) & WRITE != 0),
+            at: get(libc::REG_RIP) as usize,
+            stack: get(libc::REG_RSP) as usize,
+            frame: get(libc::REG_RBP) as usize,
+            registers,
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod arch {
+    use super::{Fault, REGISTERS};
+
+    /// # Safety
+    /// None: the context is not looked at.
+    pub(super) unsafe fn read(address: usize, _context: *const libc::ucontext_t) -> Fault {
+        Fault { address, write: None, at: 0, stack: 0, frame: 0, registers: [0; REGISTERS] }
+    }
+}

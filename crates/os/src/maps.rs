@@ -1,0 +1,126 @@
+//! What is mapped in the process.
+
+use crate::small_file::{Lines, PathText};
+
+/// A mapping.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping<'a> {
+    /// First byte.
+    pub start: usize,
+    /// Behind the last byte.
+    pub end: usize,
+    /// May be read.
+    pub readable: bool,
+    /// May be written.
+    pub writable: bool,
+    /// The file, or what the kernel calls it (`[stack]`, `[vvar]`); empty for memory without a name.
+    pub name: &'a [u8],
+}
+
+/// Tells of each mapping, by address; `false` when the system does not say, or not of all.
+pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
+    let Some(mut lines) = PathText::new(b"/proc/self/maps").and_then(|path| Lines::open(&path).ok()) else {
+        return false;
+    };
+    while let Some(line) = lines.next_line() {
+        if let Some(mapping) = parse(line) {
+            tell(mapping);
+        }
+    }
+    lines.outcome().is_ok()
+}
+
+/// Tells of each run of pages in a mapped range that somebody has touched: those without memory, in or out of swap, hold what they were mapped
+/// with. Where the system does not say, all of the range is told of.
+pub fn touched(start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
+    /// Pages asked for at once.
+    const BATCH: usize = 512;
+    /// Of an entry of `/proc/self/pagemap`: in memory, or in swap.
+    const THERE: u64 = 1 << 63 | 1 << 62;
+    let page = crate::process::page_size();
+    // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
+    let fd = unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let mut entries = [0u64; BATCH];
+    let (mut at, mut from) = (start, None);
+    while at < end {
+        let want = ((end - at) / page).clamp(1, BATCH);
+        // SAFETY: the buffer is as long as said; a bad descriptor is an error.
+        let read = unsafe { libc::pread(fd, entries.as_mut_ptr().cast(), 8 * want, (at / page * 8) as i64) };
+        let read = read.max(0) as usize / 8;
+        if read == 0 {
+            from = from.or(Some(at));
+            break;
+        }
+        for entry in &entries[..read] {
+            match (entry & THERE != 0, from) {
+                (true, None) => from = Some(at),
+                (false, Some(first)) => {
+                    tell(first, at);
+                    from = None;
+                }
+                _ => {}
+            }
+            at += page;
+        }
+    }
+    if let Some(first) = from {
+        tell(first, end);
+    }
+    // SAFETY: as above.
+    unsafe { libc::close(fd) };
+}
+
+fn parse(line: &[u8]) -> Option<Mapping<'_>> {
+    let mut fields = line.splitn(6, |b| *b == b' ');
+    let mut range = fields.next()?.split(|b| *b == b'-');
+    let (start, end) = (hex(range.next()?)?, hex(range.next()?)?);
+    let rights = fields.next()?;
+    let name = fields.nth(3).unwrap_or_default().trim_ascii();
+    Some(Mapping { start, end, readable: rights.first() == Some(&b'r'), writable: rights.get(1) == Some(&b'w'), name })
+}
+
+fn hex(text: &[u8]) -> Option<usize> {
+    text.iter().try_fold(0usize, |n, b| Some(n.checked_mul(16)? + (*b as char).to_digit(16)? as usize))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stack_is_among_what_is_mapped() {
+        let local = 0u8;
+        let at = &raw const local as usize;
+        let mut found = 0;
+        assert!(each(|m| found += usize::from(m.start <= at && at < m.end && m.readable && m.writable)));
+        assert_eq!(found, 1);
+    }
+
+    #[test]
+    fn pages_that_nobody_has_touched_are_left_out() {
+        let page = crate::process::page_size();
+        let at = crate::mapping::map(1000 * page, 1).unwrap();
+        crate::mapping::advise_small(at, 1000 * page);
+        for i in [3, 4, 900] {
+            // SAFETY: the mapping is ours.
+            unsafe { ((at + i * page) as *mut u8).write(1) };
+        }
+        let mut runs = [(0, 0); 3];
+        let mut n = 0;
+        touched(at, at + 1000 * page, |from, to| {
+            runs[n] = ((from - at) / page, (to - at) / page);
+            n += 1;
+        });
+        assert_eq!((runs[0], runs[1], n), ((3, 5), (900, 901), 2));
+        crate::mapping::unmap(at, 1000 * page);
+    }
+
+    #[test]
+    fn a_line_has_range_rights_and_name() {
+        let m = parse(b"7f0000001000-7f0000003000 r--p 00001000 08:01 42                 /usr/lib/a b.so").unwrap();
+        assert_eq!((m.start, m.end, m.readable, m.writable), (0x7f00_0000_1000, 0x7f00_0000_3000, true, false));
+        assert_eq!(m.name, b"/usr/lib/a b.so");
+        assert_eq!(parse(b"1000-2000 rw-p 00000000 00:00 0 ").unwrap().name, b"");
+        assert!(parse(b"").is_none() && parse(b"xyz rw-p").is_none());
+    }
+}

@@ -1,0 +1,177 @@
+//! The log of what was done with buffers: the last so many transactions.
+//!
+//! **From.** Bonwick94 §6.1. Stacks lie elsewhere, each once; the log has their numbers.
+//!
+//! **State.** A ring of entries, each a cache line's half:
+//! ```text
+//! | time (8) | address (8) | size (8) | stack (4) | thread and what was done (4) |
+//! ```
+//! **Threads.** Whoever adds takes a number and writes that entry; a reader may see one that is just being written, which its time
+//! (written last, and 0 meanwhile) tells.
+//!
+//! **Failure.** What is pushed out is counted by the number of all transactions.
+
+use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
+use craton_base::{Table, Zeroed};
+
+/// What was done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Deed {
+    /// A buffer was handed out.
+    Alloc = 1,
+    /// A buffer was given back.
+    Free = 2,
+}
+
+/// One transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transaction {
+    /// When, in ns.
+    pub time_ns: u64,
+    /// The buffer.
+    pub address: usize,
+    /// Bytes asked for.
+    pub size: usize,
+    /// Number of the stack; 0 for none.
+    pub stack: u32,
+    /// The thread's number.
+    pub thread: u32,
+    /// What was done.
+    pub deed: Deed,
+}
+
+/// Place for one transaction; all zeros are none.
+#[derive(Default, Debug)]
+#[repr(C, align(32))]
+pub struct Entry {
+    time: AtomicU64,
+    address: AtomicU64,
+    size: AtomicU64,
+    stack: AtomicU32,
+    who: AtomicU32,
+}
+
+// SAFETY: atomics of zero are valid.
+unsafe impl Zeroed for Entry {}
+
+/// The deed's place in `who`: threads' numbers have 30 bits at the most (the kernel's limit is 2²²).
+const DEED_SHIFT: u32 = 30;
+
+/// The ring.
+pub struct Log {
+    entries: Table<Entry>,
+    len: usize,
+    next: AtomicU64,
+}
+
+impl Log {
+    /// A log without entries, which keeps nothing.
+    pub const EMPTY: Self = Self { entries: Table::EMPTY, len: 0, next: AtomicU64::new(0) };
+
+    /// A log over `len` (≥ 1) entries of zeros.
+    pub const fn new(entries: Table<Entry>, len: usize) -> Self {
+        Self { entries, len, next: AtomicU64::new(0) }
+    }
+
+    /// Adds a transaction, in the place of the oldest one where there is no other.
+    pub fn add(&self, what: Transaction) {
+        if self.len == 0 {
+            return;
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let entry = &self.entries[(number % self.len as u64) as usize];
+        entry.time.store(0, Ordering::Relaxed);
+        // ORDERING: Release pairs with the Acquire of `time` in `each`: who sees a word of this transaction sees that its time is gone.
+        entry.address.store(what.address as u64, Ordering::Release);
+        // ORDERING: as above.
+        entry.size.store(what.size as u64, Ordering::Release);
+        // ORDERING: as above.
+        entry.stack.store(what.stack, Ordering::Release);
+        // ORDERING: as above.
+        entry.who.store(what.thread | (what.deed as u32) << DEED_SHIFT, Ordering::Release);
+        // ORDERING: Release pairs with the Acquire in `each`: who sees the time sees the rest.
+        entry.time.store(what.time_ns.max(1), Ordering::Release);
+    }
+
+    /// Where the entries lie.
+    pub fn address(&self) -> usize {
+        if self.len == 0 { 0 } else { &raw const self.entries[0] as usize }
+    }
+
+    /// How many transactions there have been.
+    pub fn count(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// How many of them the log still has.
+    pub fn kept(&self) -> u64 {
+        self.count().min(self.len as u64)
+    }
+
+    /// Tells of each transaction that is kept, the newest first, until `tell` says that it is enough.
+    pub fn each(&self, mut tell: impl FnMut(Transaction) -> bool) {
+        let end = self.count();
+        for number in (end - self.kept()..end).rev() {
+            let entry = &self.entries[(number % self.len as u64) as usize];
+            // ORDERING: Acquire pairs with the Release in `add`.
+            let time_ns = entry.time.load(Ordering::Acquire);
+            // ORDERING: Acquire pairs with the Releases in `add`: if one of these is newer than the time, the second look tells.
+            let (address, size) = (entry.address.load(Ordering::Acquire), entry.size.load(Ordering::Acquire));
+            // ORDERING: as above.
+            let (stack, who) = (entry.stack.load(Ordering::Acquire), entry.who.load(Ordering::Acquire));
+            if time_ns == 0 || entry.time.load(Ordering::Relaxed) != time_ns {
+                continue;
+            }
+            let deed = if who >> DEED_SHIFT == Deed::Alloc as u32 { Deed::Alloc } else { Deed::Free };
+            let thread = who & ((1 << DEED_SHIFT) - 1);
+            let (address, size) = (address as usize, size as usize);
+            if !tell(Transaction { time_ns, address, size, stack, thread, deed }) {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    fn transaction(n: u64) -> Transaction {
+        let deed = if n.is_multiple_of(2) { Deed::Alloc } else { Deed::Free };
+        Transaction { time_ns: n + 1, address: 16 * n as usize, size: n as usize, stack: n as u32, thread: 7, deed }
+    }
+
+    #[test]
+    fn the_newest_are_kept_and_all_are_counted() {
+        let entries: Vec<Entry> = (0..5).map(|_| Entry::default()).collect();
+        // SAFETY: the entries live as long as the log, and nothing else uses them.
+        let log = Log::new(unsafe { Table::new(entries.as_ptr().cast_mut(), 5) }, 5);
+        for n in 0..12 {
+            log.add(transaction(n));
+            let mut seen = Vec::new();
+            log.each(|t| {
+                seen.push(t);
+                true
+            });
+            let expected: Vec<_> = (0..=n).rev().take(5).map(transaction).collect();
+            assert_eq!(seen, expected);
+            assert_eq!((log.count(), log.kept()), (n + 1, (n + 1).min(5)));
+        }
+        let mut told = 0;
+        log.each(|_| {
+            told += 1;
+            told < 2
+        });
+        assert_eq!(told, 2, "it ends when it is told so");
+    }
+
+    #[test]
+    fn a_log_without_entries_keeps_nothing() {
+        Log::EMPTY.add(transaction(1));
+        assert_eq!(Log::EMPTY.count(), 0);
+        Log::EMPTY.each(|_| panic!("there is nothing"));
+    }
+}

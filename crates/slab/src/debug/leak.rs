@@ -1,0 +1,203 @@
+//! The search for leaks: which buffers nothing leads to.
+//!
+//! **What.** A conservative mark: each aligned word of the roots that points into a buffer, at its start or inside, marks it, and so does each word of
+//! a marked buffer. What is left is unreachable. Of those, the ones that no other unreachable buffer leads to are told of as leaks, with what hangs
+//! on them; a circle is told of by the first of it.
+//!
+//! **From.** Boehm and Weiser 1988, as Solaris's `::findleaks` has it.
+//!
+//! **State.** The buffers, sorted by address, with a mark for each; a stack of those whose words are still to be read. All of it is the caller's.
+//!
+//! **Cost.** A binary search for each word that lies between the first and the last buffer.
+
+/// What is searched for: a buffer that is out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[repr(C)]
+pub struct Suspect {
+    /// First byte.
+    pub address: usize,
+    /// Bytes; one of none is pointed at by its address alone.
+    pub size: usize,
+    /// What has been found out.
+    pub state: State,
+    /// Where the caller finds it.
+    pub index: u32,
+}
+
+/// What is known of a suspect.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[repr(u32)]
+pub enum State {
+    /// Nothing leads to it, as far as known.
+    #[default]
+    Lost,
+    /// A root leads to it, perhaps through others.
+    Reached,
+    /// It is lost, and hangs on another one that is.
+    Hangs,
+    /// It is lost, and has been told of.
+    Told,
+}
+
+/// The suspects, by address, none overlapping another, and room for as many numbers.
+pub struct Search<'a> {
+    suspects: &'a mut [Suspect],
+    stack: &'a mut [u32],
+    depth: usize,
+    /// The first and the last address that a suspect has.
+    first: usize,
+    last: usize,
+}
+
+impl<'a> Search<'a> {
+    /// Begins a search. `suspects` need not be sorted; `stack` is as long.
+    pub fn new(suspects: &'a mut [Suspect], stack: &'a mut [u32]) -> Self {
+        assert!(stack.len() >= suspects.len(), "each suspect is on the stack at most once");
+        suspects.sort_unstable_by_key(|s| s.address);
+        let first = suspects.first().map_or(usize::MAX, |s| s.address);
+        let last = suspects.last().map_or(0, |s| s.address + s.size);
+        Self { suspects, stack, depth: 0, first, last }
+    }
+
+    /// The suspect that a word points into.
+    fn find(&self, word: usize) -> Option<usize> {
+        if word < self.first || word > self.last {
+            return None;
+        }
+        let i = self.suspects.partition_point(|s| s.address <= word).checked_sub(1)?;
+        let s = &self.suspects[i];
+        (word - s.address < s.size.max(1)).then_some(i)
+    }
+
+    /// Where the suspect ends that an address lies in, if it lies in one.
+    pub fn end_of_suspect_at(&self, address: usize) -> Option<usize> {
+        let i = self.find(address).filter(|i| self.suspects[*i].size > 0)?;
+        Some(self.suspects[i].address + self.suspects[i].size)
+    }
+
+    /// Where the first suspect of some bytes begins behind an address.
+    pub fn next_suspect_after(&self, address: usize) -> Option<usize> {
+        let i = self.suspects.partition_point(|s| s.address <= address);
+        self.suspects[i..].iter().find(|s| s.size > 0).map(|s| s.address)
+    }
+
+    fn see(&mut self, word: usize, from: State, to: State) {
+        if let Some(i) = self.find(word).filter(|i| self.suspects[*i].state == from) {
+            self.suspects[i].state = to;
+            self.stack[self.depth] = i as u32;
+            self.depth += 1;
+        }
+    }
+
+    /// Marks what a word of a root leads to; `words` tells of the words of a buffer, by address and size.
+    pub fn root(&mut self, word: usize, words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize))) {
+        self.see(word, State::Lost, State::Reached);
+        self.follow(State::Lost, State::Reached, words, &mut |_| {});
+    }
+
+    fn follow(
+        &mut self,
+        from: State,
+        to: State,
+        words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
+        tell: &mut impl FnMut(&Suspect),
+    ) {
+        while self.depth > 0 {
+            self.depth -= 1;
+            let s = self.suspects[self.stack[self.depth] as usize];
+            tell(&s);
+            words(s.address, s.size, &mut |word| self.see(word, from, to));
+        }
+    }
+
+    /// After all roots: tells of each leak, with how many buffers and bytes hang on it beside itself.
+    pub fn finish(
+        &mut self,
+        words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
+        mut leak: impl FnMut(&Suspect, usize, usize),
+    ) {
+        // First those that another one leads to, then circles: whoever is not on the way from somewhere else, and what is left.
+        for i in 0..self.suspects.len() {
+            let s = self.suspects[i];
+            if s.state == State::Lost || s.state == State::Hangs {
+                words(s.address, s.size, &mut |word| {
+                    if let Some(j) = self.find(word).filter(|j| *j != i && self.suspects[*j].state == State::Lost) {
+                        self.suspects[j].state = State::Hangs;
+                    }
+                });
+            }
+        }
+        for state in [State::Lost, State::Hangs] {
+            for i in 0..self.suspects.len() {
+                let first = self.suspects[i];
+                if first.state != state {
+                    continue;
+                }
+                self.suspects[i].state = State::Told;
+                let (mut buffers, mut bytes) = (0, 0);
+                words(first.address, first.size, &mut |word| self.see(word, State::Hangs, State::Told));
+                self.follow(State::Hangs, State::Told, words, &mut |s| {
+                    (buffers, bytes) = (buffers + 1, bytes + s.size)
+                });
+                leak(&first, buffers, bytes);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::vec;
+    use std::vec::Vec;
+
+    /// Buffers by address, with their words; what is found lost by address, with what hangs on each.
+    fn search(buffers: &[(usize, &[usize])], roots: &[usize]) -> Vec<(usize, usize)> {
+        let memory: BTreeMap<usize, &[usize]> = buffers.iter().copied().collect();
+        let mut suspects: Vec<_> = (buffers.iter().enumerate())
+            .map(|(i, (address, words))| Suspect {
+                address: *address,
+                size: 8 * words.len(),
+                index: i as u32,
+                ..Default::default()
+            })
+            .collect();
+        let mut stack = vec![0; suspects.len()];
+        let mut words = |at: usize, _: usize, see: &mut dyn FnMut(usize)| memory[&at].iter().for_each(|w| see(*w));
+        let mut search = Search::new(&mut suspects, &mut stack);
+        roots.iter().for_each(|word| search.root(*word, &mut words));
+        let mut leaks = Vec::new();
+        search.finish(&mut words, |s, buffers, _| leaks.push((s.address, buffers)));
+        leaks
+    }
+
+    #[test]
+    fn what_a_root_leads_to_is_no_leak() {
+        let buffers: [(usize, &[usize]); 3] = [(0x3000, &[0x1008, 0]), (0x1000, &[0, 0]), (0x2000, &[0])];
+        assert_eq!(search(&buffers, &[0x3000, 0x2000]), []);
+        assert_eq!(search(&buffers, &[0x3008]), [(0x2000, 0)], "a pointer inside leads there as well");
+        assert_eq!(
+            search(&buffers, &[0x3010, 0x2008, 0x1000]),
+            [(0x2000, 0), (0x3000, 0)],
+            "one behind the end does not"
+        );
+    }
+
+    #[test]
+    fn what_hangs_on_a_leak_is_told_of_with_it() {
+        let chain: [(usize, &[usize]); 3] = [(0x1000, &[0x2000]), (0x2000, &[0x3000]), (0x3000, &[0])];
+        assert_eq!(search(&chain, &[]), [(0x1000, 2)]);
+        assert_eq!(search(&chain, &[0x2000]), [(0x1000, 0)]);
+        let circle: [(usize, &[usize]); 3] = [(0x1000, &[0x2000]), (0x2000, &[0x1000]), (0x3000, &[0x3000])];
+        assert_eq!(search(&circle, &[]), [(0x3000, 0), (0x1000, 1)], "a circle is told of once");
+    }
+
+    #[test]
+    fn a_buffer_of_no_bytes_is_pointed_at_by_its_address() {
+        let buffers: [(usize, &[usize]); 1] = [(0x1000, &[])];
+        assert_eq!(search(&buffers, &[0x1000]), []);
+        assert_eq!(search(&buffers, &[0x1001]), [(0x1000, 0)]);
+    }
+}

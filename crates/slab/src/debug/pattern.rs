@@ -1,0 +1,137 @@
+//! Patterns that show who wrote where he may not.
+//!
+//! **From.** Bonwick94 §6.3 (0xdeadbeef and 0xbaddcafe), §6.4 (redzones).
+//!
+//! **Cost.** Sixteen bytes in a step.
+//!
+//! **Unsafe.** Fills and reads memory that the caller names.
+
+/// What the words of a freed buffer are.
+pub const FREED: u32 = 0xdead_beef;
+/// What the words of a buffer are that nobody has written yet.
+pub const FRESH: u32 = 0xbadd_cafe;
+/// What the bytes around a buffer are.
+pub const REDZONE: u8 = 0xfd;
+
+/// A byte that is not what it should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wrong {
+    /// From where the looking began.
+    pub offset: usize,
+    /// What is there.
+    pub found: u8,
+    /// What should be.
+    pub expected: u8,
+}
+
+/// Fills `bytes` bytes with a word, the lowest byte of which comes first.
+///
+/// # Safety
+/// The bytes are the caller's.
+pub unsafe fn fill(at: *mut u8, bytes: usize, word: u32) {
+    let twice = u64::from(word) << 32 | u64::from(word);
+    // SAFETY: by the contract.
+    unsafe {
+        for i in 0..bytes / 8 {
+            at.add(8 * i).cast::<u64>().write_unaligned(twice);
+        }
+        for i in bytes / 8 * 8..bytes {
+            at.add(i).write(byte(word, i));
+        }
+    }
+}
+
+/// The first byte that [`fill`] would write otherwise.
+///
+/// # Safety
+/// The bytes can be read.
+pub unsafe fn check(at: *const u8, bytes: usize, word: u32) -> Option<Wrong> {
+    let twice = u64::from(word) << 32 | u64::from(word);
+    // SAFETY: by the contract.
+    let same = |i: usize| unsafe { at.add(8 * i).cast::<u64>().read_unaligned() } == twice;
+    let first = (0..bytes / 8).find(|i| !same(*i)).map_or(bytes / 8 * 8, |i| 8 * i);
+    (first..bytes).find_map(|i| {
+        // SAFETY: by the contract.
+        let (found, expected) = (unsafe { at.add(i).read() }, byte(word, i));
+        (found != expected).then_some(Wrong { offset: i, found, expected })
+    })
+}
+
+/// The first byte that is not [`REDZONE`].
+///
+/// # Safety
+/// The bytes can be read.
+pub unsafe fn check_redzone(at: *const u8, bytes: usize) -> Option<Wrong> {
+    // SAFETY: by the contract.
+    unsafe { check(at, bytes, u32::from_ne_bytes([REDZONE; 4])) }
+}
+
+/// Fills a redzone.
+///
+/// # Safety
+/// The bytes are the caller's.
+pub unsafe fn fill_redzone(at: *mut u8, bytes: usize) {
+    // SAFETY: by the contract.
+    unsafe { at.write_bytes(REDZONE, bytes) };
+}
+
+fn byte(word: u32, i: usize) -> u8 {
+    word.to_ne_bytes()[i % 4]
+}
+
+/// Whether a number may have been read from memory filled with a word: it is made of the pattern, or lies a little beside such an address.
+pub fn is_made_of(value: usize, word: u32) -> bool {
+    const NEAR: usize = 1 << 16;
+    let twice = (word as usize) << 32 | word as usize;
+    // A pattern that begins in the middle of the word, too.
+    (0..4).any(|n| value.wrapping_sub(twice.rotate_left(8 * n)).wrapping_add(NEAR) < 2 * NEAR) || value == word as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_byte_that_differs_is_named() {
+        let mut memory = [0u8; 37];
+        for bytes in 0..=memory.len() {
+            for start in [0, 1] {
+                let n = bytes.saturating_sub(start);
+                let at = memory[start..].as_mut_ptr();
+                // SAFETY: `n` bytes from there on are the array's.
+                unsafe {
+                    fill(at, n, FREED);
+                    assert_eq!(check(at, n, FREED), None);
+                    for i in 0..n {
+                        let expected = at.add(i).read();
+                        at.add(i).write(!expected);
+                        assert_eq!(check(at, n, FREED), Some(Wrong { offset: i, found: !expected, expected }));
+                        at.add(i).write(expected);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn redzones_are_of_one_byte() {
+        let mut memory = [0u8; 20];
+        // SAFETY: the array's own bytes.
+        unsafe {
+            fill_redzone(memory.as_mut_ptr(), 19);
+            assert_eq!(check_redzone(memory.as_ptr(), 19), None);
+            assert_eq!(check_redzone(memory.as_ptr(), 20).map(|w| w.offset), Some(19));
+        }
+    }
+
+    #[test]
+    fn pointers_from_patterns_are_known() {
+        for word in [FREED, FRESH] {
+            let twice = (word as usize) << 32 | word as usize;
+            assert!(is_made_of(twice, word) && is_made_of(twice + 24, word) && is_made_of(word as usize, word));
+            assert!(is_made_of(twice.rotate_left(16), word));
+            assert!(!is_made_of(0, word) && !is_made_of(0x7fff_1234_5678, word));
+        }
+        assert!(!is_made_of((FREED as usize) << 32 | FREED as usize, FRESH));
+    }
+}
