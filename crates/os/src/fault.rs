@@ -30,6 +30,8 @@ pub struct Fault {
     pub stack: usize,
     /// What is the frame pointer in functions that have one.
     pub frame: usize,
+    /// What some functions find back by instead: RBX on x86-64.
+    pub base: usize,
     /// The general registers.
     pub registers: [usize; REGISTERS],
 }
@@ -124,6 +126,7 @@ mod arch {
             at: get(libc::REG_RIP) as usize,
             stack: get(libc::REG_RSP) as usize,
             frame: get(libc::REG_RBP) as usize,
+            base: get(libc::REG_RBX) as usize,
             registers,
         }
     }
@@ -136,6 +139,6 @@ mod arch {
     /// # Safety
     /// None: the context is not looked at.
     pub(super) unsafe fn read(address: usize, _context: *const libc::ucontext_t) -> Fault {
-        Fault { address, write: None, at: 0, stack: 0, frame: 0, registers: [0; REGISTERS] }
+        Fault { address, write: None, at: 0, stack: 0, frame: 0, base: 0, registers: [0; REGISTERS] }
     }
 }

@@ -42,7 +42,7 @@ const CRATES: [Crate; 13] = [
     // Not the allocator: a program that links craton-malloc has its hooks at start and exit, and these are measured.
     tool("craton-lab", &["craton-base", "craton-os", "craton-sim", "craton-frames", "craton-pages", "craton-slab"]),
     tool("craton-cli", &["craton-lab"]),
-    tool("craton-programs", &["craton", "craton-lab"]),
+    tool("craton-programs", &["craton", "craton-os", "craton-lab"]),
     tool("xtask", &[]),
 ];
 

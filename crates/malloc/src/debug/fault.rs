@@ -26,7 +26,7 @@ fn on_fault(fault: &Fault) {
 
 fn look(fault: &Fault) {
     let mut frames = [0; 32];
-    let registers = unwind::Registers { pc: fault.at, sp: fault.stack, bp: fault.frame };
+    let registers = unwind::Registers { pc: fault.at, sp: fault.stack, bp: fault.frame, bx: fault.base };
     let n = unwind::capture_from(registers, &mut frames);
     let frames = &frames[..n];
     if let Some(buffer) = buffer_near(fault.address).filter(|_| fault.address != 0) {

@@ -1,10 +1,10 @@
 //! Call frame information: how the frame at an address is undone.
 //!
 //! **What.** [`row`] finds the entry of an address in a module's `.eh_frame_hdr`, runs its program up to the address, and says where
-//! the caller's frame (its canonical frame address, CFA) and what the caller had in two registers are found.
+//! the caller's frame (its canonical frame address, CFA) and what the caller had in two registers is found.
 //!
-//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Of the registers only the frame pointer and the return address are
-//! followed. Of expressions, those are known that compilers, assemblers and linkers write on x86-64: a word in memory beside a register
+//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Of the registers the frame pointer, the return address and RBX are
+//! followed, by which the dynamic linker finds back from where it binds a function. Of expressions, those are known that compilers, assemblers and linkers write on x86-64: a word in memory beside a register
 //! (stacks that are aligned anew, signal frames), and that of the procedure linkage table.
 //!
 //! **Failure.** `None` for tables that are not understood or lie; nothing is read outside of the module.
@@ -15,6 +15,7 @@ use super::module::Module;
 use super::reader::{OMITTED, Reader};
 
 /// DWARF's numbers of registers on x86-64.
+const RBX: u64 = 3;
 const RBP: u64 = 6;
 const RSP: u64 = 7;
 const RETURN_ADDRESS: u64 = 16;
@@ -26,6 +27,8 @@ pub(super) enum Cfa {
     Sp(i64),
     /// So far above the frame pointer.
     Bp(i64),
+    /// So far above RBX.
+    Bx(i64),
     /// `plus` above what the word so far above the stack pointer holds.
     AtSp { offset: i64, plus: i64 },
     /// `plus` above what the word so far above the frame pointer holds.
@@ -34,10 +37,10 @@ pub(super) enum Cfa {
     Plt { from: i64 },
 }
 
-/// Where the caller's frame pointer is.
+/// Where the caller's value of a register is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Saved {
-    /// Still in the register.
+    /// Still in the register, or lost.
     Same,
     /// In memory, so far above the CFA.
     AtCfa(i64),
@@ -49,7 +52,7 @@ pub(super) enum Saved {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Row {
     /// The return address is below the CFA.
-    Frame { cfa: Cfa, bp: Saved },
+    Frame { cfa: Cfa, bp: Saved, bx: Saved },
     /// The kernel put this frame there for a signal handler to return to.
     Signal,
     /// It has no caller.
@@ -172,6 +175,7 @@ struct State<'a> {
     /// The CFA by an expression instead.
     expression: Option<Cfa>,
     bp: Kept,
+    bx: Kept,
     return_address: Kept,
     /// What holds at the start of each entry, for instructions that go back to it.
     initial: Option<&'a State<'a>>,
@@ -286,6 +290,7 @@ impl State<'_> {
         offset: 0,
         expression: None,
         bp: Kept::Same,
+        bx: Kept::Same,
         return_address: Kept::Otherwise,
         initial: None,
     };
@@ -296,6 +301,7 @@ impl State<'_> {
 
     fn set(&mut self, register: u64, kept: Kept) {
         match register {
+            RBX => self.bx = kept,
             RBP => self.bp = kept,
             RETURN_ADDRESS => self.return_address = kept,
             _ => {}
@@ -303,8 +309,13 @@ impl State<'_> {
     }
 
     fn restore(&mut self, register: u64) {
-        let initial = self.initial.map_or((Kept::Same, Kept::Otherwise), |i| (i.bp, i.return_address));
-        self.set(register, if register == RBP { initial.0 } else { initial.1 });
+        let initial = self.initial.unwrap_or(&State::START);
+        match register {
+            RBX => self.bx = initial.bx,
+            RBP => self.bp = initial.bp,
+            RETURN_ADDRESS => self.return_address = initial.return_address,
+            _ => {}
+        }
     }
 
     fn row(&self) -> Option<Row> {
@@ -317,16 +328,21 @@ impl State<'_> {
             (Some(cfa), _) => cfa,
             (None, RSP) => Cfa::Sp(self.offset),
             (None, RBP) => Cfa::Bp(self.offset),
+            (None, RBX) => Cfa::Bx(self.offset),
             _ => return None,
         };
-        let bp = match self.bp {
-            // What it held is lost, and nobody may need it.
-            Kept::Same | Kept::Undefined => Saved::Same,
+        Some(Row::Frame { cfa, bp: self.bp.place(), bx: self.bx.place() })
+    }
+}
+
+impl Kept {
+    /// What a rule that is not followed leaves is as good as lost: few callers' frames depend on it.
+    fn place(self) -> Saved {
+        match self {
             Kept::AtCfa(offset) => Saved::AtCfa(offset),
             Kept::AtBp(offset) => Saved::AtBp(offset),
-            Kept::Otherwise => return None,
-        };
-        Some(Row::Frame { cfa, bp })
+            Kept::Same | Kept::Undefined | Kept::Otherwise => Saved::Same,
+        }
     }
 }
 

@@ -56,8 +56,12 @@ struct Search {
 
 /// As [`find`], for every C library.
 pub(super) fn find_by_list(address: usize) -> Option<Module> {
+    /// Looks at one module.
+    ///
+    /// # Safety
+    /// The C library passes its record of the module, and the search as it was given.
     unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-        // SAFETY: the C library passes a record that is valid during the call, and `search` as it was given.
+        // SAFETY: by the contract; both are valid during the call.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
         let base = info.dlpi_addr as usize;
         let (mut start, mut end, mut frames, mut inside) = (usize::MAX, 0, 0, false);

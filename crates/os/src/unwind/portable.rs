@@ -6,7 +6,7 @@ pub(super) const SUPPORTED: bool = false;
 
 #[inline(always)]
 pub(super) fn here() -> Registers {
-    Registers { pc: 0, sp: 0, bp: 0 }
+    Registers { pc: 0, sp: 0, bp: 0, bx: 0 }
 }
 
 pub(super) fn walk(_: Registers, _: bool, _: &mut [usize]) -> usize {

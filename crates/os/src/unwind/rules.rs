@@ -2,9 +2,9 @@
 //!
 //! **What.** [`of`] knows the rule of an address that was met before; else it asks the module's tables ([`super::cfi`]).
 //!
-//! **State.** A rule, from the lowest bit on; what does not fit is as if nothing were known.
+//! **State.** A rule, from the lowest bit on. Offsets are in words, with a sign; what does not fit is as if nothing were known.
 //! ```text
-//! kind 3 | where bp is 2 | plus 7 (words) | offset of the CFA 24 (bytes, signed) | offset of bp 28 (bytes, signed) = 64
+//! kind 3 | place of bp 2 | place of bx 2 | plus 7 | offset of the CFA 22 | offset of bp 14 | offset of bx 14 = 64
 //! ```
 
 use super::cfi::{Cfa, Row, Saved};
@@ -22,9 +22,12 @@ const SP: u64 = 1;
 const BP: u64 = 2;
 const AT_SP: u64 = 3;
 const AT_BP: u64 = 4;
-const PLT: u64 = 5;
+const BX: u64 = 5;
+const PLT: u64 = 6;
 /// One of [`UNKNOWN`], [`SIGNAL`], [`OUTERMOST`].
-const OTHER: u64 = 6;
+const OTHER: u64 = 7;
+
+const WORD: i64 = 8;
 
 const SAME: u64 = 0;
 const AT_CFA: u64 = 1;
@@ -69,41 +72,55 @@ pub(super) fn forget() {
 impl Rule {
     /// `None` for offsets that do not fit.
     pub(super) fn new(row: Row) -> Option<Self> {
-        let (cfa, bp) = match row {
+        let (cfa, bp, bx) = match row {
             Row::Signal => return Some(SIGNAL),
             Row::Outermost => return Some(OUTERMOST),
-            Row::Frame { cfa, bp } => (cfa, bp),
+            Row::Frame { cfa, bp, bx } => (cfa, bp, bx),
         };
         let (kind, offset, plus) = match cfa {
             Cfa::Sp(offset) => (SP, offset, 0),
             Cfa::Bp(offset) => (BP, offset, 0),
+            Cfa::Bx(offset) => (BX, offset, 0),
             Cfa::AtSp { offset, plus } => (AT_SP, offset, plus),
             Cfa::AtBp { offset, plus } => (AT_BP, offset, plus),
-            Cfa::Plt { from } => (PLT, from, 0),
+            Cfa::Plt { from } => (PLT, from * WORD, 0),
         };
-        let (place, of_bp) = match bp {
+        let saved = |saved: Saved| match saved {
             Saved::Same => (SAME, 0),
             Saved::AtCfa(offset) => (AT_CFA, offset),
             Saved::AtBp(offset) => (AT_FRAME, offset),
         };
-        let fits = |n: i64, bits: u32| (n << (64 - bits) >> (64 - bits)) == n;
-        if !fits(offset, 24) || !fits(of_bp, 28) || plus % 8 != 0 || !(0..128 * 8).contains(&plus) {
-            return None;
-        }
-        let (offset, of_bp) = (offset as u64 & 0xff_ffff, of_bp as u64 & 0xfff_ffff);
-        Some(Self(kind | place << 3 | (plus as u64 / 8) << 5 | offset << 12 | of_bp << 36))
+        // So many words with a sign, in so many bits.
+        let words = |bytes: i64, bits: u32| {
+            let words = bytes / WORD;
+            let fits = bytes % WORD == 0 && words << (64 - bits) >> (64 - bits) == words;
+            fits.then_some(words as u64 & ((1 << bits) - 1))
+        };
+        let ((bp_place, bp), (bx_place, bx)) = (saved(bp), saved(bx));
+        let plus = words(plus, 8).filter(|n| *n < 128)?;
+        let places = kind | bp_place << 3 | bx_place << 5 | plus << 7;
+        Some(Self(places | words(offset, 22)? << 14 | words(bp, 14)? << 36 | words(bx, 14)? << 50))
     }
 
-    #[inline]
+    /// The rule as nearly all are, and quick to follow: `None` for others.
+    #[inline(always)]
+    pub(super) fn plain(self) -> Option<Plain> {
+        // The places' higher bits stand for AT_FRAME.
+        let others = (AT_FRAME << 3) | (AT_FRAME << 5);
+        (self.0 & 7 <= BP && self.0 & others == 0).then_some(Plain(self.0))
+    }
+
+    /// What the rule says, whatever it is.
     pub(super) fn step(self) -> Step {
-        let offset = (self.0 << 28) as i64 >> 40;
-        let plus = (self.0 >> 5 & 127) as i64 * 8;
+        let offset = Plain(self.0).cfa() as i64;
+        let plus = (self.0 >> 7 & 127) as i64 * WORD;
         let cfa = match self.0 & 7 {
             SP => Cfa::Sp(offset),
             BP => Cfa::Bp(offset),
             AT_SP => Cfa::AtSp { offset, plus },
             AT_BP => Cfa::AtBp { offset, plus },
-            PLT => Cfa::Plt { from: offset },
+            BX => Cfa::Bx(offset),
+            PLT => Cfa::Plt { from: offset / WORD },
             _ => {
                 return match self {
                     SIGNAL => Step::Known(Row::Signal),
@@ -112,12 +129,50 @@ impl Rule {
                 };
             }
         };
-        let of_bp = self.0 as i64 >> 36;
-        let bp = match self.0 >> 3 & 3 {
-            AT_CFA => Saved::AtCfa(of_bp),
-            AT_FRAME => Saved::AtBp(of_bp),
+        let saved = |place: u64, offset: i64| match place & 3 {
+            AT_CFA => Saved::AtCfa(offset),
+            AT_FRAME => Saved::AtBp(offset),
             _ => Saved::Same,
         };
-        Step::Known(Row::Frame { cfa, bp })
+        let bp = saved(self.0 >> 3, Plain(self.0).bp() as i64);
+        let bx = saved(self.0 >> 5, Plain(self.0).bx() as i64);
+        Step::Known(Row::Frame { cfa, bp, bx })
+    }
+}
+
+/// A rule by which the CFA is so far above the stack pointer or the frame pointer, and registers are where they were or near the CFA.
+/// Offsets are in bytes, as words that are added with wrap-around.
+#[derive(Clone, Copy)]
+pub(super) struct Plain(u64);
+
+impl Plain {
+    #[inline(always)]
+    pub(super) fn is_by_sp(self) -> bool {
+        self.0 & 7 == SP
+    }
+
+    #[inline(always)]
+    pub(super) fn cfa(self) -> usize {
+        ((self.0 << 28) as i64 >> 42 << 3) as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn saves_bp(self) -> bool {
+        self.0 >> 3 & 1 != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn bp(self) -> usize {
+        ((self.0 << 14) as i64 >> 50 << 3) as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn saves_bx(self) -> bool {
+        self.0 >> 5 & 1 != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn bx(self) -> usize {
+        (self.0 as i64 >> 50 << 3) as usize
     }
 }

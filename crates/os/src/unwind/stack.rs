@@ -24,9 +24,11 @@ const KNOWN: u64 = 1 << 63;
 
 static PAGES: Table<1024> = Table::new();
 
-/// See the module.
+/// See the module. Passed on by value where it is needed rarely, so that it can stay in registers.
+#[derive(Clone, Copy)]
 pub(super) struct Stack {
     thread: usize,
+    /// Which 64 KiB `pages` speaks of.
     granule: usize,
     pages: u64,
     trusts: bool,
@@ -44,48 +46,59 @@ impl Stack {
     }
 
     /// The word at an address, or `None` when there is none to be read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn word(&mut self, at: usize) -> Option<usize> {
         // A word that is aligned lies in one page.
-        if at % size_of::<usize>() != 0 || ((at >> GRANULE_BITS != self.granule || !self.has(at)) && !self.meet(at)) {
+        if !at.is_multiple_of(size_of::<usize>()) {
             return None;
+        }
+        if at >> GRANULE_BITS != self.granule || !self.has(at) {
+            *self = self.with_page_of(at)?;
         }
         // SAFETY: the page can be read, and a word that is aligned lies in it. It belongs to whatever function, which is not running, or
         // is what a wrong guess led to: so its value may be anything, and is only ever compared.
         Some(unsafe { (at as *const usize).read_volatile() })
     }
 
-    #[inline]
-    fn has(&self, at: usize) -> bool {
+    #[inline(always)]
+    fn has(self, at: usize) -> bool {
         self.pages >> (at >> PAGE_BITS & 15) & 1 != 0
     }
 
-    /// Whether the page of a word can be read that was not met in this walk.
+    /// Finds out about a page that this walk has not met; `None` if it cannot be read.
     #[cold]
-    fn meet(&mut self, at: usize) -> bool {
+    #[inline(never)]
+    fn with_page_of(mut self, at: usize) -> Option<Self> {
         let key = (self.thread ^ (at >> GRANULE_BITS << GRANULE_BITS).rotate_left(32)) as u64;
         if at >> GRANULE_BITS != self.granule {
             self.granule = at >> GRANULE_BITS;
             self.pages = if self.trusts { PAGES.get(key) } else { 0 };
         }
-        if self.has(at) {
-            return true;
+        if !self.has(at) {
+            if !is_readable(at) {
+                return None;
+            }
+            self.pages |= 1 << (at >> PAGE_BITS & 15);
+            if self.trusts {
+                PAGES.put(key, self.pages | KNOWN);
+            }
         }
-        if !is_readable(at) {
-            return false;
-        }
-        self.pages |= 1 << (at >> PAGE_BITS & 15);
-        if self.trusts {
-            PAGES.put(key, self.pages | KNOWN);
-        }
-        true
+        Some(self)
     }
 }
 
-/// Whether the kernel can read eight bytes at an address; no where it may not be asked.
+/// Bytes above the stack pointer that surely are this thread's stack where its thread pointer or the process's first stack's end is not
+/// farther: less than any usual stack has.
+const SURELY: usize = 256 << 10;
+
+/// Whether eight bytes at an address can be read, by the kernel's word. Where it may not be asked: what lies between here and the
+/// stack's known end.
 pub(super) fn is_readable(at: usize) -> bool {
     if !thp::may_ask() {
-        return false;
+        let here = &raw const at as usize;
+        // SAFETY: no preconditions; the kernel puts these bytes above the first stack.
+        let first = unsafe { libc::getauxval(libc::AT_RANDOM) as usize };
+        return [first, thread::pointer()].iter().any(|end| (here..*end).contains(&at) && end - here < SURELY);
     }
     let saved = process::errno();
     // The kernel reads the new mask before it looks at what to do with it, which is nothing that there is.

@@ -6,38 +6,42 @@
 //!
 //! **From.** The layout of a signal's frame is the kernel's `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
 //!
-//! **Unsafe.** Reads three registers by assembly, and bytes of code that the kernel says can be read.
+//! **Unsafe.** Reads four registers by assembly, and bytes of code that the kernel says can be read.
 
 use super::Registers;
 use super::cfi::{Cfa, Row, Saved};
 use super::module;
-use super::rules::{self, Step};
+use super::rules::{self, Rule, Step};
 use super::stack::{self, Stack};
 use core::arch::asm;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 pub(super) const SUPPORTED: bool = true;
 
+const WORD: usize = size_of::<usize>();
+
 /// Where a signal's frame has the interrupted code's registers, from the handler's stack pointer after its return.
 const SIGNAL_BP: usize = 120;
+const SIGNAL_BX: usize = 128;
 const SIGNAL_SP: usize = 160;
 const SIGNAL_PC: usize = 168;
 
 /// The registers of the function that this is inlined into.
 #[inline(always)]
 pub(super) fn here() -> Registers {
-    let (pc, sp, bp);
-    // SAFETY: reads three registers.
+    let (pc, sp, bp, bx);
+    // SAFETY: reads four registers.
     unsafe {
         asm!(
             "lea {pc}, [rip]",
             "mov {sp}, rsp",
             "mov {bp}, rbp",
-            pc = out(reg) pc, sp = out(reg) sp, bp = out(reg) bp,
+            "mov {bx}, rbx",
+            pc = out(reg) pc, sp = out(reg) sp, bp = out(reg) bp, bx = out(reg) bx,
             options(nomem, nostack, preserves_flags),
         );
     }
-    Registers { pc, sp, bp }
+    Registers { pc, sp, bp, bx }
 }
 
 /// Notes the addresses at which the callers of a frame go on, without those of the library that come first if `outside`.
@@ -81,7 +85,8 @@ fn own_code() -> (usize, usize) {
     (start, end)
 }
 
-/// A frame under way.
+/// A frame under way. Passed on by value where something rare is done with it, so that it can stay in registers.
+#[derive(Clone, Copy)]
 struct Frame {
     registers: Registers,
     /// An address of the instruction that is under way.
@@ -91,79 +96,100 @@ struct Frame {
 
 impl Frame {
     /// Goes to the caller's frame; the address one past what is under way there, or where it goes on.
-    #[inline]
+    #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
-        let Registers { pc, sp, bp } = self.registers;
-        let (cfa, of_bp) = match rules::of(self.lookup).step() {
-            Step::Known(Row::Frame { cfa, bp }) => (cfa, bp),
-            Step::Known(Row::Signal) => return self.undo_signal(),
+        let rule = rules::of(self.lookup);
+        let Some(plain) = rule.plain() else {
+            *self = self.undo_other(rule)?;
+            return Some(self.lookup.wrapping_add(1));
+        };
+        let Registers { sp, bp, bx, .. } = self.registers;
+        let cfa = if plain.is_by_sp() { sp } else { bp }.wrapping_add(plain.cfa());
+        // A stack grows downwards; what says otherwise is wrong, and could go round for ever.
+        if cfa <= sp {
+            return None;
+        }
+        let back = self.stack.word(cfa.wrapping_sub(WORD))?;
+        let bp = if plain.saves_bp() { self.stack.word(cfa.wrapping_add(plain.bp()))? } else { bp };
+        let bx = if plain.saves_bx() { self.stack.word(cfa.wrapping_add(plain.bx()))? } else { bx };
+        *self = self.returned(Registers { pc: back, sp: cfa, bp, bx })?;
+        Some(back)
+    }
+
+    /// The same by a rule that is seldom met.
+    #[cold]
+    #[inline(never)]
+    fn undo_other(mut self, rule: Rule) -> Option<Self> {
+        let Registers { pc, sp, bp, bx } = self.registers;
+        let (cfa, of_bp, of_bx) = match rule.step() {
+            Step::Known(Row::Frame { cfa, bp, bx }) => (cfa, bp, bx),
+            Step::Known(Row::Signal) => return self.interrupted(),
             Step::Known(Row::Outermost) => return None,
-            Step::Unknown => return self.undo_unknown(),
+            Step::Unknown => return self.guessed(),
         };
         let above = |register: usize, offset: i64| register.wrapping_add(offset as usize);
         let cfa = match cfa {
             Cfa::Sp(offset) => above(sp, offset),
             Cfa::Bp(offset) => above(bp, offset),
+            Cfa::Bx(offset) => above(bx, offset),
             Cfa::AtSp { offset, plus } => above(self.stack.word(above(sp, offset))?, plus),
             Cfa::AtBp { offset, plus } => above(self.stack.word(above(bp, offset))?, plus),
             Cfa::Plt { from } => above(sp, if pc as i64 & 15 >= from { 16 } else { 8 }),
         };
-        // A stack grows downwards; what says otherwise is wrong, and could go round for ever.
         if cfa <= sp {
             return None;
         }
-        let caller_bp = match of_bp {
-            Saved::Same => bp,
-            Saved::AtCfa(offset) => self.stack.word(above(cfa, offset))?,
-            Saved::AtBp(offset) => self.stack.word(above(bp, offset))?,
+        let back = self.stack.word(cfa.wrapping_sub(WORD))?;
+        let mut saved = |saved: Saved, register: usize| match saved {
+            Saved::Same => Some(register),
+            Saved::AtCfa(offset) => self.stack.word(above(cfa, offset)),
+            Saved::AtBp(offset) => self.stack.word(above(bp, offset)),
         };
-        let caller = self.stack.word(cfa.wrapping_sub(size_of::<usize>()))?;
-        self.returned(caller, cfa, caller_bp)
+        let (bp, bx) = (saved(of_bp, bp)?, saved(of_bx, bx)?);
+        self.returned(Registers { pc: back, sp: cfa, bp, bx })
     }
 
-    /// The caller goes on at `pc`; a thread's first function may have 0 there.
-    #[inline]
-    fn returned(&mut self, pc: usize, sp: usize, bp: usize) -> Option<usize> {
-        if pc == 0 {
-            return None;
-        }
-        self.registers = Registers { pc, sp, bp };
+    /// The caller goes on with these registers; a thread's first function may have 0 for an address.
+    #[inline(always)]
+    fn returned(self, registers: Registers) -> Option<Self> {
         // The call may be the last instruction of its function.
-        self.lookup = pc - 1;
-        Some(pc)
+        (registers.pc != 0).then(|| Self { registers, lookup: registers.pc - 1, ..self })
     }
 
-    /// To the code that a signal interrupted.
-    #[cold]
-    fn undo_signal(&mut self) -> Option<usize> {
+    /// The code that a signal interrupted.
+    fn interrupted(mut self) -> Option<Self> {
         let at = self.registers.sp;
         let mut word = |offset: usize| self.stack.word(at.wrapping_add(offset));
-        let registers = Registers { pc: word(SIGNAL_PC)?, sp: word(SIGNAL_SP)?, bp: word(SIGNAL_BP)? };
-        (self.registers, self.lookup) = (registers, registers.pc);
-        // A jump to nowhere has no address worth noting, but a caller.
-        if registers.pc == 0 { self.undo() } else { Some(registers.pc.wrapping_add(1)) }
+        let registers =
+            Registers { pc: word(SIGNAL_PC)?, sp: word(SIGNAL_SP)?, bp: word(SIGNAL_BP)?, bx: word(SIGNAL_BX)? };
+        Some(Self { registers, lookup: registers.pc, ..self })
     }
 
     /// By the frame pointer; or, where control was lost by a jump to nowhere, by the return address that the call has just pushed.
-    #[cold]
-    fn undo_unknown(&mut self) -> Option<usize> {
+    fn guessed(mut self) -> Option<Self> {
         self.stack.distrust();
-        let Registers { pc, sp, bp } = self.registers;
-        if self.lookup == pc
+        let Registers { pc, sp, bp, .. } = self.registers;
+        let is_interrupted = self.lookup == pc;
+        // An address that was put there without a call, as at the start of a context, has no frame.
+        if !is_interrupted && !is_behind_call(pc) {
+            return None;
+        }
+        if is_interrupted
             && module::find(pc).is_none()
             && let Some(back) = self.stack.word(sp)
             && is_behind_call(back)
         {
-            return self.returned(back, sp + size_of::<usize>(), bp);
+            return self.returned(Registers { pc: back, sp: sp.wrapping_add(WORD), ..self.registers });
         }
         if bp < sp {
             return None;
         }
-        let (caller_bp, back) = (self.stack.word(bp)?, self.stack.word(bp.wrapping_add(size_of::<usize>()))?);
+        let (caller_bp, back) = (self.stack.word(bp)?, self.stack.word(bp.wrapping_add(WORD))?);
         if !is_behind_call(back) {
             return None;
         }
-        self.returned(back, bp + 2 * size_of::<usize>(), caller_bp)
+        let sp = bp.wrapping_add(2 * WORD);
+        self.returned(Registers { pc: back, sp, bp: caller_bp, ..self.registers })
     }
 }
 
@@ -171,15 +197,17 @@ impl Frame {
 fn is_behind_call(address: usize) -> bool {
     const LONGEST: usize = 7;
     let Some(first) = address.checked_sub(LONGEST) else { return false };
-    // Eight bytes from each end on: both pages, if they are two.
-    if !stack::is_readable(first & !7) || !stack::is_readable(address.wrapping_sub(1) & !7) {
-        return false;
-    }
+    // The bytes lie in one aligned word or in two. Code may begin where a page does: what cannot be read is no call.
+    let (low, high) = (first & !7, (address - 1) & !7);
+    let (has_low, has_high) = (stack::is_readable(low), stack::is_readable(high));
     let mut bytes = [0u8; LONGEST];
     for (i, byte) in bytes.iter_mut().enumerate() {
-        // SAFETY: the kernel has just read both aligned words that these bytes lie in; if another thread takes the code away meanwhile, this
-        // thread is lost in any case, since it would return there.
-        *byte = unsafe { ((first + i) as *const u8).read_volatile() };
+        let at = first + i;
+        if if at < high { has_low } else { has_high } {
+            // SAFETY: the kernel has just read the aligned word that this byte lies in; if another thread takes the code away meanwhile,
+            // this thread is lost in any case, since it would return there.
+            *byte = unsafe { (at as *const u8).read_volatile() };
+        }
     }
     // call rel32, or call through a register or memory, whose operand takes 0, 1, 2, 4 or 5 bytes more.
     let through = |back: usize| bytes[LONGEST - back] == 0xff && bytes[LONGEST - back + 1] & 0x38 == 0x10;

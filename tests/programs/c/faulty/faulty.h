@@ -1,0 +1,91 @@
+/* What the faulty programs share. Each case shows the address of the buffer that it does wrong to, and then does it. The functions have the
+ * names that reports must have on their stacks. */
+#ifndef FAULTY_H
+#define FAULTY_H
+
+#define _GNU_SOURCE
+#include "../check.h"
+#include <malloc.h>
+#include <pthread.h>
+
+#define APART __attribute__((noinline, noclone))
+/* Behind a call, so that it is none that ends its function. */
+#define STAY __asm__ volatile("" ::: "memory")
+
+/* The buffer that is done wrong to: what a case prints for the test to compare. */
+static inline void *show(void *p) {
+    printf("%p\n", p);
+    fflush(stdout);
+    return p;
+}
+
+APART void *make_buffer(size_t size) {
+    void *p = malloc(size);
+    STAY;
+    return show(p);
+}
+
+APART void *make_aligned(size_t align, size_t size) {
+    void *p = NULL;
+    CHECK(posix_memalign(&p, align, size) == 0);
+    return show(p);
+}
+
+APART void *make_cleared(size_t size) {
+    void *p = calloc(size, 1);
+    STAY;
+    return show(p);
+}
+
+APART void give_up(void *p) {
+    free(p);
+    STAY;
+}
+
+APART void write_byte(void *buffer, ptrdiff_t offset) {
+    ((volatile char *)buffer)[offset] = 'A';
+    STAY;
+}
+
+APART char read_byte(void *buffer, ptrdiff_t offset) {
+    char byte = ((volatile char *)buffer)[offset];
+    STAY;
+    return byte;
+}
+
+/* Runs a function in a thread of its own, to its end. */
+APART void elsewhere(void *(*run)(void *), void *argument) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, run, argument) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static inline void *makes_elsewhere(void *size) {
+    return *(void **)size = make_buffer(*(size_t *)size);
+}
+
+static inline void *gives_up_elsewhere(void *p) {
+    give_up(p);
+    return NULL;
+}
+
+/* The byte behind the 100 that threads' buffers have here. */
+static inline void *writes_past_elsewhere(void *p) {
+    write_byte(p, 100);
+    return NULL;
+}
+
+static inline void *writes_elsewhere(void *p) {
+    write_byte(p, 5);
+    return NULL;
+}
+
+/* Many others come and go. */
+APART void others_come_and_go(int n, size_t size) {
+    for (int i = 0; i < n; i++)
+        free(malloc(size + (size_t)i % 64));
+}
+
+#define CASE(name) APART void name(void)
+
+#endif

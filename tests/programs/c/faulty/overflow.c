@@ -1,0 +1,118 @@
+/* Writes one byte, or more, past either end of a buffer. */
+#include "faulty.h"
+
+static void past(void *p, size_t size) {
+    write_byte(p, (ptrdiff_t)size);
+    give_up(p);
+}
+
+static void before(void *p) {
+    write_byte(p, -1);
+    give_up(p);
+}
+
+CASE(past_end_of_1) { past(make_buffer(1), 1); }
+CASE(past_end_of_13) { past(make_buffer(13), 13); }
+CASE(past_end_of_a_class) { past(make_buffer(48), 48); }
+CASE(past_end_of_100) { past(make_buffer(100), 100); }
+CASE(past_end_of_a_page) { past(make_buffer(4096), 4096); }
+CASE(past_end_of_large) { past(make_buffer(300001), 300001); }
+CASE(past_end_of_huge) { past(make_buffer(48 * MIB + 5), 48 * MIB + 5); }
+CASE(past_end_of_aligned) { past(make_aligned(256, 100), 100); }
+CASE(past_end_of_page_aligned) { past(make_aligned(4096, 5000), 5000); }
+CASE(past_end_of_cleared) { past(make_cleared(57), 57); }
+
+CASE(past_end_of_grown) {
+    char *p = realloc(malloc(10), 70);
+    past(show(p), 70);
+}
+
+CASE(past_end_of_shrunk) {
+    char *p = realloc(malloc(400), 40);
+    past(show(p), 40);
+}
+
+CASE(past_end_of_a_text) {
+    char *p = show(strdup("seven b"));
+    past(p, 8);
+}
+
+CASE(many_past_end) {
+    char *p = make_buffer(24);
+    memset(p, 'A', 30);
+    give_up(p);
+}
+
+CASE(before_start_of_1) { before(make_buffer(1)); }
+CASE(before_start_of_a_class) { before(make_buffer(64)); }
+CASE(before_start_of_large) { before(make_buffer(300000)); }
+CASE(before_start_of_huge) { before(make_buffer(48 * MIB)); }
+CASE(before_start_of_aligned) { before(make_aligned(64, 64)); }
+CASE(before_start_of_cleared) { before(make_cleared(33)); }
+
+CASE(past_end_by_a_thread) {
+    char *p = make_buffer(100);
+    elsewhere(writes_past_elsewhere, p);
+    give_up(p);
+}
+
+CASE(past_end_freed_by_a_thread) {
+    char *p = make_buffer(100);
+    write_byte(p, 100);
+    elsewhere(gives_up_elsewhere, p);
+}
+
+CASE(past_end_of_a_threads) {
+    union {
+        size_t size;
+        void *p;
+    } made = {100};
+    elsewhere(makes_elsewhere, &made);
+    past(made.p, 100);
+}
+
+CASE(past_end_and_realloc) {
+    char *p = make_buffer(100);
+    write_byte(p, 100);
+    p = realloc(p, 5000);
+    STAY;
+}
+
+CASE(past_end_and_exit) {
+    write_byte(make_buffer(100), 100);
+    exit(0);
+}
+
+CASE(read_past_end) { CHECK(read_byte(make_buffer(4096), 4096) != 1); }
+
+static const struct part parts[] = {
+    {"past_end_of_1", past_end_of_1},
+    {"past_end_of_13", past_end_of_13},
+    {"past_end_of_a_class", past_end_of_a_class},
+    {"past_end_of_100", past_end_of_100},
+    {"past_end_of_a_page", past_end_of_a_page},
+    {"past_end_of_large", past_end_of_large},
+    {"past_end_of_huge", past_end_of_huge},
+    {"past_end_of_aligned", past_end_of_aligned},
+    {"past_end_of_page_aligned", past_end_of_page_aligned},
+    {"past_end_of_cleared", past_end_of_cleared},
+    {"past_end_of_grown", past_end_of_grown},
+    {"past_end_of_shrunk", past_end_of_shrunk},
+    {"past_end_of_a_text", past_end_of_a_text},
+    {"many_past_end", many_past_end},
+    {"before_start_of_1", before_start_of_1},
+    {"before_start_of_a_class", before_start_of_a_class},
+    {"before_start_of_large", before_start_of_large},
+    {"before_start_of_huge", before_start_of_huge},
+    {"before_start_of_aligned", before_start_of_aligned},
+    {"before_start_of_cleared", before_start_of_cleared},
+    {"past_end_by_a_thread", past_end_by_a_thread},
+    {"past_end_freed_by_a_thread", past_end_freed_by_a_thread},
+    {"past_end_of_a_threads", past_end_of_a_threads},
+    {"past_end_and_realloc", past_end_and_realloc},
+    {"past_end_and_exit", past_end_and_exit},
+    {"read_past_end", read_past_end},
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv) { return run_part(argc, argv, parts); }
