@@ -103,8 +103,17 @@ fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
             limits::count_refusal(size);
         }
     }
-    background::poke();
+    poke();
     Some(crate::front::with_errno(buffer, saved))
+}
+
+/// As [`background::poke`], which may ask for memory itself: that request does not come here again.
+fn poke() {
+    static POKES: AtomicBool = AtomicBool::new(false);
+    if !POKES.swap(true, Relaxed) {
+        background::poke();
+        POKES.store(false, Relaxed);
+    }
 }
 
 /// Takes a buffer back, if the pointer is one; `None` if not.

@@ -12,6 +12,7 @@
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 
+use crate::lifecycle;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{mapping, unwind};
 
@@ -49,6 +50,10 @@ fn base() -> Option<usize> {
 /// The calling thread's stack, without the library's own frames; its number.
 #[inline(never)]
 pub(crate) fn capture() -> u32 {
+    // A program that is linked statically asks for memory before the C library can find its call frame information.
+    if !lifecycle::is_set_up() {
+        return 0;
+    }
     let mut frames = [0; DEPTH];
     let n = unwind::capture_outside(&mut frames);
     keep(&frames[..n])
