@@ -29,7 +29,9 @@ fn look(fault: &Fault) {
     let registers = unwind::Registers { pc: fault.at, sp: fault.stack, bp: fault.frame, bx: fault.base };
     let n = unwind::capture_from(registers, &mut frames);
     let frames = &frames[..n];
-    if let Some(buffer) = buffer_near(fault.address).filter(|_| fault.address != 0) {
+    if let Some(buffer) =
+        buffer_near(fault.address).or_else(|| report::logged(fault.address)).filter(|_| fault.address != 0)
+    {
         let offset = fault.address as isize - buffer.address as isize;
         report::tell_fault(Mistake::Touched { address: fault.address, write: fault.write, offset }, &buffer, frames);
         return;

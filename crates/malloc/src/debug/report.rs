@@ -5,9 +5,9 @@
 //! **Failure.** Ends the process by `SIGABRT`, but for leaks.
 
 use super::kit::Target;
-use super::setting;
+use super::setting::{self, AUDIT};
 use super::stacks;
-use super::table::{self, Buffer, Event, State};
+use super::table::{self, Buffer, Event, Kind, State};
 use crate::route::Misuse;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_os::{Line, names, precise_ns, process, unwind};
@@ -245,6 +245,38 @@ pub(super) fn tell_pattern(value: usize, freed: bool, frames: &[usize]) {
     here("found", frames);
 }
 
+/// The buffer that an address lay in last, if it was freed and the kit knows it from the log alone: its memory was let go.
+pub(super) fn logged(address: usize) -> Option<Buffer> {
+    let (mut given, mut found) = (None, None);
+    setting::log()?.each(|t| {
+        let event = Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread };
+        let holds = (t.address..t.address + t.size.max(1)).contains(&address);
+        match (t.deed, given) {
+            (Deed::Free, None) if holds => given = Some((t.address, event)),
+            // The newest is what counts; it is out, or another has its place.
+            (Deed::Alloc, None) if holds => return false,
+            (Deed::Alloc, Some((start, given))) if t.address == start => {
+                found = Some(Buffer {
+                    address: start,
+                    size: t.size,
+                    under: start,
+                    checks: AUDIT,
+                    state: State::Closed,
+                    kind: Kind::Mapped,
+                    align: 0,
+                    target: 0,
+                    taken: event,
+                    given,
+                });
+                return false;
+            }
+            _ => {}
+        }
+        true
+    });
+    found
+}
+
 /// Reports a pointer that the heap refuses, and ends the process.
 pub(super) fn bad_pointer(call: &'static str, address: usize, misuse: Misuse) -> ! {
     let mut around: Option<Buffer> = None;
@@ -256,6 +288,10 @@ pub(super) fn bad_pointer(call: &'static str, address: usize, misuse: Misuse) ->
     });
     if let Some(buffer) = around {
         end(Mistake::Inside { call, offset: address as isize - buffer.address as isize }, &buffer);
+    }
+    if let Some(buffer) = logged(address) {
+        let offset = address as isize - buffer.address as isize;
+        end(if offset == 0 { Mistake::DoubleFree } else { Mistake::Inside { call, offset } }, &buffer);
     }
     only_one();
     let kind = if matches!(misuse, Misuse::Freed { .. } | Misuse::Unallocated) { "double-free" } else { "bad-free" };
