@@ -23,6 +23,7 @@ pub mod cgroup;
 mod clock;
 pub mod cpus;
 mod decimal;
+mod event;
 pub mod file_map;
 #[cfg_attr(loom, path = "futex/model.rs")]
 mod futex;
@@ -43,6 +44,7 @@ pub mod thread;
 pub use bell::Bell;
 pub use clock::CoarseClock;
 pub use decimal::Decimal;
+pub use event::Event;
 pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};
 pub use mutex::{Guard, Mutex};

@@ -25,3 +25,15 @@ pub(super) unsafe fn pop(_area: isize, _number: isize, _table: &Table, _place: P
 pub(super) unsafe fn push(_area: isize, _number: isize, _table: &Table, _place: Place, _pointer: *mut u8) -> bool {
     false
 }
+
+/// # Safety
+/// None: it touches nothing.
+pub(super) unsafe fn take(_area: isize, _number: isize, _table: *const Table, _at: usize) -> *mut u8 {
+    null_mut()
+}
+
+/// # Safety
+/// None: it touches nothing.
+pub(super) unsafe fn put(_area: isize, _number: isize, _table: *const Table, _at: usize, _pointer: *mut u8) -> bool {
+    false
+}

@@ -28,8 +28,8 @@ pub(super) unsafe fn field(at: isize) -> i32 {
     value
 }
 
-/// From the descriptor to the processor's memory in `{m}`: what both sections begin with. Leaves at 5 when there is none.
-macro_rules! begin {
+/// From the descriptor to the processor's memory in `{m}`: what all sections begin with. Leaves at 5 when there is none.
+macro_rules! enter {
     () => {
         concat!(
             ".pushsection __rseq_cs, \"aw\"\n",
@@ -56,7 +56,6 @@ macro_rules! begin {
             "mov {m}, qword ptr [{table} + {m}*8]\n",
             "test {m}, {m}\n",
             "jz 65f\n",
-            "mov {n:e}, dword ptr [{m} + {counts}]\n",
         )
     };
 }
@@ -69,7 +68,8 @@ pub(super) unsafe fn pop(area: isize, number: isize, table: &Table, place: Place
     // SAFETY: by the contract: what the section reads and writes is this processor's, until it is interrupted.
     unsafe {
         asm!(
-            begin!(),
+            enter!(),
+            "mov {n:e}, dword ptr [{m} + {counts}]",
             "test {n:e}, {n:e}",
             "jz 65f",
             "lea {s}, [{m} + {slots}]",
@@ -96,7 +96,8 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     // SAFETY: as in `pop`. The pointer is written behind the last one that counts.
     unsafe {
         asm!(
-            begin!(),
+            enter!(),
+            "mov {n:e}, dword ptr [{m} + {counts}]",
             "cmp {n:e}, dword ptr [{m} + {counts} + 4]",
             "jae 65f",
             "lea {s}, [{m} + {slots}]",
@@ -109,6 +110,63 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
             r = out(reg) done, m = out(reg) _, n = out(reg) _, s = out(reg) _, pointer = in(reg) pointer,
             area = in(reg) area, number = in(reg) number, table = in(reg) table.as_ptr(),
             counts = in(reg) place.counts as usize, slots = in(reg) place.slots as usize,
+            signature = const SIGNATURE, processors = const PROCESSORS,
+            options(nostack),
+        );
+    }
+    done != 0
+}
+
+/// # Safety
+/// As [`super::Rseq::take`].
+#[inline(always)]
+pub(super) unsafe fn take(area: isize, number: isize, table: *const Table, at: usize) -> *mut u8 {
+    let object: *mut u8;
+    // SAFETY: as in `pop`. One store changes both the count and the number of objects ever taken.
+    unsafe {
+        asm!(
+            enter!(),
+            "add {m}, {at}",
+            "mov {n}, qword ptr [{m}]",
+            "movzx {s:e}, {n:l}",
+            "test {s:e}, {s:e}",
+            "jz 65f",
+            "mov {r}, qword ptr [{m} + {s}*8 + 8]",
+            "add {n}, 255",
+            "mov qword ptr [{m}], {n}",
+            "64:",
+            "65:",
+            r = out(reg) object, m = out(reg) _, n = out(reg_abcd) _, s = out(reg) _,
+            area = in(reg) area, number = in(reg) number, table = in(reg) table, at = in(reg) at,
+            signature = const SIGNATURE, processors = const PROCESSORS,
+            options(nostack),
+        );
+    }
+    object
+}
+
+/// # Safety
+/// As [`super::Rseq::put`].
+#[inline(always)]
+pub(super) unsafe fn put(area: isize, number: isize, table: *const Table, at: usize, pointer: *mut u8) -> bool {
+    let done: usize;
+    // SAFETY: as in `take`. The pointer is written behind the last one that counts.
+    unsafe {
+        asm!(
+            enter!(),
+            "add {m}, {at}",
+            "mov {n}, qword ptr [{m}]",
+            "movzx {s:e}, {n:l}",
+            "cmp {s:e}, dword ptr [{m} + 8]",
+            "jae 65f",
+            "mov qword ptr [{m} + {s}*8 + 16], {pointer}",
+            "inc {n}",
+            "mov qword ptr [{m}], {n}",
+            "64:",
+            "mov {r:e}, 1",
+            "65:",
+            r = out(reg) done, m = out(reg) _, n = out(reg_abcd) _, s = out(reg) _, pointer = in(reg) pointer,
+            area = in(reg) area, number = in(reg) number, table = in(reg) table, at = in(reg) at,
             signature = const SIGNATURE, processors = const PROCESSORS,
             options(nostack),
         );
