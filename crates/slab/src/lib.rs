@@ -48,6 +48,7 @@ mod keep;
 mod lists;
 mod morph;
 mod morph_cache;
+pub mod object;
 mod record;
 pub mod size_class;
 
