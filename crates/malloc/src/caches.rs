@@ -6,20 +6,21 @@
 //!
 //! **From.** Bonwick94 §2.3 (the interface) and §3.4 (working sets); Bonwick & Adams 2001 §3 (processors' layer, depot, arrays that
 //! grow with contention). Where we differ: one array for each processor instead of two magazines, by restartable
-//! sequences instead of a lock; the depot is a stack of objects instead of one of magazines, with room for each object that there is, so that no
-//! free ever needs memory; a construction takes place without a lock.
+//! sequences instead of a lock, from which half goes to the depot as a magazine; slabs keep objects constructed, too, so that
+//! a free for which no magazine can be had needs no memory; constructors and destructors run without a lock.
 //!
 //! **State.** A slot for each cache in one reservation, as heaps of their own have ([`crate::heaps`]); a handle is the slot's address
 //! and a generation. An object that a cache has made is in one of these places:
 //! ```text
-//! slabs (raw) ──construct──► out (the program's) ──free──► array of a processor ⇄ depot ──destroy──► slabs (raw)
-//!                               ▲                               │                  │
-//!                               └───────────────────────────────┴──────────────────┘
+//! slabs (raw) ──construct──► out (the program's) ──free──► array of a processor ⇄ depot ──► slabs (constructed) ──destroy──► pages
+//!                                ▲                              │               │            │
+//!                                └──────────────────────────────┴───────────────┴────────────┘
 //! ```
 //!
-//! **Invariants.** K1 of an object that is free (in an array or in the depot) the mark says so, and of one that is out it does not; K2 the
-//! depot has room for every object that was taken from the slabs; K3 a page's entry ([`pages`]) names the cache exactly
-//! while the cache has the page and has handed out an object on it; K4 objects made = out + in arrays + in the depot.
+//! **Invariants.** K1 of an object that was freed the mark says so until it goes out again, and of one that is out it does not; K2 a page's
+//! entry ([`pages`]) names the cache exactly while the cache has the page and has handed out an object on it; K3 what the slabs have out =
+//! what the program has + arrays + depot (+ objects under construction); K4 while somebody waits for an object, arrays are empty and
+//! have no room.
 //!
 //! **Threads.** A cache's lock is held over each step of the slow path, never over a call of the program's functions. Order: table →
 //! cache → arrays → page heap. A fork takes them all.
@@ -32,13 +33,12 @@
 pub mod api;
 mod arrays;
 mod building;
-mod depot;
 mod hooks;
 mod pages;
 mod paths;
 mod shrink;
 mod slot;
-mod stats;
+pub(crate) mod stats;
 
 use crate::heap::Heap;
 use crate::route::Misuse;
@@ -51,6 +51,7 @@ use craton_slab::object::BadLayout;
 use pages::Entries;
 use slot::{Cache, Slot};
 
+pub use paths::Fault;
 pub use stats::CacheStats;
 
 /// Bytes of a cache's name, at most.

@@ -2,18 +2,21 @@
 //!
 //! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made for the first cache:
 //! ```text
-//! | handle of the cache, once an object on the page was handed out | address of the first object of the slab | 128 marks | … |
+//! | handle of the cache, once an object on the page was handed out | first object of the slab, and where objects and marks lie | 128 marks |
 //! ```
 //! An object that has no room for its mark has it in its page's entry: one for each 64 bytes.
 //!
 //! **Unsafe.** Indexes the entries by page, and supplies slabs with spans.
 
-use super::{CLASS, slot::Cache};
+use super::arrays::ARRAY;
+use super::slot::{Cache, IN_ENTRY, Slot};
+use super::CLASS;
+use crate::cpu_cache::thread::mark;
 use crate::heap::Heap;
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Clock, Density, Floor, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages};
 use craton_os::mapping;
-use craton_slab::object::PageSupplier;
+use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
 /// Bytes that one mark stands for.
 const GRANULE: usize = 64;
@@ -26,13 +29,59 @@ pub(super) struct Entry {
     pub(super) cache: AtomicUsize,
     /// Where the first object of the slab lies.
     pub(super) first: AtomicUsize,
+    /// From there to the end of the last one.
+    pub(super) extent: AtomicUsize,
+    /// ⌈2⁶⁴ / stride⌉: `offset * magic < magic` exactly when `offset` is a multiple of the stride.
+    pub(super) magic: AtomicU64,
+    /// Where an object's mark lies in it, or [`super::slot::IN_ENTRY`].
+    pub(super) mark_at: AtomicUsize,
+    /// Where the cache's array lies in a processor's area.
+    pub(super) array_at: AtomicUsize,
     marks: [AtomicU8; MARKS],
 }
 
 impl Entry {
+    /// Enters the page's first object that goes out.
+    pub(super) fn begin(&self, slot: &Slot, cache: &Cache, first: *mut u8) {
+        let stride = cache.layout.stride();
+        self.first.store(first as usize, Relaxed);
+        self.extent.store(stride * cache.layout.capacity(), Relaxed);
+        self.magic.store(u64::MAX / stride as u64 + 1, Relaxed);
+        self.mark_at.store(cache.mark_at, Relaxed);
+        self.array_at.store(usize::from(cache.id) * ARRAY, Relaxed);
+        self.cache.store(slot.live(), Relaxed);
+    }
+
+    /// Whether an object could begin at an address on this page; nowhere, as long as the page is not entered.
+    #[inline(always)]
+    pub(super) fn starts(&self, address: usize) -> bool {
+        let (offset, magic) = (address.wrapping_sub(self.first.load(Relaxed)), self.magic.load(Relaxed));
+        offset < self.extent.load(Relaxed) && (offset as u64).wrapping_mul(magic) < magic
+    }
+
+    /// Whether the object that begins at a pointer on this page was freed, by its mark.
+    #[inline(always)]
+    pub(super) fn is_marked(&self, key: usize, object: *mut u8) -> bool {
+        match self.mark_at.load(Relaxed) {
+            IN_ENTRY => self.mark(object).load(Relaxed) != 0,
+            // SAFETY: the object has its mark there, and lies on a slab of the cache.
+            at => unsafe { object.add(at).cast::<usize>().read() == mark(key, object) },
+        }
+    }
+
+    /// Marks it as free, or as out.
+    #[inline(always)]
+    pub(super) fn set_mark(&self, key: usize, object: *mut u8, free: bool) {
+        match self.mark_at.load(Relaxed) {
+            IN_ENTRY => self.mark(object).store(free.into(), Relaxed),
+            // SAFETY: as in `is_marked`; who has the object may write it.
+            at => unsafe { object.add(at).cast::<usize>().write(if free { mark(key, object) } else { 0 }) },
+        }
+    }
+
     /// The mark of an object on this page.
     #[inline(always)]
-    pub(super) fn mark(&self, object: *mut u8) -> &AtomicU8 {
+    fn mark(&self, object: *mut u8) -> &AtomicU8 {
         &self.marks[object as usize % PAGE_SIZE / GRANULE]
     }
 }
@@ -70,8 +119,12 @@ impl Entries {
         if page >= self.pages.load(Relaxed) {
             return None;
         }
-        // SAFETY: there is an entry for each page of the region, zeros at first.
-        Some(unsafe { &*(self.first.load(Relaxed) as *const Entry).add(page) })
+        let first = self.first.load(Relaxed) as *const Entry;
+        // SAFETY: where there are pages there is an entry for each of them, zeros at first.
+        Some(unsafe {
+            core::hint::assert_unchecked(!first.is_null());
+            &*first.add(page)
+        })
     }
 
     fn forget(&self, first: *mut u8, pages: Pages) {
@@ -80,7 +133,7 @@ impl Entries {
                 && entry.cache.load(Relaxed) != 0
             {
                 entry.cache.store(0, Relaxed);
-                entry.first.store(0, Relaxed);
+                entry.extent.store(0, Relaxed);
                 entry.marks.iter().for_each(|mark| mark.store(0, Relaxed));
             }
         }
@@ -96,12 +149,20 @@ pub(super) struct Supply<'a, F: Floor, C: Clock> {
 }
 
 impl Cache {
-    /// The slabs, and where they have their pages from.
-    pub(super) fn supplied<'a, F: Floor, C: Clock>(
+    /// The depot, the slabs, and where both have their pages from.
+    pub(super) fn parts<'a, F: Floor, C: Clock>(
         &'a mut self,
         under: &'a Heap<F, C>,
-    ) -> (&'a mut craton_slab::object::ObjectSlabs, Supply<'a, F, C>) {
-        (&mut self.slabs, Supply { under, id: self.id, limit: self.limit_pages, held: &mut self.held })
+    ) -> (&'a mut Depot, &'a mut ObjectSlabs, Supply<'a, F, C>) {
+        let supply = Supply { under, id: self.id, limit: self.limit_pages, held: &mut self.held };
+        (&mut self.depot, &mut self.slabs, supply)
+    }
+}
+
+impl<F: Floor, C: Clock> Supply<'_, F, C> {
+    /// The cache's number.
+    pub(super) fn id(&self) -> u16 {
+        self.id
     }
 }
 

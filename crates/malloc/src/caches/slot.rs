@@ -5,34 +5,24 @@
 //!
 //! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
 
-use super::depot::Depot;
-use super::{ALIGN, Constructor, Destructor, NAME_MAX, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS, hooks};
+use super::{ALIGN, Constructor, Destructor, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS, hooks};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_base::{Bytes, Pages};
-use craton_os::rseq::COUNTING;
 use craton_os::{Event, Mutex};
-use craton_slab::object::{BadLayout, ObjectLayout, ObjectSlabs};
+use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
 /// In the place of the distance of an object's mark: it lies in the entry of its page.
 pub(super) const IN_ENTRY: usize = usize::MAX;
 /// Objects from this stride on can have their mark there.
 const LEAST_IN_ENTRY: usize = 64;
-/// An array holds so many bytes at first, and at most when there is contention.
-const FIRST_BYTES: usize = 16 << 10;
-const MOST_BYTES: usize = 256 << 10;
-const FIRST_ROUNDS: u32 = 16;
 
 #[repr(C, align(4096))]
 pub(super) struct Slot {
     /// The living cache's handle; 0 while there is none.
     handle: AtomicUsize,
-    /// ⌈2⁶⁴ / stride⌉: `offset * magic < magic` exactly when `offset` is a multiple of the stride.
-    magic: AtomicU64,
-    /// From a slab's first object to the end of its last.
-    extent: AtomicUsize,
     /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
     generation: AtomicU32,
@@ -42,6 +32,8 @@ pub(super) struct Slot {
     pub(super) freed: Event,
     /// Somebody is to look after what the working set has left, or memory is short: a call that may run the program's functions.
     pub(super) wants_look: AtomicU32,
+    /// The debugging kit looks at each object.
+    pub(super) debugged: AtomicBool,
     name: UnsafeCell<[u8; NAME_MAX + 1]>,
     pub(super) cache: Mutex<Cache>,
 }
@@ -63,11 +55,9 @@ impl Slot {
     pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) {
         let generation = self.generation.load(Relaxed).wrapping_add(1);
         self.generation.store(generation, Relaxed);
-        let stride = cache.layout.stride();
-        self.magic.store(u64::MAX / stride as u64 + 1, Relaxed);
-        self.extent.store(stride * cache.layout.capacity(), Relaxed);
         self.mark_at.store(cache.mark_at, Relaxed);
         self.wants_look.store(0, Relaxed);
+        self.debugged.store(cache.debugged, Relaxed);
         // SAFETY: no cache lives in the slot, and the table's lock is held.
         unsafe { *self.name.get() = cache.name };
         (cache.id, cache.taken_before) = (id, taken);
@@ -80,19 +70,6 @@ impl Slot {
     /// No cache lives here any more.
     pub(super) fn end(&self) {
         self.handle.store(0, Relaxed);
-    }
-
-    /// Makes a cache that was to end live on.
-    pub(super) fn revive(&self, handle: usize) {
-        // ORDERING: Release pairs with the Acquire in `live`.
-        self.handle.store(handle, Ordering::Release);
-    }
-
-    /// Whether an object could begin so many bytes behind the first one of its slab.
-    #[inline(always)]
-    pub(super) fn starts(&self, offset: usize) -> bool {
-        let magic = self.magic.load(Relaxed);
-        offset < self.extent.load(Relaxed) && (offset as u64).wrapping_mul(magic) < magic
     }
 
     pub(super) fn name(&self) -> [u8; NAME_MAX + 1] {
@@ -117,31 +94,23 @@ pub(super) struct Cache {
     pub(super) limit_objects: usize,
     pub(super) limit_pages: Pages,
     pub(super) held: Pages,
-    pub(super) working_set_ms: u32,
     /// Requests come to the slow path, each: the option, or the debugging kit.
     pub(super) closed: bool,
     pub(super) debugged: bool,
-    /// Objects out of the slabs: out, in arrays and in the depot, and those under construction.
-    pub(super) made: usize,
     /// Objects that may be out at a time without failure.
     pub(super) reserved: usize,
     /// Those who sleep until an object comes back.
     pub(super) waiters: u32,
-    /// What an array holds, and what it may come to.
-    pub(super) rounds: u32,
-    pub(super) most_rounds: u32,
-    /// Slow calls that had to wait for the lock, since the arrays grew last.
-    pub(super) contended: u32,
-    /// When the interval of the working set ends.
-    pub(super) next_look_ns: u64,
     /// What arrays had counted before the cache was made.
     pub(super) taken_before: u64,
     pub(super) slow_allocs: u64,
-    pub(super) slow_frees: u64,
+    /// Objects that the slow path itself took out of arrays.
+    pub(super) moved: u64,
     pub(super) refused: u64,
+    /// Objects constructed and destroyed since the start, and constructors that failed.
     pub(super) built: u64,
     pub(super) destroyed: u64,
-    pub(super) build_failures: u64,
+    pub(super) failed: u64,
 }
 
 // SAFETY: the program's functions and argument are its own; it says that any thread may use the cache.
@@ -151,16 +120,22 @@ impl Cache {
     /// A cache by options whose name and flags have been looked at.
     pub(super) fn new(options: &Options<'_>) -> Result<Self, BadLayout> {
         let (layout, mark_at) = layout(options.size, options.align, options.constructor.is_some())?;
-        let rounds = |bytes: usize| (bytes / layout.stride()).clamp(2, COUNTING) as u32;
         let mut name = [0; NAME_MAX + 1];
         name[..options.name.len()].copy_from_slice(options.name);
+        let (mut slabs, mut depot) = (ObjectSlabs::new(layout), Depot::new(layout.stride()));
+        slabs.set_colouring(options.flags & NO_COLOURS == 0);
+        depot.set_interval_ns(match options.working_set_ms {
+            0 => u64::from(WORKING_SET_MS) * 1_000_000,
+            NEVER => u64::MAX,
+            ms => u64::from(ms) * 1_000_000,
+        });
         let debugged = hooks::applies_to(options.name);
         Ok(Self {
             id: 0,
             name,
             layout,
-            slabs: ObjectSlabs::new(layout, options.flags & NO_COLOURS == 0),
-            depot: Depot::EMPTY,
+            slabs,
+            depot,
             size: options.size,
             mark_at,
             constructor: options.constructor,
@@ -170,29 +145,22 @@ impl Cache {
             limit_objects: options.limit_objects,
             limit_pages: Bytes(options.limit_bytes).pages_up().unwrap_or(Pages(u32::MAX)),
             held: Pages(0),
-            working_set_ms: if options.working_set_ms == 0 { WORKING_SET_MS } else { options.working_set_ms },
             closed: options.flags & NO_ARRAYS != 0 || debugged,
             debugged,
-            made: 0,
             reserved: 0,
             waiters: 0,
-            rounds: rounds(FIRST_BYTES).min(FIRST_ROUNDS),
-            most_rounds: rounds(MOST_BYTES),
-            contended: 0,
-            next_look_ns: 0,
             taken_before: 0,
             slow_allocs: 0,
-            slow_frees: 0,
+            moved: 0,
             refused: 0,
             built: 0,
             destroyed: 0,
-            build_failures: 0,
+            failed: 0,
         })
     }
 
     /// Of no cache.
     pub(super) fn clear(&mut self) {
-        self.depot.unmap();
         (self.constructor, self.destructor, self.reclaim, self.argument) = (None, None, None, null_mut());
     }
 }

@@ -28,9 +28,10 @@ pub(super) unsafe fn field(at: isize) -> i32 {
     value
 }
 
-/// From the descriptor to the processor's memory in `{m}`: what all sections begin with. Leaves at 5 when there is none.
+/// From the descriptor to the processor's memory in `{m}`: what all sections begin with. Leaves at 5 when there is none;
+/// `check` comes before anything is written.
 macro_rules! enter {
-    () => {
+    ($($check:literal)?) => {
         concat!(
             ".pushsection __rseq_cs, \"aw\"\n",
             ".balign 32\n",
@@ -45,8 +46,7 @@ macro_rules! enter {
             ".popsection\n",
             "67:\n",
             "xor {r:e}, {r:e}\n",
-            "cmp dword ptr fs:[{area} + 4], 0\n",
-            "jl 65f\n",
+            $($check,)?
             "lea {m}, [rip + 62b]\n",
             "mov qword ptr fs:[{area} + 8], {m}\n",
             "63:\n",
@@ -68,7 +68,7 @@ pub(super) unsafe fn pop(area: isize, number: isize, table: &Table, place: Place
     // SAFETY: by the contract: what the section reads and writes is this processor's, until it is interrupted.
     unsafe {
         asm!(
-            enter!(),
+            enter!("cmp dword ptr fs:[{area} + 4], 0\njl 65f\n"),
             "mov {n:e}, dword ptr [{m} + {counts}]",
             "test {n:e}, {n:e}",
             "jz 65f",
@@ -96,7 +96,7 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     // SAFETY: as in `pop`. The pointer is written behind the last one that counts.
     unsafe {
         asm!(
-            enter!(),
+            enter!("cmp dword ptr fs:[{area} + 4], 0\njl 65f\n"),
             "mov {n:e}, dword ptr [{m} + {counts}]",
             "cmp {n:e}, dword ptr [{m} + {counts} + 4]",
             "jae 65f",
@@ -136,7 +136,7 @@ pub(super) unsafe fn take(area: isize, number: isize, table: *const Table, at: u
             "mov qword ptr [{m}], {n}",
             "64:",
             "65:",
-            r = out(reg) object, m = out(reg) _, n = out(reg_abcd) _, s = out(reg) _,
+            r = out(reg) object, m = out(reg) _, n = out(reg) _, s = out(reg) _,
             area = in(reg) area, number = in(reg) number, table = in(reg) table, at = in(reg) at,
             signature = const SIGNATURE, processors = const PROCESSORS,
             options(nostack),
@@ -165,7 +165,7 @@ pub(super) unsafe fn put(area: isize, number: isize, table: *const Table, at: us
             "64:",
             "mov {r:e}, 1",
             "65:",
-            r = out(reg) done, m = out(reg) _, n = out(reg_abcd) _, s = out(reg) _, pointer = in(reg) pointer,
+            r = out(reg) done, m = out(reg) _, n = out(reg) _, s = out(reg) _, pointer = in(reg) pointer,
             area = in(reg) area, number = in(reg) number, table = in(reg) table, at = in(reg) at,
             signature = const SIGNATURE, processors = const PROCESSORS,
             options(nostack),

@@ -94,6 +94,8 @@ pub struct ObjectPlace {
     pub offset: usize,
     /// The object is out.
     pub out: bool,
+    /// Where the first object of its slab begins.
+    pub first: *mut u8,
 }
 
 /// Counts of one cache (Bonwick94 §3.1).
@@ -449,7 +451,8 @@ impl ObjectSlabs {
         };
         let start = slab.object(&self.layout, i);
         // SAFETY: `i` is one of the slab's places.
-        Some(ObjectPlace { start, offset: at as usize - start as usize, out: unsafe { slab.is_out(i) } })
+        let out = unsafe { slab.is_out(i) };
+        Some(ObjectPlace { start, offset: at as usize - start as usize, out, first: slab.object(&self.layout, 0) })
     }
 
     /// Calls `f` with each object that is out, slab by slab.
