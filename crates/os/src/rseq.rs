@@ -176,7 +176,7 @@ impl Rseq {
     #[inline(always)]
     pub unsafe fn take(&self, table: *const Table, at: usize) -> *mut u8 {
         // SAFETY: by the contract.
-        unsafe { arch::take(self.offset, self.number, table, at) }
+        unsafe { arch::take(self, table, at) }
     }
 
     /// Adds a pointer to this processor's counting array; `false` when it is full, or the processor has no memory.
@@ -186,7 +186,7 @@ impl Rseq {
     #[inline(always)]
     pub unsafe fn put(&self, table: *const Table, at: usize, pointer: *mut u8) -> bool {
         // SAFETY: by the contract.
-        unsafe { arch::put(self.offset, self.number, table, at, pointer) }
+        unsafe { arch::put(self, table, at, pointer) }
     }
 
     /// Starts every critical section again that is under way on any processor; `false` when the system will not, or may not be asked

@@ -7,6 +7,7 @@
 //! **Unsafe.** Takes objects from callers, and marks them.
 
 use super::arrays::ARRAY;
+use super::pages::Entry;
 use super::paths::Fault;
 use super::slot::{IN_ENTRY, Slot};
 use super::{ALIGN, CacheStats, MOST, Options, Refused};
@@ -125,15 +126,20 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
         return false;
     }
     let key = HEAP.layout().key;
-    if entry.is_marked(key, object) {
+    if !entry.mark_free(key, object) {
         return false;
     }
-    entry.set_mark(key, object, true);
     // SAFETY: as in `alloc_quick`.
     if unsafe { PROCESSOR_CACHES.rseq_known().put(table as *const _, entry.array_at.load(Relaxed), object) } {
         return true;
     }
-    entry.set_mark(key, object, false);
+    unmark(entry, object)
+}
+
+/// Takes back the mark of an object for which there was no room.
+#[cold]
+fn unmark(entry: &Entry, object: *mut u8) -> bool {
+    entry.set_mark(HEAP.layout().key, object, false);
     false
 }
 

@@ -69,6 +69,29 @@ impl Entry {
         }
     }
 
+    /// Marks it as free, unless it is so already; says whether it did.
+    #[inline(always)]
+    pub(super) fn mark_free(&self, key: usize, object: *mut u8) -> bool {
+        match self.mark_at.load(Relaxed) {
+            IN_ENTRY => {
+                let mark = self.mark(object);
+                let was_out = mark.load(Relaxed) == 0;
+                mark.store(1, Relaxed);
+                was_out
+            }
+            at => {
+                // SAFETY: as in `is_marked`.
+                let (place, mark) = unsafe { (object.add(at).cast::<usize>(), mark(key, object)) };
+                // SAFETY: as above; who has the object may write it.
+                unsafe {
+                    let was_out = place.read() != mark;
+                    place.write(mark);
+                    was_out
+                }
+            }
+        }
+    }
+
     /// Marks it as free, or as out.
     #[inline(always)]
     pub(super) fn set_mark(&self, key: usize, object: *mut u8, free: bool) {

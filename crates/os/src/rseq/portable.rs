@@ -2,7 +2,7 @@
 //!
 //! **Unsafe.** Has the signatures of the real ones.
 
-use super::{Place, Table};
+use super::{Place, Rseq, Table};
 use core::ptr::null_mut;
 
 pub(super) const SUPPORTED: bool = false;
@@ -28,12 +28,12 @@ pub(super) unsafe fn push(_area: isize, _number: isize, _table: &Table, _place: 
 
 /// # Safety
 /// None: it touches nothing.
-pub(super) unsafe fn take(_area: isize, _number: isize, _table: *const Table, _at: usize) -> *mut u8 {
+pub(super) unsafe fn take(_rseq: &Rseq, _table: *const Table, _at: usize) -> *mut u8 {
     null_mut()
 }
 
 /// # Safety
 /// None: it touches nothing.
-pub(super) unsafe fn put(_area: isize, _number: isize, _table: *const Table, _at: usize, _pointer: *mut u8) -> bool {
+pub(super) unsafe fn put(_rseq: &Rseq, _table: *const Table, _at: usize, _pointer: *mut u8) -> bool {
     false
 }
