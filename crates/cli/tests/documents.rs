@@ -108,7 +108,12 @@ fn every_field_of_the_statistics_is_explained_and_codes_have_names() {
     assert_eq!(said.status, 0, "{}", said.err);
     let document: Value = serde_json::from_str(&said.out).unwrap();
     let line: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    assert!(!document["caches"][0].is_null() && !document["heaps"][0]["classes"][0].is_null() && !document["classes"][0].is_null(), "{document}");
+    assert!(
+        !document["caches"][0].is_null()
+            && !document["heaps"][0]["classes"][0].is_null()
+            && !document["classes"][0].is_null(),
+        "{document}"
+    );
 
     let text = self::document("docs/statistics.md");
     let mut all = BTreeSet::new();

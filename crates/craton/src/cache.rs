@@ -161,7 +161,11 @@ unsafe impl Sync for Closure {}
 
 impl Closure {
     fn new<F: Send + Sync + 'static>(closure: F) -> Option<Self> {
-        let at = if size_of::<F>() == 0 { align_of::<F>() as *mut u8 } else { front::aligned(align_of::<F>(), size_of::<F>()) };
+        let at = if size_of::<F>() == 0 {
+            align_of::<F>() as *mut u8
+        } else {
+            front::aligned(align_of::<F>(), size_of::<F>())
+        };
         if at.is_null() {
             return None;
         }
@@ -238,7 +242,9 @@ impl<T: Send + 'static> ObjectCache<T> {
     fn boxed(&self, call: &'static str, object: Result<*mut u8, Fault>) -> Result<CacheBox<'_, T>, Error> {
         match object {
             // SAFETY: objects are not null.
-            Ok(object) => Ok(CacheBox { value: unsafe { NonNull::new_unchecked(object.cast()) }, cache: self, owns: PhantomData }),
+            Ok(object) => {
+                Ok(CacheBox { value: unsafe { NonNull::new_unchecked(object.cast()) }, cache: self, owns: PhantomData })
+            }
             Err(fault) => Err(self.error(call, fault)),
         }
     }
@@ -290,7 +296,10 @@ impl<T: Send + 'static> Drop for ObjectCache<T> {
 impl<T: Send + 'static> fmt::Debug for ObjectCache<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stats = self.stats();
-        f.debug_struct("ObjectCache").field("name", &stats.name()).field("in_use", &stats.in_use).finish_non_exhaustive()
+        f.debug_struct("ObjectCache")
+            .field("name", &stats.name())
+            .field("in_use", &stats.in_use)
+            .finish_non_exhaustive()
     }
 }
 

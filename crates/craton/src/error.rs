@@ -25,10 +25,14 @@ pub enum Error {
 impl core::fmt::Display for Error {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::NoMemory => "no memory for this size and alignment, or the limit of the heap or object cache is reached",
+            Self::NoMemory => {
+                "no memory for this size and alignment, or the limit of the heap or object cache is reached"
+            }
             Self::Name => "the name of a heap has at most 31 bytes of printable ASCII without \" and \\",
             Self::Option => "no such option, or not a value of it",
-            Self::CacheName => "the name of an object cache has at most 31 bytes, without control characters, \" and \\",
+            Self::CacheName => {
+                "the name of an object cache has at most 31 bytes, without control characters, \" and \\"
+            }
             Self::Layout => "an object of a cache has at most 1 MiB, and is aligned to at most 1 MiB",
             Self::Constructor => "the constructor has failed",
             Self::Recursive => "a constructor or destructor of a cache may not use this cache",

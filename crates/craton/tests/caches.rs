@@ -76,9 +76,7 @@ fn a_constructor_that_panics_or_fails_leaves_nothing_behind() {
 #[test]
 fn a_constructor_that_asks_its_own_cache_is_told_so() {
     static CACHE: OnceLock<ObjectCache<Result<u8, Error>>> = OnceLock::new();
-    let cache = CACHE.get_or_init(|| {
-        ObjectCache::new("own", || CACHE.get().unwrap().alloc().map(|_| 1)).unwrap()
-    });
+    let cache = CACHE.get_or_init(|| ObjectCache::new("own", || CACHE.get().unwrap().alloc().map(|_| 1)).unwrap());
     assert_eq!(*cache.alloc().unwrap(), Err(Error::Recursive));
 }
 

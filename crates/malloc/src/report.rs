@@ -65,7 +65,9 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
         Misuse::OtherCache { its, given } => {
             with_name(with_name(line.text("an object of cache "), its).text(", not of cache "), given)
         }
-        Misuse::NotCached { given } => with_name(line.text("not an object of cache "), given).text(": malloc or a heap has it"),
+        Misuse::NotCached { given } => {
+            with_name(line.text("not an object of cache "), given).text(": malloc or a heap has it")
+        }
         Misuse::Inside { offset, size } => line
             .text("not the start of an object: it points ")
             .number(offset as u64)

@@ -107,7 +107,9 @@ static void no_cache_after_use(void) {
 static void null_cache(void) {
     craton_cache *cache = create("a", 48, 0);
     craton_cache_free(cache, craton_cache_alloc(cache));
-    craton_cache_free(expect(NULL), &nothing);
+    puts("0x0");
+    fflush(stdout);
+    craton_cache_free(NULL, &nothing);
 }
 
 static const struct part PARTS[] = {

@@ -132,7 +132,8 @@ fn a_second_free_is_reported_wherever_the_object_went() {
 
 #[test]
 fn the_middle_of_an_object_is_reported() {
-    let inside = |offset, size| format!("not the start of an object: it points {offset} bytes into an object of {size} bytes");
+    let inside =
+        |offset, size| format!("not the start of an object: it points {offset} bytes into an object of {size} bytes");
     misuse("middle_small", "craton_cache_free", &inside(8, 48));
     misuse("middle_odd", "craton_cache_free", &inside(1, 48));
     misuse("middle_large", "craton_cache_free", &inside(8192, 20000));

@@ -135,7 +135,10 @@ impl Arrays {
     pub(super) fn empty(&self, cache: u16, which: Which, alone: bool, mut each: impl FnMut(*mut u8)) -> bool {
         let is_wanted = |array: &Counting| match which {
             Which::All => array.word.load(Relaxed) & COUNT_BITS != 0 || array.capacity.load(Relaxed) != 0,
-            Which::Idle => array.word.load(Relaxed) as u32 == array.note.load(Relaxed) && array.word.load(Relaxed) & COUNT_BITS != 0,
+            Which::Idle => {
+                array.word.load(Relaxed) as u32 == array.note.load(Relaxed)
+                    && array.word.load(Relaxed) & COUNT_BITS != 0
+            }
         };
         let wanted = self.each(cache).any(is_wanted);
         if which == Which::Idle {
@@ -150,7 +153,9 @@ impl Arrays {
         self.table[..end].iter().for_each(|entry| entry.store(null_mut(), Relaxed));
         let ours = rseq.interrupt() || alone;
         if ours {
-            for array in self.each(cache).filter(|a| which == Which::All || a.word.load(Relaxed) as u32 == a.note.load(Relaxed)) {
+            for array in
+                self.each(cache).filter(|a| which == Which::All || a.word.load(Relaxed) as u32 == a.note.load(Relaxed))
+            {
                 if which == Which::All {
                     array.capacity.store(0, Relaxed);
                 }

@@ -8,9 +8,9 @@
 //!
 //! **Unsafe.** Indexes the entries by page, and supplies slabs with spans.
 
+use super::CLASS;
 use super::arrays::ARRAY;
 use super::slot::{Cache, IN_ENTRY, Slot};
-use super::CLASS;
 use crate::cpu_cache::thread::mark;
 use crate::heap::Heap;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -119,7 +119,8 @@ pub(super) struct Entries {
 
 impl Entries {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
-    pub(super) const NONE: Self = Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0) };
+    pub(super) const NONE: Self =
+        Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0) };
 
     /// Reserves the entries, once; under the table's lock.
     pub(super) fn reserve<F: Floor, C: Clock>(&self, under: &Heap<F, C>) -> Option<()> {

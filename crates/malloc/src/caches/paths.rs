@@ -78,7 +78,7 @@ impl<F: Floor, C: Clock> Drop for Unbuilt<'_, F, C> {
 
 impl Caches {
     /// An object of a cache; waits for one for so many nanoseconds, if it is to.
-    pub(super) fn alloc<F: Floor, C: Clock>(
+    pub(crate) fn alloc<F: Floor, C: Clock>(
         &self,
         under: &Heap<F, C>,
         handle: usize,
@@ -220,7 +220,13 @@ impl Caches {
     }
 
     /// Puts free objects into this processor's array, and what it has no room for back.
-    fn fill<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, rseq: Option<&Rseq>, objects: &[*mut u8]) {
+    fn fill<F: Floor, C: Clock>(
+        &self,
+        under: &Heap<F, C>,
+        cache: &mut Cache,
+        rseq: Option<&Rseq>,
+        objects: &[*mut u8],
+    ) {
         for object in objects {
             if !rseq.is_some_and(|rseq| self.arrays.put(rseq, cache.id, *object)) {
                 self.give(under, cache, *object, cache.constructor.is_some());
@@ -314,7 +320,13 @@ impl Caches {
     }
 
     /// Gives an object back to its slab.
-    pub(super) fn give<F: Floor, C: Clock>(&self, _: &Heap<F, C>, cache: &mut Cache, object: *mut u8, constructed: bool) {
+    pub(super) fn give<F: Floor, C: Clock>(
+        &self,
+        _: &Heap<F, C>,
+        cache: &mut Cache,
+        object: *mut u8,
+        constructed: bool,
+    ) {
         // SAFETY: it is the cache's, and ours.
         let given = unsafe { cache.slabs.give(object, constructed) };
         expect_given(object, given);
@@ -324,7 +336,7 @@ impl Caches {
     ///
     /// # Safety
     /// Any pointer may be given; if it is an object of the cache that is out, the caller gives it up.
-    pub(super) unsafe fn free<F: Floor, C: Clock>(
+    pub(crate) unsafe fn free<F: Floor, C: Clock>(
         &self,
         under: &Heap<F, C>,
         handle: usize,
@@ -387,12 +399,7 @@ impl Caches {
     }
 
     /// Whether a pointer is an object of the cache that is out.
-    fn look_at<F: Floor, C: Clock>(
-        &self,
-        under: &Heap<F, C>,
-        cache: &Cache,
-        object: *mut u8,
-    ) -> Result<(), Misuse> {
+    fn look_at<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &Cache, object: *mut u8) -> Result<(), Misuse> {
         let size = cache.size;
         let Some(its) = under.cache_of(object) else {
             return Err(match under.find(object) {

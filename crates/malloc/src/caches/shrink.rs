@@ -103,7 +103,7 @@ impl Caches {
     }
 
     /// Gives back what a cache does not need now; returns how many bytes went.
-    pub(super) fn reap<F: Floor, C: Clock>(&self, under: &Heap<F, C>, handle: usize) -> Result<usize, Fault> {
+    pub(crate) fn reap<F: Floor, C: Clock>(&self, under: &Heap<F, C>, handle: usize) -> Result<usize, Fault> {
         let (_, slot) = self.resolve(handle)?;
         if building::is_for(handle) {
             return Err(Fault::Recursive);
@@ -272,7 +272,11 @@ impl Caches {
     }
 
     /// Ends a cache; refused while objects are out.
-    pub(super) fn destroy<F: Floor, C: Clock>(&self, under: &Heap<F, C>, handle: usize) -> Result<Result<(), u64>, Fault> {
+    pub(crate) fn destroy<F: Floor, C: Clock>(
+        &self,
+        under: &Heap<F, C>,
+        handle: usize,
+    ) -> Result<Result<(), u64>, Fault> {
         let (id, slot) = self.resolve(handle)?;
         if building::is_for(handle) {
             return Err(Fault::Recursive);

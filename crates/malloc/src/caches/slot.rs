@@ -5,7 +5,9 @@
 //!
 //! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
 
-use super::{ALIGN, Constructor, Destructor, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS, hooks};
+use super::{
+    ALIGN, Constructor, Destructor, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS, hooks,
+};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr::null_mut;

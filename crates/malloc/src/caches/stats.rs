@@ -105,7 +105,7 @@ pub(crate) fn name_of(name: &[u8; NAME_MAX + 1]) -> &str {
 
 impl Caches {
     /// Counts of a cache.
-    pub(super) fn stats(&self, handle: usize) -> Result<CacheStats, Misuse> {
+    pub(crate) fn stats(&self, handle: usize) -> Result<CacheStats, Misuse> {
         let (_, slot, cache) = self.lock(handle)?;
         Ok(self.stats_of(slot, &cache))
     }
