@@ -7,7 +7,8 @@
 //!   their records by a table, not by their addresses.
 //! - Where the link's word would cost more than an eighth of the object, which is so for small constructed objects and for those
 //!   of a large alignment, and on slabs with records apart, free objects are found by the record's bits alone.
-//! - Colours are a cache line apart where the tail has room for that, since a line is what caches hold.
+//! - Colours are a cache line apart, since a line is what caches hold: closer ones would only make objects of whole lines straddle
+//!   two.
 //!
 //! **Units.** Bytes; pages of 8 KiB.
 
@@ -17,7 +18,7 @@ use craton_base::{PAGE_SIZE, Pages};
 pub(super) const RECORD_BYTES: usize = 40;
 /// What every object is at least aligned to; also the size of a link.
 pub(super) const WORD: usize = 8;
-/// Up to this stride an object is small: its slab is one page, which it wastes at most a 16th of.
+/// Up to this size, rounded up, an object is small: its slab is one page, which it wastes at most a 16th of.
 const SMALL: usize = PAGE_SIZE / 16;
 /// A slab should waste no more than one part in this many.
 const GOOD_PART: usize = 16;
@@ -141,7 +142,7 @@ impl ObjectLayout {
                 (stride, link_end) = (plain, 0);
             }
         }
-        if stride <= SMALL {
+        if plain <= SMALL {
             return Ok(Self::in_slab(size, stride, link_end, align, constructed, 1));
         }
         // Links in buffers are of use on small slabs only: elsewhere one word of bits tells all.
@@ -197,7 +198,7 @@ impl ObjectLayout {
     ) -> Self {
         let end = if record_at == 0 { pages * PAGE_SIZE } else { record_at };
         let slack = end - capacity * stride;
-        let colour_step = if align < LINE && slack >= LINE { LINE } else { align };
+        let colour_step = if align < LINE { LINE } else { align };
         Self {
             size: size as u32,
             stride: stride as u32,
@@ -293,3 +294,6 @@ pub(super) const fn record_bytes(capacity: usize, constructed: bool) -> usize {
     let words = capacity.div_ceil(64);
     RECORD_BYTES + WORD * words * if constructed { 2 } else { 1 }
 }
+
+#[cfg(test)]
+mod tests;

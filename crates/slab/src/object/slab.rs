@@ -16,15 +16,15 @@
 //! **Unsafe.** Follows pointers to records and links in free objects.
 
 use super::layout::{ObjectLayout, RECORD_BYTES, WORD};
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 
 /// What a cache knows of a slab. Its bits follow it.
 #[repr(C)]
 pub(super) struct Record {
     slab: *mut u8,
     start: *mut u8,
-    pub(super) next: Option<Slab>,
-    pub(super) prev: Option<Slab>,
+    next: Option<Slab>,
+    prev: Option<Slab>,
     used: u16,
     cut: u16,
     head: u16,
@@ -76,22 +76,6 @@ impl Slab {
         unsafe { &mut *self.0.as_ptr() }
     }
 
-    pub(super) fn next(self) -> Option<Slab> {
-        self.record().next
-    }
-
-    pub(super) fn prev(self) -> Option<Slab> {
-        self.record().prev
-    }
-
-    pub(super) fn set_next(self, next: Option<Slab>) {
-        self.record().next = next;
-    }
-
-    pub(super) fn set_prev(self, prev: Option<Slab>) {
-        self.record().prev = prev;
-    }
-
     /// First byte.
     #[inline]
     pub(super) fn address(self) -> *mut u8 {
@@ -110,11 +94,11 @@ impl Slab {
     }
 
     /// Objects that were ever out, where there are links.
-    pub(super) fn cut(self) -> u16 {
+    fn cut(self) -> u16 {
         self.record().cut
     }
 
-    pub(super) fn head(self) -> u16 {
+    fn head(self) -> u16 {
         self.record().head
     }
 
@@ -381,39 +365,48 @@ pub(super) fn record_inside(layout: &ObjectLayout, slab: *mut u8) -> Option<NonN
     }
 }
 
-/// The ends of a doubly linked list of slabs: only its first one.
+/// A doubly linked list of slabs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct List(Option<Slab>);
+pub(super) struct List {
+    first: Option<Slab>,
+    last: Option<Slab>,
+}
 
 impl List {
-    pub(super) const EMPTY: Self = Self(None);
+    pub(super) const EMPTY: Self = Self { first: None, last: None };
 
     pub(super) fn first(&self) -> Option<Slab> {
-        self.0
+        self.first
+    }
+
+    pub(super) fn last(&self) -> Option<Slab> {
+        self.last
     }
 
     pub(super) fn push(&mut self, slab: Slab) {
-        slab.set_prev(None);
-        slab.set_next(self.0);
-        if let Some(first) = self.0 {
-            first.set_prev(Some(slab));
+        let record = slab.record();
+        (record.prev, record.next) = (None, self.first);
+        match self.first {
+            Some(first) => first.record().prev = Some(slab),
+            None => self.last = Some(slab),
         }
-        self.0 = Some(slab);
+        self.first = Some(slab);
     }
 
     pub(super) fn unlink(&mut self, slab: Slab) {
-        let (next, prev) = (slab.next(), slab.prev());
+        let (next, prev) = (slab.record().next, slab.record().prev);
         match prev {
-            Some(prev) => prev.set_next(next),
-            None => self.0 = next,
+            Some(prev) => prev.record().next = next,
+            None => self.first = next,
         }
-        if let Some(next) = next {
-            next.set_prev(prev);
+        match next {
+            Some(next) => next.record().prev = prev,
+            None => self.last = prev,
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Slab> + use<> {
-        core::iter::successors(self.0, |slab| slab.next())
+        core::iter::successors(self.first, |slab| slab.record().next)
     }
 }
 
@@ -421,6 +414,3 @@ impl List {
 pub(super) fn page_of(at: *mut u8) -> *mut u8 {
     at.wrapping_sub(at as usize % craton_base::PAGE_SIZE)
 }
-
-/// No slab's record.
-pub(super) const NO_RECORD: *mut Record = ptr::null_mut();

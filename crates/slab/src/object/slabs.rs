@@ -137,8 +137,8 @@ pub struct ObjectSlabs {
     pub(super) layout: ObjectLayout,
     /// The slab that objects come from; it has room.
     pub(super) current: Option<Slab>,
-    /// Lists of [`FULL`] and below that are not empty.
-    filled: u32,
+    /// A bit for each list that is not empty.
+    pub(super) filled: u32,
     /// An eighth of the capacity or less, as a shift.
     eighth: u32,
     in_use: u64,
@@ -323,7 +323,7 @@ impl ObjectSlabs {
 
     /// The list of a slab with so many objects out.
     #[inline]
-    fn list_of(&self, used: u16) -> u8 {
+    pub(super) fn list_of(&self, used: u16) -> u8 {
         match used {
             0 => COMPLETE,
             n if n == self.layout.capacity => FULL,
@@ -467,10 +467,13 @@ impl ObjectSlabs {
     /// An interval of the working set ends, and the next begins: complete slabs that lay there through the whole of it are idle
     /// from now on, until they are used.
     pub fn turn(&mut self) {
+        if let Some(slab) = self.current.take_if(|slab| slab.used() == 0) {
+            self.put_on(slab, COMPLETE);
+        }
         self.complete.turn();
     }
 
-    /// Complete slabs that nobody needed in the interval that [`ObjectSlabs::turn`] ended last, nor since.
+    /// Complete slabs that nobody needed in the whole of the interval that [`ObjectSlabs::turn`] ended last, nor since.
     pub fn idle(&self) -> u32 {
         self.complete.idle()
     }
@@ -483,7 +486,8 @@ impl ObjectSlabs {
     /// Takes one complete slab out of the cache, so that its objects can be destroyed without the cache's lock, and
     /// [`ObjectSlabs::release`] gives it back to the supplier.
     pub fn detach(&mut self) -> Option<Detached> {
-        let slab = match self.lists[usize::from(COMPLETE)].first() {
+        // The one that was used longest ago.
+        let slab = match self.lists[usize::from(COMPLETE)].last() {
             Some(slab) => {
                 self.take_off(slab, COMPLETE);
                 self.complete.drop_idle();
@@ -510,9 +514,7 @@ impl ObjectSlabs {
         }
         // SAFETY: the pages are the supplier's, and nobody has the slab any more.
         unsafe { supplier.put(first, layout.pages) };
-        if self.slabs == 0 {
-            self.table.release(supplier);
-        }
+        self.table.shrink(&layout, supplier);
         Pages(before.0 + layout.pages.0 - self.pages().0)
     }
 
@@ -554,9 +556,8 @@ impl ObjectSlabs {
         }
         // SAFETY: as the caller says.
         let went = unsafe { self.reap(0, supplier, destroy) };
-        let table = self.table.pages();
-        self.table.release(supplier);
-        Ok(Pages(went.0 + table.0 - self.table.pages().0))
+        debug_assert_eq!(self.pages(), Pages(0));
+        Ok(went)
     }
 
     /// Pages that the supplier has given.
