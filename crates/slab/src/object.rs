@@ -43,7 +43,7 @@
 //! ```text
 //! small slab, a page:   | colour | object | object | … | tail | record, bits |
 //! free object:          | … | link (8) |        constructed: | … kept … | link (8) |
-//! large slab, pages:    | colour | object | object | … | tail, with the record if it fits |      record apart: (56) on a page of records
+//! large slab, pages:    | colour | object | object | … | tail, with the record if it fits |      record apart: (64) on a page of records
 //! lists:                complete · partial by eighths · full · and the current slab on none
 //! table:                address → record
 //! depot:                full magazines → … → · empty magazines → … →
@@ -69,6 +69,7 @@
 mod check;
 mod depot;
 mod layout;
+mod reap;
 mod slab;
 mod slabs;
 mod supply;
@@ -79,7 +80,8 @@ mod working_set;
 pub use check::Broken;
 pub use depot::{Depot, DepotStats, Magazine};
 pub use layout::{BadLayout, ObjectLayout};
-pub use slabs::{BadObject, Detached, Many, ObjectPlace, ObjectSlabs, ObjectStats, StillOut, Taken};
+pub use reap::{Detached, StillOut};
+pub use slabs::{BadObject, Many, ObjectPlace, ObjectSlabs, ObjectStats, Taken};
 pub use supply::{BufferPages, FramePages, PageSupplier, SpanPages};
 
 #[cfg(test)]

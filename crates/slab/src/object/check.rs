@@ -31,7 +31,7 @@ impl ObjectSlabs {
         let broken = |invariant| Err(Broken { invariant, slab: 0 });
         for list in 0..LISTS {
             let of = &self.lists[list];
-            if of.iter().any(|slab| usize::from(slab.list()) != list || self.list_of(slab.used()) != slab.list())
+            if of.iter().any(|slab| slab.list() as usize != list || self.list_of(slab.used()) != slab.list())
                 || of.iter().last() != of.last()
                 || (self.filled >> list) & 1 != u32::from(of.first().is_some())
             {
@@ -41,14 +41,14 @@ impl ObjectSlabs {
         if self.current.is_some_and(|slab| slab.list() != CURRENT || slab.used() == self.layout.capacity) {
             return broken("O3");
         }
-        let complete = self.lists[usize::from(COMPLETE)].iter().count();
+        let complete = self.lists[COMPLETE as usize].iter().count();
         if (slabs, out, complete) != (self.slabs, self.in_use(), self.complete.count() as usize) {
             return broken("O4");
         }
         if entries != self.table.count() {
             return broken("O5");
         }
-        let apart = if self.layout.is_apart() { slabs } else { 0 };
+        let apart = if self.layout.is_apart() { self.slabs + self.detached } else { 0 };
         if apart != self.records.live() { broken("O4") } else { Ok(()) }
     }
 
@@ -63,7 +63,7 @@ impl ObjectSlabs {
         let colour = slab.start() as usize - first;
         let end = if layout.is_apart() { layout.bytes() } else { layout.record_at as usize };
         let is_aligned = (slab.start() as usize).is_multiple_of(layout.align());
-        if !is_aligned || colour % layout.colour_step as usize != 0 || colour + layout.extent() > end {
+        if !is_aligned || !colour.is_multiple_of(layout.colour_step as usize) || colour + layout.extent > end {
             return Err("O6");
         }
         Ok(())

@@ -16,7 +16,7 @@ use super::layout::ObjectLayout;
 use super::slab::{Record, Slab};
 use super::supply::PageSupplier;
 use core::ptr::{self, NonNull};
-use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
+use craton_base::{PAGE_SIZE, Pages};
 
 /// log2 of the places that the table has by itself.
 const OWN_BITS: u32 = 6;
@@ -82,19 +82,26 @@ impl SlabTable {
     /// The slab that covers this address.
     #[inline]
     pub(super) fn find(&self, layout: &ObjectLayout, address: usize) -> Option<Slab> {
-        let mut place = self.home(address >> grain_shift(layout));
+        let place = self.home(address >> layout.grain_shift);
+        let slab = slab_of(self.entry(place))?;
+        if slab.covers(layout, address) { Some(slab) } else { self.find_behind(layout, address, place) }
+    }
+
+    /// Looks on behind a place where another slab is.
+    #[cold]
+    fn find_behind(&self, layout: &ObjectLayout, address: usize, mut place: usize) -> Option<Slab> {
         loop {
+            place = (place + 1) & self.mask();
             let slab = slab_of(self.entry(place))?;
             if slab.covers(layout, address) {
                 return Some(slab);
             }
-            place = (place + 1) & self.mask();
         }
     }
 
     /// The grains of a slab: the first and, if it is another, the last.
     fn grains(layout: &ObjectLayout, slab: Slab) -> (usize, Option<usize>) {
-        let (first, shift) = (slab.address() as usize, grain_shift(layout));
+        let (first, shift) = (slab.address() as usize, layout.grain_shift);
         let (a, b) = (first >> shift, (first + layout.bytes() - 1) >> shift);
         (a, (a != b).then_some(b))
     }
@@ -222,12 +229,6 @@ impl SlabTable {
     pub(super) fn count(&self) -> u32 {
         self.count
     }
-}
-
-/// log2 of the bytes of a grain.
-#[inline]
-fn grain_shift(layout: &ObjectLayout) -> u32 {
-    PAGE_SHIFT + layout.grain_bits
 }
 
 fn pages_of(more_bits: u32) -> Pages {

@@ -31,7 +31,7 @@ fn objects_and_the_record_fit_at_each_colour() {
         for align in [0, 16, 64, 4096, 32 << 10] {
             for constructed in [false, true] {
                 let layout = layout(size, align, constructed);
-                let last = (layout.colours - 1) as usize * layout.colour_step as usize + layout.extent();
+                let last = (layout.colours - 1) as usize * layout.colour_step as usize + layout.extent;
                 let record = record_bytes(layout.capacity(), constructed);
                 if layout.is_apart() {
                     assert!(last <= layout.bytes() && layout.capacity <= 64, "{layout:?}");
