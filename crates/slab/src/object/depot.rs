@@ -15,6 +15,7 @@
 //!
 //! **Unsafe.** Magazines are raw memory of the supplier's.
 
+use super::check::Broken;
 use super::layout::ObjectLayout;
 use super::supply::PageSupplier;
 use super::trusted::Trusted;
@@ -408,6 +409,33 @@ impl Depot {
         Pages(before - self.pages().0)
     }
 
+    /// Walks D1.
+    pub fn check(&self) -> Result<(), Broken> {
+        let (mut magazines, mut objects) = (0, 0);
+        for (stack, is_full) in [(&self.full, true), (&self.empty, false)] {
+            let (mut at, mut count) = (NonNull::new(stack.first), 0);
+            while let Some(head) = at {
+                // SAFETY: it is on our list.
+                let Head { next, len, .. } = unsafe { head.as_ptr().read() };
+                if (len > 0) != is_full || count == stack.set.count() {
+                    return Err(Broken { invariant: "D1", slab: 0 });
+                }
+                count += 1;
+                objects += u64::from(len);
+                at = NonNull::new(next);
+            }
+            if count != stack.set.count() {
+                return Err(Broken { invariant: "D1", slab: 0 });
+            }
+            magazines += count;
+        }
+        let live: u32 = self.store.iter().map(Trusted::live).sum();
+        if objects != self.objects || magazines > live {
+            return Err(Broken { invariant: "D1", slab: 0 });
+        }
+        Ok(())
+    }
+
     /// Pages of the magazines.
     pub fn pages(&self) -> Pages {
         Pages(self.store.iter().map(Trusted::pages).sum())
@@ -425,3 +453,6 @@ impl Depot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,17 +7,18 @@
 //!   their records by a table, not by their addresses.
 //! - Where the link's word would cost more than an eighth of the object, which is so for small constructed objects and for those
 //!   of a large alignment, and on slabs with records apart, free objects are found by the record's bits alone.
-//! - Colours are a cache line apart where the tail has room for that, since a line is what caches hold.
+//! - Colours are a cache line apart, since a line is what caches hold: closer ones would only make objects of whole lines straddle
+//!   two.
 //!
 //! **Units.** Bytes; pages of 8 KiB.
 
-use craton_base::{PAGE_SIZE, Pages};
+use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 
 /// Bytes of a record without its bits.
-pub(super) const RECORD_BYTES: usize = 40;
+pub(super) const RECORD_BYTES: usize = 48;
 /// What every object is at least aligned to; also the size of a link.
 pub(super) const WORD: usize = 8;
-/// Up to this stride an object is small: its slab is one page, which it wastes at most a 16th of.
+/// Up to this size, rounded up, an object is small: its slab is one page, which it wastes at most a 16th of.
 const SMALL: usize = PAGE_SIZE / 16;
 /// A slab should waste no more than one part in this many.
 const GOOD_PART: usize = 16;
@@ -69,9 +70,9 @@ pub struct ObjectLayout {
     /// Bytes from one object to the next.
     pub(super) stride: u32,
     /// Objects in a slab.
-    pub(super) capacity: u16,
+    pub(super) capacity: u32,
     /// Words of bits in the record for each object's state.
-    pub(super) words: u16,
+    pub(super) words: u32,
     /// Pages of a slab.
     pub(super) pages: Pages,
     /// Where a free object's link ends, in bytes from the object's start; 0: there are none.
@@ -86,8 +87,12 @@ pub struct ObjectLayout {
     pub(super) align: u32,
     /// Objects have a constructor: their state is kept while they are free.
     pub(super) constructed: bool,
-    /// log2 of the power of two of pages that is not below a slab.
-    pub(super) grain_bits: u32,
+    /// log2 of the power of two of bytes that is not below a slab.
+    pub(super) grain_shift: u32,
+    /// Bytes of a slab.
+    pub(super) slab_bytes: usize,
+    /// Bytes from a slab's first object to the end of its last.
+    pub(super) extent: usize,
     /// 1 / stride.
     reciprocal: u64,
 }
@@ -115,7 +120,9 @@ impl ObjectLayout {
         colours: 0,
         align: 0,
         constructed: false,
-        grain_bits: 0,
+        grain_shift: 0,
+        slab_bytes: 0,
+        extent: 0,
         reciprocal: 0,
     };
 
@@ -141,7 +148,7 @@ impl ObjectLayout {
                 (stride, link_end) = (plain, 0);
             }
         }
-        if stride <= SMALL {
+        if plain <= SMALL {
             return Ok(Self::in_slab(size, stride, link_end, align, constructed, 1));
         }
         // Links in buffers are of use on small slabs only: elsewhere one word of bits tells all.
@@ -197,12 +204,12 @@ impl ObjectLayout {
     ) -> Self {
         let end = if record_at == 0 { pages * PAGE_SIZE } else { record_at };
         let slack = end - capacity * stride;
-        let colour_step = if align < LINE && slack >= LINE { LINE } else { align };
+        let colour_step = if align < LINE { LINE } else { align };
         Self {
             size: size as u32,
             stride: stride as u32,
-            capacity: capacity as u16,
-            words: capacity.div_ceil(64) as u16,
+            capacity: capacity as u32,
+            words: capacity.div_ceil(64) as u32,
             pages: Pages(pages as u32),
             link_end: link_end as u32,
             record_at: record_at as u32,
@@ -210,7 +217,9 @@ impl ObjectLayout {
             colours: (slack / colour_step) as u32 + 1,
             align: align as u32,
             constructed,
-            grain_bits: pages.next_power_of_two().trailing_zeros(),
+            grain_shift: PAGE_SHIFT + pages.next_power_of_two().trailing_zeros(),
+            slab_bytes: pages * PAGE_SIZE,
+            extent: capacity * stride,
             reciprocal: (1 << POINT) / stride as u64 + 1,
         }
     }
@@ -262,17 +271,12 @@ impl ObjectLayout {
 
     /// Bytes of a slab.
     pub const fn bytes(&self) -> usize {
-        self.pages.bytes().0
+        self.slab_bytes
     }
 
     /// Bytes of a slab that lie in no object: its tail, and the record, if that lies there.
     pub const fn waste(&self) -> usize {
-        self.bytes() - self.extent()
-    }
-
-    /// Bytes from a slab's first object to the end of its last.
-    pub(super) const fn extent(&self) -> usize {
-        self.capacity as usize * self.stride as usize
+        self.slab_bytes - self.extent
     }
 
     /// What a slab's first page is a multiple of.
@@ -281,7 +285,7 @@ impl ObjectLayout {
         Pages(if pages == 0 { 1 } else { pages as u32 })
     }
 
-    /// Which object the byte at `offset` from the first one's start lies in; `offset` is below [`ObjectLayout::extent`].
+    /// Which object the byte at `offset` from the first one's start lies in; `offset` is below the extent.
     #[inline]
     pub(super) const fn index_of(&self, offset: usize) -> usize {
         ((offset as u64 * self.reciprocal) >> POINT) as usize
@@ -293,3 +297,6 @@ pub(super) const fn record_bytes(capacity: usize, constructed: bool) -> usize {
     let words = capacity.div_ceil(64);
     RECORD_BYTES + WORD * words * if constructed { 2 } else { 1 }
 }
+
+#[cfg(test)]
+mod tests;

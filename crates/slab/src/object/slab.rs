@@ -6,7 +6,7 @@
 //!
 //! **State.**
 //! ```text
-//! record: slab (8) · first object (8) · next (8) · previous (8) · in use (2) · cut (2) · head (2) · list (1) · (1)
+//! record: slab (8) · first object (8) · next (8) · previous (8) · in use (4) · cut (4) · head (4) · list (4)
 //!         bits: out (8 for each 64 objects) · constructed (as many)
 //! free object: | … | link: place of the next free object plus 1, or 0 (8 bytes, at the end) |
 //! ```
@@ -16,19 +16,20 @@
 //! **Unsafe.** Follows pointers to records and links in free objects.
 
 use super::layout::{ObjectLayout, RECORD_BYTES, WORD};
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 
 /// What a cache knows of a slab. Its bits follow it.
 #[repr(C)]
 pub(super) struct Record {
     slab: *mut u8,
     start: *mut u8,
-    pub(super) next: Option<Slab>,
-    pub(super) prev: Option<Slab>,
-    used: u16,
-    cut: u16,
-    head: u16,
-    list: u8,
+    next: Option<Slab>,
+    prev: Option<Slab>,
+    // Words of 32 bits: where halves of one are stored and then loaded as one, processors wait.
+    used: u32,
+    cut: u32,
+    head: u32,
+    list: u32,
 }
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
@@ -56,7 +57,7 @@ impl Slab {
         unsafe {
             record.write(Record { slab, start, next: None, prev: None, used: 0, cut: 0, head: 0, list: 0 });
             let this = Self(record);
-            let (words, all) = (usize::from(layout.words), usize::from(layout.capacity));
+            let (words, all) = (layout.words as usize, layout.capacity as usize);
             for word in 0..words {
                 // Bits behind the last object count as out, so that nobody finds them.
                 let here = (all - word * 64).min(64);
@@ -76,22 +77,6 @@ impl Slab {
         unsafe { &mut *self.0.as_ptr() }
     }
 
-    pub(super) fn next(self) -> Option<Slab> {
-        self.record().next
-    }
-
-    pub(super) fn prev(self) -> Option<Slab> {
-        self.record().prev
-    }
-
-    pub(super) fn set_next(self, next: Option<Slab>) {
-        self.record().next = next;
-    }
-
-    pub(super) fn set_prev(self, prev: Option<Slab>) {
-        self.record().prev = prev;
-    }
-
     /// First byte.
     #[inline]
     pub(super) fn address(self) -> *mut u8 {
@@ -105,34 +90,34 @@ impl Slab {
 
     /// Objects that are out.
     #[inline]
-    pub(super) fn used(self) -> u16 {
+    pub(super) fn used(self) -> u32 {
         self.record().used
     }
 
     /// Objects that were ever out, where there are links.
-    pub(super) fn cut(self) -> u16 {
+    fn cut(self) -> u32 {
         self.record().cut
     }
 
-    pub(super) fn head(self) -> u16 {
+    fn head(self) -> u32 {
         self.record().head
     }
 
     /// The list that the slab is on.
     #[inline]
-    pub(super) fn list(self) -> u8 {
+    pub(super) fn list(self) -> u32 {
         self.record().list
     }
 
     #[inline]
-    pub(super) fn set_list(self, list: u8) {
+    pub(super) fn set_list(self, list: u32) {
         self.record().list = list;
     }
 
     /// Whether the slab covers this address.
     #[inline]
     pub(super) fn covers(self, layout: &ObjectLayout, address: usize) -> bool {
-        address.wrapping_sub(self.record().slab as usize) < layout.bytes()
+        address.wrapping_sub(self.record().slab as usize) < layout.slab_bytes
     }
 
     #[inline]
@@ -142,7 +127,7 @@ impl Slab {
 
     #[inline]
     pub(super) fn built(self, layout: &ObjectLayout, word: usize) -> *mut u64 {
-        self.out(usize::from(layout.words) + word)
+        self.out(layout.words as usize + word)
     }
 
     /// Whether the object at a place is out.
@@ -175,7 +160,7 @@ impl Slab {
     #[inline]
     pub(super) fn place_of(self, layout: &ObjectLayout, address: usize) -> Result<usize, Wrong> {
         let offset = address.wrapping_sub(self.record().start as usize);
-        if offset >= layout.extent() {
+        if offset >= layout.extent {
             return Err(Wrong::Between);
         }
         let i = layout.index_of(offset);
@@ -191,7 +176,7 @@ impl Slab {
     ///
     /// # Safety
     /// The slab and its record are the caller's, and of this layout.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn take(self, layout: &ObjectLayout, mended: &mut u32) -> (*mut u8, bool) {
         // SAFETY: by the contract.
         let i = unsafe { if layout.link_end != 0 { self.pop(layout, mended) } else { self.find(layout) } };
@@ -208,17 +193,17 @@ impl Slab {
             let record = self.record();
             let head = record.head;
             if head != 0 {
-                let i = usize::from(head) - 1;
+                let i = head as usize - 1;
                 // SAFETY: the place was cut, and its object is free, or, behind a broken link, is at least on the slab.
                 unsafe {
                     let next = *self.link(layout, self.object(layout, i));
                     if next <= u64::from(record.cut) && self.mark(i) {
-                        self.record().head = next as u16;
+                        self.record().head = next as u32;
                         return i;
                     }
                 }
             } else if record.cut < layout.capacity {
-                let i = usize::from(record.cut);
+                let i = record.cut as usize;
                 record.cut += 1;
                 // SAFETY: it is a place, and was never out.
                 let was_free = unsafe { self.mark(i) };
@@ -251,9 +236,10 @@ impl Slab {
     /// # Safety
     /// As [`Slab::take`].
     #[cold]
+    #[inline(never)]
     unsafe fn mend(self, layout: &ObjectLayout) {
         let mut head = 0;
-        for i in (0..usize::from(self.cut())).rev() {
+        for i in (0..self.cut() as usize).rev() {
             // SAFETY: places that were cut are on the slab, and the free ones are the cache's.
             unsafe {
                 if !self.is_out(i) {
@@ -262,7 +248,7 @@ impl Slab {
                 }
             }
         }
-        self.record().head = head as u16;
+        self.record().head = head as u32;
     }
 
     /// The first free object, by the bits.
@@ -271,16 +257,16 @@ impl Slab {
     /// As [`Slab::take`].
     #[inline]
     unsafe fn find(self, layout: &ObjectLayout) -> usize {
-        let mut at = usize::from(self.record().head);
+        let mut at = self.record().head as usize;
         // SAFETY: one of the words has a clear bit, since an object is free, and none before the hint.
         unsafe {
             while *self.out(at) == !0 {
                 at += 1;
-                debug_assert!(at < usize::from(layout.words), "an object is free");
+                debug_assert!(at < layout.words as usize, "an object is free");
             }
             let bit = (*self.out(at)).trailing_ones();
             *self.out(at) |= 1 << bit;
-            self.record().head = at as u16;
+            self.record().head = at as u32;
             at * 64 + bit as usize
         }
     }
@@ -289,7 +275,7 @@ impl Slab {
     ///
     /// # Safety
     /// As [`Slab::take`]; `i` is below the capacity, and the object, if it is out, is given up.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn give(self, layout: &ObjectLayout, i: usize, constructed: bool) -> bool {
         let (word, bit) = (self.out(i / 64), 1 << (i % 64));
         // SAFETY: the record has a bit for each object, and the object's memory is the slab's again.
@@ -306,10 +292,10 @@ impl Slab {
             record.used -= 1;
             if layout.link_end != 0 {
                 let head = record.head;
-                record.head = i as u16 + 1;
+                record.head = i as u32 + 1;
                 *self.link(layout, self.object(layout, i)) = head.into();
             } else {
-                record.head = record.head.min((i / 64) as u16);
+                record.head = record.head.min((i / 64) as u32);
             }
         }
         true
@@ -320,7 +306,7 @@ impl Slab {
     /// # Safety
     /// As [`Slab::take`]; `f` does not change the slab.
     pub(super) unsafe fn for_each(self, layout: &ObjectLayout, out: bool, mut f: impl FnMut(*mut u8)) {
-        for i in 0..usize::from(layout.capacity) {
+        for i in 0..layout.capacity as usize {
             // SAFETY: `i` is a place.
             let is_one = unsafe {
                 let is_out = self.is_out(i);
@@ -337,22 +323,22 @@ impl Slab {
     /// # Safety
     /// As [`Slab::take`].
     pub(super) unsafe fn check(self, layout: &ObjectLayout) -> Result<(), &'static str> {
-        let (all, mut out) = (usize::from(layout.capacity), 0);
-        for i in 0..usize::from(layout.words) * 64 {
+        let (all, mut out) = (layout.capacity as usize, 0);
+        for i in 0..layout.words as usize * 64 {
             // SAFETY: there is a bit for each.
             let is_out = unsafe { (*self.out(i / 64) >> (i % 64)) & 1 == 1 };
             if i >= all && !is_out {
                 return Err("O1");
             }
             out += usize::from(is_out && i < all);
-            if layout.link_end == 0 && !is_out && i / 64 < usize::from(self.head()) {
+            if layout.link_end == 0 && !is_out && i / 64 < self.head() as usize {
                 return Err("O2");
             }
-            if layout.link_end != 0 && is_out && i < all && i >= usize::from(self.cut()) {
+            if layout.link_end != 0 && is_out && i < all && i >= self.cut() as usize {
                 return Err("O2");
             }
         }
-        if out != usize::from(self.used()) {
+        if out != self.used() as usize {
             return Err("O1");
         }
         if layout.link_end == 0 {
@@ -369,7 +355,7 @@ impl Slab {
             // SAFETY: the object is free.
             head = unsafe { *self.link(layout, self.object(layout, head as usize - 1)) };
         }
-        if free == usize::from(self.cut()) - out { Ok(()) } else { Err("O2") }
+        if free == self.cut() as usize - out { Ok(()) } else { Err("O2") }
     }
 }
 
@@ -381,39 +367,48 @@ pub(super) fn record_inside(layout: &ObjectLayout, slab: *mut u8) -> Option<NonN
     }
 }
 
-/// The ends of a doubly linked list of slabs: only its first one.
+/// A doubly linked list of slabs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct List(Option<Slab>);
+pub(super) struct List {
+    first: Option<Slab>,
+    last: Option<Slab>,
+}
 
 impl List {
-    pub(super) const EMPTY: Self = Self(None);
+    pub(super) const EMPTY: Self = Self { first: None, last: None };
 
     pub(super) fn first(&self) -> Option<Slab> {
-        self.0
+        self.first
+    }
+
+    pub(super) fn last(&self) -> Option<Slab> {
+        self.last
     }
 
     pub(super) fn push(&mut self, slab: Slab) {
-        slab.set_prev(None);
-        slab.set_next(self.0);
-        if let Some(first) = self.0 {
-            first.set_prev(Some(slab));
+        let record = slab.record();
+        (record.prev, record.next) = (None, self.first);
+        match self.first {
+            Some(first) => first.record().prev = Some(slab),
+            None => self.last = Some(slab),
         }
-        self.0 = Some(slab);
+        self.first = Some(slab);
     }
 
     pub(super) fn unlink(&mut self, slab: Slab) {
-        let (next, prev) = (slab.next(), slab.prev());
+        let (next, prev) = (slab.record().next, slab.record().prev);
         match prev {
-            Some(prev) => prev.set_next(next),
-            None => self.0 = next,
+            Some(prev) => prev.record().next = next,
+            None => self.first = next,
         }
-        if let Some(next) = next {
-            next.set_prev(prev);
+        match next {
+            Some(next) => next.record().prev = prev,
+            None => self.last = prev,
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Slab> + use<> {
-        core::iter::successors(self.0, |slab| slab.next())
+        core::iter::successors(self.first, |slab| slab.record().next)
     }
 }
 
@@ -421,6 +416,3 @@ impl List {
 pub(super) fn page_of(at: *mut u8) -> *mut u8 {
     at.wrapping_sub(at as usize % craton_base::PAGE_SIZE)
 }
-
-/// No slab's record.
-pub(super) const NO_RECORD: *mut Record = ptr::null_mut();

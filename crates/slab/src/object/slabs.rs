@@ -3,8 +3,8 @@
 //! **From.** Bonwick94 §3.2, §3.3: partial slabs are used first and complete ones last. Of the partial ones the fullest serve
 //! first, by eighths, so that those that are nearly empty can become complete; objects come from one slab until it is full.
 //!
-//! **Cost.** `take` and `give` of a small object: about 30 and 40 instructions, on the cache's line, the record's, an entry of
-//! the table and the object's last word.
+//! **Cost.** `take` of a small object is about 30 instructions and `give` about 60, half of which find out whether it is an object of
+//! the cache that is out; on three lines of the cache's, the record's, an entry of the table's, and the object's last word.
 //!
 //! **Unsafe.** Hands out raw memory.
 
@@ -19,11 +19,11 @@ use craton_base::Pages;
 
 /// Lists: complete slabs, partial ones by eighths, full ones.
 pub(super) const LISTS: usize = EIGHTHS as usize + 2;
-pub(super) const COMPLETE: u8 = 0;
-const EIGHTHS: u8 = 8;
-pub(super) const FULL: u8 = EIGHTHS + 1;
+pub(super) const COMPLETE: u32 = 0;
+const EIGHTHS: u32 = 8;
+pub(super) const FULL: u32 = EIGHTHS + 1;
 /// On no list: the slab that objects come from.
-pub(super) const CURRENT: u8 = FULL + 1;
+pub(super) const CURRENT: u32 = FULL + 1;
 
 /// An object that was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,22 +129,18 @@ pub struct ObjectStats {
     pub mended: u32,
 }
 
-/// A cache has objects out, so many, and is not destroyed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StillOut(pub u64);
-
 /// The slabs of a cache of equal objects.
 #[derive(Debug)]
 pub struct ObjectSlabs {
     pub(super) layout: ObjectLayout,
     /// The slab that objects come from; it has room.
     pub(super) current: Option<Slab>,
-    /// Lists of [`FULL`] and below that are not empty.
-    filled: u32,
-    /// An eighth of the capacity or less, as a shift.
+    /// A bit for each list that is not empty.
+    pub(super) filled: u32,
+    /// log2 of the objects out by which a list differs from the next, at most an eighth of the capacity rounded up.
     eighth: u32,
-    in_use: u64,
     allocations: u64,
+    frees: u64,
     mended: u32,
     /// The colour of the next slab, as a number.
     colour: u32,
@@ -154,6 +150,8 @@ pub struct ObjectSlabs {
     pub(super) complete: WorkingSet,
     pub(super) records: Trusted,
     pub(super) slabs: u32,
+    /// Slabs on their way back.
+    pub(super) detached: u32,
     failures: u64,
     slabs_made: u64,
 }
@@ -161,32 +159,13 @@ pub struct ObjectSlabs {
 // SAFETY: the slabs are the cache's alone.
 unsafe impl Send for ObjectSlabs {}
 
-/// A complete slab on its way back to the supplier: see [`ObjectSlabs::detach`].
-#[derive(Debug)]
-#[must_use = "its memory is lost unless it is given to `ObjectSlabs::release`"]
-pub struct Detached(Slab, ObjectLayout);
-
-// SAFETY: the slab is its owner's alone.
-unsafe impl Send for Detached {}
-
-impl Detached {
-    /// Calls `destroy` with each object of the slab that is in its constructed state.
-    ///
-    /// # Safety
-    /// To be called once, so that no object is destroyed twice.
-    pub unsafe fn for_each_constructed(&self, destroy: impl FnMut(*mut u8)) {
-        // SAFETY: nobody else has the slab.
-        unsafe { self.0.for_each(&self.1, false, destroy) }
-    }
-}
-
 impl ObjectSlabs {
     /// Slabs of no layout, which are still to be made by [`ObjectSlabs::new`]; all zeros, so that statics take no room in a file.
     pub const UNSET: Self = Self::new(ObjectLayout::UNSET);
 
     /// Slabs of this layout; none yet.
     pub const fn new(layout: ObjectLayout) -> Self {
-        let most = if layout.capacity == 0 { 0 } else { layout.capacity as u32 - 1 };
+        let most = if layout.capacity == 0 { 0 } else { layout.capacity - 1 };
         // The last level below the capacity is to be below the number of eighths.
         let eighth = (u32::BITS - most.leading_zeros()).saturating_sub(EIGHTHS.trailing_zeros());
         Self {
@@ -194,8 +173,8 @@ impl ObjectSlabs {
             current: None,
             filled: 0,
             eighth,
-            in_use: 0,
             allocations: 0,
+            frees: 0,
             mended: 0,
             colour: 0,
             one_colour: false,
@@ -204,6 +183,7 @@ impl ObjectSlabs {
             complete: WorkingSet::EMPTY,
             records: Trusted::EMPTY,
             slabs: 0,
+            detached: 0,
             failures: 0,
             slabs_made: 0,
         }
@@ -239,7 +219,6 @@ impl ObjectSlabs {
         if slab.used() == self.layout.capacity {
             self.filled_up(slab);
         }
-        self.in_use += 1;
         self.allocations += 1;
         Some(if constructed { Taken::Constructed(object) } else { Taken::Raw(object) })
     }
@@ -287,7 +266,7 @@ impl ObjectSlabs {
         if !unsafe { slab.give(&self.layout, i, constructed) } {
             return Err(BadObject::Free);
         }
-        self.in_use -= 1;
+        self.frees += 1;
         let list = slab.list();
         if list != CURRENT {
             let now = self.list_of(slab.used());
@@ -325,16 +304,16 @@ impl ObjectSlabs {
 
     /// The list of a slab with so many objects out.
     #[inline]
-    fn list_of(&self, used: u16) -> u8 {
+    pub(super) fn list_of(&self, used: u32) -> u32 {
         match used {
             0 => COMPLETE,
             n if n == self.layout.capacity => FULL,
-            n => 1 + (n >> self.eighth) as u8,
+            n => 1 + (n >> self.eighth),
         }
     }
 
-    fn put_on(&mut self, slab: Slab, list: u8) {
-        self.lists[usize::from(list)].push(slab);
+    pub(super) fn put_on(&mut self, slab: Slab, list: u32) {
+        self.lists[list as usize].push(slab);
         slab.set_list(list);
         self.filled |= 1 << list;
         if list == COMPLETE {
@@ -342,8 +321,8 @@ impl ObjectSlabs {
         }
     }
 
-    fn take_off(&mut self, slab: Slab, list: u8) {
-        let of = &mut self.lists[usize::from(list)];
+    pub(super) fn take_off(&mut self, slab: Slab, list: u32) {
+        let of = &mut self.lists[list as usize];
         of.unlink(slab);
         if of.first().is_none() {
             self.filled &= !(1 << list);
@@ -351,12 +330,14 @@ impl ObjectSlabs {
     }
 
     #[cold]
-    fn move_slab(&mut self, slab: Slab, from: u8, to: u8) {
+    #[inline(never)]
+    fn move_slab(&mut self, slab: Slab, from: u32, to: u32) {
         self.take_off(slab, from);
         self.put_on(slab, to);
     }
 
     #[cold]
+    #[inline(never)]
     fn filled_up(&mut self, slab: Slab) {
         self.current = None;
         self.put_on(slab, FULL);
@@ -372,14 +353,15 @@ impl ObjectSlabs {
     }
 
     /// The highest list of slabs with room.
-    fn fullest(&self) -> Option<u8> {
-        (self.filled & !(1 << FULL)).checked_ilog2().map(|list| list as u8)
+    fn fullest(&self) -> Option<u32> {
+        (self.filled & !(1 << FULL)).checked_ilog2()
     }
 
     /// Makes a slab with room the current one.
     #[cold]
+    #[inline(never)]
     fn next_slab(&mut self, supplier: &mut impl PageSupplier) -> Option<Slab> {
-        let slab = match self.fullest().and_then(|list| Some((list, self.lists[usize::from(list)].first()?))) {
+        let slab = match self.fullest().and_then(|list| Some((list, self.lists[list as usize].first()?))) {
             Some((list, slab)) => {
                 self.take_off(slab, list);
                 if list == COMPLETE {
@@ -467,119 +449,24 @@ impl ObjectSlabs {
         self.current.into_iter().chain(self.lists.iter().flat_map(List::iter))
     }
 
-    /// An interval of the working set ends, and the next begins: complete slabs that lay there through the whole of it are idle
-    /// from now on, until they are used.
-    pub fn turn(&mut self) {
-        self.complete.turn();
-    }
-
-    /// Complete slabs that nobody needed in the interval that [`ObjectSlabs::turn`] ended last, nor since.
-    pub fn idle(&self) -> u32 {
-        self.complete.idle()
-    }
-
-    /// Slabs without an object out.
-    pub fn complete(&self) -> u32 {
-        self.complete.count() + u32::from(self.current.is_some_and(|slab| slab.used() == 0))
-    }
-
-    /// Takes one complete slab out of the cache, so that its objects can be destroyed without the cache's lock, and
-    /// [`ObjectSlabs::release`] gives it back to the supplier.
-    pub fn detach(&mut self) -> Option<Detached> {
-        let slab = match self.lists[usize::from(COMPLETE)].first() {
-            Some(slab) => {
-                self.take_off(slab, COMPLETE);
-                self.complete.drop_idle();
-                slab
-            }
-            None => self.current.take_if(|slab| slab.used() == 0)?,
-        };
-        self.table.remove(&self.layout, slab);
-        self.slabs -= 1;
-        Some(Detached(slab, self.layout))
-    }
-
-    /// Gives a slab's pages back, and what else the cache does not need any more; returns how many pages.
-    ///
-    /// # Safety
-    /// As [`ObjectSlabs::take`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
-    pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> Pages {
-        let (slab, layout) = (slab.0, self.layout);
-        let before = self.pages();
-        let first = slab.address();
-        if layout.is_apart() {
-            // SAFETY: the record is of these, and nobody has the slab any more.
-            unsafe { self.records.give(&RECORDS, slab.0.as_ptr().cast(), supplier) };
-        }
-        // SAFETY: the pages are the supplier's, and nobody has the slab any more.
-        unsafe { supplier.put(first, layout.pages) };
-        if self.slabs == 0 {
-            self.table.release(supplier);
-        }
-        Pages(before.0 + layout.pages.0 - self.pages().0)
-    }
-
-    /// Gives complete slabs back to the supplier until `keep` are left; `destroy` is called with each constructed object on them.
-    /// Returns how many pages went.
-    ///
-    /// # Safety
-    /// As [`ObjectSlabs::take`]; `destroy` does not use the cache.
-    pub unsafe fn reap(
-        &mut self,
-        keep: u32,
-        supplier: &mut impl PageSupplier,
-        mut destroy: impl FnMut(*mut u8),
-    ) -> Pages {
-        let mut went = 0;
-        while self.complete() > keep {
-            let Some(slab) = self.detach() else { break };
-            // SAFETY: it was detached just now, by this cache.
-            went += unsafe {
-                slab.for_each_constructed(&mut destroy);
-                self.release(slab, supplier).0
-            };
-        }
-        Pages(went)
-    }
-
-    /// Gives everything back, so that the cache is as new; `destroy` is called with each constructed object. Nothing is done while
-    /// objects are out: [`ObjectSlabs::for_each_out`] lists them.
-    ///
-    /// # Safety
-    /// As [`ObjectSlabs::reap`].
-    pub unsafe fn destroy(
-        &mut self,
-        supplier: &mut impl PageSupplier,
-        destroy: impl FnMut(*mut u8),
-    ) -> Result<Pages, StillOut> {
-        if self.in_use > 0 {
-            return Err(StillOut(self.in_use));
-        }
-        // SAFETY: as the caller says.
-        let went = unsafe { self.reap(0, supplier, destroy) };
-        let table = self.table.pages();
-        self.table.release(supplier);
-        Ok(Pages(went.0 + table.0 - self.table.pages().0))
-    }
-
     /// Pages that the supplier has given.
     pub fn pages(&self) -> Pages {
-        Pages(self.slabs * self.layout.pages.0 + self.records.pages() + self.table.pages().0)
+        Pages((self.slabs + self.detached) * self.layout.pages.0 + self.records.pages() + self.table.pages().0)
     }
 
     /// Objects that are out.
     pub fn in_use(&self) -> u64 {
-        self.in_use
+        self.allocations - self.frees
     }
 
     /// Counts.
     pub fn stats(&self) -> ObjectStats {
-        let full = self.lists[usize::from(FULL)].iter().count() as u32;
+        let full = self.lists[FULL as usize].iter().count() as u32;
         let complete = self.complete();
         ObjectStats {
             object_bytes: self.layout.size(),
             buffer_bytes: self.layout.stride(),
-            in_use: self.in_use,
+            in_use: self.in_use(),
             total: u64::from(self.slabs) * u64::from(self.layout.capacity),
             slabs: self.slabs,
             partial: self.slabs - full - complete,
@@ -595,7 +482,7 @@ impl ObjectSlabs {
 }
 
 /// The layout of records that lie apart: those have one word of bits, or two.
-const RECORDS: ObjectLayout = match ObjectLayout::of(super::layout::record_bytes(64, true), 0, false) {
+pub(super) const RECORDS: ObjectLayout = match ObjectLayout::of(super::layout::record_bytes(64, true), 0, false) {
     Ok(layout) => layout,
     Err(_) => panic!("records are small"),
 };

@@ -189,3 +189,6 @@ unsafe impl PageSupplier for BufferPages<'_> {
         self.least = self.least.min(page);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,11 +16,13 @@ use super::layout::ObjectLayout;
 use super::slab::{Record, Slab};
 use super::supply::PageSupplier;
 use core::ptr::{self, NonNull};
-use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
+use craton_base::{PAGE_SIZE, Pages};
 
 /// log2 of the places that the table has by itself.
 const OWN_BITS: u32 = 6;
 const OWN: usize = 1 << OWN_BITS;
+/// log2 of the places of the first table of pages, a page, by those of the table's own.
+const FIRST_MORE: u32 = (PAGE_SIZE / size_of::<usize>()).ilog2() - OWN_BITS;
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Says that an entry is for the second grain.
@@ -80,19 +82,26 @@ impl SlabTable {
     /// The slab that covers this address.
     #[inline]
     pub(super) fn find(&self, layout: &ObjectLayout, address: usize) -> Option<Slab> {
-        let mut place = self.home(address >> grain_shift(layout));
+        let place = self.home(address >> layout.grain_shift);
+        let slab = slab_of(self.entry(place))?;
+        if slab.covers(layout, address) { Some(slab) } else { self.find_behind(layout, address, place) }
+    }
+
+    /// Looks on behind a place where another slab is.
+    #[cold]
+    fn find_behind(&self, layout: &ObjectLayout, address: usize, mut place: usize) -> Option<Slab> {
         loop {
+            place = (place + 1) & self.mask();
             let slab = slab_of(self.entry(place))?;
             if slab.covers(layout, address) {
                 return Some(slab);
             }
-            place = (place + 1) & self.mask();
         }
     }
 
     /// The grains of a slab: the first and, if it is another, the last.
     fn grains(layout: &ObjectLayout, slab: Slab) -> (usize, Option<usize>) {
-        let (first, shift) = (slab.address() as usize, grain_shift(layout));
+        let (first, shift) = (slab.address() as usize, layout.grain_shift);
         let (a, b) = (first >> shift, (first + layout.bytes() - 1) >> shift);
         (a, (a != b).then_some(b))
     }
@@ -104,34 +113,60 @@ impl SlabTable {
         if count * 4 <= places * 3 {
             return true;
         }
-        // The first table of pages is a page.
-        let more = if self.far.is_null() { PAGE_SIZE.ilog2() - 3 - OWN_BITS } else { self.more_bits + 1 };
+        let more = if self.far.is_null() { FIRST_MORE } else { self.more_bits + 1 };
         match supplier.get(pages_of(more), Pages(1)) {
-            // SAFETY: the pages are ours now.
-            Some(far) => unsafe {
-                self.move_to(layout, far.cast(), more, supplier);
+            Some(far) => {
+                // SAFETY: the pages are ours now, and hold so many places.
+                unsafe { self.move_to(layout, far.cast(), more, supplier) };
                 true
-            },
+            }
             None => count * 8 <= places * 7,
         }
     }
 
+    /// Gives pages back when most places are empty; those of a table that is empty all the same.
+    pub(super) fn shrink(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) {
+        if self.far.is_null() || self.count as usize * 8 > 1 << self.bits() {
+            return;
+        }
+        if self.more_bits > FIRST_MORE {
+            let more = self.more_bits - 1;
+            if let Some(far) = supplier.get(pages_of(more), Pages(1)) {
+                // SAFETY: as above.
+                unsafe { self.move_to(layout, far.cast(), more, supplier) };
+            }
+        }
+        if self.count as usize * 2 <= OWN {
+            // SAFETY: the table's own places are taken.
+            unsafe { self.move_to(layout, ptr::null_mut(), 0, supplier) };
+        }
+    }
+
     /// # Safety
-    /// The pages at `far` have so many places and are the table's.
+    /// The pages at `far` have so many places and are the table's; or it is null, and `more` is 0.
     unsafe fn move_to(&mut self, layout: &ObjectLayout, far: *mut usize, more: u32, supplier: &mut impl PageSupplier) {
-        let mut old = core::mem::replace(self, Self::EMPTY);
-        // SAFETY: by the contract.
-        unsafe { far.write_bytes(0, OWN << more) };
-        (self.far, self.more_bits) = (far, more);
+        let old = core::mem::replace(self, Self::EMPTY);
+        if !far.is_null() {
+            // SAFETY: by the contract.
+            unsafe { far.write_bytes(0, OWN << more) };
+            (self.far, self.more_bits) = (far, more);
+        }
         for place in 0..=old.mask() {
             let entry = old.entry(place);
             if let Some(slab) = slab_of(entry) {
-                let (first, last) = Self::grains(layout, slab);
-                self.put(if entry & SECOND == 0 { first } else { last.unwrap_or(first) }, entry);
+                self.put(Self::grain_of(layout, slab, entry), entry);
             }
         }
-        old.count = 0;
-        old.release(supplier);
+        if !old.far.is_null() {
+            // SAFETY: they came from the supplier, and all that was in them has moved.
+            unsafe { supplier.put(old.far.cast(), old.pages()) };
+        }
+    }
+
+    /// The grain that a slab's entry stands for.
+    fn grain_of(layout: &ObjectLayout, slab: Slab, entry: usize) -> usize {
+        let (first, last) = Self::grains(layout, slab);
+        if entry & SECOND == 0 { first } else { last.unwrap_or(first) }
     }
 
     fn put(&mut self, grain: usize, entry: usize) {
@@ -173,8 +208,7 @@ impl SlabTable {
             place = (place + 1) & self.mask();
             let entry = self.entry(place);
             let Some(slab) = slab_of(entry) else { break };
-            let (first, last) = Self::grains(layout, slab);
-            let home = self.home(if entry & SECOND == 0 { first } else { last.unwrap_or(first) });
+            let home = self.home(Self::grain_of(layout, slab, entry));
             let (from_home, from_hole) =
                 (place.wrapping_sub(home) & self.mask(), place.wrapping_sub(hole) & self.mask());
             if from_home >= from_hole {
@@ -186,16 +220,6 @@ impl SlabTable {
         self.count -= 1;
     }
 
-    /// Gives the table's pages back, once it has no entry.
-    pub(super) fn release(&mut self, supplier: &mut impl PageSupplier) {
-        if self.far.is_null() || self.count > 0 {
-            return;
-        }
-        // SAFETY: they came from the supplier, and there is nothing in them.
-        unsafe { supplier.put(self.far.cast(), self.pages()) };
-        *self = Self::EMPTY;
-    }
-
     /// Entries for a slab.
     pub(super) fn entries(layout: &ObjectLayout, slab: Slab) -> u32 {
         if Self::grains(layout, slab).1.is_some() { 2 } else { 1 }
@@ -205,12 +229,6 @@ impl SlabTable {
     pub(super) fn count(&self) -> u32 {
         self.count
     }
-}
-
-/// log2 of the bytes of a grain.
-#[inline]
-fn grain_shift(layout: &ObjectLayout) -> u32 {
-    PAGE_SHIFT + layout.grain_bits
 }
 
 fn pages_of(more_bits: u32) -> Pages {
