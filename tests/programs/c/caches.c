@@ -127,11 +127,14 @@ static void states(void) {
             craton_cache_free(cache, out[i]);
     }
     struct craton_cache_stats s = counts(cache);
-    CHECK(constructed == N && destroyed == 0 && s.constructed == N && s.allocations == 10 * N && s.in_use == 0);
+    /* The rest of a slab may be constructed before what came back to others goes out again. */
+    CHECK(constructed >= N && constructed < N + N / 5 && s.constructed == (uint64_t)constructed);
+    CHECK(destroyed == 0 && s.allocations == 10 * N && s.in_use == 0);
+    long before = constructed;
     CHECK(craton_cache_reap(cache) >= N * sizeof(struct made) / 2);
     s = counts(cache);
-    CHECK(destroyed == N && s.destroyed == N && s.total == 0 && s.slabs == 0);
-    CHECK((out[0] = craton_cache_alloc(cache)) && constructed == N + 1);
+    CHECK(destroyed == before && s.destroyed == (uint64_t)before && s.total == 0 && s.slabs == 0);
+    CHECK((out[0] = craton_cache_alloc(cache)) && constructed == before + 1);
     errno = 0;
     CHECK(craton_cache_destroy(cache) == -1 && errno == EBUSY);
     craton_cache_free(cache, out[0]);
