@@ -26,6 +26,9 @@ const PLAIN: Options<'static> = Options {
 };
 
 /// Counts in its argument what there is.
+///
+/// # Safety
+/// The object has 100 bytes, and the argument is a counter.
 unsafe extern "C-unwind" fn construct(object: *mut c_void, there: *mut c_void) -> c_int {
     // SAFETY: tests give a counter, and objects of 100 bytes.
     unsafe {
@@ -35,6 +38,10 @@ unsafe extern "C-unwind" fn construct(object: *mut c_void, there: *mut c_void) -
     0
 }
 
+/// Takes one away from the count.
+///
+/// # Safety
+/// As [`construct`].
 unsafe extern "C-unwind" fn end(object: *mut c_void, there: *mut c_void) {
     // SAFETY: as above.
     unsafe {
