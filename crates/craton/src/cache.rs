@@ -241,9 +241,10 @@ impl<T: Send + 'static> ObjectCache<T> {
     #[inline]
     fn boxed(&self, call: &'static str, object: Result<*mut u8, Fault>) -> Result<CacheBox<'_, T>, Error> {
         match object {
-            // SAFETY: objects are not null.
             Ok(object) => {
-                Ok(CacheBox { value: unsafe { NonNull::new_unchecked(object.cast()) }, cache: self, owns: PhantomData })
+                // SAFETY: objects are not null.
+                let value = unsafe { NonNull::new_unchecked(object.cast()) };
+                Ok(CacheBox { value, cache: self, owns: PhantomData })
             }
             Err(fault) => Err(self.error(call, fault)),
         }
