@@ -96,9 +96,11 @@ fn every_field_of_the_statistics_is_explained_and_codes_have_names() {
             void *(*create)(const void *) = (void *(*)(const void *))dlsym(RTLD_DEFAULT, \"craton_heap_create\");\n\
             void *(*alloc)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_DEFAULT, \"craton_heap_alloc\");\n\
             size_t (*json)(char *, size_t) = (size_t(*)(char *, size_t))dlsym(RTLD_DEFAULT, \"craton_stats_json\");\n\
+            void *(*cache)(const void *) = (void *(*)(const void *))dlsym(RTLD_DEFAULT, \"craton_cache_create\");\n\
+            static size_t options[12] = {sizeof options, 0, 100};\n\
             static char text[1 << 20];\n\
             void *volatile plain = malloc(100);\n\
-            if (!plain || !alloc(create(0), 100) || json(text, sizeof text) >= sizeof text) return 1;\n\
+            if (!plain || !cache(options) || !alloc(create(0), 100) || json(text, sizeof text) >= sizeof text) return 1;\n\
             return puts(text) < 0;\n\
         }\n";
     let (program, file) = (place.compile("stats", source, &["-D_GNU_SOURCE", "-ldl"]), place.path("file"));
@@ -106,7 +108,12 @@ fn every_field_of_the_statistics_is_explained_and_codes_have_names() {
     assert_eq!(said.status, 0, "{}", said.err);
     let document: Value = serde_json::from_str(&said.out).unwrap();
     let line: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    assert!(!document["heaps"][0]["classes"][0].is_null() && !document["classes"][0].is_null(), "{document}");
+    assert!(
+        !document["caches"][0].is_null()
+            && !document["heaps"][0]["classes"][0].is_null()
+            && !document["classes"][0].is_null(),
+        "{document}"
+    );
 
     let text = self::document("docs/statistics.md");
     let mut all = BTreeSet::new();

@@ -4,20 +4,39 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// No memory, a heap's limit is reached, or no such size or alignment can be had.
+    /// No memory, the limit of a heap or an object cache is reached, or no such size or alignment can be had.
     NoMemory,
     /// A heap's name has more than 31 bytes, or others than printable ASCII without `"` and `\`.
     Name,
     /// There is no such option, or it has no such value.
     Option,
+    /// The name of an object cache has more than 31 bytes, or control characters, `"` or `\\`.
+    CacheName,
+    /// A cache cannot have objects of such a size (above 1 MiB) or alignment (above 1 MiB).
+    Layout,
+    /// The constructor of a cache said that it has failed.
+    Constructor,
+    /// A constructor or destructor uses the cache whose object it makes or ends.
+    Recursive,
+    /// No object came back in time.
+    TimedOut,
 }
 
 impl core::fmt::Display for Error {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::NoMemory => "no memory for this size and alignment, or the heap's limit is reached",
+            Self::NoMemory => {
+                "no memory for this size and alignment, or the limit of the heap or object cache is reached"
+            }
             Self::Name => "the name of a heap has at most 31 bytes of printable ASCII without \" and \\",
             Self::Option => "no such option, or not a value of it",
+            Self::CacheName => {
+                "the name of an object cache has at most 31 bytes, without control characters, \" and \\"
+            }
+            Self::Layout => "an object of a cache has at most 1 MiB, and is aligned to at most 1 MiB",
+            Self::Constructor => "the constructor has failed",
+            Self::Recursive => "a constructor or destructor of a cache may not use this cache",
+            Self::TimedOut => "no object of the cache came back in time",
         })
     }
 }

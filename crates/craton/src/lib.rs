@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! Beyond that there are [`Heap`]s that are destroyed whole, objects with a [`Hint`], batches, sizes, statistics and options: the methods of [`Craton`].
+//! Beyond that there are [`Heap`]s that are destroyed whole, [`ObjectCache`]s whose values stay constructed, objects with a [`Hint`], batches, sizes, statistics and options: the methods of [`Craton`].
 //!
 //! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, the same one that the C functions of
 //! `libcraton.so` use. Options come from `CRATON_OPTIONS` as for the shared library.
@@ -23,10 +23,12 @@
 //! **Unsafe.** `GlobalAlloc` is an unsafe trait.
 #![no_std]
 
+mod cache;
 mod error;
 mod heap;
 mod more;
 
+pub use cache::{CacheBox, CacheStats, ObjectCache, ObjectCacheOptions};
 pub use error::Error;
 pub use heap::{Heap, HeapBox, HeapOptions, HeapStats, Place};
 pub use more::{Hint, Stats};

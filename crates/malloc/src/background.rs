@@ -445,8 +445,9 @@ pub fn actions() -> bool {
     }
     let saved = process::errno();
     let (changed, _) = nested::within(|| round(true));
+    let went = HEAP.caches.look(&HEAP, true);
     process::set_errno(saved);
-    changed
+    changed || went
 }
 
 /// One look at the heap; says whether it did anything, and how much is in use. Only one is taken at a time. `deep` says whether the
@@ -459,7 +460,7 @@ fn round(deep: bool) -> (bool, Pages) {
     pace();
     PROCESSOR_CACHES.look(&HEAP);
     let (tick, in_use) = HEAP.tick();
-    let kept = HEAP.age_kept();
+    let kept = HEAP.age_kept() | HEAP.caches.look(&HEAP, false);
     let collapsed = collapse_some();
     let limited = limits::round(deep);
     // ORDERING: Release pairs with the Acquire above.

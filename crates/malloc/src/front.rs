@@ -436,6 +436,7 @@ pub fn release() -> u64 {
         return 0;
     }
     let saved = process::errno();
+    HEAP.caches.reap_all(&HEAP);
     let bytes = nested::within(|| {
         if let Some(cache) = existing_cache() {
             // SAFETY: it is this thread's cache.

@@ -5,7 +5,7 @@
 //! other nor share the lines of their objects; a program with one thread has one shard. An object goes back to the
 //! shard that its slab's record names. The page heap under one lock; the table of huge objects under one.
 //!
-//! **Threads.** Lock order: a heap of its own → class → morphs → pages; `huge` comes last, and under it none is taken. A fork takes them
+//! **Threads.** Lock order: a heap of its own → object cache → class → morphs → pages; `huge` comes last, and under it none is taken. A fork takes them
 //! all, in this order. Who holds a class's lock only tries another's.
 //!
 //! **Unsafe.** Hands slabs the address of the region, and writes the page map.
@@ -13,6 +13,7 @@
 mod owned;
 
 use crate::background;
+use crate::caches::Caches;
 use crate::cpu_cache::thread::{HeapView, mark};
 use crate::heaps::Heaps;
 use crate::huge::HugeTable;
@@ -126,6 +127,8 @@ pub struct Heap<F: Floor, C: Clock> {
     pub(crate) search: Search,
     /// Heaps of their own, over the same page heap.
     pub(crate) heaps: Heaps,
+    /// Object caches of the program's, likewise.
+    pub(crate) caches: Caches,
 }
 
 // SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
@@ -163,6 +166,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             morphs: Mutex::new(Morphs::EMPTY),
             search: Search::NEW,
             heaps: Heaps::NONE,
+            caches: Caches::NONE,
         }
     }
 
@@ -559,6 +563,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self, nested: bool) {
         self.heaps.hold_for_fork(nested);
+        self.caches.hold_for_fork(nested);
         self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork(nested));
         self.morphs.hold_for_fork(nested);
         self.pages.hold_for_fork(nested);
@@ -576,6 +581,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             self.pages.release_after_fork();
             self.morphs.release_after_fork();
             self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.release_after_fork());
+            self.caches.release_after_fork();
             self.heaps.release_after_fork();
         }
     }

@@ -5,6 +5,7 @@
 //! { version, library: "…", exe: "…", …all of `struct craton_segment`…, cache_mode_name: "…", memory_limit_source_name: "…",
 //!   classes: [{ object_bytes, slabs, objects_out, refills, objects_refilled, morphed, settled }],
 //!   heaps: [{ id, name: "…", objects, object_bytes, used_bytes, held_bytes, limit_bytes, refused, classes: [{ object_bytes, slabs, objects_out }] }],
+//!   caches: [{ name: "…", …all of `struct craton_cache_stats`… }],
 //!   debug: { buffers, buffer_bytes, waiting, samples, transactions, transactions_kept },
 //!   options: { "key": "value" } }
 //! ```
@@ -12,6 +13,7 @@
 //! **Threads.** Each number is exact by itself; two may be a moment apart, also in length, so that a buffer for a second call should
 //! have some room more.
 
+use crate::caches;
 use crate::debug;
 use crate::front::{HEAP, class_stats};
 use crate::heaps::{OwnStats, api};
@@ -63,6 +65,15 @@ pub fn write(buffer: &mut [u8]) -> usize {
             out.text(",");
         }
         write_heap(out, &stats);
+    });
+    out.text("],\"caches\":[");
+    let mut first = true;
+    caches::api::each(|stats| {
+        out.text(if core::mem::take(&mut first) { "{" } else { ",{" });
+        // A cache's name has no character that would have to be escaped.
+        out.text("\"name\":\"").text(stats.name()).text("\"");
+        stats.numbers().iter().for_each(|(key, value)| number(out, ",", key, *value));
+        out.text("}");
     });
     out.text("],\"debug\":{");
     let counts = debug::counts();

@@ -14,7 +14,7 @@
 //! after the page map said that it is ours; M3 no lock is held while the C library is called in a way that may allocate; M4 a batch between
 //! threads is in one place; M5 an object goes back to the shard that its slab's record names.
 //!
-//! **Threads.** Caches are their threads' own; the classes of each shard, the page heap and the huge objects have a lock each (order: heap of its own → class → pages). Any
+//! **Threads.** Caches are their threads' own; the classes of each shard, the page heap and the huge objects have a lock each (order: heap of its own → object cache → class → pages). Any
 //! thread may free any object: it goes into that thread's cache.
 //!
 //! **Failure.** Null and `errno`; after it everything is as before. A bad pointer from the program is reported with its
@@ -23,6 +23,7 @@
 
 pub mod background;
 pub mod batch;
+pub mod caches;
 mod cpu_cache;
 pub mod debug;
 pub mod front;

@@ -1,5 +1,7 @@
 //! What is said when the program hands in a bad pointer, or has brought a cache into disorder.
 
+use crate::caches::stats::name_of;
+use crate::front::HEAP;
 use crate::route::Misuse;
 use crate::size_class;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -21,6 +23,10 @@ pub(crate) fn lost(class: usize, objects: u32) {
     if !SAID.swap(true, Relaxed) {
         about_list(class, objects).text(" lost; ").text(HANDLER).print();
     }
+}
+
+fn with_name(line: Line, cache: u16) -> Line {
+    line.text("\"").text(name_of(&HEAP.caches.name(cache))).text("\"")
 }
 
 const HANDLER: &str = "a signal handler that allocates has interrupted malloc or free, which signal-safety(7) forbids, or has left it by longjmp";
@@ -69,6 +75,17 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
         Misuse::NoHeap => line.text("not a heap of Craton"),
         Misuse::HeapDestroyed => line.text("this heap has been destroyed"),
         Misuse::HeapStays => line.text("a heap of the library itself cannot be destroyed"),
+        Misuse::NoCache => line.text("not an object cache of Craton"),
+        Misuse::CacheDestroyed => line.text("this object cache has been destroyed"),
+        Misuse::OfCache { cache } => {
+            with_name(line.text("an object of cache "), cache).text(": give it back with craton_cache_free")
+        }
+        Misuse::OtherCache { its, given } => {
+            with_name(with_name(line.text("an object of cache "), its).text(", not of cache "), given)
+        }
+        Misuse::NotCached { given } => {
+            with_name(line.text("not an object of cache "), given).text(": malloc or a heap has it")
+        }
         Misuse::Inside { offset, size } => line
             .text("not the start of an object: it points ")
             .number(offset as u64)

@@ -72,6 +72,27 @@ pub enum Misuse {
     HeapDestroyed,
     /// The heap is one of the library's own, which stay.
     HeapStays,
+    /// No object cache was ever there.
+    NoCache,
+    /// The object cache was destroyed.
+    CacheDestroyed,
+    /// It is an object of an object cache, by its number, and not to be had by this call.
+    OfCache {
+        /// The cache's number.
+        cache: u16,
+    },
+    /// It is an object of another object cache than the one that it was said to be of.
+    OtherCache {
+        /// Whose it is.
+        its: u16,
+        /// Whose it was said to be.
+        given: u16,
+    },
+    /// It is an object of malloc or of a heap, and not of the object cache that it was said to be of.
+    NotCached {
+        /// Whose it was said to be.
+        given: u16,
+    },
     /// The object is free already.
     Freed {
         /// Bytes of the object.
@@ -286,6 +307,9 @@ impl<F: Floor, C: Clock> Heap<F, C> {
 
     fn find_owned(&self, address: usize, page: PageId) -> Found {
         let (heap, class) = self.record(page).heap();
+        if class == crate::caches::CLASS {
+            return Found::Bad(Misuse::OfCache { cache: heap });
+        }
         if class != LARGE {
             return match self.find_small(address, page, class as usize) {
                 Found::Small { class } => {

@@ -1,5 +1,6 @@
 //! Statistics as text: a table for people, a line of JSON for tools.
 
+use crate::caches;
 use crate::front::HEAP;
 use crate::heaps::api;
 use crate::options;
@@ -56,6 +57,23 @@ pub fn print(fd: i32) {
             line = line.text(" ").number(number);
         }
         line.write_to(fd);
+    });
+    print_caches(fd);
+}
+
+/// Prints the counts of object caches, a line for each.
+fn print_caches(fd: i32) {
+    let mut first = true;
+    caches::api::each(|cache| {
+        if core::mem::take(&mut first) {
+            let keys = cache.numbers().iter().fold(Line::new().text("  cache  name"), |l, (key, _)| match *key {
+                "id" => l,
+                key => l.text("  ").text(key),
+            });
+            keys.write_to(fd);
+        }
+        let line = Line::new().text("  ").number(cache.id).text(" \"").text(cache.name()).text("\"");
+        cache.numbers().iter().skip(1).fold(line, |l, (_, value)| l.text(" ").number(*value)).write_to(fd);
     });
 }
 

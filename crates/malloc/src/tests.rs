@@ -1,3 +1,4 @@
+mod caches;
 mod complete;
 mod heaps;
 mod huge_table;

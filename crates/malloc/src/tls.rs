@@ -1,4 +1,5 @@
-//! Where a thread finds its cache: one word of thread-local memory; one that counts what it did without; one that says where it is.
+//! Where a thread finds its cache: one word of thread-local memory; one that counts what it did without; one that says where it is; two for
+//! object caches.
 //!
 //! **What.** [`get`] and [`set`] read and write the calling thread's pointer. It starts out at [`NO_CACHE`], on which every
 //! fast path fails, so that no test for "not yet set up" stands in them.
@@ -11,9 +12,9 @@ mod portable;
 mod x86_64;
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
-pub(crate) use portable::{count_use, get, is_inside, set, swap_inside};
+pub(crate) use portable::{arrays, building, count_use, get, is_inside, set, set_arrays, set_building, swap_inside};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
-pub(crate) use x86_64::{count_use, get, is_inside, set, swap_inside};
+pub(crate) use x86_64::{arrays, building, count_use, get, is_inside, set, set_arrays, set_building, swap_inside};
 
 /// What the pointers of threads without a cache of their own point at; that of a thread which has none yet is the first.
 static NO_CACHE: NoCaches = NoCaches::new();

@@ -25,6 +25,7 @@ mod clock;
 pub mod copy;
 pub mod cpus;
 mod decimal;
+mod event;
 pub mod fault;
 pub mod file_map;
 #[cfg_attr(loom, path = "futex/model.rs")]
@@ -50,6 +51,7 @@ pub mod unwind;
 pub use bell::Bell;
 pub use clock::{CoarseClock, precise_ns};
 pub use decimal::Decimal;
+pub use event::Event;
 pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};
 pub use mutex::{Guard, Mutex};

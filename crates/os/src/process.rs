@@ -18,6 +18,14 @@ pub fn set_errno(value: i32) {
 pub const ENOMEM: i32 = libc::ENOMEM;
 /// Bad argument, likewise.
 pub const EINVAL: i32 = libc::EINVAL;
+/// The error number of "something of it is in use".
+pub const EBUSY: i32 = libc::EBUSY;
+/// The error number of "it would wait for itself".
+pub const EDEADLK: i32 = libc::EDEADLK;
+/// The error number of "the time is over".
+pub const ETIMEDOUT: i32 = libc::ETIMEDOUT;
+/// The error number of "somebody has called it off".
+pub const ECANCELED: i32 = libc::ECANCELED;
 
 /// Bytes in a page of this machine.
 pub fn page_size() -> usize {

@@ -18,7 +18,7 @@
 //! **Unsafe.** Critical sections are assembly; calls `membarrier`.
 
 use crate::{process, thp, thread, weak};
-use craton_base::atomic::AtomicPtr;
+use craton_base::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 mod portable;
@@ -46,6 +46,23 @@ pub struct Place {
     pub slots: u32,
 }
 
+/// Pointers that a [`Counting`] has room for.
+pub const COUNTING: usize = 62;
+
+/// An array that also counts what is ever taken from it, in the store that takes. All zeros hold nothing, and take nothing.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Counting {
+    /// How many pointers there are in its lowest byte; in the others, how many were ever taken.
+    pub word: AtomicU64,
+    /// How many there may be, up to [`COUNTING`].
+    pub capacity: AtomicU32,
+    /// The user's own.
+    pub note: AtomicU32,
+    /// The pointers.
+    pub slots: [AtomicPtr<u8>; COUNTING],
+}
+
 /// Where threads' registered areas are, and how processors are told apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rseq {
@@ -54,6 +71,8 @@ pub struct Rseq {
     /// From the thread pointer to the processor's number in it.
     number: isize,
 }
+
+const _: () = assert!(cfg!(loom) || size_of::<Counting>() == 512);
 
 /// Fields of the kernel's `struct rseq`.
 const CPU_ID_START: isize = 0;
@@ -147,6 +166,27 @@ impl Rseq {
     pub unsafe fn push(&self, table: &Table, place: Place, pointer: *mut u8) -> bool {
         // SAFETY: by the contract.
         unsafe { arch::push(self.offset, self.number, table, place, pointer) }
+    }
+
+    /// Takes the last pointer of this processor's counting array; null when it is empty, or the processor has no memory.
+    ///
+    /// # Safety
+    /// Each entry of the table is null or the start of memory that has a [`Counting`] at `at`, used by these functions only, and
+    /// mapped for ever. The calling thread is registered ([`Rseq::is_registered`]).
+    #[inline(always)]
+    pub unsafe fn take(&self, table: *const Table, at: usize) -> *mut u8 {
+        // SAFETY: by the contract.
+        unsafe { arch::take(self, table, at) }
+    }
+
+    /// Adds a pointer to this processor's counting array; `false` when it is full, or the processor has no memory.
+    ///
+    /// # Safety
+    /// As [`Rseq::take`].
+    #[inline(always)]
+    pub unsafe fn put(&self, table: *const Table, at: usize, pointer: *mut u8) -> bool {
+        // SAFETY: by the contract.
+        unsafe { arch::put(self, table, at, pointer) }
     }
 
     /// Starts every critical section again that is under way on any processor; `false` when the system will not, or may not be asked

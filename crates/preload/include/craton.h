@@ -48,7 +48,7 @@ const char *craton_version(void);
 /* Copies the statistics. */
 void craton_stats(struct craton_segment *into);
 
-/* Writes all statistics as one document of JSON, classes, heaps and options included, to `buffer` of `size` bytes, as snprintf does: cut
+/* Writes all statistics as one document of JSON, classes, heaps, object caches and options included, to `buffer` of `size` bytes, as snprintf does: cut
  * to what fits and ended by a 0; returns the document's whole length without the 0. `buffer` may be NULL if `size` is 0.
  * The numbers can grow between two calls: for a second one give some room more. */
 size_t craton_stats_json(char *buffer, size_t size);
@@ -181,6 +181,95 @@ size_t craton_heap_usable_size(craton_heap *heap, void *pointer);
 
 /* Writes a heap's counts; `size` is that of the program's struct. 0, or -1 with errno EINVAL for a size below that of the struct above. */
 int craton_heap_stats(craton_heap *heap, struct craton_heap_stats *into, size_t size);
+
+/* Object caches: objects of one kind that stay constructed while they are free, so that their constructor runs once for many uses. Any thread
+ * may use any cache; free objects lie in arrays of the processors, which need no lock. An object of a cache goes back by craton_cache_free alone.
+ *
+ * A cache that was destroyed, what is no cache, an object of another cache or of malloc, the middle of an object and one that is free
+ * already end the process with a line that names the call, the address and the caches. There may be 4096 caches at a time. */
+typedef struct craton_cache craton_cache;
+
+enum craton_cache_flag {
+    CRATON_CACHE_NO_ARRAYS = 1, /* each request takes the cache's lock: objects that are free are on their slabs, to be given back at once */
+    CRATON_CACHE_NO_COLOURS = 2 /* the objects of all slabs begin at the same place */
+};
+
+struct craton_cache_options {
+    size_t size;        /* of this struct: sizeof(struct craton_cache_options) */
+    const char *name;   /* at most 31 bytes of UTF-8 without control characters, " and \, shown in statistics; NULL for none; is copied */
+    size_t object_size; /* bytes of an object, 1 to 1 MiB */
+    size_t align;       /* a power of two up to 1 MiB; 0 for 8 */
+
+    /* Makes an object; NULL: objects are memory that contains anything. Anything but 0 says that it failed and has left nothing behind: then the
+     * request fails with ECANCELED. Called without a lock, in the thread that asks for the object; throws nothing. */
+    int (*constructor)(void *object, void *argument);
+    /* Ends what the constructor made, before the object's memory goes back. Called without a lock, in a call on this cache, in
+     * craton_release, malloc_trim or craton_background_actions; never in the heap's own thread. */
+    void (*destructor)(void *object, void *argument);
+    /* Memory is short or the limit is reached: the program may give objects back. Called without a lock, in a call on this cache. */
+    void (*reclaim)(void *argument);
+    void *argument; /* what these are given */
+
+    size_t limit_objects;    /* objects that there may be at a time; 0 for no limit */
+    size_t limit_bytes;      /* bytes that slabs (of 8 KiB or more) and magazines may take, rounded up to 8 KiB; 0 for no limit */
+    unsigned working_set_ms; /* what was not needed for so long goes back by itself; 0 for 15000; UINT_MAX for never */
+    unsigned flags;          /* 0, or of enum craton_cache_flag */
+};
+
+struct craton_cache_stats {
+    uint64_t version;              /* of this layout: 1 */
+    uint64_t id;                   /* number among living caches */
+    uint64_t object_bytes;         /* of an object, as asked for */
+    uint64_t buffer_bytes;         /* from one object to the next */
+    uint64_t in_use;               /* objects that the program has */
+    uint64_t total;                /* objects that the slabs have room for */
+    uint64_t memory_bytes;         /* slabs and magazines */
+    uint64_t allocations;          /* objects handed out */
+    uint64_t magazine_hits;        /* of these, those that lay in a processor's array */
+    uint64_t failures;             /* requests that got nothing */
+    uint64_t constructor_failures; /* constructors that failed */
+    uint64_t constructed;          /* objects constructed */
+    uint64_t destroyed;            /* and destroyed */
+    uint64_t slabs;
+    uint64_t partial;   /* slabs of which some objects are out, in arrays or in magazines */
+    uint64_t complete;  /* slabs of which none is */
+    uint64_t full;      /* slabs of which all are */
+    uint64_t in_arrays; /* free objects in processors' arrays */
+    uint64_t in_depot;  /* free objects in magazines */
+    uint64_t rounds;    /* objects of a magazine; an array holds two */
+    uint64_t contended; /* calls that had to wait for the cache's lock */
+    uint64_t reserved;  /* what craton_cache_prefill has promised */
+    uint64_t limit_objects; /* 0 for none */
+    uint64_t limit_bytes;   /* 0 for none */
+    char name[32];
+};
+
+/* Makes a cache. NULL with errno EINVAL for a bad size, alignment, name or flag, ENOMEM without memory or with too many caches. */
+craton_cache *craton_cache_create(const struct craton_cache_options *options);
+
+/* Destroys a cache and its free objects; no other thread may be using it. 0; -1 with errno EBUSY while objects are out, EDEADLK in a function of the
+ * cache itself: nothing has changed then. NULL is nothing to destroy. */
+int craton_cache_destroy(craton_cache *cache);
+
+/* An object in its constructed state. NULL with errno ENOMEM without memory or at the limit, ECANCELED when the constructor failed, EDEADLK in a
+ * constructor, destructor or reclaim function of this cache. The second waits for an object that comes back for so many milliseconds at most before it gives
+ * up with ETIMEDOUT. */
+void *craton_cache_alloc(craton_cache *cache);
+void *craton_cache_alloc_wait(craton_cache *cache, uint64_t timeout_ms);
+
+/* Gives an object back, in its constructed state. NULL is nothing to free. */
+void craton_cache_free(craton_cache *cache, void *object);
+
+/* Promises that `objects` objects may be out at a time without memory being asked for: makes and constructs now what is missing. 0 takes the
+ * promise back. 0, or -1 with errno as craton_cache_alloc; what was made stays, and the old promise holds. */
+int craton_cache_prefill(craton_cache *cache, size_t objects);
+
+/* Destroys free objects and gives their memory back to the heap, as far as whole slabs are free and no promise holds them. Returns how many
+ * bytes; 0 with errno EDEADLK in a function of the cache itself. */
+size_t craton_cache_reap(craton_cache *cache);
+
+/* Writes a cache's counts; `size` is that of the program's struct. 0, or -1 with errno EINVAL for a size below that of the struct above. */
+int craton_cache_stats(craton_cache *cache, struct craton_cache_stats *into, size_t size);
 
 #ifdef __cplusplus
 }

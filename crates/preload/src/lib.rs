@@ -14,6 +14,7 @@
 
 mod api;
 mod c;
+mod caches;
 mod clone;
 mod cxx;
 mod heaps;

@@ -3,6 +3,9 @@
 //! **What.** A [`SlabCache`] cuts spans of pages into equal objects and hands them out and takes them back in chains. A
 //! size class of malloc is such a cache without a constructor; which classes there are is [`size_class`].
 //!
+//! [`object`] is the object-caching allocator of the paper as a whole, for objects that programs describe; the rest of this page is about
+//! size classes.
+//!
 //! **From.** Bonwick94 §3.2: a slab is one or more pages cut into equal objects with a count of those in use; partial
 //! slabs are used first; a slab whose last object comes back is given up whole. The fullest of the partial slabs come
 //! first, as in TCMalloc (TEMERAIRE §3). Where we differ from Bonwick: complete slabs are kept only as far as the cache
@@ -49,6 +52,7 @@ mod keep;
 mod lists;
 mod morph;
 mod morph_cache;
+pub mod object;
 mod record;
 pub mod size_class;
 

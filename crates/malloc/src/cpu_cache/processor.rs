@@ -164,6 +164,16 @@ impl ProcessorCaches {
         if self.on.load(Ordering::Acquire) { unsafe { (*self.rseq.get()).as_ref() } } else { None }
     }
 
+    /// The sequences, for a thread that has found out that there are some.
+    ///
+    /// # Safety
+    /// [`ProcessorCaches::rseq`] has given them to the calling thread.
+    #[inline(always)]
+    pub(crate) unsafe fn rseq_known(&self) -> &Rseq {
+        // SAFETY: by the contract they are there, and not written any more.
+        unsafe { (*self.rseq.get()).as_ref().unwrap_unchecked() }
+    }
+
     /// Whether areas have been in use lately.
     pub(crate) fn in_use(&self) -> bool {
         self.in_use.load(Relaxed)

@@ -84,6 +84,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
 pub fn before_clone(at_the_same_time: bool) -> usize {
     background::hold();
     let cache = tls::get();
+    tls::set_arrays(1);
     if at_the_same_time {
         give_cache_up(tls::alone());
     }
@@ -96,6 +97,9 @@ pub fn before_clone(at_the_same_time: bool) -> usize {
 /// After that, in the thread that made it: what [`before_clone`] returned holds again, if the task is no more there, or was never.
 pub fn after_clone(before: usize, is_over: bool) {
     let before = before as *mut ThreadCache;
+    if is_over {
+        tls::set_arrays(0);
+    }
     if is_over && tls::is_none(before) {
         tls::set(before);
     }

@@ -122,6 +122,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// then in use, and how many pages went.
     pub(crate) fn relieve(&self, most: u64) -> (u64, u64) {
         if self.used() > most {
+            self.caches.relieve(self);
             self.give_complete();
             self.drop_kept();
         }

@@ -32,6 +32,36 @@ pub(crate) fn set(cache: *mut ThreadCache) {
     }
 }
 
+/// The key for [`building`], plus 1.
+static BUILDING: AtomicU32 = AtomicU32::new(0);
+
+/// The processors' arrays of object caches: there are none here.
+pub(crate) fn arrays() -> usize {
+    1
+}
+
+/// Sets that, which changes nothing here.
+pub(crate) fn set_arrays(_arrays: usize) {}
+
+/// The innermost of the constructors that the calling thread runs, an address on its stack; 0 for none.
+pub(crate) fn building() -> usize {
+    // ORDERING: Acquire pairs with the Release in `set_building`.
+    BUILDING.load(Ordering::Acquire).checked_sub(1).map_or(0, |key| Key::from_number(key).get())
+}
+
+/// Sets that. When the system has no key left, a constructor that comes back is not seen.
+pub(crate) fn set_building(building: usize) {
+    if BUILDING.load(Ordering::Relaxed) == 0
+        && let Some(new) = Key::create(None)
+    {
+        // ORDERING: Release pairs with the Acquire in `building`.
+        let _ = BUILDING.compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
+    }
+    if let Some(key) = BUILDING.load(Ordering::Relaxed).checked_sub(1) {
+        Key::from_number(key).set(building);
+    }
+}
+
 /// Whether the thread noted that it is in a request; here nobody does.
 pub(crate) fn is_inside() -> bool {
     false

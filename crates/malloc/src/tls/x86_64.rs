@@ -1,7 +1,7 @@
 //! The thread's pointer by the initial-exec model, in two instructions.
 //!
 //! **What.** `thread_local!` in a shared library calls a function for each access, which costs as much as the rest of malloc.
-//! Twenty-four bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
+//! Forty bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
 //!
 //! **Unsafe.** Defines and reads thread-local words by assembly, which stable Rust cannot express.
 
@@ -28,6 +28,18 @@ global_asm!(
     ".type __craton_tls_inside,@object",
     ".size __craton_tls_inside,8",
     "__craton_tls_inside:",
+    ".quad 0",
+    ".globl __craton_tls_arrays",
+    ".hidden __craton_tls_arrays",
+    ".type __craton_tls_arrays,@object",
+    ".size __craton_tls_arrays,8",
+    "__craton_tls_arrays:",
+    ".quad 0",
+    ".globl __craton_tls_building",
+    ".hidden __craton_tls_building",
+    ".type __craton_tls_building,@object",
+    ".size __craton_tls_building,8",
+    "__craton_tls_building:",
     ".quad 0",
     ".popsection",
     none = sym super::NO_CACHE,
@@ -116,6 +128,65 @@ pub(crate) fn set(cache: *mut ThreadCache) {
             "mov qword ptr fs:[{p}], {v}",
             p = out(reg) _,
             v = in(reg) cache,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Where the calling thread finds the processors' arrays of object caches: an address, 0 when it has not asked yet, or 1 when it must not.
+#[inline(always)]
+pub(crate) fn arrays() -> usize {
+    let arrays: usize;
+    // SAFETY: reads the word defined above, at its offset from the thread pointer.
+    unsafe {
+        asm!(
+            "mov {p}, qword ptr [rip + __craton_tls_arrays@GOTTPOFF]",
+            "mov {p}, qword ptr fs:[{p}]",
+            p = out(reg) arrays,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    arrays
+}
+
+/// Sets that.
+pub(crate) fn set_arrays(arrays: usize) {
+    // SAFETY: writes the word defined above; only this thread reads it.
+    unsafe {
+        asm!(
+            "mov {p}, qword ptr [rip + __craton_tls_arrays@GOTTPOFF]",
+            "mov qword ptr fs:[{p}], {v}",
+            p = out(reg) _,
+            v = in(reg) arrays,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// The innermost of the constructors that the calling thread runs, an address on its stack; 0 for none.
+pub(crate) fn building() -> usize {
+    let building: usize;
+    // SAFETY: reads the word defined above, at its offset from the thread pointer.
+    unsafe {
+        asm!(
+            "mov {p}, qword ptr [rip + __craton_tls_building@GOTTPOFF]",
+            "mov {p}, qword ptr fs:[{p}]",
+            p = out(reg) building,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    building
+}
+
+/// Sets that.
+pub(crate) fn set_building(building: usize) {
+    // SAFETY: writes the word defined above; only this thread reads it.
+    unsafe {
+        asm!(
+            "mov {p}, qword ptr [rip + __craton_tls_building@GOTTPOFF]",
+            "mov qword ptr fs:[{p}], {v}",
+            p = out(reg) _,
+            v = in(reg) building,
             options(nostack, preserves_flags),
         );
     }

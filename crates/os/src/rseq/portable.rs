@@ -2,7 +2,7 @@
 //!
 //! **Unsafe.** Has the signatures of the real ones.
 
-use super::{Place, Table};
+use super::{Place, Rseq, Table};
 use core::ptr::null_mut;
 
 pub(super) const SUPPORTED: bool = false;
@@ -23,5 +23,17 @@ pub(super) unsafe fn pop(_area: isize, _number: isize, _table: &Table, _place: P
 /// # Safety
 /// None: it touches nothing.
 pub(super) unsafe fn push(_area: isize, _number: isize, _table: &Table, _place: Place, _pointer: *mut u8) -> bool {
+    false
+}
+
+/// # Safety
+/// None: it touches nothing.
+pub(super) unsafe fn take(_rseq: &Rseq, _table: *const Table, _at: usize) -> *mut u8 {
+    null_mut()
+}
+
+/// # Safety
+/// None: it touches nothing.
+pub(super) unsafe fn put(_rseq: &Rseq, _table: *const Table, _at: usize, _pointer: *mut u8) -> bool {
     false
 }

@@ -6,8 +6,9 @@
 //!
 //! **Unsafe.** All of it.
 
-use super::{PROCESSORS, Place, Table};
+use super::{PROCESSORS, Place, Rseq, Table};
 use core::arch::asm;
+use core::mem::offset_of;
 
 pub(super) const SUPPORTED: bool = true;
 
@@ -28,8 +29,8 @@ pub(super) unsafe fn field(at: isize) -> i32 {
     value
 }
 
-/// From the descriptor to the processor's memory in `{m}`: what both sections begin with. Leaves at 5 when there is none.
-macro_rules! begin {
+/// From the descriptor to the processor's memory in `{m}`: what `pop` and `push` begin with. Leaves at 5 when there is none.
+macro_rules! enter {
     () => {
         concat!(
             ".pushsection __rseq_cs, \"aw\"\n",
@@ -56,7 +57,6 @@ macro_rules! begin {
             "mov {m}, qword ptr [{table} + {m}*8]\n",
             "test {m}, {m}\n",
             "jz 65f\n",
-            "mov {n:e}, dword ptr [{m} + {counts}]\n",
         )
     };
 }
@@ -69,7 +69,8 @@ pub(super) unsafe fn pop(area: isize, number: isize, table: &Table, place: Place
     // SAFETY: by the contract: what the section reads and writes is this processor's, until it is interrupted.
     unsafe {
         asm!(
-            begin!(),
+            enter!(),
+            "mov {n:e}, dword ptr [{m} + {counts}]",
             "test {n:e}, {n:e}",
             "jz 65f",
             "lea {s}, [{m} + {slots}]",
@@ -96,7 +97,8 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     // SAFETY: as in `pop`. The pointer is written behind the last one that counts.
     unsafe {
         asm!(
-            begin!(),
+            enter!(),
+            "mov {n:e}, dword ptr [{m} + {counts}]",
             "cmp {n:e}, dword ptr [{m} + {counts} + 4]",
             "jae 65f",
             "lea {s}, [{m} + {slots}]",
@@ -109,6 +111,94 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
             r = out(reg) done, m = out(reg) _, n = out(reg) _, s = out(reg) _, pointer = in(reg) pointer,
             area = in(reg) area, number = in(reg) number, table = in(reg) table.as_ptr(),
             counts = in(reg) place.counts as usize, slots = in(reg) place.slots as usize,
+            signature = const SIGNATURE, processors = const PROCESSORS,
+            options(nostack),
+        );
+    }
+    done != 0
+}
+
+/// As `enter`, for sections that keep their registers few: the areas' places come from `{rseq}`, and the thread is registered.
+macro_rules! enter_known {
+    () => {
+        concat!(
+            ".pushsection __rseq_cs, \"aw\"\n",
+            ".balign 32\n",
+            "62: .long 0, 0\n",
+            ".quad 63f, 64f - 63f, 66f\n",
+            ".popsection\n",
+            ".pushsection .text.unlikely.craton_rseq, \"ax\"\n",
+            ".byte 0x0f, 0xb9, 0x3d\n",
+            ".long {signature}\n",
+            "66: jmp 67f\n",
+            "65: xor {r:e}, {r:e}\n",
+            "jmp 68f\n",
+            ".popsection\n",
+            "67:\n",
+            "mov {n}, qword ptr [{rseq} + {area}]\n",
+            "lea {m}, [rip + 62b]\n",
+            "mov qword ptr fs:[{n} + 8], {m}\n",
+            "63:\n",
+            "mov {m}, qword ptr [{rseq} + {number}]\n",
+            "mov {m:e}, dword ptr fs:[{m}]\n",
+            "cmp {m:e}, {processors}\n",
+            "jae 65b\n",
+            "mov {m}, qword ptr [{table} + {m}*8]\n",
+            "test {m}, {m}\n",
+            "jz 65b\n",
+            "add {m}, {at}\n",
+            "mov {n}, qword ptr [{m}]\n",
+            "movzx {r:e}, {n:l}\n",
+        )
+    };
+}
+
+/// # Safety
+/// As [`super::Rseq::take`].
+#[inline(always)]
+pub(super) unsafe fn take(rseq: &Rseq, table: *const Table, at: usize) -> *mut u8 {
+    let object: *mut u8;
+    // SAFETY: as in `pop`. One store changes both the count and the number of objects ever taken.
+    unsafe {
+        asm!(
+            enter_known!(),
+            "test {r:e}, {r:e}",
+            "jz 68f",
+            "mov {r}, qword ptr [{m} + {r}*8 + 8]",
+            "add {n}, 255",
+            "mov qword ptr [{m}], {n}",
+            "64:",
+            "68:",
+            r = out(reg) object, m = out(reg) _, n = out(reg) _,
+            rseq = in(reg) rseq, table = in(reg) table, at = in(reg) at,
+            area = const offset_of!(Rseq, offset), number = const offset_of!(Rseq, number),
+            signature = const SIGNATURE, processors = const PROCESSORS,
+            options(nostack),
+        );
+    }
+    object
+}
+
+/// # Safety
+/// As [`super::Rseq::put`].
+#[inline(always)]
+pub(super) unsafe fn put(rseq: &Rseq, table: *const Table, at: usize, pointer: *mut u8) -> bool {
+    let done: usize;
+    // SAFETY: as in `take`. The pointer is written behind the last one that counts.
+    unsafe {
+        asm!(
+            enter_known!(),
+            "cmp {r:e}, dword ptr [{m} + 8]",
+            "jae 65b",
+            "mov qword ptr [{m} + {r}*8 + 16], {pointer}",
+            "inc {n}",
+            "mov qword ptr [{m}], {n}",
+            "64:",
+            "mov {r:e}, 1",
+            "68:",
+            r = out(reg) done, m = out(reg) _, n = out(reg) _, pointer = in(reg) pointer,
+            rseq = in(reg) rseq, table = in(reg) table, at = in(reg) at,
+            area = const offset_of!(Rseq, offset), number = const offset_of!(Rseq, number),
             signature = const SIGNATURE, processors = const PROCESSORS,
             options(nostack),
         );

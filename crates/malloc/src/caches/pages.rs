@@ -1,0 +1,214 @@
+//! What is known of each page of caches, and where their slabs have them from.
+//!
+//! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made for the first cache:
+//! ```text
+//! | handle of the cache, once an object on the page was handed out | first object of the slab, and where objects and marks lie | 128 marks |
+//! ```
+//! An object that has no room for its mark has it in its page's entry: one for each 64 bytes.
+//!
+//! **Unsafe.** Indexes the entries by page, and supplies slabs with spans.
+
+use super::CLASS;
+use super::arrays::ARRAY;
+use super::slot::{Cache, IN_ENTRY, Slot};
+use crate::cpu_cache::thread::mark;
+use crate::heap::Heap;
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use craton_base::{Clock, Density, Floor, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages};
+use craton_os::mapping;
+use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
+
+/// Bytes that one mark stands for.
+const GRANULE: usize = 64;
+const MARKS: usize = PAGE_SIZE / GRANULE;
+
+/// One page of a cache.
+#[repr(C, align(256))]
+pub(super) struct Entry {
+    /// The cache's handle; 0 until an object that begins on the page was handed out.
+    pub(super) cache: AtomicUsize,
+    /// Where the first object of the slab lies.
+    pub(super) first: AtomicUsize,
+    /// From there to the end of the last one.
+    pub(super) extent: AtomicUsize,
+    /// ⌈2⁶⁴ / stride⌉: `offset * magic < magic` exactly when `offset` is a multiple of the stride.
+    pub(super) magic: AtomicU64,
+    /// Where an object's mark lies in it, or [`super::slot::IN_ENTRY`].
+    pub(super) mark_at: AtomicUsize,
+    /// Where the cache's array lies in a processor's area.
+    pub(super) array_at: AtomicUsize,
+    marks: [AtomicU8; MARKS],
+}
+
+impl Entry {
+    /// Enters the page's first object that goes out.
+    pub(super) fn begin(&self, slot: &Slot, cache: &Cache, first: *mut u8) {
+        let stride = cache.layout.stride();
+        self.first.store(first as usize, Relaxed);
+        self.extent.store(stride * cache.layout.capacity(), Relaxed);
+        self.magic.store(u64::MAX / stride as u64 + 1, Relaxed);
+        self.mark_at.store(cache.mark_at, Relaxed);
+        self.array_at.store(usize::from(cache.id) * ARRAY, Relaxed);
+        self.cache.store(slot.live(), Relaxed);
+    }
+
+    /// Whether an object could begin at an address on this page; nowhere, as long as the page is not entered.
+    #[inline(always)]
+    pub(super) fn starts(&self, address: usize) -> bool {
+        let (offset, magic) = (address.wrapping_sub(self.first.load(Relaxed)), self.magic.load(Relaxed));
+        offset < self.extent.load(Relaxed) && (offset as u64).wrapping_mul(magic) < magic
+    }
+
+    /// Whether the object that begins at a pointer on this page was freed, by its mark.
+    #[inline(always)]
+    pub(super) fn is_marked(&self, key: usize, object: *mut u8) -> bool {
+        match self.mark_at.load(Relaxed) {
+            IN_ENTRY => self.mark(object).load(Relaxed) != 0,
+            // SAFETY: the object has its mark there, and lies on a slab of the cache.
+            at => unsafe { object.add(at).cast::<usize>().read() == mark(key, object) },
+        }
+    }
+
+    /// Marks it as free, unless it is so already; says whether it did.
+    #[inline(always)]
+    pub(super) fn mark_free(&self, key: usize, object: *mut u8) -> bool {
+        match self.mark_at.load(Relaxed) {
+            IN_ENTRY => {
+                let mark = self.mark(object);
+                let was_out = mark.load(Relaxed) == 0;
+                mark.store(1, Relaxed);
+                was_out
+            }
+            at => {
+                // SAFETY: as in `is_marked`.
+                let (place, mark) = unsafe { (object.add(at).cast::<usize>(), mark(key, object)) };
+                // SAFETY: as above; who has the object may write it.
+                unsafe {
+                    let was_out = place.read() != mark;
+                    place.write(mark);
+                    was_out
+                }
+            }
+        }
+    }
+
+    /// Marks it as free, or as out.
+    #[inline(always)]
+    pub(super) fn set_mark(&self, key: usize, object: *mut u8, free: bool) {
+        match self.mark_at.load(Relaxed) {
+            IN_ENTRY => self.mark(object).store(free.into(), Relaxed),
+            // SAFETY: as in `is_marked`; who has the object may write it.
+            at => unsafe { object.add(at).cast::<usize>().write(if free { mark(key, object) } else { 0 }) },
+        }
+    }
+
+    /// The mark of an object on this page.
+    #[inline(always)]
+    fn mark(&self, object: *mut u8) -> &AtomicU8 {
+        &self.marks[object as usize % PAGE_SIZE / GRANULE]
+    }
+}
+
+/// The entries of all pages.
+pub(super) struct Entries {
+    first: AtomicUsize,
+    /// Address of page 0.
+    base: AtomicUsize,
+    pages: AtomicUsize,
+}
+
+impl Entries {
+    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
+    pub(super) const NONE: Self =
+        Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0) };
+
+    /// Reserves the entries, once; under the table's lock.
+    pub(super) fn reserve<F: Floor, C: Clock>(&self, under: &Heap<F, C>) -> Option<()> {
+        if self.first.load(Relaxed) == 0 {
+            let pages = under.layout().records.len();
+            let bytes = pages * size_of::<Entry>();
+            let at = mapping::map(bytes, align_of::<Entry>())?;
+            mapping::advise_small(at, bytes);
+            self.base.store(under.layout().base, Relaxed);
+            self.first.store(at, Relaxed);
+            self.pages.store(pages, Relaxed);
+        }
+        Some(())
+    }
+
+    /// The entry of the page that holds an address; `None` outside of the region.
+    #[inline(always)]
+    pub(super) fn of(&self, address: usize) -> Option<&Entry> {
+        let page = address.wrapping_sub(self.base.load(Relaxed)) >> PAGE_SHIFT;
+        if page >= self.pages.load(Relaxed) {
+            return None;
+        }
+        let first = self.first.load(Relaxed) as *const Entry;
+        // SAFETY: where there are pages there is an entry for each of them, zeros at first.
+        Some(unsafe {
+            core::hint::assert_unchecked(!first.is_null());
+            &*first.add(page)
+        })
+    }
+
+    fn forget(&self, first: *mut u8, pages: Pages) {
+        for page in 0..pages.0 as usize {
+            if let Some(entry) = self.of(first as usize + page * PAGE_SIZE)
+                && entry.cache.load(Relaxed) != 0
+            {
+                entry.cache.store(0, Relaxed);
+                entry.extent.store(0, Relaxed);
+                entry.marks.iter().for_each(|mark| mark.store(0, Relaxed));
+            }
+        }
+    }
+}
+
+/// The page heap as one cache's slabs see it.
+pub(super) struct Supply<'a, F: Floor, C: Clock> {
+    under: &'a Heap<F, C>,
+    id: u16,
+    limit: Pages,
+    held: &'a mut Pages,
+}
+
+impl Cache {
+    /// The depot, the slabs, and where both have their pages from.
+    pub(super) fn parts<'a, F: Floor, C: Clock>(
+        &'a mut self,
+        under: &'a Heap<F, C>,
+    ) -> (&'a mut Depot, &'a mut ObjectSlabs, Supply<'a, F, C>) {
+        let supply = Supply { under, id: self.id, limit: self.limit_pages, held: &mut self.held };
+        (&mut self.depot, &mut self.slabs, supply)
+    }
+}
+
+impl<F: Floor, C: Clock> Supply<'_, F, C> {
+    /// The cache's number.
+    pub(super) fn id(&self) -> u16 {
+        self.id
+    }
+}
+
+// SAFETY: spans are nobody else's until they are given back; the region begins at a multiple of every alignment that is asked for, so
+// that a span that is aligned in it is aligned.
+unsafe impl<F: Floor, C: Clock> PageSupplier for Supply<'_, F, C> {
+    fn get(&mut self, pages: Pages, align: Pages) -> Option<*mut u8> {
+        if self.limit != Pages(0) && u64::from(self.held.0) + u64::from(pages.0) > u64::from(self.limit.0) {
+            return None;
+        }
+        let range = self.under.take_own(pages, align, Density::Dense).ok()?.range;
+        self.under.mark_own(range, true, self.id, CLASS);
+        self.held.0 += pages.0;
+        Some(self.under.address(range.first))
+    }
+
+    unsafe fn put(&mut self, first: *mut u8, pages: Pages) {
+        self.under.caches.entries.forget(first, pages);
+        let page = (first as usize - self.under.layout().base) >> PAGE_SHIFT;
+        let range = PageRange::new(PageId(page as u32), pages);
+        self.under.unmark_own(range, true);
+        self.held.0 -= pages.0;
+        self.under.give_own(range);
+    }
+}

@@ -1,0 +1,186 @@
+//! One cache: what its fast paths read, and what its lock protects.
+//!
+//! **State.** One page for each cache. Its first line is written when a cache is made and when it is destroyed, and only read by the fast
+//! paths.
+//!
+//! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
+
+use super::{
+    ALIGN, Constructor, Destructor, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS, hooks,
+};
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
+use craton_base::{Bytes, Pages};
+use craton_os::{Event, Mutex};
+use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
+
+/// In the place of the distance of an object's mark: it lies in the entry of its page.
+pub(super) const IN_ENTRY: usize = usize::MAX;
+/// Objects from this stride on can have their mark there.
+const LEAST_IN_ENTRY: usize = 64;
+
+#[repr(C, align(4096))]
+pub(super) struct Slot {
+    /// The living cache's handle; 0 while there is none.
+    handle: AtomicUsize,
+    /// Where an object's mark lies in it, or [`IN_ENTRY`].
+    pub(super) mark_at: AtomicUsize,
+    generation: AtomicU32,
+    /// The next free slot, plus 1; under the table's lock.
+    pub(super) next_free: AtomicU32,
+    /// Objects were given back that somebody waits for.
+    pub(super) freed: Event,
+    /// Somebody is to look after what the working set has left, or memory is short: a call that may run the program's functions.
+    pub(super) wants_look: AtomicU32,
+    /// The debugging kit looks at each object.
+    pub(super) debugged: AtomicBool,
+    name: UnsafeCell<[u8; NAME_MAX + 1]>,
+    pub(super) cache: Mutex<Cache>,
+}
+
+const _: () = assert!(cfg!(loom) || size_of::<Slot>() == ALIGN);
+
+// SAFETY: the name is written while no cache lives in the slot; the rest is atomic, or under the lock.
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    /// The living cache's handle; 0 while there is none.
+    #[inline(always)]
+    pub(super) fn live(&self) -> usize {
+        // ORDERING: Acquire pairs with the Release in `begin`: whoever sees the cache alive sees it set up.
+        self.handle.load(Ordering::Acquire)
+    }
+
+    /// Puts a cache into the slot.
+    pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) {
+        let generation = self.generation.load(Relaxed).wrapping_add(1);
+        self.generation.store(generation, Relaxed);
+        self.mark_at.store(cache.mark_at, Relaxed);
+        self.wants_look.store(0, Relaxed);
+        self.debugged.store(cache.debugged, Relaxed);
+        // SAFETY: no cache lives in the slot, and the table's lock is held.
+        unsafe { *self.name.get() = cache.name };
+        (cache.id, cache.taken_before) = (id, taken);
+        *self.cache.lock() = cache;
+        let handle = core::ptr::from_ref(self) as usize + generation as usize % ALIGN;
+        // ORDERING: Release pairs with the Acquire in `live`.
+        self.handle.store(handle, Ordering::Release);
+    }
+
+    /// No cache lives here any more.
+    pub(super) fn end(&self) {
+        self.handle.store(0, Relaxed);
+    }
+
+    pub(super) fn name(&self) -> [u8; NAME_MAX + 1] {
+        // SAFETY: written before any cache of the slot lives; a report may meet a slot that changes hands, and names either.
+        unsafe { *self.name.get() }
+    }
+}
+
+/// What a cache's lock protects. Zeros are a cache that never was.
+pub(super) struct Cache {
+    pub(super) id: u16,
+    pub(super) name: [u8; NAME_MAX + 1],
+    pub(super) layout: ObjectLayout,
+    pub(super) slabs: ObjectSlabs,
+    pub(super) depot: Depot,
+    pub(super) size: usize,
+    pub(super) mark_at: usize,
+    pub(super) constructor: Option<Constructor>,
+    pub(super) destructor: Option<Destructor>,
+    pub(super) reclaim: Option<Reclaim>,
+    pub(super) argument: *mut c_void,
+    pub(super) limit_objects: usize,
+    pub(super) limit_pages: Pages,
+    pub(super) held: Pages,
+    /// Requests come to the slow path, each: the option, or the debugging kit.
+    pub(super) closed: bool,
+    pub(super) debugged: bool,
+    /// Objects that may be out at a time without failure.
+    pub(super) reserved: usize,
+    /// Those who sleep until an object comes back.
+    pub(super) waiters: u32,
+    /// What arrays had counted before the cache was made.
+    pub(super) taken_before: u64,
+    pub(super) slow_allocs: u64,
+    /// Objects that the slow path itself took out of arrays.
+    pub(super) moved: u64,
+    pub(super) refused: u64,
+    /// Objects constructed and destroyed since the start, and constructors that failed.
+    pub(super) built: u64,
+    pub(super) destroyed: u64,
+    pub(super) failed: u64,
+}
+
+// SAFETY: the program's functions and argument are its own; it says that any thread may use the cache.
+unsafe impl Send for Cache {}
+
+impl Cache {
+    /// A cache by options whose name and flags have been looked at.
+    pub(super) fn new(options: &Options<'_>) -> Result<Self, BadLayout> {
+        let (layout, mark_at) = layout(options.size, options.align, options.constructor.is_some())?;
+        let mut name = [0; NAME_MAX + 1];
+        name[..options.name.len()].copy_from_slice(options.name);
+        let (mut slabs, mut depot) = (ObjectSlabs::new(layout), Depot::new(layout.stride()));
+        slabs.set_colouring(options.flags & NO_COLOURS == 0);
+        depot.set_interval_ns(match options.working_set_ms {
+            0 => u64::from(WORKING_SET_MS) * 1_000_000,
+            NEVER => u64::MAX,
+            ms => u64::from(ms) * 1_000_000,
+        });
+        let debugged = hooks::applies_to(options.name);
+        Ok(Self {
+            id: 0,
+            name,
+            layout,
+            slabs,
+            depot,
+            size: options.size,
+            mark_at,
+            constructor: options.constructor,
+            destructor: options.destructor,
+            reclaim: options.reclaim,
+            argument: options.argument,
+            limit_objects: options.limit_objects,
+            limit_pages: Bytes(options.limit_bytes).pages_up().unwrap_or(Pages(u32::MAX)),
+            held: Pages(0),
+            closed: options.flags & NO_ARRAYS != 0 || debugged,
+            debugged,
+            reserved: 0,
+            waiters: 0,
+            taken_before: 0,
+            slow_allocs: 0,
+            moved: 0,
+            refused: 0,
+            built: 0,
+            destroyed: 0,
+            failed: 0,
+        })
+    }
+
+    /// Of no cache.
+    pub(super) fn clear(&mut self) {
+        (self.constructor, self.destructor, self.reclaim, self.argument) = (None, None, None, null_mut());
+    }
+}
+
+/// The slabs' layout for such objects, and where their marks lie. A free object of a cache with a constructor is not touched, so that
+/// a small one gets a word behind it for the mark.
+fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout, usize), BadLayout> {
+    const WORD: usize = 8;
+    // A bad size or alignment is to be told as it was given.
+    let plain = ObjectLayout::of(size, align, constructed)?;
+    if !constructed {
+        let layout = ObjectLayout::of(size.max(2 * WORD), align, false)?;
+        // The last word may be a link.
+        return Ok((layout, layout.stride() - 2 * WORD));
+    }
+    if plain.stride() >= LEAST_IN_ENTRY {
+        return Ok((plain, IN_ENTRY));
+    }
+    let mark_at = size.next_multiple_of(WORD);
+    Ok((ObjectLayout::of(mark_at + WORD, align, true)?, mark_at))
+}

@@ -1,0 +1,458 @@
+//! Magazines and their depot.
+//!
+//! **What.** A magazine is a row of objects that a processor takes from and gives to without a lock. The depot keeps full and
+//! empty ones behind the processors: who has used a full one up, or filled an empty one, changes it here.
+//!
+//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended: bigger ones are changed less often. What lay
+//! in the depot unused for an interval goes back when memory is wanted: the least number of full and of empty magazines in it.
+//! Where we differ: a processor may have a row of its own in place of a magazine, and move its rounds to and from the depot by
+//! [`Depot::store`] and [`Depot::fetch`]: then magazines are only the depot's. Magazines of different sizes may be there at a time; those of
+//! a former size go as they become empty.
+//!
+//! **Threads.** Under a lock of the caller's, who says when it was contended.
+//!
+//! **Failure.** Without memory for a magazine nothing is stored, and the rounds go to the slabs.
+//!
+//! **Unsafe.** Magazines are raw memory of the supplier's.
+
+use super::check::Broken;
+use super::layout::ObjectLayout;
+use super::supply::PageSupplier;
+use super::trusted::Trusted;
+use super::working_set::WorkingSet;
+use core::ptr::{self, NonNull};
+use craton_base::Pages;
+
+/// Bytes of a magazine before its rounds.
+const HEAD: usize = 16;
+/// log2 of the bytes of the smallest magazine, of 6 rounds.
+const FIRST_SHIFT: usize = 6;
+/// Sizes of magazines: 6, 14, 30, 62 and 126 rounds, so that with the head they are powers of two of bytes.
+const SIZES: usize = 5;
+/// So many contended changes in an interval make magazines grow (Bonwick & Adams have 3).
+const CONTENDED: u32 = 3;
+
+/// Rounds of a magazine of each size.
+const fn rounds_of(size: usize) -> usize {
+    ((1 << (FIRST_SHIFT + size)) - HEAD) / size_of::<*mut u8>()
+}
+
+const LAYOUTS: [ObjectLayout; SIZES] = {
+    let mut layouts = [ObjectLayout::UNSET; SIZES];
+    let mut size = 0;
+    while size < SIZES {
+        layouts[size] = match ObjectLayout::of(1 << (FIRST_SHIFT + size), 0, false) {
+            Ok(layout) => layout,
+            Err(_) => panic!("magazines are small"),
+        };
+        size += 1;
+    }
+    layouts
+};
+
+#[repr(C)]
+struct Head {
+    next: *mut Head,
+    len: u16,
+    size: u16,
+}
+
+const _: () = assert!(size_of::<Head>() == HEAD);
+
+/// A magazine: whoever has it has its rounds.
+#[derive(Debug)]
+#[must_use = "its memory is lost unless it goes back to the depot"]
+#[repr(transparent)]
+pub struct Magazine(NonNull<Head>);
+
+// SAFETY: a magazine is its owner's alone.
+unsafe impl Send for Magazine {}
+
+impl Magazine {
+    fn rounds(&self) -> *mut *mut u8 {
+        self.0.as_ptr().wrapping_add(1).cast()
+    }
+
+    /// Rounds that it holds.
+    pub fn len(&self) -> usize {
+        // SAFETY: the magazine is ours.
+        unsafe { (*self.0.as_ptr()).len.into() }
+    }
+
+    /// Whether it holds no round.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rounds that it has room for.
+    pub fn capacity(&self) -> usize {
+        // SAFETY: the magazine is ours.
+        rounds_of(unsafe { (*self.0.as_ptr()).size.into() })
+    }
+
+    /// Its rounds, the next one last.
+    pub fn as_slice(&self) -> &[*mut u8] {
+        // SAFETY: so many rounds were written.
+        unsafe { core::slice::from_raw_parts(self.rounds(), self.len()) }
+    }
+
+    /// Adds a round; says whether there was room.
+    #[inline]
+    pub fn push(&mut self, object: *mut u8) -> bool {
+        let len = self.len();
+        if len == self.capacity() {
+            return false;
+        }
+        // SAFETY: there is room for it.
+        unsafe {
+            *self.rounds().add(len) = object;
+            (*self.0.as_ptr()).len = len as u16 + 1;
+        }
+        true
+    }
+
+    /// Takes the round that was added last.
+    #[inline]
+    pub fn pop(&mut self) -> Option<*mut u8> {
+        let len = self.len().checked_sub(1)?;
+        // SAFETY: the round was written.
+        unsafe {
+            (*self.0.as_ptr()).len = len as u16;
+            Some(*self.rounds().add(len))
+        }
+    }
+}
+
+/// Magazines of one kind: those with rounds, or those without.
+#[derive(Debug)]
+struct Stack {
+    first: *mut Head,
+    set: WorkingSet,
+}
+
+impl Stack {
+    const EMPTY: Self = Self { first: ptr::null_mut(), set: WorkingSet::EMPTY };
+
+    fn push(&mut self, magazine: Magazine) {
+        // SAFETY: the magazine is ours.
+        unsafe { (*magazine.0.as_ptr()).next = self.first };
+        self.first = magazine.0.as_ptr();
+        self.set.add();
+    }
+
+    fn unlink(&mut self) -> Option<Magazine> {
+        let first = NonNull::new(self.first)?;
+        // SAFETY: it is on our list.
+        self.first = unsafe { (*first.as_ptr()).next };
+        Some(Magazine(first))
+    }
+
+    fn pop(&mut self) -> Option<Magazine> {
+        let magazine = self.unlink()?;
+        self.set.remove();
+        Some(magazine)
+    }
+
+    fn pop_idle(&mut self) -> Option<Magazine> {
+        let magazine = self.unlink()?;
+        self.set.drop_idle();
+        Some(magazine)
+    }
+}
+
+/// Counts of a depot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DepotStats {
+    /// Rounds of a magazine.
+    pub rounds: usize,
+    /// Full magazines here.
+    pub full: u32,
+    /// Empty magazines here.
+    pub empty: u32,
+    /// Objects in the full ones.
+    pub objects: u64,
+    /// Times that the lock was contended.
+    pub contended: u64,
+    /// Bytes of the magazines' pages.
+    pub bytes: usize,
+}
+
+/// Full and empty magazines of a cache.
+#[derive(Debug)]
+pub struct Depot {
+    full: Stack,
+    empty: Stack,
+    /// Which magazines are handed out.
+    size: u16,
+    /// The largest there may be.
+    most: u16,
+    /// Contended changes in this interval.
+    pressure: u32,
+    contended: u64,
+    objects: u64,
+    store: [Trusted; SIZES],
+    /// Length of an interval.
+    interval_ns: u64,
+    /// When this one began, plus 1; 0: none has.
+    began_ns: u64,
+}
+
+// SAFETY: the magazines here are the depot's alone.
+unsafe impl Send for Depot {}
+
+impl Depot {
+    /// The interval of the working set that is usual: 15 s.
+    pub const INTERVAL_NS: u64 = 15_000_000_000;
+    /// Rounds of the largest magazine.
+    pub const MOST_ROUNDS: usize = rounds_of(SIZES - 1);
+    /// A depot that is still to be made by [`Depot::new`]; all zeros.
+    pub const UNSET: Self = Self {
+        full: Stack::EMPTY,
+        empty: Stack::EMPTY,
+        size: 0,
+        most: 0,
+        pressure: 0,
+        contended: 0,
+        objects: 0,
+        store: [const { Trusted::EMPTY }; SIZES],
+        interval_ns: 0,
+        began_ns: 0,
+    };
+
+    /// A depot for objects of so many bytes: the larger they are, the smaller are the magazines.
+    pub const fn new(object_bytes: usize) -> Self {
+        let (size, most) = match object_bytes {
+            0..=256 => (1, 4),
+            257..=1024 => (1, 3),
+            1025..=4096 => (0, 2),
+            4097..=32768 => (0, 1),
+            _ => (0, 0),
+        };
+        Self { size, most, interval_ns: Self::INTERVAL_NS, ..Self::UNSET }
+    }
+
+    /// Sets the length of an interval, in nanoseconds. 0: all that lies here is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
+    pub fn set_interval_ns(&mut self, ns: u64) {
+        self.interval_ns = ns;
+    }
+
+    /// Rounds of the magazines that are handed out now.
+    pub fn rounds(&self) -> usize {
+        rounds_of(self.size.into())
+    }
+
+    /// A magazine with rounds, for an empty one, which comes by [`Depot::put_empty`].
+    pub fn get_full(&mut self) -> Option<Magazine> {
+        let magazine = self.full.pop()?;
+        self.objects -= magazine.len() as u64;
+        Some(magazine)
+    }
+
+    /// Takes a magazine that has rounds.
+    pub fn put_full(&mut self, magazine: Magazine) {
+        debug_assert!(!magazine.is_empty());
+        self.objects += magazine.len() as u64;
+        self.full.push(magazine);
+    }
+
+    /// A magazine without rounds, of the present size. `None`: the supplier refused.
+    ///
+    /// # Safety
+    /// The supplier is the same each time, or one that gives and takes the same pages.
+    pub unsafe fn get_empty(&mut self, supplier: &mut impl PageSupplier) -> Option<Magazine> {
+        if let Some(magazine) = self.empty.pop() {
+            return Some(magazine);
+        }
+        let size = usize::from(self.size);
+        // SAFETY: magazines of one size are of one layout.
+        let at = unsafe { self.store[size].take(&LAYOUTS[size], supplier) };
+        let head = NonNull::new(at?.cast::<Head>())?;
+        // SAFETY: the memory is ours, and as large as a magazine.
+        unsafe { head.write(Head { next: ptr::null_mut(), len: 0, size: self.size }) };
+        Some(Magazine(head))
+    }
+
+    /// Takes a magazine without rounds.
+    ///
+    /// # Safety
+    /// As [`Depot::get_empty`]; it came from this depot.
+    pub unsafe fn put_empty(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
+        debug_assert!(magazine.is_empty());
+        if magazine.capacity() == self.rounds() {
+            self.empty.push(magazine);
+        } else {
+            // SAFETY: as the caller says.
+            unsafe { self.discard(magazine, supplier) };
+        }
+    }
+
+    /// # Safety
+    /// As [`Depot::put_empty`].
+    unsafe fn discard(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
+        // SAFETY: the magazine is ours, and of this size.
+        unsafe {
+            let size = usize::from((*magazine.0.as_ptr()).size);
+            self.store[size].give(&LAYOUTS[size], magazine.0.as_ptr().cast(), supplier);
+        }
+    }
+
+    /// Stores rounds in a magazine: as many as fit in one, the last ones. Returns how many; 0: the supplier refused.
+    ///
+    /// # Safety
+    /// As [`Depot::get_empty`].
+    pub unsafe fn store(&mut self, rounds: &[*mut u8], supplier: &mut impl PageSupplier) -> usize {
+        // SAFETY: as the caller says.
+        let Some(mut magazine) = (unsafe { self.get_empty(supplier) }) else { return 0 };
+        let n = rounds.len().min(magazine.capacity());
+        rounds[rounds.len() - n..].iter().for_each(|round| {
+            magazine.push(*round);
+        });
+        match n {
+            // SAFETY: it came just now.
+            0 => unsafe { self.put_empty(magazine, supplier) },
+            _ => self.put_full(magazine),
+        }
+        n
+    }
+
+    /// Fills `into` with the rounds of one full magazine. Returns how many they are; those for which there is no room stay. 0: there
+    /// is no full magazine.
+    ///
+    /// # Safety
+    /// As [`Depot::get_empty`].
+    pub unsafe fn fetch(&mut self, into: &mut [*mut u8], supplier: &mut impl PageSupplier) -> usize {
+        if into.is_empty() {
+            return 0;
+        }
+        let Some(mut magazine) = self.get_full() else { return 0 };
+        let n = magazine.len().min(into.len());
+        into[..n].copy_from_slice(&magazine.as_slice()[magazine.len() - n..]);
+        (0..n).for_each(|_| {
+            magazine.pop();
+        });
+        if magazine.is_empty() {
+            // SAFETY: it is of this depot.
+            unsafe { self.put_empty(magazine, supplier) };
+        } else {
+            self.put_full(magazine);
+        }
+        n
+    }
+
+    /// Notes that somebody had to wait for the depot's lock.
+    pub fn note_contended(&mut self) {
+        self.pressure += 1;
+        self.contended += 1;
+    }
+
+    /// Tells the depot the time. Says whether an interval has ended: then magazines grow if the lock was contended, and what lay here unused
+    /// through the whole of it is idle.
+    pub fn tick(&mut self, now_ns: u64) -> bool {
+        let began = match self.began_ns {
+            0 => {
+                self.began_ns = now_ns.saturating_add(1);
+                now_ns
+            }
+            plus_1 => plus_1 - 1,
+        };
+        if self.interval_ns == u64::MAX || now_ns.saturating_sub(began) < self.interval_ns {
+            return false;
+        }
+        self.began_ns = now_ns.saturating_add(1);
+        if self.pressure > CONTENDED && self.size < self.most {
+            self.size += 1;
+        }
+        self.pressure = 0;
+        for stack in [&mut self.full, &mut self.empty] {
+            stack.set.turn();
+            if self.interval_ns == 0 {
+                stack.set.turn();
+            }
+        }
+        true
+    }
+
+    /// A full magazine that was not needed for an interval, whose rounds are to go to the slabs; the magazine comes back by
+    /// [`Depot::drop_empty`].
+    pub fn get_idle(&mut self) -> Option<Magazine> {
+        if self.full.set.idle() == 0 { None } else { self.get_any() }
+    }
+
+    /// A full magazine, to be emptied for good: when the cache is destroyed, or memory is short.
+    pub fn get_any(&mut self) -> Option<Magazine> {
+        let magazine = self.full.pop_idle()?;
+        self.objects -= magazine.len() as u64;
+        Some(magazine)
+    }
+
+    /// Takes a magazine without rounds, whose memory is not kept.
+    ///
+    /// # Safety
+    /// As [`Depot::put_empty`].
+    pub unsafe fn drop_empty(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
+        debug_assert!(magazine.is_empty());
+        // SAFETY: as the caller says.
+        unsafe { self.discard(magazine, supplier) };
+    }
+
+    /// Gives the memory of empty magazines back: of those that were idle, or of `all`. Returns how many pages went.
+    ///
+    /// # Safety
+    /// As [`Depot::get_empty`].
+    pub unsafe fn reap_empty(&mut self, all: bool, supplier: &mut impl PageSupplier) -> Pages {
+        let before = self.pages().0;
+        while all || self.empty.set.idle() > 0 {
+            let Some(magazine) = self.empty.pop_idle() else { break };
+            // SAFETY: it is of this depot.
+            unsafe { self.discard(magazine, supplier) };
+        }
+        Pages(before - self.pages().0)
+    }
+
+    /// Walks D1.
+    pub fn check(&self) -> Result<(), Broken> {
+        let (mut magazines, mut objects) = (0, 0);
+        for (stack, is_full) in [(&self.full, true), (&self.empty, false)] {
+            let (mut at, mut count) = (NonNull::new(stack.first), 0);
+            while let Some(head) = at {
+                // SAFETY: it is on our list.
+                let Head { next, len, .. } = unsafe { head.as_ptr().read() };
+                if (len > 0) != is_full || count == stack.set.count() {
+                    return Err(Broken { invariant: "D1", slab: 0 });
+                }
+                count += 1;
+                objects += u64::from(len);
+                at = NonNull::new(next);
+            }
+            if count != stack.set.count() {
+                return Err(Broken { invariant: "D1", slab: 0 });
+            }
+            magazines += count;
+        }
+        let live: u32 = self.store.iter().map(Trusted::live).sum();
+        if objects != self.objects || magazines > live {
+            return Err(Broken { invariant: "D1", slab: 0 });
+        }
+        Ok(())
+    }
+
+    /// Pages of the magazines.
+    pub fn pages(&self) -> Pages {
+        Pages(self.store.iter().map(Trusted::pages).sum())
+    }
+
+    /// Counts.
+    pub fn stats(&self) -> DepotStats {
+        DepotStats {
+            rounds: self.rounds(),
+            full: self.full.set.count(),
+            empty: self.empty.set.count(),
+            objects: self.objects,
+            contended: self.contended,
+            bytes: self.pages().bytes().0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

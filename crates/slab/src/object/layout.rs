@@ -1,0 +1,302 @@
+//! How a slab of objects is laid out.
+//!
+//! **From.** Bonwick94 §3.2.2. A small object's slab is one page with its record at the end, and a free object holds its link in
+//! its own last word; a constructed object has a word behind it for that. A large object's slab has as many pages as keep the
+//! waste low, and its record lies apart. Where we differ:
+//! - A record goes into the slab's tail wherever it fits there without costing an object, whatever the object's size: buffers find
+//!   their records by a table, not by their addresses.
+//! - Where the link's word would cost more than an eighth of the object, which is so for small constructed objects and for those
+//!   of a large alignment, and on slabs with records apart, free objects are found by the record's bits alone.
+//! - Colours are a cache line apart, since a line is what caches hold: closer ones would only make objects of whole lines straddle
+//!   two.
+//!
+//! **Units.** Bytes; pages of 8 KiB.
+
+use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
+
+/// Bytes of a record without its bits.
+pub(super) const RECORD_BYTES: usize = 48;
+/// What every object is at least aligned to; also the size of a link.
+pub(super) const WORD: usize = 8;
+/// Up to this size, rounded up, an object is small: its slab is one page, which it wastes at most a 16th of.
+const SMALL: usize = PAGE_SIZE / 16;
+/// A slab should waste no more than one part in this many.
+const GOOD_PART: usize = 16;
+/// Slabs with so many objects are not made longer, whatever they waste, which is less than an eighth then.
+const ENOUGH: usize = 16;
+/// Cache line, in bytes.
+const LINE: usize = 64;
+/// Bits behind the point of the reciprocal of a stride. An offset in a slab (below 2^22) times a stride (at most 2^20) is below it.
+const POINT: u32 = 43;
+
+/// Why there is no layout for such objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BadLayout {
+    /// Objects of no bytes.
+    Zero,
+    /// So many bytes are more than [`ObjectLayout::MAX_OBJECT`].
+    TooLarge {
+        /// What was asked for.
+        size: usize,
+    },
+    /// Not a power of two, or more than [`ObjectLayout::MAX_ALIGN`].
+    Alignment {
+        /// What was asked for.
+        align: usize,
+    },
+}
+
+impl core::fmt::Display for BadLayout {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Zero => write!(f, "an object has at least 1 byte"),
+            Self::TooLarge { size } => {
+                write!(f, "objects of {size} bytes are larger than {}; take such from malloc", ObjectLayout::MAX_OBJECT)
+            }
+            Self::Alignment { align } => {
+                write!(f, "an alignment of {align} is not a power of two up to {}", ObjectLayout::MAX_ALIGN)
+            }
+        }
+    }
+}
+
+impl core::error::Error for BadLayout {}
+
+/// Sizes of a slab of objects, and what lies where in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObjectLayout {
+    /// Bytes of an object, as asked for.
+    pub(super) size: u32,
+    /// Bytes from one object to the next.
+    pub(super) stride: u32,
+    /// Objects in a slab.
+    pub(super) capacity: u32,
+    /// Words of bits in the record for each object's state.
+    pub(super) words: u32,
+    /// Pages of a slab.
+    pub(super) pages: Pages,
+    /// Where a free object's link ends, in bytes from the object's start; 0: there are none.
+    pub(super) link_end: u32,
+    /// Where a slab's record begins, in bytes from the slab's start; 0: it lies apart.
+    pub(super) record_at: u32,
+    /// Bytes that one colour differs from the next.
+    pub(super) colour_step: u32,
+    /// Colours of slabs, at least 1.
+    pub(super) colours: u32,
+    /// What the objects' addresses are multiples of.
+    pub(super) align: u32,
+    /// Objects have a constructor: their state is kept while they are free.
+    pub(super) constructed: bool,
+    /// log2 of the power of two of bytes that is not below a slab.
+    pub(super) grain_shift: u32,
+    /// Bytes of a slab.
+    pub(super) slab_bytes: usize,
+    /// Bytes from a slab's first object to the end of its last.
+    pub(super) extent: usize,
+    /// 1 / stride.
+    reciprocal: u64,
+}
+
+const fn align_up(n: usize, align: usize) -> usize {
+    (n + align - 1) & !(align - 1)
+}
+
+impl ObjectLayout {
+    /// The largest object of a cache: 1 MiB.
+    pub const MAX_OBJECT: usize = 1 << 20;
+    /// The largest alignment: 1 MiB.
+    pub const MAX_ALIGN: usize = 1 << 20;
+
+    /// Of no cache; all zeros.
+    pub const UNSET: Self = Self {
+        size: 0,
+        stride: 0,
+        capacity: 0,
+        words: 0,
+        pages: Pages(0),
+        link_end: 0,
+        record_at: 0,
+        colour_step: 0,
+        colours: 0,
+        align: 0,
+        constructed: false,
+        grain_shift: 0,
+        slab_bytes: 0,
+        extent: 0,
+        reciprocal: 0,
+    };
+
+    /// The layout for objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) at multiples of `align` (a power of two up to
+    /// [`ObjectLayout::MAX_ALIGN`], or 0 for the least, 8). What a free object holds is left as it is if it is `constructed`.
+    pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
+        if size == 0 {
+            return Err(BadLayout::Zero);
+        }
+        if size > Self::MAX_OBJECT {
+            return Err(BadLayout::TooLarge { size });
+        }
+        if align != 0 && !align.is_power_of_two() || align > Self::MAX_ALIGN {
+            return Err(BadLayout::Alignment { align });
+        }
+        let align = if align < WORD { WORD } else { align };
+        let plain = align_up(size, align);
+        let (mut stride, mut link_end) = (plain, plain);
+        if constructed && plain - size < WORD {
+            stride = align_up(size + WORD, align);
+            link_end = stride;
+            if (stride - plain) * 8 > plain {
+                (stride, link_end) = (plain, 0);
+            }
+        }
+        if plain <= SMALL {
+            return Ok(Self::in_slab(size, stride, link_end, align, constructed, 1));
+        }
+        // Links in buffers are of use on small slabs only: elsewhere one word of bits tells all.
+        (stride, link_end) = (plain, 0);
+        let mut best = Self::apart(size, stride, align, constructed, stride.div_ceil(PAGE_SIZE));
+        let mut pages = best.pages.0 as usize;
+        loop {
+            let inside = Self::in_slab(size, stride, link_end, align, constructed, pages);
+            let apart = Self::apart(size, stride, align, constructed, pages);
+            let here = if inside.capacity == apart.capacity { inside } else { apart };
+            // A smaller part wasted, by cross-multiplication.
+            if here.waste() * best.bytes() < best.waste() * here.bytes() || pages == best.pages.0 as usize {
+                best = here;
+            }
+            if best.waste() * GOOD_PART <= best.bytes() || here.capacity as usize >= ENOUGH {
+                return Ok(best);
+            }
+            pages += 1;
+        }
+    }
+
+    const fn in_slab(
+        size: usize,
+        stride: usize,
+        link_end: usize,
+        align: usize,
+        constructed: bool,
+        pages: usize,
+    ) -> Self {
+        let bytes = pages * PAGE_SIZE;
+        let mut capacity = (bytes - RECORD_BYTES) / stride;
+        while capacity * stride + record_bytes(capacity, constructed) > bytes {
+            capacity -= 1;
+        }
+        let record_at = bytes - record_bytes(capacity, constructed);
+        Self::with(size, stride, link_end, align, constructed, pages, capacity, record_at)
+    }
+
+    const fn apart(size: usize, stride: usize, align: usize, constructed: bool, pages: usize) -> Self {
+        Self::with(size, stride, 0, align, constructed, pages, pages * PAGE_SIZE / stride, 0)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what differs between the two kinds")]
+    const fn with(
+        size: usize,
+        stride: usize,
+        link_end: usize,
+        align: usize,
+        constructed: bool,
+        pages: usize,
+        capacity: usize,
+        record_at: usize,
+    ) -> Self {
+        let end = if record_at == 0 { pages * PAGE_SIZE } else { record_at };
+        let slack = end - capacity * stride;
+        let colour_step = if align < LINE { LINE } else { align };
+        Self {
+            size: size as u32,
+            stride: stride as u32,
+            capacity: capacity as u32,
+            words: capacity.div_ceil(64) as u32,
+            pages: Pages(pages as u32),
+            link_end: link_end as u32,
+            record_at: record_at as u32,
+            colour_step: colour_step as u32,
+            colours: (slack / colour_step) as u32 + 1,
+            align: align as u32,
+            constructed,
+            grain_shift: PAGE_SHIFT + pages.next_power_of_two().trailing_zeros(),
+            slab_bytes: pages * PAGE_SIZE,
+            extent: capacity * stride,
+            reciprocal: (1 << POINT) / stride as u64 + 1,
+        }
+    }
+
+    /// Bytes of an object, as asked for.
+    pub const fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    /// Bytes from one object to the next.
+    pub const fn stride(&self) -> usize {
+        self.stride as usize
+    }
+
+    /// What the objects' addresses are multiples of.
+    pub const fn align(&self) -> usize {
+        self.align as usize
+    }
+
+    /// Objects in a slab.
+    pub const fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// Pages of a slab.
+    pub const fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    /// Whether a free object's contents are kept.
+    pub const fn is_constructed(&self) -> bool {
+        self.constructed
+    }
+
+    /// Whether a slab's record lies apart from it.
+    pub const fn is_apart(&self) -> bool {
+        self.record_at == 0
+    }
+
+    /// Places at which a slab's first object can lie.
+    pub const fn colours(&self) -> u32 {
+        self.colours
+    }
+
+    /// Bytes that one colour differs from the next.
+    pub const fn colour_step(&self) -> u32 {
+        self.colour_step
+    }
+
+    /// Bytes of a slab.
+    pub const fn bytes(&self) -> usize {
+        self.slab_bytes
+    }
+
+    /// Bytes of a slab that lie in no object: its tail, and the record, if that lies there.
+    pub const fn waste(&self) -> usize {
+        self.slab_bytes - self.extent
+    }
+
+    /// What a slab's first page is a multiple of.
+    pub(super) const fn page_align(&self) -> Pages {
+        let pages = self.align as usize / PAGE_SIZE;
+        Pages(if pages == 0 { 1 } else { pages as u32 })
+    }
+
+    /// Which object the byte at `offset` from the first one's start lies in; `offset` is below the extent.
+    #[inline]
+    pub(super) const fn index_of(&self, offset: usize) -> usize {
+        ((offset as u64 * self.reciprocal) >> POINT) as usize
+    }
+}
+
+/// Bytes of the record of a slab of so many objects.
+pub(super) const fn record_bytes(capacity: usize, constructed: bool) -> usize {
+    let words = capacity.div_ceil(64);
+    RECORD_BYTES + WORD * words * if constructed { 2 } else { 1 }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+use super::*;
+extern crate std;
+
+fn all_sizes() -> impl Iterator<Item = usize> {
+    (1..=2048)
+        .chain((2048..=70_000).step_by(29))
+        .chain((70_000..=ObjectLayout::MAX_OBJECT).step_by(4099))
+        .chain((3..=20).map(|n| 1 << n))
+}
+
+fn layout(size: usize, align: usize, constructed: bool) -> ObjectLayout {
+    ObjectLayout::of(size, align, constructed).unwrap()
+}
+
+#[test]
+fn no_slab_wastes_more_than_an_eighth() {
+    for size in all_sizes() {
+        for constructed in [false, true] {
+            let layout = layout(size, 0, constructed);
+            let record = if layout.is_apart() { record_bytes(layout.capacity(), constructed) } else { 0 };
+            assert!((layout.waste() + record) * 8 <= layout.bytes(), "{layout:?}");
+            let most = if layout.pages.0 == 1 || layout.capacity == 1 { layout.bytes() } else { 33 * layout.stride() };
+            assert!(layout.bytes() <= most, "{layout:?}");
+        }
+    }
+}
+
+#[test]
+fn objects_and_the_record_fit_at_each_colour() {
+    for size in all_sizes() {
+        for align in [0, 16, 64, 4096, 32 << 10] {
+            for constructed in [false, true] {
+                let layout = layout(size, align, constructed);
+                let last = (layout.colours - 1) as usize * layout.colour_step as usize + layout.extent;
+                let record = record_bytes(layout.capacity(), constructed);
+                if layout.is_apart() {
+                    assert!(last <= layout.bytes() && layout.capacity <= 64, "{layout:?}");
+                } else {
+                    let at = layout.record_at as usize;
+                    assert!(last <= at && at + record == layout.bytes() && at.is_multiple_of(WORD), "{layout:?}");
+                }
+                assert!(
+                    layout.capacity > 0 && layout.stride.is_multiple_of(layout.align) && layout.stride >= layout.size
+                );
+                assert!(layout.colour_step.is_multiple_of(layout.align));
+            }
+        }
+    }
+}
+
+#[test]
+fn small_objects_have_their_links_at_their_end_and_an_extra_word_where_they_are_constructed() {
+    for (size, align, constructed, stride, link_end) in [
+        (1, 0, false, 8, 8),
+        (24, 0, false, 24, 24),
+        (64, 64, false, 64, 64),
+        // Constructed: the word behind the object, where there is room anyway, or where it costs at most an eighth.
+        (72, 16, true, 80, 80),
+        (100, 0, true, 112, 112),
+        (64, 0, true, 72, 72),
+        (24, 0, true, 24, 0),
+        (64, 64, true, 64, 0),
+        (512, 0, true, 520, 520),
+    ] {
+        let layout = layout(size, align, constructed);
+        assert_eq!((layout.stride, layout.link_end), (stride, link_end), "{layout:?}");
+        assert!(!layout.is_apart() && layout.pages == Pages(1));
+        assert!(!constructed || link_end == 0 || link_end as usize >= size + WORD, "the link overwrites the object");
+    }
+}
+
+#[test]
+fn large_objects_of_a_power_of_two_have_records_apart_and_others_where_the_tail_has_room() {
+    for size in [1024, 2048, 4096, 8192, 1 << 20] {
+        let layout = layout(size, 0, true);
+        assert!(layout.is_apart() && layout.waste() == 0, "{layout:?}");
+    }
+    let layout = layout(1200, 0, true);
+    assert!(!layout.is_apart() && layout.capacity() >= 6, "{layout:?}");
+}
+
+#[test]
+fn the_reciprocal_divides_every_offset() {
+    for size in all_sizes() {
+        let layout = layout(size, 0, false);
+        let stride = layout.stride();
+        for i in 0..layout.capacity() {
+            for offset in [0, 1, stride / 2, stride - 1] {
+                assert_eq!(layout.index_of(i * stride + offset), i, "{layout:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bad_sizes_and_alignments_are_refused_with_what_was_wrong() {
+    let too_large = ObjectLayout::MAX_OBJECT + 1;
+    for (size, align, error) in [
+        (0, 0, BadLayout::Zero),
+        (too_large, 0, BadLayout::TooLarge { size: too_large }),
+        (usize::MAX, 0, BadLayout::TooLarge { size: usize::MAX }),
+        (8, 3, BadLayout::Alignment { align: 3 }),
+        (8, 1 << 21, BadLayout::Alignment { align: 1 << 21 }),
+        (8, usize::MAX, BadLayout::Alignment { align: usize::MAX }),
+    ] {
+        assert_eq!(ObjectLayout::of(size, align, true), Err(error));
+        assert!(!std::format!("{error}").is_empty());
+    }
+}
+
+#[test]
+fn medium_powers_of_two_have_the_most_colours() {
+    let colours = |size| layout(size, 0, false).colours();
+    assert!(colours(512) >= 7 && colours(256) >= 3, "{} {}", colours(512), colours(256));
+}

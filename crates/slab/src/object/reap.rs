@@ -1,0 +1,135 @@
+//! Gives memory back.
+//!
+//! **From.** Bonwick94 §3.4. Complete slabs go only when somebody asks for memory, and what the working set had of them stays: the
+//! least number of an interval is what was not needed in it.
+//!
+//! **Unsafe.** Gives pages back to the supplier.
+
+use super::layout::ObjectLayout;
+use super::slab::Slab;
+use super::slabs::{COMPLETE, ObjectSlabs, RECORDS};
+use super::supply::PageSupplier;
+use craton_base::Pages;
+
+/// A cache has objects out, so many, and is not destroyed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StillOut(pub u64);
+
+/// A complete slab on its way back to the supplier: see [`ObjectSlabs::detach`].
+#[derive(Debug)]
+#[must_use = "its memory is lost unless it is given to `ObjectSlabs::release`"]
+pub struct Detached(Slab, ObjectLayout);
+
+// SAFETY: the slab is its owner's alone.
+unsafe impl Send for Detached {}
+
+impl Detached {
+    /// Calls `destroy` with each object of the slab that is in its constructed state.
+    ///
+    /// # Safety
+    /// To be called once, so that no object is destroyed twice.
+    pub unsafe fn for_each_constructed(&self, destroy: impl FnMut(*mut u8)) {
+        // SAFETY: nobody else has the slab.
+        unsafe { self.0.for_each(&self.1, false, destroy) }
+    }
+}
+
+impl ObjectSlabs {
+    /// An interval of the working set ends, and the next begins: complete slabs that lay there through the whole of it are idle
+    /// from now on, until they are used.
+    pub fn turn(&mut self) {
+        if let Some(slab) = self.current.take_if(|slab| slab.used() == 0) {
+            self.put_on(slab, COMPLETE);
+        }
+        self.complete.turn();
+    }
+
+    /// Complete slabs that nobody needed in the whole of the interval that [`ObjectSlabs::turn`] ended last, nor since.
+    pub fn idle(&self) -> u32 {
+        self.complete.idle()
+    }
+
+    /// Slabs without an object out.
+    pub fn complete(&self) -> u32 {
+        self.complete.count() + u32::from(self.current.is_some_and(|slab| slab.used() == 0))
+    }
+
+    /// Takes one complete slab out of the cache, so that its objects can be destroyed without the cache's lock, and
+    /// [`ObjectSlabs::release`] gives it back to the supplier.
+    pub fn detach(&mut self) -> Option<Detached> {
+        // The one that was used longest ago.
+        let slab = match self.lists[COMPLETE as usize].last() {
+            Some(slab) => {
+                self.take_off(slab, COMPLETE);
+                self.complete.drop_idle();
+                slab
+            }
+            None => self.current.take_if(|slab| slab.used() == 0)?,
+        };
+        self.table.remove(&self.layout, slab);
+        self.slabs -= 1;
+        self.detached += 1;
+        Some(Detached(slab, self.layout))
+    }
+
+    /// Gives a slab's pages back, and what else the cache does not need any more; returns how many pages.
+    ///
+    /// # Safety
+    /// As [`ObjectSlabs::take`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
+    pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> Pages {
+        let (slab, layout) = (slab.0, self.layout);
+        let before = self.pages();
+        let first = slab.address();
+        if layout.is_apart() {
+            // SAFETY: the record is of these, and nobody has the slab any more.
+            unsafe { self.records.give(&RECORDS, slab.0.as_ptr().cast(), supplier) };
+        }
+        // SAFETY: the pages are the supplier's, and nobody has the slab any more.
+        unsafe { supplier.put(first, layout.pages) };
+        self.detached -= 1;
+        self.table.shrink(&layout, supplier);
+        Pages(before.0 - self.pages().0)
+    }
+
+    /// Gives complete slabs back to the supplier until `keep` are left; `destroy` is called with each constructed object on them.
+    /// Returns how many pages went.
+    ///
+    /// # Safety
+    /// As [`ObjectSlabs::take`]; `destroy` does not use the cache.
+    pub unsafe fn reap(
+        &mut self,
+        keep: u32,
+        supplier: &mut impl PageSupplier,
+        mut destroy: impl FnMut(*mut u8),
+    ) -> Pages {
+        let mut went = 0;
+        while self.complete() > keep {
+            let Some(slab) = self.detach() else { break };
+            // SAFETY: it was detached just now, by this cache.
+            went += unsafe {
+                slab.for_each_constructed(&mut destroy);
+                self.release(slab, supplier).0
+            };
+        }
+        Pages(went)
+    }
+
+    /// Gives everything back but detached slabs, so that the cache is as new; `destroy` is called with each constructed object. Nothing is done while
+    /// objects are out: [`ObjectSlabs::for_each_out`] lists them.
+    ///
+    /// # Safety
+    /// As [`ObjectSlabs::reap`].
+    pub unsafe fn destroy(
+        &mut self,
+        supplier: &mut impl PageSupplier,
+        destroy: impl FnMut(*mut u8),
+    ) -> Result<Pages, StillOut> {
+        if self.in_use() > 0 {
+            return Err(StillOut(self.in_use()));
+        }
+        // SAFETY: as the caller says.
+        let went = unsafe { self.reap(0, supplier, destroy) };
+        debug_assert!(self.detached > 0 || self.pages() == Pages(0));
+        Ok(went)
+    }
+}

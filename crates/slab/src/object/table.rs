@@ -1,0 +1,241 @@
+//! Finds the slab that an address lies on.
+//!
+//! **What.** A hash table from the address to the slab's record, by which a pointer that is no object of the cache is told for sure,
+//! without a look at the memory that it points to. It grows with the cache.
+//!
+//! **From.** Bonwick94 §3.2.3: large caches have "a self-scaling hash table" from buffers to their control structures. Ours is
+//! from slabs, for all caches, so that a pointer to the middle of an object is told from a foreign one.
+//!
+//! **State.** Addresses are divided into grains of a power of two of bytes, not below a slab: a slab lies on one grain, or on two. An
+//! entry is the record's address; its lowest bit says that it is the entry for the slab's second grain. Collisions go to the next
+//! place, and what is removed is closed up, so that there are no tombs. The first 64 places are the table's own.
+//!
+//! **Unsafe.** Follows the entries to the records, and uses pages of the supplier for the entries.
+
+use super::layout::ObjectLayout;
+use super::slab::{Record, Slab};
+use super::supply::PageSupplier;
+use core::ptr::{self, NonNull};
+use craton_base::{PAGE_SIZE, Pages};
+
+/// log2 of the places that the table has by itself.
+const OWN_BITS: u32 = 6;
+const OWN: usize = 1 << OWN_BITS;
+/// log2 of the places of the first table of pages, a page, by those of the table's own.
+const FIRST_MORE: u32 = (PAGE_SIZE / size_of::<usize>()).ilog2() - OWN_BITS;
+/// 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Says that an entry is for the second grain.
+const SECOND: usize = 1;
+
+#[derive(Debug)]
+pub(super) struct SlabTable {
+    own: [usize; OWN],
+    /// The places, if they are not [`SlabTable::own`].
+    far: *mut usize,
+    /// log2 of the places, less that of the table's own.
+    more_bits: u32,
+    /// Entries.
+    count: u32,
+}
+
+impl SlabTable {
+    pub(super) const EMPTY: Self = Self { own: [0; OWN], far: ptr::null_mut(), more_bits: 0, count: 0 };
+
+    fn bits(&self) -> u32 {
+        OWN_BITS + self.more_bits
+    }
+
+    /// Pages that the table holds.
+    pub(super) fn pages(&self) -> Pages {
+        if self.far.is_null() { Pages(0) } else { pages_of(self.more_bits) }
+    }
+
+    #[inline]
+    fn entry(&self, place: usize) -> usize {
+        if self.far.is_null() {
+            return self.own[place % OWN];
+        }
+        // SAFETY: the pages hold so many places.
+        unsafe { *self.far.add(place) }
+    }
+
+    fn set(&mut self, place: usize, entry: usize) {
+        if self.far.is_null() {
+            self.own[place % OWN] = entry;
+            return;
+        }
+        // SAFETY: the pages hold so many places.
+        unsafe { *self.far.add(place) = entry }
+    }
+
+    #[inline]
+    fn home(&self, grain: usize) -> usize {
+        ((grain as u64).wrapping_mul(GOLDEN) >> (64 - self.bits())) as usize
+    }
+
+    #[inline]
+    fn mask(&self) -> usize {
+        (1 << self.bits()) - 1
+    }
+
+    /// The slab that covers this address.
+    #[inline]
+    pub(super) fn find(&self, layout: &ObjectLayout, address: usize) -> Option<Slab> {
+        let place = self.home(address >> layout.grain_shift);
+        let slab = slab_of(self.entry(place))?;
+        if slab.covers(layout, address) { Some(slab) } else { self.find_behind(layout, address, place) }
+    }
+
+    /// Looks on behind a place where another slab is.
+    #[cold]
+    fn find_behind(&self, layout: &ObjectLayout, address: usize, mut place: usize) -> Option<Slab> {
+        loop {
+            place = (place + 1) & self.mask();
+            let slab = slab_of(self.entry(place))?;
+            if slab.covers(layout, address) {
+                return Some(slab);
+            }
+        }
+    }
+
+    /// The grains of a slab: the first and, if it is another, the last.
+    fn grains(layout: &ObjectLayout, slab: Slab) -> (usize, Option<usize>) {
+        let (first, shift) = (slab.address() as usize, layout.grain_shift);
+        let (a, b) = (first >> shift, (first + layout.bytes() - 1) >> shift);
+        (a, (a != b).then_some(b))
+    }
+
+    /// Makes room for one more slab. `false`: the supplier refused; the table is as it was.
+    pub(super) fn reserve(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> bool {
+        let (places, count) = (1 << self.bits(), self.count as usize + 2);
+        // At three quarters more are wanted. Where there are none, it goes on to seven eighths.
+        if count * 4 <= places * 3 {
+            return true;
+        }
+        let more = if self.far.is_null() { FIRST_MORE } else { self.more_bits + 1 };
+        match supplier.get(pages_of(more), Pages(1)) {
+            Some(far) => {
+                // SAFETY: the pages are ours now, and hold so many places.
+                unsafe { self.move_to(layout, far.cast(), more, supplier) };
+                true
+            }
+            None => count * 8 <= places * 7,
+        }
+    }
+
+    /// Gives pages back when most places are empty; those of a table that is empty all the same.
+    pub(super) fn shrink(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) {
+        if self.far.is_null() || self.count as usize * 8 > 1 << self.bits() {
+            return;
+        }
+        if self.more_bits > FIRST_MORE {
+            let more = self.more_bits - 1;
+            if let Some(far) = supplier.get(pages_of(more), Pages(1)) {
+                // SAFETY: as above.
+                unsafe { self.move_to(layout, far.cast(), more, supplier) };
+            }
+        }
+        if self.count as usize * 2 <= OWN {
+            // SAFETY: the table's own places are taken.
+            unsafe { self.move_to(layout, ptr::null_mut(), 0, supplier) };
+        }
+    }
+
+    /// # Safety
+    /// The pages at `far` have so many places and are the table's; or it is null, and `more` is 0.
+    unsafe fn move_to(&mut self, layout: &ObjectLayout, far: *mut usize, more: u32, supplier: &mut impl PageSupplier) {
+        let old = core::mem::replace(self, Self::EMPTY);
+        if !far.is_null() {
+            // SAFETY: by the contract.
+            unsafe { far.write_bytes(0, OWN << more) };
+            (self.far, self.more_bits) = (far, more);
+        }
+        for place in 0..=old.mask() {
+            let entry = old.entry(place);
+            if let Some(slab) = slab_of(entry) {
+                self.put(Self::grain_of(layout, slab, entry), entry);
+            }
+        }
+        if !old.far.is_null() {
+            // SAFETY: they came from the supplier, and all that was in them has moved.
+            unsafe { supplier.put(old.far.cast(), old.pages()) };
+        }
+    }
+
+    /// The grain that a slab's entry stands for.
+    fn grain_of(layout: &ObjectLayout, slab: Slab, entry: usize) -> usize {
+        let (first, last) = Self::grains(layout, slab);
+        if entry & SECOND == 0 { first } else { last.unwrap_or(first) }
+    }
+
+    fn put(&mut self, grain: usize, entry: usize) {
+        let mut place = self.home(grain);
+        while self.entry(place) != 0 {
+            place = (place + 1) & self.mask();
+        }
+        self.set(place, entry);
+        self.count += 1;
+    }
+
+    /// Adds a slab; there is room, by [`SlabTable::reserve`].
+    pub(super) fn insert(&mut self, layout: &ObjectLayout, slab: Slab) {
+        let (first, last) = Self::grains(layout, slab);
+        self.put(first, slab.0.as_ptr() as usize);
+        if let Some(last) = last {
+            self.put(last, slab.0.as_ptr() as usize | SECOND);
+        }
+    }
+
+    /// Removes a slab.
+    pub(super) fn remove(&mut self, layout: &ObjectLayout, slab: Slab) {
+        let (first, last) = Self::grains(layout, slab);
+        self.take_out(layout, first, slab.0.as_ptr() as usize);
+        if let Some(last) = last {
+            self.take_out(layout, last, slab.0.as_ptr() as usize | SECOND);
+        }
+    }
+
+    fn take_out(&mut self, layout: &ObjectLayout, grain: usize, entry: usize) {
+        let mut hole = self.home(grain);
+        while self.entry(hole) != entry {
+            debug_assert_ne!(self.entry(hole), 0, "the slab is in the table");
+            hole = (hole + 1) & self.mask();
+        }
+        // What lies behind the hole and belongs at or before it moves up.
+        let mut place = hole;
+        loop {
+            place = (place + 1) & self.mask();
+            let entry = self.entry(place);
+            let Some(slab) = slab_of(entry) else { break };
+            let home = self.home(Self::grain_of(layout, slab, entry));
+            let (from_home, from_hole) =
+                (place.wrapping_sub(home) & self.mask(), place.wrapping_sub(hole) & self.mask());
+            if from_home >= from_hole {
+                self.set(hole, entry);
+                hole = place;
+            }
+        }
+        self.set(hole, 0);
+        self.count -= 1;
+    }
+
+    /// Entries for a slab.
+    pub(super) fn entries(layout: &ObjectLayout, slab: Slab) -> u32 {
+        if Self::grains(layout, slab).1.is_some() { 2 } else { 1 }
+    }
+
+    /// Entries.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+}
+
+fn pages_of(more_bits: u32) -> Pages {
+    Pages(((OWN << more_bits) * size_of::<usize>() / PAGE_SIZE) as u32)
+}
+
+#[inline]
+fn slab_of(entry: usize) -> Option<Slab> {
+    NonNull::new((entry & !SECOND) as *mut Record).map(Slab)
+}

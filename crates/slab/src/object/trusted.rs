@@ -1,0 +1,88 @@
+//! Small slabs for what a cache itself needs: records, magazines.
+//!
+//! **What.** As an [`ObjectSlabs`](super::ObjectSlabs), for objects that only the cache gives back, so that nothing has to be
+//! found by an address that may be wrong: a slab is one page, and its record lies at its end. Complete slabs go back at once.
+//!
+//! **Unsafe.** Hands out raw memory.
+
+use super::layout::ObjectLayout;
+use super::slab::{List, Slab, page_of, record_inside};
+use super::supply::PageSupplier;
+use craton_base::Pages;
+
+/// Slabs of one small layout, which the caller names each time.
+#[derive(Debug)]
+pub(super) struct Trusted {
+    /// Slabs with room.
+    partial: List,
+    pages: u32,
+    live: u32,
+}
+
+const ONE: Pages = Pages(1);
+
+impl Trusted {
+    /// Without slabs.
+    pub(super) const EMPTY: Self = Self { partial: List::EMPTY, pages: 0, live: 0 };
+
+    /// Pages that are held.
+    pub(super) fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Objects that are out.
+    pub(super) fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// Takes an object. `None`: the supplier refused.
+    ///
+    /// # Safety
+    /// `layout` is the same each time, small and without a constructor.
+    pub(super) unsafe fn take(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> Option<*mut u8> {
+        let slab = match self.partial.first() {
+            Some(slab) => slab,
+            None => {
+                let page = supplier.get(ONE, ONE)?;
+                let record = record_inside(layout, page)?;
+                // SAFETY: the page is ours now, and the record lies in it.
+                let slab = unsafe { Slab::begin(layout, page, record, 0) };
+                self.partial.push(slab);
+                self.pages += 1;
+                slab
+            }
+        };
+        // SAFETY: slabs on the list are ours and have room. Nobody but the cache writes here, so that links hold.
+        let (object, _) = unsafe { slab.take(layout, &mut 0) };
+        if slab.used() == layout.capacity {
+            self.partial.unlink(slab);
+        }
+        self.live += 1;
+        Some(object)
+    }
+
+    /// Takes an object back.
+    ///
+    /// # Safety
+    /// As [`Trusted::take`], which gave this object; it is given up.
+    pub(super) unsafe fn give(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
+        let page = page_of(object);
+        let Some(record) = record_inside(layout, page) else { return };
+        let slab = Slab(record);
+        let was_full = slab.used() == layout.capacity;
+        let place = slab.place_of(layout, object as usize);
+        // SAFETY: the object was out, so that its slab is ours.
+        let given = place.is_ok_and(|i| unsafe { slab.give(layout, i, false) });
+        debug_assert!(given, "{object:?} is not out");
+        self.live -= 1;
+        if was_full {
+            self.partial.push(slab);
+        }
+        if slab.used() == 0 {
+            self.partial.unlink(slab);
+            self.pages -= 1;
+            // SAFETY: the page came from the supplier, and nothing on it is used.
+            unsafe { supplier.put(page, ONE) };
+        }
+    }
+}
