@@ -9,6 +9,8 @@
 //! **Failure.** `None` when the arena has no pages left; nothing has changed then.
 //!
 //! **Not here.** Locks; the systems' interfaces around the algorithms.
+//!
+//! **Unsafe.** Who gives memory back promises that it is his.
 
 mod arena;
 mod fast_fits;

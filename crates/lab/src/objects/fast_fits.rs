@@ -9,6 +9,8 @@
 //! multiples of 16. Blocks have no headers: who frees one says how long it is.
 //!
 //! **Cost.** As many steps as the tree is deep there, which is logarithmic for blocks of random lengths, and each is another line.
+//!
+//! **Unsafe.** Takes back what a caller says is his: see [`Store::put`].
 
 use super::Store;
 use super::arena::Arena;

@@ -14,6 +14,8 @@
 //! bit for each place of a block, which says that it is globally free. Blocks have no headers: who frees one says how long it is.
 //!
 //! **Cost.** Lazy: constant. Else a step for each size that a block is split or merged through.
+//!
+//! **Unsafe.** Takes back what a caller says is his: see [`Store::put`].
 
 use super::Store;
 use super::arena::{Arena, NONE};

@@ -9,6 +9,8 @@
 //! page: its size as a power of two, or its number of pages.
 //!
 //! **Cost.** Constant; one line of the list and one of the memory.
+//!
+//! **Unsafe.** Takes back what a caller says is his: see [`Store::put`].
 
 use super::Store;
 use super::arena::{Arena, NONE};
