@@ -23,6 +23,7 @@ pub mod frames;
 pub mod machine;
 pub mod measure;
 pub mod micro;
+pub mod objects;
 pub mod page;
 pub mod peers;
 pub mod picture;

@@ -3,4 +3,5 @@
 mod model;
 mod refused;
 mod small;
+mod suppliers;
 mod world;

@@ -1,0 +1,47 @@
+//! Allocators of kernel memory, for comparison with slabs.
+//!
+//! **What.** The three that Bonwick94 §5 compares the slab allocator with, each as small as it can be told from its paper:
+//! [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of SVr4, [`FastFits`] of SunOS 4.1.3. Each has its pages from an [`Arena`], so that the speeds are
+//! those of the algorithms, and what they consume is counted in the same way: total fragmentation is 1 − requested / [`Store::consumed`].
+//!
+//! **Units.** Bytes; pages of 8 KiB.
+//!
+//! **Failure.** `None` when the arena has no pages left; nothing has changed then.
+//!
+//! **Not here.** Locks; the systems' interfaces around the algorithms.
+//!
+//! **Unsafe.** Who gives memory back promises that it is his.
+
+mod arena;
+mod fast_fits;
+mod lazy_buddy;
+mod power_of_two;
+
+pub use arena::Arena;
+pub use fast_fits::FastFits;
+pub use lazy_buddy::LazyBuddy;
+pub use power_of_two::PowerOfTwo;
+
+/// An allocator of memory of any size, as a kernel's `kmem_alloc` and `kmem_free` are: who frees says how long it was.
+pub trait Store {
+    /// As a table names it.
+    const NAME: &'static str;
+
+    /// Takes so many bytes (1 or more), at a multiple of 8 at the least. `None`: the arena has no pages left.
+    fn get(&mut self, bytes: usize) -> Option<*mut u8>;
+
+    /// Gives them back.
+    ///
+    /// # Safety
+    /// `at` came from [`Store::get`] for so many bytes, and nobody uses it any more.
+    unsafe fn put(&mut self, at: *mut u8, bytes: usize);
+
+    /// Bytes that the allocator has from its arena, and those of its own tables that it uses for them.
+    fn consumed(&self) -> usize;
+
+    /// Walks what must hold; says what does not.
+    fn check(&self) -> Result<(), String>;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Pages for the allocators that are compared.
+//!
+//! **What.** A fixed range of memory, given by runs of pages, the lowest first. Places in it are named by their offset; the allocators
+//! keep their links in free memory through [`Arena::word`] and [`Arena::set_word`].
+//!
+//! **Unsafe.** Has the memory, and reads and writes it.
+
+use craton_base::PAGE_SIZE;
+use std::alloc::Layout;
+
+/// No place.
+pub(super) const NONE: usize = usize::MAX;
+/// What an arena's first byte is aligned to: the largest run of pages that is aligned to its size.
+const ALIGN: usize = 64 * PAGE_SIZE;
+
+/// Memory for one allocator.
+#[derive(Debug)]
+pub struct Arena {
+    base: *mut u8,
+    used: Vec<bool>,
+    count: usize,
+    /// No page before this one is free.
+    least: usize,
+}
+
+// SAFETY: the memory is the arena's alone.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    /// An arena of so many pages of 8 KiB (1 or more), which take no physical memory before they are used.
+    pub fn new(pages: usize) -> Self {
+        let layout = Self::layout(pages);
+        // SAFETY: the layout has a size.
+        let base = unsafe { std::alloc::alloc_zeroed(layout) };
+        if base.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        Self { base, used: vec![false; pages], count: 0, least: 0 }
+    }
+
+    fn layout(pages: usize) -> Layout {
+        assert!(pages > 0, "an arena has at least one page");
+        Layout::from_size_align(pages * PAGE_SIZE, ALIGN).expect("an arena is smaller than the address space")
+    }
+
+    /// Pages of the arena.
+    pub fn pages(&self) -> usize {
+        self.used.len()
+    }
+
+    /// Bytes that are out, in whole pages.
+    pub fn consumed(&self) -> usize {
+        self.count * PAGE_SIZE
+    }
+
+    /// Takes the lowest `pages` pages in a row whose first is a multiple of `align` (a power of two up to 64); their offset.
+    pub(super) fn get(&mut self, pages: usize, align: usize) -> Option<usize> {
+        let mut at = self.least.next_multiple_of(align);
+        loop {
+            let run = self.used.get(at..at + pages)?;
+            match run.iter().rposition(|used| *used) {
+                Some(used) => at = (at + used + 1).next_multiple_of(align),
+                None => break,
+            }
+        }
+        self.used[at..at + pages].fill(true);
+        self.count += pages;
+        while self.used.get(self.least) == Some(&true) {
+            self.least += 1;
+        }
+        Some(at * PAGE_SIZE)
+    }
+
+    /// Gives pages back, from the one at offset `at` on: all of those that were taken together, or some, or several such.
+    pub(super) fn put(&mut self, at: usize, pages: usize) {
+        let first = at / PAGE_SIZE;
+        let run = &mut self.used[first..first + pages];
+        assert!(run.iter().all(|used| *used), "{pages} pages from {first} on are not all out");
+        run.fill(false);
+        self.count -= pages;
+        self.least = self.least.min(first);
+    }
+
+    /// The address of an offset.
+    #[inline]
+    pub(super) fn pointer(&self, at: usize) -> *mut u8 {
+        self.base.wrapping_add(at)
+    }
+
+    /// The offset of an address.
+    #[inline]
+    pub(super) fn offset(&self, at: *mut u8) -> usize {
+        at as usize - self.base as usize
+    }
+
+    /// The 8 bytes at an offset, a multiple of 8.
+    #[inline]
+    pub(super) fn word(&self, at: usize) -> usize {
+        self.assert_inside(at);
+        // SAFETY: the word lies in the arena.
+        unsafe { self.base.add(at).cast::<usize>().read() }
+    }
+
+    /// Writes the 8 bytes at an offset, a multiple of 8, of memory that nobody has.
+    #[inline]
+    pub(super) fn set_word(&mut self, at: usize, value: usize) {
+        self.assert_inside(at);
+        // SAFETY: the word lies in the arena.
+        unsafe { self.base.add(at).cast::<usize>().write(value) }
+    }
+
+    #[inline]
+    fn assert_inside(&self, at: usize) {
+        assert!(at < self.used.len() * PAGE_SIZE && at.is_multiple_of(8), "{at:#x} is no word of the arena");
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated so.
+        unsafe { std::alloc::dealloc(self.base, Self::layout(self.used.len())) }
+    }
+}

@@ -1,0 +1,258 @@
+//! A buddy system that puts merging off.
+//!
+//! **From.** Lee & Barkley, "A Watermark-based Lazy Buddy System for Kernel Memory Allocation", USENIX Summer 1989, which SVr4 has. A
+//! freed block is kept as it is, *locally free*, as long as its size is in good use; else it is *globally free* and merges with
+//! its buddy. How well a size is used is its slack, the blocks in use less those locally free:
+//! - lazy, 2 and more: the block becomes locally free;
+//! - reclaiming, 1: the block becomes globally free;
+//! - accelerated, 0: so does a locally free one besides.
+//!
+//! Where we differ: SVr4 has two pools, of chunks of a page for small sizes and of more for large ones; here it is one pool of chunks of two
+//! pages, which go back when they are whole. Larger requests are whole pages, as there.
+//!
+//! **State.** For each size from 16 bytes to two pages a doubly linked list, locally free blocks before the globally free ones, and a
+//! bit for each place of a block, which says that it is globally free. Blocks have no headers: who frees one says how long it is.
+//!
+//! **Cost.** Lazy: constant. Else a step for each size that a block is split or merged through.
+//!
+//! **Unsafe.** Takes back what a caller says is his: see [`Store::put`].
+
+use super::Store;
+use super::arena::{Arena, NONE};
+use craton_base::{PAGE_SHIFT, PAGE_SIZE};
+
+/// log2 of the smallest block.
+const LEAST: u32 = 4;
+/// log2 of a chunk.
+const MOST: u32 = PAGE_SHIFT + 1;
+const SIZES: usize = (MOST - LEAST + 1) as usize;
+const CHUNK: usize = 1 << MOST;
+
+/// Blocks of one size.
+#[derive(Debug)]
+struct Size {
+    first: usize,
+    last: usize,
+    active: usize,
+    local: usize,
+    global: usize,
+    /// A bit for each place: globally free.
+    bits: Vec<u64>,
+}
+
+/// The allocator of SVr4.
+#[derive(Debug)]
+pub struct LazyBuddy {
+    arena: Arena,
+    sizes: Vec<Size>,
+}
+
+#[inline]
+fn size_for(bytes: usize) -> usize {
+    (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
+}
+
+#[inline]
+fn bytes_of(size: usize) -> usize {
+    1 << (size as u32 + LEAST)
+}
+
+impl LazyBuddy {
+    /// An allocator on an arena of its own.
+    pub fn new(arena: Arena) -> Self {
+        let bytes = arena.pages() * PAGE_SIZE;
+        let size = |size| Size {
+            first: NONE,
+            last: NONE,
+            active: 0,
+            local: 0,
+            global: 0,
+            bits: vec![0; bytes.div_ceil(bytes_of(size) * 64)],
+        };
+        Self { sizes: (0..SIZES).map(size).collect(), arena }
+    }
+
+    /// Blocks that are locally free, and globally.
+    pub fn free_blocks(&self) -> (usize, usize) {
+        self.sizes.iter().fold((0, 0), |(local, global), size| (local + size.local, global + size.global))
+    }
+
+    #[inline]
+    fn is_global(&self, size: usize, at: usize) -> bool {
+        let i = at / bytes_of(size);
+        (self.sizes[size].bits[i / 64] >> (i % 64)) & 1 == 1
+    }
+
+    #[inline]
+    fn flip(&mut self, size: usize, at: usize) {
+        let i = at / bytes_of(size);
+        self.sizes[size].bits[i / 64] ^= 1 << (i % 64);
+    }
+
+    fn push_first(&mut self, size: usize, at: usize) {
+        let next = self.sizes[size].first;
+        self.arena.set_word(at, next);
+        self.arena.set_word(at + 8, NONE);
+        match next {
+            NONE => self.sizes[size].last = at,
+            next => self.arena.set_word(next + 8, at),
+        }
+        self.sizes[size].first = at;
+    }
+
+    fn push_last(&mut self, size: usize, at: usize) {
+        let prev = self.sizes[size].last;
+        self.arena.set_word(at, NONE);
+        self.arena.set_word(at + 8, prev);
+        match prev {
+            NONE => self.sizes[size].first = at,
+            prev => self.arena.set_word(prev, at),
+        }
+        self.sizes[size].last = at;
+    }
+
+    fn unlink(&mut self, size: usize, at: usize) {
+        let (next, prev) = (self.arena.word(at), self.arena.word(at + 8));
+        match prev {
+            NONE => self.sizes[size].first = next,
+            prev => self.arena.set_word(prev, next),
+        }
+        match next {
+            NONE => self.sizes[size].last = prev,
+            next => self.arena.set_word(next + 8, prev),
+        }
+    }
+
+    /// Takes a block off its list, or out of a larger one.
+    #[inline]
+    fn take(&mut self, size: usize) -> Option<usize> {
+        let at = self.sizes[size].first;
+        if at == NONE {
+            return self.split(size);
+        }
+        self.unlink(size, at);
+        if self.is_global(size, at) {
+            self.flip(size, at);
+            self.sizes[size].global -= 1;
+        } else {
+            self.sizes[size].local -= 1;
+        }
+        Some(at)
+    }
+
+    #[cold]
+    fn split(&mut self, size: usize) -> Option<usize> {
+        if size + 1 == SIZES {
+            return self.arena.get(CHUNK / PAGE_SIZE, CHUNK / PAGE_SIZE);
+        }
+        let at = self.take(size + 1)?;
+        self.add_global(size, at + bytes_of(size));
+        Some(at)
+    }
+
+    fn add_global(&mut self, size: usize, at: usize) {
+        self.flip(size, at);
+        self.sizes[size].global += 1;
+        self.push_last(size, at);
+    }
+
+    /// Makes a block, which is on no list, globally free: merges it as far as it goes.
+    fn merge(&mut self, mut size: usize, mut at: usize) {
+        while size + 1 < SIZES {
+            let buddy = at ^ bytes_of(size);
+            if !self.is_global(size, buddy) {
+                return self.add_global(size, at);
+            }
+            self.unlink(size, buddy);
+            self.flip(size, buddy);
+            self.sizes[size].global -= 1;
+            at &= !bytes_of(size);
+            size += 1;
+        }
+        self.arena.put(at, CHUNK / PAGE_SIZE);
+    }
+
+    /// The reclaiming and the accelerated state.
+    #[cold]
+    fn put_global(&mut self, size: usize, at: usize, accelerated: bool) {
+        self.merge(size, at);
+        let first = self.sizes[size].first;
+        if accelerated && self.sizes[size].local > 0 {
+            self.unlink(size, first);
+            self.sizes[size].local -= 1;
+            self.merge(size, first);
+        }
+    }
+}
+
+impl Store for LazyBuddy {
+    const NAME: &'static str = "lazy buddy";
+
+    #[inline]
+    fn get(&mut self, bytes: usize) -> Option<*mut u8> {
+        if bytes > CHUNK {
+            let at = self.arena.get(bytes.div_ceil(PAGE_SIZE), 1)?;
+            return Some(self.arena.pointer(at));
+        }
+        let size = size_for(bytes);
+        let at = self.take(size)?;
+        self.sizes[size].active += 1;
+        Some(self.arena.pointer(at))
+    }
+
+    #[inline]
+    unsafe fn put(&mut self, at: *mut u8, bytes: usize) {
+        let at = self.arena.offset(at);
+        if bytes > CHUNK {
+            self.arena.put(at, bytes.div_ceil(PAGE_SIZE));
+            return;
+        }
+        let size = size_for(bytes);
+        let of = &mut self.sizes[size];
+        let slack = of.active - of.local;
+        of.active -= 1;
+        if slack >= 2 {
+            of.local += 1;
+            self.push_first(size, at);
+        } else {
+            self.put_global(size, at, slack == 0);
+        }
+    }
+
+    fn consumed(&self) -> usize {
+        // The bits of the pages that are out: two for each place of the smallest size, all sizes together, less one.
+        self.arena.consumed() + self.arena.consumed() / (1 << LEAST) * 2 / 8
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (size, of) in self.sizes.iter().enumerate() {
+            let (mut at, mut prev, mut local, mut global) = (of.first, NONE, 0, 0);
+            while at != NONE {
+                let is_global = self.is_global(size, at);
+                if self.arena.word(at + 8) != prev || !at.is_multiple_of(bytes_of(size)) {
+                    return Err(format!("the list of {} bytes is broken at {at:#x}", bytes_of(size)));
+                }
+                if !is_global && global > 0 {
+                    return Err(format!("{at:#x} is locally free behind globally free ones"));
+                }
+                if is_global && size + 1 < SIZES && self.is_global(size, at ^ bytes_of(size)) {
+                    return Err(format!("{at:#x} and its buddy of {} bytes are both globally free", bytes_of(size)));
+                }
+                if is_global {
+                    global += 1
+                } else {
+                    local += 1
+                }
+                (prev, at) = (at, self.arena.word(at));
+            }
+            let bits: u32 = of.bits.iter().map(|word| word.count_ones()).sum();
+            if (prev, local, global, bits as usize) != (of.last, of.local, of.global, global) {
+                return Err(format!("{of:?}: {local} locally and {global} globally free, {bits} bits"));
+            }
+            if of.local > of.active {
+                return Err(format!("{} locally free blocks, {} active", of.local, of.active));
+            }
+        }
+        Ok(())
+    }
+}

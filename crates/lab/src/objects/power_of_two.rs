@@ -1,0 +1,135 @@
+//! Power-of-two segregated storage.
+//!
+//! **From.** McKusick & Karels, "Design of a General Purpose Memory Allocator for the 4.3BSD UNIX Kernel", USENIX Summer 1988, as 4.4BSD
+//! has it. A request is rounded up to a power of two and served from that size's list, which is filled from a page at a time; an array with
+//! an entry for each page tells sizes, so that memory has no headers. More than two pages are rounded to whole pages and go back when
+//! they are freed; smaller memory never does.
+//!
+//! **State.** A list for each size from 16 bytes to two pages, the last freed first, linked through the first word; the usage of each
+//! page: its size as a power of two, or its number of pages.
+//!
+//! **Cost.** Constant; one line of the list and one of the memory.
+//!
+//! **Unsafe.** Takes back what a caller says is his: see [`Store::put`].
+
+use super::Store;
+use super::arena::{Arena, NONE};
+use craton_base::{PAGE_SHIFT, PAGE_SIZE};
+
+/// log2 of the smallest size.
+const LEAST: u32 = 4;
+/// log2 of the largest size that is kept on a list.
+const MOST: u32 = PAGE_SHIFT + 1;
+const SIZES: usize = (MOST - LEAST + 1) as usize;
+
+/// The allocator of 4.4BSD.
+#[derive(Debug)]
+pub struct PowerOfTwo {
+    arena: Arena,
+    /// First free memory of each size.
+    free: [usize; SIZES],
+    /// For each page: log2 of the size of what is cut from it, or [`SIZES`] and more for the length of a run, in pages.
+    usage: Vec<u32>,
+    /// Free memory of each size.
+    count: [usize; SIZES],
+}
+
+/// The place of a size in the lists.
+#[inline]
+fn list_of(bytes: usize) -> usize {
+    (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
+}
+
+fn bytes_of(list: usize) -> usize {
+    1 << (list as u32 + LEAST)
+}
+
+impl PowerOfTwo {
+    /// An allocator on an arena of its own.
+    pub fn new(arena: Arena) -> Self {
+        Self { usage: vec![0; arena.pages()], arena, free: [NONE; SIZES], count: [0; SIZES] }
+    }
+
+    /// Cuts a page, or two, into memory of one size.
+    #[cold]
+    fn fill(&mut self, list: usize) -> Option<usize> {
+        let size = bytes_of(list);
+        let pages = size.div_ceil(PAGE_SIZE);
+        let at = self.arena.get(pages, 1)?;
+        self.usage[at / PAGE_SIZE] = list as u32;
+        // The first to be handed out is the lowest.
+        for piece in (at..at + pages * PAGE_SIZE).step_by(size).rev() {
+            self.arena.set_word(piece, self.free[list]);
+            self.free[list] = piece;
+        }
+        self.count[list] += pages * PAGE_SIZE / size;
+        Some(self.free[list])
+    }
+
+    #[cold]
+    fn get_pages(&mut self, bytes: usize) -> Option<*mut u8> {
+        let pages = bytes.div_ceil(PAGE_SIZE);
+        let at = self.arena.get(pages, 1)?;
+        self.usage[at / PAGE_SIZE] = (SIZES + pages) as u32;
+        Some(self.arena.pointer(at))
+    }
+}
+
+impl Store for PowerOfTwo {
+    const NAME: &'static str = "power-of-two";
+
+    #[inline]
+    fn get(&mut self, bytes: usize) -> Option<*mut u8> {
+        if bytes > 1 << MOST {
+            return self.get_pages(bytes);
+        }
+        let list = list_of(bytes);
+        let mut at = self.free[list];
+        if at == NONE {
+            at = self.fill(list)?;
+        }
+        self.free[list] = self.arena.word(at);
+        self.count[list] -= 1;
+        Some(self.arena.pointer(at))
+    }
+
+    #[inline]
+    unsafe fn put(&mut self, at: *mut u8, _: usize) {
+        let at = self.arena.offset(at);
+        let list = self.usage[at / PAGE_SIZE] as usize;
+        if list >= SIZES {
+            self.arena.put(at, list - SIZES);
+            return;
+        }
+        self.arena.set_word(at, self.free[list]);
+        self.free[list] = at;
+        self.count[list] += 1;
+    }
+
+    fn consumed(&self) -> usize {
+        let pages = self.arena.consumed() / PAGE_SIZE;
+        self.arena.consumed() + pages * size_of::<u32>()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut bytes = 0;
+        for list in 0..SIZES {
+            let (mut at, mut count) = (self.free[list], 0);
+            while at != NONE {
+                if !at.is_multiple_of(bytes_of(list).min(PAGE_SIZE)) || self.usage[at / PAGE_SIZE] != list as u32 {
+                    return Err(format!("{at:#x} is on the list of {} bytes", bytes_of(list)));
+                }
+                count += 1;
+                at = self.arena.word(at);
+                if count > self.count[list] {
+                    break;
+                }
+            }
+            if count != self.count[list] {
+                return Err(format!("{} free memories of {} bytes, not {count}", self.count[list], bytes_of(list)));
+            }
+            bytes += count * bytes_of(list);
+        }
+        if bytes > self.arena.consumed() { Err(format!("{bytes} bytes are free of fewer")) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,58 @@
+//! A cache on spans of a page heap, and on frames of a zone.
+
+use craton_base::{Density, HugePages, Pages};
+use craton_frames::{Config, Init, Metadata, Seat, Sizes, Standard, Zone};
+use craton_sim::{BumpSpans, Checked, RealMemory};
+use craton_slab::object::{FramePages, ObjectLayout, ObjectSlabs, PageSupplier, SpanPages};
+
+/// Fills slabs of several layouts, looks that nothing overlaps, and gives all back.
+fn exercise(supplier: &mut impl PageSupplier) {
+    for (size, align, constructed) in
+        [(40, 0, true), (1024, 0, true), (3000, 64, false), (9000, 0, true), (16384, 16384, false)]
+    {
+        let mut slabs = ObjectSlabs::new(ObjectLayout::of(size, align, constructed).unwrap());
+        let n = 20 + 20_000 / size;
+        // SAFETY: the supplier is the same each time.
+        unsafe {
+            let all: Vec<*mut u8> = (0..n).map(|_| slabs.take(supplier).unwrap().object()).collect();
+            (0..=u8::MAX).cycle().zip(&all).for_each(|(i, object)| object.write_bytes(i, size));
+            for (i, object) in (0..=u8::MAX).cycle().zip(&all) {
+                assert!((*object as usize).is_multiple_of(align.max(8)));
+                assert!(std::slice::from_raw_parts(*object, size).iter().all(|b| *b == i));
+                slabs.give(*object, true).unwrap();
+            }
+            slabs.check().unwrap();
+            slabs.destroy(supplier, |_| ()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_page_heap_supplies_slabs() {
+    let hugepages = HugePages(8);
+    let memory = RealMemory::new(hugepages);
+    let mut spans = Checked::new(BumpSpans::new(hugepages.pages()));
+    // SAFETY: the spans' pages are the memory's.
+    exercise(&mut unsafe { SpanPages::new(&mut spans, memory.base(), Density::Dense) });
+    assert_eq!(spans.live(), Pages(0));
+}
+
+#[test]
+fn a_zone_of_frames_supplies_slabs() {
+    let hugepages = HugePages(8);
+    let memory = RealMemory::new(hugepages);
+    let frames = hugepages.bytes().0 >> 12;
+    let sizes = Sizes::of::<Standard>(frames, 1);
+    fn array<T: Default>(len: usize) -> Vec<T> {
+        (0..len).map(|_| T::default()).collect()
+    }
+    let (rows, children, trees, index) =
+        (array(sizes.rows), array(sizes.children), array(sizes.trees), array(sizes.index));
+    let locals = array(sizes.locals);
+    let metadata = Metadata { rows: &rows, children: &children, trees: &trees, index: &index, locals: &locals };
+    let zone: Zone = Zone::new(frames, metadata, Init::Free, Config::new(1)).unwrap();
+    let seat = Seat::new(&zone, 0).unwrap();
+    // SAFETY: the frames are the memory's.
+    exercise(&mut unsafe { FramePages::new(&seat, memory.base()) });
+    assert_eq!(zone.free_frames(), frames);
+}
