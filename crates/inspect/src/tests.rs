@@ -1,0 +1,1 @@
+//! A heap of a few pages in made-up memory.
