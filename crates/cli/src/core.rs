@@ -186,7 +186,9 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
 fn verify_text(name: &str, found: &Verdict) -> String {
     let (spans, free) = (format::count(found.spans), format::count(found.free));
     let mut text = match found.broken.first() {
-        None => format!("{name}: the heap is whole: {spans} slabs and objects of whole pages, {free} free objects on lists\n"),
+        None => format!(
+            "{name}: the heap is whole: {spans} slabs and objects of whole pages, {free} free objects on lists\n"
+        ),
         Some(first) => format!("{name}: the heap is broken at {:#x}: {} ({})\n", first.address, first.what, first.rule),
     };
     for broken in found.broken.iter().skip(1) {

@@ -94,7 +94,9 @@ impl CoreFile {
         };
         let head = bytes(0, 64.min(length))?;
         if !head.starts_with(b"\x7fELF") {
-            return Err(fail("not an ELF file; give a core file that the kernel, gcore or `craton core --save` has written"));
+            return Err(fail(
+                "not an ELF file; give a core file that the kernel, gcore or `craton core --save` has written",
+            ));
         }
         if head.len() < 64 || head[4] != 2 || head[5] != 1 || u16_in(&head, 18) != MACHINE {
             return Err(fail("not of this kind of machine"));
@@ -281,7 +283,8 @@ impl Memory for CoreFile {
 
     fn warnings(&self) -> Vec<String> {
         let missing = self.missing.borrow();
-        let advice = "what the process only read of it is not known; --exe FILE names the program if it lies elsewhere now";
+        let advice =
+            "what the process only read of it is not known; --exe FILE names the program if it lies elsewhere now";
         missing.iter().map(|what| format!("a mapped file is not there: {what}; {advice}")).collect()
     }
 }

@@ -326,7 +326,8 @@ impl<'m> Heap<'m> {
         let record = self.record(first);
         let end = first + record.pages;
         if record.is_gone || record.pages == 0 || end > self.granted {
-            let what = format!("a large object of {} pages{}", record.pages, if record.is_gone { ", freed" } else { "" });
+            let what =
+                format!("a large object of {} pages{}", record.pages, if record.is_gone { ", freed" } else { "" });
             self.note(self.address(first), "M1", format!("the page is marked as the start of {what}"));
             return 1;
         }

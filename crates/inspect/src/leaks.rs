@@ -147,7 +147,9 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     found.lost_bytes = found.groups.iter().map(|group| group.bytes).sum();
     if !heap.held.is_empty() {
         let locks = heap.held.join(", ");
-        found.warnings.push(format!("a thread was changing the heap ({locks}): an object on its way may count as lost"));
+        found
+            .warnings
+            .push(format!("a thread was changing the heap ({locks}): an object on its way may count as lost"));
     }
     if !heap.broken.is_empty() {
         found.warnings.push(format!("the heap is broken in {} places (`verify` says where)", heap.broken.len()));
@@ -219,7 +221,9 @@ fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let own = own_memory(heap)?;
     let threads = heap.reader.memory.threads();
     let mut all = Vec::new();
-    for map in heap.reader.memory.maps().iter().filter(|map| is_root(map)) {
+    let maps = heap.reader.memory.maps();
+    let behind = maps.iter().skip(1).map(Some).chain([None]);
+    for (map, _) in maps.iter().zip(behind).filter(|(map, behind)| is_root(map, *behind)) {
         // The part of a stack that nobody uses: below all stack pointers in it.
         let lowest = threads.iter().map(|t| t.stack).filter(|stack| map.contains(*stack)).min();
         let start = lowest.map_or(map.start, |stack| (stack - RED_ZONE.min(stack)).max(map.start));
@@ -232,9 +236,12 @@ fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     Ok(all)
 }
 
-fn is_root(map: &Map) -> bool {
-    // Of what was written and then protected the program still reads.
-    let was_written = map.path.is_empty() && !map.executable;
+/// Whether a mapping is a root; `behind` is the next one.
+fn is_root(map: &Map, behind: Option<&Map>) -> bool {
+    // Of what was written and then protected the program still reads: of anonymous memory, and of a module's data before those that
+    // stay as they are.
+    let relro = behind.is_some_and(|b| b.start == map.end && b.writable && b.path == map.path);
+    let was_written = !map.executable && (map.path.is_empty() || map.is_file() && relro);
     map.readable && (map.writable || was_written) && !map.path.starts_with("/dev/") && !map.path.starts_with("[v")
 }
 
@@ -284,17 +291,22 @@ mod tests {
 
     #[test]
     fn what_can_be_written_is_a_root_and_devices_are_none() {
-        let map = |writable, executable, path: &str| Map {
-            start: 0,
-            end: 1,
+        let map = |start, writable, executable, path: &str| Map {
+            start,
+            end: start + 1,
             readable: true,
             writable,
             executable,
             offset: 0,
             path: path.to_owned(),
         };
-        assert!(is_root(&map(true, false, "/lib/a.so")) && is_root(&map(true, false, "")) && is_root(&map(false, false, "")));
-        assert!(!is_root(&map(false, false, "/lib/a.so")) && !is_root(&map(true, false, "/dev/gpu")));
-        assert!(!is_root(&map(false, true, "")) && !is_root(&map(false, false, "[vvar]")));
+        let alone = |writable, executable, path| is_root(&map(0, writable, executable, path), None);
+        assert!(alone(true, false, "/lib/a.so") && alone(true, false, "") && alone(false, false, ""));
+        assert!(!alone(false, false, "/lib/a.so") && !alone(true, false, "/dev/gpu"));
+        assert!(!alone(false, true, "") && !alone(false, false, "[vvar]"));
+        let (protected, data) = (map(0, false, false, "/lib/a.so"), map(1, true, false, "/lib/a.so"));
+        assert!(is_root(&protected, Some(&data)), "addresses that the linker wrote and then protected");
+        assert!(!is_root(&protected, Some(&map(1, true, false, "/lib/b.so"))));
+        assert!(!is_root(&protected, Some(&map(2, true, false, "/lib/a.so"))));
     }
 }

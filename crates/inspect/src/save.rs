@@ -1,7 +1,7 @@
 //! A core file of a process that stands still, as gcore writes it.
 //!
-//! **What.** The registers of each thread, the names of mapped files, and the bytes of every mapping that can be written, or that no
-//! file has; of other files' mappings only the range.
+//! **What.** The registers of each thread, the names of mapped files, and the bytes of every mapping but files' instructions, of which
+//! it has the range only.
 
 use crate::memory::{MACHINE, Map, Memory};
 use std::fs::File;
@@ -27,7 +27,11 @@ pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
     // What the kernel maps into every process cannot all be read, and has no pointers of the program's.
     let maps: Vec<&Map> = memory.maps().iter().filter(|m| m.readable && !m.path.starts_with("[v")).collect();
     if maps.len() >= MOST {
-        return Err(format!("{} has {} mappings, more than a core file written here can have", memory.name(), maps.len()));
+        return Err(format!(
+            "{} has {} mappings, more than a core file written here can have",
+            memory.name(),
+            maps.len()
+        ));
     }
     write(memory, &maps, File::create(path).map_err(fail)?).map_err(fail)
 }
@@ -51,7 +55,8 @@ fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
     }
     out.write_all(&head)?;
     header(&mut out, [4, 4], [notes_at, 0, 0, notes.len() as u64, 0, 4])?;
-    let is_held = |map: &Map| map.writable || !map.is_file();
+    // What is only read may have been written once: the linker writes addresses there before it protects them.
+    let is_held = |map: &Map| !map.executable || !map.is_file();
     let mut at = (notes_at + notes.len() as u64).next_multiple_of(PAGE);
     for map in maps {
         let flags = u32::from(map.executable) | u32::from(map.writable) << 1 | 4;
@@ -70,7 +75,8 @@ fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
             let len = (map.end - from).min(buffer.len() as u64) as usize;
             let got = memory.read(from, &mut buffer[..len]);
             // What is zero, or cannot be read, is a hole.
-            for (i, page) in buffer[..got].chunks(PAGE as usize).enumerate().filter(|(_, p)| p.iter().any(|b| *b != 0)) {
+            for (i, page) in buffer[..got].chunks(PAGE as usize).enumerate().filter(|(_, p)| p.iter().any(|b| *b != 0))
+            {
                 file.seek(SeekFrom::Start(at + (from - map.start) + (i as u64) * PAGE))?;
                 file.write_all(page)?;
                 bytes += page.len() as u64;

@@ -88,13 +88,19 @@ impl Mailbox {
 pub fn set(pid: u32, setting: &str, time: Duration) -> Result<Result<(), String>, String> {
     let mailbox = Mailbox::of(pid)?;
     if setting.len() > mailbox.most {
-        return Err(format!("the setting has {} bytes, and a request takes {} at the most", setting.len(), mailbox.most));
+        return Err(format!(
+            "the setting has {} bytes, and a request takes {} at the most",
+            setting.len(),
+            mailbox.most
+        ));
     }
     let is_free = |m: &Mailbox| Ok(m.number(ASKED)? == 0 && m.number(TAKEN)? == m.number(ANSWERED)?);
     if !mailbox.wait(time, is_free)? {
         // Whoever asked is no more there, or waits as we do; the process has made no request meanwhile.
         mailbox.write(ASKED, &0u32.to_le_bytes())?;
-        return Err(format!("process {pid}: another request has been waiting there, and was taken back now; ask again"));
+        return Err(format!(
+            "process {pid}: another request has been waiting there, and was taken back now; ask again"
+        ));
     }
     let number = mailbox.number(ANSWERED)?.wrapping_add(1).max(1);
     mailbox.write(REQUEST, setting.as_bytes())?;

@@ -54,10 +54,10 @@ impl Table {
     pub fn find(reader: &Reader<'_>) -> Result<Self, String> {
         let maps = reader.memory.maps();
         let names_files = maps.iter().any(Map::is_file);
-        let searched = |map: &&Map| {
-            let small = map.end - map.start <= MOST_ANONYMOUS;
-            map.readable && if names_files { map.is_file() } else { small }
-        };
+        let is_small = |map: &Map| map.path.is_empty() && map.end - map.start <= MOST_ANONYMOUS;
+        // A program that names the table without knowing where it will be has a copy of its own, behind its data, which then is the table.
+        let follows = |map: &Map| maps.iter().any(|before| before.is_file() && before.end == map.start);
+        let searched = |map: &&Map| map.readable && (map.is_file() || is_small(map) && (!names_files || follows(map)));
         let (mut found, mut other) = (Vec::new(), None);
         // Data comes first: the bytes of a file that was only mapped to be read are no table.
         let (data, rest): (Vec<&Map>, Vec<&Map>) = maps.iter().filter(searched).partition(|map| map.writable);
@@ -131,7 +131,8 @@ impl Table {
                 array_at: number(5),
             }
         };
-        let classes = all[classes_at..classes_at + classes * class_bytes].chunks_exact(class_bytes).map(class).collect();
+        let classes =
+            all[classes_at..classes_at + classes * class_bytes].chunks_exact(class_bytes).map(class).collect();
         let table = Self { at, bytes: bytes as u64, values, classes };
         let is_copy = table.values.get("self") != Some(&at);
         Ok((!is_copy).then_some(table))

@@ -41,7 +41,8 @@ static LATER: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static SAID: AtomicBool = AtomicBool::new(false);
 
 /// Where the area, how much of it is used, and the list of what waits to be freed are, for those who read the memory of another process.
-pub(crate) const PARTS: [*const u8; 3] = [(&raw const AREA).cast(), (&raw const USED).cast(), (&raw const LATER).cast()];
+pub(crate) const PARTS: [*const u8; 3] =
+    [(&raw const AREA).cast(), (&raw const USED).cast(), (&raw const LATER).cast()];
 
 /// Runs the part of a request that takes locks.
 #[inline(always)]

@@ -32,7 +32,9 @@ impl Heap<'_> {
         while at != 0 && n <= capacity {
             if !self.is_place(&self.spans[span], at) {
                 let what = match from == start {
-                    true => format!("the slab's record begins its list of free objects with {at:#x}, which is none of it"),
+                    true => {
+                        format!("the slab's record begins its list of free objects with {at:#x}, which is none of it")
+                    }
                     false => format!(
                         "a free object, of which the first word is {at:#x} and should lead to another free one: it was written after it was freed"
                     ),
@@ -91,7 +93,9 @@ impl Heap<'_> {
             if here.is_none() {
                 let size = self.class(class).map_or(0, |c| c.object);
                 let what = match before == from {
-                    true => format!("{holder} begins its list of the class of {size} with {at:#x}, which is no object of it"),
+                    true => format!(
+                        "{holder} begins its list of the class of {size} with {at:#x}, which is no object of it"
+                    ),
                     false => format!(
                         "a free object of {size} bytes, of which the first word is {at:#x} and should lead to another free one: it was written \
                          after it was freed ({holder} has it)"
