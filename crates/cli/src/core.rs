@@ -23,6 +23,8 @@ use std::time::Duration;
 const SHOWN: usize = 20;
 /// How often a process is stopped anew when one of its threads was changing the heap, and after how long.
 const TRIES: u32 = 20;
+/// How often before it is believed that a running process's heap is broken: a few marks change without a lock.
+const DOUBTS: u32 = 3;
 const BETWEEN: Duration = Duration::from_millis(2);
 
 /// Does what `craton core` was asked for.
@@ -34,33 +36,49 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
         let text = format!("{}: {} of memory written to {}\n", memory.name(), format::bytes(bytes), file.display());
         return print(&text, json.as_ref()).map(|()| ExitCode::SUCCESS);
     }
-    let memory = open_calm(args).map_err(Failure::Failed)?;
-    let heap = Heap::find(&*memory).map_err(Failure::Failed)?;
-    let name = memory.name();
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let memory = open(args).map_err(Failure::Failed)?;
+        let heap = Heap::find(&*memory).map_err(Failure::Failed)?;
+        // Where a thread was changing the heap, it looks otherwise a moment later. A core does not.
+        let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
+        if is_calm || attempt >= TRIES || args.pid.is_none() {
+            return look(args, &heap, json.as_mut());
+        }
+        drop(heap);
+        drop(memory);
+        sleep(BETWEEN);
+    }
+}
+
+/// Does it with a heap that was found.
+fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
+    let name = heap.reader.memory.name();
     let failed = match &args.task {
         CoreTask::Stats => {
-            let found = stats(&heap).map_err(Failure::Failed)?;
-            show(&stats_text(&name, &found), "core stats", vec![found], json.as_mut())?;
+            let found = stats(heap).map_err(Failure::Failed)?;
+            show(&stats_text(&name, &found), "core stats", vec![found], json)?;
             false
         }
         CoreTask::Leaks { all } => {
-            let found = leaks(&heap).map_err(Failure::Failed)?;
+            let found = leaks(heap).map_err(Failure::Failed)?;
             let (text, any) = (leaks_text(&name, &found, *all), found.lost_objects > 0);
             found.warnings.iter().for_each(|warning| say(&format!("craton: {warning}\n")));
-            show(&text, "core leaks", vec![found], json.as_mut())?;
+            show(&text, "core leaks", vec![found], json)?;
             any
         }
         CoreTask::Whatis { addresses } => {
-            let found = addresses.iter().map(|at| whatis(&heap, *at)).collect::<Result<Vec<_>, _>>();
+            let found = addresses.iter().map(|at| whatis(heap, *at)).collect::<Result<Vec<_>, _>>();
             let found = found.map_err(Failure::Failed)?;
             let text: String = found.iter().map(|what| format!("{what}\n")).collect();
-            show(&text, "core whatis", found, json.as_mut())?;
+            show(&text, "core whatis", found, json)?;
             false
         }
         CoreTask::Verify => {
-            let found = verify(&heap).map_err(Failure::Failed)?;
+            let found = verify(heap).map_err(Failure::Failed)?;
             let (text, any) = (verify_text(&name, &found), !found.broken.is_empty());
-            show(&text, "core verify", vec![found], json.as_mut())?;
+            show(&text, "core verify", vec![found], json)?;
             any
         }
         CoreTask::Save { .. } => false,
@@ -75,19 +93,6 @@ fn open(args: &args::Core) -> Result<Box<dyn Memory>, String> {
         (None, Some(core)) => Ok(Box::new(CoreFile::open(core, args.exe.as_deref())?)),
         (None, None) => Err("give a core file, or --pid PID".to_owned()),
     }
-}
-
-/// Likewise, where no thread is changing the heap: a running process is stopped until that is so.
-fn open_calm(args: &args::Core) -> Result<Box<dyn Memory>, String> {
-    for _ in 1..TRIES {
-        let memory = open(args)?;
-        if args.pid.is_none() || Heap::find(&*memory)?.held.is_empty() {
-            return Ok(memory);
-        }
-        drop(memory);
-        sleep(BETWEEN);
-    }
-    open(args)
 }
 
 fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {

@@ -452,7 +452,10 @@ impl<'m> Heap<'m> {
                 Span::Morphed { first, entry, .. } => {
                     for (offset, size, class) in entry.old_objects() {
                         let start = self.address(*first) + offset;
-                        each(Object { start, size, kind: Kind::Small(class), own: 0 });
+                        // To the slab it is out while a cache has it.
+                        if self.is_out(start) {
+                            each(Object { start, size, kind: Kind::Small(class), own: 0 });
+                        }
                     }
                 }
                 Span::Slab { .. } => {}

@@ -89,7 +89,8 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
             Span::Morphed { entry, .. } => {
                 let line = classes.entry(entry.to).or_default();
                 (line.slabs, line.morphed) = (line.slabs + 1, line.morphed + 1);
-                stats.old_objects += entry.old_objects().count() as u64;
+                let start = heap.address(span.first());
+                stats.old_objects += entry.old_objects().filter(|(at, _, _)| heap.is_out(start + at)).count() as u64;
             }
             Span::Large { .. } | Span::Slab { .. } => continue,
         }

@@ -44,6 +44,8 @@ pub fn verify(heap: &Heap<'_>) -> Result<Verdict, String> {
         let class = match span {
             Span::Slab { class, own, .. } => (*own == 0).then_some(*class),
             Span::Morphed { entry, .. } => {
+                let start = heap.address(span.first());
+                free += entry.old_objects().filter(|(at, _, _)| !heap.is_out(start + at)).count() as u64;
                 let live = entry.old_objects().count() as u64;
                 if live != entry.count {
                     let what = format!("a slab of two classes has {live} old objects, and {} are counted", entry.count);

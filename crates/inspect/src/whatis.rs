@@ -103,7 +103,8 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
             let offset = at - start;
             let old = entry.old_objects().find(|(from, len, _)| (*from..from + len).contains(&offset));
             if let Some((from, len, _)) = old {
-                return Ok(What::of(at, "class", "live", start + from, len));
+                let state = if heap.is_out(start + from) { "live" } else { "free" };
+                return Ok(What::of(at, "class", state, start + from, len));
             }
             let size = heap.class(entry.to).map_or(0, |c| c.object);
             Ok(match entry.places().find(|from| (*from..from + size).contains(&offset)) {
@@ -138,7 +139,7 @@ impl std::fmt::Display for What {
             write!(f, "{offset} bytes into the {kind} of {bytes} bytes at {start:#x}: {state}")
         };
         match self.kind {
-            "class" if *state == "" || *bytes == 0 => write!(f, "a part of a slab that holds no object")?,
+            "class" if state.is_empty() || *bytes == 0 => write!(f, "a part of a slab that holds no object")?,
             "class" => object(f, "object")?,
             "large" => object(f, "large object")?,
             "huge" => object(f, "huge object")?,

@@ -72,6 +72,12 @@ impl Heap<'_> {
         }
     }
 
+    /// Whether an old object of a class begins there on a slab of two: a cache that had it when the slab changed has it still.
+    fn is_old(&self, span: &Span, at: u64, class: u8) -> bool {
+        let Span::Morphed { first, entry, .. } = span else { return false };
+        entry.old_objects().any(|(offset, _, old)| old == class && self.address(*first) + offset == at)
+    }
+
     fn add_free(&mut self, at: u64) {
         if !self.is_marked(at) {
             self.unmarked.insert(at);
@@ -83,12 +89,12 @@ impl Heap<'_> {
         let (mut before, mut n) = (from, 0);
         while at != 0 && n < most {
             let here = self.page_of(at).and_then(|page| self.span_of(page)).filter(|span| {
-                let right = match span {
+                let on_place = match span {
                     Span::Slab { class: c, own: 0, .. } => *c == class,
                     Span::Morphed { entry, .. } => entry.to == class,
                     _ => false,
                 };
-                right && self.is_place(span, at)
+                on_place && self.is_place(span, at) || self.is_old(span, at, class)
             });
             if here.is_none() {
                 let size = self.class(class).map_or(0, |c| c.object);
