@@ -23,6 +23,11 @@ unsafe impl<T: Send> Send for Table<T> {}
 // SAFETY: `&Table` gives only `&T`.
 unsafe impl<T: Sync> Sync for Table<T> {}
 
+impl<T> Table<T> {
+    /// Where a table keeps the address of its first entry and how many it has, in bytes, for those who read the memory of another process.
+    pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, first), core::mem::offset_of!(Self, len)];
+}
+
 impl<T: Zeroed> Table<T> {
     /// A table without entries.
     pub const EMPTY: Self = Self { first: core::ptr::null_mut(), len: 0 };

@@ -21,6 +21,7 @@ use std::time::Duration;
   craton compare --runs 5 -- ./my-program    the same program on several allocators, side by side
   craton lab run speed --quick               workloads of the lab on several allocators
   craton replay server.trace                 what a server asked of its page heap, on other settings
+  craton core --pid 1234 leaks               what a running process has lost of its memory
 
 Exit status: 1 when something failed, 2 when craton was called wrongly; `craton run` ends as the program that it ran.
 `craton COMMAND --help` says more, with examples.",
@@ -43,6 +44,10 @@ pub enum Task {
     Lab(Lab),
     /// Play a trace that `craton run --trace` recorded on a page heap in simulated memory
     Replay(Replay),
+    /// Look into the heap of a core file or of a running process: what it holds, what leaks, what is broken
+    Core(Core),
+    /// Set options of a running process
+    Set(Set),
 }
 
 /// `craton run`.
@@ -220,6 +225,108 @@ pub struct Replay {
     pub json: Option<PathBuf>,
 }
 
+/// `craton core`.
+#[derive(Debug, Group)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "Examples:
+  craton core core.1234 stats
+  craton core --pid 1234 leaks
+  craton core core.1234 --exe ./my-server.old whatis 0x7f12a4c01230
+  craton core --pid 1234 save server.core      then look at that, while the process goes on
+  craton core core.1234 verify --json - | jq .rows[0].broken
+
+A running process stands still while it is read, and goes on afterwards; only its user or root may do that. A core file is
+what the kernel (`ulimit -c unlimited`), gcore or `save` has written. The process has to run on Craton, of a release that
+this program knows.
+
+leaks: an object is lost when no word of registers, stacks, writable memory and of other objects that are not lost points
+into it. A number that looks like an address can hide a leak; a pointer that is kept in another form makes a false one.
+
+Exit status: 0; 1 when something failed, leaks were found, or verify found the heap broken; 2 for wrong usage."
+)]
+pub struct Core {
+    /// The core file
+    #[arg(value_name = "CORE", required_unless_present = "pid")]
+    pub core: Option<PathBuf>,
+    /// A running process instead, by its number
+    #[arg(long, value_name = "PID", conflicts_with = "core", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Option<u32>,
+    /// The program that the core is of, where its file lies elsewhere now
+    #[arg(long, value_name = "FILE", conflicts_with = "pid")]
+    pub exe: Option<PathBuf>,
+    /// Write what is found to FILE as JSON; `-` for standard output (text then goes to standard error)
+    #[arg(long, value_name = "FILE", global = true)]
+    pub json: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub task: CoreTask,
+}
+
+/// The commands of `craton core`.
+#[derive(Debug, Subcommand)]
+pub enum CoreTask {
+    /// Show what the heap holds, by size class and by heap
+    Stats,
+    /// Find objects that nothing leads to any more
+    Leaks {
+        /// Show all of them, not only the twenty largest
+        #[arg(long)]
+        all: bool,
+    },
+    /// Say what lies at an address, such as 0x7f12a4c01230
+    Whatis {
+        /// The addresses, in hexadecimal
+        #[arg(value_name = "ADDR", required = true, value_parser = address)]
+        addresses: Vec<u64>,
+    },
+    /// Walk every invariant that can be seen from outside, and say where the first one is broken
+    Verify,
+    /// Write a core file of a running process
+    Save {
+        /// The file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// `craton set`.
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:
+  craton set 1234 release_rate=0
+  craton set 1234 soft_limit=512M background=1 --wait 30
+
+The process sets the options when it next makes a slow request of its heap, or within a second or ten where it has a thread of
+the library's. If it does neither within --wait, the request is taken back, and nothing has changed. The README tells what
+each option does; only the process's user or root may set them.
+
+Exit status: 0 when all were set, 1 when the process refused one or did not answer, 2 for wrong usage.")]
+pub struct Set {
+    /// The process, by its number
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: u32,
+    /// The options, as `craton run -o` takes them
+    #[arg(value_name = "KEY=VALUE", required = true, value_parser = live_setting)]
+    pub settings: Vec<String>,
+    /// Wait so long for the answer to each
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub wait: Duration,
+}
+
+/// An address, with or without `0x`.
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "give an address in hexadecimal, such as 0x7f12a4c01230".to_owned())
+}
+
+/// A setting for a running process: its key ends at the first `=`, and its value may hold commas.
+fn live_setting(text: &str) -> Result<String, String> {
+    match text.find('=') {
+        None | Some(0) => Err("not of the form KEY=VALUE, such as thp=always".to_owned()),
+        Some(_) => Ok(text.to_owned()),
+    }
+}
+
 fn setting() -> impl TypedValueParser<Value = Setting> {
     OsStringValueParser::new().try_map(Setting::parse)
 }
@@ -263,6 +370,14 @@ mod tests {
         for mut command in commands {
             let start = format!("Examples:\n  craton {} ", command.get_name());
             assert!(command.render_help().to_string().contains(&start), "{start}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_hexadecimal() {
+        assert_eq!((address("0x10"), address("7fA0"), address("0XfF")), (Ok(16), Ok(0x7fa0), Ok(255)));
+        for wrong in ["", "0x", "-1", "x", "0x1g", "10000000000000000"] {
+            assert!(address(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
 //! **What.** [`run`] becomes the program that it is given, with the library preloaded; [`compare`] runs it on several
-//! allocators in turns; [`lab`] does the lab's experiments, and [`replay`] plays a recorded trace. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
+//! allocators in turns; [`lab`] does the lab's experiments, and [`replay`] plays a recorded trace. [`core`](mod@core) looks into the heap of a
+//! running process or of a core file, and [`set`] asks a running process for another setting. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
 //! library's options, [`program`] knows why a program may not be served, [`args`] is what can be typed, and
 //! [`usage`] what is said of the rest.
 //!
@@ -13,6 +14,7 @@
 mod allocators;
 mod args;
 mod compare;
+mod core;
 mod failure;
 mod lab;
 mod library;
@@ -22,6 +24,7 @@ mod program;
 mod progress;
 mod replay;
 mod run;
+mod set;
 mod signals;
 mod terminal;
 mod usage;
@@ -39,6 +42,8 @@ fn main() -> ExitCode {
         Ok(Task::Compare(args)) => compare::compare(&args),
         Ok(Task::Lab(args)) => lab::lab(&args),
         Ok(Task::Replay(args)) => replay::replay(&args),
+        Ok(Task::Core(args)) => core::core(&args),
+        Ok(Task::Set(args)) => set::set(&args),
         Err(error) if error.use_stderr() => usage::explain(error, &typed).exit(),
         Err(help) => usage::print(&help),
     };

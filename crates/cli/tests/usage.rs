@@ -16,7 +16,7 @@ fn wrong(args: &[&str], expected: &[&str]) {
 #[test]
 fn no_command_and_unknown_ones() {
     wrong(&[], &["run", "compare", "Examples"]);
-    let all = "there are: run, compare, lab, replay";
+    let all = "there are: run, compare, lab, replay, core, set";
     wrong(&["rum", "--", "true"], &["rum", "`craton run`", all]);
     wrong(&["rnu"], &["rnu", "`craton run` is meant", all]);
     wrong(&["cmopare", "--", "true"], &["`craton compare` is meant", all]);

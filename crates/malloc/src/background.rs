@@ -19,7 +19,7 @@ mod life;
 
 use crate::front::{self, HEAP, PROCESSOR_CACHES, set_up};
 use crate::segment::SEGMENT;
-use crate::{lifecycle, limits, nested};
+use crate::{lifecycle, limits, mailbox, nested};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, CollapseError, HUGEPAGE_SIZE, HugePageId, HugePages, Pages};
 use craton_os::thread::{self, Hidden};
@@ -196,6 +196,16 @@ pub(crate) fn poke() {
         // Not earlier: a small program does without it, and without the pages of the C library that it takes.
         thread::find_flag();
         work(true, true);
+    }
+    if mailbox::is_asked() {
+        look_at_mailbox();
+    }
+}
+
+#[cold]
+fn look_at_mailbox() {
+    if lifecycle::is_set_up() && !nested::is_nested() && is_calm() {
+        mailbox::look(false);
     }
 }
 
@@ -376,6 +386,7 @@ pub(crate) fn forked() {
     AT_WORK.store(false, Relaxed);
     ASLEEP.store(false, Relaxed);
     LIFE.forked();
+    mailbox::forked();
     WANTED.fetch_and(LATER, Relaxed);
 }
 
@@ -385,6 +396,11 @@ pub(crate) fn set_mode(mode: Mode) {
     if mode != Mode::Thread {
         stop();
     }
+}
+
+/// As [`set_mode`], in the thread itself, which ends when it next looks.
+pub(crate) fn set_mode_of_own(mode: Mode) {
+    MODE.store(mode as u8, Relaxed);
 }
 
 /// Sets the rate, of a heap that is looked after too.
@@ -410,6 +426,13 @@ fn run() {
         let ended = if sleeps_on { sleep_on(used) } else { END.wait_ns(rest_s * SECOND_NS) };
         if ended {
             return;
+        }
+        if mailbox::is_asked() {
+            mailbox::look(true);
+            if mode() != Mode::Thread && LIFE.end_by_itself() {
+                HEAP.drop_kept();
+                return;
+            }
         }
         let (changed, in_use) = round(true);
         used = USED.load(Relaxed);

@@ -41,6 +41,9 @@ use threads::{give_cache_up, new_cache, visits};
 pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
 static CACHES: Mutex<Registry> = Mutex::new(Registry::EMPTY);
 pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
+/// Where the list of all threads' caches is, for those who read the memory of another process.
+pub(crate) const ALL_CACHES: *const u8 =
+    (&raw const CACHES).cast::<u8>().wrapping_add(Mutex::<Registry>::SHAPE[1] + Registry::FIRST);
 /// Which threads have caches of their own: an option.
 pub(crate) static CACHES_FOR: AtomicU8 = AtomicU8::new(CachesFor::Auto as u8);
 /// Threads that have one, and how many may by the option's default: so many for each processor, and so many in any case.

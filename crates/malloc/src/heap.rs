@@ -43,6 +43,7 @@ mod complete;
 mod counts;
 mod large;
 mod limited;
+mod shape;
 mod source;
 mod spans;
 

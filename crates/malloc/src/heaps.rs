@@ -31,6 +31,7 @@ mod tests;
 use crate::heap::Heap;
 use crate::route::{Found, Misuse};
 use crate::size_class;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{Bytes, Clock, Floor, PageId, Pages};
 use craton_os::{Guard, Mutex, mapping};
@@ -132,6 +133,16 @@ pub struct Heaps {
 pub(crate) struct HeapId(u16);
 
 impl Heaps {
+    /// Offsets and sizes in bytes, for those who read the memory of another process.
+    pub(crate) const SHAPE: [(&'static str, usize); 6] = [
+        ("own.slots", offset_of!(Self, base)),
+        ("own.used", offset_of!(Self, used)),
+        ("own.slot.bytes", size_of::<Slot>()),
+        ("own.slot.generation", offset_of!(Slot, generation)),
+        ("own.slot.lock", offset_of!(Slot, heap) + Mutex::<OwnHeap>::SHAPE[0]),
+        ("own.slot.name", offset_of!(Slot, heap) + Mutex::<OwnHeap>::SHAPE[1] + OwnHeap::NAME),
+    ];
+
     /// Without heaps.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new table.
     pub(crate) const NONE: Self = Self {

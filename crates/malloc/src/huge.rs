@@ -10,6 +10,7 @@
 
 use crate::huge_keep::Kept;
 use crate::route::Misuse;
+use core::mem::offset_of;
 use core::slice;
 use craton_base::NoMemory;
 use craton_os::mapping;
@@ -42,6 +43,16 @@ const REMEMBERED: usize = 32;
 unsafe impl Send for HugeTable {}
 
 impl HugeTable {
+    /// Offsets in bytes, for those who read the memory of another process.
+    pub(crate) const SHAPE: [(&'static str, usize); 6] = [
+        ("huge.entries", offset_of!(Self, entries)),
+        ("huge.capacity", offset_of!(Self, capacity)),
+        ("huge.len", offset_of!(Self, len)),
+        ("huge.entry.stride", size_of::<Entry>()),
+        ("huge.entry.at", offset_of!(Entry, at)),
+        ("huge.entry.bytes", offset_of!(Entry, bytes)),
+    ];
+
     pub(crate) const EMPTY: Self = Self {
         entries: core::ptr::null_mut(),
         capacity: 0,

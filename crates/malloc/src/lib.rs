@@ -33,9 +33,11 @@ pub mod hints;
 mod huge;
 mod huge_keep;
 mod huge_route;
+pub mod inspect;
 pub mod json;
 mod lifecycle;
 pub mod limits;
+mod mailbox;
 #[cfg(loom)]
 pub mod model;
 mod morph;

@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Ordering:
 use craton_os::Line;
 
 /// Bytes for all requests of handlers. They take no memory before they are used.
-const AREA_BYTES: usize = 1 << 20;
+pub(crate) const AREA_BYTES: usize = 1 << 20;
 /// Bytes in front of an object, which hold its size.
 const HEAD: usize = 16;
 
@@ -39,6 +39,10 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 /// Objects to free, linked through their first words.
 static LATER: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static SAID: AtomicBool = AtomicBool::new(false);
+
+/// Where the area, how much of it is used, and the list of what waits to be freed are, for those who read the memory of another process.
+pub(crate) const PARTS: [*const u8; 3] =
+    [(&raw const AREA).cast(), (&raw const USED).cast(), (&raw const LATER).cast()];
 
 /// Runs the part of a request that takes locks.
 #[inline(always)]

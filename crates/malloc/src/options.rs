@@ -136,11 +136,8 @@ fn apply(text: &[u8]) {
             complain("not of the form key=value; ignored");
             continue;
         };
-        let (key, value) = (&option[..equals], &option[equals + 1..]);
-        if !KEYS.contains(&key) {
-            complain(NO_SUCH_KEY);
-        } else if !set(key, value) {
-            complain(why_not(key, value).unwrap_or(bad_value(key)));
+        if let Err(what) = try_set(&option[..equals], &option[equals + 1..], false) {
+            complain(what);
         }
     }
 }
@@ -148,6 +145,32 @@ fn apply(text: &[u8]) {
 /// Why a value that is right is not heeded.
 fn why_not(key: &[u8], value: &[u8]) -> Option<&'static str> {
     if key == b"debug" { debug::setting::why_not(value) } else { limits::why_not(key, value) }
+}
+
+/// Sets one option, or says what is wrong with it. `in_thread` says that the caller is the heap's own thread.
+pub(crate) fn try_set(key: &[u8], value: &[u8], in_thread: bool) -> Result<(), &'static str> {
+    if !KEYS.contains(&key) {
+        return Err(NO_SUCH_KEY);
+    }
+    let mode = if key == b"background" { mode(value) } else { None };
+    let is_set = match mode {
+        Some(mode) if in_thread => {
+            background::set_mode_of_own(mode);
+            true
+        }
+        _ => set(key, value),
+    };
+    if is_set { Ok(()) } else { Err(why_not(key, value).unwrap_or(bad_value(key))) }
+}
+
+/// What the option `background` names.
+fn mode(value: &[u8]) -> Option<Mode> {
+    match value {
+        b"0" => Some(Mode::Off),
+        b"inline" => Some(Mode::Inline),
+        b"1" => Some(Mode::Thread),
+        _ => None,
+    }
 }
 
 const KEYS: [&[u8]; 18] = [
@@ -207,11 +230,9 @@ fn keep_stderr() {
 /// Sets one option; `false` when the key or the value is not known.
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     match key {
-        b"background" => match value {
-            b"0" => background::set_mode(Mode::Off),
-            b"inline" => background::set_mode(Mode::Inline),
-            b"1" => background::set_mode(Mode::Thread),
-            _ => return false,
+        b"background" => match mode(value) {
+            Some(mode) => background::set_mode(mode),
+            None => return false,
         },
         b"caches" => {
             let caches = match value {

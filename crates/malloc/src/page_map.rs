@@ -27,6 +27,9 @@ unsafe impl Send for PageMap {}
 unsafe impl Sync for PageMap {}
 
 impl PageMap {
+    /// Where a map keeps the address of its first mark, in bytes, for those who read the memory of another process.
+    pub(crate) const MARKS: usize = core::mem::offset_of!(Self, marks);
+
     /// A map that must not be asked.
     pub const EMPTY: Self = Self { marks: core::ptr::null() };
 

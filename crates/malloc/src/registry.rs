@@ -28,6 +28,9 @@ pub(crate) struct Registry {
 unsafe impl Send for Registry {}
 
 impl Registry {
+    /// Where it keeps the address of the first cache, in bytes, for those who read the memory of another process.
+    pub(crate) const FIRST: usize = core::mem::offset_of!(Self, first);
+
     pub(crate) const EMPTY: Self = Self { first: null_mut(), taken: 0, carved: 0, chunk: 0, chunk_left: 0 };
 
     /// Caches in use.

@@ -47,6 +47,10 @@ pub struct Guard<'a, T> {
 }
 
 impl<T> Mutex<T> {
+    /// Where the lock's word and the value lie in it, in bytes, for those who read the memory of another process. The word is 0 while the
+    /// lock is free.
+    pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
+
     /// A free lock around `value`.
     pub const fn new(value: T) -> Self {
         Self { state: AtomicU64::new(FREE), value: UnsafeCell::new(value) }

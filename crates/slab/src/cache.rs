@@ -12,6 +12,7 @@ use crate::geometry::Geometry;
 use crate::keep::Keep;
 use crate::lists::PartialLists;
 use crate::record::SlabRecord;
+use core::mem::offset_of;
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource, Table};
 
 /// Counts of one cache.
@@ -66,6 +67,13 @@ pub struct SlabCache {
 }
 
 impl SlabCache {
+    /// Where its counts lie, in bytes, for those who read the memory of another process.
+    pub const SHAPE: [(&'static str, usize); 3] = [
+        ("cache.slabs", offset_of!(Self, stats) + offset_of!(SlabStats, slabs)),
+        ("cache.objects_out", offset_of!(Self, stats) + offset_of!(SlabStats, objects_out)),
+        ("cache.refills", offset_of!(Self, stats) + offset_of!(SlabStats, refills)),
+    ];
+
     /// A cache that is still to be made by [`SlabCache::new`]; all zeros.
     pub const UNSET: Self = Self::new(Geometry { object: 0, pages: Pages(0), capacity: 0 });
 

@@ -554,5 +554,6 @@ impl Morphs {
     }
 }
 
+mod shape;
 #[cfg(test)]
 mod tests;

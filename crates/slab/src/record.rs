@@ -16,6 +16,7 @@
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
 
 use crate::chain::{self, Chain};
+use core::mem::offset_of;
 use craton_base::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{Pages, Zeroed};
 
@@ -49,6 +50,9 @@ const SIZE_BITS: u32 = 11;
 /// The bit of `morph` that says that it names a heap of its own and a class instead.
 const OWNED: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
 
+/// Where the class stands in `morph` then.
+const OWNED_CLASS_SHIFT: u32 = 16;
+
 /// The bit of `pages` that says that they were freed.
 const GONE: u32 = 1 << 31;
 
@@ -73,6 +77,25 @@ macro_rules! field {
 }
 
 impl SlabRecord {
+    /// Where what lies, and how words are divided, for those who read the memory of another process.
+    pub const SHAPE: [(&'static str, usize); 15] = [
+        ("record.bytes", size_of::<Self>()),
+        ("record.free", offset_of!(Self, free)),
+        ("record.next", offset_of!(Self, next)),
+        ("record.pages", offset_of!(Self, pages)),
+        ("record.morph", offset_of!(Self, morph)),
+        ("record.used", offset_of!(Self, used)),
+        ("record.carved", offset_of!(Self, carved)),
+        ("record.last", offset_of!(Self, last)),
+        ("record.owner", offset_of!(Self, owner)),
+        ("record.alone", offset_of!(Self, alone)),
+        ("record.unit", UNIT),
+        ("record.entry_bits", ENTRY_BITS as usize),
+        ("record.owned_bit", OWNED as usize),
+        ("record.owned_class_shift", OWNED_CLASS_SHIFT as usize),
+        ("record.gone_bit", GONE as usize),
+    ];
+
     field!(free, set_free, free, usize);
     field!(next, set_next, next, u32);
     field!(prev, set_prev, prev, u32);
@@ -260,13 +283,13 @@ impl SlabRecord {
 
     /// Notes which heap of its own this page's objects belong to, and their class; for pages that the page map marks so.
     pub fn set_heap(&self, heap: u16, class: u8) {
-        self.morph.store(OWNED | u32::from(class) << 16 | u32::from(heap), Ordering::Relaxed);
+        self.morph.store(OWNED | u32::from(class) << OWNED_CLASS_SHIFT | u32::from(heap), Ordering::Relaxed);
     }
 
     /// What [`SlabRecord::set_heap`] noted.
     pub fn heap(&self) -> (u16, u8) {
         let noted = self.morph.load(Ordering::Relaxed);
-        (noted as u16, (noted >> 16) as u8)
+        (noted as u16, (noted >> OWNED_CLASS_SHIFT) as u8)
     }
 
     /// The neighbours of a large object in a list of its owner's: the next one and the one before, as pages plus 1, or 0.

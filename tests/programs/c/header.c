@@ -23,7 +23,11 @@ static void statistics(void) {
     CHECK(craton_segment.huge_bytes == before.huge_bytes);
 }
 
+/* The table for `craton core`; its first word is the magic one, in the order of this machine's bytes. */
+extern const unsigned char craton_inspect[] __attribute__((weak));
+
 static void version(void) {
+    CHECK(craton_inspect && !memcmp(craton_inspect, "\0CRATONI", 8));
     int major = -1, minor = -1, end = 0;
     CHECK(sscanf(craton_version(), "%d.%d%n", &major, &minor, &end) == 2 && major >= 0 && minor >= 0 && end > 0);
 }

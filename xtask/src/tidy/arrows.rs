@@ -28,7 +28,7 @@ const fn tool(name: &'static str, below: &'static [&'static str]) -> Crate {
 }
 
 /// Every package, from the bottom up.
-const CRATES: [Crate; 13] = [
+const CRATES: [Crate; 14] = [
     core("craton-base", &[]),
     // The one crate that speaks to the system, through the declarations of `libc`.
     Crate { name: "craton-os", below: &["craton-base"], outside: Some(&["libc"]) },
@@ -41,7 +41,9 @@ const CRATES: [Crate; 13] = [
     core("craton", &["craton-base", "craton-os", "craton-malloc"]),
     // Not the allocator: a program that links craton-malloc has its hooks at start and exit, and these are measured.
     tool("craton-lab", &["craton-base", "craton-os", "craton-sim", "craton-frames", "craton-pages", "craton-slab"]),
-    tool("craton-cli", &["craton-lab"]),
+    // Nor is it a part of what reads other processes: that knows the library by what its table says.
+    tool("craton-inspect", &[]),
+    tool("craton-cli", &["craton-inspect", "craton-lab"]),
     tool("craton-programs", &["craton", "craton-os", "craton-lab"]),
     tool("xtask", &[]),
 ];

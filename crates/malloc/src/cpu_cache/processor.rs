@@ -135,6 +135,19 @@ pub(crate) struct ProcessorCaches {
 unsafe impl Sync for ProcessorCaches {}
 
 impl ProcessorCaches {
+    /// Offsets and sizes in bytes, for those who read the memory of another process.
+    pub(crate) const SHAPE: [(&'static str, usize); 4] = [
+        ("processors.table", core::mem::offset_of!(Self, table)),
+        ("processors.most", PROCESSORS),
+        ("area.bytes", size_of::<Area>()),
+        ("area.count", core::mem::offset_of!(Counts, count)),
+    ];
+
+    /// Where a class's count and its array begin in an area, in bytes.
+    pub(crate) const fn place(class: usize) -> Place {
+        PLACES[class]
+    }
+
     /// Without areas, and off.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub(crate) const EMPTY: Self = Self {

@@ -24,6 +24,7 @@
 //! **Unsafe.** Links free objects through their memory, which belongs to the cache.
 
 mod count;
+mod shape;
 
 use crate::page_map::PageMap;
 use crate::report;

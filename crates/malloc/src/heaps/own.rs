@@ -27,6 +27,9 @@ pub(crate) struct OwnHeap {
 }
 
 impl OwnHeap {
+    /// Where its name lies in it, in bytes, for those who read the memory of another process.
+    pub(crate) const NAME: usize = core::mem::offset_of!(Self, name);
+
     /// Begins anew as heap `id`.
     pub(crate) fn begin(&mut self, id: u16, name: &[u8], place: Place, limit: Pages) {
         self.pages.begin(id, place, limit);

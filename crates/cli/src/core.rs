@@ -1,0 +1,209 @@
+//! `craton core`: what the heap of a core file or a running process holds.
+//!
+//! **What.** Opens the one or stops the other, lets [`craton_inspect`] look, and prints what it found.
+//!
+//! **Failure.** What is wrong with process or file, and what to do: status 1. Leaks and a broken heap are status 1, too.
+
+use crate::args::{self, CoreTask};
+use crate::command;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::terminal::say;
+use craton_inspect::{CoreFile, Group, Heap, Leaks, Live, Memory, Stats, Verdict, leaks, save, stats, verify, whatis};
+use craton_lab::document::Document;
+use craton_lab::format;
+use craton_lab::ratios::Ratios;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Lost objects that are shown by themselves.
+const SHOWN: usize = 20;
+/// How often a process is stopped anew when one of its threads was changing the heap, and after how long.
+const TRIES: u32 = 20;
+/// How often before it is believed that a running process's heap is broken: a few marks change without a lock.
+const DOUBTS: u32 = 3;
+const BETWEEN: Duration = Duration::from_millis(2);
+
+/// Does what `craton core` was asked for.
+pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
+    let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
+    if let CoreTask::Save { file } = &args.task {
+        let memory = open(args).map_err(Failure::Failed)?;
+        let bytes = save(&*memory, file).map_err(Failure::Failed)?;
+        let text = format!("{}: {} of memory written to {}\n", memory.name(), format::bytes(bytes), file.display());
+        return print(&text, json.as_ref()).map(|()| ExitCode::SUCCESS);
+    }
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let memory = open(args).map_err(Failure::Failed)?;
+        let heap = Heap::find(&*memory).map_err(Failure::Failed)?;
+        // Where a thread was changing the heap, it looks otherwise a moment later. A core does not.
+        let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
+        if is_calm || attempt >= TRIES || args.pid.is_none() {
+            return look(args, &heap, json.as_mut());
+        }
+        drop(heap);
+        drop(memory);
+        sleep(BETWEEN);
+    }
+}
+
+/// Does it with a heap that was found.
+fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
+    let name = heap.reader.memory.name();
+    let failed = match &args.task {
+        CoreTask::Stats => {
+            let found = stats(heap).map_err(Failure::Failed)?;
+            show(&stats_text(&name, &found), "core stats", vec![found], json)?;
+            false
+        }
+        CoreTask::Leaks { all } => {
+            let found = leaks(heap).map_err(Failure::Failed)?;
+            let (text, any) = (leaks_text(&name, &found, *all), found.lost_objects > 0);
+            found.warnings.iter().for_each(|warning| say(&format!("craton: {warning}\n")));
+            show(&text, "core leaks", vec![found], json)?;
+            any
+        }
+        CoreTask::Whatis { addresses } => {
+            let found = addresses.iter().map(|at| whatis(heap, *at)).collect::<Result<Vec<_>, _>>();
+            let found = found.map_err(Failure::Failed)?;
+            let text: String = found.iter().map(|what| format!("{what}\n")).collect();
+            show(&text, "core whatis", found, json)?;
+            false
+        }
+        CoreTask::Verify => {
+            let found = verify(heap).map_err(Failure::Failed)?;
+            let (text, any) = (verify_text(&name, &found), !found.broken.is_empty());
+            show(&text, "core verify", vec![found], json)?;
+            any
+        }
+        CoreTask::Save { .. } => false,
+    };
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What is to be read, standing still.
+fn open(args: &args::Core) -> Result<Box<dyn Memory>, String> {
+    match (args.pid, &args.core) {
+        (Some(pid), _) => Ok(Box::new(Live::stop(pid)?)),
+        (None, Some(core)) => Ok(Box::new(CoreFile::open(core, args.exe.as_deref())?)),
+        (None, None) => Err("give a core file, or --pid PID".to_owned()),
+    }
+}
+
+fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {
+    Output::beside(json).write(text).map_err(|e| Failure::Failed(format!("cannot print what was found: {e}")))
+}
+
+/// Prints what was found, and writes the document.
+fn show<R: Serialize>(text: &str, name: &str, rows: Vec<R>, json: Option<&mut Output>) -> Result<(), Failure> {
+    let printed = print(text, json.as_deref());
+    if let Some(json) = json {
+        let document = Document::new(name, &command(), &[], rows, &Ratios::default());
+        let text = document.text().map_err(|e| Failure::Failed(format!("cannot write the figures as JSON: {e}")))?;
+        json.write(&text)?;
+    }
+    printed
+}
+
+fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>, left: &[usize]) -> String {
+    let head = head.iter().map(|cell| (*cell).to_owned()).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
+    format::table(&rows, left)
+}
+
+fn stats_text(name: &str, found: &Stats) -> String {
+    let mut text = format!(
+        "{name}: {} objects, {}; the heap begins at {:#x} and has {} of address space\n",
+        format::count(found.objects),
+        format::bytes(found.bytes),
+        found.base,
+        format::bytes(found.granted_bytes)
+    );
+    text += &format!(
+        "large {} ({}), huge {} ({}), free in caches {}, old objects on slabs of two classes {}\n\n",
+        format::count(found.large_objects),
+        format::bytes(found.large_bytes),
+        format::count(found.huge_objects),
+        format::bytes(found.huge_bytes),
+        format::count(found.free_in_caches),
+        format::count(found.old_objects)
+    );
+    let rows = found.classes.iter().map(|line| {
+        let numbers = [line.object_bytes, line.slabs, line.morphed, line.objects, line.free];
+        numbers.into_iter().map(format::count).chain([format::bytes(line.bytes)]).collect()
+    });
+    text += &table(&["class", "slabs", "of two", "objects", "free", "bytes"], rows, &[]);
+    if !found.heaps.is_empty() {
+        let rows = found.heaps.iter().map(|heap| {
+            vec![heap.id.to_string(), heap.name.clone(), format::count(heap.objects), format::bytes(heap.bytes)]
+        });
+        text += &format!("\n{}", table(&["heap", "name", "objects", "bytes"], rows, &[1]));
+    }
+    if found.broken > 0 {
+        text += &format!("\nthe heap is broken in {} places; `verify` says where\n", found.broken);
+    }
+    text
+}
+
+fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
+    let mut text = format!(
+        "{name}: {} objects lost, {}, of {} objects, {}; {} of roots\n",
+        format::count(found.lost_objects),
+        format::bytes(found.lost_bytes),
+        format::count(found.objects),
+        format::bytes(found.bytes),
+        format::bytes(found.root_bytes)
+    );
+    if found.groups.is_empty() {
+        return text;
+    }
+    // By the size of the object on top: how many of them, and what hangs on them.
+    let mut sizes: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
+    for group in &found.groups {
+        let sum = sizes.entry(group.object_bytes).or_default();
+        *sum = [sum[0] + 1, sum[1] + group.objects, sum[2] + group.bytes];
+    }
+    let rows = sizes.into_iter().map(|(size, [tops, objects, bytes])| {
+        vec![format::count(size), format::count(tops), format::count(objects), format::bytes(bytes)]
+    });
+    text += &format!("\n{}\n", table(&["size", "roots", "objects", "bytes"], rows, &[]));
+    let mut largest: Vec<&Group> = found.groups.iter().collect();
+    largest.sort_by_key(|group| std::cmp::Reverse(group.bytes));
+    let shown = if all { largest.len() } else { SHOWN.min(largest.len()) };
+    for group in &largest[..shown] {
+        text += &format!("{:#x}: {} bytes", group.address, format::count(group.object_bytes));
+        text += &match group.objects - 1 {
+            0 => String::from("\n"),
+            more => format!(", with {} more below it {} bytes\n", format::count(more), format::count(group.bytes)),
+        };
+    }
+    if shown < largest.len() {
+        text += &format!("and {} more; --all shows them\n", format::count((largest.len() - shown) as u64));
+    }
+    text
+}
+
+fn verify_text(name: &str, found: &Verdict) -> String {
+    let (spans, free) = (format::count(found.spans), format::count(found.free));
+    let mut text = match found.broken.first() {
+        None => format!(
+            "{name}: the heap is whole: {spans} slabs and objects of whole pages, {free} free objects on lists\n"
+        ),
+        Some(first) => format!("{name}: the heap is broken at {:#x}: {} ({})\n", first.address, first.what, first.rule),
+    };
+    for broken in found.broken.iter().skip(1) {
+        text += &format!("  and at {:#x}: {} ({})\n", broken.address, broken.what, broken.rule);
+    }
+    if found.adrift > 0 {
+        text += &format!("free objects on no list: {}\n", format::count(found.adrift));
+    }
+    if !found.held.is_empty() {
+        text += &format!("a thread was changing: {}; that was not looked at in full\n", found.held.join(", "));
+    }
+    text
+}

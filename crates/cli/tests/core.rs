@@ -1,0 +1,303 @@
+//! `craton core` and `craton set` on programs that run on the real library: what they lose and break is known.
+
+mod common;
+
+use common::{Place, craton, said};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\n\
+    #include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
+    static void *global;\n\
+    __attribute__((noinline)) static void wipe(void) { volatile char room[32768]; memset((void *)room, 0, sizeof room); }\n\
+    static void wait_here(void) { puts(\"ready\"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }\n";
+
+/// A program that waits for the end of its input, with the names and addresses that it printed before.
+struct Program {
+    child: Child,
+    said: Vec<(String, String)>,
+}
+
+impl Program {
+    fn start(place: &Place, name: &str, body: &str) -> Self {
+        let program = place.compile(name, &format!("{HEAD}{body}"), &["-w", "-ldl", "-lpthread"]);
+        let mut command = craton(["run", "--", &program]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let said = lines
+            .take_while(|line| line != "ready")
+            .filter_map(|line| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let said = said.collect();
+        Self { child, said }
+    }
+
+    fn address(&self, name: &str) -> &str {
+        let found = self.said.iter().find(|(known, _)| known == name);
+        &found.unwrap_or_else(|| panic!("no {name} in {:?}", self.said)).1
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// What a command of `craton core` writes as its document's row, and its status.
+    fn row(&self, task: &[&str]) -> (Value, i32) {
+        row(&[&["--pid", &self.pid()], task].concat())
+    }
+
+    /// Lets it go on; says whether it ended well.
+    fn end(mut self) -> bool {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap().success()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn row(args: &[&str]) -> (Value, i32) {
+    let said = said(&mut craton([&["core"], args, &["--json", "-"]].concat()));
+    let document: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{args:?}: {e}: {}", said.err));
+    (document["rows"][0].clone(), said.status)
+}
+
+const LOSES: &str = "static __thread void *of_thread;\n\
+    __attribute__((noinline)) static void lose(void) {\n\
+        void **a = malloc(48), **b = malloc(48), **c = malloc(48);\n\
+        a[0] = b; b[0] = (char *)c + 20; c[0] = 0; printf(\"tree %p\\n\", a);\n\
+        void **r = malloc(100), **s = malloc(200);\n\
+        r[0] = s; s[0] = r; printf(\"ring %p\\nother %p\\n\", r, s);\n\
+        void **large = memset(malloc(300000), 0, 300000), **huge = malloc(40ul << 20);\n\
+        huge[0] = 0; printf(\"large %p\\nhuge %p\\n\", large, huge);\n\
+        void *f = malloc(64); free(f); printf(\"free %p\\n\", f);\n\
+    }\n\
+    int main(void) {\n\
+        void **keeps = global = malloc(1000); printf(\"kept %p\\n\", keeps);\n\
+        memset(keeps, 0, 1000);\n\
+        keeps[1] = (char *)malloc(32) + 5; of_thread = malloc(500); keeps[2] = malloc(40ul << 20);\n\
+        printf(\"inner %p\\nlocal %p\\nkept_huge %p\\n\", (char *)keeps[1] - 5, of_thread, keeps[2]);\n\
+        lose(); wipe(); wait_here(); return 0;\n\
+    }\n";
+
+/// The lost objects by address: their own size, and how many objects and bytes hang together.
+fn lost(row: &Value) -> Vec<(String, u64, u64, u64)> {
+    let groups = row["groups"].as_array().unwrap().iter();
+    let number = |group: &Value, name: &str| group[name].as_u64().unwrap();
+    let group = |g: &Value| {
+        let address = g["address"].as_str().unwrap().to_owned();
+        (address, number(g, "object_bytes"), number(g, "objects"), number(g, "bytes"))
+    };
+    let mut all: Vec<_> = groups.map(group).collect();
+    all.sort();
+    all
+}
+
+/// What [`LOSES`] loses.
+fn expected(program: &Program) -> Vec<(String, u64, u64, u64)> {
+    let at = |name: &str| program.address(name).to_owned();
+    // Of a ring the object that comes first stands for both.
+    let (ring, size) = [("ring", 112), ("other", 208)].into_iter().min_by_key(|(name, _)| at(name)).unwrap();
+    let large = 300_000u64.next_multiple_of(8192);
+    let mut all = vec![
+        (at("tree"), 48, 3, 144),
+        (at(ring), size, 2, 320),
+        (at("large"), large, 1, large),
+        (at("huge"), 40 << 20, 1, 40 << 20),
+    ];
+    all.sort();
+    all
+}
+
+#[test]
+fn what_a_running_process_has_lost_is_found_and_nothing_else() {
+    let place = Place::new("core-leaks");
+    let program = Program::start(&place, "loses", LOSES);
+    let (found, status) = program.row(&["leaks"]);
+    assert_eq!((lost(&found), status), (expected(&program), 1));
+    let (stats, status) = program.row(&["stats"]);
+    assert_eq!(status, 0);
+    assert_eq!((stats["huge_objects"].as_u64(), stats["huge_bytes"].as_u64()), (Some(2), Some(80 << 20)));
+    let class = stats["classes"].as_array().unwrap().iter().find(|c| c["object_bytes"] == 208).unwrap();
+    assert!(class["objects"].as_u64() >= Some(1) && class["slabs"] == 1, "{class}");
+    let (verdict, status) = program.row(&["verify"]);
+    assert_eq!((verdict["broken"].as_array().map(Vec::len), status), (Some(0), 0), "{verdict}");
+    assert!(program.end(), "the process goes on");
+}
+
+#[test]
+fn a_core_that_was_saved_and_one_of_the_kernel_show_what_the_process_did() {
+    let place = Place::new("core-file");
+    let program = Program::start(&place, "loses", LOSES);
+    let core = place.path("saved.core");
+    let saved = said(&mut craton(["core", "--pid", &program.pid(), "save", &core]));
+    assert_eq!((saved.status, saved.err.as_str()), (0, ""));
+    let expected = expected(&program);
+    assert!(program.end());
+    let (found, status) = row(&[&core, "leaks"]);
+    assert_eq!((lost(&found), status), (expected, 1));
+    assert_eq!(row(&[&core, "verify"]).1, 0);
+    // That of the kernel, where it writes one into the process's own folder.
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if pattern.trim() == "core" {
+        let body = LOSES.replace("wait_here();", "fflush(stdout); abort();");
+        let program = place.compile("aborts", &format!("{HEAD}{body}"), &["-w", "-ldl"]);
+        let mut shell = Command::new("sh");
+        let script = "ulimit -c unlimited && exec \"$0\" run -- \"$1\"";
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_craton"), &program]).current_dir(&place.0);
+        let ended = said(shell.env("CRATON_LIBRARY", common::library()));
+        assert_eq!(ended.status, 128 + libc::SIGABRT, "{}", ended.err);
+        let core = std::fs::read_dir(&place.0).unwrap().flatten().map(|entry| entry.path());
+        let is_core = |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("core");
+        // A limit that this process may not raise leaves none.
+        if let Some(core) = core.into_iter().find(is_core) {
+            let (found, _) = row(&[core.to_str().unwrap(), "leaks"]);
+            assert_eq!(lost(&found).len(), 4, "{found}");
+        }
+    }
+}
+
+#[test]
+fn addresses_are_explained() {
+    let place = Place::new("core-whatis");
+    let program = Program::start(&place, "loses", LOSES);
+    let what = |address: &str, plus: u64| {
+        let at = u64::from_str_radix(&address[2..], 16).unwrap() + plus;
+        let (row, status) = program.row(&["whatis", &format!("{at:#x}")]);
+        assert_eq!(status, 0);
+        let text = |name: &str| row[name].as_str().unwrap().to_owned();
+        (text("kind"), text("state"), text("start"), row["bytes"].as_u64().unwrap(), row["offset"].as_u64().unwrap())
+    };
+    let class = |state: &str, start: &str, bytes, offset| ("class".into(), state.into(), start.into(), bytes, offset);
+    let (kept, free, tree) = (program.address("kept"), program.address("free"), program.address("tree"));
+    assert_eq!(what(kept, 999), class("live", kept, 1024, 999));
+    assert_eq!(what(free, 0), class("free", free, 64, 0));
+    assert_eq!(what(tree, 47), class("live", tree, 48, 47));
+    let uncarved = what(free, 8128 - 64);
+    assert_eq!((uncarved.0.as_str(), uncarved.1.as_str()), ("class", "uncarved"));
+    let (large, huge) = (program.address("large"), program.address("huge"));
+    assert_eq!(what(large, 299_999).0, "large");
+    assert_eq!(what(huge, 20 << 20), ("huge".into(), "live".into(), huge.into(), 40 << 20, 20 << 20));
+    assert_eq!(what("0x10", 0).0, "nothing");
+    let text = said(&mut craton(["core", "--pid", &program.pid(), "whatis", free])).out;
+    assert!(text.contains("into the object of 64 bytes") && text.contains("free, it was handed out before"), "{text}");
+}
+
+#[test]
+fn a_free_object_that_was_written_is_named_by_verify() {
+    let place = Place::new("core-verify");
+    let body = "int main(void) {\n\
+            void **all[100];\n\
+            for (int i = 0; i < 100; i++) all[i] = malloc(160);\n\
+            for (int i = 0; i < 100; i++) free(all[i]);\n\
+            all[99][0] = (void *)0x4141414141414141; printf(\"written %p\\n\", all[99]);\n\
+            wait_here(); _exit(0);\n\
+        }\n";
+    let program = Program::start(&place, "writes", body);
+    let (verdict, status) = program.row(&["verify"]);
+    let broken = &verdict["broken"][0];
+    let written = u64::from_str_radix(&program.address("written")[2..], 16).unwrap();
+    assert_eq!((broken["address"].as_u64(), status), (Some(written), 1), "{verdict}");
+    assert!(broken["what"].as_str().unwrap().contains("written after it was freed"), "{broken}");
+    assert!(program.end());
+}
+
+#[test]
+fn threads_and_heaps_of_their_own_hold_objects_too() {
+    let place = Place::new("core-threads");
+    let body = "static pthread_barrier_t all;\n\
+        static void *thread(void *x) {\n\
+            void *volatile mine = malloc(3000); void *volatile gone = malloc(2500); gone = 0;\n\
+            pthread_barrier_wait(&all); pause(); return mine;\n\
+        }\n\
+        int main(void) {\n\
+            void *(*create)(const void *) = dlsym(RTLD_DEFAULT, \"craton_heap_create\");\n\
+            void *(*alloc)(void *, size_t) = dlsym(RTLD_DEFAULT, \"craton_heap_alloc\");\n\
+            struct { size_t size; const char *name; size_t limit; unsigned flags; } o = { sizeof o, \"mine\", 0, 0 };\n\
+            void *heap = create(&o);\n\
+            void **own = global = alloc(heap, 700); memset(own, 0, 700); own[3] = alloc(heap, 300000);\n\
+            printf(\"own %p\\n\", own);\n\
+            pthread_barrier_init(&all, 0, 5);\n\
+            for (int i = 0; i < 4; i++) { pthread_t t; pthread_create(&t, 0, thread, 0); }\n\
+            pthread_barrier_wait(&all); wipe(); wait_here(); _exit(0);\n\
+        }\n";
+    let program = Program::start(&place, "threads", body);
+    let (found, _) = program.row(&["leaks"]);
+    // What lies on a thread's stack is held, what it has overwritten there is not. (What an object holds that was never written can
+    // be a link to another one: they may hang together.)
+    assert!(lost(&found).iter().all(|group| (2500..3000).contains(&group.1)), "{found}");
+    assert_eq!(found["lost_objects"].as_u64(), Some(4), "{found}");
+    let (stats, _) = program.row(&["stats"]);
+    assert_eq!((stats["heaps"][0]["objects"].as_u64(), stats["heaps"][0]["name"].as_str()), (Some(2), Some("mine")));
+    let (what, _) = program.row(&["whatis", program.address("own")]);
+    assert_eq!((what["heap"].as_str(), what["state"].as_str()), (Some("mine"), Some("live")));
+    let (verdict, status) = program.row(&["verify"]);
+    assert_eq!(status, 0, "{verdict}");
+}
+
+#[test]
+fn options_are_set_in_a_running_process() {
+    let place = Place::new("core-set");
+    let file = place.path("stats");
+    let body = "int main(void) {\n\
+            puts(\"ready\"); fflush(stdout);\n\
+            struct pollfd in = { 0, POLLIN, 0 };\n\
+            while (poll(&in, 1, 5) == 0) {\n\
+                static void *all[4000];\n\
+                for (int i = 0; i < 4000; i++) all[i] = malloc(1000);\n\
+                for (int i = 0; i < 4000; i++) free(all[i]);\n\
+            }\n\
+            return 0;\n\
+        }\n";
+    let program = Program::start(&place, "works", body);
+    let set = |settings: &[&str]| said(&mut craton([&["set", &program.pid()], settings].concat()));
+    let done = set(&["release_rate=0", &format!("stats_file={file}"), "--wait", "60"]);
+    assert_eq!((done.status, done.err.as_str()), (0, ""));
+    let refused = set(&["no_such_key=1", "--wait", "60"]);
+    assert!(refused.status == 1 && refused.err.contains("no such key (there are background"), "{}", refused.err);
+    assert!(!refused.err.contains("ignored"), "{}", refused.err);
+    let refused = set(&["thp=sometimes", "--wait", "60"]);
+    assert!(refused.status == 1 && refused.err.contains("there are auto, always and never"), "{}", refused.err);
+    assert!(program.end());
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"exe\":\"works\""));
+}
+
+#[test]
+fn a_process_that_makes_no_request_is_told_and_takes_the_next_one() {
+    let place = Place::new("core-sleeps");
+    let body = "int main(void) { global = malloc(10); wait_here(); return 0; }\n";
+    let program = Program::start(&place, "sleeps", body);
+    for _ in 0..2 {
+        let said = said(&mut craton(["set", &program.pid(), "release_rate=0", "--wait", "0.05"]));
+        assert!(said.status == 1 && said.err.contains("has not answered in 0.05 s"), "{}", said.err);
+        assert!(said.err.contains("taken back"), "{}", said.err);
+    }
+    assert!(program.end());
+}
+
+#[test]
+fn wrong_calls_say_what_to_do() {
+    let wrong = |args: &[&str], status: i32, what: &str| {
+        let said = said(&mut craton(args));
+        assert!(said.status == status && said.err.contains(what), "{args:?}: {} {}", said.status, said.err);
+    };
+    wrong(&["core", "stats"], 2, "<CORE>");
+    wrong(&["core", "--pid", "0", "stats"], 2, "--pid");
+    wrong(&["core", "--pid", "1", "whatis", "here"], 2, "hexadecimal");
+    wrong(&["core", "a", "--pid", "1", "stats"], 2, "cannot be used with");
+    wrong(&["core", "/no/such/core", "stats"], 1, "cannot be opened");
+    wrong(&["core", "/bin/sh", "stats"], 1, "no core");
+    wrong(&["core", "--pid", "4194305", "stats"], 1, "there is no process 4194305");
+    wrong(&["set", "4194305", "a=1"], 1, "there is no process 4194305");
+    wrong(&["set", "1", "a"], 2, "KEY=VALUE");
+    let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+    let pid = other.id().to_string();
+    wrong(&["core", "--pid", &pid, "stats"], 1, "not running on Craton");
+    wrong(&["set", &pid, "a=1"], 1, "not running on Craton");
+    other.kill().unwrap();
+    other.wait().unwrap();
+}

@@ -1,0 +1,508 @@
+//! The heap, as a walk finds it.
+//!
+//! **What.** Spans by the page map; on each slab the objects that are out. An object is out if it was cut, bears no mark of a free object, and
+//! hangs on no list of free ones: objects that a program frees with their size go on such a list without a mark.
+//!
+//! **State.** Everything that is small is read at once: marks and records of all granted pages. What does not fit is noted in
+//! [`Heap::broken`], and the walk goes on behind it.
+
+mod lists;
+
+use crate::memory::Memory;
+use crate::morph::Morph;
+use crate::reader::{Reader, u16_in, u32_in, word_in};
+use crate::table::{Class, Table};
+use serde::Serialize;
+use std::collections::HashSet;
+
+/// Pages that a heap may have at the most: 64 TiB. More is no number of ours.
+const MOST_PAGES: u64 = 1 << 33;
+
+/// Something that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Broken {
+    /// Where it was seen.
+    pub address: u64,
+    /// The rule, as the library's theory names it.
+    pub rule: &'static str,
+    /// What was found instead.
+    pub what: String,
+}
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Of a size class.
+    Small(u8),
+    /// Of whole pages.
+    Large,
+    /// A mapping of its own.
+    Huge,
+}
+
+/// An object that is out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// First byte.
+    pub start: u64,
+    /// Bytes.
+    pub size: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// The heap of its own that it belongs to, plus 1; 0 for the process's.
+    pub own: u32,
+}
+
+/// A run of pages with objects.
+#[derive(Clone, Debug)]
+pub enum Span {
+    /// A slab of a class.
+    Slab {
+        /// Its first page.
+        first: u64,
+        /// The class.
+        class: u8,
+        /// As [`Object::own`].
+        own: u32,
+    },
+    /// A slab of two classes.
+    Morphed {
+        /// Its first page.
+        first: u64,
+        /// Its pages.
+        pages: u64,
+        /// What is known of it.
+        entry: Box<Morph>,
+    },
+    /// A large object.
+    Large {
+        /// Its first page.
+        first: u64,
+        /// Its pages.
+        pages: u64,
+        /// As [`Object::own`].
+        own: u32,
+    },
+}
+
+/// Offsets in a slab's record.
+#[derive(Debug)]
+pub(crate) struct RecordShape {
+    pub bytes: usize,
+    pub free: usize,
+    pub pages: usize,
+    pub morph: usize,
+    pub used: usize,
+    pub carved: usize,
+    pub last: usize,
+    pub owner: usize,
+    pub unit: u64,
+    entry_mask: u32,
+    owned: u32,
+    class_shift: u32,
+    gone: u32,
+}
+
+/// A slab's record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub free: u64,
+    pub pages: u64,
+    pub is_gone: bool,
+    pub morph: u32,
+    pub used: u64,
+    pub carved: u64,
+    pub last: u64,
+    pub owner: u64,
+}
+
+/// The heap of another process.
+pub struct Heap<'m> {
+    /// Its memory.
+    pub reader: Reader<'m>,
+    /// The library's table.
+    pub table: Table,
+    /// Address of page 0.
+    pub base: u64,
+    /// Pages granted.
+    pub granted: u64,
+    /// What marks free objects.
+    pub key: u64,
+    pub(crate) heap: u64,
+    pub(crate) page: u64,
+    /// Where the page map and the records begin.
+    pub(crate) map_at: u64,
+    pub(crate) records_at: u64,
+    pub(crate) shards: u64,
+    /// The page's mark, for each page.
+    pub(crate) marks: Vec<u8>,
+    records: Vec<u8>,
+    pub(crate) shape: RecordShape,
+    /// What has content, by address.
+    pub spans: Vec<Span>,
+    /// Huge objects: start and bytes, by address.
+    pub huge: Vec<(u64, u64)>,
+    /// Free objects without a mark.
+    pub(crate) unmarked: HashSet<u64>,
+    /// Free objects on slabs' own lists.
+    pub on_slabs: u64,
+    /// Objects on lists of free ones, those on slabs' own lists not among them.
+    pub in_caches: u64,
+    /// Locks that somebody holds: their data may be between two states.
+    pub held: Vec<String>,
+    /// What was found to be wrong.
+    pub broken: Vec<Broken>,
+}
+
+impl<'m> Heap<'m> {
+    /// Finds the heap in a process's memory and looks at all of it.
+    ///
+    /// # Errors
+    /// The process does not run on Craton, its library is of another release, or memory is missing that must be there.
+    pub fn find(memory: &'m dyn Memory) -> Result<Self, String> {
+        let reader = Reader::new(memory);
+        let table = Table::find(&reader)?;
+        let get = |name: &str| table.get(name);
+        let heap = get("heap")?;
+        let layout = heap + get("heap.layout")?;
+        let at = |name: &str| reader.word(layout + table.get(name)?);
+        let base = at("layout.base")?;
+        let key = at("layout.key")?;
+        let (map_at, records_at) = (at("layout.map")?, at("layout.records")?);
+        let shards = at("layout.more_shards")? + 1;
+        let granted = reader.word(heap + get("heap.granted_pages")?)?;
+        if granted > MOST_PAGES || shards > get("shards.most")? {
+            return Err(format!(
+                "{}: the heap's own data at {heap:#x} is overwritten: {granted} pages, {shards} shards",
+                memory.name()
+            ));
+        }
+        let shape = RecordShape {
+            bytes: get("record.bytes")? as usize,
+            free: get("record.free")? as usize,
+            pages: get("record.pages")? as usize,
+            morph: get("record.morph")? as usize,
+            used: get("record.used")? as usize,
+            carved: get("record.carved")? as usize,
+            last: get("record.last")? as usize,
+            owner: get("record.owner")? as usize,
+            unit: get("record.unit")?,
+            entry_mask: (1 << get("record.entry_bits")?) - 1,
+            owned: get("record.owned_bit")? as u32,
+            class_shift: get("record.owned_class_shift")? as u32,
+            gone: get("record.gone_bit")? as u32,
+        };
+        let unit = get("map.unit")? as u32;
+        let map = reader.bytes(map_at, granted as usize * 4)?;
+        let marks = (0..granted as usize).map(|page| (u32_in(&map, page * 4) / unit) as u8).collect();
+        let records = reader.bytes(records_at, granted as usize * shape.bytes)?;
+        let page = get("page.bytes")?;
+        let mut this = Self {
+            reader,
+            table,
+            base,
+            granted,
+            key,
+            heap,
+            page,
+            map_at,
+            records_at,
+            shards,
+            marks,
+            records,
+            shape,
+            spans: Vec::new(),
+            huge: Vec::new(),
+            unmarked: HashSet::new(),
+            on_slabs: 0,
+            in_caches: 0,
+            held: Vec::new(),
+            broken: Vec::new(),
+        };
+        this.held = this.held_locks()?;
+        this.find_spans()?;
+        this.find_huge()?;
+        this.find_free()?;
+        Ok(this)
+    }
+
+    /// Notes what is wrong.
+    pub(crate) fn note(&mut self, address: u64, rule: &'static str, what: String) {
+        self.broken.push(Broken { address, rule, what });
+    }
+
+    /// The address of a page.
+    pub fn address(&self, page: u64) -> u64 {
+        self.base + page * self.page
+    }
+
+    /// The granted page of an address.
+    pub fn page_of(&self, at: u64) -> Option<u64> {
+        let page = at.checked_sub(self.base)? / self.page;
+        (page < self.granted).then_some(page)
+    }
+
+    /// A class by its number, if there is one.
+    pub fn class(&self, class: u8) -> Option<Class> {
+        self.table.classes.get(usize::from(class)).copied().filter(|c| c.object > 0)
+    }
+
+    pub(crate) fn record(&self, page: u64) -> Record {
+        let record = &self.records[page as usize * self.shape.bytes..][..self.shape.bytes];
+        let pages = u32_in(record, self.shape.pages);
+        Record {
+            free: word_in(record, self.shape.free),
+            pages: u64::from(pages & !self.shape.gone),
+            is_gone: pages & self.shape.gone != 0,
+            morph: u32_in(record, self.shape.morph),
+            used: u16_in(record, self.shape.used).into(),
+            carved: u16_in(record, self.shape.carved).into(),
+            last: u16_in(record, self.shape.last).into(),
+            owner: record.get(self.shape.owner).copied().unwrap_or(0).into(),
+        }
+    }
+
+    /// Names of the locks that somebody holds.
+    fn held_locks(&self) -> Result<Vec<String>, String> {
+        let get = |name: &str| self.table.get(name);
+        let mut held = Vec::new();
+        for (name, at) in [("huge objects", "heap.huge.lock"), ("slabs of two classes", "heap.morphs.lock")] {
+            if self.reader.word(self.heap + get(at)?)? != 0 {
+                held.push(name.to_owned());
+            }
+        }
+        for shard in 0..self.shards {
+            for class in 1..self.table.classes.len() as u64 {
+                let at = self.class_at(shard, class)? + get("shard.class.lock")?;
+                if self.reader.word(at)? != 0 {
+                    held.push(format!("class of {} in shard {shard}", self.table.classes[class as usize].object));
+                }
+            }
+        }
+        Ok(held)
+    }
+
+    /// Where the slabs of a class of a shard are known.
+    pub(crate) fn class_at(&self, shard: u64, class: u64) -> Result<u64, String> {
+        let get = |name: &str| self.table.get(name);
+        let shard = self.heap + get("heap.shards")? + shard * get("shard.bytes")?;
+        Ok(shard + get("shard.classes")? + (class - 1) * get("shard.class.bytes")?)
+    }
+
+    /// Whether a page's record says that it is a heap's own; the heap and the class.
+    fn owned(&self, record: Record) -> Option<(u32, u8)> {
+        (record.morph & self.shape.owned != 0)
+            .then_some((record.morph & 0xffff, (record.morph >> self.shape.class_shift) as u8))
+    }
+
+    fn find_spans(&mut self) -> Result<(), String> {
+        let get = |name: &str| self.table.get(name);
+        let marks = [get("mark.large")?, get("mark.morphed")?, get("mark.owned")?];
+        let [large, morphed, owned] = marks.map(|mark| mark as u8);
+        let mut page = 0;
+        while page < self.granted {
+            let mark = self.marks[page as usize];
+            page += match mark {
+                0 => 1,
+                mark if mark == large => self.add_large(page, 0),
+                mark if mark == morphed => self.add_morphed(page)?,
+                mark if mark == owned => match self.owned(self.record(page)) {
+                    Some((heap, class)) if class == large => self.add_large(page, heap + 1),
+                    Some((heap, class)) => self.add_slab(page, class, owned, heap + 1),
+                    None => {
+                        let what = "the page is marked as one of a heap of its own, and its record names none";
+                        self.note(self.address(page), "H4", what.to_owned());
+                        1
+                    }
+                },
+                class => self.add_slab(page, class, class, 0),
+            };
+        }
+        Ok(())
+    }
+
+    /// Adds a large object; says how many pages it has.
+    fn add_large(&mut self, first: u64, own: u32) -> u64 {
+        let record = self.record(first);
+        let end = first + record.pages;
+        if record.is_gone || record.pages == 0 || end > self.granted {
+            let what =
+                format!("a large object of {} pages{}", record.pages, if record.is_gone { ", freed" } else { "" });
+            self.note(self.address(first), "M1", format!("the page is marked as the start of {what}"));
+            return 1;
+        }
+        if let Some(inside) = (first + 1..end).find(|page| self.marks[*page as usize] != 0) {
+            let mark = self.marks[inside as usize];
+            let what = format!("a page inside the large object at {:#x} has the mark {mark}", self.address(first));
+            self.note(self.address(inside), "M1", what);
+            return inside - first;
+        }
+        self.spans.push(Span::Large { first, pages: record.pages, own });
+        record.pages
+    }
+
+    /// Adds a slab of a class, all pages of which bear `mark`; says how many pages it has.
+    fn add_slab(&mut self, first: u64, class: u8, mark: u8, own: u32) -> u64 {
+        let Some(g) = self.class(class) else {
+            self.note(self.address(first), "M1", format!("the page has the mark {class}, which is none"));
+            return 1;
+        };
+        let is_single = g.capacity == 1;
+        let align = if is_single { 1 } else { g.pages.next_power_of_two() };
+        let end = first + g.pages;
+        let expected = |page: u64| if is_single { 0 } else { mark } == self.marks[page as usize];
+        if !first.is_multiple_of(align) || end > self.granted || !(first + 1..end).all(expected) {
+            let what = format!("no whole slab of the class of {}, as whose page it is marked, is there", g.object);
+            self.note(self.address(first), "M1", what);
+            return 1;
+        }
+        let record = self.record(first);
+        if record.pages != g.pages || record.carved > g.capacity || record.used > record.carved {
+            let (pages, carved, used) = (record.pages, record.carved, record.used);
+            let what = format!(
+                "the slab of the class of {} has the record {pages} pages, {carved} of {} places cut, {used} used",
+                g.object, g.capacity
+            );
+            self.note(self.address(first), "S1", what);
+        }
+        self.spans.push(Span::Slab { first, class, own });
+        g.pages
+    }
+
+    /// Adds a slab of two classes; says how many pages it has.
+    fn add_morphed(&mut self, first: u64) -> Result<u64, String> {
+        let record = self.record(first);
+        let entry = record.morph & self.shape.entry_mask;
+        let morph = if record.morph & self.shape.owned == 0 { Morph::read(self, entry)? } else { None };
+        match morph.filter(|morph| morph.slab == first && first + morph.bytes / self.page <= self.granted) {
+            Some(entry) => {
+                let pages = entry.bytes / self.page;
+                self.spans.push(Span::Morphed { first, pages, entry: Box::new(entry) });
+                Ok(pages)
+            }
+            None => {
+                let what = format!("the page is marked as one of a slab of two classes, and entry {entry} is not its");
+                self.note(self.address(first), "S6", what);
+                Ok(1)
+            }
+        }
+    }
+
+    fn find_huge(&mut self) -> Result<(), String> {
+        let get = |name: &str| self.table.get(name);
+        let at = self.heap + get("heap.huge")?;
+        let entries = self.reader.word(at + get("huge.entries")?)?;
+        let capacity = self.reader.word(at + get("huge.capacity")?)?;
+        let len = self.reader.word(at + get("huge.len")?)?;
+        let stride = get("huge.entry.stride")? as usize;
+        let (start, bytes) = (get("huge.entry.at")? as usize, get("huge.entry.bytes")? as usize);
+        if capacity > 1 << 32 {
+            self.note(at, "huge", format!("a table of {capacity} entries"));
+            return Ok(());
+        }
+        let table = self.reader.bytes(entries, capacity as usize * stride)?;
+        self.huge = table.chunks_exact(stride.max(1)).map(|e| (word_in(e, start), word_in(e, bytes))).collect();
+        self.huge.retain(|(at, _)| *at != 0);
+        self.huge.sort_unstable();
+        if self.huge.len() as u64 != len {
+            let what = format!("{} entries, where {len} are counted", self.huge.len());
+            self.note(at, "huge", what);
+        }
+        if let Some(pair) = self.huge.windows(2).find(|pair| pair[0].0.saturating_add(pair[0].1) > pair[1].0) {
+            let (at, what) = (pair[1].0, format!("it lies in the huge object at {:#x}", pair[0].0));
+            self.note(at, "huge", what);
+        }
+        Ok(())
+    }
+
+    /// Whether what begins at an address bears the mark of a free object.
+    pub fn is_marked(&self, at: u64) -> bool {
+        self.reader.word(at + 8).is_ok_and(|word| word == self.key ^ at)
+    }
+
+    /// Whether the object that begins at an address, at a place that was cut, is out.
+    pub fn is_out(&self, at: u64) -> bool {
+        !self.is_marked(at) && !self.unmarked.contains(&at)
+    }
+
+    /// Places of a slab that were cut: where each begins, and the class.
+    pub(crate) fn places(&self, span: &Span, mut each: impl FnMut(u64, u8)) {
+        match span {
+            Span::Slab { first, class, .. } => {
+                let (start, g) = (self.address(*first), self.class(*class).unwrap_or_default());
+                let carved = self.record(*first).carved.min(g.capacity);
+                (0..carved).for_each(|i| each(start + i * g.object, *class));
+            }
+            Span::Morphed { first, entry, .. } => {
+                entry.places().for_each(|offset| each(self.address(*first) + offset, entry.to));
+            }
+            Span::Large { .. } => {}
+        }
+    }
+
+    /// Tells `each` of every object that is out, by address within spans, huge ones last.
+    pub fn for_each_out(&self, mut each: impl FnMut(Object)) {
+        for span in &self.spans {
+            match span {
+                Span::Large { first, pages, own } => {
+                    let (start, size) = (self.address(*first), pages * self.page);
+                    each(Object { start, size, kind: Kind::Large, own: *own });
+                    continue;
+                }
+                Span::Morphed { first, entry, .. } => {
+                    for (offset, size, class) in entry.old_objects() {
+                        let start = self.address(*first) + offset;
+                        // To the slab it is out while a cache has it.
+                        if self.is_out(start) {
+                            each(Object { start, size, kind: Kind::Small(class), own: 0 });
+                        }
+                    }
+                }
+                Span::Slab { .. } => {}
+            }
+            let own = if let Span::Slab { own, .. } = span { *own } else { 0 };
+            self.places(span, |start, class| {
+                if self.is_out(start) {
+                    let size = self.class(class).map_or(0, |c| c.object);
+                    each(Object { start, size, kind: Kind::Small(class), own });
+                }
+            });
+        }
+        for (start, size) in &self.huge {
+            each(Object { start: *start, size: *size, kind: Kind::Huge, own: 0 });
+        }
+    }
+
+    /// The span that a granted page belongs to.
+    pub fn span_of(&self, page: u64) -> Option<&Span> {
+        let at = self.spans.partition_point(|span| span.first() <= page).checked_sub(1)?;
+        let span = &self.spans[at];
+        (page < span.first() + self.pages_of(span)).then_some(span)
+    }
+
+    /// Pages of a span.
+    pub fn pages_of(&self, span: &Span) -> u64 {
+        match span {
+            Span::Slab { class, .. } => self.class(*class).map_or(1, |c| c.pages),
+            Span::Morphed { pages, .. } | Span::Large { pages, .. } => *pages,
+        }
+    }
+
+    /// The name of a heap of its own, by [`Object::own`].
+    pub fn own_name(&self, own: u32) -> Result<String, String> {
+        let get = |name: &str| self.table.get(name);
+        let slots = self.reader.word(self.heap + get("heap.own")? + get("own.slots")?)?;
+        let slot = slots + u64::from(own.saturating_sub(1)) * get("own.slot.bytes")?;
+        let name = self.reader.bytes(slot + get("own.slot.name")?, 32)?;
+        let name: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();
+        Ok(String::from_utf8_lossy(&name).into_owned())
+    }
+}
+
+impl Span {
+    /// Its first page.
+    pub fn first(&self) -> u64 {
+        let (Self::Slab { first, .. } | Self::Morphed { first, .. } | Self::Large { first, .. }) = self;
+        *first
+    }
+}

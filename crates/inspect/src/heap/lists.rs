@@ -1,0 +1,209 @@
+//! The lists of free objects: slabs' own, threads', processors', and what is between them.
+//!
+//! **What.** Follows each link, and notes the first place that is no free object: the object that links there was written after it was freed.
+
+use super::{Heap, Span};
+
+/// No list is longer.
+const LONGEST: u64 = 1 << 24;
+
+impl Heap<'_> {
+    /// Finds all free objects that bear no mark.
+    pub(super) fn find_free(&mut self) -> Result<(), String> {
+        for i in 0..self.spans.len() {
+            let (first, capacity) = match &self.spans[i] {
+                Span::Large { .. } => continue,
+                Span::Slab { first, class, .. } => (*first, self.class(*class).map_or(0, |c| c.capacity)),
+                Span::Morphed { first, entry, .. } => (*first, entry.places().count() as u64),
+            };
+            self.follow_slab(i, first, capacity);
+        }
+        self.find_in_threads()?;
+        self.find_in_processors()?;
+        self.find_between()?;
+        Ok(())
+    }
+
+    /// A slab's own list.
+    fn follow_slab(&mut self, span: usize, first: u64, capacity: u64) {
+        let record = self.record(first);
+        let (start, expected) = (self.address(first), record.carved.saturating_sub(record.used));
+        let (mut at, mut from, mut n) = (record.free, start, 0);
+        while at != 0 && n <= capacity {
+            if !self.is_place(&self.spans[span], at) {
+                let what = match from == start {
+                    true => {
+                        format!("the slab's record begins its list of free objects with {at:#x}, which is none of it")
+                    }
+                    false => format!(
+                        "a free object, of which the first word is {at:#x} and should lead to another free one: it was written after it was freed"
+                    ),
+                };
+                self.note(from, "S1", what);
+                return;
+            }
+            self.add_free(at);
+            self.on_slabs += 1;
+            (n, from) = (n + 1, at);
+            match self.reader.word(at) {
+                Ok(next) => at = next,
+                Err(why) => return self.note(from, "S1", why),
+            }
+        }
+        if n != expected {
+            let what = format!("the slab has {n} free objects on its list, and {expected} by its counts");
+            self.note(start, "S1", what);
+        } else if n > 0 && start + record.last * self.shape.unit != from {
+            let known = start + record.last * self.shape.unit;
+            self.note(start, "S5", format!("its last free object is {from:#x}, and the record knows {known:#x}"));
+        }
+    }
+
+    /// Whether an object begins there on a slab, at a place that was cut.
+    fn is_place(&self, span: &Span, at: u64) -> bool {
+        let Some(offset) = at.checked_sub(self.address(span.first())) else { return false };
+        match span {
+            Span::Slab { first, class, .. } => {
+                let object = self.class(*class).map_or(1, |c| c.object);
+                offset.is_multiple_of(object) && offset / object < self.record(*first).carved
+            }
+            Span::Morphed { entry, .. } => entry.places().any(|place| place == offset),
+            Span::Large { .. } => false,
+        }
+    }
+
+    /// Whether an old object of a class begins there on a slab of two: a cache that had it when the slab changed has it still.
+    fn is_old(&self, span: &Span, at: u64, class: u8) -> bool {
+        let Span::Morphed { first, entry, .. } = span else { return false };
+        entry.old_objects().any(|(offset, _, old)| old == class && self.address(*first) + offset == at)
+    }
+
+    fn add_free(&mut self, at: u64) {
+        if !self.is_marked(at) {
+            self.unmarked.insert(at);
+        }
+    }
+
+    /// A list of a cache, of which `holder` says whose it is; up to `most` objects.
+    fn follow(&mut self, mut at: u64, class: u8, most: u64, from: u64, holder: &str) {
+        let (mut before, mut n) = (from, 0);
+        while at != 0 && n < most {
+            let here = self.page_of(at).and_then(|page| self.span_of(page)).filter(|span| {
+                let on_place = match span {
+                    Span::Slab { class: c, own: 0, .. } => *c == class,
+                    Span::Morphed { entry, .. } => entry.to == class,
+                    _ => false,
+                };
+                on_place && self.is_place(span, at) || self.is_old(span, at, class)
+            });
+            if here.is_none() {
+                let size = self.class(class).map_or(0, |c| c.object);
+                let what = match before == from {
+                    true => format!(
+                        "{holder} begins its list of the class of {size} with {at:#x}, which is no object of it"
+                    ),
+                    false => format!(
+                        "a free object of {size} bytes, of which the first word is {at:#x} and should lead to another free one: it was written \
+                         after it was freed ({holder} has it)"
+                    ),
+                };
+                return self.note(before, "T1", what);
+            }
+            self.add_free(at);
+            self.in_caches += 1;
+            (before, n) = (at, n + 1);
+            match self.reader.word(at) {
+                Ok(next) => at = next,
+                Err(why) => return self.note(before, "T1", why),
+            }
+        }
+        if at != 0 && most == LONGEST {
+            self.note(from, "T1", format!("{holder} has a list of free objects without an end"));
+        }
+    }
+
+    fn find_in_threads(&mut self) -> Result<(), String> {
+        let get = |name: &str| self.table.get(name);
+        let (lists, stride, head) = (get("thread.lists")?, get("thread.list.bytes")?, get("thread.list.head")?);
+        for (cache, taken) in self.thread_caches()? {
+            // What a cache that nobody uses still has in its lists is not its.
+            for class in 1..self.table.classes.len() as u64 {
+                let at = cache + lists + class * stride + head;
+                let first = self.reader.word(at)?;
+                if taken && first != 0 {
+                    self.follow(first, class as u8, LONGEST, at, &format!("the thread's cache at {cache:#x}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All threads' caches, and whether a thread uses each.
+    pub(crate) fn thread_caches(&self) -> Result<Vec<(u64, bool)>, String> {
+        let get = |name: &str| self.table.get(name);
+        let (next, taken) = (get("thread.next")?, get("thread.taken")?);
+        let mut at = self.reader.word(get("thread.first")?)?;
+        let mut all = Vec::new();
+        while at != 0 && all.len() < 1 << 20 {
+            let mut byte = [0];
+            self.reader.read(at + taken, &mut byte);
+            all.push((at, byte[0] != 0));
+            at = self.reader.word(at + next)?;
+        }
+        Ok(all)
+    }
+
+    /// All processors' caches.
+    pub(crate) fn areas(&self) -> Result<Vec<u64>, String> {
+        let get = |name: &str| self.table.get(name);
+        let table = get("processors")? + get("processors.table")?;
+        let words = self.reader.bytes(table, get("processors.most")? as usize * 8)?;
+        Ok(crate::memory::words(&words).filter(|area| *area != 0).collect())
+    }
+
+    fn find_in_processors(&mut self) -> Result<(), String> {
+        let count = self.table.get("area.count")?;
+        for area in self.areas()? {
+            for class in 1..self.table.classes.len() {
+                let g = self.table.classes[class];
+                let n = self.reader.u32(area + g.count_at + count)?;
+                if u64::from(n) > 2 * g.batch {
+                    self.note(area + g.count_at, "T3", format!("a processor's cache has {n} objects of {}", g.object));
+                    continue;
+                }
+                for slot in 0..u64::from(n) {
+                    let at = area + g.array_at + slot * 8;
+                    let object = self.reader.word(at)?;
+                    // An array has no links: a list of one each.
+                    self.follow(object, class as u8, 1, at, &format!("the processor's cache at {area:#x}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Batches between threads, and what handlers of signals left to be freed.
+    fn find_between(&mut self) -> Result<(), String> {
+        let get = |name: &str| self.table.get(name);
+        let (shards, stride, transfer) = (get("heap.shards")?, get("shard.bytes")?, get("shard.transfer")?);
+        let (class_bytes, slots) = (get("transfer.class.bytes")?, get("transfer.class.slots")?);
+        let later = get("later.first")?;
+        for shard in 0..self.shards {
+            for class in 1..self.table.classes.len() as u64 {
+                for slot in 0..slots {
+                    let at = self.heap + shards + shard * stride + transfer + (class - 1) * class_bytes + slot * 8;
+                    let first = self.reader.word(at)?;
+                    if first != 0 {
+                        self.follow(first, class as u8, LONGEST, at, "a batch between threads");
+                    }
+                }
+            }
+        }
+        let mut at = self.reader.word(later)?;
+        while at != 0 && self.page_of(at).is_some() && self.unmarked.insert(at) {
+            self.in_caches += 1;
+            at = self.reader.word(at)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,312 @@
+//! Objects that nothing leads to any more.
+//!
+//! **What.** A conservative mark: every aligned word of the roots that points at an object, or into it, keeps it, and so does every word of
+//! what is kept. What is left over was lost. It is reported by its roots: of a tree that was lost only the object on top, with
+//! how much hangs on it.
+//!
+//! **From.** Boehm and Weiser 1988 (a conservative mark); Bonwick94 §6 (a search for leaks in a heap that knows its own buffers).
+//!
+//! **State.** Roots: the registers of every thread; stacks from the stack pointer on; all other memory that can be written, and anonymous memory
+//! that was written once; but not the heap itself, nor what the library keeps about it.
+//!
+//! **Threads.** The process stands still.
+//!
+//! **Failure.** A number that looks like an address keeps an object that is lost: so leaks may be missed, and of a program that hides its
+//! pointers (by compressing them, or in bytes that are not aligned) too many are found.
+//!
+//! **Cost.** Each word of the program's memory is read once, those of lost objects twice; 33 bytes of memory for each object.
+
+use crate::heap::{Heap, Kind, Object};
+use crate::memory::{Map, words};
+use serde::Serialize;
+
+/// Words below the stack pointer that a function may use without moving it, in bytes.
+const RED_ZONE: u64 = 128;
+/// Bytes that are read at a time.
+const PIECE: usize = 1 << 16;
+
+/// An object that was lost, and what only it leads to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// Where it begins.
+    #[serde(serialize_with = "crate::whatis::as_hex")]
+    pub address: u64,
+    /// Its bytes.
+    pub object_bytes: u64,
+    /// What it is: `class`, `large` or `huge`.
+    pub kind: &'static str,
+    /// Objects that are lost with it, itself among them.
+    pub objects: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Leaks {
+    /// Objects that are out, and their bytes.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of the roots.
+    pub root_bytes: u64,
+    /// Objects that are lost.
+    pub lost_objects: u64,
+    /// Their bytes.
+    pub lost_bytes: u64,
+    /// What was lost, by size of the object on top, and the largest first.
+    pub groups: Vec<Group>,
+    /// What the search could not look at.
+    pub warnings: Vec<String>,
+}
+
+/// All objects, so that the one around an address is found quickly.
+struct Objects {
+    all: Vec<Object>,
+    /// For each page of the heap, the first object that begins on it or behind it.
+    first: Vec<u32>,
+    base: u64,
+    page: u64,
+    granted: u64,
+    /// Where huge objects begin in `all`, and the addresses between which they lie.
+    huge_at: usize,
+    huge: (u64, u64),
+}
+
+impl Objects {
+    fn new(heap: &Heap<'_>) -> Result<Self, String> {
+        let mut all = Vec::new();
+        heap.for_each_out(|object| all.push(object));
+        if u32::try_from(all.len()).is_err() {
+            return Err(format!("{} objects are out, more than this search can tell apart", all.len()));
+        }
+        let huge_at = all.iter().position(|o| o.kind == Kind::Huge).unwrap_or(all.len());
+        all[..huge_at].sort_unstable_by_key(|o| o.start);
+        let mut first = Vec::with_capacity(heap.granted as usize + 1);
+        let mut at = 0;
+        for page in 0..=heap.granted {
+            while at < huge_at && all[at].start < heap.address(page) {
+                at += 1;
+            }
+            first.push(at as u32);
+        }
+        let last = all[huge_at..].last().map_or(0, |o| o.start + o.size);
+        let huge = (all.get(huge_at).map_or(u64::MAX, |o| o.start), last);
+        Ok(Self { all, first, base: heap.base, page: heap.page, granted: heap.granted, huge_at, huge })
+    }
+
+    /// The object around an address.
+    fn around(&self, at: u64) -> Option<usize> {
+        let within = |i: usize| at - self.all[i].start < self.all[i].size;
+        let page = at.wrapping_sub(self.base) / self.page;
+        if page < self.granted {
+            let (from, to) = (self.first[page as usize] as usize, self.first[page as usize + 1] as usize);
+            let i = from + self.all[from..to].partition_point(|o| o.start <= at);
+            return i.checked_sub(1).filter(|i| within(*i));
+        }
+        if at < self.huge.0 || at >= self.huge.1 {
+            return None;
+        }
+        let i = self.huge_at + self.all[self.huge_at..].partition_point(|o| o.start <= at);
+        (i > self.huge_at).then(|| i - 1).filter(|i| within(*i))
+    }
+}
+
+/// Finds what is lost.
+///
+/// # Errors
+/// The library's tables cannot be read.
+pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
+    let objects = Objects::new(heap)?;
+    let mut found = Leaks { objects: objects.all.len() as u64, ..Leaks::default() };
+    found.bytes = objects.all.iter().map(|o| o.size).sum();
+    let mut kept = vec![false; objects.all.len()];
+    let mut open = Vec::new();
+    let mut keep = |word: u64, open: &mut Vec<u32>| {
+        if let Some(i) = objects.around(word).filter(|i| !kept[*i]) {
+            kept[i] = true;
+            open.push(i as u32);
+        }
+    };
+    for thread in heap.reader.memory.threads() {
+        thread.registers.iter().for_each(|word| keep(*word, &mut open));
+    }
+    if heap.reader.memory.threads().is_empty() {
+        found.warnings.push("no thread's registers are known: what only a register leads to counts as lost".to_owned());
+    }
+    for (from, to) in roots(heap)? {
+        found.root_bytes += to - from;
+        for_each_word(heap, from, to, |word| keep(word, &mut open));
+    }
+    while let Some(i) = open.pop() {
+        let object = objects.all[i as usize];
+        for_each_word(heap, object.start, object.start + object.size, |word| keep(word, &mut open));
+    }
+    found.groups = groups(heap, &objects, &kept);
+    found.lost_objects = found.groups.iter().map(|group| group.objects).sum();
+    found.lost_bytes = found.groups.iter().map(|group| group.bytes).sum();
+    if !heap.held.is_empty() {
+        let locks = heap.held.join(", ");
+        found
+            .warnings
+            .push(format!("a thread was changing the heap ({locks}): an object on its way may count as lost"));
+    }
+    if !heap.broken.is_empty() {
+        found.warnings.push(format!("the heap is broken in {} places (`verify` says where)", heap.broken.len()));
+    }
+    found.warnings.extend(heap.reader.memory.warnings());
+    Ok(found)
+}
+
+/// Tells of each aligned word; what cannot be read is left out.
+fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64)) {
+    let mut buffer = [0; PIECE];
+    let mut at = from.next_multiple_of(8);
+    while at < to {
+        let len = (to - at).min(PIECE as u64) as usize;
+        buffer[..len].fill(0);
+        heap.reader.read(at, &mut buffer[..len]);
+        words(&buffer[..len]).for_each(&mut each);
+        at += len as u64;
+    }
+}
+
+/// The lost objects in groups: those that no other lost object leads to, each with all that it leads to. Of a ring one object stands for
+/// all. A search that begins at an object takes in every group whose top it comes to: so in the end no top is below another.
+fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
+    const NONE: u32 = u32::MAX;
+    let mut group_of = vec![NONE; objects.all.len()];
+    // Objects and bytes of each group by its top; none for those that were taken in.
+    let mut tops: Vec<Option<Group>> = Vec::new();
+    let mut open = Vec::new();
+    for top in (0..objects.all.len()).filter(|i| !kept[*i]) {
+        if group_of[top] != NONE {
+            continue;
+        }
+        let number = tops.len() as u32;
+        let object = objects.all[top];
+        let kind = match object.kind {
+            Kind::Small(_) => "class",
+            Kind::Large => "large",
+            Kind::Huge => "huge",
+        };
+        let mut group = Group { address: object.start, object_bytes: object.size, kind, objects: 0, bytes: 0 };
+        group_of[top] = number;
+        open.push(top);
+        while let Some(i) = open.pop() {
+            let object = objects.all[i];
+            (group.objects, group.bytes) = (group.objects + 1, group.bytes + object.size);
+            for_each_word(heap, object.start, object.start + object.size, |word| {
+                let Some(to) = objects.around(word).filter(|to| !kept[*to]) else { return };
+                if group_of[to] == NONE {
+                    group_of[to] = number;
+                    open.push(to);
+                } else if let Some(other) = tops.get_mut(group_of[to] as usize)
+                    && other.as_ref().is_some_and(|other| other.address == objects.all[to].start)
+                    && let Some(other) = other.take()
+                {
+                    (group.objects, group.bytes) = (group.objects + other.objects, group.bytes + other.bytes);
+                }
+            });
+        }
+        tops.push(Some(group));
+    }
+    let mut groups: Vec<Group> = tops.into_iter().flatten().collect();
+    groups.sort_by_key(|group| (group.object_bytes, std::cmp::Reverse(group.bytes), group.address));
+    groups
+}
+
+/// The ranges of addresses from which the program can reach something.
+fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
+    let own = own_memory(heap)?;
+    let threads = heap.reader.memory.threads();
+    let mut all = Vec::new();
+    let maps = heap.reader.memory.maps();
+    let behind = maps.iter().skip(1).map(Some).chain([None]);
+    for (map, _) in maps.iter().zip(behind).filter(|(map, behind)| is_root(map, *behind)) {
+        // The part of a stack that nobody uses: below all stack pointers in it.
+        let lowest = threads.iter().map(|t| t.stack).filter(|stack| map.contains(*stack)).min();
+        let start = lowest.map_or(map.start, |stack| (stack - RED_ZONE.min(stack)).max(map.start));
+        let mut parts = vec![(start, map.end)];
+        for (from, to) in &own {
+            parts = parts.into_iter().flat_map(|part| without(part, (*from, *to))).collect();
+        }
+        all.extend(parts);
+    }
+    Ok(all)
+}
+
+/// Whether a mapping is a root; `behind` is the next one.
+fn is_root(map: &Map, behind: Option<&Map>) -> bool {
+    // Of what was written and then protected the program still reads: of anonymous memory, and of a module's data before those that
+    // stay as they are.
+    let relro = behind.is_some_and(|b| b.start == map.end && b.writable && b.path == map.path);
+    let was_written = !map.executable && (map.path.is_empty() || map.is_file() && relro);
+    map.readable && (map.writable || was_written) && !map.path.starts_with("/dev/") && !map.path.starts_with("[v")
+}
+
+/// A range without another.
+fn without((start, end): (u64, u64), (from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
+    let parts = if from >= end || to <= start { [(start, end), (0, 0)] } else { [(start, from), (to, end)] };
+    parts.into_iter().filter(|(start, end)| start < end)
+}
+
+/// What is no root: the heap, huge objects, and what the library keeps about them, which names free objects and lost ones too.
+fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
+    let get = |name: &str| heap.table.get(name);
+    let word = |at: u64| heap.reader.word(at);
+    let mut own = vec![
+        (heap.map_at, heap.base + heap.granted * heap.page),
+        (heap.records_at, heap.base),
+        (heap.heap, heap.heap + get("heap.bytes")?),
+    ];
+    own.extend(heap.huge.iter().map(|(at, bytes)| (*at, at.saturating_add(*bytes))));
+    let huge = heap.heap + get("heap.huge")?;
+    let (entries, capacity) = (word(huge + get("huge.entries")?)?, word(huge + get("huge.capacity")?)?);
+    own.push((entries, entries.saturating_add(capacity.saturating_mul(get("huge.entry.stride")?))));
+    let slots = word(heap.heap + get("heap.own")? + get("own.slots")?)?;
+    let used = word(heap.heap + get("heap.own")? + get("own.used")?)?;
+    own.push((slots, slots.saturating_add(used.saturating_mul(get("own.slot.bytes")?))));
+    let bytes = get("thread.bytes")?;
+    own.extend(heap.thread_caches()?.into_iter().map(|(at, _)| (at, at + bytes)));
+    let bytes = get("area.bytes")?;
+    own.extend(heap.areas()?.into_iter().map(|at| (at, at + bytes)));
+    own.retain(|(from, to)| from < to);
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_cut_by_another() {
+        let cut = |a, b| without(a, b).collect::<Vec<_>>();
+        assert_eq!(cut((10, 20), (12, 15)), [(10, 12), (15, 20)]);
+        assert_eq!(cut((10, 20), (5, 15)), [(15, 20)]);
+        assert_eq!(cut((10, 20), (15, 25)), [(10, 15)]);
+        assert_eq!(cut((10, 20), (5, 25)), []);
+        assert_eq!(cut((10, 20), (20, 25)), [(10, 20)]);
+    }
+
+    #[test]
+    fn what_can_be_written_is_a_root_and_devices_are_none() {
+        let map = |start, writable, executable, path: &str| Map {
+            start,
+            end: start + 1,
+            readable: true,
+            writable,
+            executable,
+            offset: 0,
+            path: path.to_owned(),
+        };
+        let alone = |writable, executable, path| is_root(&map(0, writable, executable, path), None);
+        assert!(alone(true, false, "/lib/a.so") && alone(true, false, "") && alone(false, false, ""));
+        assert!(!alone(false, false, "/lib/a.so") && !alone(true, false, "/dev/gpu"));
+        assert!(!alone(false, true, "") && !alone(false, false, "[vvar]"));
+        let (protected, data) = (map(0, false, false, "/lib/a.so"), map(1, true, false, "/lib/a.so"));
+        assert!(is_root(&protected, Some(&data)), "addresses that the linker wrote and then protected");
+        assert!(!is_root(&protected, Some(&map(1, true, false, "/lib/b.so"))));
+        assert!(!is_root(&protected, Some(&map(2, true, false, "/lib/a.so"))));
+    }
+}

@@ -1,0 +1,288 @@
+//! A running process, stopped for as long as it is read.
+//!
+//! **What.** All of its threads are stopped by `ptrace`, and go on when [`Live`] is dropped, also when this program is killed. A signal that
+//! stops a thread before we do is delivered afterwards.
+//!
+//! **Failure.** No such process; not allowed; a thread that does not stop within some seconds, because it waits for a device.
+//!
+//! **Unsafe.** Calls `ptrace` and `waitpid`.
+
+use crate::memory::{Map, Memory, Thread};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::ptr::null_mut;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long a thread may take to stop.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of the largest set of registers.
+const MOST_REGISTERS: usize = 16 << 10;
+/// Sets of registers, by the number of their note in a core file.
+const GENERAL: i32 = 1;
+const FLOATING: i32 = 2;
+#[cfg(target_arch = "x86_64")]
+const VECTOR: i32 = 0x202;
+#[cfg(target_arch = "aarch64")]
+const VECTOR: i32 = 0x405;
+
+/// A process that stands still.
+#[derive(Debug)]
+pub struct Live {
+    pid: u32,
+    memory: File,
+    maps: Vec<Map>,
+    threads: Vec<Thread>,
+    /// The threads that stand still, and the signal that each is to get when it goes on.
+    stopped: BTreeMap<u32, i32>,
+}
+
+impl Live {
+    /// Stops a process.
+    ///
+    /// # Errors
+    /// What the system says, and what to do about it.
+    pub fn stop(pid: u32) -> Result<Self, String> {
+        let memory = open(pid, false)?;
+        let mut this = Self { pid, memory, maps: Vec::new(), threads: Vec::new(), stopped: BTreeMap::new() };
+        // While there are threads that run they may make others.
+        while this.stop_some()? {}
+        this.maps = maps(pid)?;
+        this.threads = this.stopped.keys().map(|id| registers(*id)).collect();
+        if this.threads.is_empty() {
+            return Err(format!("process {pid} has ended"));
+        }
+        Ok(this)
+    }
+
+    /// Stops those threads that do not stand still yet; says whether there were any.
+    fn stop_some(&mut self) -> Result<bool, String> {
+        let folder = format!("/proc/{}/task", self.pid);
+        let gone = |e: io::Error| format!("process {} has ended: {e}", self.pid);
+        let names = fs::read_dir(folder).map_err(gone)?.flatten();
+        let ids: Vec<u32> = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        let mut any = false;
+        for id in ids.into_iter().filter(|id| !self.stopped.contains_key(id)).collect::<Vec<_>>() {
+            match self.stop_one(id) {
+                Ok(Some(signal)) => {
+                    self.stopped.insert(id, signal);
+                    any = true;
+                }
+                // A thread that has ended, or the first of them, which waits for the others.
+                Ok(None) => (),
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(any)
+    }
+
+    fn stop_one(&self, id: u32) -> Result<Option<i32>, String> {
+        if is_zombie(self.pid, id) {
+            return Ok(None);
+        }
+        if let Err(error) = call(libc::PTRACE_SEIZE, id, 0) {
+            return match error.raw_os_error() {
+                Some(libc::ESRCH) => Ok(None),
+                _ => Err(refused(self.pid, &error)),
+            };
+        }
+        if call(libc::PTRACE_INTERRUPT, id, 0).is_err() {
+            return Ok(None);
+        }
+        let since = Instant::now();
+        loop {
+            let mut status = 0;
+            // SAFETY: the call writes the status.
+            let waited = unsafe { libc::waitpid(id as i32, &mut status, libc::__WALL | libc::WNOHANG) };
+            if waited == id as i32 {
+                let stopped = libc::WIFSTOPPED(status);
+                // Above the signal's byte stands what else stopped the thread; a plain signal is the thread's own and still to come.
+                let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
+                return Ok(stopped.then_some(signal));
+            }
+            if waited < 0 {
+                return Ok(None);
+            }
+            if since.elapsed() > PATIENCE {
+                // It goes on with the others, and this one when we end.
+                return Err(format!(
+                    "process {}: its thread {id} does not stop; it waits for a device or another file system: try again later",
+                    self.pid
+                ));
+            }
+            sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Whether a process can be read at all, without stopping it.
+    pub(crate) fn running(pid: u32) -> Result<Self, String> {
+        let memory = open(pid, true)?;
+        Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new() })
+    }
+
+    /// Writes to its memory; says whether all was written.
+    pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), String> {
+        let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let remote = libc::iovec { iov_base: at as *mut _, iov_len: bytes.len() };
+        // SAFETY: our bytes are only read; what is written lies in the other process.
+        let written = unsafe { libc::process_vm_writev(self.pid as i32, &local, 1, &remote, 1, 0) };
+        if written == bytes.len() as isize {
+            return Ok(());
+        }
+        Err(refused(self.pid, &io::Error::last_os_error()))
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        for (id, signal) in &self.stopped {
+            let _ = call(libc::PTRACE_DETACH, *id, *signal as usize);
+        }
+    }
+}
+
+impl Memory for Live {
+    fn read(&self, at: u64, into: &mut [u8]) -> usize {
+        let mut done = 0;
+        while done < into.len() {
+            match self.memory.read_at(&mut into[done..], at + done as u64) {
+                Ok(0) | Err(_) => break,
+                Ok(n) => done += n,
+            }
+        }
+        done
+    }
+
+    fn maps(&self) -> &[Map] {
+        &self.maps
+    }
+
+    fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    fn name(&self) -> String {
+        format!("process {}", self.pid)
+    }
+
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    fn auxiliary(&self) -> Vec<u8> {
+        fs::read(format!("/proc/{}/auxv", self.pid)).unwrap_or_default()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A request to a thread's tracing.
+fn call(request: libc::c_uint, id: u32, data: usize) -> io::Result<()> {
+    // SAFETY: these requests touch no memory of ours.
+    match unsafe { libc::ptrace(request, id as i32, null_mut::<u8>(), data) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+fn registers(id: u32) -> Thread {
+    let set = |which: i32| {
+        let mut bytes = vec![0u8; MOST_REGISTERS];
+        let mut place = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        // SAFETY: the kernel writes no more than the length says, and changes it to what it wrote.
+        let got = unsafe { libc::ptrace(libc::PTRACE_GETREGSET, id as i32, which as usize, &mut place) };
+        bytes.truncate(if got < 0 { 0 } else { place.iov_len });
+        bytes
+    };
+    let sets = [GENERAL, FLOATING, VECTOR].map(|which| (which as u32, set(which)));
+    Thread::new(id, sets.into_iter().filter(|(which, bytes)| *which == GENERAL as u32 || !bytes.is_empty()).collect())
+}
+
+fn is_zombie(pid: u32, id: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).unwrap_or_default();
+    // The name, which may hold anything, stands in brackets before the state.
+    stat.rsplit(')').next().is_some_and(|rest| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
+}
+
+fn open(pid: u32, write: bool) -> Result<File, String> {
+    if !fs::exists(format!("/proc/{pid}")).unwrap_or(false) {
+        return Err(format!("there is no process {pid}; `pgrep -a NAME` finds the number of a program's process"));
+    }
+    if pid == std::process::id() {
+        return Err(format!("process {pid} is this program itself; give the number of another"));
+    }
+    let path = format!("/proc/{pid}/mem");
+    fs::OpenOptions::new().read(true).write(write).open(path).map_err(|error| refused(pid, &error))
+}
+
+/// Why a process cannot be read, and what to do.
+fn refused(pid: u32, error: &io::Error) -> String {
+    let tracer = fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|status| {
+        let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+        line.trim().parse::<u32>().ok().filter(|tracer| *tracer != 0)
+    });
+    if let Some(tracer) = tracer {
+        return format!("process {pid} is stopped by process {tracer} already, a debugger perhaps; end that first");
+    }
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => format!(
+            "process {pid} must not be read ({error}): run this as its user or as root; where /proc/sys/kernel/yama/ptrace_scope \
+             is above 0, as root, or after `echo 0 | sudo tee /proc/sys/kernel/yama/ptrace_scope`; in a container it needs \
+             CAP_SYS_PTRACE"
+        ),
+        io::ErrorKind::NotFound => format!("process {pid} has ended"),
+        _ if error.raw_os_error() == Some(libc::ESRCH) => format!("process {pid} has ended"),
+        _ => format!("process {pid} cannot be read: {error}"),
+    }
+}
+
+fn maps(pid: u32) -> Result<Vec<Map>, String> {
+    let text = fs::read(format!("/proc/{pid}/maps")).map_err(|error| refused(pid, &error))?;
+    let text = String::from_utf8_lossy(&text);
+    let all: Vec<Map> = text.lines().filter_map(parse).collect();
+    if all.is_empty() {
+        return Err(format!("process {pid} has no memory: it has ended, or is a thread of the kernel"));
+    }
+    Ok(all)
+}
+
+/// A line such as `7f0000000000-7f0000001000 rw-p 00002000 08:01 1234   /lib/x.so`.
+fn parse(line: &str) -> Option<Map> {
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    let access = fields.next()?.as_bytes();
+    let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let path = fields.nth(2).unwrap_or_default().trim_start().to_owned();
+    let has = |at: usize, letter: u8| access.get(at) == Some(&letter);
+    Some(Map { start, end, readable: has(0, b'r'), writable: has(1, b'w'), executable: has(2, b'x'), offset, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_mappings_are_read_with_and_without_a_name() {
+        let map = parse("7f00a000-7f00c000 rw-p 00002000 08:01 1234                       /lib/a b.so").unwrap();
+        assert_eq!((map.start, map.end, map.offset), (0x7f00_a000, 0x7f00_c000, 0x2000));
+        assert_eq!((map.readable, map.writable, map.executable), (true, true, false));
+        assert_eq!(map.path, "/lib/a b.so");
+        assert!(map.is_file());
+        let map = parse("7f00a000-7f00c000 ---p 00000000 00:00 0 ").unwrap();
+        assert_eq!((map.readable, map.path.as_str(), map.is_file()), (false, "", false));
+        assert_eq!(parse("nonsense"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_what_to_do() {
+        assert!(Live::stop(u32::MAX / 2).unwrap_err().contains("pgrep"));
+        assert!(Live::stop(std::process::id()).unwrap_err().contains("itself"));
+        let denied = refused(1, &io::Error::from_raw_os_error(libc::EPERM));
+        assert!(denied.contains("as root") && denied.contains("ptrace_scope"), "{denied}");
+    }
+}

@@ -1,0 +1,95 @@
+//! A process as it can be read: its memory, its mappings, its threads.
+
+/// A range of addresses, and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map {
+    /// First byte.
+    pub start: u64,
+    /// Behind the last byte.
+    pub end: u64,
+    /// Whether it can be read.
+    pub readable: bool,
+    /// Whether it can be written.
+    pub writable: bool,
+    /// Whether its instructions can be run.
+    pub executable: bool,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// The file, or a name in brackets of the kernel's; empty for anonymous memory.
+    pub path: String,
+}
+
+impl Map {
+    /// Whether an address lies in it.
+    pub fn contains(&self, at: u64) -> bool {
+        (self.start..self.end).contains(&at)
+    }
+
+    /// Whether it has bytes of a file.
+    pub fn is_file(&self) -> bool {
+        self.path.starts_with('/') && !self.path.starts_with("/dev/")
+    }
+}
+
+/// A thread that stands still.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number.
+    pub id: u32,
+    /// Its stack pointer.
+    pub stack: u64,
+    /// Every word of its registers, those of the vector unit too.
+    pub registers: Vec<u64>,
+    /// The sets of its registers as the kernel lays them out, the general ones first, by the number of their note in a core file.
+    pub sets: Vec<(u32, Vec<u8>)>,
+}
+
+/// A process that stands still.
+pub trait Memory {
+    /// Reads bytes from an address on; says how many there were before the first that cannot be read.
+    fn read(&self, at: u64, into: &mut [u8]) -> usize;
+    /// Its mappings, by address.
+    fn maps(&self) -> &[Map];
+    /// Its threads.
+    fn threads(&self) -> &[Thread];
+    /// What it is, for messages: `process 17`, or a file's name.
+    fn name(&self) -> String;
+    /// Its number.
+    fn pid(&self) -> u32;
+    /// Its auxiliary values, as the kernel lays them out.
+    fn auxiliary(&self) -> Vec<u8> {
+        Vec::new()
+    }
+    /// What could not be read where there should be something, and what to do about it.
+    fn warnings(&self) -> Vec<String>;
+}
+
+/// Where the stack pointer lies in the kernel's general registers, in bytes, on this machine.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const STACK_AT: usize = 19 * 8;
+/// Where the stack pointer lies in the kernel's general registers, in bytes, on this machine.
+#[cfg(target_arch = "aarch64")]
+pub(crate) const STACK_AT: usize = 31 * 8;
+
+/// The number of this machine in ELF files.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const MACHINE: u16 = 62;
+/// The number of this machine in ELF files.
+#[cfg(target_arch = "aarch64")]
+pub(crate) const MACHINE: u16 = 183;
+
+/// The words in bytes; a rest that is no word is left out.
+pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let (whole, _) = bytes.as_chunks::<8>();
+    whole.iter().map(|word| u64::from_le_bytes(*word))
+}
+
+impl Thread {
+    /// A thread by the sets of its registers, the general ones first.
+    pub(crate) fn new(id: u32, sets: Vec<(u32, Vec<u8>)>) -> Self {
+        let general = sets.first().and_then(|(_, bytes)| bytes.get(STACK_AT..));
+        let stack = general.and_then(|rest| words(rest).next()).unwrap_or(0);
+        let registers = sets.iter().flat_map(|(_, bytes)| words(bytes)).collect();
+        Self { id, stack, registers, sets }
+    }
+}

@@ -1,0 +1,128 @@
+//! What the heap holds, by class and by heap, counted object by object.
+
+use crate::heap::{Heap, Kind, Span};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One size class of the process's heap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClassLine {
+    /// Bytes of an object.
+    pub object_bytes: u64,
+    /// Slabs, those that hold objects of another class too among them.
+    pub slabs: u64,
+    /// Slabs that hold objects of two classes.
+    pub morphed: u64,
+    /// Objects that are out.
+    pub objects: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Places that were cut and are free, on slabs and in caches.
+    pub free: u64,
+}
+
+/// A heap of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HeapLine {
+    /// Its number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Objects that are out.
+    pub objects: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// The heap in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// The process.
+    pub pid: u32,
+    /// Address of the heap's first byte.
+    #[serde(serialize_with = "crate::whatis::as_hex")]
+    pub base: u64,
+    /// Bytes of address space that the heap may use now.
+    pub granted_bytes: u64,
+    /// Objects that are out, of all kinds.
+    pub objects: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Large objects, and their bytes.
+    pub large_objects: u64,
+    /// Bytes of them.
+    pub large_bytes: u64,
+    /// Huge objects.
+    pub huge_objects: u64,
+    /// Bytes of them.
+    pub huge_bytes: u64,
+    /// Free objects in the caches of threads and processors and between them.
+    pub free_in_caches: u64,
+    /// Objects that come on slabs of two classes from the older one.
+    pub old_objects: u64,
+    /// Places where the heap is broken.
+    pub broken: u64,
+    /// The classes that have a slab.
+    pub classes: Vec<ClassLine>,
+    /// Heaps of their own that have an object.
+    pub heaps: Vec<HeapLine>,
+}
+
+/// Counts.
+///
+/// # Errors
+/// The library's tables cannot be read.
+pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
+    let mut stats = Stats {
+        pid: heap.reader.memory.pid(),
+        base: heap.base,
+        granted_bytes: heap.granted * heap.page,
+        free_in_caches: heap.in_caches,
+        broken: heap.broken.len() as u64,
+        ..Stats::default()
+    };
+    let mut classes: BTreeMap<u8, ClassLine> = BTreeMap::new();
+    let mut heaps: BTreeMap<u32, HeapLine> = BTreeMap::new();
+    for span in &heap.spans {
+        match span {
+            Span::Slab { class, own: 0, .. } => classes.entry(*class).or_default().slabs += 1,
+            Span::Morphed { entry, .. } => {
+                let line = classes.entry(entry.to).or_default();
+                (line.slabs, line.morphed) = (line.slabs + 1, line.morphed + 1);
+                let start = heap.address(span.first());
+                stats.old_objects += entry.old_objects().filter(|(at, _, _)| heap.is_out(start + at)).count() as u64;
+            }
+            Span::Large { .. } | Span::Slab { .. } => continue,
+        }
+        heap.places(span, |at, class| classes.entry(class).or_default().free += u64::from(!heap.is_out(at)));
+    }
+    heap.for_each_out(|object| {
+        (stats.objects, stats.bytes) = (stats.objects + 1, stats.bytes + object.size);
+        if object.own > 0 {
+            let line = heaps.entry(object.own).or_default();
+            (line.objects, line.bytes) = (line.objects + 1, line.bytes + object.size);
+            return;
+        }
+        match object.kind {
+            Kind::Small(class) => {
+                let line = classes.entry(class).or_default();
+                (line.objects, line.bytes) = (line.objects + 1, line.bytes + object.size);
+            }
+            Kind::Large => {
+                (stats.large_objects, stats.large_bytes) = (stats.large_objects + 1, stats.large_bytes + object.size);
+            }
+            Kind::Huge => {
+                (stats.huge_objects, stats.huge_bytes) = (stats.huge_objects + 1, stats.huge_bytes + object.size);
+            }
+        }
+    });
+    for (class, mut line) in classes {
+        line.object_bytes = heap.class(class).map_or(0, |c| c.object);
+        stats.classes.push(line);
+    }
+    for (own, mut line) in heaps {
+        (line.id, line.name) = (own - 1, heap.own_name(own)?);
+        stats.heaps.push(line);
+    }
+    Ok(stats)
+}

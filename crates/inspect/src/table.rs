@@ -1,0 +1,167 @@
+//! The library's table of names and numbers in another process.
+//!
+//! **What.** It begins with a magic word, and has an entry `self` with its own address: so it is found by a look through what modules have
+//! mapped, in a program that was stripped as in one that has a symbol for it, and no copy is taken for it.
+
+use crate::memory::{Map, Memory};
+use crate::reader::{Reader, u32_in, word_in};
+use std::collections::HashMap;
+
+/// First word of the table.
+const MAGIC: [u8; 8] = *b"\0CRATONI";
+/// The version that is understood.
+const VERSION: u32 = 1;
+/// What the table begins at a multiple of.
+const ALIGN: usize = 64;
+/// Bytes of its head.
+const HEAD: usize = 40;
+/// Bytes that are searched at a time.
+const PIECE: usize = 1 << 20;
+/// Longest mapping without a file that is searched, where a core names no files.
+const MOST_ANONYMOUS: u64 = 256 << 20;
+
+/// How objects of a class lie on its slabs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Class {
+    /// Bytes of an object.
+    pub object: u64,
+    /// Pages of a slab.
+    pub pages: u64,
+    /// Objects of a slab.
+    pub capacity: u64,
+    /// Objects that go between threads together.
+    pub batch: u64,
+    /// Where a processor's cache has their count, and where the objects.
+    pub count_at: u64,
+    /// The array.
+    pub array_at: u64,
+}
+
+/// What the table says.
+#[derive(Debug)]
+pub struct Table {
+    /// Its address.
+    pub at: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    values: HashMap<String, u64>,
+    /// The classes; entry 0 is none.
+    pub classes: Vec<Class>,
+}
+
+impl Table {
+    /// Finds the table of the library that serves a process.
+    pub fn find(reader: &Reader<'_>) -> Result<Self, String> {
+        let maps = reader.memory.maps();
+        let names_files = maps.iter().any(Map::is_file);
+        let is_small = |map: &Map| map.path.is_empty() && map.end - map.start <= MOST_ANONYMOUS;
+        // A program that names the table without knowing where it will be has a copy of its own, behind its data, which then is the table.
+        let follows = |map: &Map| maps.iter().any(|before| before.is_file() && before.end == map.start);
+        let searched = |map: &&Map| map.readable && (map.is_file() || is_small(map) && (!names_files || follows(map)));
+        let (mut found, mut other) = (Vec::new(), None);
+        // Data comes first: the bytes of a file that was only mapped to be read are no table.
+        let (data, rest): (Vec<&Map>, Vec<&Map>) = maps.iter().filter(searched).partition(|map| map.writable);
+        for map in data.into_iter().chain(rest) {
+            search(reader.memory, map, |at| match Self::at(reader, at) {
+                Ok(Some(table)) => found.push(table),
+                Ok(None) => (),
+                Err(why) => other = Some(why),
+            });
+        }
+        // One that has a heap goes before one that was only loaded.
+        let in_use = |table: &Table| table.heap_base(reader).is_ok_and(|base| base != 0);
+        if let Some(at) = found.iter().position(in_use) {
+            return Ok(found.swap_remove(at));
+        }
+        if !found.is_empty() {
+            return Err(format!("{}: Craton is loaded, but has served no request yet", reader.memory.name()));
+        }
+        Err(other.unwrap_or_else(|| {
+            format!(
+                "{}: not running on Craton: no table of the library in its {} mappings; start the program by `craton run -- CMD`, \
+                 or link it with libcraton",
+                reader.memory.name(),
+                maps.len()
+            )
+        }))
+    }
+
+    fn heap_base(&self, reader: &Reader<'_>) -> Result<u64, String> {
+        reader.word(self.get("heap")? + self.get("heap.layout")? + self.get("layout.base")?)
+    }
+
+    /// The table at an address, if there is one.
+    fn at(reader: &Reader<'_>, at: u64) -> Result<Option<Self>, String> {
+        let Ok(head) = reader.bytes(at, HEAD + 4) else { return Ok(None) };
+        let number = |i: usize| u32_in(&head, 8 + 4 * i) as usize;
+        let (version, bytes) = (number(0), number(1));
+        if version != VERSION as usize {
+            // Chance does not make a small number behind a magic word.
+            let plausible = (1..1000).contains(&version);
+            let text = format!(
+                "{}: its library has a table of version {version} at {at:#x}, and this program reads version {VERSION}; use the `craton` \
+                 that came with that library",
+                reader.memory.name()
+            );
+            return if plausible { Err(text) } else { Ok(None) };
+        }
+        let (entries_at, entries, entry_bytes) = (number(2), number(3), number(4));
+        let (classes_at, classes, class_bytes) = (number(5), number(6), number(7));
+        let end = |from: usize, n: usize, each: usize| n.checked_mul(each).and_then(|len| from.checked_add(len));
+        let fits = |end: Option<usize>| end.is_some_and(|end| end <= bytes && bytes <= PIECE);
+        let right = fits(end(entries_at, entries, entry_bytes)) && fits(end(classes_at, classes, class_bytes));
+        if !right || entry_bytes < 16 || class_bytes < 24 {
+            return Ok(None);
+        }
+        let Ok(all) = reader.bytes(at, bytes) else { return Ok(None) };
+        let mut values = HashMap::new();
+        for entry in all[entries_at..entries_at + entries * entry_bytes].chunks_exact(entry_bytes) {
+            let (name, value) = entry.split_at(entry_bytes - 8);
+            let name: Vec<u8> = name.iter().copied().take_while(|b| *b != 0).collect();
+            values.insert(String::from_utf8_lossy(&name).into_owned(), word_in(value, 0));
+        }
+        let class = |class: &[u8]| {
+            let number = |i: usize| u64::from(u32_in(class, 4 * i));
+            Class {
+                object: number(0),
+                pages: number(1),
+                capacity: number(2),
+                batch: number(3),
+                count_at: number(4),
+                array_at: number(5),
+            }
+        };
+        let classes =
+            all[classes_at..classes_at + classes * class_bytes].chunks_exact(class_bytes).map(class).collect();
+        let table = Self { at, bytes: bytes as u64, values, classes };
+        let is_copy = table.values.get("self") != Some(&at);
+        Ok((!is_copy).then_some(table))
+    }
+
+    /// The number of a name.
+    pub fn get(&self, name: &str) -> Result<u64, String> {
+        self.values.get(name).copied().ok_or_else(|| {
+            format!(
+                "the library's table at {:#x} has no entry \"{name}\": it is of another release; use the `craton` that came with it",
+                self.at
+            )
+        })
+    }
+}
+
+/// Tells `each` of every address in a mapping where the magic word stands.
+fn search(memory: &dyn Memory, map: &Map, mut each: impl FnMut(u64)) {
+    let mut buffer = vec![0; PIECE];
+    let mut at = map.start;
+    while at < map.end {
+        let len = (map.end - at).min(PIECE as u64) as usize;
+        let got = memory.read(at, &mut buffer[..len]);
+        for (i, part) in buffer[..got].chunks(ALIGN).enumerate() {
+            if part.starts_with(&MAGIC) {
+                each(at + (i * ALIGN) as u64);
+            }
+        }
+        // Behind what cannot be read there may be more.
+        at = if got == len { at + len as u64 } else { (at + got as u64) / 4096 * 4096 + 4096 };
+    }
+}
