@@ -22,7 +22,7 @@
 //! place meets: a frame may then be wrong, until [`forget`] is called; memory is never touched that may not be.
 //!
 //! **Cost.** Some nanoseconds a frame once its rule is known, half a microsecond before; a system call for each page of a stack that was
-//! not met before. 144 KiB of zeros, of which the used part becomes memory.
+//! not met before. 160 KiB of zeros, of which the used part becomes memory.
 //!
 //! **Not here.** Other processors than x86-64, and builds without assembly: their stacks are empty.
 

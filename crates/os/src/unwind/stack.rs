@@ -6,7 +6,7 @@
 //!
 //! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits say which of the sixteen pages are readable. It
 //! outlives threads: a new one at the same place has its own stack there again. What was met after a guess ([`Stack::distrust`]) is not
-//! kept, nor is what was kept believed.
+//! kept; of what was kept, that is believed which lies between the caller and its stack's known end, since nobody can have unmapped it.
 //!
 //! **Cost.** A comparison a word; a system call, a fifth of a microsecond, for each page met for the first time.
 //!
@@ -14,6 +14,7 @@
 
 use super::table::Table;
 use crate::{process, thp, thread};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The least page there is; larger ones count as several.
 const PAGE_BITS: u32 = 12;
@@ -40,7 +41,7 @@ impl Stack {
         Self { thread: thread::pointer(), granule: usize::MAX, pages: 0, trusts: true }
     }
 
-    /// From now on only what the kernel says counts, and nothing is remembered.
+    /// From now on the way may be wrong: nothing is remembered, and of what was, only what surely is this thread's stack counts.
     pub(super) fn distrust(&mut self) {
         *self = Self { granule: usize::MAX, pages: 0, trusts: false, ..*self };
     }
@@ -72,7 +73,7 @@ impl Stack {
         let key = (self.thread ^ (at >> GRANULE_BITS << GRANULE_BITS).rotate_left(32)) as u64;
         if at >> GRANULE_BITS != self.granule {
             self.granule = at >> GRANULE_BITS;
-            self.pages = if self.trusts { PAGES.get(key) } else { 0 };
+            self.pages = if self.trusts || is_surely_stack(at) { PAGES.get(key) } else { 0 };
         }
         if !self.has(at) {
             if !is_readable(at) {
@@ -95,10 +96,7 @@ const SURELY: usize = 256 << 10;
 /// stack's known end.
 pub(super) fn is_readable(at: usize) -> bool {
     if !thp::may_ask() {
-        let here = &raw const at as usize;
-        // SAFETY: no preconditions; the kernel puts these bytes above the first stack.
-        let first = unsafe { libc::getauxval(libc::AT_RANDOM) as usize };
-        return [first, thread::pointer()].iter().any(|end| (here..*end).contains(&at) && end - here < SURELY);
+        return is_surely_stack(at);
     }
     let saved = process::errno();
     // The kernel reads the new mask before it looks at what to do with it, which is nothing that there is.
@@ -107,6 +105,19 @@ pub(super) fn is_readable(at: usize) -> bool {
     let refused = process::errno();
     process::set_errno(saved);
     answer != 0 && refused == libc::EINVAL
+}
+
+/// Whether an address lies between here and the end of the stack that this thread, or the process, began with, if that end is near.
+fn is_surely_stack(at: usize) -> bool {
+    let here = &raw const at as usize;
+    static FIRST: AtomicUsize = AtomicUsize::new(0);
+    let mut first = FIRST.load(Relaxed);
+    if first == 0 {
+        // SAFETY: no preconditions; the kernel puts these bytes above the first stack.
+        first = unsafe { libc::getauxval(libc::AT_RANDOM) as usize };
+        FIRST.store(first, Relaxed);
+    }
+    [first, thread::pointer()].iter().any(|end| (here..*end).contains(&at) && end - here < SURELY)
 }
 
 /// Forgets which pages were met.

@@ -1,8 +1,8 @@
 //! The walk from frame to frame, on x86-64.
 //!
 //! **What.** Each step undoes one frame by its rule. Where no table knows the code, the frame pointer is tried: it has to lie above the
-//! stack pointer and to have a return address above it, behind the bytes of a call. From then on what was remembered of stacks is not
-//! believed any more ([`Stack::distrust`]).
+//! stack pointer and to have a return address above it, behind the bytes of a call. From then on of what was remembered of stacks
+//! only that is believed which surely is this one's ([`Stack::distrust`]).
 //!
 //! **From.** The layout of a signal's frame is the kernel's `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
 //!
@@ -13,6 +13,7 @@ use super::cfi::{Cfa, Row, Saved};
 use super::module;
 use super::rules::{self, Rule, Step};
 use super::stack::{self, Stack};
+use super::table::Table;
 use core::arch::asm;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -65,6 +66,7 @@ pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize 
 pub(super) fn forget() {
     rules::forget();
     stack::forget();
+    CALLS.clear();
 }
 
 /// The library's first address, and the one behind its last: 1 and 1 where it is part of the program itself.
@@ -193,8 +195,22 @@ impl Frame {
     }
 }
 
-/// Whether the bytes before an address are those of a call: the same test as of a word of the stack that may be anything.
+/// Addresses that were found to lie behind a call.
+static CALLS: Table<1024> = Table::new();
+
+/// Whether the bytes before an address are those of a call. The address is a word of the stack that may be anything.
 fn is_behind_call(address: usize) -> bool {
+    if CALLS.get(address as u64) != 0 {
+        return true;
+    }
+    let is = has_call_before(address);
+    if is {
+        CALLS.put(address as u64, 1);
+    }
+    is
+}
+
+fn has_call_before(address: usize) -> bool {
     const LONGEST: usize = 7;
     let Some(first) = address.checked_sub(LONGEST) else { return false };
     // The bytes lie in one aligned word or in two. Code may begin where a page does: what cannot be read is no call.
