@@ -145,6 +145,8 @@ fn heed() {
     }
 }
 
+/// # Safety
+/// As [`free`].
 #[cold]
 unsafe fn free_checked(pointer: *mut u8) -> Option<Result<(), Misuse>> {
     heed();
