@@ -347,7 +347,8 @@ pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
 /// Whether objects of two sizes, without alignment, are of one class, so that one can stand for the other.
 #[inline]
 pub fn are_alike(size: usize, other: usize) -> bool {
-    size.max(other) <= MAX_CLASSED && size_class::class_of(size) == size_class::class_of(other)
+    // A buffer of the kit has exactly the size that was asked for.
+    size.max(other) <= MAX_CLASSED && size_class::class_of(size) == size_class::class_of(other) && !debug::in_use()
 }
 
 /// Frees an object; null is nothing to free.
