@@ -20,7 +20,7 @@ use crate::registry::Registry;
 use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
-use crate::size_class::{self, MAX_CLASSED};
+use crate::size_class::{self, CLASSES, MAX_CLASSED};
 use crate::{background, debug, limits, nested, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -145,10 +145,24 @@ fn malloc_class(class: usize) -> *mut u8 {
         None => null_mut(),
     };
     if object.is_null() {
-        limits::count_refusal(limits::slab_bytes(class));
+        count_failure(class);
     }
     background::poke();
     with_errno(object, saved)
+}
+
+/// Requests of each class that got nothing.
+static FAILURES: [AtomicU32; CLASSES + 1] = [const { AtomicU32::new(0) }; CLASSES + 1];
+
+#[cold]
+fn count_failure(class: usize) {
+    FAILURES[class].fetch_add(1, Ordering::Relaxed);
+    limits::count_refusal(limits::slab_bytes(class));
+}
+
+/// How many requests of a class got nothing, modulo 2³².
+pub(crate) fn class_failures(class: usize) -> u32 {
+    FAILURES[class].load(Ordering::Relaxed)
 }
 
 /// What a refill gives; the second time, if a limit kept the first from giving anything and room could be made.
@@ -203,7 +217,7 @@ fn malloc_for_processor(rseq: &Rseq, class: usize) -> *mut u8 {
     note_threads();
     let object = or_with_room(|| PROCESSOR_CACHES.refill(&HEAP, rseq, class));
     if object.is_null() {
-        limits::count_refusal(limits::slab_bytes(class));
+        count_failure(class);
     }
     let object = HEAP.wipe_mark(object);
     background::poke();

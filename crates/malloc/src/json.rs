@@ -3,7 +3,8 @@
 //! **State.** Numbers unless quoted; classes that were never used are left out:
 //! ```text
 //! { version, library: "…", exe: "…", …all of `struct craton_segment`…, cache_mode_name: "…", memory_limit_source_name: "…",
-//!   classes: [{ object_bytes, slabs, objects_out, refills, objects_refilled, morphed, settled }],
+//!   classes: [{ object_bytes, slabs, objects_out, total, memory_bytes, partial, complete, full, failures, refills, objects_refilled, morphed,
+//!     settled }],
 //!   heaps: [{ id, name: "…", objects, object_bytes, used_bytes, held_bytes, limit_bytes, refused, classes: [{ object_bytes, slabs, objects_out }] }],
 //!   caches: [{ name: "…", …all of `struct craton_cache_stats`… }],
 //!   debug: { buffers, buffer_bytes, waiting, samples, transactions, transactions_kept },
@@ -15,11 +16,11 @@
 
 use crate::caches;
 use crate::debug;
-use crate::front::{HEAP, class_stats};
+use crate::front::{HEAP, class_failures, class_stats};
 use crate::heaps::{OwnStats, api};
 use crate::options;
 use crate::segment::SEGMENT;
-use crate::size_class::{CLASSES, size_of_class};
+use crate::size_class::{CLASSES, geometry, size_of_class};
 use crate::stats::counted;
 use crate::text::Text;
 use craton_os::process;
@@ -52,6 +53,13 @@ pub fn write(buffer: &mut [u8]) -> usize {
     let mut first = true;
     for (class, s) in (1..=CLASSES).map(|c| (c, class_stats(c))).filter(|(_, s)| s.refills > 0) {
         begin_class(out, &mut first, class, s);
+        let ((partial, complete), g) = (HEAP.fullness(class), geometry(class));
+        number(out, ",", "total", u64::from(s.slabs) * u64::from(g.capacity));
+        number(out, ",", "memory_bytes", s.slabs as u64 * g.pages.bytes().0 as u64);
+        number(out, ",", "partial", partial.into());
+        number(out, ",", "complete", complete.into());
+        number(out, ",", "full", s.slabs.saturating_sub(partial + complete).into());
+        number(out, ",", "failures", class_failures(class).into());
         number(out, ",", "refills", s.refills);
         number(out, ",", "objects_refilled", s.objects_refilled);
         number(out, ",", "morphed", s.morphed.into());

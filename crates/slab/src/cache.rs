@@ -109,6 +109,11 @@ impl SlabCache {
         self.keep.count()
     }
 
+    /// Slabs with room of which some object is in use; a step for each.
+    pub fn partial(&self, records: &Table<SlabRecord>) -> u32 {
+        self.partial.partial(records)
+    }
+
     /// Lets complete slabs be kept from now on, or not.
     pub fn let_keep(&mut self, more: bool) {
         self.keep.set_closed(!more);

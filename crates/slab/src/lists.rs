@@ -88,6 +88,18 @@ impl PartialLists {
         }
     }
 
+    /// How many slabs have room and some object in use; a step for each.
+    pub(crate) fn partial(&self, records: &Table<SlabRecord>) -> u32 {
+        let mut count = 0;
+        for head in &self.heads[1..] {
+            let mut slab = *head;
+            while let Some(page) = slab.checked_sub(1) {
+                (count, slab) = (count + 1, records[page as usize].next());
+            }
+        }
+        count
+    }
+
     /// Whether list `list` is known to be not empty.
     pub(crate) fn is_filled(&self, list: usize) -> bool {
         (self.filled >> list) & 1 == 1

@@ -52,4 +52,12 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     pub(crate) fn tell_refills(&self) {
         self.shards().iter().for_each(|shard| shard.counts.tell());
     }
+
+    /// Slabs of a class that have room and some object in use, and those that are complete.
+    pub(crate) fn fullness(&self, class: usize) -> (u32, u32) {
+        (0..self.shards().len()).fold((0, 0), |(partial, complete), home| {
+            let slabs = self.slabs(home, class);
+            (partial + slabs.partial(&self.layout().records), complete + slabs.complete())
+        })
+    }
 }
