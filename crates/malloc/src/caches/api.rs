@@ -6,11 +6,11 @@
 //!
 //! **Unsafe.** Takes objects from callers, and marks them.
 
-use super::arrays::ARRAY;
-use super::pages::Entry;
+use super::pages::{Entry, write_mark};
 use super::paths::Fault;
-use super::slot::{IN_ENTRY, Slot};
-use super::{ALIGN, CacheStats, MOST, Options, Refused};
+use super::slot::{IN_ENTRY, Slot, marks_elsewhere};
+use super::{ALIGN, CacheStats, Options, Refused, arrays};
+use crate::cpu_cache::thread::mark;
 use crate::front::{HEAP, PROCESSOR_CACHES, set_up};
 use crate::route::Misuse;
 use crate::{background, nested, tls};
@@ -59,31 +59,33 @@ pub fn alloc_slowly(cache: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault
 /// An object from this processor's array; null if it has none, or something is wrong.
 #[inline(always)]
 pub fn alloc_quick(cache: usize) -> *mut u8 {
-    let table = tls::arrays();
-    // A thread that has the table has used some cache, so that the slots are there.
-    if table <= 1 {
+    let areas = tls::arrays();
+    if areas <= 1 {
         return null_mut();
     }
-    let offset = (cache & !(ALIGN - 1)).wrapping_sub(HEAP.caches.base.load(Relaxed));
-    if offset >= MOST * size_of::<Slot>() {
-        return null_mut();
-    }
-    // SAFETY: it lies in the slots' mapping, at a multiple of their size.
-    let slot = unsafe { &*((cache & !(ALIGN - 1)) as *const Slot) };
-    if slot.live() != cache {
-        return null_mut();
-    }
-    // SAFETY: the thread has the table, which holds areas with an array for each slot, since it may use it.
-    unsafe {
-        let object = PROCESSOR_CACHES.rseq_known().take(table as *const _, offset / (size_of::<Slot>() / ARRAY));
-        if !object.is_null() {
-            match slot.mark_at.load(Relaxed) {
-                IN_ENTRY => HEAP.caches.set_mark(&HEAP, object, false),
-                // The object has its mark there.
-                at => object.add(at).cast::<usize>().write(0),
-            }
+    // SAFETY: the thread has the areas, with an array for any word that is given, since it may use them.
+    let object = unsafe { PROCESSOR_CACHES.rseq_known().take(areas + arrays::place(cache), cache) };
+    if !object.is_null() {
+        if marks_elsewhere(cache) {
+            unmark_elsewhere(cache, object);
+        } else {
+            // SAFETY: the object has its mark there.
+            unsafe { object.cast::<usize>().write(0) };
         }
-        object
+    }
+    object
+}
+
+/// Wipes the mark of an object that its cache's array has given.
+#[inline(always)]
+fn unmark_elsewhere(cache: usize, object: *mut u8) {
+    // SAFETY: the owner of an array is a living cache, of which an object is out now.
+    let slot = unsafe { &*((cache & !(ALIGN - 1)) as *const Slot) };
+    match slot.mark_at.load(Relaxed) {
+        // SAFETY: the thread has used a cache, and the object lies on a page of one.
+        IN_ENTRY => unsafe { HEAP.caches.entries.of_object(object) }.unmark(object),
+        // SAFETY: the object has its mark there.
+        at => unsafe { object.add(at).cast::<usize>().write(0) },
     }
 }
 
@@ -117,23 +119,37 @@ pub unsafe fn free_slowly(cache: usize, object: *mut u8) -> Result<(), Misuse> {
 /// As [`free`], unless the answer is `false`.
 #[inline(always)]
 pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
-    let table = tls::arrays();
-    if table <= 1 {
+    let areas = tls::arrays();
+    if areas <= 1 {
         return false;
     }
-    let Some(entry) = HEAP.caches.entries.of(object as usize) else { return false };
-    if entry.cache.load(Relaxed) != cache || !entry.starts(object as usize) {
+    // SAFETY: who has the areas has used a cache.
+    let Some(entry) = (unsafe { HEAP.caches.entries.known(object as usize) }) else { return false };
+    if !entry.is_start_of(cache, object as usize) {
         return false;
     }
-    let key = HEAP.layout().key;
-    if !entry.mark_free(key, object) {
-        return false;
+    if marks_elsewhere(cache) {
+        return put_elsewhere(areas, entry, object);
     }
-    // SAFETY: as in `alloc_quick`.
-    if unsafe { PROCESSOR_CACHES.rseq_known().put(table as *const _, entry.array_at.load(Relaxed), object) } {
-        return true;
-    }
-    unmark(entry, object)
+    // SAFETY: the object begins with its mark.
+    unsafe { write_mark(object.cast(), mark(HEAP.layout().key, object)) && put(areas, entry, object) }
+}
+
+/// Adds an object whose mark is not in its first word.
+#[inline(always)]
+fn put_elsewhere(areas: usize, entry: &Entry, object: *mut u8) -> bool {
+    // SAFETY: the caller has the areas.
+    entry.mark_free(HEAP.layout().key, object) && unsafe { put(areas, entry, object) }
+}
+
+/// Adds an object that was marked.
+///
+/// # Safety
+/// The thread has the areas.
+#[inline(always)]
+unsafe fn put(areas: usize, entry: &Entry, object: *mut u8) -> bool {
+    // SAFETY: by the contract.
+    unsafe { PROCESSOR_CACHES.rseq_known().put(areas + entry.array_at.load(Relaxed), object) || unmark(entry, object) }
 }
 
 /// Takes back the mark of an object for which there was no room.
