@@ -128,28 +128,21 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
     if !entry.is_start_of(cache, object as usize) {
         return false;
     }
-    if marks_elsewhere(cache) {
-        return put_elsewhere(areas, entry, object);
+    let key = HEAP.layout().key;
+    let was_out = if marks_elsewhere(cache) {
+        entry.mark_free(key, object)
+    } else {
+        // SAFETY: the object begins with its mark.
+        unsafe { write_mark(object.cast(), mark(key, object)) }
+    };
+    if !was_out {
+        return false;
     }
-    // SAFETY: the object begins with its mark.
-    unsafe { write_mark(object.cast(), mark(HEAP.layout().key, object)) && put(areas, entry, object) }
-}
-
-/// Adds an object whose mark is not in its first word.
-#[inline(always)]
-fn put_elsewhere(areas: usize, entry: &Entry, object: *mut u8) -> bool {
-    // SAFETY: the caller has the areas.
-    entry.mark_free(HEAP.layout().key, object) && unsafe { put(areas, entry, object) }
-}
-
-/// Adds an object that was marked.
-///
-/// # Safety
-/// The thread has the areas.
-#[inline(always)]
-unsafe fn put(areas: usize, entry: &Entry, object: *mut u8) -> bool {
-    // SAFETY: by the contract.
-    unsafe { PROCESSOR_CACHES.rseq_known().put(areas + entry.array_at.load(Relaxed), object) || unmark(entry, object) }
+    // SAFETY: as in `alloc_quick`.
+    if unsafe { PROCESSOR_CACHES.rseq_known().put(areas + entry.array_at.load(Relaxed), object) } {
+        return true;
+    }
+    unmark(entry, object)
 }
 
 /// Takes back the mark of an object for which there was no room.

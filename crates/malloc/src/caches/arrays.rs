@@ -55,8 +55,7 @@ pub(super) struct Arrays {
 
 impl Arrays {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
-    pub(super) const NONE: Self =
-        Self { areas: AtomicUsize::new(0), end: AtomicUsize::new(0), making: Mutex::new(()) };
+    pub(super) const NONE: Self = Self { areas: AtomicUsize::new(0), end: AtomicUsize::new(0), making: Mutex::new(()) };
 
     /// What the calling thread uses arrays by, if it may: asks once whether the kernel restarts its sequences.
     pub(super) fn rseq(&self) -> Option<&'static Rseq> {

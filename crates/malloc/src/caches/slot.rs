@@ -72,9 +72,7 @@ impl Slot {
         unsafe { *self.name.get() = cache.name };
         (cache.id, cache.taken_before) = (id, taken);
         *self.cache.lock() = cache;
-        let handle = core::ptr::from_ref(self) as usize
-            + generation as usize * 2 % ALIGN
-            + usize::from(mark_at != 0);
+        let handle = core::ptr::from_ref(self) as usize + generation as usize * 2 % ALIGN + usize::from(mark_at != 0);
         // ORDERING: Release pairs with the Acquire in `live`.
         self.handle.store(handle, Ordering::Release);
     }
