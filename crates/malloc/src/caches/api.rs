@@ -6,11 +6,10 @@
 //!
 //! **Unsafe.** Takes objects from callers, and marks them.
 
-use super::pages::{Entry, write_mark};
+use super::pages::Entry;
 use super::paths::Fault;
 use super::slot::{IN_ENTRY, Slot, marks_elsewhere};
 use super::{ALIGN, CacheStats, Options, Refused, arrays};
-use crate::cpu_cache::thread::mark;
 use crate::front::{HEAP, PROCESSOR_CACHES, set_up};
 use crate::route::Misuse;
 use crate::{background, nested, tls};
@@ -128,14 +127,8 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
     if !entry.is_start_of(cache, object as usize) {
         return false;
     }
-    let key = HEAP.layout().key;
-    let was_out = if marks_elsewhere(cache) {
-        entry.mark_free(key, object)
-    } else {
-        // SAFETY: the object begins with its mark.
-        unsafe { write_mark(object.cast(), mark(key, object)) }
-    };
-    if !was_out {
+    // One load tells of every cache where its marks are; a test for the usual place first would be a jump more for all of them.
+    if !entry.mark_free(HEAP.layout().key, object) {
         return false;
     }
     // SAFETY: as in `alloc_quick`.

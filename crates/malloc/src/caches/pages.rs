@@ -121,7 +121,12 @@ impl Entry {
             }
             at => {
                 // SAFETY: as in `is_marked`; who has the object may write it.
-                unsafe { write_mark(object.add(at).cast(), mark(key, object)) }
+                unsafe {
+                    let (place, mark) = (object.add(at).cast::<usize>(), mark(key, object));
+                    let was_out = place.read() != mark;
+                    place.write(mark);
+                    was_out
+                }
             }
         }
     }
@@ -146,20 +151,6 @@ impl Entry {
     #[inline(always)]
     fn mark(&self, object: *mut u8) -> &AtomicU8 {
         &self.marks[object as usize % PAGE_SIZE / GRANULE]
-    }
-}
-
-/// Writes a mark; says whether it was not there.
-///
-/// # Safety
-/// The place is an object's, and the caller has the object.
-#[inline(always)]
-pub(super) unsafe fn write_mark(place: *mut usize, mark: usize) -> bool {
-    // SAFETY: by the contract.
-    unsafe {
-        let was_out = place.read() != mark;
-        place.write(mark);
-        was_out
     }
 }
 
