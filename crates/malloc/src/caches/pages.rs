@@ -67,7 +67,7 @@ impl Entry {
         (offset as u64).wrapping_mul(self.magic.load(Relaxed)) < self.bound.load(Relaxed)
     }
 
-    /// Whether the page is entered for a cache, and an object could begin at an address on it. Says `true` to what [`Entry::starts`] does.
+    /// Whether the page is entered for a cache, and an object could begin at an address on it.
     #[cfg(all(target_arch = "x86_64", not(feature = "portable"), not(loom)))]
     #[inline(always)]
     pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {

@@ -27,10 +27,16 @@ pub(super) fn marks_elsewhere(handle: usize) -> bool {
     handle & 1 != 0
 }
 
+/// Whether it has them in their pages' entries.
+#[inline(always)]
+pub(super) fn marks_in_entries(handle: usize) -> bool {
+    handle & 2 != 0
+}
+
 #[repr(C, align(4096))]
 pub(super) struct Slot {
-    /// The living cache's handle; 0 while there is none. It is the slot's address, and in the lower bits a generation and
-    /// [`marks_elsewhere`].
+    /// The living cache's handle; 0 while there is none. It is the slot's address, and in the lower bits a generation,
+    /// [`marks_in_entries`] and [`marks_elsewhere`].
     handle: AtomicUsize,
     /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
@@ -72,7 +78,12 @@ impl Slot {
         unsafe { *self.name.get() = cache.name };
         (cache.id, cache.taken_before) = (id, taken);
         *self.cache.lock() = cache;
-        let handle = core::ptr::from_ref(self) as usize + generation as usize * 2 % ALIGN + usize::from(mark_at != 0);
+        let kind = match mark_at {
+            0 => 0,
+            IN_ENTRY => 3,
+            _ => 1,
+        };
+        let handle = core::ptr::from_ref(self) as usize + generation as usize * 4 % ALIGN + kind;
         // ORDERING: Release pairs with the Acquire in `live`.
         self.handle.store(handle, Ordering::Release);
     }
