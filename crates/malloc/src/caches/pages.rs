@@ -60,13 +60,6 @@ impl Entry {
         self.cache.store(slot.live(), Relaxed);
     }
 
-    /// Whether an object could begin at an address on this page; nowhere, as long as the page is not entered.
-    #[inline(always)]
-    pub(super) fn starts(&self, address: usize) -> bool {
-        let offset = address.wrapping_sub(self.first.load(Relaxed));
-        (offset as u64).wrapping_mul(self.magic.load(Relaxed)) < self.bound.load(Relaxed)
-    }
-
     /// Whether the page is entered for a cache, and an object could begin at an address on it.
     #[cfg(all(target_arch = "x86_64", not(feature = "portable"), not(loom)))]
     #[inline(always)]
@@ -96,7 +89,9 @@ impl Entry {
     #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"), not(loom))))]
     #[inline(always)]
     pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
-        self.cache.load(Relaxed) == cache && self.starts(address)
+        let offset = address.wrapping_sub(self.first.load(Relaxed));
+        self.cache.load(Relaxed) == cache
+            && (offset as u64).wrapping_mul(self.magic.load(Relaxed)) < self.bound.load(Relaxed)
     }
 
     /// Whether the object that begins at a pointer on this page was freed, by its mark.
