@@ -176,7 +176,8 @@ impl Caches {
         }
         if self.base.load(Relaxed) == 0 {
             let bytes = MOST * size_of::<Slot>();
-            let at = mapping::map(bytes, ALIGN)?;
+            // The bits of an address below all slots' bytes are a slot's number, and its handle's own.
+            let at = mapping::map(bytes, bytes.next_power_of_two())?;
             mapping::advise_small(at, bytes);
             self.base.store(at, Relaxed);
         }

@@ -18,7 +18,7 @@
 //! **Unsafe.** Critical sections are assembly; calls `membarrier`.
 
 use crate::{process, thp, thread, weak};
-use craton_base::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use craton_base::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 mod portable;
@@ -46,15 +46,24 @@ pub struct Place {
     pub slots: u32,
 }
 
-/// Pointers that a [`Counting`] has room for.
-pub const COUNTING: usize = 62;
+/// From one processor's area of [`Counting`] arrays to the next one's, in bytes: a power of two.
+pub const AREA: usize = 1 << AREA_SHIFT;
+const AREA_SHIFT: u32 = 21;
+/// Areas that there must be room for: Linux on x86-64 has no processor's number beyond.
+pub const AREAS: usize = 8192;
 
-/// An array that also counts what is ever taken from it, in the store that takes. All zeros hold nothing, and take nothing.
+/// Pointers that a [`Counting`] has room for.
+pub const COUNTING: usize = 61;
+
+/// An array that also counts what is ever taken from it, in the store that takes. All zeros hold nothing, and take nothing. Whoever
+/// clears owner and capacity and then calls [`Rseq::interrupt`] has it to himself.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Counting {
     /// How many pointers there are in its lowest byte; in the others, how many were ever taken.
     pub word: AtomicU64,
+    /// Who may take.
+    pub owner: AtomicUsize,
     /// How many there may be, up to [`COUNTING`].
     pub capacity: AtomicU32,
     /// The user's own.
@@ -168,25 +177,25 @@ impl Rseq {
         unsafe { arch::push(self.offset, self.number, table, place, pointer) }
     }
 
-    /// Takes the last pointer of this processor's counting array; null when it is empty, or the processor has no memory.
+    /// Takes the last pointer of this processor's counting array; null when it is empty, or not the owner's.
     ///
     /// # Safety
-    /// Each entry of the table is null or the start of memory that has a [`Counting`] at `at`, used by these functions only, and
-    /// mapped for ever. The calling thread is registered ([`Rseq::is_registered`]).
+    /// `at` lies in a mapping of [`AREAS`] areas for ever, as far from its start as an array from the start of its area. Arrays are
+    /// used by these functions only. The calling thread is registered ([`Rseq::is_registered`]).
     #[inline(always)]
-    pub unsafe fn take(&self, table: *const Table, at: usize) -> *mut u8 {
+    pub unsafe fn take(&self, at: usize, owner: usize) -> *mut u8 {
         // SAFETY: by the contract.
-        unsafe { arch::take(self, table, at) }
+        unsafe { arch::take(self, at, owner) }
     }
 
-    /// Adds a pointer to this processor's counting array; `false` when it is full, or the processor has no memory.
+    /// Adds a pointer to this processor's counting array; `false` when it is full.
     ///
     /// # Safety
     /// As [`Rseq::take`].
     #[inline(always)]
-    pub unsafe fn put(&self, table: *const Table, at: usize, pointer: *mut u8) -> bool {
+    pub unsafe fn put(&self, at: usize, pointer: *mut u8) -> bool {
         // SAFETY: by the contract.
-        unsafe { arch::put(self, table, at, pointer) }
+        unsafe { arch::put(self, at, pointer) }
     }
 
     /// Starts every critical section again that is under way on any processor; `false` when the system will not, or may not be asked

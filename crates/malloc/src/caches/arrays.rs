@@ -3,30 +3,38 @@
 //! **What.** Each processor has an area with an array for each cache, from which objects are taken and to which they are added by
 //! restartable sequences. An array holds nothing and has no room until the slow path opens it.
 //!
-//! **State.** Areas are made at their first use, and stay. The table that sequences look into has each area, or null while somebody empties
-//! arrays in it: then requests go the slow way.
+//! **State.** One reservation, with an area for each number that a processor can have, so that sequences find theirs without looking
+//! anything up. An array that is open has its cache's handle for its owner, and a capacity; a sequence takes for the owner only, which
+//! is all that it asks about a handle. One that is closed serves nobody: whoever empties arrays closes them first.
 //!
-//! **Threads.** Arrays change in sequences, or by whoever has taken all areas out of the table, under `emptying`, and interrupted all sequences. Room
-//! is opened and closed under the cache's lock. A thread finds the table by its own word ([`crate::tls::arrays`]), which is set once the kernel is known
+//! **Threads.** Arrays change in sequences, or by whoever has closed them and interrupted all sequences. They are opened, closed and emptied under
+//! the cache's lock. A thread finds the areas by its own word ([`crate::tls::arrays`]), which is set once the kernel is known
 //! to restart its sequences.
 //!
-//! **Failure.** Without restartable sequences there are no arrays: each request takes its cache's lock.
+//! **Failure.** Without restartable sequences, or without room for the areas, there are no arrays: each request takes its cache's lock.
+//! Where sequences cannot be interrupted, arrays keep what they hold until they are opened again.
 //!
 //! **Unsafe.** Reads areas by address.
 
-use super::MOST;
+use super::{ALIGN, MOST};
 use crate::front::PROCESSOR_CACHES;
 use crate::tls;
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
-use craton_os::rseq::{COUNTING, Counting, PROCESSORS, Rseq, Table};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
 use craton_os::{Mutex, mapping};
 
 /// Bytes of one array. A cache's number times this is where it lies in an area.
-pub(super) const ARRAY: usize = 512;
-const AREA: usize = MOST * ARRAY;
+const ARRAY: usize = 512;
+const _: () = assert!(MOST * ARRAY == AREA);
 /// The bits of a counting word that say how many objects there are.
 const COUNT_BITS: u64 = 255;
+
+/// Where the array of a handle's cache lies in an area. Of any other word, some array.
+#[inline(always)]
+pub(super) fn place(handle: usize) -> usize {
+    // Slots lie at multiples of all their bytes, so that these bits are the number.
+    (handle / (ALIGN / ARRAY)) & ((MOST - 1) * ARRAY)
+}
 
 /// What is to be emptied.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,86 +46,84 @@ pub(super) enum Which {
 }
 
 pub(super) struct Arrays {
-    /// What sequences look into.
-    table: Table,
-    areas: [AtomicPtr<u8>; PROCESSORS],
-    /// Areas lie below this number.
+    /// Where area 0 lies; 0 before the first use, 1 if there is no room for areas.
+    areas: AtomicUsize,
+    /// Areas that were ever used lie below this number.
     end: AtomicUsize,
-    emptying: Mutex<()>,
+    making: Mutex<()>,
 }
 
 impl Arrays {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
-    pub(super) const NONE: Self = Self {
-        table: [const { AtomicPtr::new(null_mut()) }; PROCESSORS],
-        areas: [const { AtomicPtr::new(null_mut()) }; PROCESSORS],
-        end: AtomicUsize::new(0),
-        emptying: Mutex::new(()),
-    };
+    pub(super) const NONE: Self = Self { areas: AtomicUsize::new(0), end: AtomicUsize::new(0), making: Mutex::new(()) };
 
     /// What the calling thread uses arrays by, if it may: asks once whether the kernel restarts its sequences.
     pub(super) fn rseq(&self) -> Option<&'static Rseq> {
-        let known = tls::arrays();
-        if known == 1 {
-            return None;
+        match tls::arrays() {
+            0 => {}
+            1 => return None,
+            _ => return PROCESSOR_CACHES.rseq(),
         }
         let rseq = PROCESSOR_CACHES.rseq()?;
-        let table = core::ptr::from_ref(&self.table) as usize;
-        if known != table {
-            if tls::get() == tls::alone() || !rseq.is_registered() {
-                return None;
-            }
-            tls::set_arrays(table);
+        if tls::get() == tls::alone() || !rseq.is_registered() {
+            return None;
         }
+        let areas = match self.areas.load(Relaxed) {
+            0 => self.make(),
+            areas => areas,
+        };
+        if areas == 1 {
+            return None;
+        }
+        tls::set_arrays(areas);
         Some(rseq)
     }
 
-    /// Opens this processor's array of a cache for so many objects; `false` when it has no area. Under the cache's lock.
-    pub(super) fn open(&self, rseq: &Rseq, cache: u16, rounds: usize) -> bool {
-        let Some(processor) = rseq.processor() else { return false };
-        let area = match self.areas[processor].load(Relaxed) {
-            area if area.is_null() => self.make(processor),
-            area => area,
-        };
-        if area.is_null() {
-            return false;
+    #[cold]
+    fn make(&self) -> usize {
+        let _only_one = self.making.lock();
+        if self.areas.load(Relaxed) == 0 {
+            let at = mapping::map(AREAS * AREA, 4096);
+            at.inspect(|at| mapping::advise_small(*at, AREAS * AREA));
+            self.areas.store(at.unwrap_or(1), Relaxed);
         }
-        array(area, cache).capacity.store(rounds.min(COUNTING) as u32, Relaxed);
-        true
+        self.areas.load(Relaxed)
     }
 
-    #[cold]
-    fn make(&self, processor: usize) -> *mut u8 {
-        let _only_one = self.emptying.lock();
-        let known = self.areas[processor].load(Relaxed);
-        if !known.is_null() {
-            return known;
-        }
-        let Some(at) = mapping::map(AREA, 4096) else { return null_mut() };
-        mapping::advise_small(at, AREA);
+    /// Opens this processor's array of a cache for so many objects; `false` when it has none. Under the cache's lock.
+    pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
+        let Some(processor) = rseq.processor() else { return false };
         self.end.fetch_max(processor + 1, Relaxed);
-        self.areas[processor].store(at as *mut u8, Relaxed);
-        self.table[processor].store(at as *mut u8, Relaxed);
-        at as *mut u8
+        let array = self.array(processor, cache);
+        array.owner.store(handle, Relaxed);
+        array.capacity.store(rounds.min(COUNTING) as u32, Relaxed);
+        true
     }
 
     /// Takes an object from this processor's array.
     #[inline(always)]
-    pub(super) fn take(&self, rseq: &Rseq, cache: u16) -> *mut u8 {
+    pub(super) fn take(&self, rseq: &Rseq, handle: usize) -> *mut u8 {
         // SAFETY: areas have an array for each cache, and the caller's thread is registered.
-        unsafe { rseq.take(&self.table, usize::from(cache) * ARRAY) }
+        unsafe { rseq.take(self.areas.load(Relaxed) + place(handle), handle) }
     }
 
     /// Adds a free object to it; `false` when there is no room.
     #[inline(always)]
-    pub(super) fn put(&self, rseq: &Rseq, cache: u16, object: *mut u8) -> bool {
+    pub(super) fn put(&self, rseq: &Rseq, handle: usize, object: *mut u8) -> bool {
         // SAFETY: as in `take`.
-        unsafe { rseq.put(&self.table, usize::from(cache) * ARRAY, object) }
+        unsafe { rseq.put(self.areas.load(Relaxed) + place(handle), object) }
     }
 
     fn each(&self, cache: u16) -> impl Iterator<Item = &Counting> {
-        let areas = self.areas[..self.end.load(Relaxed)].iter().map(|a| a.load(Relaxed));
-        areas.filter(|a| !a.is_null()).map(move |area| array(area, cache))
+        (0..self.end.load(Relaxed)).map(move |processor| self.array(processor, cache))
+    }
+
+    fn array(&self, processor: usize, cache: u16) -> &Counting {
+        const { assert!(cfg!(loom) || size_of::<Counting>() == ARRAY) };
+        debug_assert!(processor < AREAS, "of a processor that can be");
+        let at = self.areas.load(Relaxed) + processor * AREA + usize::from(cache) * ARRAY;
+        // SAFETY: areas have an array for each cache, zeros at first, and stay for ever.
+        unsafe { &*(at as *const Counting) }
     }
 
     /// Objects in a cache's arrays, as far as can be seen while others use them.
@@ -148,43 +154,33 @@ impl Arrays {
             return true;
         }
         let Some(rseq) = PROCESSOR_CACHES.rseq() else { return true };
-        let _only_one = self.emptying.lock();
-        let end = self.end.load(Relaxed);
-        self.table[..end].iter().for_each(|entry| entry.store(null_mut(), Relaxed));
+        // The objects that a sequence moves meanwhile make no difference: what is closed here is closed until it is opened again.
+        let is_chosen = |array: &&Counting| {
+            let word = array.word.load(Relaxed);
+            which == Which::All || (word & COUNT_BITS != 0 && word as u32 == array.note.load(Relaxed))
+        };
+        for array in self.each(cache).filter(is_chosen) {
+            array.owner.store(0, Relaxed);
+            array.capacity.store(0, Relaxed);
+        }
         let ours = rseq.interrupt() || alone;
         if ours {
-            for array in
-                self.each(cache).filter(|a| which == Which::All || a.word.load(Relaxed) as u32 == a.note.load(Relaxed))
-            {
-                if which == Which::All {
-                    array.capacity.store(0, Relaxed);
-                }
+            for array in self.each(cache).filter(|array| array.capacity.load(Relaxed) == 0) {
                 let count = array.word.fetch_and(!COUNT_BITS, Relaxed) & COUNT_BITS;
                 array.slots[..count as usize].iter().for_each(|slot| each(slot.load(Relaxed)));
             }
-        }
-        for (entry, area) in self.table[..end].iter().zip(&self.areas) {
-            // ORDERING: Release pairs with the load of the table in sequences, which the processor orders before what follows from it: the
-            // arrays are seen as we leave them.
-            entry.store(area.load(Relaxed), Ordering::Release);
         }
         ours
     }
 
     pub(super) fn hold_for_fork(&self, nested: bool) {
-        self.emptying.hold_for_fork(nested);
+        self.making.hold_for_fork(nested);
     }
 
     /// # Safety
     /// As [`Mutex::release_after_fork`].
     pub(super) unsafe fn release_after_fork(&self) {
         // SAFETY: by the contract.
-        unsafe { self.emptying.release_after_fork() };
+        unsafe { self.making.release_after_fork() };
     }
-}
-
-fn array(area: *mut u8, cache: u16) -> &'static Counting {
-    const { assert!(cfg!(loom) || size_of::<Counting>() == ARRAY) };
-    // SAFETY: areas have an array for each cache, zeros at first, and stay for ever.
-    unsafe { &*area.add(usize::from(cache) * ARRAY).cast::<Counting>() }
 }

@@ -9,10 +9,11 @@
 //! **Unsafe.** Indexes the entries by page, and supplies slabs with spans.
 
 use super::CLASS;
-use super::arrays::ARRAY;
+use super::arrays;
 use super::slot::{Cache, IN_ENTRY, Slot};
 use crate::cpu_cache::thread::mark;
 use crate::heap::Heap;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Clock, Density, Floor, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages};
 use craton_os::mapping;
@@ -29,10 +30,10 @@ pub(super) struct Entry {
     pub(super) cache: AtomicUsize,
     /// Where the first object of the slab lies.
     pub(super) first: AtomicUsize,
-    /// From there to the end of the last one.
-    pub(super) extent: AtomicUsize,
-    /// ⌈2⁶⁴ / stride⌉: `offset * magic < magic` exactly when `offset` is a multiple of the stride.
+    /// The least multiple of 2⁶⁴ / stride above it: `k * stride * magic` is `k` times a little, modulo 2⁶⁴, and of any other offset much more.
     pub(super) magic: AtomicU64,
+    /// What the product of an offset and the magic is below exactly when an object begins there; 0 while none does.
+    pub(super) bound: AtomicU64,
     /// Where an object's mark lies in it, or [`super::slot::IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
     /// Where the cache's array lies in a processor's area.
@@ -40,23 +41,57 @@ pub(super) struct Entry {
     marks: [AtomicU8; MARKS],
 }
 
+/// ⌊2⁶⁴ / stride⌋ + 1.
+fn magic(stride: usize) -> u64 {
+    u64::MAX / stride as u64 + 1 + u64::from(stride.is_power_of_two())
+}
+
 impl Entry {
     /// Enters the page's first object that goes out.
     pub(super) fn begin(&self, slot: &Slot, cache: &Cache, first: *mut u8) {
         let stride = cache.layout.stride();
         self.first.store(first as usize, Relaxed);
-        self.extent.store(stride * cache.layout.capacity(), Relaxed);
-        self.magic.store(u64::MAX / stride as u64 + 1, Relaxed);
+        let magic = magic(stride);
+        self.magic.store(magic, Relaxed);
+        let little = (stride as u64).wrapping_mul(magic);
+        self.bound.store((cache.layout.capacity() as u64 - 1) * little + 1, Relaxed);
         self.mark_at.store(cache.mark_at, Relaxed);
-        self.array_at.store(usize::from(cache.id) * ARRAY, Relaxed);
+        self.array_at.store(arrays::place(slot.live()), Relaxed);
         self.cache.store(slot.live(), Relaxed);
     }
 
-    /// Whether an object could begin at an address on this page; nowhere, as long as the page is not entered.
+    /// Whether the page is entered for a cache, and an object could begin at an address on it.
+    #[cfg(all(target_arch = "x86_64", not(feature = "portable"), not(loom)))]
     #[inline(always)]
-    pub(super) fn starts(&self, address: usize) -> bool {
-        let (offset, magic) = (address.wrapping_sub(self.first.load(Relaxed)), self.magic.load(Relaxed));
-        offset < self.extent.load(Relaxed) && (offset as u64).wrapping_mul(magic) < magic
+    pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
+        // Atomic loads of Rust's are instructions of their own; here each is part of the one that uses it.
+        // SAFETY: reads the entry's words, each at once.
+        unsafe {
+            core::arch::asm!(
+                "cmp qword ptr [{entry} + {its}], {cache}",
+                "jne {no}",
+                "mov {offset}, {address}",
+                "sub {offset}, qword ptr [{entry} + {first}]",
+                "imul {offset}, qword ptr [{entry} + {magic}]",
+                "cmp {offset}, qword ptr [{entry} + {bound}]",
+                "jae {no}",
+                entry = in(reg) self, cache = in(reg) cache, address = in(reg) address, offset = out(reg) _,
+                its = const offset_of!(Self, cache), first = const offset_of!(Self, first),
+                magic = const offset_of!(Self, magic), bound = const offset_of!(Self, bound),
+                no = label { return false; },
+                options(readonly, nostack),
+            );
+        }
+        true
+    }
+
+    /// Whether the page is entered for a cache, and an object could begin at an address on it.
+    #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"), not(loom))))]
+    #[inline(always)]
+    pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
+        let offset = address.wrapping_sub(self.first.load(Relaxed));
+        self.cache.load(Relaxed) == cache
+            && (offset as u64).wrapping_mul(self.magic.load(Relaxed)) < self.bound.load(Relaxed)
     }
 
     /// Whether the object that begins at a pointer on this page was freed, by its mark.
@@ -80,10 +115,9 @@ impl Entry {
                 was_out
             }
             at => {
-                // SAFETY: as in `is_marked`.
-                let (place, mark) = unsafe { (object.add(at).cast::<usize>(), mark(key, object)) };
-                // SAFETY: as above; who has the object may write it.
+                // SAFETY: as in `is_marked`; who has the object may write it.
                 unsafe {
+                    let (place, mark) = (object.add(at).cast::<usize>(), mark(key, object));
                     let was_out = place.read() != mark;
                     place.write(mark);
                     was_out
@@ -100,6 +134,12 @@ impl Entry {
             // SAFETY: as in `is_marked`; who has the object may write it.
             at => unsafe { object.add(at).cast::<usize>().write(if free { mark(key, object) } else { 0 }) },
         }
+    }
+
+    /// Wipes the mark that it has here.
+    #[inline(always)]
+    pub(super) fn unmark(&self, object: *mut u8) {
+        self.mark(object).store(0, Relaxed);
     }
 
     /// The mark of an object on this page.
@@ -151,13 +191,44 @@ impl Entries {
         })
     }
 
+    /// As [`Entries::of`], for a thread that has used a cache.
+    ///
+    /// # Safety
+    /// It has: what is read here was written before there was any.
+    #[inline(always)]
+    pub(super) unsafe fn known(&self, address: usize) -> Option<&Entry> {
+        // SAFETY: by the contract nobody writes these words any more. As plain loads they are part of the instructions that use them.
+        unsafe {
+            let page = address.wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT;
+            if page < self.pages.as_ptr().read() { Some(self.at(page)) } else { None }
+        }
+    }
+
+    /// The entry of the page that an object lies on.
+    ///
+    /// # Safety
+    /// As [`Entries::known`], and the address is that of an object of a cache.
+    #[inline(always)]
+    pub(super) unsafe fn of_object(&self, object: *mut u8) -> &Entry {
+        // SAFETY: as in `known`.
+        unsafe { self.at((object as usize).wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT) }
+    }
+
+    /// # Safety
+    /// As [`Entries::known`]; there is such a page.
+    #[inline(always)]
+    unsafe fn at(&self, page: usize) -> &Entry {
+        // SAFETY: by the contract.
+        unsafe { &*(self.first.as_ptr().read() as *const Entry).add(page) }
+    }
+
     fn forget(&self, first: *mut u8, pages: Pages) {
         for page in 0..pages.0 as usize {
             if let Some(entry) = self.of(first as usize + page * PAGE_SIZE)
                 && entry.cache.load(Relaxed) != 0
             {
                 entry.cache.store(0, Relaxed);
-                entry.extent.store(0, Relaxed);
+                entry.bound.store(0, Relaxed);
                 entry.marks.iter().for_each(|mark| mark.store(0, Relaxed));
             }
         }

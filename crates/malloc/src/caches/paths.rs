@@ -177,8 +177,8 @@ impl Caches {
         }
         let mut objects = [null_mut(); MOST_FILL];
         let (id, rounds, constructed) = (cache.id, cache.depot.rounds().min(MOST_FILL), cache.constructor.is_some());
-        let limit = cache.limit_objects;
-        let rseq = rseq.filter(|rseq| self.arrays.open(rseq, id, 2 * rounds));
+        let (limit, handle) = (cache.limit_objects, slot.live());
+        let rseq = rseq.filter(|rseq| self.arrays.open(rseq, id, handle, 2 * rounds));
         let (depot, slabs, mut supply) = cache.parts(under);
         if rseq.is_some() {
             // SAFETY: the supply is the cache's.
@@ -232,7 +232,7 @@ impl Caches {
         objects: &[*mut u8],
     ) {
         for object in objects {
-            if !rseq.is_some_and(|rseq| self.arrays.put(rseq, cache.id, *object)) {
+            if !rseq.is_some_and(|rseq| self.arrays.put(rseq, self.slot(cache.id).live(), *object)) {
                 self.give(under, cache, *object, cache.constructor.is_some());
             }
         }
@@ -375,15 +375,16 @@ impl Caches {
         object: *mut u8,
     ) -> bool {
         let (id, rounds) = (cache.id, cache.depot.rounds().min(MOST_FILL));
-        if !self.arrays.open(rseq, id, 2 * rounds) {
+        let handle = self.slot(id).live();
+        if !self.arrays.open(rseq, id, handle, 2 * rounds) {
             return false;
         }
-        if self.arrays.put(rseq, id, object) {
+        if self.arrays.put(rseq, handle, object) {
             return true;
         }
         let (mut objects, mut n) = ([null_mut(); MOST_FILL], 0);
         while n < rounds {
-            let out = self.arrays.take(rseq, id);
+            let out = self.arrays.take(rseq, handle);
             if out.is_null() {
                 break;
             }
@@ -397,7 +398,7 @@ impl Caches {
         for object in &objects[..n - stored] {
             self.give(under, cache, *object, cache.constructor.is_some());
         }
-        self.arrays.put(rseq, id, object)
+        self.arrays.put(rseq, handle, object)
     }
 
     /// Whether a pointer is an object of the cache that is out.

@@ -21,9 +21,22 @@ pub(super) const IN_ENTRY: usize = usize::MAX;
 /// Objects from this stride on can have their mark there.
 const LEAST_IN_ENTRY: usize = 64;
 
+/// Whether a handle's cache has its objects' marks elsewhere than in their first words.
+#[inline(always)]
+pub(super) fn marks_elsewhere(handle: usize) -> bool {
+    handle & 1 != 0
+}
+
+/// Whether it has them in their pages' entries.
+#[inline(always)]
+pub(super) fn marks_in_entries(handle: usize) -> bool {
+    handle & 2 != 0
+}
+
 #[repr(C, align(4096))]
 pub(super) struct Slot {
-    /// The living cache's handle; 0 while there is none.
+    /// The living cache's handle; 0 while there is none. It is the slot's address, and in the lower bits a generation,
+    /// [`marks_in_entries`] and [`marks_elsewhere`].
     handle: AtomicUsize,
     /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
@@ -57,14 +70,20 @@ impl Slot {
     pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) {
         let generation = self.generation.load(Relaxed).wrapping_add(1);
         self.generation.store(generation, Relaxed);
-        self.mark_at.store(cache.mark_at, Relaxed);
+        let mark_at = cache.mark_at;
+        self.mark_at.store(mark_at, Relaxed);
         self.wants_look.store(0, Relaxed);
         self.debugged.store(cache.is_debugged(), Relaxed);
         // SAFETY: no cache lives in the slot, and the table's lock is held.
         unsafe { *self.name.get() = cache.name };
         (cache.id, cache.taken_before) = (id, taken);
         *self.cache.lock() = cache;
-        let handle = core::ptr::from_ref(self) as usize + generation as usize % ALIGN;
+        let kind = match mark_at {
+            0 => 0,
+            IN_ENTRY => 3,
+            _ => 1,
+        };
+        let handle = core::ptr::from_ref(self) as usize + generation as usize * 4 % ALIGN + kind;
         // ORDERING: Release pairs with the Acquire in `live`.
         self.handle.store(handle, Ordering::Release);
     }
@@ -180,8 +199,8 @@ fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout,
     let plain = ObjectLayout::of(size, align, constructed)?;
     if !constructed {
         let layout = ObjectLayout::of(size.max(2 * WORD), align, false)?;
-        // The last word may be a link.
-        return Ok((layout, layout.stride() - 2 * WORD));
+        // The last word may be a link; nobody looks for the first.
+        return Ok((layout, 0));
     }
     if plain.stride() >= LEAST_IN_ENTRY {
         return Ok((plain, IN_ENTRY));

@@ -28,12 +28,12 @@ pub(super) unsafe fn push(_area: isize, _number: isize, _table: &Table, _place: 
 
 /// # Safety
 /// None: it touches nothing.
-pub(super) unsafe fn take(_rseq: &Rseq, _table: *const Table, _at: usize) -> *mut u8 {
+pub(super) unsafe fn take(_rseq: &Rseq, _at: usize, _owner: usize) -> *mut u8 {
     null_mut()
 }
 
 /// # Safety
 /// None: it touches nothing.
-pub(super) unsafe fn put(_rseq: &Rseq, _table: *const Table, _at: usize, _pointer: *mut u8) -> bool {
+pub(super) unsafe fn put(_rseq: &Rseq, _at: usize, _pointer: *mut u8) -> bool {
     false
 }

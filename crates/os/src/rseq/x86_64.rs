@@ -6,7 +6,7 @@
 //!
 //! **Unsafe.** All of it.
 
-use super::{PROCESSORS, Place, Rseq, Table};
+use super::{AREA_SHIFT, Counting, PROCESSORS, Place, Rseq, Table};
 use core::arch::asm;
 use core::mem::offset_of;
 
@@ -118,7 +118,8 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     done != 0
 }
 
-/// As `enter`, for sections that keep their registers few: the areas' places come from `{rseq}`, and the thread is registered.
+/// From the descriptor to the processor's array in `{m}`: what `take` and `put` begin with. The thread is registered, and areas lie one
+/// behind the other, so that there is nothing to look up: a load less on the way to the array is worth more than the instruction.
 macro_rules! enter_known {
     () => {
         concat!(
@@ -131,24 +132,14 @@ macro_rules! enter_known {
             ".byte 0x0f, 0xb9, 0x3d\n",
             ".long {signature}\n",
             "66: jmp 67f\n",
-            "65: xor {r:e}, {r:e}\n",
-            "jmp 68f\n",
             ".popsection\n",
             "67:\n",
-            "mov {n}, qword ptr [{rseq} + {area}]\n",
             "lea {m}, [rip + 62b]\n",
-            "mov qword ptr fs:[{n} + 8], {m}\n",
+            "mov qword ptr fs:[{area} + 8], {m}\n",
             "63:\n",
-            "mov {m}, qword ptr [{rseq} + {number}]\n",
-            "mov {m:e}, dword ptr fs:[{m}]\n",
-            "cmp {m:e}, {processors}\n",
-            "jae 65b\n",
-            "mov {m}, qword ptr [{table} + {m}*8]\n",
-            "test {m}, {m}\n",
-            "jz 65b\n",
+            "mov {m:e}, dword ptr fs:[{number}]\n",
+            "shl {m}, {shift}\n",
             "add {m}, {at}\n",
-            "mov {n}, qword ptr [{m}]\n",
-            "movzx {r:e}, {n:l}\n",
         )
     };
 }
@@ -156,23 +147,33 @@ macro_rules! enter_known {
 /// # Safety
 /// As [`super::Rseq::take`].
 #[inline(always)]
-pub(super) unsafe fn take(rseq: &Rseq, table: *const Table, at: usize) -> *mut u8 {
+pub(super) unsafe fn take(rseq: &Rseq, at: usize, owner: usize) -> *mut u8 {
     let object: *mut u8;
     // SAFETY: as in `pop`. One store changes both the count and the number of objects ever taken.
     unsafe {
         asm!(
             enter_known!(),
+            "cmp qword ptr [{m} + {owned}], {owner}",
+            "jne 65f",
+            "mov {n}, qword ptr [{m}]",
+            "movzx {r:e}, {n:l}",
             "test {r:e}, {r:e}",
             "jz 68f",
-            "mov {r}, qword ptr [{m} + {r}*8 + 8]",
+            "mov {r}, qword ptr [{m} + {r}*8 + {slots} - 8]",
             "add {n}, 255",
             "mov qword ptr [{m}], {n}",
             "64:",
             "68:",
+            // What is not the owner's is rare enough to be far away.
+            ".pushsection .text.unlikely.craton_rseq, \"ax\"",
+            "65: xor {r:e}, {r:e}",
+            "jmp 68b",
+            ".popsection",
             r = out(reg) object, m = out(reg) _, n = out(reg) _,
-            rseq = in(reg) rseq, table = in(reg) table, at = in(reg) at,
-            area = const offset_of!(Rseq, offset), number = const offset_of!(Rseq, number),
-            signature = const SIGNATURE, processors = const PROCESSORS,
+            at = in(reg) at, owner = in(reg) owner,
+            area = in(reg) rseq.offset, number = in(reg) rseq.number,
+            owned = const offset_of!(Counting, owner), slots = const offset_of!(Counting, slots),
+            signature = const SIGNATURE, shift = const AREA_SHIFT,
             options(nostack),
         );
     }
@@ -182,26 +183,26 @@ pub(super) unsafe fn take(rseq: &Rseq, table: *const Table, at: usize) -> *mut u
 /// # Safety
 /// As [`super::Rseq::put`].
 #[inline(always)]
-pub(super) unsafe fn put(rseq: &Rseq, table: *const Table, at: usize, pointer: *mut u8) -> bool {
-    let done: usize;
+pub(super) unsafe fn put(rseq: &Rseq, at: usize, pointer: *mut u8) -> bool {
     // SAFETY: as in `take`. The pointer is written behind the last one that counts.
     unsafe {
         asm!(
             enter_known!(),
-            "cmp {r:e}, dword ptr [{m} + 8]",
-            "jae 65b",
-            "mov qword ptr [{m} + {r}*8 + 16], {pointer}",
+            "mov {n}, qword ptr [{m}]",
+            "movzx {c:e}, {n:l}",
+            "cmp {c:e}, dword ptr [{m} + {capacity}]",
+            "jae {full}",
+            "mov qword ptr [{m} + {c}*8 + {slots}], {pointer}",
             "inc {n}",
             "mov qword ptr [{m}], {n}",
             "64:",
-            "mov {r:e}, 1",
-            "68:",
-            r = out(reg) done, m = out(reg) _, n = out(reg) _, pointer = in(reg) pointer,
-            rseq = in(reg) rseq, table = in(reg) table, at = in(reg) at,
-            area = const offset_of!(Rseq, offset), number = const offset_of!(Rseq, number),
-            signature = const SIGNATURE, processors = const PROCESSORS,
+            m = out(reg) _, c = out(reg) _, n = out(reg) _, pointer = in(reg) pointer,
+            at = in(reg) at, area = in(reg) rseq.offset, number = in(reg) rseq.number,
+            capacity = const offset_of!(Counting, capacity), slots = const offset_of!(Counting, slots),
+            signature = const SIGNATURE, shift = const AREA_SHIFT,
+            full = label { return false; },
             options(nostack),
         );
     }
-    done != 0
+    true
 }
