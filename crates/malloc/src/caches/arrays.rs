@@ -24,9 +24,9 @@ use craton_os::{Mutex, mapping};
 
 /// Bytes of one array. A cache's number times this is where it lies in an area.
 pub(super) const ARRAY: usize = 512;
-const AREA: usize = MOST * ARRAY;
+pub(super) const AREA: usize = MOST * ARRAY;
 /// The bits of a counting word that say how many objects there are.
-const COUNT_BITS: u64 = 255;
+pub(super) const COUNT_BITS: u64 = 255;
 
 /// What is to be emptied.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,9 +40,9 @@ pub(super) enum Which {
 pub(super) struct Arrays {
     /// What sequences look into.
     table: Table,
-    areas: [AtomicPtr<u8>; PROCESSORS],
+    pub(super) areas: [AtomicPtr<u8>; PROCESSORS],
     /// Areas lie below this number.
-    end: AtomicUsize,
+    pub(super) end: AtomicUsize,
     emptying: Mutex<()>,
 }
 

@@ -24,7 +24,7 @@ const LEAST_IN_ENTRY: usize = 64;
 #[repr(C, align(4096))]
 pub(super) struct Slot {
     /// The living cache's handle; 0 while there is none.
-    handle: AtomicUsize,
+    pub(super) handle: AtomicUsize,
     /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
     generation: AtomicU32,
@@ -36,7 +36,7 @@ pub(super) struct Slot {
     pub(super) wants_look: AtomicU32,
     /// The debugging kit looks at each object.
     pub(super) debugged: AtomicBool,
-    name: UnsafeCell<[u8; NAME_MAX + 1]>,
+    pub(super) name: UnsafeCell<[u8; NAME_MAX + 1]>,
     pub(super) cache: Mutex<Cache>,
 }
 
