@@ -11,8 +11,8 @@
 //!
 //! **Failure.** What is pushed out is counted by the number of all transactions.
 
-use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::mem::offset_of;
+use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use craton_base::{Table, Zeroed};
 
 /// What was done.
