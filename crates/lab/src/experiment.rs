@@ -24,6 +24,7 @@ mod profiles;
 mod series;
 mod simulation;
 mod size_classes;
+mod slab_debug;
 mod speed;
 mod temeraire_empirical;
 mod temeraire_fig10;
@@ -103,6 +104,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     temeraire_fig13::EXPERIMENT,
     temeraire_overhead::EXPERIMENT,
     size_classes::EXPERIMENT,
+    slab_debug::EXPERIMENT,
     pages_pair::EXPERIMENT,
     llfree_fig5::EXPERIMENT,
     llfree_fig7::EXPERIMENT,

@@ -33,7 +33,7 @@
 pub mod api;
 mod arrays;
 mod building;
-mod hooks;
+pub(crate) mod hooks;
 mod pages;
 mod paths;
 mod shape;

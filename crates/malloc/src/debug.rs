@@ -40,10 +40,13 @@ pub(crate) mod shape;
 mod stacks;
 mod table;
 
-pub(crate) use kit::{MALLOC, check_claim, reported_misuse, size_of};
+pub(crate) use kit::{
+    MALLOC, Target, alloc_target, check_claim, free_target, is_buffer_of, reported_misuse, size_of, tell_live,
+};
 pub(crate) use quarantine::BYTES as QUARANTINE_BYTES;
 use sample::is_due;
 pub(crate) use sample::{bound, count};
+pub(crate) use setting::checks_of_cache;
 
 use crate::cpu_cache::thread::ThreadCache;
 use crate::front::{HEAP, existing_cache};
@@ -143,6 +146,8 @@ fn heed() {
     }
 }
 
+/// # Safety
+/// As [`free`].
 #[cold]
 unsafe fn free_checked(pointer: *mut u8) -> Option<Result<(), Misuse>> {
     heed();

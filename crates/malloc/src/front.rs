@@ -10,32 +10,31 @@
 mod apart;
 pub(crate) mod forks;
 mod resize;
+mod setting_up;
 mod threads;
 
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
-use crate::heap::{Heap, Parts};
-use crate::page_map::PageMap;
+use crate::heap::Heap;
 use crate::registry::Registry;
 use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::segment::{self, SEGMENT};
 use crate::size_class::{self, MAX_CLASSED};
-use crate::{background, debug, limits, nested, options, page_heap, tls, trace};
+use crate::{background, debug, limits, nested, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
-use craton_base::{HUGEPAGE_SIZE, HugePages, PAGE_SIZE, PAGES_PER_HUGEPAGE, Table};
+use craton_base::PAGE_SIZE;
 use craton_os::rseq::Rseq;
 use craton_os::thread::{self, Key};
-use craton_os::{CoarseClock, Mutex, PartSpec, Region, cpus, process};
-use craton_pages::Tracker;
-use craton_slab::SlabRecord;
+use craton_os::{CoarseClock, Mutex, Region, cpus, process};
 
 pub(crate) use apart::free_what_waits;
 use apart::{free_apart, malloc_apart, malloc_apart_class};
 pub use forks::{after_clone, before_clone};
 pub use resize::realloc;
+pub(crate) use setting_up::set_up;
 use threads::{give_cache_up, new_cache, visits};
 
 pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
@@ -348,7 +347,8 @@ pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
 /// Whether objects of two sizes, without alignment, are of one class, so that one can stand for the other.
 #[inline]
 pub fn are_alike(size: usize, other: usize) -> bool {
-    size.max(other) <= MAX_CLASSED && size_class::class_of(size) == size_class::class_of(other)
+    // A buffer of the kit has exactly the size that was asked for.
+    size.max(other) <= MAX_CLASSED && size_class::class_of(size) == size_class::class_of(other) && !debug::in_use()
 }
 
 /// Frees an object; null is nothing to free.
@@ -500,79 +500,6 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     if thread::is_main() {
         background::seal();
     }
-}
-
-/// Sets the heap up at the first request, whoever makes it; `false` when there is no address space.
-pub(crate) fn set_up() -> bool {
-    // ORDERING: Acquire pairs with the Release in `set_up_now`: whoever sees the flag sees the heap's layout.
-    READY.load(Ordering::Acquire) || set_up_now()
-}
-
-#[cold]
-fn set_up_now() -> bool {
-    let Some(is_first) = nested::within(set_up_alone) else { return false };
-    if is_first && !process::is_privileged() {
-        // SAFETY: the environment is what the C library has, if it has one already, which nobody else changes so early.
-        unsafe { options::debug_from_environment(process::environment()) };
-    }
-    true
-}
-
-/// Whether there was no heap before; `None` if there is none now.
-fn set_up_alone() -> Option<bool> {
-    let _only_one = SETTING_UP.lock();
-    if READY.load(Ordering::Relaxed) {
-        return Some(false);
-    }
-    let parts = [
-        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
-        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SlabRecord>() },
-        PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
-    ];
-    let on_frames = page_heap::wants_frames();
-    let wanted = wanted_capacity();
-    let wanted = if on_frames { page_heap::capacity(wanted) } else { wanted };
-    let region = Region::new(wanted, HugePages(1), &parts)?;
-    let capacity = region.capacity();
-    let frames = if on_frames { page_heap::frames(capacity) } else { None };
-    page_heap::note(frames.is_some());
-    let (frames, [at_once, each]) = frames.map_or((None, [0; 2]), |(frames, bytes)| (Some(frames), bytes));
-    let parts = Parts {
-        base: region.base(),
-        capacity,
-        metadata_at_start: at_once,
-        metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum::<usize>() + each,
-        frames,
-        key: process::random_seed() as usize | 1,
-        // SAFETY: the region keeps four zero bytes for each page that it grants, and nothing else writes there.
-        map: unsafe { PageMap::new(region.part(0) as *const _) },
-        // SAFETY: likewise a zero record for each page; parts begin at machine pages, so they are aligned.
-        records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
-        // SAFETY: likewise a zero tracker for each hugepage.
-        trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
-    };
-    // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
-    unsafe {
-        HEAP.install(region, parts);
-        PROCESSOR_CACHES.set_up();
-    }
-    limits::begin();
-    if let Some(key) = Key::create(Some(thread_ends)) {
-        EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
-    }
-    // ORDERING: Release pairs with the Acquire in `set_up`.
-    READY.store(true, Ordering::Release);
-    Some(true)
-}
-
-/// How large the region should be: four times the machine's memory, at least 64 GiB and at most 16 TiB, since huge objects lie
-/// elsewhere and what is reserved costs nothing; but at most half of what a limit on address space leaves.
-fn wanted_capacity() -> HugePages {
-    let bytes = match process::address_space_limit() {
-        Some(limit) => limit / 2,
-        None => process::physical_memory().saturating_mul(4).clamp(64 << 30, 16 << 40),
-    };
-    HugePages((bytes / HUGEPAGE_SIZE).max(1) as u32)
 }
 
 /// Bytes of objects with the program, as far as known without stopping it: what caches hold is counted in.

@@ -1,4 +1,6 @@
 //! What is mapped in the process.
+//!
+//! **Unsafe.** Opens and reads a file of the system.
 
 use crate::small_file::{Lines, PathText};
 

@@ -2,10 +2,10 @@
 
 #![cfg(target_arch = "x86_64")]
 
-use craton_programs::{Output, Program, cc, cxx};
+use craton_programs::{Output, Program, cc, cxx, library};
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Buffers among the other objects of the heap, with bytes around them that nobody may write.
 const AMONG: &str = "debug=audit,redzone,poison,verify";
@@ -47,6 +47,7 @@ const AFTER: &str = "use-after-free";
 const TWICE: &str = "double-free";
 const BAD: &str = "bad-free";
 const MISMATCH: &str = "size-mismatch";
+const CACHE: &str = "wrong-cache";
 const FRESH: &str = "uninitialised";
 
 /// A mistake that is found while the buffer is out.
@@ -172,6 +173,29 @@ const CXX: &[Case] = &[
     Case { found: &["give_up_object", "main"], ..live("base_of_object", MISMATCH, 56, &["make_object", "main"]) },
     Case { found: SIZED, ..live("sized_delete", MISMATCH, 40, MAIN) },
     Case { found: &["give_up_sized"], ..live("sized_delete_by_a_thread", MISMATCH, 40, MAIN) },
+];
+
+const TAKEN: &[&str] = &["take_object", "main"];
+const RETURNED: &[&str] = &["give_back", "main"];
+/// Bytes of an object of the caches.
+const NODE: u64 = 40;
+
+const CACHES: &[Case] = &[
+    past("past_end_of_object", NODE, TAKEN),
+    before("before_start_of_object", NODE, TAKEN),
+    Case { offset: Some(5), freed: RETURNED, found: NONE, ..live("write_freed_object", AFTER, NODE, TAKEN) },
+    Case { freed: RETURNED, found: &["next_number", "main"], ..live("read_freed_object", AFTER, NODE, TAKEN) },
+    Case { freed: RETURNED, found: RETURNED, ..live("twice_object", TWICE, NODE, TAKEN) },
+    Case {
+        freed: &["give_back", "gives_back_elsewhere"],
+        found: RETURNED,
+        ..live("twice_object_once_by_a_thread", TWICE, NODE, TAKEN)
+    },
+    Case { found: RETURNED, ..live("to_another_cache", CACHE, NODE, TAKEN) },
+    Case { found: GIVEN, ..live("object_to_malloc", CACHE, NODE, TAKEN) },
+    Case { found: RETURNED, ..live("buffer_to_a_cache", CACHE, NODE, MADE) },
+    Case { offset: Some(8), found: RETURNED, ..live("middle_of_object", BAD, NODE, TAKEN) },
+    Case { found: &["next_number", "main"], ..live("field_never_constructed", FRESH, NODE, TAKEN) },
 ];
 
 /// What a report says.
@@ -303,6 +327,28 @@ fn mistakes_in_cxx_are_reported() {
     all_are_reported(&cxx("faulty/cxx.cpp", &["-w", "-fsized-deallocation"]), CXX);
 }
 
+/// The program with caches needs the library's own calls, and so is linked with it.
+fn with_caches() -> PathBuf {
+    let library = library().to_str().expect("the library's path is UTF-8");
+    let folder = Path::new(library).parent().expect("the library lies in a folder").display();
+    cc("faulty/caches.c", &["-w", library, &format!("-Wl,--disable-new-dtags,-rpath,{folder}")])
+}
+
+#[test]
+fn mistakes_with_objects_of_caches_are_reported() {
+    all_are_reported(&with_caches(), CACHES);
+}
+
+#[test]
+fn a_cache_with_objects_out_says_where_they_came_from() {
+    for options in BOTH {
+        let output = Program::new(with_caches()).arg("destroyed_with_objects_out").options(options).run();
+        output.assert_success();
+        let address = output.stdout.trim_end();
+        assert!(output.stderr.contains(address) && output.stderr.contains("take_object"), "{output}");
+    }
+}
+
 /// Buffers that leak, by their part: bytes of each that is told of, and functions on the stack that allocated it.
 const LOST: &[(&str, u64, &[&str])] = &[
     ("lost", 100, &["make_buffer", "lose", "main"]),
@@ -355,6 +401,6 @@ fn buffers_that_something_leads_to_are_not_reported() {
 
 #[test]
 fn there_are_as_many_faulty_programs_as_were_promised() {
-    let cases = [OVERFLOWS, FREED, WRONG, CXX].iter().map(|c| c.len()).sum::<usize>() + LOST.len() + KEPT.len();
+    let cases = [OVERFLOWS, FREED, WRONG, CXX, CACHES].iter().map(|c| c.len()).sum::<usize>() + LOST.len() + KEPT.len();
     assert!(cases >= 44, "{cases}");
 }

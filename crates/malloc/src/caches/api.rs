@@ -13,7 +13,7 @@ use super::slot::{IN_ENTRY, Slot};
 use super::{ALIGN, CacheStats, MOST, Options, Refused};
 use crate::front::{HEAP, PROCESSOR_CACHES, set_up};
 use crate::route::Misuse;
-use crate::{background, nested, tls};
+use crate::{background, debug, nested, tls};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::process;
@@ -107,8 +107,12 @@ pub unsafe fn free_slowly(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     if object.is_null() {
         return HEAP.caches.resolve(cache).map(|_| ());
     }
-    // SAFETY: by the contract.
-    slowly(cache, || nested::within(|| unsafe { HEAP.caches.free(&HEAP, cache, object) }))
+    slowly(cache, || {
+        // SAFETY: by the contract.
+        let freed = if debug::in_use() { unsafe { HEAP.caches.free_buffer(&HEAP, cache, object) } } else { None };
+        // SAFETY: by the contract.
+        freed.unwrap_or_else(|| nested::within(|| unsafe { HEAP.caches.free(&HEAP, cache, object) }))
+    })
 }
 
 /// Adds an object to this processor's array if it is one of the cache that is out, and there is room.

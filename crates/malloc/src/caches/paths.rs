@@ -10,7 +10,7 @@
 use super::arrays::Which;
 use super::building::{self, Building};
 use super::slot::{Cache, Slot};
-use super::{CLASS, Caches, hooks};
+use super::{CLASS, Caches};
 use crate::heap::Heap;
 use crate::limits;
 use crate::nested;
@@ -160,7 +160,7 @@ impl Caches {
         let taken = self.take(under, slot, cache, None);
         cache.waiters += u32::from(taken.is_none() && waits);
         // Only a limit of the cache's own ends by a free that we see.
-        let is_full = cache.limit_objects > 0 && cache.slabs.in_use() >= cache.limit_objects as u64;
+        let is_full = cache.limit_objects > 0 && cache.out() >= cache.limit_objects as u64;
         (taken, if is_closed && is_full { SLEEP_NS } else { LOOK_EVERY_NS })
     }
 
@@ -171,6 +171,10 @@ impl Caches {
         cache: &mut Cache,
         rseq: Option<&Rseq>,
     ) -> Option<Taken> {
+        if cache.is_debugged() {
+            let buffer = cache.take_buffer();
+            return (!buffer.is_null()).then_some(Taken::Raw(buffer));
+        }
         let mut objects = [null_mut(); MOST_FILL];
         let (id, rounds, constructed) = (cache.id, cache.depot.rounds().min(MOST_FILL), cache.constructor.is_some());
         let limit = cache.limit_objects;
@@ -255,10 +259,8 @@ impl Caches {
             Taken::Constructed(object) => object,
             Taken::Raw(object) => self.construct(under, slot, handle, object)?,
         };
-        self.set_mark(under, object, false);
-        if slot.debugged.load(Relaxed) {
-            let cache = slot.cache.lock();
-            hooks::debug_alloc(cache.id, object, cache.size);
+        if !slot.debugged.load(Relaxed) {
+            self.set_mark(under, object, false);
         }
         Ok(object)
     }
@@ -327,6 +329,9 @@ impl Caches {
         object: *mut u8,
         constructed: bool,
     ) {
+        if cache.is_debugged() {
+            return cache.give_buffer(object);
+        }
         // SAFETY: it is the cache's, and ours.
         let given = unsafe { cache.slabs.give(object, constructed) };
         expect_given(object, given);
@@ -345,9 +350,6 @@ impl Caches {
         let rseq = self.rseq_of(under);
         let (_, slot, mut cache) = self.lock_counted(handle)?;
         self.look_at(under, &cache, object)?;
-        if cache.debugged {
-            hooks::debug_free(cache.id, object, cache.size);
-        }
         self.set_mark(under, object, true);
         if let Some(rseq) = rseq.filter(|_| !cache.closed && cache.waiters == 0)
             && self.free_into_array(under, &mut cache, rseq, object)

@@ -211,6 +211,11 @@ impl Caches {
         if building::is_for(handle) {
             return Err(Fault::Recursive);
         }
+        if slot.debugged.load(Relaxed) {
+            // Each of its objects is made when it is asked for.
+            let most = self.lock(handle)?.2.limit_objects;
+            return if most > 0 && objects > most { Err(Fault::NoMemory) } else { Ok(()) };
+        }
         loop {
             let (mut made, mut n) = ([null_mut(); AT_ONCE], 0);
             let failed = loop {
@@ -284,8 +289,11 @@ impl Caches {
         {
             let mut cache: Guard<'_, Cache> = self.lock(handle)?.2;
             self.gather(under, &mut cache, true);
-            if cache.slabs.in_use() > 0 {
-                return Ok(Err(cache.slabs.in_use()));
+            if cache.out() > 0 {
+                let out = cache.out();
+                drop(cache);
+                self.tell_who_has(slot, id);
+                return Ok(Err(out));
             }
             cache.reserved = 0;
             // From here on nobody finds it.

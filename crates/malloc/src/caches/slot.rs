@@ -59,7 +59,7 @@ impl Slot {
         self.generation.store(generation, Relaxed);
         self.mark_at.store(cache.mark_at, Relaxed);
         self.wants_look.store(0, Relaxed);
-        self.debugged.store(cache.debugged, Relaxed);
+        self.debugged.store(cache.is_debugged(), Relaxed);
         // SAFETY: no cache lives in the slot, and the table's lock is held.
         unsafe { *self.name.get() = cache.name };
         (cache.id, cache.taken_before) = (id, taken);
@@ -88,6 +88,7 @@ pub(super) struct Cache {
     pub(super) slabs: ObjectSlabs,
     pub(super) depot: Depot,
     pub(super) size: usize,
+    pub(super) align: usize,
     pub(super) mark_at: usize,
     pub(super) constructor: Option<Constructor>,
     pub(super) destructor: Option<Destructor>,
@@ -98,7 +99,9 @@ pub(super) struct Cache {
     pub(super) held: Pages,
     /// Requests come to the slow path, each: the option, or the debugging kit.
     pub(super) closed: bool,
-    pub(super) debugged: bool,
+    /// What the debugging kit checks of the objects, which are then its buffers; 0 if they are not. And how many of them are out.
+    pub(super) checks: u8,
+    pub(super) buffers: u64,
     /// Objects that may be out at a time without failure.
     pub(super) reserved: usize,
     /// Those who sleep until an object comes back.
@@ -131,7 +134,7 @@ impl Cache {
             NEVER => u64::MAX,
             ms => u64::from(ms) * 1_000_000,
         });
-        let debugged = hooks::applies_to(options.name);
+        let checks = hooks::checks_of(options.name);
         Ok(Self {
             id: 0,
             name,
@@ -139,6 +142,7 @@ impl Cache {
             slabs,
             depot,
             size: options.size,
+            align: options.align.max(8),
             mark_at,
             constructor: options.constructor,
             destructor: options.destructor,
@@ -147,8 +151,9 @@ impl Cache {
             limit_objects: options.limit_objects,
             limit_pages: Bytes(options.limit_bytes).pages_up().unwrap_or(Pages(u32::MAX)),
             held: Pages(0),
-            closed: options.flags & NO_ARRAYS != 0 || debugged,
-            debugged,
+            closed: options.flags & NO_ARRAYS != 0 || checks != 0,
+            checks,
+            buffers: 0,
             reserved: 0,
             waiters: 0,
             taken_before: 0,

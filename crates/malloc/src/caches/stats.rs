@@ -127,7 +127,7 @@ impl Caches {
             id: cache.id.into(),
             object_bytes: cache.size as u64,
             buffer_bytes: slabs.buffer_bytes as u64,
-            in_use: slabs.in_use.saturating_sub(in_arrays + depot.objects),
+            in_use: slabs.in_use.saturating_sub(in_arrays + depot.objects) + cache.buffers,
             total: slabs.total,
             memory_bytes: cache.held.bytes().0 as u64,
             allocations: hits + cache.slow_allocs,

@@ -3,6 +3,8 @@
 //! **What.** Closed pages beside and under buffers show as faults. The handler looks for the buffer, and says what was done to it; the signal then
 //! goes where it went before. An address that is made of a pattern was read from memory that was freed or never written: the registers may
 //! show from which buffer.
+//!
+//! **Unsafe.** Reads buffers.
 
 use super::report::{self, Mistake};
 use super::table::{self, Buffer, Kind, State};

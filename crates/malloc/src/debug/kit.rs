@@ -95,13 +95,7 @@ pub(crate) fn alloc_target(size: usize, align: usize, target: Target, checks: u8
 pub(crate) unsafe fn free(pointer: *mut u8, target: Target) -> bool {
     let address = pointer as usize;
     let Some(buffer) = table::get(address) else { return false };
-    if buffer.state != State::Live {
-        report::end(Mistake::DoubleFree, &buffer);
-    }
-    if buffer.target != target.0 {
-        report::end(Mistake::WrongCache { given: target }, &buffer);
-    }
-    check_around(&buffer, "free");
+    look_at(&buffer, target);
     let given = Event::now(buffer.checks);
     let set = |from, to| {
         table::with(address, |b| {
@@ -240,9 +234,42 @@ pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
     nested::within(|| size_for(call, pointer))
 }
 
-/// Whether a pointer is a buffer, of whomever.
-pub(crate) fn is_buffer(pointer: *mut u8) -> bool {
-    super::in_use() && !nested::is_nested() && nested::within(|| table::get(pointer as usize).is_some())
+/// Whether a pointer is a buffer of the target that is out; `false` if it is no buffer. Ends the process with a report if it is free, another one's, or
+/// written around.
+pub(crate) fn is_buffer_of(pointer: *mut u8, target: Target) -> bool {
+    !nested::is_nested()
+        && nested::within(|| {
+            let Some(buffer) = table::get(pointer as usize) else { return false };
+            look_at(&buffer, target);
+            true
+        })
+}
+
+/// Looks at a buffer that its owner gives back.
+fn look_at(buffer: &Buffer, target: Target) {
+    if buffer.state != State::Live {
+        report::end(Mistake::DoubleFree, buffer);
+    }
+    if buffer.target != target.0 {
+        report::end(Mistake::WrongCache { given: target }, buffer);
+    }
+    check_around(buffer, "free");
+}
+
+/// Tells of buffers of a target that are out, and who has them.
+pub(crate) fn tell_live(target: Target, call: &'static str) {
+    /// So many are told of one by one.
+    const MOST: usize = 20;
+    let (mut count, mut some) = (0, [Buffer::default(); MOST]);
+    table::each(|buffer| {
+        if buffer.target == target.0 && buffer.state == State::Live {
+            if count < MOST {
+                some[count] = *buffer;
+            }
+            count += 1;
+        }
+    });
+    report::still_out(call, target, count, &some[..count.min(MOST)]);
 }
 
 /// Ends the process with a report if the program says a wrong size or alignment of a buffer; `false` if the pointer is none.

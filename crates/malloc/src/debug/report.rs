@@ -8,6 +8,7 @@ use super::kit::Target;
 use super::setting::{self, AUDIT};
 use super::stacks;
 use super::table::{self, Buffer, Event, Kind, State};
+use crate::caches::{self, hooks::name_of};
 use crate::route::Misuse;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_os::{Line, names, precise_ns, process, unwind};
@@ -146,7 +147,8 @@ fn whose(line: Line, target: Target, size: usize) -> Line {
 }
 
 fn cache_name(line: Line, target: Target) -> Line {
-    line.text("cache number ").number(target.0.into())
+    let name = name_of(target).unwrap_or_default();
+    line.text("cache \"").text(caches::stats::name_of(&name)).text("\"")
 }
 
 fn describe(buffer: &Buffer) {
@@ -339,6 +341,19 @@ pub(super) fn leak(buffer: &Buffer, buffers: usize, bytes: usize, same: usize) {
     line.write_to(TO);
     describe(buffer);
     event("allocated", buffer.taken);
+}
+
+/// Says of objects that keep a cache from being destroyed who has them.
+pub(super) fn still_out(call: &'static str, target: Target, count: usize, some: &[Buffer]) {
+    let line = cache_name(Line::new().text("craton: ").text(call).text(" of "), target);
+    line.text(": ").number(count as u64).text(" objects are out").write_to(TO);
+    for buffer in some {
+        describe(buffer);
+        event("allocated", buffer.taken);
+    }
+    if count > some.len() {
+        detail().text("and ").number((count - some.len()) as u64).text(" more").write_to(TO);
+    }
 }
 
 /// One line about the search for leaks.

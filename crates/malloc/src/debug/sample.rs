@@ -17,7 +17,7 @@ use craton_os::process;
 
 /// One in so many; 0 for none.
 static EVERY: AtomicU64 = AtomicU64::new(0);
-/// Objects that are handed out until the next sample is.
+/// Objects that are handed out before the next sample.
 static LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
 static SEED: AtomicU64 = AtomicU64::new(0);
 static TAKEN: AtomicU64 = AtomicU64::new(0);
@@ -51,7 +51,7 @@ pub(crate) fn taken() -> u64 {
     TAKEN.load(Relaxed)
 }
 
-/// Objects until the next sample, of which each is one with the chance 1 / `every`.
+/// Objects before the next sample, where each is one with the chance 1 / `every`.
 fn draw(every: u64) -> i64 {
     // A generator of Marsaglia's kind; two threads that draw at once may draw the same.
     let mut x = SEED.load(Relaxed);
@@ -62,7 +62,7 @@ fn draw(every: u64) -> i64 {
     x ^= x >> 7;
     x ^= x << 17;
     SEED.store(x, Relaxed);
-    geometric(x, every)
+    geometric(x, every) - 1
 }
 
 /// The number of throws until the first success, by a uniform number: ⌈ln u / ln(1 − 1/every)⌉, with ln by its series, for want of a

@@ -1,0 +1,156 @@
+/* The debugging kit as a program meets it: turned on and off while it runs, in samples, through forks and threads. */
+#include "check.h"
+
+#include <craton.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/wait.h>
+
+static int (*set)(const char *, const char *);
+static size_t (*json)(char *, size_t);
+static size_t (*look)(void);
+static size_t (*usable)(void *);
+
+static void find_calls(void) {
+    set = (int (*)(const char *, const char *))dlsym(RTLD_DEFAULT, "craton_option_set");
+    json = (size_t(*)(char *, size_t))dlsym(RTLD_DEFAULT, "craton_stats_json");
+    look = (size_t(*)(void))dlsym(RTLD_DEFAULT, "craton_debug_check");
+    usable = (size_t(*)(void *))dlsym(RTLD_DEFAULT, "malloc_usable_size");
+    CHECK(set && json && look && usable);
+}
+
+/* A number of the statistics' list `debug`. */
+static unsigned long counted(const char *field) {
+    static char text[1 << 18], key[64];
+    CHECK(json(text, sizeof text) < sizeof text);
+    snprintf(key, sizeof key, "\"%s\":", field);
+    char *list = strstr(text, "\"debug\":{");
+    CHECK(list && strstr(list, key));
+    return strtoul(strstr(list, key) + strlen(key), NULL, 10);
+}
+
+/* Objects from before keep their sizes and are freed as ever; new ones have exactly theirs, until the kit is off again. */
+static void live(void) {
+    find_calls();
+    enum { N = 2000 };
+    static void *before[N], *within[N], *after[N];
+    for (int i = 0; i < N; i++)
+        CHECK((before[i] = malloc(20)));
+    for (int i = 0; i < N / 2; i++)
+        free(before[i]);
+    errno = 0;
+    CHECK(set("debug", "audit,no_such_check") == -1 && errno == EINVAL);
+    CHECK(set("debug", "audit,redzone,poison:20") == 0);
+    int buffers = 0;
+    for (int i = 0; i < N; i++) {
+        CHECK((within[i] = malloc(20)));
+        buffers += usable(within[i]) == 20;
+    }
+    /* What the thread's cache held may have gone out first. */
+    CHECK(buffers >= N - 64 && counted("buffers") == (unsigned long)buffers);
+    CHECK(usable(malloc(100)) > 100); /* another class */
+    CHECK(look() == (size_t)buffers);
+    CHECK(set("debug", "none") == 0);
+    for (int i = 0; i < N; i++) {
+        CHECK((after[i] = malloc(20)) && usable(after[i]) == 32);
+        free(within[i]);
+    }
+    for (int i = N / 2; i < N; i++)
+        free(before[i]);
+    for (int i = 0; i < N; i++)
+        free(after[i]);
+    CHECK(counted("buffers") == 0 && counted("transactions") >= 2 * (unsigned long)buffers);
+}
+
+static void *churn(void *seed) {
+    unsigned x = (unsigned)(uintptr_t)seed;
+    static __thread char *objects[300];
+    static __thread size_t sizes[300];
+    for (int i = 0; i < 20000; i++) {
+        x = x * 1103515245 + 12345;
+        int n = (int)(x >> 16) % 300;
+        for (size_t j = 0; objects[n] && j < sizes[n]; j += 31)
+            CHECK(objects[n][j] == (char)n);
+        free(objects[n]);
+        sizes[n] = (x >> 8) % 700;
+        CHECK((objects[n] = malloc(sizes[n])));
+        memset(objects[n], n, sizes[n]);
+    }
+    for (int n = 0; n < 300; n++)
+        free(objects[n]);
+    return NULL;
+}
+
+/* The kit goes on and off, for this class and that, while threads allocate and free. */
+static void toggled(void) {
+    find_calls();
+    pthread_t threads[3];
+    for (uintptr_t i = 0; i < 3; i++)
+        CHECK(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)) == 0);
+    const char *values[] = {"all", "none", "redzone,poison:64+large", "audit,poison,guard", "none", "guard,unmap"};
+    for (int i = 0; i < 60; i++) {
+        CHECK(set("debug", values[i % 6]) == 0);
+        usleep(3000);
+    }
+    for (int i = 0; i < 3; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(set("debug", "none") == 0 && counted("buffers") < 100);
+}
+
+/* Children go on under the kit, while other threads are in it. */
+static void forks(void) {
+    pthread_t threads[2];
+    for (uintptr_t i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, churn, (void *)(i + 7)) == 0);
+    for (int i = 0; i < 30; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            for (int j = 0; j < 300; j++) {
+                char *p = malloc((size_t)j);
+                CHECK(p);
+                memset(p, j, (size_t)j);
+                free(p);
+            }
+            _exit(7);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+/* Allocates many objects that stay: so many of them are samples. Prints the number. */
+static void sampled(void) {
+    find_calls();
+    enum { N = 40000 };
+    static void *objects[N];
+    unsigned long before = counted("samples");
+    for (int i = 0; i < N; i++)
+        CHECK((objects[i] = malloc(24 + i % 100)));
+    printf("%lu\n", counted("samples") - before);
+    for (int i = 0; i < N; i++)
+        free(objects[i]);
+    CHECK(counted("buffers") == 0);
+}
+
+/* Writes a byte past the end of each of four objects. */
+static void past_the_end(void) {
+    char *objects[4];
+    for (int i = 0; i < 4; i++) {
+        objects[i] = malloc(24);
+        ((volatile char *)objects[i])[24] = 'x';
+    }
+    for (int i = 0; i < 4; i++)
+        free(objects[i]);
+}
+
+static const struct part PARTS[] = {
+    {"live", live}, {"toggled", toggled},           {"forks", forks},
+    {"sampled", sampled}, {"past_the_end", past_the_end}, {NULL, NULL},
+};
+
+int main(int argc, char **argv) {
+    return run_part(argc, argv, PARTS);
+}

@@ -1,0 +1,87 @@
+//! The debugging kit in programs that do nothing wrong, and in real ones; samples as often as they are asked for.
+
+use craton_programs::{Output, Program, cc, missing, workspace};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// All checks but the search for leaks, which real programs have.
+const ALL: &str = "debug=audit,redzone,poison,verify,guard,unmap";
+
+fn program() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let include = format!("-I{}", workspace().join("crates/preload/include").display());
+        cc("debug.c", &[&include, "-D_GNU_SOURCE", "-pthread", "-ldl"])
+    })
+}
+
+fn run(part: &str, options: &str) -> Output {
+    let output = Program::new(program()).arg(part).preloaded().options(options).timeout(200).run();
+    output.assert_success();
+    output
+}
+
+#[test]
+fn checks_go_on_and_off_while_the_program_runs() {
+    run("live", "");
+    run("live", "caches=thread");
+    run("toggled", "");
+    run("toggled", "caches=cpu");
+}
+
+#[test]
+fn children_go_on_under_the_kit() {
+    run("forks", ALL);
+    run("forks", "debug=all");
+}
+
+#[test]
+fn samples_are_as_many_as_were_asked_for() {
+    // Of 40,000 objects one in 50: 800, with a standard deviation of 28.
+    let samples: u64 = run("sampled", "guard_sample=50").stdout.trim().parse().unwrap();
+    assert!((660..940).contains(&samples), "{samples}");
+    let samples: u64 = run("sampled", "guard_sample=0").stdout.trim().parse().unwrap();
+    assert_eq!(samples, 0);
+}
+
+#[test]
+fn a_bug_is_found_as_often_as_the_chance_says() {
+    // A bug with each of 4 objects, one of 8 sampled: 1 − (7/8)⁴ = 0.414; of 150 runs 62, with a standard deviation of 6.
+    let found = (0..150)
+        .filter(|_| {
+            let output = Program::new(program()).arg("past_the_end").preloaded().options("guard_sample=8").run();
+            let found = output.signal.is_some();
+            assert_eq!(found, output.stderr.contains("craton: BUG overflow: "), "{output}");
+            found
+        })
+        .count();
+    assert!((32..92).contains(&found), "{found} of 150");
+}
+
+/// A real program does the same under all checks, and nothing is wrong.
+fn same(program: Program, exe: &str) {
+    let plain = program.clone().run();
+    plain.assert_success();
+    let checked = program.preloaded().options(ALL).timeout(300).run();
+    checked.assert_success();
+    checked.assert_served(exe);
+    assert_eq!(checked.stdout, plain.stdout, "{checked}");
+    assert!(!checked.stderr.contains("craton: BUG"), "{checked}");
+}
+
+#[test]
+fn shells_and_interpreters_run_under_all_checks() {
+    let script = "for i in $(seq 300); do x[$i]=\"a$i\"; done; echo ${#x[@]} $(printf '%s\\n' \"${x[@]}\" | sort | md5sum)";
+    same(Program::new("bash").args(["-c", script]), "bash");
+    same(Program::new("perl").args(["-e", "for (1..5000) { $h{$_ * 7} = [$_, \"x$_\"] } print join ',', sort keys %h"]), "perl");
+    let python = "import json, re\nd = {str(i): [i, {'a': i}] for i in range(3000)}\n\
+                  print(len(json.dumps(d)), sum(len(v) for v in json.loads(json.dumps(d)).values()), len(re.findall('a', str(d))))";
+    if !missing("/usr/bin/python3", "python3") {
+        same(Program::new("/usr/bin/python3").env("PYTHONMALLOC", "malloc").args(["-c", python]), "python3");
+    }
+    let sql = "create table t (a, b); with recursive c(x) as (select 1 union all select x + 1 from c where x < 3000) \
+               insert into t select x, hex(x * x) from c; select count(*), sum(a), max(b) from t group by a % 7;";
+    if !missing("sqlite3", "sqlite3") {
+        same(Program::new("sqlite3").stdin(sql), "sqlite3");
+    }
+}
