@@ -198,7 +198,7 @@ fn options_are_set_in_a_running_process() {
     let done = set(&["release_rate=0", &format!("stats_file={file}"), "--wait", "60"]);
     assert_eq!((done.status, done.err.as_str()), (0, ""));
     let refused = set(&["no_such_key=1", "--wait", "60"]);
-    assert!(refused.status == 1 && refused.err.contains("no such key (there are background"), "{}", refused.err);
+    assert!(refused.status == 1 && refused.err.contains("no such key (there are audit_log"), "{}", refused.err);
     assert!(!refused.err.contains("ignored"), "{}", refused.err);
     let refused = set(&["thp=sometimes", "--wait", "60"]);
     assert!(refused.status == 1 && refused.err.contains("there are auto, always and never"), "{}", refused.err);

@@ -2,6 +2,7 @@
 
 use crate::caches::Place;
 use crate::heap::{Heap, Kind, Span};
+use crate::kit::Buffer;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -189,6 +190,9 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
             Place::Built => line.on_slabs += 1,
             Place::Raw => (),
         });
+        // Those of a cache under the debugging kit lie on no slab.
+        let of_cache = |b: &&Buffer| b.is_live && b.target == cache.id + 1;
+        line.objects += heap.kit.buffers.iter().filter(of_cache).count() as u64;
         stats.caches.push(line);
     }
     for (class, mut line) in classes {
