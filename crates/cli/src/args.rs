@@ -233,6 +233,7 @@ pub struct Replay {
   craton core core.1234 stats
   craton core --pid 1234 leaks
   craton core core.1234 --exe ./my-server.old whatis 0x7f12a4c01230
+  craton core --pid 1234 log --last 100
   craton core --pid 1234 save server.core      then look at that, while the process goes on
   craton core core.1234 verify --json - | jq .rows[0].broken
 
@@ -282,6 +283,12 @@ pub enum CoreTask {
     },
     /// Walk every invariant that can be seen from outside, and say where the first one is broken
     Verify,
+    /// Show what was allocated and freed last, and from where, by the debugging kit's log (option debug=audit)
+    Log {
+        /// Show so many
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        last: u64,
+    },
     /// Write a core file of a running process
     Save {
         /// The file

@@ -9,7 +9,9 @@ use crate::command;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::terminal::say;
-use craton_inspect::{CoreFile, Group, Heap, Leaks, Live, Memory, Stats, Verdict, leaks, save, stats, verify, whatis};
+use craton_inspect::{
+    CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, leaks, log, save, stats, verify, whatis,
+};
 use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::ratios::Ratios;
@@ -81,6 +83,11 @@ fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result
             show(&text, "core verify", vec![found], json)?;
             any
         }
+        CoreTask::Log { last } => {
+            let found = log(heap, *last).map_err(Failure::Failed)?;
+            show(&log_text(&name, &found), "core log", vec![found], json)?;
+            false
+        }
         CoreTask::Save { .. } => false,
     };
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -144,6 +151,25 @@ fn stats_text(name: &str, found: &Stats) -> String {
         });
         text += &format!("\n{}", table(&["heap", "name", "objects", "bytes"], rows, &[1]));
     }
+    if !found.caches.is_empty() {
+        let rows = found.caches.iter().map(|cache| {
+            let numbers =
+                [cache.object_bytes, cache.slabs, cache.objects, cache.in_arrays, cache.in_depot, cache.total];
+            let numbers = numbers.into_iter().map(format::count);
+            std::iter::once(cache.name.clone()).chain(numbers).chain([format::bytes(cache.memory_bytes)]).collect()
+        });
+        let head = ["cache", "size", "slabs", "objects", "in arrays", "in depot", "total", "memory"];
+        text += &format!("\n{}", table(&head, rows, &[0]));
+    }
+    if found.buffers + found.waiting > 0 {
+        text += &format!(
+            "\ndebugging kit: {} buffers ({}), {} freed ones wait ({})\n",
+            format::count(found.buffers),
+            format::bytes(found.buffer_bytes),
+            format::count(found.waiting),
+            format::bytes(found.waiting_bytes)
+        );
+    }
     if found.broken > 0 {
         text += &format!("\nthe heap is broken in {} places; `verify` says where\n", found.broken);
     }
@@ -172,11 +198,24 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
         vec![format::count(size), format::count(tops), format::count(objects), format::bytes(bytes)]
     });
     text += &format!("\n{}\n", table(&["size", "roots", "objects", "bytes"], rows, &[]));
+    let sites = if all { found.sites.len() } else { SHOWN.min(found.sites.len()) };
+    for site in &found.sites[..sites] {
+        let (roots, objects, bytes) =
+            (format::count(site.roots), format::count(site.objects), format::count(site.bytes));
+        text += &format!(
+            "{roots} allocated here ({objects} objects with what hangs on them, {bytes} bytes), as {:#x}:\n",
+            site.example
+        );
+        site.stack.iter().enumerate().for_each(|(i, frame)| text += &format!("    #{i} {frame}\n"));
+    }
     let mut largest: Vec<&Group> = found.groups.iter().collect();
     largest.sort_by_key(|group| std::cmp::Reverse(group.bytes));
     let shown = if all { largest.len() } else { SHOWN.min(largest.len()) };
     for group in &largest[..shown] {
         text += &format!("{:#x}: {} bytes", group.address, format::count(group.object_bytes));
+        if !group.cache.is_empty() {
+            text += &format!(" of the cache \"{}\"", group.cache);
+        }
         text += &match group.objects - 1 {
             0 => String::from("\n"),
             more => format!(", with {} more below it {} bytes\n", format::count(more), format::count(group.bytes)),
@@ -184,6 +223,23 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     }
     if shown < largest.len() {
         text += &format!("and {} more; --all shows them\n", format::count((largest.len() - shown) as u64));
+    }
+    text
+}
+
+fn log_text(name: &str, found: &Log) -> String {
+    if !found.is_there {
+        return format!(
+            "{name}: there is no log; `craton set PID debug=audit` or `craton run -o debug=audit` has one kept\n"
+        );
+    }
+    let (count, kept) = (format::count(found.count), format::count(found.kept));
+    let mut text = format!(
+        "{name}: {count} transactions since the start, of which the log has the last {kept}; the newest first\n"
+    );
+    for t in &found.transactions {
+        let deed = if t.deed == "alloc" { "allocated" } else { "freed" };
+        text += &format!("#{}: {:#x}, {} bytes, {deed} {}\n", t.number, t.address, format::count(t.bytes), t.who);
     }
     text
 }

@@ -2,69 +2,9 @@
 
 mod common;
 
-use common::{Place, craton, said};
+use common::{HEAD, Place, Program, craton, row, said};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
-const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\n\
-    #include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
-    static void *global;\n\
-    __attribute__((noinline)) static void wipe(void) { volatile char room[32768]; memset((void *)room, 0, sizeof room); }\n\
-    static void wait_here(void) { puts(\"ready\"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }\n";
-
-/// A program that waits for the end of its input, with the names and addresses that it printed before.
-struct Program {
-    child: Child,
-    said: Vec<(String, String)>,
-}
-
-impl Program {
-    fn start(place: &Place, name: &str, body: &str) -> Self {
-        let program = place.compile(name, &format!("{HEAD}{body}"), &["-w", "-ldl", "-lpthread"]);
-        let mut command = craton(["run", "--", &program]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let said = lines
-            .take_while(|line| line != "ready")
-            .filter_map(|line| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let said = said.collect();
-        Self { child, said }
-    }
-
-    fn address(&self, name: &str) -> &str {
-        let found = self.said.iter().find(|(known, _)| known == name);
-        &found.unwrap_or_else(|| panic!("no {name} in {:?}", self.said)).1
-    }
-
-    fn pid(&self) -> String {
-        self.child.id().to_string()
-    }
-
-    /// What a command of `craton core` writes as its document's row, and its status.
-    fn row(&self, task: &[&str]) -> (Value, i32) {
-        row(&[&["--pid", &self.pid()], task].concat())
-    }
-
-    /// Lets it go on; says whether it ended well.
-    fn end(mut self) -> bool {
-        drop(self.child.stdin.take());
-        self.child.wait().unwrap().success()
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn row(args: &[&str]) -> (Value, i32) {
-    let said = said(&mut craton([&["core"], args, &["--json", "-"]].concat()));
-    let document: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{args:?}: {e}: {}", said.err));
-    (document["rows"][0].clone(), said.status)
-}
+use std::process::Command;
 
 const LOSES: &str = "static __thread void *of_thread;\n\
     __attribute__((noinline)) static void lose(void) {\n\
@@ -258,7 +198,7 @@ fn options_are_set_in_a_running_process() {
     let done = set(&["release_rate=0", &format!("stats_file={file}"), "--wait", "60"]);
     assert_eq!((done.status, done.err.as_str()), (0, ""));
     let refused = set(&["no_such_key=1", "--wait", "60"]);
-    assert!(refused.status == 1 && refused.err.contains("no such key (there are background"), "{}", refused.err);
+    assert!(refused.status == 1 && refused.err.contains("no such key (there are audit_log"), "{}", refused.err);
     assert!(!refused.err.contains("ignored"), "{}", refused.err);
     let refused = set(&["thp=sometimes", "--wait", "60"]);
     assert!(refused.status == 1 && refused.err.contains("there are auto, always and never"), "{}", refused.err);
@@ -275,6 +215,7 @@ fn a_process_that_makes_no_request_is_told_and_takes_the_next_one() {
         let said = said(&mut craton(["set", &program.pid(), "release_rate=0", "--wait", "0.05"]));
         assert!(said.status == 1 && said.err.contains("has not answered in 0.05 s"), "{}", said.err);
         assert!(said.err.contains("taken back"), "{}", said.err);
+        assert!(said.err.contains("craton_option_set(\"release_rate\", \"0\")"), "{}", said.err);
     }
     assert!(program.end());
 }

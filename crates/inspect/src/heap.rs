@@ -8,6 +8,8 @@
 
 mod lists;
 
+use crate::caches::{Caches, Place};
+use crate::kit::Kit;
 use crate::memory::Memory;
 use crate::morph::Morph;
 use crate::reader::{Reader, u16_in, u32_in, word_in};
@@ -38,6 +40,10 @@ pub enum Kind {
     Large,
     /// A mapping of its own.
     Huge,
+    /// A buffer of the debugging kit.
+    Buffer,
+    /// Of the object cache of this number.
+    Cached(u32),
 }
 
 /// An object that is out.
@@ -82,6 +88,24 @@ pub enum Span {
         pages: u64,
         /// As [`Object::own`].
         own: u32,
+    },
+    /// A slab of an object cache.
+    Cached {
+        /// Its first page.
+        first: u64,
+        /// Its pages.
+        pages: u64,
+        /// Which cache of [`Caches::all`], and which of its slabs.
+        cache: usize,
+        /// Likewise.
+        slab: usize,
+    },
+    /// A page of an object cache on which it keeps its notes.
+    Notes {
+        /// The page.
+        first: u64,
+        /// The cache's number.
+        cache: u32,
     },
 }
 
@@ -142,6 +166,12 @@ pub struct Heap<'m> {
     pub spans: Vec<Span>,
     /// Huge objects: start and bytes, by address.
     pub huge: Vec<(u64, u64)>,
+    /// Freed mappings of huge objects that are kept: start and bytes.
+    pub(crate) kept: Vec<(u64, u64)>,
+    /// Object caches.
+    pub caches: Caches,
+    /// The debugging kit's notes.
+    pub kit: Kit,
     /// Free objects without a mark.
     pub(crate) unmarked: HashSet<u64>,
     /// Free objects on slabs' own lists.
@@ -197,7 +227,12 @@ impl<'m> Heap<'m> {
         let marks = (0..granted as usize).map(|page| (u32_in(&map, page * 4) / unit) as u8).collect();
         let records = reader.bytes(records_at, granted as usize * shape.bytes)?;
         let page = get("page.bytes")?;
+        let caches = Caches::read(&reader, &table, heap + table.get("heap.caches")?, page)?;
+        let kit = Kit::read(&reader, &table)?;
         let mut this = Self {
+            caches,
+            kit,
+            kept: Vec::new(),
             reader,
             table,
             base,
@@ -222,6 +257,8 @@ impl<'m> Heap<'m> {
         this.held = this.held_locks()?;
         this.find_spans()?;
         this.find_huge()?;
+        this.find_kept()?;
+        this.check_caches();
         this.find_free()?;
         Ok(this)
     }
@@ -271,6 +308,10 @@ impl<'m> Heap<'m> {
                 held.push(name.to_owned());
             }
         }
+        if self.kit.held {
+            held.push("records of buffers".to_owned());
+        }
+        held.extend(self.caches.all.iter().filter(|c| c.held).map(|c| format!("object cache \"{}\"", c.name)));
         for shard in 0..self.shards {
             for class in 1..self.table.classes.len() as u64 {
                 let at = self.class_at(shard, class)? + get("shard.class.lock")?;
@@ -299,6 +340,7 @@ impl<'m> Heap<'m> {
         let get = |name: &str| self.table.get(name);
         let marks = [get("mark.large")?, get("mark.morphed")?, get("mark.owned")?];
         let [large, morphed, owned] = marks.map(|mark| mark as u8);
+        let cached = get("caches.class")? as u8;
         let mut page = 0;
         while page < self.granted {
             let mark = self.marks[page as usize];
@@ -307,6 +349,7 @@ impl<'m> Heap<'m> {
                 mark if mark == large => self.add_large(page, 0),
                 mark if mark == morphed => self.add_morphed(page)?,
                 mark if mark == owned => match self.owned(self.record(page)) {
+                    Some((cache, class)) if class == cached => self.add_cached(page, cache),
                     Some((heap, class)) if class == large => self.add_large(page, heap + 1),
                     Some((heap, class)) => self.add_slab(page, class, owned, heap + 1),
                     None => {
@@ -415,6 +458,19 @@ impl<'m> Heap<'m> {
         Ok(())
     }
 
+    /// Freed mappings that are kept for the next request.
+    fn find_kept(&mut self) -> Result<(), String> {
+        let get = |name: &str| self.table.get(name);
+        let places = self.heap + get("heap.huge")? + get("huge.kept")? + get("kept.places")?;
+        let (bytes, at, len) = (get("kept.place.bytes")?, get("kept.place.at")?, get("kept.place.len")?);
+        for place in 0..get("kept.most")? {
+            let place = places + place * bytes;
+            self.kept.push((self.reader.word(place + at)?, self.reader.word(place + len)?));
+        }
+        self.kept.retain(|(_, len)| *len > 0);
+        Ok(())
+    }
+
     /// Whether what begins at an address bears the mark of a free object.
     pub fn is_marked(&self, at: u64) -> bool {
         self.reader.word(at + 8).is_ok_and(|word| word == self.key ^ at)
@@ -436,12 +492,31 @@ impl<'m> Heap<'m> {
             Span::Morphed { first, entry, .. } => {
                 entry.places().for_each(|offset| each(self.address(*first) + offset, entry.to));
             }
-            Span::Large { .. } => {}
+            Span::Large { .. } | Span::Cached { .. } | Span::Notes { .. } => {}
         }
     }
 
-    /// Tells `each` of every object that is out, by address within spans, huge ones last.
+    /// Tells `each` of every object that the program has: of buffers of the debugging kit instead of what lies under them.
     pub fn for_each_out(&self, mut each: impl FnMut(Object)) {
+        self.for_each_taken(|object| {
+            if self.kit.under(object.start).is_none() {
+                each(object);
+            }
+        });
+        for buffer in self.kit.buffers.iter().filter(|buffer| buffer.is_live) {
+            each(Object { start: buffer.address, size: buffer.size, kind: Kind::Buffer, own: 0 });
+        }
+        for cache in &self.caches.all {
+            self.for_each_in_cache(cache, |start, place| {
+                if place == Place::Out {
+                    each(Object { start, size: cache.size, kind: Kind::Cached(cache.id), own: 0 });
+                }
+            });
+        }
+    }
+
+    /// Tells `each` of every object of classes and of whole pages that is taken, be it by the debugging kit; by address within spans, huge ones last.
+    pub fn for_each_taken(&self, mut each: impl FnMut(Object)) {
         for span in &self.spans {
             match span {
                 Span::Large { first, pages, own } => {
@@ -458,7 +533,7 @@ impl<'m> Heap<'m> {
                         }
                     }
                 }
-                Span::Slab { .. } => {}
+                Span::Slab { .. } | Span::Cached { .. } | Span::Notes { .. } => {}
             }
             let own = if let Span::Slab { own, .. } = span { *own } else { 0 };
             self.places(span, |start, class| {
@@ -484,7 +559,8 @@ impl<'m> Heap<'m> {
     pub fn pages_of(&self, span: &Span) -> u64 {
         match span {
             Span::Slab { class, .. } => self.class(*class).map_or(1, |c| c.pages),
-            Span::Morphed { pages, .. } | Span::Large { pages, .. } => *pages,
+            Span::Morphed { pages, .. } | Span::Large { pages, .. } | Span::Cached { pages, .. } => *pages,
+            Span::Notes { .. } => 1,
         }
     }
 
@@ -502,7 +578,11 @@ impl<'m> Heap<'m> {
 impl Span {
     /// Its first page.
     pub fn first(&self) -> u64 {
-        let (Self::Slab { first, .. } | Self::Morphed { first, .. } | Self::Large { first, .. }) = self;
+        let (Self::Slab { first, .. }
+        | Self::Morphed { first, .. }
+        | Self::Large { first, .. }
+        | Self::Cached { first, .. }
+        | Self::Notes { first, .. }) = self;
         *first
     }
 }

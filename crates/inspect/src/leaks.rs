@@ -2,12 +2,13 @@
 //!
 //! **What.** A conservative mark: every aligned word of the roots that points at an object, or into it, keeps it, and so does every word of
 //! what is kept. What is left over was lost. It is reported by its roots: of a tree that was lost only the object on top, with
-//! how much hangs on it.
+//! how much hangs on it. What the debugging kit knows of is told by where it was allocated.
 //!
 //! **From.** Boehm and Weiser 1988 (a conservative mark); Bonwick94 §6 (a search for leaks in a heap that knows its own buffers).
 //!
 //! **State.** Roots: the registers of every thread; stacks from the stack pointer on; all other memory that can be written, and anonymous memory
-//! that was written once; but not the heap itself, nor what the library keeps about it.
+//! that was written once; but not the heap itself, nor what the library keeps about it. Free objects of a cache that keeps them constructed
+//! are roots: what their constructor has taken is theirs.
 //!
 //! **Threads.** The process stands still.
 //!
@@ -16,9 +17,12 @@
 //!
 //! **Cost.** Each word of the program's memory is read once, those of lost objects twice; 33 bytes of memory for each object.
 
+use crate::caches::Place;
 use crate::heap::{Heap, Kind, Object};
 use crate::memory::{Map, words};
+use crate::names::Names;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Words below the stack pointer that a function may use without moving it, in bytes.
 const RED_ZONE: u64 = 128;
@@ -33,12 +37,30 @@ pub struct Group {
     pub address: u64,
     /// Its bytes.
     pub object_bytes: u64,
-    /// What it is: `class`, `large` or `huge`.
+    /// What it is: `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
     pub kind: &'static str,
+    /// The object cache that it is of; empty for malloc.
+    pub cache: String,
     /// Objects that are lost with it, itself among them.
     pub objects: u64,
     /// Bytes of them.
     pub bytes: u64,
+}
+
+/// A place in the program where objects were allocated that were lost: of those that the debugging kit has noted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Site {
+    /// Its frames, the innermost first.
+    pub stack: Vec<String>,
+    /// Objects on top that come from there.
+    pub roots: u64,
+    /// Those and what is lost with them.
+    pub objects: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// One of those on top.
+    #[serde(serialize_with = "crate::whatis::as_hex")]
+    pub example: u64,
 }
 
 /// What a search found.
@@ -56,6 +78,8 @@ pub struct Leaks {
     pub lost_bytes: u64,
     /// What was lost, by size of the object on top, and the largest first.
     pub groups: Vec<Group>,
+    /// Where they were allocated, as far as that was noted; the most bytes first.
+    pub sites: Vec<Site>,
     /// What the search could not look at.
     pub warnings: Vec<String>,
 }
@@ -68,9 +92,9 @@ struct Objects {
     base: u64,
     page: u64,
     granted: u64,
-    /// Where huge objects begin in `all`, and the addresses between which they lie.
-    huge_at: usize,
-    huge: (u64, u64),
+    /// Where objects outside of the heap begin in `all`, and the addresses between which they lie.
+    apart_at: usize,
+    apart: (u64, u64),
 }
 
 impl Objects {
@@ -80,35 +104,36 @@ impl Objects {
         if u32::try_from(all.len()).is_err() {
             return Err(format!("{} objects are out, more than this search can tell apart", all.len()));
         }
-        let huge_at = all.iter().position(|o| o.kind == Kind::Huge).unwrap_or(all.len());
-        all[..huge_at].sort_unstable_by_key(|o| o.start);
+        all.sort_unstable_by_key(|o| (heap.page_of(o.start).is_none(), o.start));
+        let apart_at = all.partition_point(|o| heap.page_of(o.start).is_some());
         let mut first = Vec::with_capacity(heap.granted as usize + 1);
         let mut at = 0;
         for page in 0..=heap.granted {
-            while at < huge_at && all[at].start < heap.address(page) {
+            while at < apart_at && all[at].start < heap.address(page) {
                 at += 1;
             }
             first.push(at as u32);
         }
-        let last = all[huge_at..].last().map_or(0, |o| o.start + o.size);
-        let huge = (all.get(huge_at).map_or(u64::MAX, |o| o.start), last);
-        Ok(Self { all, first, base: heap.base, page: heap.page, granted: heap.granted, huge_at, huge })
+        let last = all[apart_at..].last().map_or(0, |o| o.start + o.size.max(1));
+        let apart = (all.get(apart_at).map_or(u64::MAX, |o| o.start), last);
+        Ok(Self { all, first, base: heap.base, page: heap.page, granted: heap.granted, apart_at, apart })
     }
 
     /// The object around an address.
     fn around(&self, at: u64) -> Option<usize> {
-        let within = |i: usize| at - self.all[i].start < self.all[i].size;
+        // An object of no bytes is where it begins.
+        let within = |i: usize| at - self.all[i].start < self.all[i].size.max(1);
         let page = at.wrapping_sub(self.base) / self.page;
         if page < self.granted {
             let (from, to) = (self.first[page as usize] as usize, self.first[page as usize + 1] as usize);
             let i = from + self.all[from..to].partition_point(|o| o.start <= at);
             return i.checked_sub(1).filter(|i| within(*i));
         }
-        if at < self.huge.0 || at >= self.huge.1 {
+        if at < self.apart.0 || at >= self.apart.1 {
             return None;
         }
-        let i = self.huge_at + self.all[self.huge_at..].partition_point(|o| o.start <= at);
-        (i > self.huge_at).then(|| i - 1).filter(|i| within(*i))
+        let i = self.apart_at + self.all[self.apart_at..].partition_point(|o| o.start <= at);
+        (i > self.apart_at).then(|| i - 1).filter(|i| within(*i))
     }
 }
 
@@ -138,11 +163,24 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
         found.root_bytes += to - from;
         for_each_word(heap, from, to, |word| keep(word, &mut open));
     }
+    for cache in &heap.caches.all {
+        keep(cache.argument, &mut open);
+        let mut kept = Vec::new();
+        heap.for_each_in_cache(cache, |at, place| match place {
+            Place::Built => kept.push(at),
+            Place::Array | Place::Depot if cache.has_constructor => kept.push(at),
+            _ => (),
+        });
+        for at in kept {
+            for_each_word(heap, at, at + cache.size, |word| keep(word, &mut open));
+        }
+    }
     while let Some(i) = open.pop() {
         let object = objects.all[i as usize];
         for_each_word(heap, object.start, object.start + object.size, |word| keep(word, &mut open));
     }
     found.groups = groups(heap, &objects, &kept);
+    found.sites = sites(heap, &found.groups);
     found.lost_objects = found.groups.iter().map(|group| group.objects).sum();
     found.lost_bytes = found.groups.iter().map(|group| group.bytes).sum();
     if !heap.held.is_empty() {
@@ -189,8 +227,11 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
             Kind::Small(_) => "class",
             Kind::Large => "large",
             Kind::Huge => "huge",
+            Kind::Buffer => "buffer",
+            Kind::Cached(_) => "cache",
         };
-        let mut group = Group { address: object.start, object_bytes: object.size, kind, objects: 0, bytes: 0 };
+        let cache = cache_of(heap, object);
+        let mut group = Group { address: object.start, object_bytes: object.size, kind, cache, objects: 0, bytes: 0 };
         group_of[top] = number;
         open.push(top);
         while let Some(i) = open.pop() {
@@ -214,6 +255,40 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
     let mut groups: Vec<Group> = tops.into_iter().flatten().collect();
     groups.sort_by_key(|group| (group.object_bytes, std::cmp::Reverse(group.bytes), group.address));
     groups
+}
+
+/// The name of the object cache that an object is of; empty for malloc.
+fn cache_of(heap: &Heap<'_>, object: Object) -> String {
+    let id = match object.kind {
+        Kind::Cached(id) => Some(id),
+        Kind::Buffer => heap.kit.at(object.start).and_then(|buffer| buffer.target.checked_sub(1)),
+        _ => None,
+    };
+    let cache = id.and_then(|id| heap.caches.by_id(id));
+    cache.map_or(String::new(), |cache| cache.name.clone())
+}
+
+/// The groups by where their top was allocated.
+fn sites(heap: &Heap<'_>, groups: &[Group]) -> Vec<Site> {
+    let mut by_stack: BTreeMap<u32, Site> = BTreeMap::new();
+    let names = Names::new(heap.reader.memory);
+    for group in groups {
+        let Some(buffer) = heap.kit.at(group.address).filter(|buffer| buffer.taken.stack != 0) else { continue };
+        let stack =
+            || heap.kit.stack(&heap.reader, buffer.taken.stack).into_iter().map(|pc| names.describe(pc)).collect();
+        let site = by_stack.entry(buffer.taken.stack).or_insert_with(|| Site {
+            stack: stack(),
+            roots: 0,
+            objects: 0,
+            bytes: 0,
+            example: group.address,
+        });
+        (site.roots, site.objects, site.bytes) =
+            (site.roots + 1, site.objects + group.objects, site.bytes + group.bytes);
+    }
+    let mut sites: Vec<Site> = by_stack.into_values().collect();
+    sites.sort_by_key(|site| (std::cmp::Reverse(site.bytes), site.example));
+    sites
 }
 
 /// The ranges of addresses from which the program can reach something.
@@ -251,7 +326,7 @@ fn without((start, end): (u64, u64), (from, to): (u64, u64)) -> impl Iterator<It
     parts.into_iter().filter(|(start, end)| start < end)
 }
 
-/// What is no root: the heap, huge objects, and what the library keeps about them, which names free objects and lost ones too.
+/// What is no root: the heap, huge objects and kept mappings, and what the library keeps about them, which names free objects and lost ones too.
 fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let get = |name: &str| heap.table.get(name);
     let word = |at: u64| heap.reader.word(at);
@@ -260,7 +335,7 @@ fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
         (heap.records_at, heap.base),
         (heap.heap, heap.heap + get("heap.bytes")?),
     ];
-    own.extend(heap.huge.iter().map(|(at, bytes)| (*at, at.saturating_add(*bytes))));
+    own.extend(heap.huge.iter().chain(&heap.kept).map(|(at, bytes)| (*at, at.saturating_add(*bytes))));
     let huge = heap.heap + get("heap.huge")?;
     let (entries, capacity) = (word(huge + get("huge.entries")?)?, word(huge + get("huge.capacity")?)?);
     own.push((entries, entries.saturating_add(capacity.saturating_mul(get("huge.entry.stride")?))));
@@ -271,6 +346,7 @@ fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     own.extend(heap.thread_caches()?.into_iter().map(|(at, _)| (at, at + bytes)));
     let bytes = get("area.bytes")?;
     own.extend(heap.areas()?.into_iter().map(|at| (at, at + bytes)));
+    own.extend(heap.kit.own.iter().chain(&heap.caches.own));
     own.retain(|(from, to)| from < to);
     Ok(own)
 }

@@ -23,12 +23,16 @@
 //!
 //! **Unsafe.** None but in `live.rs` and `set.rs`, which make system calls.
 
+mod caches;
 mod core_file;
 mod heap;
+mod kit;
 mod leaks;
 mod live;
+mod log;
 mod memory;
 mod morph;
+mod names;
 mod reader;
 mod save;
 mod set;
@@ -37,14 +41,18 @@ mod table;
 mod verify;
 mod whatis;
 
+pub use caches::{Cache, CacheSlab, Caches, Place};
 pub use core_file::CoreFile;
 pub use heap::{Broken, Heap, Kind, Object, Span};
-pub use leaks::{Group, Leaks, leaks};
+pub use kit::{Beside, Buffer, Event, Kit, Log, Transaction, Who};
+pub use leaks::{Group, Leaks, Site, leaks};
 pub use live::Live;
+pub use log::log;
 pub use memory::{Map, Memory, Thread};
+pub use names::Names;
 pub use save::save;
 pub use set::set;
-pub use stats::{ClassLine, HeapLine, Stats, stats};
+pub use stats::{CacheLine, ClassLine, HeapLine, Stats, stats};
 pub use verify::{Verdict, verify};
 pub use whatis::{What, whatis};
 

@@ -251,7 +251,7 @@ fn maps(pid: u32) -> Result<Vec<Map>, String> {
 }
 
 /// A line such as `7f0000000000-7f0000001000 rw-p 00002000 08:01 1234   /lib/x.so`.
-fn parse(line: &str) -> Option<Map> {
+pub(crate) fn parse(line: &str) -> Option<Map> {
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);

@@ -105,18 +105,18 @@ impl<'m> Reader<'m> {
 
 /// A number in bytes that were read: 8 bytes, little end first; 0 behind the end.
 pub fn word_in(bytes: &[u8], at: usize) -> u64 {
-    let part = bytes.get(at..at + 8).and_then(|part| part.try_into().ok());
+    let part = bytes.get(at..).and_then(|rest| rest.get(..8)).and_then(|part| part.try_into().ok());
     part.map_or(0, u64::from_le_bytes)
 }
 
 /// Likewise of 4 bytes.
 pub fn u32_in(bytes: &[u8], at: usize) -> u32 {
-    let part = bytes.get(at..at + 4).and_then(|part| part.try_into().ok());
+    let part = bytes.get(at..).and_then(|rest| rest.get(..4)).and_then(|part| part.try_into().ok());
     part.map_or(0, u32::from_le_bytes)
 }
 
 /// Likewise of 2 bytes.
 pub fn u16_in(bytes: &[u8], at: usize) -> u16 {
-    let part = bytes.get(at..at + 2).and_then(|part| part.try_into().ok());
+    let part = bytes.get(at..).and_then(|rest| rest.get(..2)).and_then(|part| part.try_into().ok());
     part.map_or(0, u16::from_le_bytes)
 }

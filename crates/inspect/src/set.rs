@@ -1,7 +1,8 @@
 //! Asks a running process for another setting.
 //!
 //! **What.** Leaves a request in the library's mailbox and waits for the answer; the library looks there in its slow requests, and each second
-//! where it has a thread of its own. The process is not stopped.
+//! where it has a thread of its own. The process is not stopped: to have one of its threads call the library would need to know that this
+//! thread holds no lock and is in no handler of a signal, which nobody outside can.
 //!
 //! **State.** As `craton_malloc::mailbox` says: the request's text is written before its number, and the answer's number is read before its text.
 //!
@@ -113,9 +114,11 @@ pub fn set(pid: u32, setting: &str, time: Duration) -> Result<Result<(), String>
         answered = mailbox.number(TAKEN)? == number && mailbox.wait(LONGER, is_answered)?;
     }
     if !answered {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
         return Err(format!(
             "process {pid} has not answered in {} s, and the request was taken back: it sleeps, or asks for no memory that its caches do not have; \
-             try again while it works, or wait longer by --wait",
+             try again while it works, wait longer by --wait, or have a debugger call the library while it sleeps: \
+             gdb -p {pid} -batch -ex 'call (int)craton_option_set(\"{key}\", \"{value}\")'",
             time.as_secs_f64()
         ));
     }

@@ -1,6 +1,8 @@
 //! What the heap holds, by class and by heap, counted object by object.
 
+use crate::caches::Place;
 use crate::heap::{Heap, Kind, Span};
+use crate::kit::Buffer;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -13,7 +15,7 @@ pub struct ClassLine {
     pub slabs: u64,
     /// Slabs that hold objects of two classes.
     pub morphed: u64,
-    /// Objects that are out.
+    /// Objects that are out, those that the debugging kit has under its buffers too.
     pub objects: u64,
     /// Bytes of them.
     pub bytes: u64,
@@ -32,6 +34,39 @@ pub struct HeapLine {
     pub objects: u64,
     /// Bytes of them.
     pub bytes: u64,
+}
+
+/// An object cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CacheLine {
+    /// Its number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Bytes of an object, as asked for.
+    pub object_bytes: u64,
+    /// Bytes from one object to the next.
+    pub buffer_bytes: u64,
+    /// Slabs, and bytes of pages that it has.
+    pub slabs: u64,
+    /// Likewise.
+    pub memory_bytes: u64,
+    /// Objects that the program has.
+    pub objects: u64,
+    /// Objects that the slabs have room for.
+    pub total: u64,
+    /// Free objects in processors' arrays, in the depot, and constructed on slabs.
+    pub in_arrays: u64,
+    /// Likewise.
+    pub in_depot: u64,
+    /// Likewise.
+    pub on_slabs: u64,
+    /// Objects constructed and destroyed, and requests that got nothing, since the start.
+    pub constructed: u64,
+    /// Likewise.
+    pub destroyed: u64,
+    /// Likewise.
+    pub failures: u64,
 }
 
 /// The heap in numbers.
@@ -60,12 +95,22 @@ pub struct Stats {
     pub free_in_caches: u64,
     /// Objects that come on slabs of two classes from the older one.
     pub old_objects: u64,
+    /// Buffers of the debugging kit that are out, and bytes that were asked for in them.
+    pub buffers: u64,
+    /// Likewise.
+    pub buffer_bytes: u64,
+    /// Buffers that were freed and wait, and their bytes.
+    pub waiting: u64,
+    /// Likewise.
+    pub waiting_bytes: u64,
     /// Places where the heap is broken.
     pub broken: u64,
     /// The classes that have a slab.
     pub classes: Vec<ClassLine>,
     /// Heaps of their own that have an object.
     pub heaps: Vec<HeapLine>,
+    /// Object caches.
+    pub caches: Vec<CacheLine>,
 }
 
 /// Counts.
@@ -92,12 +137,12 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
                 let start = heap.address(span.first());
                 stats.old_objects += entry.old_objects().filter(|(at, _, _)| heap.is_out(start + at)).count() as u64;
             }
-            Span::Large { .. } | Span::Slab { .. } => continue,
+            Span::Large { .. } | Span::Slab { .. } | Span::Cached { .. } | Span::Notes { .. } => continue,
         }
         heap.places(span, |at, class| classes.entry(class).or_default().free += u64::from(!heap.is_out(at)));
     }
-    heap.for_each_out(|object| {
-        (stats.objects, stats.bytes) = (stats.objects + 1, stats.bytes + object.size);
+    heap.for_each_out(|object| (stats.objects, stats.bytes) = (stats.objects + 1, stats.bytes + object.size));
+    heap.for_each_taken(|object| {
         if object.own > 0 {
             let line = heaps.entry(object.own).or_default();
             (line.objects, line.bytes) = (line.objects + 1, line.bytes + object.size);
@@ -114,8 +159,42 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
             Kind::Huge => {
                 (stats.huge_objects, stats.huge_bytes) = (stats.huge_objects + 1, stats.huge_bytes + object.size);
             }
+            Kind::Buffer | Kind::Cached(_) => (),
         }
     });
+    for buffer in &heap.kit.buffers {
+        let (count, bytes) = match buffer.is_live {
+            true => (&mut stats.buffers, &mut stats.buffer_bytes),
+            false => (&mut stats.waiting, &mut stats.waiting_bytes),
+        };
+        (*count, *bytes) = (*count + 1, *bytes + buffer.size);
+    }
+    for cache in &heap.caches.all {
+        let mut line = CacheLine {
+            id: cache.id,
+            name: cache.name.clone(),
+            object_bytes: cache.size,
+            buffer_bytes: cache.stride,
+            slabs: cache.slabs.len() as u64,
+            memory_bytes: cache.held_bytes,
+            total: cache.slabs.len() as u64 * cache.capacity,
+            constructed: cache.built,
+            destroyed: cache.destroyed,
+            failures: cache.refused,
+            ..CacheLine::default()
+        };
+        heap.for_each_in_cache(cache, |_, place| match place {
+            Place::Out => line.objects += 1,
+            Place::Array => line.in_arrays += 1,
+            Place::Depot => line.in_depot += 1,
+            Place::Built => line.on_slabs += 1,
+            Place::Raw => (),
+        });
+        // Those of a cache under the debugging kit lie on no slab.
+        let of_cache = |b: &&Buffer| b.is_live && b.target == cache.id + 1;
+        line.objects += heap.kit.buffers.iter().filter(of_cache).count() as u64;
+        stats.caches.push(line);
+    }
     for (class, mut line) in classes {
         line.object_bytes = heap.class(class).map_or(0, |c| c.object);
         stats.classes.push(line);

@@ -1,11 +1,12 @@
 //! What lies at an address.
 //!
-//! **What.** The object around it, and whether it is out; or which part of the process else.
-//!
-//! **Not here.** Who asked for it: what the library notes of buffers under its debugging kit comes with the kit's own tables.
+//! **What.** The object around it, and whether it is out; or which part of the process else. Of a buffer of the debugging kit also who had it.
 
+use crate::caches::Place;
 use crate::heap::{Heap, Span};
+use crate::kit::{Beside, Buffer, Who};
 use crate::memory::Map;
+use crate::names::Names;
 use serde::{Serialize, Serializer};
 
 /// What lies at an address.
@@ -14,7 +15,8 @@ pub struct What {
     /// The address.
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
-    /// What it is: `class`, `large`, `huge`, `free-pages`, `apart`, `library`, `mapping` or `nothing`.
+    /// What it is: `class`, `large`, `huge`, `cache` (an object of one), `buffer` (of the debugging kit), `free-pages`, `kept` (a huge object that was
+    /// freed), `apart`, `library`, `mapping` or `nothing`.
     pub kind: &'static str,
     /// `live`, `free` or `uncarved` (never handed out yet) of an object; else empty.
     pub state: &'static str,
@@ -25,6 +27,17 @@ pub struct What {
     pub bytes: u64,
     /// Bytes between the start and the address.
     pub offset: u64,
+    /// Of what a buffer lies in: `inside` it, in its `redzone`, or on a `closed-page`. Of a free object of a cache: in an `array`, in the `depot`, or
+    /// on its `slab`.
+    pub place: &'static str,
+    /// Bytes before a buffer's start (below 0) or behind its last byte (above 0, 1 is the byte behind it).
+    pub beyond: i64,
+    /// The object cache that it is of.
+    pub cache: String,
+    /// Who allocated a buffer.
+    pub allocated: Option<Who>,
+    /// Who freed it.
+    pub freed: Option<Who>,
     /// The heap of its own that it is of; empty for the process's.
     pub heap: String,
     /// The mapped file or its name; empty for anonymous memory.
@@ -49,10 +62,21 @@ impl What {
 /// The library's tables cannot be read.
 pub fn whatis(heap: &Heap<'_>, at: u64) -> Result<What, String> {
     if let Some(page) = heap.page_of(at) {
-        return in_heap(heap, at, page);
+        let what = in_heap(heap, at, page)?;
+        return Ok(match heap.kit.under(what.start) {
+            Some(buffer) if what.kind != "cache" => of_buffer(heap, at, buffer, buffer.beside(at)),
+            _ => what,
+        });
+    }
+    if let Some((buffer, beside)) = heap.kit.on_page(at) {
+        return Ok(of_buffer(heap, at, buffer, beside));
     }
     if let Some((start, bytes)) = heap.huge.iter().find(|(start, bytes)| at >= *start && at - start < *bytes) {
-        return Ok(What::of(at, "huge", "live", *start, *bytes));
+        let what = What::of(at, "huge", "live", *start, *bytes);
+        return Ok(heap.kit.under(*start).map_or(what, |buffer| of_buffer(heap, at, buffer, buffer.beside(at))));
+    }
+    if let Some((start, bytes)) = heap.kept.iter().find(|(start, bytes)| at >= *start && at - start < *bytes) {
+        return Ok(What::of(at, "kept", "free", *start, *bytes));
     }
     let get = |name: &str| heap.table.get(name);
     let (apart, used) = (get("apart")?, heap.reader.word(get("apart.used")?)?);
@@ -62,6 +86,10 @@ pub fn whatis(heap: &Heap<'_>, at: u64) -> Result<What, String> {
     let (own, bytes) = (heap.heap, get("heap.bytes")?);
     if at >= own && at - own < bytes {
         return Ok(What::of(at, "library", "", own, bytes));
+    }
+    if let Some((from, to)) = heap.kit.own.iter().chain(&heap.caches.own).find(|(from, to)| (*from..*to).contains(&at))
+    {
+        return Ok(What::of(at, "library", "", *from, to - from));
     }
     let mapping = heap.reader.memory.maps().iter().find(|map| map.contains(at));
     if at >= heap.map_at && at < heap.base {
@@ -75,6 +103,25 @@ pub fn whatis(heap: &Heap<'_>, at: u64) -> Result<What, String> {
     })
 }
 
+/// What the kit knows of a buffer.
+fn of_buffer(heap: &Heap<'_>, at: u64, buffer: &Buffer, beside: Beside) -> What {
+    let names = Names::new(heap.reader.memory);
+    let who = |event| heap.kit.who(&heap.reader, &names, event);
+    let cache = buffer.target.checked_sub(1).and_then(|id| heap.caches.by_id(id));
+    What {
+        place: match beside {
+            Beside::Inside => "inside",
+            Beside::Redzone => "redzone",
+            Beside::ClosedPage => "closed-page",
+        },
+        beyond: buffer.beyond(at),
+        cache: cache.map_or(String::new(), |cache| cache.name.clone()),
+        allocated: who(buffer.taken),
+        freed: if buffer.is_live { None } else { who(buffer.given) },
+        ..What::of(at, "buffer", if buffer.is_live { "live" } else { "free" }, buffer.address, buffer.size)
+    }
+}
+
 fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
     let Some(span) = heap.span_of(page) else {
         let start = heap.address(page);
@@ -85,6 +132,25 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
         Span::Large { pages, own, .. } => {
             let name = own_name(heap, *own)?;
             Ok(What { heap: name, ..What::of(at, "large", "live", start, pages * heap.page) })
+        }
+        Span::Cached { cache, slab, .. } => {
+            let cache = &heap.caches.all[*cache];
+            let slab = &cache.slabs[*slab];
+            let Some(i) = cache.index_of(slab, at) else {
+                return Ok(What { cache: cache.name.clone(), ..What::of(at, "cache", "", start, 0) });
+            };
+            let (state, place) = match heap.place_in_cache(cache, slab, i) {
+                Place::Out => ("live", ""),
+                Place::Array => ("free", "array"),
+                Place::Depot => ("free", "depot"),
+                Place::Built | Place::Raw => ("free", "slab"),
+            };
+            let object = cache.object(slab, i);
+            Ok(What { cache: cache.name.clone(), place, ..What::of(at, "cache", state, object, cache.stride) })
+        }
+        Span::Notes { cache, .. } => {
+            let name = heap.caches.by_id(*cache).map_or(String::new(), |cache| cache.name.clone());
+            Ok(What { cache: name, ..What::of(at, "cache", "", start, 0) })
         }
         Span::Slab { first, class, own } => {
             let g = heap.class(*class).unwrap_or_default();
@@ -126,6 +192,41 @@ fn own_name(heap: &Heap<'_>, own: u32) -> Result<String, String> {
     }
 }
 
+impl What {
+    fn write_buffer(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let beyond = self.beyond.unsigned_abs();
+        match (self.place, self.beyond) {
+            ("inside", _) => write!(f, "{} bytes into", self.offset)?,
+            ("closed-page", ..0) => write!(f, "on a closed page, {beyond} bytes before the start of")?,
+            ("closed-page", _) => write!(f, "on a closed page, {beyond} past the end of")?,
+            (_, ..0) => write!(f, "{beyond} bytes before the start of")?,
+            _ => write!(f, "{beyond} past the end of")?,
+        }
+        write!(f, " the buffer of {} bytes at {:#x}", self.bytes, self.start)?;
+        if !self.cache.is_empty() {
+            write!(f, " of the cache \"{}\"", self.cache)?;
+        }
+        write!(f, ": {}", if self.state == "live" { "live" } else { "freed" })?;
+        let mut tell = |what: &str, who: &Option<Who>| match who {
+            None => write!(f, "\n  {what} by nobody knows whom: nothing is noted without debug=audit"),
+            Some(who) => write!(f, "\n  {what} {who}"),
+        };
+        tell("allocated", &self.allocated)?;
+        if self.state == "live" { Ok(()) } else { tell("freed", &self.freed) }
+    }
+}
+
+impl std::fmt::Display for Who {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (seconds, micros) = (self.time_ns / 1_000_000_000, self.time_ns / 1000 % 1_000_000);
+        write!(f, "by thread {} at {seconds}.{micros:06} s", self.thread)?;
+        if self.stack.is_empty() {
+            write!(f, "; no stack was noted")?;
+        }
+        self.stack.iter().enumerate().try_for_each(|(i, frame)| write!(f, "\n    #{i} {frame}"))
+    }
+}
+
 impl std::fmt::Display for What {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { address, state, start, bytes, offset, .. } = self;
@@ -143,6 +244,25 @@ impl std::fmt::Display for What {
             "class" => object(f, "object")?,
             "large" => object(f, "large object")?,
             "huge" => object(f, "huge object")?,
+            "kept" => write!(
+                f,
+                "{offset} bytes into a huge object of {bytes} bytes at {start:#x} that was freed and is kept for the next request"
+            )?,
+            "cache" if *bytes == 0 => write!(f, "what the object cache \"{}\" notes of its objects", self.cache)?,
+            "cache" => {
+                write!(
+                    f,
+                    "{offset} bytes into the object of {bytes} bytes at {start:#x} of the cache \"{}\": ",
+                    self.cache
+                )?;
+                match self.place {
+                    "" => write!(f, "live")?,
+                    "array" => write!(f, "free, in a processor's array")?,
+                    "depot" => write!(f, "free, in the depot")?,
+                    _ => write!(f, "free, on its slab")?,
+                }
+            }
+            "buffer" => self.write_buffer(f)?,
             "free-pages" => write!(f, "a page of the heap on which nothing is allocated")?,
             "apart" => write!(f, "memory for requests of signal handlers")?,
             "library" => write!(f, "memory of the library's own")?,

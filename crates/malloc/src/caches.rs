@@ -36,6 +36,7 @@ mod building;
 pub(crate) mod hooks;
 mod pages;
 mod paths;
+mod shape;
 mod shrink;
 mod slot;
 pub(crate) mod stats;

@@ -36,6 +36,7 @@ mod quarantine;
 mod report;
 pub(crate) mod sample;
 pub(crate) mod setting;
+pub(crate) mod shape;
 mod stacks;
 mod table;
 

@@ -44,10 +44,11 @@ unsafe impl Send for HugeTable {}
 
 impl HugeTable {
     /// Offsets in bytes, for those who read the memory of another process.
-    pub(crate) const SHAPE: [(&'static str, usize); 6] = [
+    pub(crate) const SHAPE: [(&'static str, usize); 7] = [
         ("huge.entries", offset_of!(Self, entries)),
         ("huge.capacity", offset_of!(Self, capacity)),
         ("huge.len", offset_of!(Self, len)),
+        ("huge.kept", offset_of!(Self, kept)),
         ("huge.entry.stride", size_of::<Entry>()),
         ("huge.entry.at", offset_of!(Entry, at)),
         ("huge.entry.bytes", offset_of!(Entry, bytes)),

@@ -10,22 +10,31 @@
 //! **Units.** Bytes, nanoseconds of any clock that does not go back.
 
 use crate::huge::Entry;
+use core::mem::{offset_of, replace};
 
 /// Mappings that are kept at the most.
 const PLACES: usize = 8;
 /// For how long: a second.
 pub(crate) const KEEP_NS: u64 = 1_000_000_000;
 
-/// A mapping, and since when it is kept.
+/// A mapping, and since when it is kept; of no bytes: none.
 #[derive(Clone, Copy)]
 struct Place {
     entry: Entry,
     since_ns: u64,
 }
 
+impl Place {
+    const NONE: Self = Self { entry: Entry { at: 0, bytes: 0 }, since_ns: 0 };
+
+    fn is_none(&self) -> bool {
+        self.entry.bytes == 0
+    }
+}
+
 /// What is kept.
 pub(crate) struct Kept {
-    places: [Option<Place>; PLACES],
+    places: [Place; PLACES],
     bytes: usize,
     /// Bytes that may be kept.
     allowed: usize,
@@ -35,7 +44,16 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) const NONE: Self = Self { places: [None; PLACES], bytes: 0, allowed: 0, gone: 0, gone_ns: 0 };
+    /// Offsets in bytes, for those who read the memory of another process.
+    pub(crate) const SHAPE: [(&'static str, usize); 5] = [
+        ("kept.places", offset_of!(Self, places)),
+        ("kept.most", PLACES),
+        ("kept.place.bytes", size_of::<Place>()),
+        ("kept.place.at", offset_of!(Place, entry) + offset_of!(Entry, at)),
+        ("kept.place.len", offset_of!(Place, entry) + offset_of!(Entry, bytes)),
+    ];
+
+    pub(crate) const NONE: Self = Self { places: [Place::NONE; PLACES], bytes: 0, allowed: 0, gone: 0, gone_ns: 0 };
 
     /// Bytes that are kept.
     pub(crate) fn bytes(&self) -> usize {
@@ -49,13 +67,13 @@ impl Kept {
 
     /// Whether it can be kept with what is there already.
     pub(crate) fn has_room(&self, bytes: usize, most: usize) -> bool {
-        self.bytes + bytes <= self.allowed.min(most) && self.places.iter().any(Option::is_none)
+        self.bytes + bytes <= self.allowed.min(most) && self.places.iter().any(Place::is_none)
     }
 
     /// Keeps a mapping, for which there is room.
     pub(crate) fn put(&mut self, entry: Entry, now_ns: u64) {
         if let Some(place) = self.places.iter_mut().find(|place| place.is_none()) {
-            *place = Some(Place { entry, since_ns: now_ns });
+            *place = Place { entry, since_ns: now_ns };
             self.bytes += entry.bytes;
         }
     }
@@ -83,31 +101,29 @@ impl Kept {
 
     /// Takes the mapping that fits a request best: the shortest that is long enough, or else the longest.
     pub(crate) fn take(&mut self, bytes: usize, align: usize) -> Option<Entry> {
-        let fit = |place: &Place| match place.entry.bytes {
+        let fit = |place: &&mut Place| match place.entry.bytes {
             long if long >= bytes => (0, long - bytes),
             short => (1, bytes - short),
         };
-        let good = |place: &Place| place.entry.at.is_multiple_of(align);
-        let best = self.places.iter_mut().filter(|p| p.as_ref().is_some_and(good));
-        let best = best.min_by_key(|p| p.as_ref().map_or((2, 0), fit))?;
-        let entry = best.take()?.entry;
+        let good = |place: &&mut Place| !place.is_none() && place.entry.at.is_multiple_of(align);
+        let best = self.places.iter_mut().filter(good).min_by_key(fit)?;
+        let entry = replace(best, Place::NONE).entry;
         self.bytes -= entry.bytes;
         Some(entry)
     }
 
     /// Takes the mapping out that has been kept longest.
     pub(crate) fn take_oldest(&mut self) -> Option<Entry> {
-        let kept = self.places.iter_mut().filter(|place| place.is_some());
-        let oldest = kept.min_by_key(|place| place.map_or(0, |p| p.since_ns))?;
-        let entry = oldest.take()?.entry;
+        let oldest = self.places.iter_mut().filter(|place| !place.is_none()).min_by_key(|place| place.since_ns)?;
+        let entry = replace(oldest, Place::NONE).entry;
         self.bytes -= entry.bytes;
         Some(entry)
     }
 
     /// Takes a mapping out that nobody asked for in time; so much less is kept from now on.
     pub(crate) fn take_expired(&mut self, now_ns: u64) -> Option<Entry> {
-        let late = |place: &Option<Place>| place.is_some_and(|p| now_ns.saturating_sub(p.since_ns) >= KEEP_NS);
-        let entry = self.places.iter_mut().find(|place| late(place))?.take()?.entry;
+        let late = |place: &&mut Place| !place.is_none() && now_ns.saturating_sub(place.since_ns) >= KEEP_NS;
+        let entry = replace(self.places.iter_mut().find(late)?, Place::NONE).entry;
         self.bytes -= entry.bytes;
         self.allowed = self.allowed.saturating_sub(entry.bytes);
         Some(entry)

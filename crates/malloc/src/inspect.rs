@@ -14,18 +14,21 @@
 //! entry means something else than before. The entry `self` is the table's own address: a copy of the table, in a file or in a
 //! buffer, does not lie there.
 //!
-//! **Cost.** 5 KiB of constant data; no instruction.
+//! **Cost.** 10 KiB of constant data; no instruction.
 //!
 //! **Not here.** What the structures mean: their own modules say that.
 //!
 //! **Unsafe.** Exports the table under a name of its own; its addresses are for reading elsewhere.
 
+use crate::caches::Caches;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{LIST_BYTES, ThreadCache};
+use crate::debug::shape as kit;
 use crate::front::{ALL_CACHES, HEAP, PROCESSOR_CACHES};
 use crate::heap::{Heap, SHARDS};
 use crate::heaps::Heaps;
 use crate::huge::HugeTable;
+use crate::huge_keep::Kept;
 use crate::mailbox::{MAILBOX, Mailbox};
 use crate::nested;
 use crate::segment::SEGMENT;
@@ -34,6 +37,8 @@ use core::mem::offset_of;
 use core::ptr::{null, without_provenance};
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 use craton_os::{CoarseClock, Region};
+use craton_slab::debug::audit::Log;
+use craton_slab::object::ObjectSlabs;
 use craton_slab::{Morph, Morphs, SlabCache, SlabRecord};
 
 /// First word of the table: "\0CRATONI" read as a little-endian number.
@@ -131,7 +136,7 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
 const NAMED: usize = 9;
 
 /// The shapes of structures, in groups as their modules have them.
-const SHAPES: [&[(&str, usize)]; 10] = [
+const SHAPES: [&[(&str, usize)]; 15] = [
     &NUMBERS,
     &Heap::<Region, CoarseClock>::SHAPE,
     &SlabRecord::SHAPE,
@@ -142,10 +147,15 @@ const SHAPES: [&[(&str, usize)]; 10] = [
     &Heaps::SHAPE,
     &ThreadCache::SHAPE,
     &ProcessorCaches::SHAPE,
+    &Kept::SHAPE,
+    &Caches::SHAPE,
+    &ObjectSlabs::SHAPE,
+    &kit::SHAPE,
+    &Log::SHAPE,
 ];
 
 const ENTRIES: usize = {
-    let (mut n, mut i) = (NAMED + Mailbox::SHAPE.len(), 0);
+    let (mut n, mut i) = (NAMED + kit::ADDRESSES.len() + Mailbox::SHAPE.len(), 0);
     while i < SHAPES.len() {
         n += SHAPES[i].len();
         i += 1;
@@ -167,8 +177,9 @@ const fn entry(name: &str, value: *const u8) -> Entry {
 const fn entries() -> [Entry; ENTRIES] {
     let mut all = [const { entry("", null()) }; ENTRIES];
     let (mut n, mut i) = (0, 0);
-    while i < ADDRESSES.len() {
-        all[n] = entry(ADDRESSES[i].0, ADDRESSES[i].1);
+    while i < NAMED + kit::ADDRESSES.len() {
+        let (name, value) = if i < NAMED { ADDRESSES[i] } else { kit::ADDRESSES[i - NAMED] };
+        all[n] = entry(name, value);
         (n, i) = (n + 1, i + 1);
     }
     let mut group = 0;

@@ -18,16 +18,18 @@
 //! **Threads.** Any, also inside a signal handler that interrupted this very code: the tables hold words that check themselves
 //! ([`table`]).
 //!
-//! **Failure.** A stack that cannot be followed ends early. A module that was unloaded may leave rules that a later one at the same
-//! place meets: a frame may then be wrong, until [`forget`] is called; memory is never touched that may not be.
+//! **Failure.** A stack that cannot be followed ends early. Rules of a module that was unloaded go when a later one at the same place is first
+//! met at an address without a rule: a frame of it that comes before may be wrong; memory is never touched that may not be.
 //!
 //! **Cost.** Some nanoseconds a frame once its rule is known, half a microsecond before; a system call for each page of a stack that was
-//! not met before. 160 KiB of zeros, of which the used part becomes memory.
+//! not met before. 170 KiB of zeros, of which the used part becomes memory.
 //!
 //! **Not here.** Other processors than x86-64, and builds without assembly: their stacks are empty.
 
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 mod cfi;
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+mod known;
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 mod module;
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]

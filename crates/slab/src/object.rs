@@ -70,6 +70,7 @@ mod check;
 mod depot;
 mod layout;
 mod reap;
+mod shape;
 mod slab;
 mod slabs;
 mod supply;

@@ -71,9 +71,13 @@ fn same(program: Program, exe: &str) {
 
 #[test]
 fn shells_and_interpreters_run_under_all_checks() {
-    let script = "for i in $(seq 300); do x[$i]=\"a$i\"; done; echo ${#x[@]} $(printf '%s\\n' \"${x[@]}\" | sort | md5sum)";
+    let script =
+        "for i in $(seq 300); do x[$i]=\"a$i\"; done; echo ${#x[@]} $(printf '%s\\n' \"${x[@]}\" | sort | md5sum)";
     same(Program::new("bash").args(["-c", script]), "bash");
-    same(Program::new("perl").args(["-e", "for (1..5000) { $h{$_ * 7} = [$_, \"x$_\"] } print join ',', sort keys %h"]), "perl");
+    same(
+        Program::new("perl").args(["-e", "for (1..5000) { $h{$_ * 7} = [$_, \"x$_\"] } print join ',', sort keys %h"]),
+        "perl",
+    );
     let python = "import json, re\nd = {str(i): [i, {'a': i}] for i in range(3000)}\n\
                   print(len(json.dumps(d)), sum(len(v) for v in json.loads(json.dumps(d)).values()), len(re.findall('a', str(d))))";
     if !missing("/usr/bin/python3", "python3") {

@@ -4,11 +4,13 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// `libcraton.so`, built from these sources.
@@ -117,4 +119,89 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// A program of another package, built beside `craton`.
+pub fn cargo_program(package: &str, name: &str) -> PathBuf {
+    let own = Path::new(env!("CARGO_BIN_EXE_craton"));
+    let target = own.parent().and_then(Path::parent).expect("a program built by cargo lies in target/PROFILE");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "-p", package, "--bin", name, "--target-dir"]).arg(target);
+    cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    assert!(cargo.status().unwrap().success(), "{name} cannot be built");
+    target.join("debug").join(name)
+}
+
+/// What C programs of these tests begin with.
+pub const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\n\
+    #include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
+    static void *global;\n\
+    __attribute__((noinline)) static void wipe(void) { volatile char room[32768]; memset((void *)room, 0, sizeof room); }\n\
+    static void wait_here(void) { puts(\"ready\"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }\n";
+
+/// A program that waits for the end of its input, with the names and addresses that it printed before.
+pub struct Program {
+    child: Child,
+    said: Vec<(String, String)>,
+}
+
+impl Program {
+    /// Compiles a program, and starts it by `craton run`.
+    pub fn start(place: &Place, name: &str, body: &str) -> Self {
+        Self::start_with(place, name, body, &[])
+    }
+
+    /// Likewise, with options of the library.
+    pub fn start_with(place: &Place, name: &str, body: &str, options: &[&str]) -> Self {
+        let program = place.compile(name, &format!("{HEAD}{body}"), &["-w", "-ldl", "-lpthread"]);
+        let options = options.iter().flat_map(|option| ["-o", option]);
+        Self::run(&mut craton(["run"].into_iter().chain(options).chain(["--", program.as_str()])))
+    }
+
+    /// Starts what a command says, and waits until it is ready.
+    pub fn run(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let said = lines
+            .take_while(|line| line != "ready")
+            .filter_map(|line| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let said = said.collect();
+        Self { child, said }
+    }
+
+    /// What it printed behind a name.
+    pub fn address(&self, name: &str) -> &str {
+        let found = self.said.iter().find(|(known, _)| known == name);
+        &found.unwrap_or_else(|| panic!("no {name} in {:?}", self.said)).1
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// What a command of `craton core` writes as its document's row, and its status.
+    pub fn row(&self, task: &[&str]) -> (Value, i32) {
+        row(&[&["--pid", &self.pid()], task].concat())
+    }
+
+    /// Lets it go on; says whether it ended well.
+    pub fn end(mut self) -> bool {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap().success()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The row of the document that `craton core` writes, and its status.
+pub fn row(args: &[&str]) -> (Value, i32) {
+    let said = said(&mut craton([&["core"], args, &["--json", "-"]].concat()));
+    let document: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{args:?}: {e}: {}", said.err));
+    (document["rows"][0].clone(), said.status)
 }

@@ -12,7 +12,7 @@ impl Heap<'_> {
     pub(super) fn find_free(&mut self) -> Result<(), String> {
         for i in 0..self.spans.len() {
             let (first, capacity) = match &self.spans[i] {
-                Span::Large { .. } => continue,
+                Span::Large { .. } | Span::Cached { .. } | Span::Notes { .. } => continue,
                 Span::Slab { first, class, .. } => (*first, self.class(*class).map_or(0, |c| c.capacity)),
                 Span::Morphed { first, entry, .. } => (*first, entry.places().count() as u64),
             };
@@ -68,7 +68,7 @@ impl Heap<'_> {
                 offset.is_multiple_of(object) && offset / object < self.record(*first).carved
             }
             Span::Morphed { entry, .. } => entry.places().any(|place| place == offset),
-            Span::Large { .. } => false,
+            Span::Large { .. } | Span::Cached { .. } | Span::Notes { .. } => false,
         }
     }
 

@@ -56,7 +56,11 @@ fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
 
 /// Craton, as it is and with each form of the kit.
 fn allocators(ask: &Ask<'_>) -> std::result::Result<Vec<Allocator>, String> {
-    let craton = ask.allocators.iter().find(|a| a.name == OURS).ok_or("this experiment is about Craton alone, which was left out")?;
+    let craton = ask
+        .allocators
+        .iter()
+        .find(|a| a.name == OURS)
+        .ok_or("this experiment is about Craton alone, which was left out")?;
     let form = |(name, option): (&str, &str)| {
         let env = vec![("CRATON_OPTIONS".into(), option.into())];
         Allocator { name: format!("{OURS}+{name}"), env, ..craton.clone() }

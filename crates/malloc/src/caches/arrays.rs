@@ -24,10 +24,10 @@ use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
 use craton_os::{Mutex, mapping};
 
 /// Bytes of one array. A cache's number times this is where it lies in an area.
-const ARRAY: usize = 512;
+pub(super) const ARRAY: usize = 512;
 const _: () = assert!(MOST * ARRAY == AREA);
 /// The bits of a counting word that say how many objects there are.
-const COUNT_BITS: u64 = 255;
+pub(super) const COUNT_BITS: u64 = 255;
 
 /// Where the array of a handle's cache lies in an area. Of any other word, some array.
 #[inline(always)]
@@ -47,9 +47,9 @@ pub(super) enum Which {
 
 pub(super) struct Arrays {
     /// Where area 0 lies; 0 before the first use, 1 if there is no room for areas.
-    areas: AtomicUsize,
+    pub(super) areas: AtomicUsize,
     /// Areas that were ever used lie below this number.
-    end: AtomicUsize,
+    pub(super) end: AtomicUsize,
     making: Mutex<()>,
 }
 

@@ -20,7 +20,7 @@ use craton_os::mapping;
 use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
 /// Bytes that one mark stands for.
-const GRANULE: usize = 64;
+pub(super) const GRANULE: usize = 64;
 const MARKS: usize = PAGE_SIZE / GRANULE;
 
 /// One page of a cache.
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     pub(super) mark_at: AtomicUsize,
     /// Where the cache's array lies in a processor's area.
     pub(super) array_at: AtomicUsize,
-    marks: [AtomicU8; MARKS],
+    pub(super) marks: [AtomicU8; MARKS],
 }
 
 /// ⌊2⁶⁴ / stride⌋ + 1.
@@ -151,10 +151,10 @@ impl Entry {
 
 /// The entries of all pages.
 pub(super) struct Entries {
-    first: AtomicUsize,
+    pub(super) first: AtomicUsize,
     /// Address of page 0.
     base: AtomicUsize,
-    pages: AtomicUsize,
+    pub(super) pages: AtomicUsize,
 }
 
 impl Entries {

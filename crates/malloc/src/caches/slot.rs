@@ -37,7 +37,7 @@ pub(super) fn marks_in_entries(handle: usize) -> bool {
 pub(super) struct Slot {
     /// The living cache's handle; 0 while there is none. It is the slot's address, and in the lower bits a generation,
     /// [`marks_in_entries`] and [`marks_elsewhere`].
-    handle: AtomicUsize,
+    pub(super) handle: AtomicUsize,
     /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
     generation: AtomicU32,
@@ -49,7 +49,7 @@ pub(super) struct Slot {
     pub(super) wants_look: AtomicU32,
     /// The debugging kit looks at each object.
     pub(super) debugged: AtomicBool,
-    name: UnsafeCell<[u8; NAME_MAX + 1]>,
+    pub(super) name: UnsafeCell<[u8; NAME_MAX + 1]>,
     pub(super) cache: Mutex<Cache>,
 }
 

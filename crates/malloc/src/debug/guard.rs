@@ -18,6 +18,7 @@
 use super::area::Area;
 use super::setting;
 use super::table::{Buffer, Kind};
+use core::mem::offset_of;
 use craton_os::{Line, Mutex, guarded, mapping, process};
 
 /// Slots of the arena.
@@ -68,6 +69,18 @@ static PAGES: Mutex<Pages> = Mutex::new(Pages {
     most_mapped: 0,
     said: false,
 });
+
+/// Where this is, for those who read the memory of another process.
+pub(super) const WHERE: *const u8 = (&raw const PAGES).cast();
+const STATE: usize = Mutex::<Pages>::SHAPE[1];
+/// And what lies where in it.
+pub(super) const SHAPE: [(&str, usize); 5] = [
+    ("kit.guard.arena", STATE + offset_of!(Pages, arena)),
+    ("kit.guard.page", STATE + offset_of!(Pages, page)),
+    ("kit.guard.slots", SLOTS),
+    ("kit.guard.ring", STATE + offset_of!(Pages, ring)),
+    ("kit.guard.ring.bytes", SLOTS * size_of::<Waiting>()),
+];
 
 impl Pages {
     fn set_up(&mut self) -> bool {

@@ -6,6 +6,7 @@
 //!
 //! **Unsafe.** Keeps the ring in a mapping.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use craton_os::{Mutex, mapping};
 
@@ -26,6 +27,14 @@ struct Ring {
 unsafe impl Send for Ring {}
 
 static RING: Mutex<Ring> = Mutex::new(Ring { at: core::ptr::null_mut(), first: 0, len: 0, bytes: 0 });
+
+/// Where the ring is, for those who read the memory of another process.
+pub(super) const WHERE: *const u8 = (&raw const RING).cast();
+/// And what lies where in it.
+pub(super) const SHAPE: [(&str, usize); 2] = [
+    ("kit.ring.at", Mutex::<Ring>::SHAPE[1] + offset_of!(Ring, at)),
+    ("kit.ring.bytes", MOST * size_of::<(usize, usize)>()),
+];
 
 /// Lets a buffer of so many bytes wait. `leave` is then told of each that has waited enough, outside of the lock.
 pub(super) fn wait(address: usize, bytes: usize, mut leave: impl FnMut(usize)) {

@@ -62,6 +62,9 @@ unsafe impl Sync for TheLog {}
 static LOG: TheLog = TheLog(UnsafeCell::new(Log::EMPTY));
 static LOG_MADE: AtomicBool = AtomicBool::new(false);
 
+/// Where the log is, and whether there is one, for those who read the memory of another process.
+pub(super) const WHERE: [*const u8; 2] = [(&raw const LOG).cast(), (&raw const LOG_MADE).cast()];
+
 /// Objects have been freed by the size that the program says alone, so that what a thread's cache holds cannot be told.
 static TRUSTS: AtomicBool = AtomicBool::new(false);
 

@@ -19,10 +19,12 @@ use craton_os::{mapping, unwind};
 /// Frames that are kept of a stack.
 pub(crate) const DEPTH: usize = 16;
 /// Bytes for all stacks: some hundred thousand.
-const BYTES: usize = 64 << 20;
+pub(super) const BYTES: usize = 64 << 20;
 const CHAINS: usize = 1 << 16;
 
 static AT: AtomicUsize = AtomicUsize::new(0);
+/// Where the reservation's address is, for those who read the memory of another process.
+pub(super) const WHERE: *const u8 = (&raw const AT).cast();
 /// The first free unit; the number 0 is nobody's.
 static NEXT: AtomicU32 = AtomicU32::new(1);
 static HEADS: [AtomicU32; CHAINS] = [const { AtomicU32::new(0) }; CHAINS];

@@ -7,6 +7,7 @@
 //!
 //! **Unsafe.** Keeps the entries in mappings, in which zeros are none.
 
+use core::mem::offset_of;
 use craton_os::{Mutex, mapping};
 
 /// What is known of one buffer. All zeros are none.
@@ -91,6 +92,17 @@ unsafe impl Send for Part {}
 
 static TABLE: [Mutex<Part>; PARTS] =
     [const { Mutex::new(Part { at: core::ptr::null_mut(), places: 0, used: 0 }) }; PARTS];
+
+/// Where the parts are, for those who read the memory of another process.
+pub(super) const WHERE: *const u8 = (&raw const TABLE).cast();
+/// And what lies where in them.
+pub(super) const SHAPE: [(&str, usize); 5] = [
+    ("kit.table.parts", PARTS),
+    ("kit.part.bytes", size_of::<Mutex<Part>>()),
+    ("kit.part.lock", Mutex::<Part>::SHAPE[0]),
+    ("kit.part.at", Mutex::<Part>::SHAPE[1] + offset_of!(Part, at)),
+    ("kit.part.places", Mutex::<Part>::SHAPE[1] + offset_of!(Part, places)),
+];
 
 /// Buffers are at least 16 bytes apart.
 fn hash(address: usize) -> u64 {

@@ -20,7 +20,7 @@ const LAYOUT: [(&str, usize); 5] = [
 
 impl<F: Floor, C: Clock> Heap<F, C> {
     /// Offsets and sizes in bytes.
-    pub(crate) const SHAPE: [(&'static str, usize); 22] = [
+    pub(crate) const SHAPE: [(&'static str, usize); 23] = [
         ("heap.bytes", size_of::<Self>()),
         ("heap.granted_pages", offset_of!(Self, granted_pages)),
         ("heap.layout", offset_of!(Self, layout)),
@@ -43,5 +43,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         ("heap.morphs", offset_of!(Self, morphs) + Mutex::<Morphs>::SHAPE[1]),
         ("heap.morphs.lock", offset_of!(Self, morphs) + Mutex::<Morphs>::SHAPE[0]),
         ("heap.own", offset_of!(Self, heaps)),
+        ("heap.caches", offset_of!(Self, caches)),
     ];
 }

@@ -17,6 +17,8 @@ pub(super) struct Module {
     pub(super) end: usize,
     /// Where its `.eh_frame_hdr` is.
     pub(super) frames: usize,
+    /// Where the C library's own record of it is, if that is known: another one when it is loaded anew.
+    pub(super) record: usize,
 }
 
 /// glibc's `struct dl_find_object` on x86-64.
@@ -45,7 +47,8 @@ fn find_by_object(function: usize, address: usize) -> Option<Module> {
         let function: unsafe extern "C" fn(usize, *mut Found) -> c_int = core::mem::transmute(function);
         function(address, &mut found)
     };
-    (missing == 0 && found.frames != 0).then_some(Module { start: found.start, end: found.end, frames: found.frames })
+    let Found { start, end, frames, link_map: record, .. } = found;
+    (missing == 0 && frames != 0).then_some(Module { start, end, frames, record })
 }
 
 /// What is looked for in the list of modules, and what was found.
@@ -80,7 +83,7 @@ pub(super) fn find_by_list(address: usize) -> Option<Module> {
             }
         }
         if inside && frames != 0 {
-            search.found = Some(Module { start, end, frames });
+            search.found = Some(Module { start, end, frames, record: 0 });
         }
         c_int::from(inside)
     }

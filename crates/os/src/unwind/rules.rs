@@ -8,10 +8,12 @@
 //! ```
 
 use super::cfi::{Cfa, Row, Saved};
+use super::known::Known;
 use super::table::Table;
 use super::{cfi, module};
 
 static RULES: Table<8192> = Table::new();
+static KNOWN: Known = Known::new();
 
 /// How a frame is undone; see [`Row`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +60,11 @@ pub(super) fn of(address: usize) -> Rule {
 #[cold]
 #[inline(never)]
 fn find(address: usize) -> Rule {
-    let row = module::find(address).and_then(|module| cfi::row(module, address));
+    let module = module::find(address);
+    if module.is_some_and(|module| KNOWN.meet(module)) {
+        super::forget();
+    }
+    let row = module.and_then(|module| cfi::row(module, address));
     let rule = row.and_then(Rule::new).unwrap_or(UNKNOWN);
     RULES.put(address as u64, rule.0);
     rule

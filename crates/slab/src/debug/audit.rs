@@ -13,6 +13,7 @@
 //!
 //! **Failure.** What is pushed out is counted by the number of all transactions.
 
+use core::mem::offset_of;
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use craton_base::{Table, Zeroed};
 
@@ -68,6 +69,20 @@ pub struct Log {
 }
 
 impl Log {
+    /// Offsets and sizes in bytes, for those who read the memory of another process.
+    pub const SHAPE: [(&'static str, usize); 10] = [
+        ("log.entries", offset_of!(Self, entries) + Table::<Entry>::SHAPE[0]),
+        ("log.len", offset_of!(Self, len)),
+        ("log.next", offset_of!(Self, next)),
+        ("log.entry.bytes", size_of::<Entry>()),
+        ("log.entry.time", offset_of!(Entry, time)),
+        ("log.entry.address", offset_of!(Entry, address)),
+        ("log.entry.size", offset_of!(Entry, size)),
+        ("log.entry.stack", offset_of!(Entry, stack)),
+        ("log.entry.who", offset_of!(Entry, who)),
+        ("log.deed.shift", DEED_SHIFT as usize),
+    ];
+
     /// A log without entries, which keeps nothing.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new log.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, len: 0, next: AtomicU64::new(0) };

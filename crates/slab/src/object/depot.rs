@@ -189,7 +189,7 @@ pub struct Depot {
     /// Contended changes in this interval.
     pressure: u32,
     contended: u64,
-    objects: u64,
+    pub(super) objects: u64,
     store: [Trusted; SIZES],
     /// Length of an interval.
     interval_ns: u64,

@@ -21,12 +21,12 @@ use core::ptr::NonNull;
 /// What a cache knows of a slab. Its bits follow it.
 #[repr(C)]
 pub(super) struct Record {
-    slab: *mut u8,
-    start: *mut u8,
+    pub(super) slab: *mut u8,
+    pub(super) start: *mut u8,
     next: Option<Slab>,
     prev: Option<Slab>,
     // Words of 32 bits: where halves of one are stored and then loaded as one, processors wait.
-    used: u32,
+    pub(super) used: u32,
     cut: u32,
     head: u32,
     list: u32,

@@ -20,7 +20,7 @@ use craton_base::{PAGE_SIZE, Pages};
 
 /// log2 of the places that the table has by itself.
 const OWN_BITS: u32 = 6;
-const OWN: usize = 1 << OWN_BITS;
+pub(super) const OWN: usize = 1 << OWN_BITS;
 /// log2 of the places of the first table of pages, a page, by those of the table's own.
 const FIRST_MORE: u32 = (PAGE_SIZE / size_of::<usize>()).ilog2() - OWN_BITS;
 /// 2^64 divided by the golden ratio.
@@ -30,11 +30,11 @@ const SECOND: usize = 1;
 
 #[derive(Debug)]
 pub(super) struct SlabTable {
-    own: [usize; OWN],
+    pub(super) own: [usize; OWN],
     /// The places, if they are not [`SlabTable::own`].
-    far: *mut usize,
+    pub(super) far: *mut usize,
     /// log2 of the places, less that of the table's own.
-    more_bits: u32,
+    pub(super) more_bits: u32,
     /// Entries.
     count: u32,
 }

@@ -1,6 +1,9 @@
-//! A Rust program whose global allocator is Craton. It checks what it allocates, and prints what Craton counted.
+//! A Rust program whose global allocator is Craton. It checks what it allocates, and prints what Craton counted; or, when told so, it keeps one
+//! object, loses another, and waits to be looked at until its input ends.
 
 use std::collections::HashMap;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
 
 #[global_allocator]
@@ -28,7 +31,34 @@ fn churn(seed: u64) -> usize {
     words.values().map(Vec::len).sum()
 }
 
+static KEPT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+
+#[inline(never)]
+fn leak(byte: u8) -> *mut u8 {
+    Box::leak(vec![byte; 3000].into_boxed_slice()).as_mut_ptr()
+}
+
+/// Overwrites what calls that have returned left on the stack.
+#[inline(never)]
+fn wipe() {
+    std::hint::black_box(&mut [0_u8; 32768]);
+}
+
+#[inline(never)]
+fn keep_and_lose() {
+    KEPT.store(leak(1), Ordering::Relaxed);
+    println!("kept {:p}", KEPT.load(Ordering::Relaxed));
+    println!("lost {:p}", leak(2));
+}
+
 fn main() {
+    if std::env::args().nth(1).is_some_and(|what| what == "waits") {
+        keep_and_lose();
+        wipe();
+        println!("ready");
+        std::io::stdin().read_line(&mut String::new()).expect("the input can be read");
+        return;
+    }
     let threads: Vec<_> = (1..=8).map(|seed| thread::spawn(move || churn(seed))).collect();
     let lines: usize = threads.into_iter().map(|t| t.join().expect("a thread ends well")).sum();
     let mut numbers = Vec::new();

@@ -1,0 +1,300 @@
+//! The debugging kit's notes in another process: its buffers, who had them, and the log.
+//!
+//! **What.** Records of buffers by address, and by what lies under them; the stacks that they name.
+//!
+//! **State.** A buffer lies in an object of the heap, or on pages of its own with a closed page at each end. What lies under one that is out is
+//! no object of the program's; the buffer is.
+
+use crate::names::Names;
+use crate::reader::{Reader, u32_in, word_in};
+use crate::table::Table;
+use crate::whatis::as_hex;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// More records, or more transactions, are no number of ours.
+const MOST: u64 = 1 << 32;
+/// Frames of a stack that are shown at the most.
+const MOST_FRAMES: u32 = 64;
+
+/// Who did something with a buffer, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// When, in ns of the system's clock that does not go back.
+    pub time_ns: u64,
+    /// The stack's number; 0 for none.
+    pub stack: u32,
+    /// The thread; 0 where nobody noted.
+    pub thread: u32,
+}
+
+/// A buffer of the kit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// The program's pointer.
+    pub address: u64,
+    /// Bytes that were asked for.
+    pub size: u64,
+    /// Start of what lies under it.
+    pub under: u64,
+    /// Behind the last byte of its own pages; 0 for one in an object of the heap.
+    pub end: u64,
+    /// The program has it.
+    pub is_live: bool,
+    /// It was freed, and its pages can be touched no more.
+    pub is_closed: bool,
+    /// 0 for malloc, else a cache's number plus 1.
+    pub target: u32,
+    /// Who took it.
+    pub taken: Event,
+    /// Who gave it back.
+    pub given: Event,
+}
+
+/// What an address beside or in a buffer is to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// In it.
+    Inside,
+    /// In what lies under it: a redzone, or the rest.
+    Redzone,
+    /// On a closed page before or behind its pages.
+    ClosedPage,
+}
+
+/// A transaction of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Transaction {
+    /// Its number, from 0 on.
+    pub number: u64,
+    /// `alloc` or `free`.
+    pub deed: &'static str,
+    /// The buffer.
+    #[serde(serialize_with = "as_hex")]
+    pub address: u64,
+    /// Bytes that were asked for.
+    pub bytes: u64,
+    /// Who did it.
+    #[serde(flatten)]
+    pub who: Who,
+}
+
+/// An event for people: with the stack's functions by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Who {
+    /// The thread.
+    pub thread: u32,
+    /// When, in ns of the system's clock that does not go back.
+    pub time_ns: u64,
+    /// Frames, the innermost first.
+    pub stack: Vec<String>,
+}
+
+/// The newest transactions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Log {
+    /// Whether the process has a log.
+    pub is_there: bool,
+    /// Transactions since the start.
+    pub count: u64,
+    /// How many of them the log still has.
+    pub kept: u64,
+    /// The newest ones, the newest first.
+    pub transactions: Vec<Transaction>,
+}
+
+/// The kit in a process.
+#[derive(Debug, Default)]
+pub struct Kit {
+    /// All buffers, by address.
+    pub buffers: Vec<Buffer>,
+    /// Those in objects of the heap, by the object's start.
+    under: HashMap<u64, u32>,
+    /// Those on pages of their own, by the start of these.
+    pages: Vec<u32>,
+    /// Bytes of a closed page.
+    page: u64,
+    stacks: (u64, u64),
+    log: u64,
+    /// The kit's own memory.
+    pub(crate) own: Vec<(u64, u64)>,
+    /// Parts of the records that somebody has locked.
+    pub(crate) held: bool,
+}
+
+impl Kit {
+    pub(crate) fn read(reader: &Reader<'_>, table: &Table) -> Result<Self, String> {
+        let get = |name: &str| table.get(name);
+        let mut this = Self { page: 4096, ..Self::default() };
+        let stacks = reader.word(get("kit.stacks")?)?;
+        this.stacks = (stacks, stacks + get("kit.stacks.bytes")?);
+        let ring = reader.word(get("kit.quarantine")? + get("kit.ring.at")?)?;
+        let guard = get("kit.guard")?;
+        let slots = reader.word(guard + get("kit.guard.ring")?)?;
+        this.own =
+            vec![this.stacks, (ring, ring + get("kit.ring.bytes")?), (slots, slots + get("kit.guard.ring.bytes")?)];
+        let arena = reader.word(guard + get("kit.guard.arena")?)?;
+        if arena != 0 && arena != u64::MAX {
+            this.page = reader.word(guard + get("kit.guard.page")?)?.max(1);
+            this.own.push((arena, arena + (2 * get("kit.guard.slots")? + 1) * this.page));
+        }
+        let mut made = [0];
+        reader.read(get("kit.log.made")?, &mut made);
+        if made[0] != 0 {
+            this.log = get("kit.log")?;
+            let (at, len) = (reader.word(this.log + get("log.entries")?)?, reader.word(this.log + get("log.len")?)?);
+            this.own.push((at, at.saturating_add(len.min(MOST) * get("log.entry.bytes")?)));
+        }
+        let parts = get("kit.table")?;
+        for part in 0..get("kit.table.parts")? {
+            this.read_part(reader, table, parts + part * get("kit.part.bytes")?)?;
+        }
+        this.own.retain(|(from, _)| *from != 0);
+        this.buffers.sort_unstable_by_key(|buffer| buffer.address);
+        for (i, buffer) in this.buffers.iter().enumerate() {
+            if buffer.end == 0 {
+                this.under.insert(buffer.under, i as u32);
+            } else {
+                this.pages.push(i as u32);
+                this.own.push((buffer.under - this.page.min(buffer.under), buffer.end + this.page));
+            }
+        }
+        let buffers = &this.buffers;
+        this.pages.sort_unstable_by_key(|i| buffers[*i as usize].under);
+        Ok(this)
+    }
+
+    fn read_part(&mut self, reader: &Reader<'_>, table: &Table, part: u64) -> Result<(), String> {
+        let get = |name: &str| table.get(name);
+        let (at, places) = (reader.word(part + get("kit.part.at")?)?, reader.word(part + get("kit.part.places")?)?);
+        self.held |= reader.word(part + get("kit.part.lock")?)? != 0;
+        if places == 0 || places > MOST {
+            return Ok(());
+        }
+        let bytes = get("kit.buffer.bytes")? as usize;
+        self.own.push((at, at + places * bytes as u64));
+        let all = reader.bytes(at, places as usize * bytes)?;
+        let place = |name: &str| get(&format!("kit.buffer.{name}")).map(|at| at as usize);
+        let (address, size, under) = (place("address")?, place("size")?, place("under")?);
+        let (state, kind, target) = (place("state")?, place("kind")?, place("target")?);
+        let (taken, given) = (place("taken")?, place("given")?);
+        let (live, closed) = (get("kit.state.live")? as u8, get("kit.state.closed")? as u8);
+        let (heap, slot) = (get("kit.kind.heap")? as u8, get("kit.kind.slot")? as u8);
+        let (time, stack, thread) = (get("kit.event.time")?, get("kit.event.stack")?, get("kit.event.thread")?);
+        for entry in all.chunks_exact(bytes.max(1)).filter(|entry| word_in(entry, address) != 0) {
+            let event = |at: usize| Event {
+                time_ns: word_in(entry, at + time as usize),
+                stack: u32_in(entry, at + stack as usize),
+                thread: u32_in(entry, at + thread as usize),
+            };
+            let mut buffer = Buffer {
+                address: word_in(entry, address),
+                size: word_in(entry, size),
+                under: word_in(entry, under),
+                end: 0,
+                is_live: entry[state] == live,
+                is_closed: entry[state] == closed,
+                target: u32_in(entry, target),
+                taken: event(taken),
+                given: event(given),
+            };
+            if entry[kind] == slot {
+                buffer.end = buffer.under + self.page;
+            } else if entry[kind] != heap {
+                buffer.end = buffer.address.saturating_add(buffer.size.max(1)).next_multiple_of(self.page);
+            }
+            self.buffers.push(buffer);
+        }
+        Ok(())
+    }
+
+    /// The buffer in an object of the heap that begins at an address.
+    pub fn under(&self, start: u64) -> Option<&Buffer> {
+        self.under.get(&start).map(|i| &self.buffers[*i as usize])
+    }
+
+    /// The buffer that begins at an address.
+    pub fn at(&self, address: u64) -> Option<&Buffer> {
+        let i = self.buffers.binary_search_by_key(&address, |buffer| buffer.address).ok()?;
+        Some(&self.buffers[i])
+    }
+
+    /// The buffer whose own pages an address lies on, or the closed ones beside them: that before the address goes first.
+    pub fn on_page(&self, at: u64) -> Option<(&Buffer, Beside)> {
+        let buffer = |i: usize| self.pages.get(i).map(|i| &self.buffers[*i as usize]);
+        let behind = self.pages.partition_point(|i| self.buffers[*i as usize].under <= at);
+        if let Some(before) = behind.checked_sub(1).and_then(buffer) {
+            if at < before.end {
+                return Some((before, before.beside(at)));
+            }
+            if at - before.end < self.page {
+                return Some((before, Beside::ClosedPage));
+            }
+        }
+        buffer(behind).filter(|next| next.under - at <= self.page).map(|next| (next, Beside::ClosedPage))
+    }
+
+    /// The frames of a stack.
+    pub fn stack(&self, reader: &Reader<'_>, number: u32) -> Vec<u64> {
+        let at = self.stacks.0 + u64::from(number) * 8;
+        if number == 0 || self.stacks.0 == 0 || at >= self.stacks.1 {
+            return Vec::new();
+        }
+        let frames = reader.u32(at + 4).unwrap_or(0).min(MOST_FRAMES);
+        let bytes = reader.bytes(at + 8, frames as usize * 8).unwrap_or_default();
+        crate::memory::words(&bytes).collect()
+    }
+
+    /// An event with its stack by names; `None` where nobody noted it.
+    pub fn who(&self, reader: &Reader<'_>, names: &Names<'_>, event: Event) -> Option<Who> {
+        let stack = || self.stack(reader, event.stack).into_iter().map(|pc| names.describe(pc)).collect();
+        (event.thread != 0).then(|| Who { thread: event.thread, time_ns: event.time_ns, stack: stack() })
+    }
+
+    /// The log's newest transactions, `last` of them.
+    pub(crate) fn log(&self, reader: &Reader<'_>, table: &Table, last: u64) -> Result<Log, String> {
+        if self.log == 0 {
+            return Ok(Log::default());
+        }
+        let get = |name: &str| table.get(name);
+        let at = |name: &str| reader.word(self.log + table.get(name)?);
+        let (entries, len, count) = (at("log.entries")?, at("log.len")?, at("log.next")?);
+        let (bytes, shift) = (get("log.entry.bytes")?, get("log.deed.shift")?);
+        let mut log = Log { is_there: true, count, kept: count.min(len), transactions: Vec::new() };
+        let names = Names::new(reader.memory);
+        for number in (count - log.kept..count).rev().take(last as usize) {
+            let entry = reader.bytes(entries + number % len.max(1) * bytes, bytes as usize)?;
+            let word = |name: &str| Ok::<u64, String>(word_in(&entry, get(name)? as usize));
+            let half = |name: &str| Ok::<u32, String>(u32_in(&entry, get(name)? as usize));
+            let (time_ns, who) = (word("log.entry.time")?, half("log.entry.who")?);
+            // Somebody was just writing this one.
+            if time_ns == 0 {
+                continue;
+            }
+            let event = Event { time_ns, stack: half("log.entry.stack")?, thread: who & ((1 << shift) - 1) };
+            log.transactions.push(Transaction {
+                number,
+                deed: if who >> shift == 1 { "alloc" } else { "free" },
+                address: word("log.entry.address")?,
+                bytes: word("log.entry.size")?,
+                who: self.who(reader, &names, event).unwrap_or_default(),
+            });
+        }
+        Ok(log)
+    }
+}
+
+impl Buffer {
+    /// What an address in what lies under it is to it.
+    pub fn beside(&self, at: u64) -> Beside {
+        if at >= self.address && at - self.address < self.size { Beside::Inside } else { Beside::Redzone }
+    }
+
+    /// How far an address lies before the buffer's start (a number below 0) or behind its last byte (above 0; 1 is the byte behind it).
+    pub fn beyond(&self, at: u64) -> i64 {
+        match at.checked_sub(self.address) {
+            None => -((self.address - at) as i64),
+            Some(offset) => (offset + 1).saturating_sub(self.size) as i64,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Where what lies in the slabs of a cache of objects, for those who read the memory of another process.
+
+use super::depot::Depot;
+use super::slab::Record;
+use super::slabs::ObjectSlabs;
+use super::table::{OWN, SlabTable};
+use core::mem::offset_of;
+
+impl ObjectSlabs {
+    /// Offsets and sizes in bytes. A slab's place in the table is the address of its record, but for the lowest bit.
+    pub const SHAPE: [(&'static str, usize); 15] = [
+        ("objects.size", offset_of!(Self, layout.size)),
+        ("objects.stride", offset_of!(Self, layout.stride)),
+        ("objects.capacity", offset_of!(Self, layout.capacity)),
+        ("objects.words", offset_of!(Self, layout.words)),
+        ("objects.constructed", offset_of!(Self, layout.constructed)),
+        ("objects.slab_bytes", offset_of!(Self, layout.slab_bytes)),
+        ("objects.slabs", offset_of!(Self, slabs)),
+        ("objects.table.own", offset_of!(Self, table) + offset_of!(SlabTable, own)),
+        ("objects.table.own.places", OWN),
+        ("objects.table.far", offset_of!(Self, table) + offset_of!(SlabTable, far)),
+        ("objects.table.more_bits", offset_of!(Self, table) + offset_of!(SlabTable, more_bits)),
+        ("object.record.slab", offset_of!(Record, slab)),
+        ("object.record.start", offset_of!(Record, start)),
+        ("object.record.used", offset_of!(Record, used)),
+        // Bits of objects that are out follow the record, and those of constructed ones, if there are any, follow them.
+        ("object.record.bytes", size_of::<Record>()),
+    ];
+}
+
+impl Depot {
+    /// Where it counts the free objects that it has, in bytes.
+    pub const OBJECTS: usize = offset_of!(Self, objects);
+}
