@@ -11,6 +11,8 @@
 //! **Units.** Bytes; time is virtual, in seconds: a [`Op::Second`] for each.
 //!
 //! **Failure.** A heap that refuses ends the play with an error that names the object.
+//!
+//! **Unsafe.** Gives raw memory back to heaps.
 
 mod kinds;
 mod steps;

@@ -47,12 +47,20 @@ fn find(name: &CStr) -> Result<*mut c_void, String> {
     if found.is_null() { Err(missing()) } else { Ok(found) }
 }
 
+/// What a cache calls to construct an object.
+///
+/// # Safety
+/// `of` is a [`Type`], and the object memory of its size.
 unsafe extern "C" fn construct(object: *mut c_void, of: *mut c_void) -> c_int {
     // SAFETY: the cache gives its argument, which is a type that lives for ever, and memory of its size.
     let made = unsafe { ((*of.cast::<Type>()).construct)(object.cast()) };
     c_int::from(!made)
 }
 
+/// What a cache calls to destroy an object.
+///
+/// # Safety
+/// `of` is a [`Type`], and the object one that was constructed.
 unsafe extern "C" fn destroy(object: *mut c_void, of: *mut c_void) {
     // SAFETY: as above; the object is constructed.
     unsafe { ((*of.cast::<Type>()).destroy)(object.cast()) }

@@ -50,21 +50,37 @@ impl Links {
 type Mutex = MaybeUninit<libc::pthread_mutex_t>;
 type Condition = MaybeUninit<libc::pthread_cond_t>;
 
+/// Constructs it; says whether that could be done.
+///
+/// # Safety
+/// The memory is the caller's, and as large as what is made.
 unsafe fn make_mutex(at: *mut Mutex) -> bool {
     // SAFETY: the place is the caller's.
     unsafe { libc::pthread_mutex_init(at.cast(), ptr::null()) == 0 }
 }
 
+/// Destroys it.
+///
+/// # Safety
+/// It was constructed, and nobody uses it any more.
 unsafe fn end_mutex(at: *mut Mutex) {
     // SAFETY: it was made, and nobody holds it.
     unsafe { libc::pthread_mutex_destroy(at.cast()) };
 }
 
+/// Constructs it; says whether that could be done.
+///
+/// # Safety
+/// The memory is the caller's, and as large as what is made.
 unsafe fn make_condition(at: *mut Condition) -> bool {
     // SAFETY: the place is the caller's.
     unsafe { libc::pthread_cond_init(at.cast(), ptr::null()) == 0 }
 }
 
+/// Destroys it.
+///
+/// # Safety
+/// It was constructed, and nobody uses it any more.
 unsafe fn end_condition(at: *mut Condition) {
     // SAFETY: it was made, and nobody waits for it.
     unsafe { libc::pthread_cond_destroy(at.cast()) };
@@ -77,11 +93,19 @@ struct Head {
     owner: u64,
 }
 
+/// Sets what a use sets.
+///
+/// # Safety
+/// The object is the caller's, and of a type here.
 unsafe fn begin(object: *mut u8) {
     // SAFETY: each type begins with a head.
     unsafe { object.cast::<Head>().write_volatile(Head { references: 1, owner: 7 }) }
 }
 
+/// Ends the use.
+///
+/// # Safety
+/// As [`begin`], which came before.
 unsafe fn end(object: *mut u8) {
     // SAFETY: as above.
     unsafe { (&raw mut (*object.cast::<Head>()).references).write_volatile(0) }
@@ -150,6 +174,10 @@ const PIPE_BYTES: usize = 4096;
 /// Bytes of a message's data.
 const DATA_BYTES: usize = 256;
 
+/// Constructs it; says whether that could be done.
+///
+/// # Safety
+/// The memory is the caller's, and as large as what is made.
 unsafe fn make_locked(object: *mut u8) -> bool {
     let object = object.cast::<Locked>();
     // SAFETY: the memory is the caller's.
@@ -159,11 +187,19 @@ unsafe fn make_locked(object: *mut u8) -> bool {
     }
 }
 
+/// Destroys it.
+///
+/// # Safety
+/// It was constructed, and nobody uses it any more.
 unsafe fn end_locked(object: *mut u8) {
     // SAFETY: it was constructed.
     unsafe { end_mutex(&raw mut (*object.cast::<Locked>()).mutex) }
 }
 
+/// Constructs it; says whether that could be done.
+///
+/// # Safety
+/// The memory is the caller's, and as large as what is made.
 unsafe fn make_waited(object: *mut u8) -> bool {
     let object = object.cast::<Waited>();
     // SAFETY: as above.
@@ -173,6 +209,10 @@ unsafe fn make_waited(object: *mut u8) -> bool {
     }
 }
 
+/// Destroys it.
+///
+/// # Safety
+/// It was constructed, and nobody uses it any more.
 unsafe fn end_waited(object: *mut u8) {
     let object = object.cast::<Waited>();
     // SAFETY: as above.
@@ -182,6 +222,10 @@ unsafe fn end_waited(object: *mut u8) {
     }
 }
 
+/// Constructs it; says whether that could be done.
+///
+/// # Safety
+/// The memory is the caller's, and as large as what is made.
 unsafe fn make_listed(object: *mut u8) -> bool {
     let object = object.cast::<Listed>();
     // SAFETY: as above.
@@ -193,6 +237,10 @@ unsafe fn make_listed(object: *mut u8) -> bool {
     }
 }
 
+/// Destroys it.
+///
+/// # Safety
+/// It was constructed, and nobody uses it any more.
 unsafe fn end_listed(object: *mut u8) {
     let object = object.cast::<Listed>();
     // SAFETY: as above. A list that is not empty at the end would be a leak.
@@ -205,6 +253,10 @@ unsafe fn end_listed(object: *mut u8) {
     }
 }
 
+/// Constructs it; says whether that could be done.
+///
+/// # Safety
+/// The memory is the caller's, and as large as what is made.
 unsafe fn make_pipe(object: *mut u8) -> bool {
     let object = object.cast::<Pipe>();
     // SAFETY: as above.
@@ -225,6 +277,10 @@ unsafe fn make_pipe(object: *mut u8) -> bool {
     true
 }
 
+/// Destroys it.
+///
+/// # Safety
+/// It was constructed, and nobody uses it any more.
 unsafe fn end_pipe(object: *mut u8) {
     let object = object.cast::<Pipe>();
     // SAFETY: as above.
@@ -239,6 +295,10 @@ unsafe fn end_pipe(object: *mut u8) {
     }
 }
 
+/// Constructs it; says whether that could be done.
+///
+/// # Safety
+/// The memory is the caller's, and as large as what is made.
 unsafe fn make_socket(object: *mut u8) -> bool {
     let object = object.cast::<Socket>();
     // SAFETY: as above.
@@ -253,6 +313,10 @@ unsafe fn make_socket(object: *mut u8) -> bool {
     }
 }
 
+/// Destroys it.
+///
+/// # Safety
+/// It was constructed, and nobody uses it any more.
 unsafe fn end_socket(object: *mut u8) {
     let object = object.cast::<Socket>();
     // SAFETY: as above.
@@ -264,6 +328,10 @@ unsafe fn end_socket(object: *mut u8) {
     }
 }
 
+/// Constructs it; says whether that could be done.
+///
+/// # Safety
+/// The memory is the caller's, and as large as what is made.
 unsafe fn make_message(object: *mut u8) -> bool {
     let object = object.cast::<Message>();
     let data = System::malloc(DATA_BYTES);
@@ -278,11 +346,19 @@ unsafe fn make_message(object: *mut u8) -> bool {
     !data.is_null()
 }
 
+/// Destroys it.
+///
+/// # Safety
+/// It was constructed, and nobody uses it any more.
 unsafe fn end_message(object: *mut u8) {
     // SAFETY: as above.
     unsafe { System::free((*object.cast::<Message>()).base) }
 }
 
+/// Does nothing.
+///
+/// # Safety
+/// Any address is fine.
 unsafe fn nothing(_: *mut u8) {}
 
 /// Memory that has nothing to construct.

@@ -9,6 +9,8 @@
 //! **State.** Simulated: 32 KiB with 8 ways and 512 KiB with 8 ways, lines of 64 bytes, by address: the arena begins at a multiple of 512 KiB.
 //! The walk is over caches of the sizes that the kernel tells of processor 0, or of these; it follows pointers in random order. Physical addresses
 //! decide in caches beyond the first, so that the walk of those depends on what pages the kernel gave.
+//!
+//! **Unsafe.** Takes objects as raw memory, and follows pointers that it put into them.
 
 use super::{Ask, Experiment, Findings, heading, simulation};
 use crate::document::Document;

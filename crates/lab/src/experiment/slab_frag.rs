@@ -57,9 +57,9 @@ const HEAPS: [(&str, &str, Play); 7] = [
     ("craton-never", "slab, no slab goes back", |trace, kinds, arena| {
         caches(trace, kinds, arena, Policy { interval_s: u64::MAX, ..Policy::USUAL })
     }),
-    (FastFits::NAME, "SunOS 4.1.3", |trace, kinds, arena| store(trace, kinds, FastFits::new(arena))),
-    (PowerOfTwo::NAME, "4.4BSD", |trace, kinds, arena| store(trace, kinds, PowerOfTwo::new(arena))),
-    (LazyBuddy::NAME, "SVr4", |trace, kinds, arena| store(trace, kinds, LazyBuddy::new(arena))),
+    ("fast-fits", "SunOS 4.1.3", |trace, kinds, arena| store(trace, kinds, FastFits::new(arena))),
+    ("power-of-two", "4.4BSD", |trace, kinds, arena| store(trace, kinds, PowerOfTwo::new(arena))),
+    ("lazy-buddy", "SVr4", |trace, kinds, arena| store(trace, kinds, LazyBuddy::new(arena))),
 ];
 
 fn caches(trace: &Trace, kinds: &[Kind], arena: Arena, policy: Policy) -> Result<Vec<Held>, String> {
