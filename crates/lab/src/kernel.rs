@@ -5,7 +5,7 @@
 //! and knows no allocator, so that each [`Heap`] that [`play`] gives it to has the same requests in the same order.
 //!
 //! **From.** Bonwick94 §5.2. The sizes are those of SunOS 5's structures, rounded to words, and of a few hundred drivers'
-//! structures that are told by their distribution alone; the counts are such that a machine of 16 MB has some 3 MB of objects after boot.
+//! structures that are told by their distribution alone; the counts are such that a machine of 16 MB has some 2 MB of objects after boot.
 //! `scale` is how many times as large the machine is; the kinds stay.
 //!
 //! **Units.** Bytes; time is virtual, in seconds: a [`Op::Second`] for each.
