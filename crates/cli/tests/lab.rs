@@ -32,7 +32,7 @@ fn neither_the_program_nor_the_labs_workloads_have_the_allocator_built_in() {
     let listed = said(craton(["lab", "list"]).env("CRATON_OPTIONS", &options));
     assert_eq!((listed.status, listed.err.as_str()), (0, ""));
     let programs = Path::new(env!("CARGO_BIN_EXE_craton")).parent().unwrap();
-    for name in ["craton-work", "craton-micro", "craton-drive", "craton-real", "craton-crash"] {
+    for name in ["craton-work", "craton-micro", "craton-drive", "craton-real", "craton-crash", "craton-objects"] {
         let helped = said(Command::new(programs.join(name)).arg("--help").env("CRATON_OPTIONS", &options));
         assert_eq!((helped.status, helped.err.as_str()), (0, ""), "{name}");
     }
@@ -153,4 +153,23 @@ fn stopped_early_it_writes_what_there_is() {
     let rows = json(&file)["rows"].as_array().unwrap().len();
     assert!((2..9999).contains(&rows), "{rows}: {}", said.out);
     assert!(said.out.contains("cfrac"), "{}", said.out);
+}
+
+#[test]
+fn objects_of_a_cache_are_measured_beside_those_of_malloc() {
+    lab_programs();
+    let place = Place::new("objects");
+    for (name, only, ratio) in
+        [("slab-objects", "mutex,pipe", "cached_pipe_vs_craton"), ("slab-speed", "328", "cache_vs_glibc")]
+    {
+        let file = place.path(name);
+        let args = ["lab", "run", name, "--quick", "--peers", "none", "--only", only, "--json", &file];
+        let said = said(&mut craton(args));
+        assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
+        let document = json(&file);
+        let rows = document["rows"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["status"] == "ok" && row["ns_median"].as_f64() > Some(0.0)), "{}", said.out);
+        assert!(rows.iter().any(|row| row["allocator"] == "craton" && row["from"] == "cache"), "{}", said.out);
+        assert!(document["ratios"][ratio].as_f64() > Some(0.0), "{}", document["ratios"]);
+    }
 }

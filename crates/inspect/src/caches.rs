@@ -13,6 +13,8 @@ use std::collections::{HashMap, HashSet};
 
 /// More of anything is no number of ours.
 const MOST: u64 = 1 << 32;
+/// There is an area for a processor, of which no Linux has more.
+const MOST_AREAS: u64 = 8192;
 
 /// Where an object of a cache is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +126,7 @@ impl Caches {
             (this.entries, this.entries.saturating_add(pages * this.entry_bytes)),
         ];
         let (first, area_bytes) = (reader.word(at + get("caches.areas")?)?, get("caches.area.bytes")?);
-        let end = if first > 1 { reader.word(at + get("caches.areas.end")?)?.min(MOST) } else { 0 };
+        let end = if first > 1 { reader.word(at + get("caches.areas.end")?)?.min(MOST_AREAS) } else { 0 };
         let areas: Vec<u64> = (0..end).map(|i| first + i * area_bytes).collect();
         this.own.push((first, first + end * area_bytes));
         for id in 0..used {

@@ -24,7 +24,13 @@ mod profiles;
 mod series;
 mod simulation;
 mod size_classes;
+mod slab;
+mod slab_colour;
 mod slab_debug;
+mod slab_frag;
+mod slab_objects;
+mod slab_reap;
+mod slab_speed;
 mod speed;
 mod temeraire_empirical;
 mod temeraire_fig10;
@@ -112,6 +118,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
     llfree_tab1::EXPERIMENT,
     llfree_fig10::EXPERIMENT,
     llfree_crash::EXPERIMENT,
+    slab_objects::EXPERIMENT,
+    slab_speed::EXPERIMENT,
+    slab_frag::EXPERIMENT,
+    slab_colour::EXPERIMENT,
+    slab_reap::EXPERIMENT,
     nvalloc_fig1b::EXPERIMENT,
 ];
 

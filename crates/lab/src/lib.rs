@@ -5,7 +5,7 @@
 //! [`document`] is what `--json` writes, with [`machine`] in it. [`work`] holds the workloads, which the program
 //! `craton-work` runs, [`real`] those that are programs of other people, [`empirical`] follows
 //! a given distribution of sizes, on real and in simulated memory, [`micro`] times single calls, and [`frames`] compares
-//! allocators of page frames. [`experiment`] puts them together, and
+//! allocators of page frames. [`kernel`] has the load of a kernel's objects and [`objects`] the allocators for it. [`experiment`] puts them together, and
 //! [`picture`] draws what comes of it; [`page`] is the page of a comparison. [`replay`] plays what a program asked of its page heap
 //! on other policies.
 //!
@@ -15,11 +15,13 @@
 //!
 //! **Not here.** Options, colours of a terminal and progress: the program `craton` has them.
 
+pub mod caching;
 pub mod document;
 pub mod empirical;
 pub mod experiment;
 pub mod format;
 pub mod frames;
+pub mod kernel;
 pub mod machine;
 pub mod measure;
 pub mod micro;

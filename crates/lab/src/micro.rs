@@ -17,12 +17,12 @@
 //! allocator that cannot be preloaded, or that valgrind cannot run, is tried once.
 
 mod callgrind;
-mod calls;
+pub(crate) mod calls;
 mod driver;
 mod loops;
 pub mod measurement;
 pub mod pattern;
-mod process;
+pub(crate) mod process;
 pub mod report;
 
 use crate::measure::Allocator;

@@ -13,11 +13,13 @@
 //! **Unsafe.** Who gives memory back promises that it is his.
 
 mod arena;
+mod caches;
 mod fast_fits;
 mod lazy_buddy;
 mod power_of_two;
 
 pub use arena::Arena;
+pub use caches::{Caches, Policy, Sized, Unasked};
 pub use fast_fits::FastFits;
 pub use lazy_buddy::LazyBuddy;
 pub use power_of_two::PowerOfTwo;

@@ -87,3 +87,19 @@ fn experiments_with_frames_say_what_they_have_no_use_for() {
     assert!(refused("llfree-fig10", &[], Some(2)).contains("--runs"));
     assert!(refused("llfree-tab1", &["bulk"], None).contains("--only"));
 }
+
+#[test]
+fn experiments_with_objects_yield_rows_ratios_and_pictures() {
+    for (name, rows, ratio) in [
+        ("slab-frag", 7 * 4, "memory_vs_power-of-two"),
+        ("slab-reap", 3 * 240, "memory_of_15s_vs_for_ever"),
+        ("slab-colour", 3 * 2 * 3, "walk_l1_vs_power-of-two"),
+    ] {
+        let found = quick(find(name).expect("listed"), &[], None).expect("nothing is refused");
+        let document: serde_json::Value = serde_json::from_str(&found.document).expect("JSON");
+        let all = document["rows"].as_array().expect("rows");
+        assert!(all.len() == rows && all.iter().all(|row| row["status"] == "ok"), "{name}: {}", found.text);
+        assert!(document["ratios"][ratio].as_f64() > Some(0.0), "{name}: {}", document["ratios"]);
+        assert!(!found.pictures.is_empty() && found.pictures.iter().all(|(_, svg)| !svg.contains("no data")), "{name}");
+    }
+}

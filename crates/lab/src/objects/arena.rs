@@ -5,7 +5,8 @@
 //!
 //! **Unsafe.** Has the memory, and reads and writes it.
 
-use craton_base::PAGE_SIZE;
+use craton_base::{PAGE_SIZE, Pages};
+use craton_slab::object::PageSupplier;
 use std::alloc::Layout;
 
 /// No place.
@@ -17,6 +18,8 @@ const ALIGN: usize = 64 * PAGE_SIZE;
 #[derive(Debug)]
 pub struct Arena {
     base: *mut u8,
+    /// Where the memory begins that the arena lies in.
+    memory: *mut u8,
     used: Vec<bool>,
     count: usize,
     /// No page before this one is free.
@@ -31,16 +34,18 @@ impl Arena {
     pub fn new(pages: usize) -> Self {
         let layout = Self::layout(pages);
         // SAFETY: the layout has a size.
-        let base = unsafe { std::alloc::alloc_zeroed(layout) };
-        if base.is_null() {
+        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+        if memory.is_null() {
             std::alloc::handle_alloc_error(layout);
         }
-        Self { base, used: vec![false; pages], count: 0, least: 0 }
+        let base = memory.wrapping_add((memory as usize).wrapping_neg() % ALIGN);
+        Self { base, memory, used: vec![false; pages], count: 0, least: 0 }
     }
 
     fn layout(pages: usize) -> Layout {
         assert!(pages > 0, "an arena has at least one page");
-        Layout::from_size_align(pages * PAGE_SIZE, ALIGN).expect("an arena is smaller than the address space")
+        // Aligned by hand: memory of a large alignment would be cleared by writing to it.
+        Layout::from_size_align(pages * PAGE_SIZE + ALIGN, 8).expect("an arena is smaller than the address space")
     }
 
     /// Pages of the arena.
@@ -115,9 +120,23 @@ impl Arena {
     }
 }
 
+// SAFETY: pages that are not in use are nobody's, lie in the arena, and are as aligned as their numbers are, up to 64 pages.
+unsafe impl PageSupplier for Arena {
+    fn get(&mut self, pages: Pages, align: Pages) -> Option<*mut u8> {
+        assert!(align.0 as usize <= ALIGN / PAGE_SIZE, "{} pages are more than an arena aligns to", align.0);
+        let at = Self::get(self, pages.0 as usize, align.0 as usize)?;
+        Some(self.pointer(at))
+    }
+
+    unsafe fn put(&mut self, first: *mut u8, pages: Pages) {
+        let at = self.offset(first);
+        Self::put(self, at, pages.0 as usize);
+    }
+}
+
 impl Drop for Arena {
     fn drop(&mut self) {
         // SAFETY: it was allocated so.
-        unsafe { std::alloc::dealloc(self.base, Self::layout(self.used.len())) }
+        unsafe { std::alloc::dealloc(self.memory, Self::layout(self.used.len())) }
     }
 }

@@ -1,0 +1,142 @@
+//! The caches of objects of a library that the process has.
+//!
+//! **From.** `craton.h`. The lab does not link the library: what is preloaded is found by name.
+//!
+//! **Unsafe.** Calls functions that the dynamic linker has found.
+
+use super::source::{HasType, Memory};
+use super::types::{NOTHING, Type};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+/// `struct craton_cache_options`.
+#[repr(C)]
+struct Options {
+    size: usize,
+    name: *const c_char,
+    object_size: usize,
+    align: usize,
+    constructor: Option<unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int>,
+    destructor: Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>,
+    reclaim: Option<unsafe extern "C" fn(*mut c_void)>,
+    argument: *mut c_void,
+    limit_objects: usize,
+    limit_bytes: usize,
+    working_set_ms: c_uint,
+    flags: c_uint,
+}
+
+type Create = unsafe extern "C" fn(*const Options) -> *mut c_void;
+type Alloc = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+type Free = unsafe extern "C" fn(*mut c_void, *mut c_void);
+type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+/// A cache of the process's library.
+pub(super) struct Cached {
+    cache: *mut c_void,
+    of: &'static Type,
+    alloc: Alloc,
+    free: Free,
+    destroy: Destroy,
+}
+
+/// The function of that name.
+fn find(name: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: looks a name up.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    let missing = || format!("this process has no {}; preload libcraton.so", name.to_string_lossy());
+    if found.is_null() { Err(missing()) } else { Ok(found) }
+}
+
+/// What a cache calls to construct an object.
+///
+/// # Safety
+/// `of` is a [`Type`], and the object memory of its size.
+unsafe extern "C" fn construct(object: *mut c_void, of: *mut c_void) -> c_int {
+    // SAFETY: the cache gives its argument, which is a type that lives for ever, and memory of its size.
+    let made = unsafe { ((*of.cast::<Type>()).construct)(object.cast()) };
+    c_int::from(!made)
+}
+
+/// What a cache calls to destroy an object.
+///
+/// # Safety
+/// `of` is a [`Type`], and the object one that was constructed.
+unsafe extern "C" fn destroy(object: *mut c_void, of: *mut c_void) {
+    // SAFETY: as above; the object is constructed.
+    unsafe { ((*of.cast::<Type>()).destroy)(object.cast()) }
+}
+
+impl Cached {
+    /// A cache of memory that has no constructor.
+    pub fn of_bytes(bytes: usize) -> Result<Self, String> {
+        Self::new(bytes, &NOTHING, false)
+    }
+
+    /// A cache of constructed objects.
+    pub fn of_type(of: &'static Type) -> Result<Self, String> {
+        Self::new(of.bytes, of, true)
+    }
+
+    fn new(bytes: usize, of: &'static Type, constructed: bool) -> Result<Self, String> {
+        let create = find(c"craton_cache_create")?;
+        let (alloc, free) = (find(c"craton_cache_alloc")?, find(c"craton_cache_free")?);
+        let end = find(c"craton_cache_destroy")?;
+        // SAFETY: these are the functions of those names in craton.h.
+        let (create, alloc, free, end) = unsafe {
+            (
+                std::mem::transmute::<*mut c_void, Create>(create),
+                std::mem::transmute::<*mut c_void, Alloc>(alloc),
+                std::mem::transmute::<*mut c_void, Free>(free),
+                std::mem::transmute::<*mut c_void, Destroy>(end),
+            )
+        };
+        let options = Options {
+            size: size_of::<Options>(),
+            name: c"lab".as_ptr(),
+            object_size: bytes,
+            align: 0,
+            constructor: constructed.then_some(construct as _),
+            destructor: constructed.then_some(destroy as _),
+            reclaim: None,
+            argument: std::ptr::from_ref(of).cast_mut().cast(),
+            limit_objects: 0,
+            limit_bytes: 0,
+            working_set_ms: 0,
+            flags: 0,
+        };
+        // SAFETY: the options live through the call.
+        let cache = unsafe { create(&raw const options) };
+        if cache.is_null() {
+            return Err(format!("no cache for {bytes} bytes: {}", std::io::Error::last_os_error()));
+        }
+        Ok(Self { cache, of, alloc, free, destroy: end })
+    }
+}
+
+impl Memory for Cached {
+    #[inline(always)]
+    fn get(&mut self) -> *mut u8 {
+        // SAFETY: the cache lives.
+        unsafe { (self.alloc)(self.cache).cast() }
+    }
+
+    #[inline(always)]
+    unsafe fn put(&mut self, object: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.free)(self.cache, object.cast()) }
+    }
+}
+
+impl HasType for Cached {
+    #[inline(always)]
+    fn type_of(&self) -> &'static Type {
+        self.of
+    }
+}
+
+impl Drop for Cached {
+    fn drop(&mut self) {
+        // SAFETY: nobody else uses the cache. While objects are out it stays, and the process with it is about to end.
+        unsafe { (self.destroy)(self.cache) };
+    }
+}

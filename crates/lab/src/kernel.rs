@@ -1,0 +1,132 @@
+//! A kernel's objects over four steps of load: what allocators of kernel memory are compared by.
+//!
+//! **What.** A [`Trace`] is the four steps of Bonwick94 §5.2, told as objects that are taken and given back: *boot*, a *spike* of
+//! 256 processes with a socket each, *find* over a file system, and *kenbus*, hundreds of scripts at a time. It is made from a seed
+//! and knows no allocator, so that each [`Heap`] that [`play`] gives it to has the same requests in the same order.
+//!
+//! **From.** Bonwick94 §5.2. The sizes are those of SunOS 5's structures, rounded to words, and of a few hundred drivers'
+//! structures that are told by their distribution alone; the counts are such that a machine of 16 MB has some 2 MB of objects after boot.
+//! `scale` is how many times as large the machine is; the kinds stay.
+//!
+//! **Units.** Bytes; time is virtual, in seconds: a [`Op::Second`] for each.
+//!
+//! **Failure.** A heap that refuses ends the play with an error that names the object.
+//!
+//! **Unsafe.** Gives raw memory back to heaps.
+
+mod kinds;
+mod steps;
+
+use crate::objects::Unasked;
+
+pub use kinds::{Kind, kinds};
+pub use steps::Trace;
+
+/// The steps, as a table names them.
+pub const STEPS: [&str; 4] = ["boot", "spike", "find", "kenbus"];
+
+/// Something that happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// An object of a kind is taken, and kept in a place that is empty.
+    Get {
+        /// Its place in [`kinds`].
+        kind: u16,
+        /// Where it is kept.
+        place: u32,
+    },
+    /// The object in a place is given back.
+    Put {
+        /// Where it is kept.
+        place: u32,
+    },
+    /// A second has gone by.
+    Second,
+    /// A step has ended.
+    Step,
+}
+
+/// An allocator of a kernel's objects.
+pub trait Heap {
+    /// Takes an object of a kind. `None`: there is no memory.
+    fn get(&mut self, kind: usize) -> Option<*mut u8>;
+
+    /// Gives one back.
+    ///
+    /// # Safety
+    /// It came from [`Heap::get`] for that kind, and nobody uses it any more.
+    unsafe fn put(&mut self, kind: usize, object: *mut u8);
+
+    /// A second has gone by.
+    fn second(&mut self) {}
+
+    /// Bytes that it takes from the system.
+    fn consumed(&self) -> usize;
+
+    /// Where the memory is that nobody asked for, of which `requested` bytes are out; none where the heap cannot tell.
+    fn unasked(&self, _requested: usize) -> Option<Unasked> {
+        None
+    }
+
+    /// Walks what must hold; says what does not.
+    fn check(&self) -> Result<(), String>;
+}
+
+/// What a heap held at the end of a step.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Held {
+    /// Bytes of the objects that were out, as they were asked for.
+    pub requested: usize,
+    /// Bytes that the heap had taken from the system.
+    pub consumed: usize,
+    /// The most that it had taken since the start.
+    pub most: usize,
+    /// Where the rest is.
+    pub unasked: Option<Unasked>,
+}
+
+impl Held {
+    /// Total fragmentation: the part of what is consumed that nobody asked for.
+    pub fn fragmentation(self) -> f64 {
+        if self.consumed == 0 { 0.0 } else { 1.0 - self.requested as f64 / self.consumed as f64 }
+    }
+}
+
+/// Plays the steps; what was held after each.
+///
+/// # Errors
+/// The object that the heap refused.
+pub fn play(trace: &Trace, kinds: &[Kind], heap: &mut impl Heap) -> Result<Vec<Held>, String> {
+    let mut places = vec![(std::ptr::null_mut::<u8>(), 0u16); trace.places];
+    let (mut steps, mut now) = (Vec::new(), Held::default());
+    for op in &trace.ops {
+        match *op {
+            Op::Get { kind, place } => {
+                let of = &kinds[usize::from(kind)];
+                let object = heap.get(kind.into()).ok_or_else(|| format!("an object {} was refused", of.name))?;
+                places[place as usize] = (object, kind);
+                now.requested += of.bytes;
+            }
+            Op::Put { place } => {
+                let (object, kind) = places[place as usize];
+                now.requested -= kinds[usize::from(kind)].bytes;
+                // SAFETY: the trace gives each object back once, after it was taken.
+                unsafe { heap.put(kind.into(), object) };
+            }
+            Op::Second => {
+                now.most = now.most.max(heap.consumed());
+                heap.second();
+            }
+            Op::Step => {
+                now.consumed = heap.consumed();
+                now.most = now.most.max(now.consumed);
+                now.unasked = heap.unasked(now.requested);
+                steps.push(now);
+            }
+        }
+    }
+    Ok(steps)
+}
+
+#[cfg(test)]
+mod tests;
