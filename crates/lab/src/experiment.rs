@@ -110,7 +110,6 @@ pub const EXPERIMENTS: &[Experiment] = &[
     temeraire_fig13::EXPERIMENT,
     temeraire_overhead::EXPERIMENT,
     size_classes::EXPERIMENT,
-    slab_debug::EXPERIMENT,
     pages_pair::EXPERIMENT,
     llfree_fig5::EXPERIMENT,
     llfree_fig7::EXPERIMENT,
@@ -123,6 +122,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     slab_frag::EXPERIMENT,
     slab_colour::EXPERIMENT,
     slab_reap::EXPERIMENT,
+    slab_debug::EXPERIMENT,
     nvalloc_fig1b::EXPERIMENT,
 ];
 
