@@ -48,12 +48,12 @@ pub struct Place {
 
 /// From one processor's area of [`Counting`] arrays to the next one's, in bytes: a power of two.
 pub const AREA: usize = 1 << AREA_SHIFT;
-const AREA_SHIFT: u32 = 21;
+const AREA_SHIFT: u32 = 23;
 /// Areas that there must be room for: Linux on x86-64 has no processor's number beyond.
 pub const AREAS: usize = 8192;
 
 /// Pointers that a [`Counting`] has room for.
-pub const COUNTING: usize = 61;
+pub const COUNTING: usize = 253;
 
 /// An array that also counts what is ever taken from it, in the store that takes. All zeros hold nothing, and take nothing. Whoever
 /// clears owner and capacity and then calls [`Rseq::interrupt`] has it to himself.
@@ -81,7 +81,7 @@ pub struct Rseq {
     number: isize,
 }
 
-const _: () = assert!(cfg!(loom) || size_of::<Counting>() == 512);
+const _: () = assert!(cfg!(loom) || size_of::<Counting>() == 2048);
 
 /// Fields of the kernel's `struct rseq`.
 const CPU_ID_START: isize = 0;

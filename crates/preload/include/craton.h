@@ -236,7 +236,7 @@ struct craton_cache_stats {
     uint64_t full;      /* slabs of which all are */
     uint64_t in_arrays; /* free objects in processors' arrays */
     uint64_t in_depot;  /* free objects in magazines */
-    uint64_t rounds;    /* objects of a magazine; an array holds two */
+    uint64_t rounds;    /* objects that an array and the depot exchange at a time; an array holds twice as many */
     uint64_t contended; /* calls that had to wait for the cache's lock */
     uint64_t reserved;  /* what craton_cache_prefill has promised */
     uint64_t limit_objects; /* 0 for none */

@@ -24,7 +24,7 @@ use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
 use craton_os::{Mutex, mapping};
 
 /// Bytes of one array. A cache's number times this is where it lies in an area.
-pub(super) const ARRAY: usize = 512;
+pub(super) const ARRAY: usize = 2048;
 const _: () = assert!(MOST * ARRAY == AREA);
 /// The bits of a counting word that say how many objects there are.
 pub(super) const COUNT_BITS: u64 = 255;

@@ -23,8 +23,8 @@ use craton_os::rseq::{COUNTING, Rseq};
 use craton_os::{CoarseClock, Guard, process};
 use craton_slab::object::{BadObject, Taken};
 
-/// Objects that fill an array at once.
-const MOST_FILL: usize = COUNTING / 2;
+/// Objects that fill an array at once, at most.
+pub(super) const MOST_FILL: usize = COUNTING / 2;
 /// For so long somebody sleeps at most before he looks whether memory is to be had: nobody wakes him for that.
 const LOOK_EVERY_NS: u64 = 10_000_000;
 /// And so long, if somebody does.
@@ -176,7 +176,7 @@ impl Caches {
             return (!buffer.is_null()).then_some(Taken::Raw(buffer));
         }
         let mut objects = [null_mut(); MOST_FILL];
-        let (id, rounds, constructed) = (cache.id, cache.depot.rounds().min(MOST_FILL), cache.constructor.is_some());
+        let (id, rounds, constructed) = (cache.id, cache.pace(), cache.constructor.is_some());
         let (limit, handle) = (cache.limit_objects, slot.live());
         let rseq = rseq.filter(|rseq| self.arrays.open(rseq, id, handle, 2 * rounds));
         let (depot, slabs, mut supply) = cache.parts(under);
@@ -374,7 +374,7 @@ impl Caches {
         rseq: &Rseq,
         object: *mut u8,
     ) -> bool {
-        let (id, rounds) = (cache.id, cache.depot.rounds().min(MOST_FILL));
+        let (id, rounds) = (cache.id, cache.pace());
         let handle = self.slot(id).live();
         if !self.arrays.open(rseq, id, handle, 2 * rounds) {
             return false;

@@ -157,6 +157,7 @@ impl Caches {
     /// Tells a cache the time; says whether it has idle slabs.
     fn turn<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, now: u64) -> bool {
         if cache.depot.tick(now) {
+            cache.slow_down();
             let constructed = cache.constructor.is_some();
             let (depot, slabs, mut supply) = cache.parts(under);
             let mut give = |object: *mut u8| {

@@ -5,6 +5,7 @@
 //!
 //! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
 
+use super::paths::MOST_FILL;
 use super::{
     ALIGN, Constructor, Destructor, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS, hooks,
 };
@@ -18,6 +19,10 @@ use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
 /// In the place of the distance of an object's mark: it lies in the entry of its page.
 pub(super) const IN_ENTRY: usize = usize::MAX;
+/// So many calls that arrays have not served make them hold more.
+const MANY_MISSES: u16 = 16;
+/// Bytes of objects that an array and the depot exchange at a time, at most, for this alone.
+const MOST_BYTES: usize = 64 << 10;
 /// Objects from this stride on can have their mark there.
 const LEAST_IN_ENTRY: usize = 64;
 
@@ -106,6 +111,10 @@ pub(super) struct Cache {
     pub(super) layout: ObjectLayout,
     pub(super) slabs: ObjectSlabs,
     pub(super) depot: Depot,
+    /// Objects that an array and the depot exchange at a time, if that is more than a magazine has; and calls that arrays have not served since
+    /// that was last looked at.
+    fill: u16,
+    misses: u16,
     pub(super) size: usize,
     pub(super) align: usize,
     pub(super) mark_at: usize,
@@ -160,6 +169,8 @@ impl Cache {
             layout,
             slabs,
             depot,
+            fill: 0,
+            misses: 0,
             size: options.size,
             align: options.align.max(8),
             mark_at,
@@ -183,6 +194,27 @@ impl Cache {
             destroyed: 0,
             failed: 0,
         })
+    }
+
+    /// Counts a call that its processor's array did not serve, and says how many objects the array and the depot shall exchange; it holds twice as
+    /// many. The more such calls, the more: by doubling, up to what an array can hold and to [`MOST_BYTES`].
+    pub(super) fn pace(&mut self) -> usize {
+        self.misses += 1;
+        if self.misses >= MANY_MISSES {
+            self.misses = 0;
+            self.fill = (2 * self.rounds()).min(MOST_FILL).min((MOST_BYTES / self.layout.stride()).max(1)) as u16;
+        }
+        self.rounds()
+    }
+
+    /// Objects that an array and the depot exchange at a time.
+    pub(super) fn rounds(&self) -> usize {
+        self.depot.rounds().max(self.fill.into()).min(MOST_FILL)
+    }
+
+    /// Has arrays hold less from now on, unless they miss it.
+    pub(super) fn slow_down(&mut self) {
+        (self.fill, self.misses) = (self.fill / 2, 0);
     }
 
     /// Of no cache.

@@ -44,7 +44,7 @@ pub struct CacheStats {
     pub in_arrays: u64,
     /// Free objects in the depot.
     pub in_depot: u64,
-    /// Objects of a magazine.
+    /// Objects that an array and the depot exchange at a time.
     pub rounds: u64,
     /// Slow calls that had to wait for another.
     pub contended: u64,
@@ -142,7 +142,7 @@ impl Caches {
             full: slabs.full.into(),
             in_arrays,
             in_depot: depot.objects,
-            rounds: depot.rounds as u64,
+            rounds: cache.rounds() as u64,
             contended: depot.contended,
             reserved: cache.reserved as u64,
             limit_objects: cache.limit_objects as u64,
