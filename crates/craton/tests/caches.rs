@@ -36,12 +36,14 @@ fn objects_stay_constructed_and_are_dropped_with_their_cache() {
     let (there, cache) = counted("stay");
     for round in 0..10 {
         let mut out: Vec<_> = (0..500).map(|_| cache.alloc().unwrap()).collect();
-        assert!(out.iter().all(|c| c.uses == round), "as the last user left them");
+        // On another processor the thread does not find what lies in the first one's array.
+        assert!(out.iter().all(|c| c.uses <= round), "as the last user left them");
         out.iter_mut().for_each(|c| c.uses += 1);
     }
     let stats = cache.stats();
-    assert_eq!((stats.constructed, stats.in_use, stats.name()), (500, 0, "stay"));
-    assert_eq!(there.load(Relaxed), 500);
+    assert_eq!((stats.in_use, stats.name()), (0, "stay"));
+    assert!((500..2500).contains(&stats.constructed), "{} for 5000 uses", stats.constructed);
+    assert_eq!(there.load(Relaxed) as u64, stats.constructed);
     assert!(cache.reap().unwrap() > 0);
     assert_eq!(there.load(Relaxed), 0);
     drop(cache.alloc().unwrap());
