@@ -128,7 +128,7 @@ impl Caches {
         let (first, area_bytes) = (reader.word(at + get("caches.areas")?)?, get("caches.area.bytes")?);
         let end = if first > 1 { reader.word(at + get("caches.areas.end")?)?.min(MOST_AREAS) } else { 0 };
         let areas: Vec<u64> = (0..end).map(|i| first + i * area_bytes).collect();
-        this.own.push((first, first + end * area_bytes));
+        this.own.push((first, first + get("caches.areas.bytes")?));
         for id in 0..used {
             let slot = base + id * slot_bytes;
             if reader.word(slot + get("caches.slot.handle")?)? == 0 {

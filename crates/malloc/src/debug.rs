@@ -44,8 +44,8 @@ pub(crate) use kit::{
     MALLOC, Target, alloc_target, check_claim, free_target, is_buffer_of, reported_misuse, size_of, tell_live,
 };
 pub(crate) use quarantine::BYTES as QUARANTINE_BYTES;
+pub(crate) use sample::bound;
 use sample::is_due;
-pub(crate) use sample::{bound, count};
 pub(crate) use setting::checks_of_cache;
 
 use crate::cpu_cache::thread::ThreadCache;
@@ -88,12 +88,13 @@ pub(crate) fn alloc(size: usize, align: usize) -> Option<*mut u8> {
 fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
     heed();
     let checks = checks_of(size);
-    if checks == 0 && !is_due() {
+    let class = if size <= MAX_CLASSED { class_of(size) } else { 0 };
+    if checks == 0 && !is_due(class) {
         return None;
     }
     let saved = process::errno();
     let take = || {
-        if checks == 0 { sample::alloc(size, align) } else { kit::alloc(size, align, MALLOC, checks) }
+        if checks == 0 { sample::alloc(class, size, align) } else { kit::alloc(size, align, MALLOC, checks) }
     };
     let mut buffer = nested::within(take);
     if buffer.is_null() {

@@ -74,7 +74,7 @@ pub(crate) fn say(call: &str) {
 
 /// Memory for a handler; null when there is no more.
 #[cold]
-pub(crate) fn malloc(size: usize, align: usize) -> *mut u8 {
+pub(crate) fn serve(size: usize, align: usize) -> *mut u8 {
     say("malloc");
     let base = AREA.0.get() as usize;
     let mut start = 0;
@@ -132,15 +132,15 @@ mod tests {
 
     #[test]
     fn objects_apart_are_aligned_distinct_and_know_their_size() {
-        let (a, b, c) = (malloc(1, 16), malloc(100, 512), malloc(0, 16));
+        let (a, b, c) = (serve(1, 16), serve(100, 512), serve(0, 16));
         for (object, size, align) in [(a, 1, 16), (b, 100, 512), (c, 0, 16)] {
             assert_eq!((object as usize % align, size_of(object)), (0, Some(size)));
         }
         assert!((a as usize) < b as usize - HEAD && b as usize + 100 <= c as usize - HEAD);
         assert_eq!(size_of(null_mut()), None);
-        assert!(malloc(AREA_BYTES, 16).is_null() && malloc(usize::MAX, 16).is_null());
-        assert!(malloc(1, 1 << 62).is_null());
-        assert_eq!(size_of(malloc(7, 16)), Some(7), "a refusal takes nothing");
+        assert!(serve(AREA_BYTES, 16).is_null() && serve(usize::MAX, 16).is_null());
+        assert!(serve(1, 1 << 62).is_null());
+        assert_eq!(size_of(serve(7, 16)), Some(7), "a refusal takes nothing");
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             twice @ 1.. => report::given_twice(class, twice.unsigned_abs()),
             lost => report::lost(class, lost.unsigned_abs()),
         }
-        let mut chain = self.take(cache.home(), class, debug::bound(cache.want(class)));
+        let mut chain = self.take(cache.home(), class, debug::bound(class, cache.want(class)));
         let object = chain.pop().unwrap_or(null_mut());
         cache.fill(class, chain);
         // The slabs may have grown the heap; the cache should know what it has just been given.

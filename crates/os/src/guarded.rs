@@ -18,10 +18,32 @@ pub fn reserve(bytes: usize) -> Option<usize> {
     (at != libc::MAP_FAILED).then_some(at as usize)
 }
 
+/// Reserves address space that reads as zeros and cannot be written until it is opened.
+pub fn reserve_zeros(bytes: usize) -> Option<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: as in `reserve`.
+    let at = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_READ, flags, -1, 0) };
+    if at == libc::MAP_FAILED {
+        return None;
+    }
+    // Nobody wants to see the zeros in a core file, nor a hugepage of them.
+    for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_DONTDUMP] {
+        // SAFETY: advice on a range of ours changes no contents.
+        unsafe { libc::madvise(at, bytes, advice) };
+    }
+    Some(at as usize)
+}
+
 /// Makes a closed range a mapping of its own, which is not joined with closed ones beside it.
 pub fn set_apart(at: usize, bytes: usize) {
     // SAFETY: advice on a range of the caller's changes no contents.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
+}
+
+/// Lets a part of what was reserved as zeros be written; it is part of core files then.
+pub fn open_zeros(at: usize, bytes: usize) -> bool {
+    // SAFETY: the caller owns the range.
+    open(at, bytes) && unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DODUMP) == 0 }
 }
 
 /// Lets the range be read and written.

@@ -86,6 +86,9 @@ impl Region {
         // Under `transparent_hugepage=always` the first touch of a sparse array, or of a small heap, would take 2 MiB.
         // SAFETY: advice on our own reservation.
         unsafe { libc::madvise(start as *mut _, total, libc::MADV_NOHUGEPAGE) };
+        // Those who write core files from outside would write what nobody has ever used.
+        // SAFETY: as above.
+        unsafe { libc::madvise(start as *mut _, total, libc::MADV_DONTDUMP) };
         let mut region = Self { base: (start + metadata).next_multiple_of(huge), capacity, ..Self::EMPTY };
         let mut at = start;
         for (part, spec) in region.parts.iter_mut().zip(specs) {
@@ -143,7 +146,13 @@ fn make_usable(from: usize, to: usize) -> Result<(), NoMemory> {
     }
     // SAFETY: the range lies in a region's own reservation.
     match unsafe { libc::mprotect(from as *mut _, to - from, libc::PROT_READ | libc::PROT_WRITE) } {
-        0 => Ok(()),
+        0 => {
+            let saved = process::errno();
+            // SAFETY: as above; a refusal leaves the range out of core files.
+            unsafe { libc::madvise(from as *mut _, to - from, libc::MADV_DODUMP) };
+            process::set_errno(saved);
+            Ok(())
+        }
         _ => Err(NoMemory),
     }
 }

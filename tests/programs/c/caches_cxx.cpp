@@ -24,10 +24,11 @@ static void objects() {
             std::vector<craton::object_cache<counted>::pointer> out;
             for (int i = 0; i < 500; i++) {
                 out.push_back(cache.make());
-                CHECK(out.back()->uses++ == round);
+                /* What lies in another processor's array is not found from here. */
+                CHECK(out.back()->uses++ <= round);
             }
         }
-        CHECK(there == 500 && cache.stats().constructed == 500 && cache.stats().in_use == 0);
+        CHECK(there >= 500 && there < 2500 && cache.stats().constructed == (uint64_t)there && cache.stats().in_use == 0);
         CHECK(cache.reap() > 0 && there == 0);
         counted *raw = cache.allocate();
         cache.deallocate(raw);

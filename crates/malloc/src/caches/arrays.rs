@@ -19,13 +19,15 @@
 use super::{ALIGN, MOST};
 use crate::front::PROCESSOR_CACHES;
 use crate::tls;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
-use craton_os::{Mutex, mapping};
+use craton_os::{Mutex, guarded};
 
 /// Bytes of one array. A cache's number times this is where it lies in an area.
 pub(super) const ARRAY: usize = 2048;
 const _: () = assert!(MOST * ARRAY == AREA);
+/// A bit for each area that may be written; the others read as zeros, of which sequences take nothing and where they put nothing.
+static OPEN: [AtomicU64; AREAS / 64] = [const { AtomicU64::new(0) }; AREAS / 64];
 /// The bits of a counting word that say how many objects there are.
 pub(super) const COUNT_BITS: u64 = 255;
 
@@ -83,9 +85,7 @@ impl Arrays {
     fn make(&self) -> usize {
         let _only_one = self.making.lock();
         if self.areas.load(Relaxed) == 0 {
-            let at = mapping::map(AREAS * AREA, 4096);
-            at.inspect(|at| mapping::advise_small(*at, AREAS * AREA));
-            self.areas.store(at.unwrap_or(1), Relaxed);
+            self.areas.store(guarded::reserve_zeros(AREAS * AREA).unwrap_or(1), Relaxed);
         }
         self.areas.load(Relaxed)
     }
@@ -93,6 +93,12 @@ impl Arrays {
     /// Opens this processor's array of a cache for so many objects; `false` when it has none. Under the cache's lock.
     pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
         let Some(processor) = rseq.processor() else { return false };
+        if !self.is_open(processor) {
+            if !guarded::open_zeros(self.areas.load(Relaxed) + processor * AREA, AREA) {
+                return false;
+            }
+            OPEN[processor / 64].fetch_or(1 << (processor % 64), Relaxed);
+        }
         self.end.fetch_max(processor + 1, Relaxed);
         let array = self.array(processor, cache);
         array.owner.store(handle, Relaxed);
@@ -114,8 +120,15 @@ impl Arrays {
         unsafe { rseq.put(self.areas.load(Relaxed) + place(handle), object) }
     }
 
+    /// Whether a processor's area may be written.
+    fn is_open(&self, processor: usize) -> bool {
+        OPEN[processor / 64].load(Relaxed) >> (processor % 64) & 1 != 0
+    }
+
     fn each(&self, cache: u16) -> impl Iterator<Item = &Counting> {
-        (0..self.end.load(Relaxed)).map(move |processor| self.array(processor, cache))
+        (0..self.end.load(Relaxed))
+            .filter(|processor| self.is_open(*processor))
+            .map(move |processor| self.array(processor, cache))
     }
 
     fn array(&self, processor: usize, cache: u16) -> &Counting {

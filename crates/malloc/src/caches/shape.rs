@@ -6,7 +6,7 @@ use super::slot::{Cache, IN_ENTRY, Slot};
 use super::{CLASS, Caches};
 use core::mem::offset_of;
 use craton_os::Mutex;
-use craton_os::rseq::{AREA, Counting};
+use craton_os::rseq::{AREA, AREAS, Counting};
 use craton_slab::object::Depot;
 
 /// Where a cache lies in its slot.
@@ -14,7 +14,7 @@ const CACHE: usize = offset_of!(Slot, cache) + Mutex::<Cache>::SHAPE[1];
 
 impl Caches {
     /// Offsets and sizes in bytes, and what some words mean.
-    pub(crate) const SHAPE: [(&'static str, usize); 31] = [
+    pub(crate) const SHAPE: [(&'static str, usize); 32] = [
         // Class that the records of caches' pages name.
         ("caches.class", CLASS as usize),
         ("caches.base", offset_of!(Self, base)),
@@ -29,6 +29,7 @@ impl Caches {
         // Where the first area lies, if that is above 1, and how many there are, one behind the other.
         ("caches.areas", offset_of!(Self, arrays) + offset_of!(Arrays, areas)),
         ("caches.areas.end", offset_of!(Self, arrays) + offset_of!(Arrays, end)),
+        ("caches.areas.bytes", AREA * AREAS),
         ("caches.area.bytes", AREA),
         ("caches.array.bytes", ARRAY),
         ("caches.array.word", offset_of!(Counting, word)),

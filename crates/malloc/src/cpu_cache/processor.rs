@@ -214,7 +214,7 @@ impl ProcessorCaches {
         };
         area.overflows[class].store(0, Relaxed);
         let capacity = area.missed(class);
-        let want = debug::bound((capacity / 2).clamp(1, size_class::batch(class)));
+        let want = debug::bound(class, (capacity / 2).clamp(1, size_class::batch(class)));
         let mut chain = heap.take(home, class, want);
         let first = chain.pop().unwrap_or(null_mut());
         while let Some(object) = chain.pop() {

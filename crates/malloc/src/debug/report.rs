@@ -336,6 +336,7 @@ pub(super) fn leak(buffer: &Buffer, buffers: usize, bytes: usize, same: usize) {
     };
     let line = match buffers {
         0 => line,
+        1 => line.text("; 1 buffer of ").number(bytes as u64).text(" bytes hangs on it"),
         n => line.text("; ").number(n as u64).text(" buffers of ").number(bytes as u64).text(" bytes hang on it"),
     };
     line.write_to(TO);
@@ -346,7 +347,10 @@ pub(super) fn leak(buffer: &Buffer, buffers: usize, bytes: usize, same: usize) {
 /// Says of objects that keep a cache from being destroyed who has them.
 pub(super) fn still_out(call: &'static str, target: Target, count: usize, some: &[Buffer]) {
     let line = cache_name(Line::new().text("craton: ").text(call).text(" of "), target);
-    line.text(": ").number(count as u64).text(" objects are out").write_to(TO);
+    line.text(": ")
+        .number(count as u64)
+        .text(if count == 1 { " object is out" } else { " objects are out" })
+        .write_to(TO);
     for buffer in some {
         describe(buffer);
         event("allocated", buffer.taken);

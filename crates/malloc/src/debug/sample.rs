@@ -12,13 +12,16 @@
 
 use super::setting::SAMPLED;
 use super::{kit, setting};
-use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use crate::size_class::CLASSES;
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use craton_os::process;
 
 /// One in so many; 0 for none.
 static EVERY: AtomicU64 = AtomicU64::new(0);
 /// Objects that are handed out before the next sample.
 static LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
+/// The classes of which the next object is the sample.
+static DUE: [AtomicBool; CLASSES + 1] = [const { AtomicBool::new(false) }; CLASSES + 1];
 static SEED: AtomicU64 = AtomicU64::new(0);
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
@@ -100,33 +103,43 @@ fn artanh(z: f64) -> f64 {
     sum
 }
 
-/// Whether the next object is to be a sample.
+/// Whether the next object of a class that leaves the slabs is to be a sample; of what is large, for class 0, which is counted by this.
 #[inline]
-pub(crate) fn is_due() -> bool {
-    LEFT.load(Relaxed) <= 0
-}
-
-/// How many objects may leave the slabs at once, of `want`: a sample comes between them where it falls.
-#[inline]
-pub(crate) fn bound(want: u32) -> u32 {
-    let left = LEFT.load(Relaxed);
-    if left >= i64::from(want) { want } else { left.max(1) as u32 }
-}
-
-/// Counts objects that left the slabs.
-#[inline]
-pub(crate) fn count(objects: u32) {
-    if EVERY.load(Relaxed) != 0 {
-        LEFT.fetch_sub(objects.into(), Relaxed);
+pub(crate) fn is_due(class: usize) -> bool {
+    if EVERY.load(Relaxed) == 0 {
+        return false;
     }
+    if class == 0 {
+        return LEFT.fetch_sub(1, Relaxed) <= 0;
+    }
+    DUE[class].load(Relaxed) || LEFT.load(Relaxed) <= 0
 }
 
-/// A sample, if one is due and there are pages for it; null if not.
-pub(super) fn alloc(size: usize, align: usize) -> *mut u8 {
+/// Counts objects of a class that are about to leave the slabs, and says how many of `want` may at once: where the sample falls between them, it
+/// is the class's next one.
+#[inline]
+pub(crate) fn bound(class: usize, want: u32) -> u32 {
     let every = EVERY.load(Relaxed);
-    let left = LEFT.load(Relaxed);
-    if every == 0 || left > 0 || LEFT.compare_exchange(left, draw(every), Relaxed, Relaxed).is_err() {
+    if every == 0 {
+        return want;
+    }
+    let left = LEFT.fetch_sub(want.into(), Relaxed);
+    if left >= i64::from(want) {
+        return want;
+    }
+    DUE[class].store(true, Relaxed);
+    LEFT.store(draw(every), Relaxed);
+    left.max(1) as u32
+}
+
+/// A sample of a class, which is due, if there are pages for it; null if not.
+pub(super) fn alloc(class: usize, size: usize, align: usize) -> *mut u8 {
+    let every = EVERY.load(Relaxed);
+    if every == 0 {
         return core::ptr::null_mut();
+    }
+    if !DUE[class].swap(false, Relaxed) {
+        LEFT.store(draw(every), Relaxed);
     }
     let sample = kit::alloc(size, align, super::MALLOC, SAMPLED | setting::VERIFY);
     if !sample.is_null() {

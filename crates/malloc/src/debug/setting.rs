@@ -34,7 +34,8 @@ const NAMES: [(&[u8], u8); 8] = [
     (b"poison", POISON),
     (b"verify", VERIFY),
     (b"guard", GUARD),
-    (b"unmap", UNMAP),
+    // Only pages of its own can be closed under a buffer.
+    (b"unmap", UNMAP | GUARD),
     (b"leak", LEAK),
     (b"all", AUDIT | REDZONE | POISON | VERIFY | GUARD | UNMAP | LEAK),
 ];
@@ -182,6 +183,8 @@ pub(crate) fn set(value: &[u8]) -> bool {
                         Some(_) => classes[0] = checks,
                         None => return false,
                     },
+                    // A name cannot be told from a list that goes on behind the targets, nor from a size that is none.
+                    name if name[0].is_ascii_digit() || name.iter().any(|b| b",:- ".contains(b)) => return false,
                     _ => caches = checks,
                 }
             }

@@ -15,7 +15,7 @@ pub(super) fn malloc_apart_class(class: usize) -> *mut u8 {
 
 #[cold]
 pub(super) fn malloc_apart(size: usize, align: usize) -> *mut u8 {
-    let object = nested::malloc(size, align);
+    let object = nested::serve(size, align);
     if object.is_null() { no_memory() } else { object }
 }
 

@@ -8,7 +8,6 @@
 //! **Units.** Refills; objects.
 
 use super::Heap;
-use crate::debug;
 use crate::segment::{self, SEGMENT};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Floor};
@@ -39,7 +38,6 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     /// Counts a chain of `objects` that left for a cache.
     #[inline]
     pub(super) fn count_refill(&self, home: usize, objects: u32) {
-        debug::count(objects);
         let counts = &self.shards[home].counts;
         counts.objects.fetch_add(objects.into(), Relaxed);
         let refills = counts.refills.fetch_add(1, Relaxed) + 1;

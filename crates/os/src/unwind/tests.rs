@@ -125,7 +125,9 @@ fn every_c_library_finds_the_same_modules() {
         usize::MAX,
     ];
     for address in addresses {
-        assert_eq!(module::find(address), module::find_by_list(address), "{address:#x}");
+        // The list does not say which of the linker's records a module is.
+        let found = module::find(address).map(|found| module::Module { record: 0, ..found });
+        assert_eq!(found, module::find_by_list(address), "{address:#x}");
     }
     let own = module::find(addresses[0]).unwrap();
     assert!((own.start..own.end).contains(&addresses[0]) && (own.start..own.end).contains(&own.frames));
