@@ -58,6 +58,7 @@ static void release(void) {
     CHECK(rss_kib() + 50 * 1024 <= full);
     CHECK(craton_release() < MIB);
     CHECK(craton_background_actions() == 0 || craton_background_actions() == 0);
+    CHECK(craton_debug_check() == 0); /* nothing is under the kit */
 }
 
 static void called(void *argument, size_t limit, size_t used) {

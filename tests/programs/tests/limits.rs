@@ -161,8 +161,8 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
     for (option, text) in [
         (
             "nonsense=1",
-            "no such key (there are background, caches, hard_limit, memory_limit, page_heap, pressure, release_rate, soft_limit, \
-             stats, stats_file, thp, thread_cache, trace, trace_events); ignored",
+            "no such key (there are audit_log, background, caches, debug, guard_sample, hard_limit, memory_limit, page_heap, \
+             pressure, quarantine, release_rate, soft_limit, stats, stats_file, thp, thread_cache, trace, trace_events); ignored",
         ),
         ("nonsense", "not of the form key=value; ignored"),
         ("stats=2", "bad value (there are 0 and 1); ignored"),
@@ -175,6 +175,9 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
             "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored",
         ),
         ("release_rate=-1", "bad value (bytes, such as 512K); ignored"),
+        ("audit_log=0", "bad value (1 to 268435456 entries, until the log is made); ignored"),
+        ("guard_sample=often", "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored"),
+        ("quarantine=lots", "bad value (bytes, such as 512K); ignored"),
         ("trace_events=0", "bad value (a number above 0); ignored"),
         ("thread_cache=99999999999999999999", "bad value (bytes, such as 512K); ignored"),
     ] {

@@ -62,6 +62,7 @@ fn every_exported_symbol_is_used_by_a_test() {
     let programs = [
         linked(cc, "header.c"),
         linked(cc, "own.c"),
+        linked(cc, "caches.c"),
         linked(cxx, "own_cxx.cpp"),
         cc("conform.c", &[LATER]),
         cc("introspect.c", &[LATER]),
