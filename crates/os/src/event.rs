@@ -6,7 +6,7 @@
 //! **Threads.** Whoever announces has made his change before; both sides look under a lock of theirs, which orders it.
 
 use crate::futex;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Has never happened. All zeros.
 #[derive(Debug, Default)]

@@ -194,7 +194,7 @@ pub unsafe extern "C" fn craton_cache_stats(cache: *mut c_void, into: *mut Crato
         Ok(counts) => counts,
         Err(misuse) => front::die("craton_cache_stats", cache.cast(), misuse),
     };
-    if size < size_of::<CratonCacheStats>() {
+    if into.is_null() || size < size_of::<CratonCacheStats>() {
         process::set_errno(process::EINVAL);
         return -1;
     }

@@ -1,7 +1,7 @@
 //! `slab-objects`: what it saves that objects stay constructed while they are free.
 //!
 //! **What.** For each type of [`crate::caching::types`] an object is taken, used and given back: of each allocator's malloc, constructed and destroyed
-//! each time; and of a cache of `libcraton.so`, constructed once. The last columns of the table say how much faster the cache is.
+//! each time; and of a cache of `libcraton.so`, constructed once. Below the table stands how much faster the cache is.
 //!
 //! **From.** Bonwick94 §2 and the second table of §5.1.
 //!
