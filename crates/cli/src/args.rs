@@ -303,11 +303,16 @@ pub enum CoreTask {
   craton set 1234 release_rate=0
   craton set 1234 soft_limit=512M background=1 --wait 30
 
-The process sets the options when it next makes a slow request of its heap, or within a second or ten where it has a thread of
-the library's. If it does neither within --wait, the request is taken back, and nothing has changed. The README tells what
-each option does; only the process's user or root may set them.
+The process sets the options when it next calls malloc or free: its threads are made to look in their next free. One that
+sleeps does so within ten seconds if it has a thread of the library's (named craton), which small heaps and programs without
+threads do not have. If nobody looks within --wait, the request stays with the process until somebody does, and what is
+asked for meanwhile is added to it; a debugger can have it done while the process sleeps:
+gdb -p PID -batch -ex 'call ((int(*)(void))craton_background_actions)()'
 
-Exit status: 0 when all were set, 1 when the process refused one or did not answer, 2 for wrong usage.")]
+The README tells what each option does; only the process's user or root may set them.
+
+Exit status: 0 when all were set, 1 when the process refused one (the others are set), 2 for wrong usage, 3 when the process
+has not looked yet.")]
 pub struct Set {
     /// The process, by its number
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -315,7 +320,7 @@ pub struct Set {
     /// The options, as `craton run -o` takes them
     #[arg(value_name = "KEY=VALUE", required = true, value_parser = live_setting)]
     pub settings: Vec<String>,
-    /// Wait so long for the answer to each
+    /// Wait so long for the answer
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub wait: Duration,
 }

@@ -1,16 +1,37 @@
 //! `craton set`: options of a running process.
 //!
-//! **Failure.** The first setting that the process refuses, or does not answer, ends the rest: what was said before it holds.
+//! **Failure.** Settings that the process refuses are told of; the others hold. A process that has not looked in time will do so later, which has
+//! an exit status of its own.
 
 use crate::args;
 use crate::failure::Failure;
+use crate::terminal::say;
+use craton_inspect::Answer;
 use std::process::ExitCode;
+
+/// The exit status that says that the process has the request, and has not read it yet.
+const WAITS: u8 = 3;
 
 /// Does what `craton set` was asked for.
 pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
-    for setting in &args.settings {
-        let answer = craton_inspect::set(args.pid, setting, args.wait).map_err(Failure::Failed)?;
-        answer.map_err(|why| Failure::Failed(format!("process {}: option \"{setting}\": {why}", args.pid)))?;
+    let (pid, settings) = (args.pid, &args.settings);
+    match craton_inspect::set(pid, settings, args.wait).map_err(Failure::Failed)? {
+        Answer::Done(refused) if refused.is_empty() => Ok(ExitCode::SUCCESS),
+        Answer::Done(refused) => {
+            for (which, why) in refused {
+                say(&format!("craton: process {pid}: option \"{}\": {why}\n", settings[which]));
+            }
+            Ok(ExitCode::FAILURE)
+        }
+        Answer::Waits => {
+            say(&format!(
+                "craton: process {pid} has not looked in {} s: it sleeps, or asks for no memory. The request stays there, and is done at \
+                 the next malloc or free that its caches do not serve; what is wrong with it is not told then (craton_option_get and \
+                 statistics show what is set). To have it done now, while the process sleeps: \
+                 gdb -p {pid} -batch -ex 'call ((int(*)(void))craton_background_actions)()'\n",
+                args.wait.as_secs_f64()
+            ));
+            Ok(ExitCode::from(WAITS))
+        }
     }
-    Ok(ExitCode::SUCCESS)
 }

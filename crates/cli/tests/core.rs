@@ -207,15 +207,122 @@ fn options_are_set_in_a_running_process() {
 }
 
 #[test]
-fn a_process_that_makes_no_request_is_told_and_takes_the_next_one() {
+fn a_process_whose_cache_serves_all_that_it_asks_for_is_reached() {
+    let place = Place::new("core-served");
+    // One and the same object, again and again: no request is slow by itself.
+    let body = "int main(void) {\n\
+            for (int i = 0; i < 1000; i++) { free(malloc(100)); }\n\
+            size_t (*usable)(void *) = dlsym(RTLD_DEFAULT, \"malloc_usable_size\");\n\
+            puts(\"ready\"); fflush(stdout);\n\
+            struct pollfd in = { 0, POLLIN, 0 };\n\
+            for (int followed = 0; poll(&in, 1, 1) == 0;) {\n\
+                void *volatile p = malloc(100);\n\
+                if (usable(p) == 100 && !followed) { followed = 1; FILE *f = fopen(FOLLOWED, \"w\"); fclose(f); }\n\
+                free(p);\n\
+            }\n\
+            return 0;\n\
+        }\n";
+    for caches in ["caches=thread", "caches=cpu"] {
+        let followed = place.path(&format!("followed-{caches}"));
+        let body = format!("#define FOLLOWED \"{followed}\"\n{body}");
+        let program = Program::start_with(&place, "served", &body, &[caches]);
+        let done = said(&mut craton(["set", &program.pid(), "debug=audit,redzone", "quarantine=1M", "--wait", "60"]));
+        assert_eq!((done.status, done.err.as_str()), (0, ""), "{caches}");
+        let since = std::time::Instant::now();
+        while !std::path::Path::new(&followed).exists() {
+            assert!(since.elapsed().as_secs() < 60, "{caches}: the thread does not follow");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let some = said(&mut craton(["set", &program.pid(), "a=1", "quarantine=2M", "thp=x", "--wait", "60"]));
+        assert!(some.status == 1 && some.err.lines().count() == 2, "{}", some.err);
+        assert!(
+            some.err.contains("option \"a=1\": no such key") && some.err.contains("option \"thp=x\": bad"),
+            "{}",
+            some.err
+        );
+        assert!(program.end());
+    }
+}
+
+#[test]
+fn threads_follow_at_their_next_free() {
+    let place = Place::new("core-threads-follow");
+    let body = "static atomic_int followed, stop;\n\
+        static size_t (*usable)(void *);\n\
+        static void *thread(void *x) {\n\
+            for (int i = 0; i < 5000; i++) { free(malloc(100)); }\n\
+            for (int seen = 0; !stop;) {\n\
+                void *volatile p = malloc(100);\n\
+                if (usable(p) == 100 && !seen) { seen = 1; followed++; }\n\
+                free(p); usleep(100);\n\
+            }\n\
+            return x;\n\
+        }\n\
+        int main(void) {\n\
+            usable = dlsym(RTLD_DEFAULT, \"malloc_usable_size\");\n\
+            pthread_t all[3]; for (int i = 0; i < 3; i++) pthread_create(&all[i], 0, thread, 0);\n\
+            puts(\"ready\"); fflush(stdout);\n\
+            struct pollfd in = { 0, POLLIN, 0 };\n\
+            while (followed < 3) if (poll(&in, 1, 5)) return 1;\n\
+            stop = 1; for (int i = 0; i < 3; i++) pthread_join(all[i], 0);\n\
+            char c; while (read(0, &c, 1) > 0); return 0;\n\
+        }\n";
+    for caches in ["caches=thread", "caches=auto"] {
+        let body = format!("#include <stdatomic.h>\n{body}");
+        let program = Program::start_with(&place, "follow", &body, &[caches]);
+        let done = said(&mut craton(["set", &program.pid(), "debug=redzone:100", "--wait", "60"]));
+        assert_eq!((done.status, done.err.as_str()), (0, ""), "{caches}");
+        assert!(program.end(), "{caches}: all threads have followed");
+    }
+}
+
+#[test]
+fn a_process_that_sleeps_keeps_the_request_and_does_it_when_it_wakes() {
     let place = Place::new("core-sleeps");
+    let body = "int main(void) {\n\
+            global = malloc(10); wait_here();\n\
+            /* Awake: the first slow request reads what waits. */\n\
+            global = malloc(5000);\n\
+            int (*get)(const char *, char *, size_t) = dlsym(RTLD_DEFAULT, \"craton_option_get\");\n\
+            char rate[32], size[32]; get(\"release_rate\", rate, 32); get(\"quarantine\", size, 32);\n\
+            return strcmp(rate, \"4096\") || strcmp(size, \"8192\");\n\
+        }\n";
+    let program = Program::start(&place, "sleeps", body);
+    for setting in ["release_rate=4096", "no_such_key=1", "quarantine=8192"] {
+        let said = said(&mut craton(["set", &program.pid(), setting, "--wait", "0.05"]));
+        assert!(said.status == 3 && said.err.contains("has not looked in 0.05 s"), "{}", said.err);
+        assert!(said.err.contains("The request stays there") && said.err.contains("gdb -p"), "{}", said.err);
+    }
+    let long = format!("stats_file={}", "x".repeat(630));
+    let refused = said(&mut craton(["set", &program.pid(), &long, "--wait", "0.05"]));
+    assert!(refused.status == 1 && refused.err.contains("takes 640 at the most"), "{}", refused.err);
+    assert!(program.end(), "what waited was set");
+}
+
+#[test]
+fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
+    if !std::path::Path::new("/usr/bin/gdb").exists() {
+        println!("skipped: no gdb");
+        return;
+    }
+    let place = Place::new("core-gdb");
     let body = "int main(void) { global = malloc(10); wait_here(); return 0; }\n";
     let program = Program::start(&place, "sleeps", body);
-    for _ in 0..2 {
-        let said = said(&mut craton(["set", &program.pid(), "release_rate=0", "--wait", "0.05"]));
-        assert!(said.status == 1 && said.err.contains("has not answered in 0.05 s"), "{}", said.err);
-        assert!(said.err.contains("taken back"), "{}", said.err);
-        assert!(said.err.contains("craton_option_set(\"release_rate\", \"0\")"), "{}", said.err);
+    let set = || said(&mut craton(["set", &program.pid(), "quarantine=1M", "--wait", "0.05"]));
+    let first = set();
+    assert_eq!(first.status, 3, "{}", first.err);
+    let advice = first.err.trim_end().rsplit("sleeps: ").next().unwrap();
+    let gdb = said(Command::new("sh").args(["-c", advice]));
+    if gdb.err.contains("ptrace: Operation not permitted") {
+        println!("skipped: gdb may not trace here");
+    } else {
+        let mut asked = craton(["core", "--pid", &program.pid(), "stats"]);
+        assert_eq!(said(&mut asked).status, 0, "the process goes on");
+        assert!(gdb.out.contains("$1 = "), "{} {}", gdb.out, gdb.err);
+        // Nothing waits any more: behind another request there would be no room for so long a one.
+        let long = format!("stats_file={}", "x".repeat(620));
+        let next = said(&mut craton(["set", &program.pid(), &long, "--wait", "0.05"]));
+        assert_eq!(next.status, 3, "{}", next.err);
     }
     assert!(program.end());
 }

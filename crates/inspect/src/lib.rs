@@ -19,7 +19,7 @@
 //! **Failure.** What can be said to the user: a text with the value that was wrong and what to do. A heap that is broken is no
 //! failure: the walk notes where, and goes on.
 //!
-//! **Not here.** Changing anything in the process that is read, but for the request that [`set`] leaves.
+//! **Not here.** Changing anything in the process that is read, but for the request that [`set`] leaves, and what has threads come by for it.
 //!
 //! **Unsafe.** None but in `live.rs` and `set.rs`, which make system calls.
 
@@ -51,7 +51,7 @@ pub use log::log;
 pub use memory::{Map, Memory, Thread};
 pub use names::Names;
 pub use save::save;
-pub use set::set;
+pub use set::{Answer, set};
 pub use stats::{CacheLine, ClassLine, HeapLine, Stats, stats};
 pub use verify::{Verdict, verify};
 pub use whatis::{What, whatis};

@@ -1,12 +1,15 @@
-//! Asks a running process for another setting.
+//! Asks a running process for other settings.
 //!
-//! **What.** Leaves a request in the library's mailbox and waits for the answer; the library looks there in its slow requests, and each second
-//! where it has a thread of its own. The process is not stopped: to have one of its threads call the library would need to know that this
-//! thread holds no lock and is in no handler of a signal, which nobody outside can.
+//! **What.** Leaves a request in the library's mailbox and waits for the answer; the library looks there in its slow requests, in frees past its
+//! threads' caches, and each second where it has a thread of its own. So that a process comes by whose threads' caches serve all that it asks for,
+//! the number of pages that each of these knows of is overwritten by 0 while we wait: the thread's next free is then a slow one, and writes it back.
+//! The process is not stopped: to have one of its threads call the library would need to know that this thread holds no lock and is in no
+//! handler of a signal, which nobody outside can.
 //!
 //! **State.** As `craton_malloc::mailbox` says: the request's text is written before its number, and the answer's number is read before its text.
 //!
-//! **Failure.** The process says what is wrong with the request; or it does not answer, and the request is taken back.
+//! **Failure.** The process says what is wrong with a setting. One that asks for no memory does not answer; the request stays with it, for its next
+//! slow request, and what is asked for meanwhile is added to it.
 
 use crate::live::Live;
 use crate::memory::Memory;
@@ -17,8 +20,21 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at the answer.
 const LOOK: Duration = Duration::from_millis(5);
+/// Looks between two times that threads' caches are made to fail.
+const FAIL_EVERY: u32 = 10;
 /// For how long a process that has taken the request is waited for beyond that: what it does may take it so long.
 const LONGER: Duration = Duration::from_secs(5);
+/// Caches that are made to fail, at most: more are no list of ours.
+const MOST_CACHES: usize = 1 << 20;
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The process has set the settings, but for those that it refused: which one it is of those that were asked for, and what is wrong with it.
+    Done(Vec<(usize, String)>),
+    /// The process has not looked yet. It will set them in its next slow request.
+    Waits,
+}
 
 /// The mailbox of a process.
 struct Mailbox {
@@ -26,6 +42,8 @@ struct Mailbox {
     at: u64,
     most: usize,
     places: [u64; 7],
+    /// Where the list of threads' caches begins, and in each cache the next one, whether a thread has it, and its number of pages.
+    caches: [u64; 4],
 }
 
 const ASKED: usize = 0;
@@ -46,7 +64,11 @@ impl Mailbox {
             *place = table.get(&format!("mailbox.{name}"))?;
         }
         let (at, most) = (table.get("mailbox")?, table.get("mailbox.text.most")? as usize);
-        Ok(Self { process, at, most, places })
+        let mut caches = [0; 4];
+        for (place, name) in caches.iter_mut().zip(["first", "next", "taken", "pages"]) {
+            *place = table.get(&format!("thread.{name}"))?;
+        }
+        Ok(Self { process, at, most, places, caches })
     }
 
     fn bytes(&self, place: usize, len: usize) -> Result<Vec<u8>, String> {
@@ -66,65 +88,135 @@ impl Mailbox {
         self.process.write(self.at + self.places[place], bytes)
     }
 
-    /// Waits until something is so; says whether it became so in time.
+    /// Puts a request there; without a text, the one that lies there.
+    fn ask(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
+        if let Some(text) = text {
+            self.write(REQUEST, text)?;
+            self.write(REQUEST_LEN, &(text.len() as u32).to_le_bytes())?;
+        }
+        self.write(ASKED, &number.to_le_bytes())
+    }
+
+    /// Takes a request back that nobody has taken yet; returns its text, which is empty if there was none, and the last number that was asked with.
+    fn take_back(&self) -> Result<(Vec<u8>, u32), String> {
+        let asked = self.number(ASKED)?;
+        if asked == 0 {
+            return Ok((Vec::new(), self.number(ANSWERED)?));
+        }
+        self.write(ASKED, &0u32.to_le_bytes())?;
+        // Whoever was faster says so at once, and answers.
+        sleep(LOOK);
+        if self.number(TAKEN)? == asked {
+            self.wait(LONGER, |m| Ok(m.number(ANSWERED)? == asked))?;
+            return Ok((Vec::new(), asked));
+        }
+        let len = (self.number(REQUEST_LEN)? as usize).min(self.most);
+        Ok((self.bytes(REQUEST, len)?, asked))
+    }
+
+    /// Has the next free of each thread with a cache of its own be a slow one.
+    fn fail_caches(&self) -> Result<(), String> {
+        let [first, next, taken, pages] = self.caches;
+        let reader = Reader::new(&self.process);
+        let mut at = reader.word(first)?;
+        for _ in 0..MOST_CACHES {
+            if at == 0 {
+                break;
+            }
+            // A cache stays where it is for ever; who has just got one writes the number later than we do.
+            if reader.bytes(at + taken, 1)? == [1] {
+                self.process.write(at + pages, &[0; 8])?;
+            }
+            at = reader.word(at + next)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until something is so, while threads come by; says whether it became so in time.
     fn wait(&self, time: Duration, is_so: impl Fn(&Self) -> Result<bool, String>) -> Result<bool, String> {
         let since = Instant::now();
-        loop {
+        for look in 0u32.. {
             if is_so(self)? {
                 return Ok(true);
             }
             if since.elapsed() >= time {
-                return Ok(false);
+                break;
+            }
+            if look.is_multiple_of(FAIL_EVERY) {
+                self.fail_caches()?;
             }
             sleep(LOOK);
         }
+        Ok(false)
     }
 }
 
-/// Has a process set `key=value`, and waits for its answer for no longer than `time`. The inner error is the process's own: what is wrong with
-/// the key or the value.
+/// Has a process set each of `settings`, `key=value`, and waits for its answer for no longer than `time`.
 ///
 /// # Errors
-/// There is no such process, it may not be written, it does not run on Craton, or it does not answer.
-pub fn set(pid: u32, setting: &str, time: Duration) -> Result<Result<(), String>, String> {
+/// There is no such process, it may not be written, it does not run on Craton, or it does not end what it is at.
+pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, String> {
     let mailbox = Mailbox::of(pid)?;
-    if setting.len() > mailbox.most {
+    if !mailbox.wait(time, |m| Ok(m.number(TAKEN)? == m.number(ANSWERED)?))? {
         return Err(format!(
-            "the setting has {} bytes, and a request takes {} at the most",
-            setting.len(),
-            mailbox.most
-        ));
-    }
-    let is_free = |m: &Mailbox| Ok(m.number(ASKED)? == 0 && m.number(TAKEN)? == m.number(ANSWERED)?);
-    if !mailbox.wait(time, is_free)? {
-        // Whoever asked is no more there, or waits as we do; the process has made no request meanwhile.
-        mailbox.write(ASKED, &0u32.to_le_bytes())?;
-        return Err(format!(
-            "process {pid}: another request has been waiting there, and was taken back now; ask again"
-        ));
-    }
-    let number = mailbox.number(ANSWERED)?.wrapping_add(1).max(1);
-    mailbox.write(REQUEST, setting.as_bytes())?;
-    mailbox.write(REQUEST_LEN, &(setting.len() as u32).to_le_bytes())?;
-    mailbox.write(ASKED, &number.to_le_bytes())?;
-    let is_answered = |m: &Mailbox| Ok(m.number(ANSWERED)? == number);
-    let mut answered = mailbox.wait(time, is_answered)?;
-    if !answered {
-        mailbox.write(ASKED, &0u32.to_le_bytes())?;
-        answered = mailbox.number(TAKEN)? == number && mailbox.wait(LONGER, is_answered)?;
-    }
-    if !answered {
-        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
-        return Err(format!(
-            "process {pid} has not answered in {} s, and the request was taken back: it sleeps, or asks for no memory that its caches do not have; \
-             try again while it works, wait longer by --wait, or have a debugger call the library while it sleeps: \
-             gdb -p {pid} -batch -ex 'call (int)craton_option_set(\"{key}\", \"{value}\")'",
+            "process {pid} is at another request and has not answered it in {} s; try again",
             time.as_secs_f64()
         ));
     }
+    let (waiting, last) = mailbox.take_back()?;
+    let first = if waiting.is_empty() { 0 } else { waiting.split(|b| *b == 0).count() };
+    let mut text = waiting;
+    for setting in settings {
+        if !text.is_empty() {
+            text.push(0);
+        }
+        text.extend_from_slice(setting.as_bytes());
+    }
+    if text.len() > mailbox.most {
+        // What waited goes on to.
+        mailbox.ask(None, last)?;
+        return Err(format!(
+            "process {pid}: the settings have {} bytes with those that wait there already, and a request takes {} at the most",
+            text.len(),
+            mailbox.most
+        ));
+    }
+    let number = last.wrapping_add(1).max(1);
+    mailbox.ask(Some(&text), number)?;
+    // Who has added to our request asks with a later number.
+    let is_answered = |m: &Mailbox| Ok((m.number(ANSWERED)?.wrapping_sub(number) as i32) >= 0);
+    let mut answered = mailbox.wait(time, is_answered)?;
+    if !answered && mailbox.number(TAKEN)? != mailbox.number(ANSWERED)? {
+        answered = mailbox.wait(LONGER, is_answered)?;
+    }
+    if !answered {
+        return Ok(Answer::Waits);
+    }
     let len = mailbox.number(ANSWER_LEN)? as usize;
-    let answer = mailbox.bytes(ANSWER, len.min(mailbox.most))?;
-    // The library says so where it goes on with others.
-    let answer = String::from_utf8_lossy(&answer).trim_end_matches("; ignored").to_owned();
-    Ok(if answer.is_empty() { Ok(()) } else { Err(answer) })
+    Ok(Answer::Done(refused(&mailbox.bytes(ANSWER, len.min(mailbox.most))?, first, settings.len())))
+}
+
+/// Which of the settings from the `first` on an answer refuses, and why.
+fn refused(answer: &[u8], first: usize, settings: usize) -> Vec<(usize, String)> {
+    let each = answer.split(|b| *b == 0).filter_map(|one| {
+        let text = String::from_utf8_lossy(one);
+        let (number, why) = text.split_once(':')?;
+        let which = number.parse::<usize>().ok()?.checked_sub(first)?;
+        // The library says so where it goes on with others.
+        (which < settings).then(|| (which, why.trim_end_matches("; ignored").to_owned()))
+    });
+    each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_from_the_first_own_setting_on() {
+        let answer = b"0:no such key; ignored\x002:bad value (0: none); ignored\x003:other";
+        assert_eq!(refused(answer, 1, 2), [(1, "bad value (0: none)".to_owned())]);
+        assert_eq!(refused(answer, 0, 1), [(0, "no such key".to_owned())]);
+        assert_eq!(refused(b"", 0, 1), []);
+    }
 }

@@ -197,16 +197,30 @@ pub(crate) fn poke() {
         thread::find_flag();
         work(true, true);
     }
+    look_at_mailbox(true);
+}
+
+/// Does what another process asks.
+#[inline]
+fn look_at_mailbox(may_wait: bool) {
     if mailbox::is_asked() {
-        look_at_mailbox();
+        look_at_mailbox_now(may_wait);
     }
 }
 
 #[cold]
-fn look_at_mailbox() {
+fn look_at_mailbox_now(may_wait: bool) {
     if lifecycle::is_set_up() && !nested::is_nested() && is_calm() {
-        mailbox::look(false);
+        let saved = process::errno();
+        mailbox::look(may_wait);
+        process::set_errno(saved);
     }
+}
+
+/// In a free that needed nothing of the heap: its thread may come by in no other request.
+#[inline]
+pub(crate) fn look_in_free() {
+    look_at_mailbox(false);
 }
 
 /// As [`poke`], in a call that gives memory back. The C library makes such calls for the stacks of threads that ended, under the lock
@@ -217,6 +231,7 @@ pub(crate) fn poke_in_free() {
     if WANTED.load(Relaxed) != 0 {
         work(thread::never_started(), false);
     }
+    look_at_mailbox(false);
 }
 
 /// Somebody is to look at the limits.
@@ -398,9 +413,10 @@ pub(crate) fn set_mode(mode: Mode) {
     }
 }
 
-/// As [`set_mode`], in the thread itself, which ends when it next looks.
-pub(crate) fn set_mode_of_own(mode: Mode) {
+/// As [`set_mode`], in the thread itself or where nobody may wait for it: it ends when it next looks.
+pub(crate) fn set_mode_later(mode: Mode) {
     MODE.store(mode as u8, Relaxed);
+    END.nudge();
 }
 
 /// Sets the rate, of a heap that is looked after too.
@@ -428,11 +444,11 @@ fn run() {
             return;
         }
         if mailbox::is_asked() {
-            mailbox::look(true);
-            if mode() != Mode::Thread && LIFE.end_by_itself() {
-                HEAP.drop_kept();
-                return;
-            }
+            mailbox::look(false);
+        }
+        if mode() != Mode::Thread && LIFE.end_by_itself() {
+            HEAP.drop_kept();
+            return;
         }
         let (changed, in_use) = round(true);
         used = USED.load(Relaxed);
@@ -462,11 +478,13 @@ fn may_sleep_on() -> bool {
 
 /// Does what the heap's own thread does in a second, for a program that has set `background=0` and has a thread of its own for such work;
 /// to be called about each second, with 16 KiB of stack to spare. Says whether anything was done: if not for some minutes, each ten seconds are enough.
+/// A debugger calls it, too, so that a process which sleeps does what `craton set` asks.
 pub fn actions() -> bool {
-    if !lifecycle::is_set_up() || !set_up() {
+    if !lifecycle::is_set_up() || nested::is_nested() || !set_up() {
         return false;
     }
     let saved = process::errno();
+    look_at_mailbox(true);
     let (changed, _) = nested::within(|| round(true));
     let went = HEAP.caches.look(&HEAP, true);
     process::set_errno(saved);

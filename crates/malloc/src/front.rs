@@ -35,6 +35,7 @@ use apart::{free_apart, malloc_apart, malloc_apart_class};
 pub use forks::{after_clone, before_clone};
 pub use resize::realloc;
 pub(crate) use setting_up::set_up;
+pub(crate) use threads::fail_caches;
 use threads::{give_cache_up, new_cache, visits};
 
 pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
@@ -244,7 +245,9 @@ unsafe fn free_on_processor(rseq: &Rseq, pointer: *mut u8) -> bool {
     // SAFETY: the object is one of the class, out, and given up.
     unsafe {
         HEAP.set_mark(pointer);
-        if !PROCESSOR_CACHES.push(rseq, class, pointer) {
+        if PROCESSOR_CACHES.push(rseq, class, pointer) {
+            background::look_in_free();
+        } else {
             if nested::is_nested() {
                 free_apart(HEAP.wipe_mark(pointer));
                 return true;

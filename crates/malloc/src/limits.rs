@@ -30,7 +30,7 @@ use crate::debug;
 use crate::front::{HEAP, LEAST_CACHE_BYTES, PROCESSOR_CACHES, THREAD_CACHE_BYTES};
 use crate::segment::{self, SEGMENT};
 use changes::Changes;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed, fence};
 use craton_base::{Clock, PAGE_SHIFT, Pages};
 use craton_os::{CoarseClock, cgroup, cpus, process, thp, thread};
 use setting::{Kept, part};
@@ -254,9 +254,17 @@ pub(crate) fn heeds_pressure() -> bool {
     PRESSURE.load(Relaxed) > 0 && !NO_PRESSURE.load(Relaxed) && HEAP.releasable() >= PRESSURE_WAKES_FROM
 }
 
-/// Asks each thread to give up what its cache holds, in its next slow request.
+/// Asks each thread to give up what its cache holds, in its next free or in an earlier slow request.
 pub(crate) fn ask_for_caches() {
     GENERATION.fetch_add(1, Relaxed);
+    // ORDERING: SeqCst pairs with the fence in `ThreadCache::look_again`.
+    fence(Ordering::SeqCst);
+    crate::front::fail_caches();
+}
+
+/// How often threads were asked for what their caches hold, modulo 2³².
+pub(crate) fn generation() -> u32 {
+    GENERATION.load(Relaxed)
 }
 
 /// Empties a cache whose thread has not done so since others asked for it; to be called in slow requests.

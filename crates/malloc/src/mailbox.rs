@@ -1,25 +1,28 @@
 //! Options that are set from outside, while the program runs.
 //!
 //! **What.** `craton set PID KEY=VALUE` writes a request into this mailbox, which [`crate::inspect`] leads to; the process looks at it in its
-//! slow requests and, once a second, in the heap's own thread, does what it asks, and writes the answer.
+//! slow requests and, once a second, in the heap's own thread, does what it asks, and writes the answer. So that a process comes to a slow request
+//! whose threads' caches serve all that it asks for, the writer has their frees fail ([`crate::cpu_cache::thread::ThreadCache::fail`]); a
+//! free into a processor's cache looks each time. A process that asks for nothing does not look: the request stays until it does.
 //!
-//! **State.** A request has a number above 0:
+//! **State.** A request has a number above 0. Its text is one setting or several, with a 0 between them:
 //! ```text
 //! writer: text, length, then asked = n     process: asked → 0, taken = n, answer, length, then answered = n
 //! ```
-//! The mailbox is free while `asked` is 0 and `taken` is `answered`. A writer that has waited long enough puts `asked` back to 0, if
-//! nobody has taken the request by then.
+//! Nobody is at a request while `taken` is `answered`. A writer who finds one that waits (`asked` is above 0) puts `asked` back to 0, adds his
+//! settings to its text, and asks with the next number: whoever wrote the first finds his own settings at their place in the answer to the second.
 //!
 //! **Threads.** Whoever exchanges `asked` for 0 has the request, and is the only one to write until he has answered.
 //!
-//! **Failure.** The answer is what is wrong with the request, or empty.
+//! **Failure.** The answer names the settings that were refused, `NUMBER:WHY` with a 0 between two of them; none is an empty answer.
 //!
-//! **Cost.** A load in requests that are slow anyway.
+//! **Cost.** A load in requests that are slow anyway, and in frees into processors' caches.
 //!
 //! **Unsafe.** The texts are plain memory, which another process writes.
 
 use crate::inspect::INSPECT;
-use crate::{options, trace};
+use crate::text::Text;
+use crate::{front, limits, options, trace};
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering, Ordering::Relaxed};
@@ -76,8 +79,8 @@ impl Mailbox {
         self.asked.load(Relaxed) != 0
     }
 
-    /// Does what a request asks by `set`, which says what is wrong with it.
-    fn serve(&self, set: impl FnOnce(&[u8]) -> Result<(), &'static str>) {
+    /// Does what a request asks by `set`, which says what is wrong with a setting.
+    fn serve(&self, set: impl FnMut(&[u8]) -> Result<(), &'static str>) {
         // ORDERING: Acquire pairs with the writer's order of its stores, and with the Release below: the text is seen whole.
         let number = self.asked.swap(0, Ordering::Acquire);
         if number == 0 {
@@ -88,10 +91,8 @@ impl Mailbox {
         // SAFETY: the request is ours, so that nobody writes its text. Another process wrote it, which the compiler does not see: so it is
         // read as something that may change.
         let text: [u8; Self::TEXT] = unsafe { self.request.get().read_volatile() };
-        let answer = set(&text[..len]).err().unwrap_or_default().as_bytes();
-        let len = answer.len().min(Self::TEXT);
         let mut whole = [0; Self::TEXT];
-        whole[..len].copy_from_slice(&answer[..len]);
+        let len = answer(&text[..len], &mut whole, set);
         // SAFETY: likewise.
         unsafe { self.answer.get().write_volatile(whole) };
         self.answer_len.store(len as u32, Relaxed);
@@ -106,17 +107,34 @@ pub(crate) fn is_asked() -> bool {
     MAILBOX.is_asked()
 }
 
-/// Does what is asked. `in_thread` says that the caller is the heap's own thread, which cannot wait for its own end.
+/// Sets each of a request's settings, and writes which of them are refused; returns the answer's bytes.
+fn answer(request: &[u8], into: &mut [u8], mut set: impl FnMut(&[u8]) -> Result<(), &'static str>) -> usize {
+    let (most, mut answer, mut refused) = (into.len(), Text::new(into), 0);
+    for (i, setting) in request.split(|b| *b == 0).enumerate() {
+        if let Err(why) = set(setting) {
+            answer.bytes(if refused > 0 { &[0] } else { &[] }).number(i as u64).text(":").text(why);
+            refused += 1;
+        }
+    }
+    answer.end().min(most)
+}
+
+/// Does what is asked. `may_wait`: the caller can wait for the end of the heap's own thread, which that thread itself cannot, nor a free that the C
+/// library may have made under a lock of its own.
 #[cold]
-pub(crate) fn look(in_thread: bool) {
+pub(crate) fn look(may_wait: bool) {
     // Here something uses the table, without which a linker would leave it out of a program.
     core::hint::black_box(&raw const INSPECT);
-    MAILBOX.serve(|text| {
-        let Some(equals) = text.iter().position(|b| *b == b'=') else { return Err("not of the form key=value") };
-        let set = options::try_set(&text[..equals], &text[equals + 1..], in_thread);
+    MAILBOX.serve(|setting| {
+        let Some(equals) = setting.iter().position(|b| *b == b'=') else { return Err("not of the form key=value") };
+        let set = options::try_set(&setting[..equals], &setting[equals + 1..], may_wait);
         trace::begin();
         set
     });
+    if let Some(cache) = front::existing_cache() {
+        // SAFETY: it is this thread's cache.
+        unsafe { limits::heed(cache) };
+    }
 }
 
 /// In a forked child: what another thread was at is not done here.
@@ -163,14 +181,29 @@ mod tests {
         mailbox.serve(|_| unreachable!("it was served"));
         ask(&mailbox, 8, b"c");
         mailbox.serve(|_| Err("too bad"));
-        assert_eq!((mailbox.answered.load(Relaxed), answer(&mailbox)), (8, String::from("too bad")));
+        assert_eq!((mailbox.answered.load(Relaxed), answer(&mailbox)), (8, String::from("0:too bad")));
         assert_eq!(seen, [b"a=b"]);
+    }
+
+    #[test]
+    fn each_setting_of_a_request_is_set_and_those_that_are_refused_are_named() {
+        let (mailbox, mut seen) = (Mailbox::empty(), Vec::new());
+        ask(&mailbox, 3, b"a=1\0b=2\0c=3");
+        mailbox.serve(|setting| {
+            seen.push(setting.to_vec());
+            if setting == b"b=2" { Ok(()) } else { Err("no") }
+        });
+        assert_eq!(seen, [b"a=1", b"b=2", b"c=3"]);
+        assert_eq!(answer(&mailbox), "0:no\x002:no");
+        ask(&mailbox, 4, &[0; Mailbox::TEXT]);
+        mailbox.serve(|_| Err("what does not fit of the answer is cut"));
+        assert!(answer(&mailbox).starts_with("0:what does not fit"));
     }
 
     #[test]
     fn a_length_beyond_the_text_is_cut() {
         let mailbox = Mailbox::empty();
-        ask(&mailbox, 1, b"x");
+        ask(&mailbox, 1, &[b'y'; Mailbox::TEXT]);
         mailbox.request_len.store(u32::MAX, Relaxed);
         mailbox.serve(|text| if text.len() == Mailbox::TEXT { Ok(()) } else { Err("other") });
         assert_eq!(answer(&mailbox), "");

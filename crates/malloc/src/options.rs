@@ -136,7 +136,7 @@ fn apply(text: &[u8]) {
             complain("not of the form key=value; ignored");
             continue;
         };
-        if let Err(what) = try_set(&option[..equals], &option[equals + 1..], false) {
+        if let Err(what) = try_set(&option[..equals], &option[equals + 1..], true) {
             complain(what);
         }
     }
@@ -147,15 +147,15 @@ fn why_not(key: &[u8], value: &[u8]) -> Option<&'static str> {
     if key == b"debug" { debug::setting::why_not(value) } else { limits::why_not(key, value) }
 }
 
-/// Sets one option, or says what is wrong with it. `in_thread` says that the caller is the heap's own thread.
-pub(crate) fn try_set(key: &[u8], value: &[u8], in_thread: bool) -> Result<(), &'static str> {
+/// Sets one option, or says what is wrong with it. Who may not wait for the end of the heap's own thread leaves that to it.
+pub(crate) fn try_set(key: &[u8], value: &[u8], may_wait: bool) -> Result<(), &'static str> {
     if !KEYS.contains(&key) {
         return Err(NO_SUCH_KEY);
     }
     let mode = if key == b"background" { mode(value) } else { None };
     let is_set = match mode {
-        Some(mode) if in_thread => {
-            background::set_mode_of_own(mode);
+        Some(mode) if !may_wait => {
+            background::set_mode_later(mode);
             true
         }
         _ => set(key, value),

@@ -74,6 +74,14 @@ impl Registry {
         }
     }
 
+    /// Has the next free of each thread leave its cache's fast path.
+    pub(crate) fn fail_all(&self) {
+        for cache in self.all() {
+            // SAFETY: caches in the list exist; this field of theirs is for others, too.
+            unsafe { ThreadCache::fail(cache) };
+        }
+    }
+
     fn all(&self) -> impl Iterator<Item = *mut ThreadCache> + use<> {
         let mut at = self.first;
         core::iter::from_fn(move || {

@@ -25,10 +25,11 @@
 
 mod count;
 mod shape;
+mod view;
 
 use crate::page_map::PageMap;
-use crate::report;
 use crate::size_class::{self, CLASSES, MARKS};
+use crate::{limits, report};
 use core::ptr::null_mut;
 use craton_base::{PAGE_SHIFT, Pages};
 use craton_slab::Chain;
@@ -153,7 +154,8 @@ pub struct ThreadCache {
     lists: [List; MARKS],
     paces: [Pace; MARKS],
     base: usize,
-    /// Pages granted when this was last looked up; 0 in a cache that is not in use.
+    /// Pages granted when this was last looked up; 0 in a cache that is not in use, and in one whose thread is to come by: others write
+    /// that, also another process ([`crate::mailbox`]), and its next free then leaves the fast path.
     pages: usize,
     map: PageMap,
     key: usize,
@@ -260,6 +262,7 @@ impl ThreadCache {
             (*at).home = home;
             (*at).look_at = 0;
             (*at).taken = true;
+            (*at).generation = limits::generation();
             (*at).look_again(view);
         }
     }
@@ -267,11 +270,6 @@ impl ThreadCache {
     /// The shard from which its lists are filled.
     pub(crate) fn home(&self) -> usize {
         self.home
-    }
-
-    /// Takes over what the heap says of itself.
-    pub(crate) fn look_again(&mut self, view: HeapView) {
-        (self.base, self.pages, self.map, self.key) = (view.base, view.pages, view.map, view.key);
     }
 
     /// Takes an object of a size, up to [`MAX_QUICK`], if the cache holds one.

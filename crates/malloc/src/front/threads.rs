@@ -67,3 +67,8 @@ pub(super) fn visits() -> Option<&'static Rseq> {
     tls::set(if registered { tls::visitor() } else { tls::alone() });
     registered.then_some(rseq)
 }
+
+/// Has each thread's next free leave its cache's fast path, and heed what others ask of it.
+pub(crate) fn fail_caches() {
+    nested::within(|| CACHES.lock().fail_all());
+}

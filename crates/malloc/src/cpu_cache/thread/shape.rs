@@ -5,9 +5,10 @@ use core::mem::offset_of;
 
 impl ThreadCache {
     /// Offsets and sizes in bytes.
-    pub(crate) const SHAPE: [(&'static str, usize); 6] = [
+    pub(crate) const SHAPE: [(&'static str, usize); 7] = [
         ("thread.bytes", size_of::<Self>()),
         ("thread.next", offset_of!(Self, next)),
+        ("thread.pages", offset_of!(Self, pages)),
         ("thread.taken", offset_of!(Self, taken)),
         ("thread.lists", offset_of!(Self, lists)),
         ("thread.list.bytes", size_of::<List>()),
