@@ -34,6 +34,7 @@ pub mod api;
 mod arrays;
 mod building;
 pub(crate) mod hooks;
+pub(crate) mod name;
 mod pages;
 mod paths;
 mod shape;
@@ -82,7 +83,8 @@ pub const NO_COLOURS: u32 = 2;
 /// How a cache is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// At most [`NAME_MAX`] bytes of UTF-8 without control characters, `"` and `\`.
+    /// At most [`NAME_MAX`] bytes of UTF-8 that people can read and `debug` can have as a target: without control characters, others that cannot be
+    /// seen, `"`, `\`, `:`, `+`, `,` and `=`; no number, `large` or `malloc`.
     pub name: &'a [u8],
     /// Bytes of an object, 1 to 1 MiB.
     pub size: usize,
@@ -155,7 +157,7 @@ impl Caches {
         under: &Heap<F, C>,
         options: &Options<'_>,
     ) -> Result<usize, Refused> {
-        if !is_name(options.name) {
+        if !name::is_name(options.name) {
             return Err(Refused::Name);
         }
         if options.flags & !(NO_ARRAYS | NO_COLOURS) != 0 {
@@ -230,6 +232,11 @@ impl Caches {
         if usize::from(id) < self.used.load(Ordering::Acquire) { self.slot(id).name() } else { [0; NAME_MAX + 1] }
     }
 
+    /// Whether there ever was a cache.
+    pub(crate) fn any_made(&self) -> bool {
+        self.used.load(Relaxed) > 0
+    }
+
     /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self, nested: bool) {
         self.free.hold_for_fork(nested);
@@ -249,10 +256,4 @@ impl Caches {
             self.free.release_after_fork();
         }
     }
-}
-
-/// Whether a cache may be called so.
-fn is_name(name: &[u8]) -> bool {
-    name.len() <= NAME_MAX
-        && core::str::from_utf8(name).is_ok_and(|n| !n.chars().any(|c| c.is_control() || matches!(c, '"' | '\\')))
 }

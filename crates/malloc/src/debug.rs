@@ -43,7 +43,7 @@ mod table;
 pub(crate) use kit::{
     MALLOC, Target, alloc_target, check_claim, free_target, is_buffer_of, reported_misuse, size_of, tell_live,
 };
-pub(crate) use quarantine::BYTES as QUARANTINE_BYTES;
+pub(crate) use quarantine::{BYTES as QUARANTINE_BYTES, MOST_BYTES as MOST_QUARANTINE};
 pub(crate) use sample::bound;
 use sample::is_due;
 pub(crate) use setting::checks_of_cache;
@@ -198,6 +198,7 @@ pub(crate) fn at_exit() {
         nested::within(|| {
             kit::check_all("exit");
             leaks::at_exit();
+            setting::tell_unmet();
         });
     }
 }

@@ -7,7 +7,7 @@
 //!     settled }],
 //!   heaps: [{ id, name: "…", objects, object_bytes, used_bytes, held_bytes, limit_bytes, refused, classes: [{ object_bytes, slabs, objects_out }] }],
 //!   caches: [{ name: "…", …all of `struct craton_cache_stats`… }],
-//!   debug: { buffers, buffer_bytes, waiting, samples, transactions, transactions_kept },
+//!   debug: { buffers, buffer_bytes, waiting, samples, transactions, transactions_kept, targets_unmet },
 //!   options: { "key": "value" } }
 //! ```
 //!
@@ -91,6 +91,7 @@ pub fn write(buffer: &mut [u8]) -> usize {
     number(out, ",", "samples", counts.samples);
     number(out, ",", "transactions", counts.transactions);
     number(out, ",", "transactions_kept", counts.transactions_kept);
+    number(out, ",", "targets_unmet", debug::setting::unmet());
     out.text("},\"options\":{");
     let mut i = 0;
     while let Some(key) = options::name(i) {

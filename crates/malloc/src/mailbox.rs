@@ -21,8 +21,9 @@
 //! **Unsafe.** The texts are plain memory, which another process writes.
 
 use crate::inspect::INSPECT;
+use crate::options::{self, Wrong};
 use crate::text::Text;
-use crate::{front, limits, options, trace};
+use crate::{front, limits, trace};
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering, Ordering::Relaxed};
@@ -80,7 +81,7 @@ impl Mailbox {
     }
 
     /// Does what a request asks by `set`, which says what is wrong with a setting.
-    fn serve(&self, set: impl FnMut(&[u8]) -> Result<(), &'static str>) {
+    fn serve(&self, set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) {
         // ORDERING: Acquire pairs with the writer's order of its stores, and with the Release below: the text is seen whole.
         let number = self.asked.swap(0, Ordering::Acquire);
         if number == 0 {
@@ -108,11 +109,15 @@ pub(crate) fn is_asked() -> bool {
 }
 
 /// Sets each of a request's settings, and writes which of them are refused; returns the answer's bytes.
-fn answer(request: &[u8], into: &mut [u8], mut set: impl FnMut(&[u8]) -> Result<(), &'static str>) -> usize {
+fn answer(request: &[u8], into: &mut [u8], mut set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) -> usize {
     let (most, mut answer, mut refused) = (into.len(), Text::new(into), 0);
     for (i, setting) in request.split(|b| *b == 0).enumerate() {
-        if let Err(why) = set(setting) {
-            answer.bytes(if refused > 0 { &[0] } else { &[] }).number(i as u64).text(":").text(why);
+        if let Err(wrong) = set(setting) {
+            answer.bytes(if refused > 0 { &[0] } else { &[] }).number(i as u64).text(":");
+            if !wrong.part.is_empty() {
+                answer.text("\"").bytes(wrong.part).text("\" ");
+            }
+            answer.text(wrong.why);
             refused += 1;
         }
     }
@@ -126,7 +131,9 @@ pub(crate) fn look(may_wait: bool) {
     // Here something uses the table, without which a linker would leave it out of a program.
     core::hint::black_box(&raw const INSPECT);
     MAILBOX.serve(|setting| {
-        let Some(equals) = setting.iter().position(|b| *b == b'=') else { return Err("not of the form key=value") };
+        let Some(equals) = setting.iter().position(|b| *b == b'=') else {
+            return Err("not of the form key=value".into());
+        };
         let set = options::try_set(&setting[..equals], &setting[equals + 1..], may_wait);
         trace::begin();
         set
@@ -180,7 +187,7 @@ mod tests {
         assert_eq!((mailbox.answered.load(Relaxed), answer(&mailbox)), (7, String::new()));
         mailbox.serve(|_| unreachable!("it was served"));
         ask(&mailbox, 8, b"c");
-        mailbox.serve(|_| Err("too bad"));
+        mailbox.serve(|_| Err("too bad".into()));
         assert_eq!((mailbox.answered.load(Relaxed), answer(&mailbox)), (8, String::from("0:too bad")));
         assert_eq!(seen, [b"a=b"]);
     }
@@ -191,12 +198,12 @@ mod tests {
         ask(&mailbox, 3, b"a=1\0b=2\0c=3");
         mailbox.serve(|setting| {
             seen.push(setting.to_vec());
-            if setting == b"b=2" { Ok(()) } else { Err("no") }
+            if setting == b"b=2" { Ok(()) } else { Err(Wrong { part: &setting[..1], why: "no" }) }
         });
         assert_eq!(seen, [b"a=1", b"b=2", b"c=3"]);
-        assert_eq!(answer(&mailbox), "0:no\x002:no");
+        assert_eq!(answer(&mailbox), "0:\"a\" no\x002:\"c\" no");
         ask(&mailbox, 4, &[0; Mailbox::TEXT]);
-        mailbox.serve(|_| Err("what does not fit of the answer is cut"));
+        mailbox.serve(|_| Err("what does not fit of the answer is cut".into()));
         assert!(answer(&mailbox).starts_with("0:what does not fit"));
     }
 
@@ -205,7 +212,7 @@ mod tests {
         let mailbox = Mailbox::empty();
         ask(&mailbox, 1, &[b'y'; Mailbox::TEXT]);
         mailbox.request_len.store(u32::MAX, Relaxed);
-        mailbox.serve(|text| if text.len() == Mailbox::TEXT { Ok(()) } else { Err("other") });
+        mailbox.serve(|text| if text.len() == Mailbox::TEXT { Ok(()) } else { Err("other".into()) });
         assert_eq!(answer(&mailbox), "");
     }
 }

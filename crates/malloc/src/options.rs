@@ -104,7 +104,22 @@ unsafe fn text_in<'a>(environment: *const *const c_char) -> Option<&'a [u8]> {
     None
 }
 
-/// The options of a list: what commas separate, but for those between the checks of `debug`.
+/// What is wrong with a setting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wrong<'a> {
+    /// The part of the value that is wrong; empty if it is the whole.
+    pub(crate) part: &'a [u8],
+    /// Why.
+    pub(crate) why: &'static str,
+}
+
+impl From<&'static str> for Wrong<'_> {
+    fn from(why: &'static str) -> Self {
+        Self { part: b"", why }
+    }
+}
+
+/// The options of a list: what commas separate. Behind `debug=` commas stand between checks, too: what has no `=` goes on with that.
 struct Items<'a>(&'a [u8]);
 
 impl<'a> Iterator for Items<'a> {
@@ -116,24 +131,38 @@ impl<'a> Iterator for Items<'a> {
         }
         let comma = |from: usize| self.0[from..].iter().position(|b| *b == b',').map_or(self.0.len(), |i| from + i);
         let mut end = comma(0);
-        while self.0.starts_with(b"debug=")
-            && end < self.0.len()
-            && debug::setting::is_check(&self.0[end + 1..comma(end + 1)])
-        {
-            end = comma(end + 1);
+        while self.0.starts_with(b"debug=") && end < self.0.len() {
+            let next = comma(end + 1);
+            let word = &self.0[end + 1..next];
+            if word.contains(&b'=') && !debug::setting::is_check(word) {
+                break;
+            }
+            end = next;
         }
-        let item = &self.0[..end];
+        let item = without_commas(&self.0[..end]);
         self.0 = self.0.get(end + 1..).unwrap_or_default();
         Some(item)
     }
 }
 
+/// A text without commas at its end, where a list may have too many.
+fn without_commas(mut text: &[u8]) -> &[u8] {
+    while let Some(shorter) = text.strip_suffix(b",") {
+        text = shorter;
+    }
+    text
+}
+
 /// Applies a list of options, saying on standard error what it does not understand.
 fn apply(text: &[u8]) {
     for option in Items(text).filter(|o| !o.is_empty()) {
-        let complain = |what: &str| Line::new().text("craton: option \"").bytes(option).text("\": ").text(what).print();
+        let complain = |wrong: Wrong<'_>| {
+            let line = Line::new().text("craton: option \"").bytes(option).text("\": ");
+            let line = if wrong.part.is_empty() { line } else { line.text("\"").bytes(wrong.part).text("\" ") };
+            line.text(wrong.why).print();
+        };
         let Some(equals) = option.iter().position(|b| *b == b'=') else {
-            complain("not of the form key=value; ignored");
+            complain("not of the form key=value; ignored".into());
             continue;
         };
         if let Err(what) = try_set(&option[..equals], &option[equals + 1..], true) {
@@ -142,15 +171,15 @@ fn apply(text: &[u8]) {
     }
 }
 
-/// Why a value that is right is not heeded.
-fn why_not(key: &[u8], value: &[u8]) -> Option<&'static str> {
-    if key == b"debug" { debug::setting::why_not(value) } else { limits::why_not(key, value) }
+/// Why a value is not heeded, if there is more to say than of any bad value.
+fn why_not<'a>(key: &[u8], value: &'a [u8]) -> Option<Wrong<'a>> {
+    if key == b"debug" { debug::setting::why_not(value) } else { limits::why_not(key, value).map(Wrong::from) }
 }
 
 /// Sets one option, or says what is wrong with it. Who may not wait for the end of the heap's own thread leaves that to it.
-pub(crate) fn try_set(key: &[u8], value: &[u8], may_wait: bool) -> Result<(), &'static str> {
+pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result<(), Wrong<'a>> {
     if !KEYS.contains(&key) {
-        return Err(NO_SUCH_KEY);
+        return Err(NO_SUCH_KEY.into());
     }
     let mode = if key == b"background" { mode(value) } else { None };
     let is_set = match mode {
@@ -160,7 +189,7 @@ pub(crate) fn try_set(key: &[u8], value: &[u8], may_wait: bool) -> Result<(), &'
         }
         _ => set(key, value),
     };
-    if is_set { Ok(()) } else { Err(why_not(key, value).unwrap_or(bad_value(key))) }
+    if is_set { Ok(()) } else { Err(why_not(key, value).unwrap_or(bad_value(key).into())) }
 }
 
 /// What the option `background` names.
@@ -206,7 +235,7 @@ fn bad_value(key: &[u8]) -> &'static str {
         b"page_heap" => {
             "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored"
         }
-        b"debug" => debug::setting::BAD,
+        b"debug" => "cannot be set: there is no memory for the heap or for the log; ignored",
         b"audit_log" => "bad value (1 to 268435456 entries, until the log is made); ignored",
         b"guard_sample" => "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored",
         b"pressure" => "bad value (0 to 100 percent); ignored",
@@ -214,7 +243,8 @@ fn bad_value(key: &[u8]) -> &'static str {
         b"caches" => "bad value (there are auto, thread and cpu); ignored",
         b"thp" => "bad value (there are auto, always and never); ignored",
         b"stats" => "bad value (there are 0 and 1); ignored",
-        b"quarantine" | b"release_rate" | b"thread_cache" => "bad value (bytes, such as 512K); ignored",
+        b"quarantine" => "bad value (0 to 1T bytes, such as 64M); ignored",
+        b"release_rate" | b"thread_cache" => "bad value (bytes, such as 512K); ignored",
         b"trace_events" => "bad value (a number above 0); ignored",
         _ => "bad value (a path of at most 511 bytes); ignored",
     }
@@ -255,7 +285,7 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             let every = if value == b"auto" { Some(debug::sample::AUTO) } else { Decimal::parse(value) };
             return every.is_some_and(debug::sample::set);
         }
-        b"quarantine" => match limits::size(value) {
+        b"quarantine" => match limits::size(value).filter(|bytes| *bytes <= debug::MOST_QUARANTINE) {
             Some(bytes) => debug::QUARANTINE_BYTES.store(bytes as usize, Relaxed),
             None => return false,
         },

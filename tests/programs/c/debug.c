@@ -126,13 +126,15 @@ static void sampled(void) {
     find_calls();
     enum { N = 40000 };
     static void *objects[N];
-    unsigned long before = counted("samples");
+    /* Whatever the C library allocates for output, and keeps, can be a sample, too. */
+    setvbuf(stdout, NULL, _IONBF, 0);
+    unsigned long before = counted("samples"), kept = counted("buffers");
     for (int i = 0; i < N; i++)
         CHECK((objects[i] = malloc(24 + i % 100)));
     printf("%lu\n", counted("samples") - before);
     for (int i = 0; i < N; i++)
         free(objects[i]);
-    CHECK(counted("buffers") == 0);
+    CHECK(counted("buffers") == kept);
 }
 
 /* Writes a byte past the end of each of four objects. */

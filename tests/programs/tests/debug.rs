@@ -58,6 +58,30 @@ fn a_bug_is_found_as_often_as_the_chance_says() {
     assert!((32..92).contains(&found), "{found} of 150");
 }
 
+#[test]
+fn what_is_wrong_with_a_setting_is_named() {
+    let said = |options: &str| {
+        let output = Program::new("true").preloaded().options(options).run();
+        output.assert_success();
+        output.stderr
+    };
+    let no_check = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a colon, and + between them); ignored";
+    for (options, option, why) in [
+        ("debug=redzone,nonsense", "debug=redzone,nonsense", &format!("\"nonsense\" {no_check}")[..]),
+        ("debug=all,none,thp=auto", "debug=all,none", "\"none\" turns all checks off, and so stands alone; ignored"),
+        (
+            "thp=auto,debug=redzone,,poison",
+            "debug=redzone,,poison",
+            "has a comma too many: there is nothing before or behind it; ignored",
+        ),
+        ("debug=all:64K", "debug=all:64K", "\"64K\" is no size: give bytes as a plain number; ignored"),
+        ("quarantine=999999T", "quarantine=999999T", "bad value (0 to 1T bytes, such as 64M); ignored"),
+    ] {
+        assert_eq!(said(options), format!("craton: option \"{option}\": {why}\n"), "{options}");
+    }
+    assert_eq!(said("debug=redzone,poison,,quarantine=1T,debug=audit,"), "");
+}
+
 /// A real program does the same under all checks, and nothing is wrong.
 fn same(program: Program, exe: &str) {
     let plain = program.clone().run();

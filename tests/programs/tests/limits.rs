@@ -177,7 +177,7 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
         ("release_rate=-1", "bad value (bytes, such as 512K); ignored"),
         ("audit_log=0", "bad value (1 to 268435456 entries, until the log is made); ignored"),
         ("guard_sample=often", "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored"),
-        ("quarantine=lots", "bad value (bytes, such as 512K); ignored"),
+        ("quarantine=lots", "bad value (0 to 1T bytes, such as 64M); ignored"),
         ("trace_events=0", "bad value (a number above 0); ignored"),
         ("thread_cache=99999999999999999999", "bad value (bytes, such as 512K); ignored"),
     ] {

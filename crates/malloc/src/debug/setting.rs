@@ -7,14 +7,16 @@
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
+use crate::caches::name;
 use crate::front::{self, HEAP, PROCESSOR_CACHES};
+use crate::options::Wrong;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
 use crate::text::Text;
 use crate::{limits, nested};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::Table;
-use craton_os::{Decimal, Mutex, mapping};
+use craton_os::{Decimal, Line, Mutex, mapping};
 use craton_slab::debug::audit::{Entry, Log};
 
 /// The checks, as bits.
@@ -52,6 +54,9 @@ static CACHES: AtomicU8 = AtomicU8::new(0);
 /// What the option was set to last, and its length.
 static TEXT: Mutex<([u8; TEXT_MAX], usize)> = Mutex::new(([0; TEXT_MAX], 0));
 
+/// Which of its targets a cache was made for, by a bit each; changed under the lock of the text.
+static MET: AtomicU64 = AtomicU64::new(0);
+
 /// Entries of the log: the option `audit_log`.
 static LOG_ENTRIES: AtomicU32 = AtomicU32::new(1 << 16);
 
@@ -82,11 +87,46 @@ pub(crate) fn checks_of_cache(name: &[u8]) -> u8 {
         return 0;
     }
     let text = TEXT.lock();
-    match targets_in(&text.0[..text.1]) {
-        None => all,
-        Some(targets) if targets.split(|b| *b == b'+').any(|target| target == name) => all,
-        Some(_) => 0,
+    let Some(targets) = targets_in(&text.0[..text.1]) else { return all };
+    match targets.split(|b| *b == b'+').position(|target| target == name) {
+        Some(i) => {
+            MET.fetch_or(1 << (i % 64), Relaxed);
+            all
+        }
+        None => 0,
     }
+}
+
+/// Tells `each` of the caches among the targets that nobody has made since the option was set: of the first 64 targets, since no more are counted.
+pub(crate) fn each_unmet(mut each: impl FnMut(&[u8])) {
+    if CACHES.load(Relaxed) == 0 {
+        return;
+    }
+    let text = TEXT.lock();
+    let met = MET.load(Relaxed);
+    let targets = targets_in(&text.0[..text.1]).unwrap_or_default().split(|b| *b == b'+').take(64);
+    for (_, name) in
+        targets.enumerate().filter(|(i, target)| met >> i & 1 == 0 && name::is_name(target) && !target.is_empty())
+    {
+        each(name);
+    }
+}
+
+/// At the exit of a process that has made caches, one line for each: a name was mistyped, or its cache was made before the option was set.
+pub(super) fn tell_unmet() {
+    if HEAP.caches.any_made() {
+        each_unmet(|name| {
+            let line = Line::new().text("craton: option \"debug\": no object cache \"").bytes(name);
+            line.text("\" was made since it was set, so that nothing was checked of it").print();
+        });
+    }
+}
+
+/// How many those are.
+pub(crate) fn unmet() -> u64 {
+    let mut count = 0;
+    each_unmet(|_| count += 1);
+    count
 }
 
 /// Whether any class or cache is or was checked, so that there may be buffers on the heap.
@@ -132,13 +172,18 @@ fn targets_in(value: &[u8]) -> Option<&[u8]> {
     value.iter().position(|b| *b == b':').map(|i| &value[i + 1..])
 }
 
-fn checks_in(value: &[u8]) -> Option<u8> {
+fn checks_in(value: &[u8]) -> Result<u8, Wrong<'_>> {
     if matches!(value, b"" | b"0" | b"none") {
-        return Some(0);
+        return Ok(0);
     }
-    value
-        .split(|b| *b == b',')
-        .try_fold(0, |checks, name| NAMES.iter().find(|(known, _)| *known == name).map(|(_, bit)| checks | bit))
+    value.split(|b| *b == b',').try_fold(0, |checks, name| match NAMES.iter().find(|(known, _)| *known == name) {
+        Some((_, bit)) => Ok(checks | bit),
+        None => Err(match name {
+            b"" => "has a comma too many: there is nothing before or behind it; ignored".into(),
+            b"none" | b"0" => Wrong { part: name, why: "turns all checks off, and so stands alone; ignored" },
+            _ => Wrong { part: name, why: NO_CHECK },
+        }),
+    })
 }
 
 /// Whether a word is one of a list of checks, as it stands behind a comma.
@@ -147,15 +192,61 @@ pub(crate) fn is_check(word: &[u8]) -> bool {
     NAMES.iter().any(|(name, _)| *name == word)
 }
 
-/// What is said of a bad value.
-pub(crate) const BAD: &str = "bad value (checks are audit, redzone, poison, verify, guard, unmap, leak, all and none; behind them may stand \
-                              a colon and targets, separated by +: sizes in bytes, large, malloc, names of caches); ignored";
+/// What is said of words that are none of them.
+const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a colon, and + between them); ignored";
 
-/// Why the option cannot be set now, if it is for that.
-pub(crate) fn why_not(value: &[u8]) -> Option<&'static str> {
-    (TRUSTS.load(Relaxed) && checks_in(before_targets(value)).is_some_and(|checks| checks != 0)).then_some(
+/// Why the option cannot be set to a value.
+pub(crate) fn why_not(value: &[u8]) -> Option<Wrong<'_>> {
+    let wanted = match Wanted::of(value) {
+        Ok(wanted) => wanted,
+        Err(wrong) => return Some(wrong),
+    };
+    (TRUSTS.load(Relaxed) && wanted.checks != 0).then_some(Wrong::from(
         "this program frees objects by their sizes alone (Rust's global allocator): it can be set at the start only, by CRATON_OPTIONS; ignored",
-    )
+    ))
+}
+
+/// What a value asks for.
+struct Wanted {
+    checks: u8,
+    classes: [u8; CLASSES + 1],
+    caches: u8,
+}
+
+impl Wanted {
+    fn of(value: &[u8]) -> Result<Self, Wrong<'_>> {
+        if value.len() > TEXT_MAX {
+            return Err("longer than 256 bytes; ignored".into());
+        }
+        let checks = checks_in(before_targets(value))?;
+        let Some(targets) = targets_in(value) else {
+            return Ok(Self { checks, classes: [checks; CLASSES + 1], caches: checks });
+        };
+        let mut this = Self { checks, classes: [0; CLASSES + 1], caches: 0 };
+        for target in targets.split(|b| *b == b'+') {
+            let wrong = |why| Wrong { part: target, why };
+            match target {
+                b"" => {
+                    return Err(
+                        "has an empty target: nothing stands behind the colon, or before or behind a +; ignored".into(),
+                    );
+                }
+                b"malloc" => this.classes = [checks; CLASSES + 1],
+                b"large" => this.classes[0] = checks,
+                size if size.iter().all(u8::is_ascii_digit) => match Decimal::parse(size) {
+                    Some(size) if size as usize <= MAX_CLASSED => this.classes[class_of(size as usize)] = checks,
+                    Some(size) if size <= isize::MAX as u64 => this.classes[0] = checks,
+                    _ => return Err(wrong("is larger than any object; ignored")),
+                },
+                number if name::is_number(number) => {
+                    return Err(wrong("is no size: give bytes as a plain number; ignored"));
+                }
+                cache if name::is_name(cache) => this.caches = checks,
+                _ => return Err(wrong("can be no cache's name, nor is it a size, large or malloc; ignored")),
+            }
+        }
+        Ok(this)
+    }
 }
 
 fn before_targets(value: &[u8]) -> &[u8] {
@@ -164,33 +255,11 @@ fn before_targets(value: &[u8]) -> &[u8] {
 
 /// Sets the option; `false` when the value is not known, or cannot be heeded any more.
 pub(crate) fn set(value: &[u8]) -> bool {
-    if value.len() > TEXT_MAX {
+    if why_not(value).is_some() {
         return false;
     }
-    let Some(checks) = checks_in(before_targets(value)) else { return false };
-    let mut classes = [0u8; CLASSES + 1];
-    let mut caches = 0;
-    match targets_in(value) {
-        None => (classes, caches) = ([checks; CLASSES + 1], checks),
-        Some(targets) => {
-            for target in targets.split(|b| *b == b'+') {
-                match target {
-                    b"" => return false,
-                    b"malloc" => classes = [checks; CLASSES + 1],
-                    b"large" => classes[0] = checks,
-                    size if size.iter().all(u8::is_ascii_digit) => match Decimal::parse(size) {
-                        Some(size) if size as usize <= MAX_CLASSED => classes[class_of(size as usize)] = checks,
-                        Some(_) => classes[0] = checks,
-                        None => return false,
-                    },
-                    // A name cannot be told from a list that goes on behind the targets, nor from a size that is none.
-                    name if name[0].is_ascii_digit() || name.iter().any(|b| b",:- ".contains(b)) => return false,
-                    _ => caches = checks,
-                }
-            }
-        }
-    }
-    if why_not(value).is_some() || checks != 0 && !front::set_up() {
+    let Ok(Wanted { checks, classes, caches }) = Wanted::of(value) else { return false };
+    if checks != 0 && !front::set_up() {
         return false;
     }
     let mut text = TEXT.lock();
@@ -202,6 +271,7 @@ pub(crate) fn set(value: &[u8]) -> bool {
     }
     text.0[..value.len()].copy_from_slice(value);
     text.1 = value.len();
+    MET.store(0, Relaxed);
     EVER.fetch_or(checks, Relaxed);
     for (kept, checks) in CHECKS.iter().zip(classes) {
         kept.store(checks, Relaxed);
@@ -279,13 +349,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checks_are_known_by_name_and_nothing_else_is() {
-        assert_eq!(checks_in(b"audit,redzone"), Some(AUDIT | REDZONE));
-        assert_eq!(checks_in(b"all"), Some(!SAMPLED));
-        assert_eq!(checks_in(b"none"), Some(0));
-        for bad in [&b"audits"[..], b"audit,", b",", b"audit redzone", b"1"] {
-            assert_eq!(checks_in(bad), None, "{}", bad.escape_ascii());
+    fn checks_are_known_by_name_and_what_is_none_is_named() {
+        assert_eq!(checks_in(b"audit,redzone"), Ok(AUDIT | REDZONE));
+        assert_eq!(checks_in(b"all"), Ok(!SAMPLED));
+        assert_eq!(checks_in(b"none"), Ok(0));
+        for (bad, part, why) in [
+            (&b"audits"[..], &b"audits"[..], "is no check"),
+            (b"audit,", b"", "a comma too many"),
+            (b",", b"", "a comma too many"),
+            (b"redzone,,poison", b"", "a comma too many"),
+            (b"audit redzone", b"audit redzone", "is no check"),
+            (b"audit,1", b"1", "is no check"),
+            (b"all,none", b"none", "stands alone"),
+            (b"all:64+", b"", "empty target"),
+            (b"all:", b"", "empty target"),
+            (b"all:64k", b"64k", "no size"),
+            (b"all:-5", b"-5", "no size"),
+            (b"all:99999999999999999999", b"99999999999999999999", "larger than any object"),
+            (b"all:64,nonsense", b"64,nonsense", "can be no cache's name"),
+        ] {
+            let wrong = why_not(bad).unwrap();
+            assert_eq!(wrong.part, part, "{}", bad.escape_ascii());
+            assert!(wrong.why.contains(why), "{}: {}", bad.escape_ascii(), wrong.why);
         }
+        assert_eq!(why_not(b"all:64+large+my-cache+malloc+300000"), None);
         assert!(is_check(b"leak:64") && is_check(b"poison") && !is_check(b"thp"));
         assert_eq!(targets_in(b"audit:48+large"), Some(&b"48+large"[..]));
     }
