@@ -80,7 +80,8 @@ impl<'a> ObjectCacheOptions<'a> {
         Self::default()
     }
 
-    /// The name that statistics show: at most 31 bytes without control characters, `"` and `\\`.
+    /// The name that statistics and reports show, and a target of the option `debug`: at most 31 bytes without control characters, others that are not
+    /// seen or turn the direction of text, and `"`, `\\`, `:`, `+`, `,` and `=`; no number such as `64` or `64K`, `large` or `malloc`.
     pub fn name(self, name: &'a str) -> Self {
         Self { name, ..self }
     }

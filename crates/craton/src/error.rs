@@ -10,7 +10,8 @@ pub enum Error {
     Name,
     /// There is no such option, or it has no such value.
     Option,
-    /// The name of an object cache has more than 31 bytes, or control characters, `"` or `\\`.
+    /// The name of an object cache has more than 31 bytes, characters that are not seen or one of `"`, `\\`, `:`, `+`, `,` and `=`, or it is a number,
+    /// `large` or `malloc`.
     CacheName,
     /// A cache cannot have objects of such a size (above 1 MiB) or alignment (above 1 MiB).
     Layout,
@@ -31,7 +32,7 @@ impl core::fmt::Display for Error {
             Self::Name => "the name of a heap has at most 31 bytes of printable ASCII without \" and \\",
             Self::Option => "no such option, or not a value of it",
             Self::CacheName => {
-                "the name of an object cache has at most 31 bytes, without control characters, \" and \\"
+                "the name of an object cache has at most 31 bytes, without characters that are not seen and \" \\ : + , =, and is no number, large or malloc"
             }
             Self::Layout => "an object of a cache has at most 1 MiB, and is aligned to at most 1 MiB",
             Self::Constructor => "the constructor has failed",

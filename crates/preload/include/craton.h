@@ -179,7 +179,8 @@ void *craton_heap_realloc(craton_heap *heap, void *pointer, size_t size);
 void craton_heap_free(craton_heap *heap, void *pointer);
 size_t craton_heap_usable_size(craton_heap *heap, void *pointer);
 
-/* Writes a heap's counts; `size` is that of the program's struct. 0, or -1 with errno EINVAL for a size below that of the struct above. */
+/* Writes a heap's counts; `size` is that of the program's struct. One that is longer than the library's, as of a newer version, has zeros there. 0, or -1
+ * with errno EINVAL for a size below that of the struct above or above 4096. */
 int craton_heap_stats(craton_heap *heap, struct craton_heap_stats *into, size_t size);
 
 /* Object caches: objects of one kind that stay constructed while they are free, so that their constructor runs once for many uses. Any thread
@@ -196,7 +197,9 @@ enum craton_cache_flag {
 
 struct craton_cache_options {
     size_t size;        /* of this struct: sizeof(struct craton_cache_options) */
-    const char *name;   /* at most 31 bytes of UTF-8 without control characters, " and \, shown in statistics; NULL for none; is copied */
+    /* Shown in statistics and reports, and a target of the option debug: at most 31 bytes of UTF-8 without control characters, others that are not
+     * seen or turn the direction of text, and " \ : + , =; no number such as 64 or 64K, "large" or "malloc". NULL for none; is copied. */
+    const char *name;
     size_t object_size; /* bytes of an object, 1 to 1 MiB */
     size_t align;       /* a power of two up to 1 MiB; 0 for 8 */
 
@@ -268,7 +271,8 @@ int craton_cache_prefill(craton_cache *cache, size_t objects);
  * bytes; 0 with errno EDEADLK in a function of the cache itself. */
 size_t craton_cache_reap(craton_cache *cache);
 
-/* Writes a cache's counts; `size` is that of the program's struct. 0, or -1 with errno EINVAL for a size below that of the struct above. */
+/* Writes a cache's counts; `size` is that of the program's struct. One that is longer than the library's, as of a newer version, has zeros there. 0, or -1
+ * with errno EINVAL for a size below that of the struct above or above 4096. */
 int craton_cache_stats(craton_cache *cache, struct craton_cache_stats *into, size_t size);
 
 #ifdef __cplusplus

@@ -14,6 +14,27 @@ pub(crate) fn invalid() -> *mut c_void {
     null_mut()
 }
 
+/// No struct of counts is longer, in this version or another: a longer one is a size that was never set.
+const MOST_COUNTS: usize = 4096;
+
+/// Writes counts into the program's struct of `size` bytes, which a newer program may have longer than ours: what ours does not have is 0 then. 0, or
+/// -1 with `EINVAL`.
+///
+/// # Safety
+/// `into` is null, or has room for `size` bytes.
+pub(crate) unsafe fn write_counts<T>(into: *mut T, size: usize, counts: T) -> c_int {
+    if into.is_null() || !(size_of::<T>()..=MOST_COUNTS).contains(&size) {
+        process::set_errno(process::EINVAL);
+        return -1;
+    }
+    // SAFETY: by the contract; the struct is at least as long as ours.
+    unsafe {
+        into.cast::<u8>().add(size_of::<T>()).write_bytes(0, size - size_of::<T>());
+        into.write(counts);
+    }
+    0
+}
+
 pub(crate) fn no_memory() -> *mut c_void {
     process::set_errno(process::ENOMEM);
     null_mut()

@@ -194,11 +194,6 @@ pub unsafe extern "C" fn craton_cache_stats(cache: *mut c_void, into: *mut Crato
         Ok(counts) => counts,
         Err(misuse) => front::die("craton_cache_stats", cache.cast(), misuse),
     };
-    if into.is_null() || size < size_of::<CratonCacheStats>() {
-        process::set_errno(process::EINVAL);
-        return -1;
-    }
-    // SAFETY: the program's struct is at least as long as ours.
-    unsafe { into.write(CratonCacheStats { version: 1, counts }) };
-    0
+    // SAFETY: the program's struct.
+    unsafe { crate::c::write_counts(into, size, CratonCacheStats { version: 1, counts }) }
 }

@@ -144,11 +144,6 @@ pub extern "C" fn craton_heap_usable_size(heap: *mut c_void, pointer: *mut c_voi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_heap_stats(heap: *mut c_void, into: *mut CratonHeapStats, size: usize) -> c_int {
     let counts = checked("craton_heap_stats", heap, api::stats(heap as usize));
-    if size < size_of::<CratonHeapStats>() {
-        process::set_errno(process::EINVAL);
-        return -1;
-    }
-    // SAFETY: the program's struct is at least as long as ours.
-    unsafe { into.write(CratonHeapStats { version: 1, counts }) };
-    0
+    // SAFETY: the program's struct.
+    unsafe { crate::c::write_counts(into, size, CratonHeapStats { version: 1, counts }) }
 }

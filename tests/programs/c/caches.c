@@ -214,6 +214,13 @@ static void bad_options(void) {
     BAD(bad.name = "no \xff UTF-8");
     BAD(bad.name = "a \"quote\"");
     BAD(bad.name = "a\nline");
+    BAD(bad.name = "a:b");
+    BAD(bad.name = "a+b");
+    BAD(bad.name = "a,b");
+    BAD(bad.name = "a=b");
+    BAD(bad.name = "64");
+    BAD(bad.name = "malloc");
+    BAD(bad.name = "a\xe2\x80\xae" "b"); /* U+202E turns what follows around */
     bad = good;
     bad.name = "Ärmel – größer";
     craton_cache *cache = create(bad);
@@ -221,6 +228,17 @@ static void bad_options(void) {
     struct craton_cache_stats s;
     errno = 0;
     CHECK(craton_cache_stats(cache, &s, sizeof s - 1) == -1 && errno == EINVAL);
+    errno = 0;
+    CHECK(craton_cache_stats(cache, &s, SIZE_MAX) == -1 && errno == EINVAL);
+    CHECK(craton_cache_stats(cache, &s, 4097) == -1);
+    /* A newer program's struct is longer: what the library does not know is 0 there, and nothing behind it is written. */
+    struct {
+        struct craton_cache_stats known;
+        uint64_t newer[3], behind;
+    } longer;
+    memset(&longer, 0xff, sizeof longer);
+    CHECK(craton_cache_stats(cache, &longer.known, sizeof longer - 8) == 0 && longer.known.version == 1);
+    CHECK(!longer.newer[0] && !longer.newer[1] && !longer.newer[2] && longer.behind == UINT64_MAX);
     CHECK(craton_cache_destroy(cache) == 0);
 }
 

@@ -150,6 +150,35 @@ fn caches_that_are_gone_or_never_were_are_reported() {
 }
 
 #[test]
+fn the_debugging_kit_says_likewise_that_a_handle_is_bad() {
+    for (part, call, says) in [
+        ("used_after_destroy", "craton_cache_alloc", "this object cache has been destroyed"),
+        ("freed_after_destroy", "craton_cache_free", "this object cache has been destroyed"),
+        ("no_cache_after_use", "craton_cache_alloc", "not an object cache of Craton"),
+        ("null_cache", "craton_cache_free", "not an object cache of Craton"),
+    ] {
+        let output = Program::new(linked(cc, "misuse_caches.c")).arg(part).options("debug=all").timeout(60).run();
+        assert_eq!(output.signal, Some(libc::SIGABRT), "ends by SIGABRT:\n{output}");
+        let address = output.stdout.trim_end();
+        assert_eq!(output.stderr, format!("craton: {call}({address}): {says}\n"), "{output}");
+    }
+}
+
+#[test]
+fn a_target_that_is_no_cache_is_told_of_at_the_exit_of_a_program_that_has_caches() {
+    let program = |options: &str| Program::new(linked(cc, "caches.c")).arg("statistics").options(options).run();
+    let unmet =
+        |output: &Output| serde_json::from_str::<Value>(&output.stdout).unwrap()["debug"]["targets_unmet"].as_u64();
+    let met = program("debug=redzone:Übung");
+    met.assert_success();
+    assert_eq!((met.stderr.as_str(), unmet(&met)), ("", Some(0)), "{met}");
+    let output = program("debug=redzone:Übunk+64+Übung");
+    output.assert_success();
+    let line = "craton: option \"debug\": no object cache \"Übunk\" was made since it was set, so that nothing was checked of it\n";
+    assert_eq!((output.stderr.as_str(), unmet(&output)), (line, Some(1)), "{output}");
+}
+
+#[test]
 fn objects_of_a_template_pass_exceptions_of_their_constructors_through() {
     run(cxx, "caches_cxx.cpp", "objects");
     run(cxx, "caches_cxx.cpp", "exceptions");

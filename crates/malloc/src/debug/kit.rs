@@ -290,8 +290,12 @@ pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -
 }
 
 /// Of a pointer that the heap refuses: ends the process with a report that tells of the buffer that it points into, or of what the log knows of the
-/// address. Returns if the kit is off.
+/// address. Returns if the kit is off, and if it is no object that is wrong but the handle of a heap or a cache, of which it knows nothing.
 pub(crate) fn reported_misuse(call: &'static str, pointer: *mut u8, misuse: Misuse) {
+    use Misuse::{CacheDestroyed, HeapDestroyed, HeapStays, NoCache, NoHeap};
+    if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {
+        return;
+    }
     if super::in_use() && setting::verifies() && !nested::is_nested() {
         nested::within(|| report::bad_pointer(call, pointer as usize, misuse));
     }
