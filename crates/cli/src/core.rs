@@ -85,6 +85,12 @@ fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result
         }
         CoreTask::Log { last } => {
             let found = log(heap, *last).map_err(Failure::Failed)?;
+            if !found.is_there {
+                return Err(Failure::Failed(format!(
+                    "{name}: no log was kept; `craton set PID debug=audit` has a running process keep one from then on, and \
+                     `craton run -o debug=audit -- CMD` from the start"
+                )));
+            }
             show(&log_text(&name, &found), "core log", vec![found], json)?;
             false
         }
@@ -141,10 +147,10 @@ fn stats_text(name: &str, found: &Stats) -> String {
         format::count(found.old_objects)
     );
     let rows = found.classes.iter().map(|line| {
-        let numbers = [line.object_bytes, line.slabs, line.morphed, line.objects, line.free];
+        let numbers = [line.object_bytes, line.slabs, line.morphed, line.objects, line.waiting, line.free];
         numbers.into_iter().map(format::count).chain([format::bytes(line.bytes)]).collect()
     });
-    text += &table(&["class", "slabs", "of two", "objects", "free", "bytes"], rows, &[]);
+    text += &table(&["class", "slabs", "of two", "objects", "waiting", "free", "bytes"], rows, &[]);
     if !found.heaps.is_empty() {
         let rows = found.heaps.iter().map(|heap| {
             vec![heap.id.to_string(), heap.name.clone(), format::count(heap.objects), format::bytes(heap.bytes)]
@@ -228,11 +234,6 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
 }
 
 fn log_text(name: &str, found: &Log) -> String {
-    if !found.is_there {
-        return format!(
-            "{name}: there is no log; `craton set PID debug=audit` or `craton run -o debug=audit` has one kept\n"
-        );
-    }
     let (count, kept) = (format::count(found.count), format::count(found.kept));
     let mut text = format!(
         "{name}: {count} transactions since the start, of which the log has the last {kept}; the newest first\n"

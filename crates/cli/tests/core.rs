@@ -339,6 +339,7 @@ fn wrong_calls_say_what_to_do() {
     wrong(&["core", "a", "--pid", "1", "stats"], 2, "cannot be used with");
     wrong(&["core", "/no/such/core", "stats"], 1, "cannot be opened");
     wrong(&["core", "/bin/sh", "stats"], 1, "no core");
+    wrong(&["core", "/etc/passwd", "stats"], 1, "`craton core --pid PID save FILE`");
     wrong(&["core", "--pid", "4194305", "stats"], 1, "there is no process 4194305");
     wrong(&["set", "4194305", "a=1"], 1, "there is no process 4194305");
     wrong(&["set", "1", "a"], 2, "KEY=VALUE");

@@ -101,11 +101,34 @@ fn closed_pages_are_explained_and_need_not_be_read() {
 }
 
 #[test]
+fn buffers_that_wait_are_not_counted_as_in_use() {
+    let place = Place::new("core-waiting");
+    let body = "int main(void) {\n\
+            static void *all[100];\n\
+            for (int i = 0; i < 100; i++) all[i] = malloc(2000);\n\
+            for (int i = 0; i < 90; i++) free(all[i]);\n\
+            free(malloc(500000)); wait_here(); return 0;\n\
+        }\n";
+    let program = Program::start_with(&place, "waiting", body, &["debug=poison"]);
+    let (stats, _) = program.row(&["stats"]);
+    // Below and behind 2000 bytes stands nothing, but for a word that keeps the buffer from being the object's start.
+    let class = stats["classes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| number(c, "object_bytes") >= 2000 && number(c, "waiting") > 0);
+    let class = class.unwrap_or_else(|| panic!("{stats}"));
+    assert_eq!((number(class, "objects"), number(class, "waiting")), (10, 90), "{stats}");
+    assert_eq!((number(&stats, "large_objects"), number(&stats, "waiting") >= 91), (0, true), "{stats}");
+}
+
+#[test]
 fn without_a_log_it_is_said_how_to_have_one() {
     let place = Place::new("core-nolog");
     let program = Program::start(&place, "plain", "int main(void) { global = malloc(9); wait_here(); return 0; }\n");
     let said = said(&mut craton(["core", "--pid", &program.pid(), "log"]));
-    assert!(said.status == 0 && said.out.contains("there is no log; `craton set PID debug=audit`"), "{}", said.out);
+    assert!(said.status == 1 && said.out.is_empty(), "{}", said.out);
+    assert!(said.err.contains("no log was kept; `craton set PID debug=audit`"), "{}", said.err);
 }
 
 const CACHES: &str = "\
@@ -141,6 +164,13 @@ fn objects_of_caches_are_known_kept_and_lost_as_others_are() {
     assert_eq!((kept["cache"].as_str(), number(&kept, "offset")), (Some("plain things"), 39));
     let made = what(&program, "made", 100);
     assert_eq!((made["cache"].as_str(), made["state"].as_str()), (Some("made things"), Some("live")), "{made}");
+    assert_eq!(
+        number(&made, "bytes"),
+        200,
+        "the object's size, as in `stats`, not the distance to the next one: {made}"
+    );
+    let behind = what(&program, "made", 203);
+    assert_eq!((number(&behind, "bytes"), behind["beyond"].as_i64()), (200, Some(4)), "{behind}");
     let free = what(&program, "free", 0);
     assert_eq!((free["cache"].as_str(), free["state"].as_str()), (Some("made things"), Some("free")), "{free}");
     assert!(["array", "depot", "slab"].contains(&free["place"].as_str().unwrap()), "{free}");

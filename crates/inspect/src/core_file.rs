@@ -95,7 +95,7 @@ impl CoreFile {
         let head = bytes(0, 64.min(length))?;
         if !head.starts_with(b"\x7fELF") {
             return Err(fail(
-                "not an ELF file; give a core file that the kernel, gcore or `craton core --save` has written",
+                "not an ELF file; give a core file that the kernel, gcore or `craton core --pid PID save FILE` has written",
             ));
         }
         if head.len() < 64 || head[4] != 2 || head[5] != 1 || u16_in(&head, 18) != MACHINE {

@@ -15,10 +15,12 @@ pub struct ClassLine {
     pub slabs: u64,
     /// Slabs that hold objects of two classes.
     pub morphed: u64,
-    /// Objects that are out, those that the debugging kit has under its buffers too.
+    /// Objects that are out, those that the debugging kit has under buffers of the program too.
     pub objects: u64,
     /// Bytes of them.
     pub bytes: u64,
+    /// Objects under buffers that were freed and wait.
+    pub waiting: u64,
     /// Places that were cut and are free, on slabs and in caches.
     pub free: u64,
 }
@@ -83,11 +85,11 @@ pub struct Stats {
     pub objects: u64,
     /// Bytes of them.
     pub bytes: u64,
-    /// Large objects, and their bytes.
+    /// Large objects, and their bytes; without those under buffers that were freed and wait.
     pub large_objects: u64,
     /// Bytes of them.
     pub large_bytes: u64,
-    /// Huge objects.
+    /// Huge objects; likewise.
     pub huge_objects: u64,
     /// Bytes of them.
     pub huge_bytes: u64,
@@ -148,7 +150,10 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
             (line.objects, line.bytes) = (line.objects + 1, line.bytes + object.size);
             return;
         }
+        let waits = heap.kit.under(object.start).is_some_and(|buffer| !buffer.is_live);
         match object.kind {
+            Kind::Small(class) if waits => classes.entry(class).or_default().waiting += 1,
+            Kind::Large | Kind::Huge if waits => (),
             Kind::Small(class) => {
                 let line = classes.entry(class).or_default();
                 (line.objects, line.bytes) = (line.objects + 1, line.bytes + object.size);

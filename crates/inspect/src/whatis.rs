@@ -30,7 +30,7 @@ pub struct What {
     /// Of what a buffer lies in: `inside` it, in its `redzone`, or on a `closed-page`. Of a free object of a cache: in an `array`, in the `depot`, or
     /// on its `slab`.
     pub place: &'static str,
-    /// Bytes before a buffer's start (below 0) or behind its last byte (above 0, 1 is the byte behind it).
+    /// Bytes before a buffer's start (below 0), or behind its last byte or that of a cache's object (above 0, 1 is the byte behind it).
     pub beyond: i64,
     /// The object cache that it is of.
     pub cache: String,
@@ -146,7 +146,10 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
                 Place::Built | Place::Raw => ("free", "slab"),
             };
             let object = cache.object(slab, i);
-            Ok(What { cache: cache.name.clone(), place, ..What::of(at, "cache", state, object, cache.stride) })
+            let what = What::of(at, "cache", state, object, cache.size);
+            // Behind the object, up to the next one, lie its mark and its link.
+            let beyond = (what.offset + 1).saturating_sub(cache.size) as i64;
+            Ok(What { cache: cache.name.clone(), place, beyond, ..what })
         }
         Span::Notes { cache, .. } => {
             let name = heap.caches.by_id(*cache).map_or(String::new(), |cache| cache.name.clone());
@@ -250,11 +253,11 @@ impl std::fmt::Display for What {
             )?,
             "cache" if *bytes == 0 => write!(f, "what the object cache \"{}\" notes of its objects", self.cache)?,
             "cache" => {
-                write!(
-                    f,
-                    "{offset} bytes into the object of {bytes} bytes at {start:#x} of the cache \"{}\": ",
-                    self.cache
-                )?;
+                match self.beyond {
+                    0 => write!(f, "{offset} bytes into")?,
+                    beyond => write!(f, "{beyond} past the end of")?,
+                }
+                write!(f, " the object of {bytes} bytes at {start:#x} of the cache \"{}\": ", self.cache)?;
                 match self.place {
                     "" => write!(f, "live")?,
                     "array" => write!(f, "free, in a processor's array")?,
