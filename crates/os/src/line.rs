@@ -3,9 +3,20 @@
 //! **What.** A report must come out when the heap is broken, so it is put together in a fixed buffer and written by one
 //! system call. What does not fit is cut. Nothing here is inlined: reports are rare, and should stay small.
 //!
-//! **Unsafe.** Calls `write` and `abort`.
+//! **Failure.** Where nobody takes what is written, as from a full pipe that nobody reads, a line waits for [`PATIENCE_MS`] and is dropped; the
+//! next ones are dropped without waiting, until there is room again. A process that may soon be killed for system calls just writes.
+//!
+//! **Unsafe.** Calls `poll`, `write` and `abort`.
 
 use crate::decimal::Decimal;
+use crate::thp;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// For how long a line waits for room, in steps of [`STEP_MS`], one of which a signal may cut short.
+const PATIENCE_MS: i32 = 5000;
+const STEP_MS: i32 = 50;
+/// Somebody has waited for so long in vain.
+static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 /// A text of at most 1024 bytes under construction.
 pub struct Line {
@@ -83,6 +94,9 @@ impl Line {
     /// Writes the line, ended by a newline, to a file descriptor; a failure is ignored, there is nobody to tell.
     #[inline(never)]
     pub fn write_to(mut self, fd: i32) {
+        if !has_room(fd) {
+            return;
+        }
         self.text[self.len] = b'\n';
         // SAFETY: the buffer holds `len + 1` bytes: `push` always leaves room for the newline.
         unsafe { libc::write(fd, self.text.as_ptr().cast(), self.len + 1) };
@@ -99,6 +113,34 @@ impl Line {
         self.print();
         // SAFETY: no preconditions.
         unsafe { libc::abort() }
+    }
+}
+
+/// Whether a line can be written without waiting for long for somebody to read.
+fn has_room(fd: i32) -> bool {
+    if !thp::may_ask() {
+        return true;
+    }
+    let mut left = if IN_VAIN.load(Relaxed) { 0 } else { PATIENCE_MS };
+    loop {
+        let mut polled = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+        let step: libc::c_long = left.min(STEP_MS).into();
+        let time = libc::timespec { tv_sec: 0, tv_nsec: step * 1_000_000 };
+        // SAFETY: one entry, which lives through the call; no signal mask. By its number the call is no point where a thread can be cancelled.
+        let ready = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut polled, 1, &raw const time, 0, 0) };
+        // What is no file, or has an error, is left to the write to find out.
+        if ready > 0 {
+            IN_VAIN.store(false, Relaxed);
+            return true;
+        }
+        if ready < 0 && crate::process::errno() != libc::EINTR {
+            return true;
+        }
+        left -= STEP_MS;
+        if left <= 0 {
+            IN_VAIN.store(true, Relaxed);
+            return false;
+        }
     }
 }
 

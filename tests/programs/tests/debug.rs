@@ -1,6 +1,9 @@
 //! The debugging kit in programs that do nothing wrong, and in real ones; samples as often as they are asked for.
 
 use craton_programs::{Output, Program, cc, missing, workspace};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -80,6 +83,37 @@ fn what_is_wrong_with_a_setting_is_named() {
         assert_eq!(said(options), format!("craton: option \"{option}\": {why}\n"), "{options}");
     }
     assert_eq!(said("debug=redzone,poison,,quarantine=1T,debug=audit,"), "");
+}
+
+#[test]
+fn a_report_to_a_full_pipe_that_nobody_reads_does_not_keep_the_process_from_its_end() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    // SAFETY: the pipe is this test's own.
+    unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    while writer.write(b"x").is_ok() {}
+    // SAFETY: likewise.
+    unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, 0) };
+    let mut child = std::process::Command::new(program())
+        .arg("past_the_end")
+        .env("LD_PRELOAD", craton_programs::library())
+        .env("CRATON_OPTIONS", "debug=all")
+        .stderr(writer)
+        .spawn()
+        .unwrap();
+    // Far longer than a report waits: whoever hangs is killed, and the signal is another one.
+    let since = std::time::Instant::now();
+    let ended = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if since.elapsed().as_secs() > 120 {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    drop(reader);
+    assert!(matches!(ended.signal(), Some(libc::SIGABRT | libc::SIGSEGV)), "{ended}");
 }
 
 /// A real program does the same under all checks, and nothing is wrong.
