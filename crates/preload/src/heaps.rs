@@ -9,7 +9,6 @@ use crate::c::{invalid, no_memory};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use craton_malloc::heaps::{Options, OwnStats, Place, Refused, api};
 use craton_malloc::{Misuse, front};
-use craton_os::process;
 
 /// `struct craton_heap_options`.
 #[repr(C)]

@@ -14,6 +14,8 @@ const APART: &str = "debug=all";
 
 const BOTH: &[&str] = &[AMONG, APART];
 const ONLY_APART: &[&str] = &[APART];
+/// And whose memory serves again at once.
+const AMONG_NONE_WAITS: &[&str] = &["debug=audit,redzone,verify,quarantine=0"];
 
 /// What a program does wrong, and what has to be said of it.
 #[derive(Clone, Copy)]
@@ -108,6 +110,12 @@ const OVERFLOWS: &[Case] = &[
     past("past_end_of_a_threads", 100, MADE_ELSEWHERE),
     past("past_end_and_realloc", 100, MADE),
     past("past_end_and_exit", 100, MADE),
+    Case {
+        options: AMONG_NONE_WAITS,
+        offset: Some(-17),
+        found: &["read_byte", "read_before_the_heap", "main"],
+        ..live("read_before_the_heap", UNDERFLOW, 100, &["read_before_the_heap", "main"])
+    },
     Case { options: ONLY_APART, found: &["read_byte", "read_past_end", "main"], ..past("read_past_end", 4096, MADE) },
 ];
 

@@ -8,6 +8,7 @@
 
 use super::report::{self, Mistake};
 use super::table::{self, Buffer, Kind, State};
+use crate::front::HEAP;
 use crate::nested;
 use craton_os::fault::{self, Fault};
 use craton_os::{process, unwind};
@@ -50,12 +51,13 @@ fn look(fault: &Fault) {
     }
 }
 
-/// The buffer on whose pages, or on the closed ones beside them, an address lies: if two do, the one that is nearer.
+/// The buffer on whose pages, or on the closed ones beside them, an address lies: if two do, the one that is nearer. Of buffers on the heap only those
+/// beside its ends: an address a page before the first one or behind the last, where nothing is.
 fn buffer_near(address: usize) -> Option<Buffer> {
-    let page = process::page_size();
+    let (page, in_heap) = (process::page_size(), HEAP.page_of(address).is_some());
     let mut best: Option<(usize, Buffer)> = None;
     table::each(|b| {
-        if b.kind == Kind::Heap {
+        if b.kind == Kind::Heap && in_heap {
             return;
         }
         let end = (b.address + b.size).next_multiple_of(page).max(b.under + page);

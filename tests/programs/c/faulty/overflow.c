@@ -83,6 +83,17 @@ CASE(past_end_and_exit) {
     exit(0);
 }
 
+/* Before the heap's first buffer nothing is mapped. */
+CASE(read_before_the_heap) {
+    char *first = malloc(100);
+    for (int i = 0; i < 3000; i++) {
+        char *p = malloc(100);
+        first = p < first ? p : first;
+    }
+    CHECK((uintptr_t)first % (1 << 12) == 16);
+    read_byte(show(first), -17);
+}
+
 CASE(read_past_end) { CHECK(read_byte(make_buffer(4096), 4096) != 1); }
 
 static const struct part parts[] = {
@@ -112,6 +123,7 @@ static const struct part parts[] = {
     {"past_end_and_realloc", past_end_and_realloc},
     {"past_end_and_exit", past_end_and_exit},
     {"read_past_end", read_past_end},
+    {"read_before_the_heap", read_before_the_heap},
     {NULL, NULL},
 };
 
