@@ -304,8 +304,8 @@ pub enum CoreTask {
   craton set 1234 soft_limit=512M background=1 --wait 30
 
 The process sets the options when it next calls malloc or free: its threads are made to look in their next free. One that
-sleeps does so within ten seconds if it has a thread of the library's (named craton), which small heaps and programs without
-threads do not have. If nobody looks within --wait, the request stays with the process until somebody does, and what is
+sleeps does so if it has a thread of the library's (named craton), which is woken; small heaps and programs without threads
+have none. If nobody looks within --wait, the request stays with the process until somebody does, and what is
 asked for meanwhile is added to it; a debugger can have it done while the process sleeps:
 gdb -p PID -batch -ex 'call ((int(*)(void))craton_background_actions)()'
 

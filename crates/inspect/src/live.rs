@@ -122,6 +122,20 @@ impl Live {
         Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new() })
     }
 
+    /// Has the system call begin anew in which each thread of a name sleeps. What cannot be stopped goes on as it is.
+    pub(crate) fn interrupt(&self, name: &str) {
+        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.pid)) else { return };
+        for thread in threads.flatten() {
+            let is_meant = fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name);
+            let id = thread.file_name().to_str().and_then(|id| id.parse().ok()).filter(|_| is_meant);
+            if let Some(id) = id
+                && let Ok(Some(signal)) = self.stop_one(id)
+            {
+                let _ = call(libc::PTRACE_DETACH, id, signal as usize);
+            }
+        }
+    }
+
     /// Writes to its memory; says whether all was written.
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), String> {
         let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };

@@ -1,9 +1,10 @@
 //! Asks a running process for other settings.
 //!
 //! **What.** Leaves a request in the library's mailbox and waits for the answer; the library looks there in its slow requests, in frees past its
-//! threads' caches, and each second where it has a thread of its own. So that a process comes by whose threads' caches serve all that it asks for,
+//! threads' caches, and in the thread of its own where it has one, which is woken. So that a process comes by whose threads' caches serve all that it asks for,
 //! the number of pages that each of these knows of is overwritten by 0 while we wait: the thread's next free is then a slow one, and writes it back.
-//! The process is not stopped: to have one of its threads call the library would need to know that this thread holds no lock and is in no
+//! Arrays of object caches lose their owner, so that the next request for an object is a slow one.
+//! The process is not stopped, but for that one thread, for a moment: to have one of its threads call the library would need to know that this thread holds no lock and is in no
 //! handler of a signal, which nobody outside can.
 //!
 //! **State.** As `craton_malloc::mailbox` says: the request's text is written before its number, and the answer's number is read before its text.
@@ -22,10 +23,15 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(5);
 /// Looks between two times that threads' caches are made to fail.
 const FAIL_EVERY: u32 = 10;
+/// And between two times that the library's own thread is woken, if there is one, by its name.
+const WAKE_EVERY: u32 = 100;
+const THREAD: &str = "craton";
 /// For how long a process that has taken the request is waited for beyond that: what it does may take it so long.
 const LONGER: Duration = Duration::from_secs(5);
 /// Caches that are made to fail, at most: more are no list of ours.
 const MOST_CACHES: usize = 1 << 20;
+/// Likewise of processors' areas.
+const MOST_AREAS: u64 = 8192;
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +50,50 @@ struct Mailbox {
     places: [u64; 7],
     /// Where the list of threads' caches begins, and in each cache the next one, whether a thread has it, and its number of pages.
     caches: [u64; 4],
+    /// Where a byte ends the sleep of the library's own thread, once its system call begins anew.
+    nudge: u64,
+    arrays: Arrays,
+}
+
+/// Where the arrays of object caches lie.
+struct Arrays {
+    /// Of the words that say where the first area is, how many there are, and how many caches.
+    words: [u64; 3],
+    area_bytes: u64,
+    array_bytes: u64,
+    owner: u64,
+}
+
+impl Arrays {
+    fn of(table: &Table) -> Result<Self, String> {
+        let get = |name: &str| table.get(&format!("caches.{name}"));
+        let caches = table.get("heap")? + table.get("heap.caches")?;
+        Ok(Self {
+            words: [caches + get("areas")?, caches + get("areas.end")?, caches + get("used")?],
+            area_bytes: get("area.bytes")?,
+            array_bytes: get("array.bytes")?,
+            owner: get("array.owner")?,
+        })
+    }
+
+    /// Tells `each` of the owners of all arrays that have one.
+    fn each_owner(&self, reader: &Reader<'_>, mut each: impl FnMut(u64) -> Result<(), String>) -> Result<(), String> {
+        let [first, end, used] = self.words;
+        let (first, end, used) = (reader.word(first)?, reader.word(end)?, reader.word(used)?);
+        if first <= 1 || end > MOST_AREAS || used > self.area_bytes / self.array_bytes.max(1) {
+            return Ok(());
+        }
+        for area in 0..end {
+            for cache in 0..used {
+                let owner = first + area * self.area_bytes + cache * self.array_bytes + self.owner;
+                // What nobody has touched may not be there, and must not be written.
+                if reader.word(owner).unwrap_or(0) != 0 {
+                    each(owner)?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 const ASKED: usize = 0;
@@ -68,7 +118,9 @@ impl Mailbox {
         for (place, name) in caches.iter_mut().zip(["first", "next", "taken", "pages"]) {
             *place = table.get(&format!("thread.{name}"))?;
         }
-        Ok(Self { process, at, most, places, caches })
+        let nudge = table.get("mailbox.nudge")?;
+        let arrays = Arrays::of(&table)?;
+        Ok(Self { process, at, most, places, caches, nudge, arrays })
     }
 
     fn bytes(&self, place: usize, len: usize) -> Result<Vec<u8>, String> {
@@ -132,6 +184,12 @@ impl Mailbox {
         Ok(())
     }
 
+    /// Has the next request for an object of each cache be a slow one, which makes the array the cache's again.
+    fn fail_arrays(&self) -> Result<(), String> {
+        let reader = Reader::new(&self.process);
+        self.arrays.each_owner(&reader, |owner| self.process.write(owner, &[0; 8]))
+    }
+
     /// Waits until something is so, while threads come by; says whether it became so in time.
     fn wait(&self, time: Duration, is_so: impl Fn(&Self) -> Result<bool, String>) -> Result<bool, String> {
         let since = Instant::now();
@@ -144,6 +202,11 @@ impl Mailbox {
             }
             if look.is_multiple_of(FAIL_EVERY) {
                 self.fail_caches()?;
+            }
+            if look.is_multiple_of(WAKE_EVERY) {
+                self.fail_arrays()?;
+                self.process.write(self.nudge, &[1])?;
+                self.process.interrupt(THREAD);
             }
             sleep(LOOK);
         }

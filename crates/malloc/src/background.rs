@@ -90,6 +90,8 @@ static HIDDEN: AtomicUsize = AtomicUsize::new(0);
 static OWNER: AtomicU32 = AtomicU32::new(0);
 /// Rung when the thread is to end.
 static END: Bell = Bell::new();
+/// Where another process nudges the thread.
+pub(crate) const NUDGE: *const u8 = Bell::outside(&raw const END);
 /// The thread sleeps until the heap is used again.
 static ASLEEP: AtomicBool = AtomicBool::new(false);
 

@@ -127,13 +127,14 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("processors", (&raw const PROCESSOR_CACHES).cast()),
     ("segment", (&raw const SEGMENT).cast()),
     ("mailbox", (&raw const MAILBOX).cast()),
+    ("mailbox.nudge", crate::background::NUDGE),
     ("apart", nested::PARTS[0]),
     ("apart.used", nested::PARTS[1]),
     ("later.first", nested::PARTS[2]),
 ];
 
 /// How many there are.
-const NAMED: usize = 9;
+const NAMED: usize = 10;
 
 /// The shapes of structures, in groups as their modules have them.
 const SHAPES: [&[(&str, usize)]; 15] = [

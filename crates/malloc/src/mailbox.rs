@@ -3,7 +3,7 @@
 //! **What.** `craton set PID KEY=VALUE` writes a request into this mailbox, which [`crate::inspect`] leads to; the process looks at it in its
 //! slow requests and, once a second, in the heap's own thread, does what it asks, and writes the answer. So that a process comes to a slow request
 //! whose threads' caches serve all that it asks for, the writer has their frees fail ([`crate::cpu_cache::thread::ThreadCache::fail`]); a
-//! free into a processor's cache looks each time. A process that asks for nothing does not look: the request stays until it does.
+//! free into a processor's cache looks each time. Arrays of object caches lose their owner, for one request to come by. A process that asks for nothing does not look: the request stays until it does.
 //!
 //! **State.** A request has a number above 0. Its text is one setting or several, with a 0 between them:
 //! ```text

@@ -3,10 +3,15 @@
 //! **What.** One thread sleeps on it for a time, and others can end that sleep. It uses the system call `futex` and no other: a program
 //! that restricts its system calls leaves that one in any case.
 //!
-//! **State.** 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged: one sleep ends, or the next one does at once.
+//! **State.** The lower half: 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged: one sleep ends, or the next one does at once. The upper half is for
+//! another process, which cannot wake a sleeper: it writes a byte there and interrupts the sleeper's system call, which then begins anew,
+//! finds the bell not silent, and ends. That is a nudge, too.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering};
+
+/// The bits of the lower half.
+const OURS: u32 = 0xffff;
 
 /// Silent at first.
 #[derive(Debug)]
@@ -35,9 +40,19 @@ impl Bell {
 
     /// Ends one sleep, this one or the next, unless the bell is rung anyway.
     pub fn nudge(&self) {
-        if self.rung.compare_exchange(0, 2, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            futex::wake(&self.rung, i32::MAX as u32);
+        let mut now = self.rung.load(Ordering::Relaxed);
+        while now & OURS == 0 {
+            match self.rung.compare_exchange(now, now | 2, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return futex::wake(&self.rung, i32::MAX as u32),
+                Err(other) => now = other,
+            }
         }
+    }
+
+    /// Where another process writes a byte that is not 0, to nudge.
+    pub const fn outside(this: *const Self) -> *const u8 {
+        // On the machines that there are the upper half comes last.
+        this.cast::<u8>().wrapping_add(3)
     }
 
     /// The bell can be slept on again.
@@ -48,7 +63,7 @@ impl Bell {
     /// Whether it was rung.
     pub fn is_rung(&self) -> bool {
         // ORDERING: Acquire pairs with the Release in `ring`.
-        self.rung.load(Ordering::Acquire) == 1
+        self.rung.load(Ordering::Acquire) & OURS == 1
     }
 
     /// Sleeps until the bell rings, but not for longer than so many nanoseconds, and perhaps a little less; says whether it was rung.
@@ -65,7 +80,10 @@ impl Bell {
     fn sleep(&self, time: *const libc::timespec) -> bool {
         futex::wait(&self.rung, 0, time);
         // A nudge was for this sleep.
-        let _ = self.rung.compare_exchange(2, 0, Ordering::Relaxed, Ordering::Relaxed);
+        let now = self.rung.load(Ordering::Relaxed);
+        if now & OURS != 1 && now != 0 {
+            let _ = self.rung.compare_exchange(now, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
         self.is_rung()
     }
 }
@@ -89,6 +107,23 @@ mod tests {
         assert!(bell.wait_ns(LONG_NS) && bell.wait_ns(LONG_NS));
         bell.silence();
         assert!(!bell.is_rung() && !bell.wait_ns(1));
+    }
+
+    #[test]
+    fn a_byte_from_another_process_ends_one_sleep_and_hides_neither_nudge_nor_ring() {
+        let bell = Bell::new();
+        let write = || {
+            // SAFETY: a byte of the bell, as another process writes it.
+            unsafe { Bell::outside(&raw const bell).cast_mut().write_volatile(1) };
+        };
+        write();
+        assert!(!bell.wait() && !bell.wait_ns(1_000_000), "one at once, one with its time");
+        write();
+        bell.nudge();
+        assert!(!bell.wait() && !bell.wait_ns(1_000_000));
+        bell.ring();
+        write();
+        assert!(bell.wait() && bell.is_rung());
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! is all that it asks about a handle. One that is closed serves nobody: whoever empties arrays closes them first.
 //!
 //! **Threads.** Arrays change in sequences, or by whoever has closed them and interrupted all sequences. They are opened, closed and emptied under
-//! the cache's lock. A thread finds the areas by its own word ([`crate::tls::arrays`]), which is set once the kernel is known
+//! the cache's lock. Another process may take an array's owner away ([`crate::mailbox`]), so that a request comes to the slow path, which opens it again. A thread finds the areas by its own word ([`crate::tls::arrays`]), which is set once the kernel is known
 //! to restart its sequences.
 //!
 //! **Failure.** Without restartable sequences, or without room for the areas, there are no arrays: each request takes its cache's lock.

@@ -14,7 +14,7 @@ const CACHE: usize = offset_of!(Slot, cache) + Mutex::<Cache>::SHAPE[1];
 
 impl Caches {
     /// Offsets and sizes in bytes, and what some words mean.
-    pub(crate) const SHAPE: [(&'static str, usize); 32] = [
+    pub(crate) const SHAPE: [(&'static str, usize); 33] = [
         // Class that the records of caches' pages name.
         ("caches.class", CLASS as usize),
         ("caches.base", offset_of!(Self, base)),
@@ -32,6 +32,7 @@ impl Caches {
         ("caches.areas.bytes", AREA * AREAS),
         ("caches.area.bytes", AREA),
         ("caches.array.bytes", ARRAY),
+        ("caches.array.owner", offset_of!(Counting, owner)),
         ("caches.array.word", offset_of!(Counting, word)),
         ("caches.array.count.mask", COUNT_BITS as usize),
         ("caches.array.slots", offset_of!(Counting, slots)),
