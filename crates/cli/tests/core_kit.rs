@@ -199,6 +199,22 @@ fn objects_of_caches_are_known_kept_and_lost_as_others_are() {
 }
 
 #[test]
+fn a_core_of_a_process_with_caches_has_only_what_they_use() {
+    let place = Place::new("core-caches-saved");
+    let program = Program::start(&place, "caches", CACHES);
+    let (live, _) = program.row(&["leaks"]);
+    let core = place.path("saved.core");
+    assert_eq!(said(&mut craton(["core", "--pid", &program.pid(), "save", &core])).status, 0);
+    // With all that is reserved for pages and processors it would be 64 GiB, though of holes; gcore would write gigabytes of zeros.
+    let bytes = std::fs::metadata(&core).unwrap().len();
+    assert!(bytes < 1 << 30, "{bytes} bytes");
+    let (found, _) = row(&[&core, "leaks"]);
+    assert_eq!((&found["lost_objects"], &found["lost_bytes"]), (&live["lost_objects"], &live["lost_bytes"]), "{found}");
+    assert_eq!(what(&program, "free", 0)["state"], row(&[&core, "whatis", program.address("free")]).0["state"]);
+    assert_eq!(row(&[&core, "verify"]).1, 0);
+}
+
+#[test]
 fn objects_of_caches_under_the_kit_have_owners() {
     let place = Place::new("core-kit-caches");
     let program = Program::start_with(&place, "caches", CACHES, &["debug=audit,redzone,verify"]);

@@ -8,7 +8,7 @@
 //! **Unsafe.** Calls `ptrace` and `waitpid`.
 
 use crate::memory::{Map, Memory, Thread};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -187,6 +187,19 @@ impl Memory for Live {
 
     fn auxiliary(&self) -> Vec<u8> {
         fs::read(format!("/proc/{}/auxv", self.pid)).unwrap_or_default()
+    }
+
+    fn left_out(&self) -> HashSet<u64> {
+        let text = fs::read(format!("/proc/{}/smaps", self.pid)).unwrap_or_default();
+        let (mut start, mut all) = (0, HashSet::new());
+        for line in String::from_utf8_lossy(&text).lines() {
+            match line.strip_prefix("VmFlags:") {
+                Some(flags) if flags.split_whitespace().any(|flag| flag == "dd") => _ = all.insert(start),
+                Some(_) => (),
+                None => start = parse(line).map_or(start, |map| map.start),
+            }
+        }
+        all
     }
 
     fn warnings(&self) -> Vec<String> {

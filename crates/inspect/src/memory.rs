@@ -1,5 +1,7 @@
 //! A process as it can be read: its memory, its mappings, its threads.
 
+use std::collections::HashSet;
+
 /// A range of addresses, and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
@@ -59,6 +61,10 @@ pub trait Memory {
     /// Its auxiliary values, as the kernel lays them out.
     fn auxiliary(&self) -> Vec<u8> {
         Vec::new()
+    }
+    /// Where mappings begin that their owner wants in no core file.
+    fn left_out(&self) -> HashSet<u64> {
+        HashSet::new()
     }
     /// What could not be read where there should be something, and what to do about it.
     fn warnings(&self) -> Vec<String>;

@@ -1,7 +1,7 @@
 //! A core file of a process that stands still, as gcore writes it.
 //!
 //! **What.** The registers of each thread, the names of mapped files, and the bytes of every mapping but files' instructions, of which
-//! it has the range only.
+//! it has the range only, and mappings that can only be read and that somebody wants in no core file: the library has gigabytes of zeros there.
 
 use crate::memory::{MACHINE, Map, Memory};
 use std::fs::File;
@@ -25,7 +25,9 @@ const ID_AT: usize = 32;
 pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
     let fail = |e: io::Error| format!("cannot write {}: {e}", path.display());
     // What the kernel maps into every process cannot all be read, and has no pointers of the program's.
-    let maps: Vec<&Map> = memory.maps().iter().filter(|m| m.readable && !m.path.starts_with("[v")).collect();
+    let left_out = memory.left_out();
+    let is_in = |m: &&Map| m.readable && !m.path.starts_with("[v") && (m.writable || !left_out.contains(&m.start));
+    let maps: Vec<&Map> = memory.maps().iter().filter(is_in).collect();
     if maps.len() >= MOST {
         return Err(format!(
             "{} has {} mappings, more than a core file written here can have",

@@ -1,6 +1,7 @@
 //! What is known of each page of caches, and where their slabs have them from.
 //!
-//! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made for the first cache:
+//! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made for the first cache. It reads as zeros; the part with a
+//! page's entry can be written from when a cache first has the page, so that the rest, gigabytes, is in no core file:
 //! ```text
 //! | handle of the cache, once an object on the page was handed out | first object of the slab, and where objects and marks lie | 128 marks |
 //! ```
@@ -16,12 +17,16 @@ use crate::heap::Heap;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Clock, Density, Floor, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages};
-use craton_os::mapping;
+use craton_os::guarded;
 use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
 /// Bytes that one mark stands for.
 pub(super) const GRANULE: usize = 64;
 const MARKS: usize = PAGE_SIZE / GRANULE;
+/// Bytes of entries that can be written together: those of 256 MiB of the region.
+const PART: usize = 8 << 20;
+/// Parts that there may be: a region has 16 TiB at the most.
+const PARTS: usize = (16 << 40) / PAGE_SIZE * size_of::<Entry>() / PART;
 
 /// One page of a cache.
 #[repr(C, align(256))]
@@ -155,25 +160,49 @@ pub(super) struct Entries {
     /// Address of page 0.
     base: AtomicUsize,
     pub(super) pages: AtomicUsize,
+    /// A bit for each part that can be written.
+    open: [AtomicU64; PARTS / 64],
 }
 
 impl Entries {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
-    pub(super) const NONE: Self =
-        Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0) };
+    pub(super) const NONE: Self = Self {
+        first: AtomicUsize::new(0),
+        base: AtomicUsize::new(0),
+        pages: AtomicUsize::new(0),
+        open: [const { AtomicU64::new(0) }; PARTS / 64],
+    };
 
     /// Reserves the entries, once; under the table's lock.
     pub(super) fn reserve<F: Floor, C: Clock>(&self, under: &Heap<F, C>) -> Option<()> {
         if self.first.load(Relaxed) == 0 {
             let pages = under.layout().records.len();
             let bytes = pages * size_of::<Entry>();
-            let at = mapping::map(bytes, align_of::<Entry>())?;
-            mapping::advise_small(at, bytes);
+            debug_assert!(bytes <= PARTS * PART);
+            let at = guarded::reserve_zeros(bytes)?;
             self.base.store(under.layout().base, Relaxed);
             self.first.store(at, Relaxed);
             self.pages.store(pages, Relaxed);
         }
         Some(())
+    }
+
+    /// Lets the entries of pages be written; `false` if the system does not.
+    fn open(&self, first: *mut u8, pages: Pages) -> bool {
+        let page = (first as usize - self.base.load(Relaxed)) >> PAGE_SHIFT;
+        let parts = page * size_of::<Entry>() / PART..=(page + pages.0 as usize - 1) * size_of::<Entry>() / PART;
+        for part in parts {
+            let (word, bit) = (&self.open[part / 64], 1 << (part % 64));
+            if word.load(Relaxed) & bit == 0 {
+                let bytes = (self.pages.load(Relaxed) * size_of::<Entry>() - part * PART).min(PART);
+                // Who comes second does so in vain, and does no harm.
+                if !guarded::open_zeros(self.first.load(Relaxed) + part * PART, bytes) {
+                    return false;
+                }
+                word.fetch_or(bit, Relaxed);
+            }
+        }
+        true
     }
 
     /// The entry of the page that holds an address; `None` outside of the region.
@@ -269,6 +298,10 @@ unsafe impl<F: Floor, C: Clock> PageSupplier for Supply<'_, F, C> {
             return None;
         }
         let range = self.under.take_own(pages, align, Density::Dense).ok()?.range;
+        if !self.under.caches.entries.open(self.under.address(range.first), pages) {
+            self.under.give_own(range);
+            return None;
+        }
         self.under.mark_own(range, true, self.id, CLASS);
         self.held.0 += pages.0;
         Some(self.under.address(range.first))
