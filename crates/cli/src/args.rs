@@ -23,7 +23,8 @@ use std::time::Duration;
   craton replay server.trace                 what a server asked of its page heap, on other settings
   craton core --pid 1234 leaks               what a running process has lost of its memory
 
-Exit status: 1 when something failed, 2 when craton was called wrongly; `craton run` ends as the program that it ran.
+Exit status: 1 when something failed, 2 when craton was called wrongly; `craton run` ends as the program that it ran, and
+`craton set` with 3 when the process has not looked yet.
 `craton COMMAND --help` says more, with examples.",
     disable_help_subcommand = true
 )]

@@ -139,8 +139,8 @@ class cache_handle {
         options.name = text;
         cache_ = craton_cache_create(&options);
         if (cache_ == nullptr && errno == EINVAL)
-            throw std::invalid_argument("craton: a cache's name is UTF-8 of at most 31 bytes without control characters, quotes and "
-                                        "backslashes, its objects have 1 byte to 1 MiB, its alignment is a power of two up to 1 MiB");
+            throw std::invalid_argument("craton: a cache's name is UTF-8 of at most 31 bytes without characters that are not seen "
+                                        "and without \" \\ : + , =, and no number; its objects have 1 byte to 1 MiB, its alignment is a power of two up to 1 MiB");
         if (cache_ == nullptr) throw std::bad_alloc();
     }
     cache_handle(const cache_handle &) = delete;
@@ -257,13 +257,14 @@ object_cache<T, Constructor> make_object_cache(std::string_view name, Constructo
     return object_cache<T, Constructor>(name, std::move(constructor), options);
 }
 
-/* Object caches as a std::pmr::memory_resource: one for each power of two of bytes from 16 to 4 KiB; larger
- * and more strictly aligned requests go upstream. */
+/* Object caches as a std::pmr::memory_resource: one for each power of two of bytes from 16 to 4 KiB, called NAME-16 and so on, or resource-16 without a
+ * name; larger and more strictly aligned requests go upstream. */
 class cache_resource final : public std::pmr::memory_resource {
   public:
     explicit cache_resource(std::string_view name = {}, std::pmr::memory_resource *upstream = std::pmr::get_default_resource())
         : upstream_(upstream) {
         char text[33] = {};
+        if (name.empty()) name = "resource";
         if (name.size() > 26) throw std::invalid_argument("craton::cache_resource: a name has at most 26 bytes");
         for (std::size_t i = 0; i < kinds; i++) {
             std::string_view size = sizes[i];

@@ -140,6 +140,9 @@ static void resource() {
         struct craton_cache_stats counts = {};
         CHECK(craton_cache_stats(caches.cache_for(bytes), &counts, sizeof counts) == 0 && counts.in_use == 0);
     }
+    craton::cache_resource unnamed;
+    struct craton_cache_stats counts = {};
+    CHECK(craton_cache_stats(unnamed.cache_for(16), &counts, sizeof counts) == 0 && std::string(counts.name) == "resource-16");
     CHECK(caches == caches && caches != *std::pmr::new_delete_resource());
 }
 

@@ -1,6 +1,6 @@
 //! Stacks of calls, each kept once and named by a number.
 //!
-//! **State.** One reservation, of which memory comes as it is filled: chains of entries by hash,
+//! **State.** One reservation, of which a part can be written when it is filled, so that the rest is in no core file: chains of entries by hash,
 //! ```text
 //! | next of the chain (4) · frames (4) | return addresses, innermost first (8 each) |
 //! ```
@@ -14,12 +14,15 @@
 
 use crate::lifecycle;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
-use craton_os::{mapping, unwind};
+use craton_os::{guarded, mapping, unwind};
 
 /// Frames that are kept of a stack.
 pub(crate) const DEPTH: usize = 16;
 /// Bytes for all stacks: some hundred thousand.
 pub(super) const BYTES: usize = 64 << 20;
+/// Bytes that can be written together, with a bit for each such part of the whole.
+const PART: usize = BYTES / 64;
+static OPEN: AtomicU64 = AtomicU64::new(0);
 const CHAINS: usize = 1 << 16;
 
 static AT: AtomicUsize = AtomicUsize::new(0);
@@ -34,8 +37,7 @@ fn base() -> Option<usize> {
     // ORDERING: Acquire pairs with the exchange below.
     match AT.load(Ordering::Acquire) {
         0 => {
-            let at = mapping::map(BYTES, 1)?;
-            mapping::advise_small(at, BYTES);
+            let at = guarded::reserve_zeros(BYTES)?;
             // ORDERING: Release pairs with the Acquire above; on failure Acquire pairs with the Release of who was first.
             match AT.compare_exchange(0, at, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => Some(at),
@@ -80,9 +82,12 @@ pub(crate) fn keep(frames: &[usize]) -> u32 {
     }
     let units = 1 + frames.len() as u32;
     let number = NEXT.fetch_add(units, Relaxed);
-    if (number + units) as usize * 8 > BYTES {
+    let (from, to) = (number as usize * 8, (number + units) as usize * 8);
+    if to > BYTES {
         // Not to come round some day.
         NEXT.store((BYTES / 8) as u32, Relaxed);
+    }
+    if to > BYTES || !(from / PART..=(to - 1) / PART).all(|part| open(base, part)) {
         NOT_KEPT.fetch_add(1, Relaxed);
         return 0;
     }
@@ -104,6 +109,18 @@ pub(crate) fn keep(frames: &[usize]) -> u32 {
             Err(other) => first = other,
         }
     }
+}
+
+/// Lets a part be written; `false` if the system does not.
+fn open(base: usize, part: usize) -> bool {
+    // Who comes second does so in vain, and does no harm.
+    if OPEN.load(Relaxed) >> part & 1 == 0 {
+        if !guarded::open_zeros(base + part * PART, PART) {
+            return false;
+        }
+        OPEN.fetch_or(1 << part, Relaxed);
+    }
+    true
 }
 
 fn next(base: usize, number: u32) -> *mut u32 {
