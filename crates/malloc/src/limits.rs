@@ -9,7 +9,7 @@
 //! all their bytes, touched or not.
 //!
 //! **Threads.** One thread at a time looks; others go on. A thread gives its cache up in its next slow request: it finds that the
-//! number [`GENERATION`] has changed.
+//! number [`GENERATION`] has changed. Who cannot wait for that has frees fail on all caches ([`ask_for_caches`]).
 //!
 //! **Failure.** Limits that cannot be read are none. Nothing here ends the process.
 //!
