@@ -21,7 +21,6 @@ use super::supply::PageSupplier;
 use super::trusted::Trusted;
 use super::working_set::WorkingSet;
 use core::ptr::{self, NonNull};
-use craton_base::Pages;
 
 /// Bytes of a magazine before its rounds.
 const HEAD: usize = 16;
@@ -399,14 +398,14 @@ impl Depot {
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
-    pub unsafe fn reap_empty(&mut self, all: bool, supplier: &mut impl PageSupplier) -> Pages {
-        let before = self.pages().0;
+    pub unsafe fn reap_empty(&mut self, all: bool, supplier: &mut impl PageSupplier) -> usize {
+        let before = self.bytes();
         while all || self.empty.set.idle() > 0 {
             let Some(magazine) = self.empty.pop_idle() else { break };
             // SAFETY: it is of this depot.
             unsafe { self.discard(magazine, supplier) };
         }
-        Pages(before - self.pages().0)
+        before - self.bytes()
     }
 
     /// Walks D1.
@@ -436,9 +435,9 @@ impl Depot {
         Ok(())
     }
 
-    /// Pages of the magazines.
-    pub fn pages(&self) -> Pages {
-        Pages(self.store.iter().map(Trusted::pages).sum())
+    /// Bytes of the magazines' pages.
+    pub fn bytes(&self) -> usize {
+        self.store.iter().map(Trusted::bytes).sum()
     }
 
     /// Counts.
@@ -449,7 +448,7 @@ impl Depot {
             empty: self.empty.set.count(),
             objects: self.objects,
             contended: self.contended,
-            bytes: self.pages().bytes().0,
+            bytes: self.bytes(),
         }
     }
 }

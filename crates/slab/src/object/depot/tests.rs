@@ -10,7 +10,7 @@ fn with_pages(n: usize, test: impl FnOnce(&mut BufferPages)) {
     // SAFETY: the memory outlives the supplier.
     let mut pages = unsafe { BufferPages::new(memory.as_mut_ptr(), memory.len(), &mut map) };
     test(&mut pages);
-    assert_eq!(pages.used(), Pages(0), "pages are lost");
+    assert_eq!(pages.used(), 0, "pages are lost");
 }
 
 fn objects(n: usize) -> Vec<*mut u8> {
@@ -103,7 +103,7 @@ fn magazines_grow_while_the_lock_is_contended_and_those_of_a_former_size_go() {
         assert_eq!((depot.stats().contended, Depot::MOST_ROUNDS), (24, 126));
         // SAFETY: it came from this depot.
         unsafe { depot.put_empty(small, pages) };
-        assert_eq!((depot.stats().empty, depot.pages()), (0, Pages(0)));
+        assert_eq!((depot.stats().empty, depot.bytes()), (0, 0));
         let mut quiet = Depot::new(1 << 20);
         assert_eq!(quiet.rounds(), 6);
         (0..100).for_each(|_| quiet.note_contended());
