@@ -392,12 +392,7 @@ impl Caches {
             n += 1;
         }
         cache.moved += n as u64;
-        let (depot, _, mut supply) = cache.parts(under);
-        // SAFETY: the supply is the cache's.
-        let stored = unsafe { depot.store(&objects[..n], &mut supply) };
-        for object in &objects[..n - stored] {
-            self.give(under, cache, *object, cache.constructor.is_some());
-        }
+        self.keep(under, cache, &objects[..n]);
         self.arrays.put(rseq, handle, object)
     }
 

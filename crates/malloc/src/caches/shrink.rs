@@ -262,18 +262,12 @@ impl Caches {
     }
 
     /// Puts free objects into the depot, or on their slabs.
-    fn keep<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, mut objects: &[*mut u8]) {
-        while !objects.is_empty() {
-            let (depot, _, mut supply) = cache.parts(under);
-            // SAFETY: the supply is the cache's.
-            let stored = unsafe { depot.store(objects, &mut supply) };
-            objects = &objects[..objects.len() - stored];
-            if stored == 0
-                && let Some((last, rest)) = objects.split_last()
-            {
-                self.give(under, cache, *last, cache.constructor.is_some());
-                objects = rest;
-            }
+    pub(super) fn keep<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, objects: &[*mut u8]) {
+        let (depot, _, mut supply) = cache.parts(under);
+        // SAFETY: the supply is the cache's.
+        let stored = unsafe { depot.store(objects, &mut supply) };
+        for object in &objects[..objects.len() - stored] {
+            self.give(under, cache, *object, cache.constructor.is_some());
         }
     }
 

@@ -295,47 +295,49 @@ impl Depot {
         }
     }
 
-    /// Stores rounds in a magazine: as many as fit in one, the last ones. Returns how many; 0: the supplier refused.
+    /// Stores rounds in magazines. Returns how many, the last ones: less than all if the supplier refused.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn store(&mut self, rounds: &[*mut u8], supplier: &mut impl PageSupplier) -> usize {
-        // SAFETY: as the caller says.
-        let Some(mut magazine) = (unsafe { self.get_empty(supplier) }) else { return 0 };
-        let n = rounds.len().min(magazine.capacity());
-        rounds[rounds.len() - n..].iter().for_each(|round| {
-            magazine.push(*round);
-        });
-        match n {
-            // SAFETY: it came just now.
-            0 => unsafe { self.put_empty(magazine, supplier) },
-            _ => self.put_full(magazine),
+        let mut left = rounds.len();
+        while left > 0 {
+            // SAFETY: as the caller says.
+            let Some(mut magazine) = (unsafe { self.get_empty(supplier) }) else { break };
+            let n = left.min(magazine.capacity());
+            rounds[left - n..left].iter().for_each(|round| {
+                magazine.push(*round);
+            });
+            left -= n;
+            self.put_full(magazine);
         }
-        n
+        rounds.len() - left
     }
 
-    /// Fills `into` with the rounds of one full magazine. Returns how many they are; those for which there is no room stay. 0: there
-    /// is no full magazine.
+    /// Fills `into` with rounds of full magazines, those that were stored last at its end. Returns how many they are, at its start if
+    /// they are too few.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn fetch(&mut self, into: &mut [*mut u8], supplier: &mut impl PageSupplier) -> usize {
-        if into.is_empty() {
-            return 0;
+        let mut at = into.len();
+        while at > 0 {
+            let Some(mut magazine) = self.get_full() else { break };
+            let n = magazine.len().min(at);
+            into[at - n..at].copy_from_slice(&magazine.as_slice()[magazine.len() - n..]);
+            at -= n;
+            (0..n).for_each(|_| {
+                magazine.pop();
+            });
+            if magazine.is_empty() {
+                // SAFETY: it is of this depot.
+                unsafe { self.put_empty(magazine, supplier) };
+            } else {
+                self.put_full(magazine);
+            }
         }
-        let Some(mut magazine) = self.get_full() else { return 0 };
-        let n = magazine.len().min(into.len());
-        into[..n].copy_from_slice(&magazine.as_slice()[magazine.len() - n..]);
-        (0..n).for_each(|_| {
-            magazine.pop();
-        });
-        if magazine.is_empty() {
-            // SAFETY: it is of this depot.
-            unsafe { self.put_empty(magazine, supplier) };
-        } else {
-            self.put_full(magazine);
-        }
-        n
+        into.copy_within(at.., 0);
+        into.len() - at
     }
 
     /// Notes that somebody had to wait for the depot's lock.

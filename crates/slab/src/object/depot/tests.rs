@@ -38,11 +38,11 @@ fn rounds_come_back_as_they_were_stored_whatever_the_sizes() {
         let mut stored = 0;
         // SAFETY: the supplier is the same.
         unsafe {
-            while stored < all.len() {
-                let end = all.len() - stored;
-                stored += depot.store(&all[..end], pages);
+            for some in all.chunks(37) {
+                stored += depot.store(some, pages);
                 depot.check().unwrap();
             }
+            assert_eq!(stored, all.len());
             assert_eq!(depot.store(&[], pages), 0);
             assert_eq!(depot.stats().objects, 1000);
             let mut back = Vec::new();
@@ -61,6 +61,25 @@ fn rounds_come_back_as_they_were_stored_whatever_the_sizes() {
         }
         assert_eq!((depot.stats().full, depot.stats().objects), (0, 0));
         assert!(depot.stats().empty > 0);
+        assert_eq!(empty_for_good(&mut depot, pages), 0);
+    });
+}
+
+#[test]
+fn what_was_stored_last_is_fetched_first_and_lies_last() {
+    with_pages(4, |pages| {
+        let mut depot = Depot::new(64);
+        let all = objects(40);
+        let mut into = [ptr::null_mut(); 30];
+        // SAFETY: the supplier is the same.
+        unsafe {
+            // Three magazines of 14, 14 and 12 rounds, from the end on.
+            assert_eq!((depot.store(&all, pages), depot.stats().full), (40, 3));
+            assert_eq!(depot.fetch(&mut into, pages), 30);
+            assert_eq!(into[..], [&all[36..], &all[12..26], &all[..12]].concat());
+            assert_eq!(depot.fetch(&mut into, pages), 10);
+            assert_eq!(into[..10], all[26..36]);
+        }
         assert_eq!(empty_for_good(&mut depot, pages), 0);
     });
 }
