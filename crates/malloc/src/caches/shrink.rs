@@ -266,7 +266,7 @@ impl Caches {
         let (depot, _, mut supply) = cache.parts(under);
         // SAFETY: the supply is the cache's.
         let stored = unsafe { depot.store(objects, &mut supply) };
-        for object in &objects[..objects.len() - stored] {
+        for object in &objects[stored..] {
             self.give(under, cache, *object, cache.constructor.is_some());
         }
     }

@@ -110,6 +110,23 @@ impl Magazine {
         true
     }
 
+    /// Puts rounds into a magazine that has none; there is room for them.
+    fn fill(&mut self, rounds: &[*mut u8]) {
+        debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
+        // SAFETY: there is room for them.
+        unsafe {
+            self.rounds().copy_from_nonoverlapping(rounds.as_ptr(), rounds.len());
+            (*self.0.as_ptr()).len = rounds.len() as u16;
+        }
+    }
+
+    /// Drops the `n` rounds that were added last; it has them.
+    fn drop_last(&mut self, n: usize) {
+        let left = self.len() - n;
+        // SAFETY: the magazine is ours.
+        unsafe { (*self.0.as_ptr()).len = left as u16 };
+    }
+
     /// Takes the round that was added last.
     #[inline]
     pub fn pop(&mut self) -> Option<*mut u8> {
@@ -295,27 +312,24 @@ impl Depot {
         }
     }
 
-    /// Stores rounds in magazines. Returns how many, the last ones: less than all if the supplier refused.
+    /// Stores rounds in magazines. Returns how many, the first ones: less than all if the supplier refused.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn store(&mut self, rounds: &[*mut u8], supplier: &mut impl PageSupplier) -> usize {
-        let mut left = rounds.len();
-        while left > 0 {
+        let mut stored = 0;
+        while stored < rounds.len() {
             // SAFETY: as the caller says.
             let Some(mut magazine) = (unsafe { self.get_empty(supplier) }) else { break };
-            let n = left.min(magazine.capacity());
-            rounds[left - n..left].iter().for_each(|round| {
-                magazine.push(*round);
-            });
-            left -= n;
+            let n = (rounds.len() - stored).min(magazine.capacity());
+            magazine.fill(&rounds[stored..stored + n]);
+            stored += n;
             self.put_full(magazine);
         }
-        rounds.len() - left
+        stored
     }
 
-    /// Fills `into` with rounds of full magazines, those that were stored last at its end. Returns how many they are, at its start if
-    /// they are too few.
+    /// Fills `into` with the rounds of full magazines that were stored last, in the order in which they were. Returns how many they are.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
@@ -326,9 +340,7 @@ impl Depot {
             let n = magazine.len().min(at);
             into[at - n..at].copy_from_slice(&magazine.as_slice()[magazine.len() - n..]);
             at -= n;
-            (0..n).for_each(|_| {
-                magazine.pop();
-            });
+            magazine.drop_last(n);
             if magazine.is_empty() {
                 // SAFETY: it is of this depot.
                 unsafe { self.put_empty(magazine, supplier) };
