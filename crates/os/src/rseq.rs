@@ -198,6 +198,25 @@ impl Rseq {
         unsafe { arch::put(self, at, pointer) }
     }
 
+    /// Takes the last pointers of this processor's counting array, as many as there are and `into` has room for, in the order in which
+    /// they were added; returns how many. None if the array is not the owner's.
+    ///
+    /// # Safety
+    /// As [`Rseq::take`].
+    pub unsafe fn take_many(&self, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
+        // SAFETY: by the contract.
+        unsafe { arch::take_many(self, at, owner, into) }
+    }
+
+    /// Adds pointers to this processor's counting array, in order, as many as there is room for; returns how many: the first ones.
+    ///
+    /// # Safety
+    /// As [`Rseq::take`].
+    pub unsafe fn put_many(&self, at: usize, from: &[*mut u8]) -> usize {
+        // SAFETY: by the contract.
+        unsafe { arch::put_many(self, at, from) }
+    }
+
     /// Starts every critical section again that is under way on any processor; `false` when the system will not, or may not be asked
     /// any more. After it, nobody uses memory that was out of the table before it.
     pub fn interrupt(&self) -> bool {

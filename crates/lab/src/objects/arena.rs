@@ -5,7 +5,7 @@
 //!
 //! **Unsafe.** Has the memory, and reads and writes it.
 
-use craton_base::{PAGE_SIZE, Pages};
+use craton_base::PAGE_SIZE;
 use craton_slab::object::PageSupplier;
 use std::alloc::Layout;
 
@@ -22,6 +22,8 @@ pub struct Arena {
     memory: *mut u8,
     used: Vec<bool>,
     count: usize,
+    /// Bytes of a page.
+    page: usize,
     /// No page before this one is free.
     least: usize,
 }
@@ -32,20 +34,26 @@ unsafe impl Send for Arena {}
 impl Arena {
     /// An arena of so many pages of 8 KiB (1 or more), which take no physical memory before they are used.
     pub fn new(pages: usize) -> Self {
-        let layout = Self::layout(pages);
+        Self::with_pages(pages, PAGE_SIZE)
+    }
+
+    /// As [`Arena::new`], of pages of so many bytes, a power of two up to 8 KiB.
+    pub fn with_pages(pages: usize, page: usize) -> Self {
+        assert!(page.is_power_of_two() && page <= PAGE_SIZE, "pages of {page} bytes");
+        let layout = Self::layout(pages * page);
         // SAFETY: the layout has a size.
         let memory = unsafe { std::alloc::alloc_zeroed(layout) };
         if memory.is_null() {
             std::alloc::handle_alloc_error(layout);
         }
         let base = memory.wrapping_add((memory as usize).wrapping_neg() % ALIGN);
-        Self { base, memory, used: vec![false; pages], count: 0, least: 0 }
+        Self { base, memory, used: vec![false; pages], count: 0, page, least: 0 }
     }
 
-    fn layout(pages: usize) -> Layout {
-        assert!(pages > 0, "an arena has at least one page");
+    fn layout(bytes: usize) -> Layout {
+        assert!(bytes > 0, "an arena has at least one page");
         // Aligned by hand: memory of a large alignment would be cleared by writing to it.
-        Layout::from_size_align(pages * PAGE_SIZE + ALIGN, 8).expect("an arena is smaller than the address space")
+        Layout::from_size_align(bytes + ALIGN, 8).expect("an arena is smaller than the address space")
     }
 
     /// Pages of the arena.
@@ -55,7 +63,7 @@ impl Arena {
 
     /// Bytes that are out, in whole pages.
     pub fn consumed(&self) -> usize {
-        self.count * PAGE_SIZE
+        self.count * self.page
     }
 
     /// Takes the lowest `pages` pages in a row whose first is a multiple of `align` (a power of two up to 64); their offset.
@@ -73,12 +81,12 @@ impl Arena {
         while self.used.get(self.least) == Some(&true) {
             self.least += 1;
         }
-        Some(at * PAGE_SIZE)
+        Some(at * self.page)
     }
 
     /// Gives pages back, from the one at offset `at` on: all of those that were taken together, or some, or several such.
     pub(super) fn put(&mut self, at: usize, pages: usize) {
-        let first = at / PAGE_SIZE;
+        let first = at / self.page;
         let run = &mut self.used[first..first + pages];
         assert!(run.iter().all(|used| *used), "{pages} pages from {first} on are not all out");
         run.fill(false);
@@ -116,27 +124,27 @@ impl Arena {
 
     #[inline]
     fn assert_inside(&self, at: usize) {
-        assert!(at < self.used.len() * PAGE_SIZE && at.is_multiple_of(8), "{at:#x} is no word of the arena");
+        assert!(at < self.used.len() * self.page && at.is_multiple_of(8), "{at:#x} is no word of the arena");
     }
 }
 
 // SAFETY: pages that are not in use are nobody's, lie in the arena, and are as aligned as their numbers are, up to 64 pages.
 unsafe impl PageSupplier for Arena {
-    fn get(&mut self, pages: Pages, align: Pages) -> Option<*mut u8> {
-        assert!(align.0 as usize <= ALIGN / PAGE_SIZE, "{} pages are more than an arena aligns to", align.0);
-        let at = Self::get(self, pages.0 as usize, align.0 as usize)?;
+    fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
+        assert!(align <= ALIGN, "{align} bytes are more than an arena aligns to");
+        let at = Self::get(self, bytes / self.page, align / self.page)?;
         Some(self.pointer(at))
     }
 
-    unsafe fn put(&mut self, first: *mut u8, pages: Pages) {
+    unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
         let at = self.offset(first);
-        Self::put(self, at, pages.0 as usize);
+        Self::put(self, at, bytes / self.page);
     }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
         // SAFETY: it was allocated so.
-        unsafe { std::alloc::dealloc(self.memory, Self::layout(self.used.len())) }
+        unsafe { std::alloc::dealloc(self.memory, Self::layout(self.used.len() * self.page)) }
     }
 }

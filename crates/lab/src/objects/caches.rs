@@ -13,6 +13,7 @@
 
 use super::{Arena, Store};
 use crate::kernel::{Heap, Kind};
+use craton_base::PAGE_SIZE;
 use craton_slab::object::{ObjectLayout, ObjectSlabs};
 use craton_slab::size_class::{class_of, size_of_class};
 use std::collections::HashMap;
@@ -24,11 +25,13 @@ pub struct Policy {
     pub rare_by_size: bool,
     /// Complete slabs that were not needed for so many seconds go back. 0: at once; `u64::MAX`: never.
     pub interval_s: u64,
+    /// Bytes of the pages that slabs are made of, which the arena's are as long as.
+    pub page: usize,
 }
 
 impl Policy {
-    /// What is usual: rare kinds by size, 15 seconds.
-    pub const USUAL: Self = Self { rare_by_size: true, interval_s: 15 };
+    /// What is usual: rare kinds by size, 15 seconds, pages of 8 KiB.
+    pub const USUAL: Self = Self { rare_by_size: true, interval_s: 15, page: PAGE_SIZE };
 }
 
 /// Memory of caches that nobody asked for, by where it is; all of them make up the fragmentation.
@@ -79,7 +82,8 @@ impl Caches {
         let (mut caches, mut of, mut by_class) = (Vec::new(), Vec::new(), HashMap::new());
         for kind in kinds {
             let mut add = |bytes: usize, constructed: bool| {
-                let layout = ObjectLayout::of(bytes, 8, constructed).map_err(|why| format!("{}: {why}", kind.name))?;
+                let layout = ObjectLayout::of_pages(bytes, 8, constructed, policy.page)
+                    .map_err(|why| format!("{}: {why}", kind.name))?;
                 caches.push(ObjectSlabs::new(layout));
                 Ok::<usize, String>(caches.len() - 1)
             };

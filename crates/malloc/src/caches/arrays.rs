@@ -106,18 +106,23 @@ impl Arrays {
         true
     }
 
-    /// Takes an object from this processor's array.
-    #[inline(always)]
-    pub(super) fn take(&self, rseq: &Rseq, handle: usize) -> *mut u8 {
+    /// Takes objects from this processor's array, as many as it has and there is room for; how many.
+    pub(super) fn take_many(&self, rseq: &Rseq, handle: usize, into: &mut [*mut u8]) -> usize {
         // SAFETY: areas have an array for each cache, and the caller's thread is registered.
-        unsafe { rseq.take(self.areas.load(Relaxed) + place(handle), handle) }
+        unsafe { rseq.take_many(self.areas.load(Relaxed) + place(handle), handle, into) }
     }
 
     /// Adds a free object to it; `false` when there is no room.
     #[inline(always)]
     pub(super) fn put(&self, rseq: &Rseq, handle: usize, object: *mut u8) -> bool {
-        // SAFETY: as in `take`.
+        // SAFETY: as in `take_many`.
         unsafe { rseq.put(self.areas.load(Relaxed) + place(handle), object) }
+    }
+
+    /// Adds free objects to it, in order, as far as there is room; how many.
+    pub(super) fn put_many(&self, rseq: &Rseq, handle: usize, objects: &[*mut u8]) -> usize {
+        // SAFETY: as in `take_many`.
+        unsafe { rseq.put_many(self.areas.load(Relaxed) + place(handle), objects) }
     }
 
     /// Whether a processor's area may be written.

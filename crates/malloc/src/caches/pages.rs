@@ -264,6 +264,12 @@ impl Entries {
     }
 }
 
+/// So many pages: caches' slabs are of whole ones.
+fn pages_of(bytes: usize) -> Pages {
+    debug_assert!(bytes.is_multiple_of(PAGE_SIZE), "{bytes} bytes are no pages");
+    Pages((bytes >> PAGE_SHIFT) as u32)
+}
+
 /// The page heap as one cache's slabs see it.
 pub(super) struct Supply<'a, F: Floor, C: Clock> {
     under: &'a Heap<F, C>,
@@ -293,7 +299,8 @@ impl<F: Floor, C: Clock> Supply<'_, F, C> {
 // SAFETY: spans are nobody else's until they are given back; the region begins at a multiple of every alignment that is asked for, so
 // that a span that is aligned in it is aligned.
 unsafe impl<F: Floor, C: Clock> PageSupplier for Supply<'_, F, C> {
-    fn get(&mut self, pages: Pages, align: Pages) -> Option<*mut u8> {
+    fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
+        let (pages, align) = (pages_of(bytes), pages_of(align));
         if self.limit != Pages(0) && u64::from(self.held.0) + u64::from(pages.0) > u64::from(self.limit.0) {
             return None;
         }
@@ -307,7 +314,8 @@ unsafe impl<F: Floor, C: Clock> PageSupplier for Supply<'_, F, C> {
         Some(self.under.address(range.first))
     }
 
-    unsafe fn put(&mut self, first: *mut u8, pages: Pages) {
+    unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
+        let pages = pages_of(bytes);
         self.under.caches.entries.forget(first, pages);
         let page = (first as usize - self.under.layout().base) >> PAGE_SHIFT;
         let range = PageRange::new(PageId(page as u32), pages);

@@ -176,9 +176,9 @@ impl Caches {
             return (!buffer.is_null()).then_some(Taken::Raw(buffer));
         }
         let mut objects = [null_mut(); MOST_FILL];
-        let (id, rounds, constructed) = (cache.id, cache.pace(), cache.constructor.is_some());
+        let (id, rounds, constructed) = (cache.id, cache.pace(true), cache.constructor.is_some());
         let (limit, handle) = (cache.limit_objects, slot.live());
-        let rseq = rseq.filter(|rseq| self.arrays.open(rseq, id, handle, 2 * rounds));
+        let rseq = rseq.filter(|rseq| self.arrays.open(rseq, id, handle, 2 * cache.rounds()));
         let (depot, slabs, mut supply) = cache.parts(under);
         if rseq.is_some() {
             // SAFETY: the supply is the cache's.
@@ -231,10 +231,10 @@ impl Caches {
         rseq: Option<&Rseq>,
         objects: &[*mut u8],
     ) {
-        for object in objects {
-            if !rseq.is_some_and(|rseq| self.arrays.put(rseq, self.slot(cache.id).live(), *object)) {
-                self.give(under, cache, *object, cache.constructor.is_some());
-            }
+        let handle = self.slot(cache.id).live();
+        let put = rseq.map_or(0, |rseq| self.arrays.put_many(rseq, handle, objects));
+        for object in &objects[put..] {
+            self.give(under, cache, *object, cache.constructor.is_some());
         }
     }
 
@@ -366,7 +366,7 @@ impl Caches {
         Ok(())
     }
 
-    /// Adds a free object to this processor's array; when that is full, half of it goes to the depot.
+    /// Adds a free object to this processor's array; when that is full, up to half of it goes to the depot.
     fn free_into_array<F: Floor, C: Clock>(
         &self,
         under: &Heap<F, C>,
@@ -374,30 +374,18 @@ impl Caches {
         rseq: &Rseq,
         object: *mut u8,
     ) -> bool {
-        let (id, rounds) = (cache.id, cache.pace());
+        let (id, rounds) = (cache.id, cache.pace(false));
         let handle = self.slot(id).live();
-        if !self.arrays.open(rseq, id, handle, 2 * rounds) {
+        if !self.arrays.open(rseq, id, handle, 2 * cache.rounds()) {
             return false;
         }
         if self.arrays.put(rseq, handle, object) {
             return true;
         }
-        let (mut objects, mut n) = ([null_mut(); MOST_FILL], 0);
-        while n < rounds {
-            let out = self.arrays.take(rseq, handle);
-            if out.is_null() {
-                break;
-            }
-            objects[n] = out;
-            n += 1;
-        }
+        let mut objects = [null_mut(); MOST_FILL];
+        let n = self.arrays.take_many(rseq, handle, &mut objects[..rounds]);
         cache.moved += n as u64;
-        let (depot, _, mut supply) = cache.parts(under);
-        // SAFETY: the supply is the cache's.
-        let stored = unsafe { depot.store(&objects[..n], &mut supply) };
-        for object in &objects[..n - stored] {
-            self.give(under, cache, *object, cache.constructor.is_some());
-        }
+        self.keep(under, cache, &objects[..n]);
         self.arrays.put(rseq, handle, object)
     }
 

@@ -17,7 +17,7 @@ use crate::nested;
 use crate::route::Misuse;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, Floor, Pages};
+use craton_base::{Clock, Floor};
 use craton_os::{CoarseClock, Guard};
 use craton_slab::object::{Detached, Taken};
 
@@ -33,7 +33,7 @@ struct Going<'a, F: Floor, C: Clock> {
     slot: &'a Slot,
     slab: Option<Detached>,
     destroyed: u64,
-    pages: Pages,
+    bytes: usize,
 }
 
 impl<F: Floor, C: Clock> Going<'_, F, C> {
@@ -43,7 +43,7 @@ impl<F: Floor, C: Clock> Going<'_, F, C> {
             cache.destroyed += self.destroyed;
             let (_, slabs, mut supply) = cache.parts(self.under);
             // SAFETY: the slab is of this cache.
-            self.pages = unsafe { slabs.release(slab, &mut supply) };
+            self.bytes = unsafe { slabs.release(slab, &mut supply) };
         }
     }
 }
@@ -64,15 +64,15 @@ impl Cache {
 }
 
 impl Caches {
-    /// Gives complete slabs back while `more` wants it, and their objects to the destructor; returns how many pages went.
+    /// Gives complete slabs back while `more` wants it, and their objects to the destructor; returns how many bytes went.
     fn give_slabs<F: Floor, C: Clock>(
         &self,
         under: &Heap<F, C>,
         slot: &Slot,
         handle: usize,
         more: impl Fn(&Cache) -> bool,
-    ) -> Pages {
-        let mut all = Pages(0);
+    ) -> usize {
+        let mut all = 0;
         loop {
             let mut cache = slot.cache.lock();
             if !more(&cache) || !cache.may_shrink() {
@@ -82,7 +82,7 @@ impl Caches {
             let (destructor, argument) = (cache.destructor, cache.argument);
             let constructed = cache.constructor.is_some();
             drop(cache);
-            let mut going = Going { under, slot, slab: None, destroyed: 0, pages: Pages(0) };
+            let mut going = Going { under, slot, slab: None, destroyed: 0, bytes: 0 };
             if constructed {
                 let mut objects = 0;
                 let call = |object: *mut u8| {
@@ -98,7 +98,7 @@ impl Caches {
             }
             going.slab = Some(slab);
             going.go();
-            all.0 += going.pages.0;
+            all += going.bytes;
         }
     }
 
@@ -117,7 +117,7 @@ impl Caches {
             Ok::<_, Misuse>(unsafe { depot.reap_empty(true, &mut supply) })
         })?;
         let slabs = self.give_slabs(under, slot, handle, |_| true);
-        Ok((magazines.bytes().0) + slabs.bytes().0)
+        Ok(magazines + slabs)
     }
 
     /// What a slow call of the program on a cache does besides, if it was left to it.
@@ -148,7 +148,7 @@ impl Caches {
             let calls = cache.destructor.is_some();
             drop(cache);
             if may_call || !calls {
-                went |= self.give_slabs(under, slot, handle, |cache| cache.slabs.idle() > 0).0 > 0;
+                went |= self.give_slabs(under, slot, handle, |cache| cache.slabs.idle() > 0) > 0;
             }
         }
         went
@@ -262,18 +262,12 @@ impl Caches {
     }
 
     /// Puts free objects into the depot, or on their slabs.
-    fn keep<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, mut objects: &[*mut u8]) {
-        while !objects.is_empty() {
-            let (depot, _, mut supply) = cache.parts(under);
-            // SAFETY: the supply is the cache's.
-            let stored = unsafe { depot.store(objects, &mut supply) };
-            objects = &objects[..objects.len() - stored];
-            if stored == 0
-                && let Some((last, rest)) = objects.split_last()
-            {
-                self.give(under, cache, *last, cache.constructor.is_some());
-                objects = rest;
-            }
+    pub(super) fn keep<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, objects: &[*mut u8]) {
+        let (depot, _, mut supply) = cache.parts(under);
+        // SAFETY: the supply is the cache's.
+        let stored = unsafe { depot.store(objects, &mut supply) };
+        for object in &objects[stored..] {
+            self.give(under, cache, *object, cache.constructor.is_some());
         }
     }
 

@@ -111,10 +111,12 @@ pub(super) struct Cache {
     pub(super) layout: ObjectLayout,
     pub(super) slabs: ObjectSlabs,
     pub(super) depot: Depot,
-    /// Objects that an array and the depot exchange at a time, if that is more than a magazine has; and calls that arrays have not served since
-    /// that was last looked at.
+    /// Half of what an array holds, if that is more than a magazine has; and calls that arrays have not served since that was last looked at.
     fill: u16,
     misses: u16,
+    /// Objects that the last such call exchanged, and whether it took one.
+    exchanged: u16,
+    took: bool,
     pub(super) size: usize,
     pub(super) align: usize,
     pub(super) mark_at: usize,
@@ -171,6 +173,8 @@ impl Cache {
             depot,
             fill: 0,
             misses: 0,
+            exchanged: 0,
+            took: false,
             size: options.size,
             align: options.align.max(8),
             mark_at,
@@ -196,18 +200,26 @@ impl Cache {
         })
     }
 
-    /// Counts a call that its processor's array did not serve, and says how many objects the array and the depot shall exchange; it holds twice as
-    /// many. The more such calls, the more: by doubling, up to what an array can hold and to [`MOST_BYTES`].
-    pub(super) fn pace(&mut self) -> usize {
+    /// Counts a call that its processor's array did not serve, one that takes an object or gives one back, and says how many objects the array
+    /// and the depot shall exchange.
+    ///
+    /// The more such calls, the more arrays hold: by doubling, up to what one can hold and to [`MOST_BYTES`]. The first call of its kind exchanges
+    /// what a magazine has, and each that follows it twice as many as the one before, up to half of an array: a program that takes a little more
+    /// than its array has finds room in it for all of that when it gives it back.
+    pub(super) fn pace(&mut self, takes: bool) -> usize {
         self.misses += 1;
         if self.misses >= MANY_MISSES {
             self.misses = 0;
             self.fill = (2 * self.rounds()).min(MOST_FILL).min((MOST_BYTES / self.layout.stride()).max(1)) as u16;
         }
-        self.rounds()
+        let follows = self.took == takes;
+        self.took = takes;
+        let twice = if follows { 2 * usize::from(self.exchanged) } else { 0 };
+        self.exchanged = twice.clamp(self.depot.rounds().min(self.rounds()), self.rounds()) as u16;
+        self.exchanged.into()
     }
 
-    /// Objects that an array and the depot exchange at a time.
+    /// Objects that an array and the depot exchange at a time, at the most: half of what an array holds.
     pub(super) fn rounds(&self) -> usize {
         self.depot.rounds().max(self.fill.into()).min(MOST_FILL)
     }

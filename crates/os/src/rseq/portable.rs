@@ -37,3 +37,15 @@ pub(super) unsafe fn take(_rseq: &Rseq, _at: usize, _owner: usize) -> *mut u8 {
 pub(super) unsafe fn put(_rseq: &Rseq, _at: usize, _pointer: *mut u8) -> bool {
     false
 }
+
+/// # Safety
+/// None: it touches nothing.
+pub(super) unsafe fn take_many(_rseq: &Rseq, _at: usize, _owner: usize, _into: &mut [*mut u8]) -> usize {
+    0
+}
+
+/// # Safety
+/// None: it touches nothing.
+pub(super) unsafe fn put_many(_rseq: &Rseq, _at: usize, _from: &[*mut u8]) -> usize {
+    0
+}

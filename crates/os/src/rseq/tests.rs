@@ -3,6 +3,7 @@
 
 extern crate std;
 use super::*;
+use crate::guarded;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::boxed::Box;
@@ -72,6 +73,95 @@ fn an_array_is_a_stack_with_a_bound() {
             assert!(rseq.pop(table, place).is_null());
         }
     }
+}
+
+/// One counting array for each processor, of which each thread is the owner.
+fn counting(capacity: u32) -> (usize, impl Fn(usize) -> &'static Counting) {
+    let base = guarded::reserve_zeros(AREA * 64).unwrap();
+    assert!((0..64).all(|processor| guarded::open_zeros(base + processor * AREA, size_of::<Counting>())));
+    // SAFETY: the mapping stays, and zeros are an array.
+    let array = move |processor: usize| unsafe { &*((base + processor * AREA) as *const Counting) };
+    for processor in 0..64 {
+        array(processor).owner.store(OWNER, Ordering::Relaxed);
+        array(processor).capacity.store(capacity, Ordering::Relaxed);
+    }
+    (base, array)
+}
+
+const OWNER: usize = 77;
+
+#[test]
+fn many_pointers_go_into_a_counting_array_in_order_as_far_as_there_is_room_and_the_last_come_out() {
+    let Some(rseq) = find() else { return };
+    let (base, array) = counting(10);
+    let tokens: Vec<*mut u8> = (1..=16).map(|t| t as *mut u8).collect();
+    let mut into = [null_mut(); 20];
+    let Some(here) = rseq.processor().filter(|here| *here < 64) else { return };
+    move_to(here);
+    // SAFETY: the areas are a mapping for ever, and this thread is registered.
+    unsafe {
+        // On whichever processor: each begins empty, so that a move between two calls is seen.
+        let at = rseq.processor();
+        let put = rseq.put_many(base, &tokens[..4]) + rseq.put_many(base, &tokens[4..]);
+        let refused = rseq.take_many(base, OWNER + 1, &mut into);
+        let some = rseq.take_many(base, OWNER, &mut into[..3]);
+        let rest = rseq.take_many(base, OWNER, &mut into[3..]);
+        let none = rseq.take_many(base, OWNER, &mut into);
+        if at != rseq.processor() {
+            return eprintln!("moved to another processor: not tested");
+        }
+        assert_eq!((put, refused, some, rest, none), (10, 0, 3, 7, 0));
+        assert_eq!(into[..10], [&tokens[7..10], &tokens[..7]].concat());
+        let word = (0..64).map(|processor| array(processor).word.load(Ordering::Relaxed)).max();
+        assert_eq!(word, Some(10 << 8), "none there, ten taken");
+        (0..64).for_each(|processor| array(processor).capacity.store(0, Ordering::Relaxed));
+        assert_eq!(rseq.put_many(base, &tokens), 0, "a closed one has no room");
+    }
+}
+
+#[test]
+fn no_token_of_counting_arrays_is_lost_or_doubled_under_preemption_and_migration() {
+    const THREADS: usize = 12;
+    let Some(rseq) = find() else { return };
+    let rounds = if std::env::var_os("CRATON_FULL").is_some() { 20_000_000 } else { 60_000 };
+    let (base, array) = counting(COUNTING as u32);
+    let mut seen: Vec<usize> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..THREADS)
+            .map(|me| {
+                scope.spawn(move || {
+                    let mut own: Vec<*mut u8> = (0..30).map(|t| (1 + me * 30 + t) as *mut u8).collect();
+                    for round in 0..rounds {
+                        if rseq.processor().is_none_or(|here| here >= 64) {
+                            break;
+                        }
+                        let mut into = [null_mut(); 25];
+                        // SAFETY: as above.
+                        let n = unsafe {
+                            let part = own.len() * (round % 4) / 3;
+                            let put = rseq.put_many(base, &own[..part.min(own.len())]);
+                            own.drain(..put);
+                            if own.pop_if(|token| rseq.put(base, *token)).is_some() {
+                                own.extend(Some(rseq.take(base, OWNER)).filter(|token| !token.is_null()));
+                            }
+                            rseq.take_many(base, OWNER, &mut into[..1 + round % 25])
+                        };
+                        own.extend_from_slice(&into[..n]);
+                        if round % 5_000 == 0 {
+                            move_to(round / 5_000 + me);
+                        }
+                    }
+                    own.into_iter().map(|token| token as usize).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        workers.into_iter().flat_map(|w| w.join().unwrap()).collect()
+    });
+    for processor in 0..64 {
+        let count = array(processor).word.load(Ordering::Relaxed) as usize & 255;
+        seen.extend(array(processor).slots[..count].iter().map(|slot| slot.load(Ordering::Relaxed) as usize));
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (1..=THREADS * 30).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The critical sections, on x86-64.
 //!
-//! **What.** Each is five to nine instructions that read the processor's number, find its array, and end in the one store that counts.
+//! **What.** Each is five to nine instructions, or a loop over the pointers, that read the processor's number, find its array, and end in
+//! the one store that counts.
 //! Interrupted before that store they begin anew: nothing has happened. The kernel finds them by a descriptor in a section of its own,
 //! and goes on at an address that the signature of glibc's registration stands in front of.
 //!
@@ -205,4 +206,85 @@ pub(super) unsafe fn put(rseq: &Rseq, at: usize, pointer: *mut u8) -> bool {
         );
     }
     true
+}
+
+/// # Safety
+/// As [`super::Rseq::take_many`].
+pub(super) unsafe fn take_many(rseq: &Rseq, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
+    let taken: usize;
+    // SAFETY: as in `take`. What is written to `into` is written again when the section begins anew.
+    unsafe {
+        asm!(
+            enter_known!(),
+            "xor {k:e}, {k:e}",
+            "cmp qword ptr [{m} + {owned}], {owner}",
+            "jne 65f",
+            "mov {n}, qword ptr [{m}]",
+            "movzx {c:e}, {n:l}",
+            "mov {k}, {want}",
+            "cmp {c}, {want}",
+            "cmovb {k}, {c}",
+            "sub {c}, {k}",
+            "lea {s}, [{m} + {c}*8 + {slots}]",
+            "xor {c:e}, {c:e}",
+            "68: cmp {c}, {k}",
+            "jae 69f",
+            "mov {t}, qword ptr [{s} + {c}*8]",
+            "mov qword ptr [{into} + {c}*8], {t}",
+            "inc {c}",
+            "jmp 68b",
+            // The count falls by so many, and as many more were ever taken.
+            "69: imul {t}, {k}, 255",
+            "add {n}, {t}",
+            "mov qword ptr [{m}], {n}",
+            "64:",
+            "65:",
+            m = out(reg) _, n = out(reg) _, k = out(reg) taken, c = out(reg) _, s = out(reg) _, t = out(reg) _,
+            at = in(reg) at, owner = in(reg) owner, into = in(reg) into.as_mut_ptr(), want = in(reg) into.len(),
+            area = in(reg) rseq.offset, number = in(reg) rseq.number,
+            owned = const offset_of!(Counting, owner), slots = const offset_of!(Counting, slots),
+            signature = const SIGNATURE, shift = const AREA_SHIFT,
+            options(nostack),
+        );
+    }
+    taken
+}
+
+/// # Safety
+/// As [`super::Rseq::put_many`].
+pub(super) unsafe fn put_many(rseq: &Rseq, at: usize, from: &[*mut u8]) -> usize {
+    let put: usize;
+    // SAFETY: as in `put`. The pointers are written behind the last one that counts.
+    unsafe {
+        asm!(
+            enter_known!(),
+            "mov {n}, qword ptr [{m}]",
+            "movzx {c:e}, {n:l}",
+            "mov {k:e}, dword ptr [{m} + {capacity}]",
+            "sub {k}, {c}",
+            // An array that was closed, or holds less now, may have more than its capacity.
+            "mov {t:e}, 0",
+            "cmovb {k}, {t}",
+            "cmp {k}, {len}",
+            "cmova {k}, {len}",
+            "lea {s}, [{m} + {c}*8 + {slots}]",
+            "xor {c:e}, {c:e}",
+            "68: cmp {c}, {k}",
+            "jae 69f",
+            "mov {t}, qword ptr [{from} + {c}*8]",
+            "mov qword ptr [{s} + {c}*8], {t}",
+            "inc {c}",
+            "jmp 68b",
+            "69: add {n}, {k}",
+            "mov qword ptr [{m}], {n}",
+            "64:",
+            m = out(reg) _, n = out(reg) _, k = out(reg) put, c = out(reg) _, s = out(reg) _, t = out(reg) _,
+            at = in(reg) at, from = in(reg) from.as_ptr(), len = in(reg) from.len(),
+            area = in(reg) rseq.offset, number = in(reg) rseq.number,
+            capacity = const offset_of!(Counting, capacity), slots = const offset_of!(Counting, slots),
+            signature = const SIGNATURE, shift = const AREA_SHIFT,
+            options(nostack),
+        );
+    }
+    put
 }

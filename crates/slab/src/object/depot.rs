@@ -21,7 +21,6 @@ use super::supply::PageSupplier;
 use super::trusted::Trusted;
 use super::working_set::WorkingSet;
 use core::ptr::{self, NonNull};
-use craton_base::Pages;
 
 /// Bytes of a magazine before its rounds.
 const HEAD: usize = 16;
@@ -109,6 +108,23 @@ impl Magazine {
             (*self.0.as_ptr()).len = len as u16 + 1;
         }
         true
+    }
+
+    /// Puts rounds into a magazine that has none; there is room for them.
+    fn fill(&mut self, rounds: &[*mut u8]) {
+        debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
+        // SAFETY: there is room for them.
+        unsafe {
+            self.rounds().copy_from_nonoverlapping(rounds.as_ptr(), rounds.len());
+            (*self.0.as_ptr()).len = rounds.len() as u16;
+        }
+    }
+
+    /// Drops the `n` rounds that were added last; it has them.
+    fn drop_last(&mut self, n: usize) {
+        let left = self.len() - n;
+        // SAFETY: the magazine is ours.
+        unsafe { (*self.0.as_ptr()).len = left as u16 };
     }
 
     /// Takes the round that was added last.
@@ -296,47 +312,44 @@ impl Depot {
         }
     }
 
-    /// Stores rounds in a magazine: as many as fit in one, the last ones. Returns how many; 0: the supplier refused.
+    /// Stores rounds in magazines. Returns how many, the first ones: less than all if the supplier refused.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn store(&mut self, rounds: &[*mut u8], supplier: &mut impl PageSupplier) -> usize {
-        // SAFETY: as the caller says.
-        let Some(mut magazine) = (unsafe { self.get_empty(supplier) }) else { return 0 };
-        let n = rounds.len().min(magazine.capacity());
-        rounds[rounds.len() - n..].iter().for_each(|round| {
-            magazine.push(*round);
-        });
-        match n {
-            // SAFETY: it came just now.
-            0 => unsafe { self.put_empty(magazine, supplier) },
-            _ => self.put_full(magazine),
+        let mut stored = 0;
+        while stored < rounds.len() {
+            // SAFETY: as the caller says.
+            let Some(mut magazine) = (unsafe { self.get_empty(supplier) }) else { break };
+            let n = (rounds.len() - stored).min(magazine.capacity());
+            magazine.fill(&rounds[stored..stored + n]);
+            stored += n;
+            self.put_full(magazine);
         }
-        n
+        stored
     }
 
-    /// Fills `into` with the rounds of one full magazine. Returns how many they are; those for which there is no room stay. 0: there
-    /// is no full magazine.
+    /// Fills `into` with the rounds of full magazines that were stored last, in the order in which they were. Returns how many they are.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn fetch(&mut self, into: &mut [*mut u8], supplier: &mut impl PageSupplier) -> usize {
-        if into.is_empty() {
-            return 0;
+        let mut at = into.len();
+        while at > 0 {
+            let Some(mut magazine) = self.get_full() else { break };
+            let n = magazine.len().min(at);
+            into[at - n..at].copy_from_slice(&magazine.as_slice()[magazine.len() - n..]);
+            at -= n;
+            magazine.drop_last(n);
+            if magazine.is_empty() {
+                // SAFETY: it is of this depot.
+                unsafe { self.put_empty(magazine, supplier) };
+            } else {
+                self.put_full(magazine);
+            }
         }
-        let Some(mut magazine) = self.get_full() else { return 0 };
-        let n = magazine.len().min(into.len());
-        into[..n].copy_from_slice(&magazine.as_slice()[magazine.len() - n..]);
-        (0..n).for_each(|_| {
-            magazine.pop();
-        });
-        if magazine.is_empty() {
-            // SAFETY: it is of this depot.
-            unsafe { self.put_empty(magazine, supplier) };
-        } else {
-            self.put_full(magazine);
-        }
-        n
+        into.copy_within(at.., 0);
+        into.len() - at
     }
 
     /// Notes that somebody had to wait for the depot's lock.
@@ -399,14 +412,14 @@ impl Depot {
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
-    pub unsafe fn reap_empty(&mut self, all: bool, supplier: &mut impl PageSupplier) -> Pages {
-        let before = self.pages().0;
+    pub unsafe fn reap_empty(&mut self, all: bool, supplier: &mut impl PageSupplier) -> usize {
+        let before = self.bytes();
         while all || self.empty.set.idle() > 0 {
             let Some(magazine) = self.empty.pop_idle() else { break };
             // SAFETY: it is of this depot.
             unsafe { self.discard(magazine, supplier) };
         }
-        Pages(before - self.pages().0)
+        before - self.bytes()
     }
 
     /// Walks D1.
@@ -436,9 +449,9 @@ impl Depot {
         Ok(())
     }
 
-    /// Pages of the magazines.
-    pub fn pages(&self) -> Pages {
-        Pages(self.store.iter().map(Trusted::pages).sum())
+    /// Bytes of the magazines' pages.
+    pub fn bytes(&self) -> usize {
+        self.store.iter().map(Trusted::bytes).sum()
     }
 
     /// Counts.
@@ -449,7 +462,7 @@ impl Depot {
             empty: self.empty.set.count(),
             objects: self.objects,
             contended: self.contended,
-            bytes: self.pages().bytes().0,
+            bytes: self.bytes(),
         }
     }
 }

@@ -10,16 +10,18 @@
 //! - Colours are a cache line apart, since a line is what caches hold: closer ones would only make objects of whole lines straddle
 //!   two.
 //!
-//! **Units.** Bytes; pages of 8 KiB.
+//! - Pages are as long as the supplier has them: a small cache has one unfinished slab, so that shorter ones leave less unused.
+//!
+//! **Units.** Bytes.
 
-use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
+use craton_base::PAGE_SIZE;
 
 /// Bytes of a record without its bits.
 pub(super) const RECORD_BYTES: usize = 48;
 /// What every object is at least aligned to; also the size of a link.
 pub(super) const WORD: usize = 8;
-/// Up to this size, rounded up, an object is small: its slab is one page, which it wastes at most a 16th of.
-const SMALL: usize = PAGE_SIZE / 16;
+/// Up to so small a part of a page an object, rounded up, is small: its slab is one page, which it wastes at most such a part of.
+const SMALL_PART: usize = 16;
 /// A slab should waste no more than one part in this many.
 const GOOD_PART: usize = 16;
 /// Slabs with so many objects are not made longer, whatever they waste, which is less than an eighth then.
@@ -44,6 +46,11 @@ pub enum BadLayout {
         /// What was asked for.
         align: usize,
     },
+    /// Not a power of two, less than [`ObjectLayout::MIN_PAGE`], or more than [`ObjectLayout::MAX_PAGE`].
+    Page {
+        /// What was asked for.
+        bytes: usize,
+    },
 }
 
 impl core::fmt::Display for BadLayout {
@@ -55,6 +62,14 @@ impl core::fmt::Display for BadLayout {
             }
             Self::Alignment { align } => {
                 write!(f, "an alignment of {align} is not a power of two up to {}", ObjectLayout::MAX_ALIGN)
+            }
+            Self::Page { bytes } => {
+                write!(
+                    f,
+                    "pages of {bytes} bytes: a power of two from {} to {} is wanted",
+                    ObjectLayout::MIN_PAGE,
+                    ObjectLayout::MAX_PAGE
+                )
             }
         }
     }
@@ -73,8 +88,6 @@ pub struct ObjectLayout {
     pub(super) capacity: u32,
     /// Words of bits in the record for each object's state.
     pub(super) words: u32,
-    /// Pages of a slab.
-    pub(super) pages: Pages,
     /// Where a free object's link ends, in bytes from the object's start; 0: there are none.
     pub(super) link_end: u32,
     /// Where a slab's record begins, in bytes from the slab's start; 0: it lies apart.
@@ -89,6 +102,8 @@ pub struct ObjectLayout {
     pub(super) constructed: bool,
     /// log2 of the power of two of bytes that is not below a slab.
     pub(super) grain_shift: u32,
+    /// Bytes of a page.
+    pub(super) page_bytes: u32,
     /// Bytes of a slab.
     pub(super) slab_bytes: usize,
     /// Bytes from a slab's first object to the end of its last.
@@ -106,6 +121,10 @@ impl ObjectLayout {
     pub const MAX_OBJECT: usize = 1 << 20;
     /// The largest alignment: 1 MiB.
     pub const MAX_ALIGN: usize = 1 << 20;
+    /// The shortest pages: 1 KiB.
+    pub const MIN_PAGE: usize = 1 << 10;
+    /// The longest, and what is usual: 8 KiB.
+    pub const MAX_PAGE: usize = PAGE_SIZE;
 
     /// Of no cache; all zeros.
     pub const UNSET: Self = Self {
@@ -113,7 +132,6 @@ impl ObjectLayout {
         stride: 0,
         capacity: 0,
         words: 0,
-        pages: Pages(0),
         link_end: 0,
         record_at: 0,
         colour_step: 0,
@@ -121,6 +139,7 @@ impl ObjectLayout {
         align: 0,
         constructed: false,
         grain_shift: 0,
+        page_bytes: 0,
         slab_bytes: 0,
         extent: 0,
         reciprocal: 0,
@@ -128,7 +147,14 @@ impl ObjectLayout {
 
     /// The layout for objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) at multiples of `align` (a power of two up to
     /// [`ObjectLayout::MAX_ALIGN`], or 0 for the least, 8). What a free object holds is left as it is if it is `constructed`.
+    /// Slabs are of pages of 8 KiB.
     pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
+        Self::of_pages(size, align, constructed, Self::MAX_PAGE)
+    }
+
+    /// As [`ObjectLayout::of`], on slabs of pages of so many bytes (a power of two from [`ObjectLayout::MIN_PAGE`] to
+    /// [`ObjectLayout::MAX_PAGE`]): those of the supplier, or a multiple.
+    pub const fn of_pages(size: usize, align: usize, constructed: bool, page: usize) -> Result<Self, BadLayout> {
         if size == 0 {
             return Err(BadLayout::Zero);
         }
@@ -137,6 +163,9 @@ impl ObjectLayout {
         }
         if align != 0 && !align.is_power_of_two() || align > Self::MAX_ALIGN {
             return Err(BadLayout::Alignment { align });
+        }
+        if !page.is_power_of_two() || page < Self::MIN_PAGE || page > Self::MAX_PAGE {
+            return Err(BadLayout::Page { bytes: page });
         }
         let align = if align < WORD { WORD } else { align };
         let plain = align_up(size, align);
@@ -148,19 +177,20 @@ impl ObjectLayout {
                 (stride, link_end) = (plain, 0);
             }
         }
-        if plain <= SMALL {
-            return Ok(Self::in_slab(size, stride, link_end, align, constructed, 1));
+        if plain <= page / SMALL_PART {
+            return Ok(Self::in_slab(size, stride, link_end, align, constructed, 1, page));
         }
         // Links in buffers are of use on small slabs only: elsewhere one word of bits tells all.
         (stride, link_end) = (plain, 0);
-        let mut best = Self::apart(size, stride, align, constructed, stride.div_ceil(PAGE_SIZE));
-        let mut pages = best.pages.0 as usize;
+        let mut best = Self::apart(size, stride, align, constructed, stride.div_ceil(page), page);
+        let first = stride.div_ceil(page);
+        let mut pages = first;
         loop {
-            let inside = Self::in_slab(size, stride, link_end, align, constructed, pages);
-            let apart = Self::apart(size, stride, align, constructed, pages);
+            let inside = Self::in_slab(size, stride, link_end, align, constructed, pages, page);
+            let apart = Self::apart(size, stride, align, constructed, pages, page);
             let here = if inside.capacity == apart.capacity { inside } else { apart };
             // A smaller part wasted, by cross-multiplication.
-            if here.waste() * best.bytes() < best.waste() * here.bytes() || pages == best.pages.0 as usize {
+            if here.waste() * best.bytes() < best.waste() * here.bytes() || pages == first {
                 best = here;
             }
             if best.waste() * GOOD_PART <= best.bytes() || here.capacity as usize >= ENOUGH {
@@ -177,18 +207,20 @@ impl ObjectLayout {
         align: usize,
         constructed: bool,
         pages: usize,
+        page: usize,
     ) -> Self {
-        let bytes = pages * PAGE_SIZE;
+        let bytes = pages * page;
         let mut capacity = (bytes - RECORD_BYTES) / stride;
         while capacity * stride + record_bytes(capacity, constructed) > bytes {
             capacity -= 1;
         }
         let record_at = bytes - record_bytes(capacity, constructed);
-        Self::with(size, stride, link_end, align, constructed, pages, capacity, record_at)
+        Self::with(size, stride, link_end, align, constructed, (bytes, page), capacity, record_at)
     }
 
-    const fn apart(size: usize, stride: usize, align: usize, constructed: bool, pages: usize) -> Self {
-        Self::with(size, stride, 0, align, constructed, pages, pages * PAGE_SIZE / stride, 0)
+    const fn apart(size: usize, stride: usize, align: usize, constructed: bool, pages: usize, page: usize) -> Self {
+        let bytes = pages * page;
+        Self::with(size, stride, 0, align, constructed, (bytes, page), bytes / stride, 0)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what differs between the two kinds")]
@@ -198,11 +230,11 @@ impl ObjectLayout {
         link_end: usize,
         align: usize,
         constructed: bool,
-        pages: usize,
+        (bytes, page): (usize, usize),
         capacity: usize,
         record_at: usize,
     ) -> Self {
-        let end = if record_at == 0 { pages * PAGE_SIZE } else { record_at };
+        let end = if record_at == 0 { bytes } else { record_at };
         let slack = end - capacity * stride;
         let colour_step = if align < LINE { LINE } else { align };
         Self {
@@ -210,15 +242,15 @@ impl ObjectLayout {
             stride: stride as u32,
             capacity: capacity as u32,
             words: capacity.div_ceil(64) as u32,
-            pages: Pages(pages as u32),
             link_end: link_end as u32,
             record_at: record_at as u32,
             colour_step: colour_step as u32,
             colours: (slack / colour_step) as u32 + 1,
             align: align as u32,
             constructed,
-            grain_shift: PAGE_SHIFT + pages.next_power_of_two().trailing_zeros(),
-            slab_bytes: pages * PAGE_SIZE,
+            grain_shift: bytes.next_power_of_two().trailing_zeros(),
+            page_bytes: page as u32,
+            slab_bytes: bytes,
             extent: capacity * stride,
             reciprocal: (1 << POINT) / stride as u64 + 1,
         }
@@ -244,9 +276,9 @@ impl ObjectLayout {
         self.capacity as usize
     }
 
-    /// Pages of a slab.
-    pub const fn pages(&self) -> Pages {
-        self.pages
+    /// Bytes of a page.
+    pub const fn page_bytes(&self) -> usize {
+        self.page_bytes as usize
     }
 
     /// Whether a free object's contents are kept.
@@ -279,10 +311,9 @@ impl ObjectLayout {
         self.slab_bytes - self.extent
     }
 
-    /// What a slab's first page is a multiple of.
-    pub(super) const fn page_align(&self) -> Pages {
-        let pages = self.align as usize / PAGE_SIZE;
-        Pages(if pages == 0 { 1 } else { pages as u32 })
+    /// What a slab's address is a multiple of.
+    pub(super) const fn slab_align(&self) -> usize {
+        if self.align > self.page_bytes { self.align as usize } else { self.page_bytes as usize }
     }
 
     /// Which object the byte at `offset` from the first one's start lies in; `offset` is below the extent.

@@ -7,9 +7,8 @@
 
 use super::layout::ObjectLayout;
 use super::slab::Slab;
-use super::slabs::{COMPLETE, ObjectSlabs, RECORDS};
+use super::slabs::{COMPLETE, ObjectSlabs, records_of};
 use super::supply::PageSupplier;
-use craton_base::Pages;
 
 /// A cache has objects out, so many, and is not destroyed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,27 +71,27 @@ impl ObjectSlabs {
         Some(Detached(slab, self.layout))
     }
 
-    /// Gives a slab's pages back, and what else the cache does not need any more; returns how many pages.
+    /// Gives a slab's pages back, and what else the cache does not need any more; returns how many bytes.
     ///
     /// # Safety
     /// As [`ObjectSlabs::take`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
-    pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> Pages {
+    pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {
         let (slab, layout) = (slab.0, self.layout);
-        let before = self.pages();
+        let before = self.bytes();
         let first = slab.address();
         if layout.is_apart() {
             // SAFETY: the record is of these, and nobody has the slab any more.
-            unsafe { self.records.give(&RECORDS, slab.0.as_ptr().cast(), supplier) };
+            unsafe { self.records.give(records_of(&layout), slab.0.as_ptr().cast(), supplier) };
         }
         // SAFETY: the pages are the supplier's, and nobody has the slab any more.
-        unsafe { supplier.put(first, layout.pages) };
+        unsafe { supplier.put(first, layout.bytes()) };
         self.detached -= 1;
         self.table.shrink(&layout, supplier);
-        Pages(before.0 - self.pages().0)
+        before - self.bytes()
     }
 
     /// Gives complete slabs back to the supplier until `keep` are left; `destroy` is called with each constructed object on them.
-    /// Returns how many pages went.
+    /// Returns how many bytes went.
     ///
     /// # Safety
     /// As [`ObjectSlabs::take`]; `destroy` does not use the cache.
@@ -101,17 +100,17 @@ impl ObjectSlabs {
         keep: u32,
         supplier: &mut impl PageSupplier,
         mut destroy: impl FnMut(*mut u8),
-    ) -> Pages {
+    ) -> usize {
         let mut went = 0;
         while self.complete() > keep {
             let Some(slab) = self.detach() else { break };
             // SAFETY: it was detached just now, by this cache.
             went += unsafe {
                 slab.for_each_constructed(&mut destroy);
-                self.release(slab, supplier).0
+                self.release(slab, supplier)
             };
         }
-        Pages(went)
+        went
     }
 
     /// Gives everything back but detached slabs, so that the cache is as new; `destroy` is called with each constructed object. Nothing is done while
@@ -123,13 +122,13 @@ impl ObjectSlabs {
         &mut self,
         supplier: &mut impl PageSupplier,
         destroy: impl FnMut(*mut u8),
-    ) -> Result<Pages, StillOut> {
+    ) -> Result<usize, StillOut> {
         if self.in_use() > 0 {
             return Err(StillOut(self.in_use()));
         }
         // SAFETY: as the caller says.
         let went = unsafe { self.reap(0, supplier, destroy) };
-        debug_assert!(self.detached > 0 || self.pages() == Pages(0));
+        debug_assert!(self.detached > 0 || self.bytes() == 0);
         Ok(went)
     }
 }

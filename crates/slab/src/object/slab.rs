@@ -412,7 +412,7 @@ impl List {
     }
 }
 
-/// The address of a record's page, where its own slab begins.
-pub(super) fn page_of(at: *mut u8) -> *mut u8 {
-    at.wrapping_sub(at as usize % craton_base::PAGE_SIZE)
+/// The address of the page that something lies on.
+pub(super) fn page_of(layout: &ObjectLayout, at: *mut u8) -> *mut u8 {
+    at.wrapping_sub(at as usize % layout.page_bytes())
 }

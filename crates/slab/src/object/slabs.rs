@@ -15,7 +15,6 @@ use super::table::SlabTable;
 use super::trusted::Trusted;
 use super::working_set::WorkingSet;
 use core::ptr::NonNull;
-use craton_base::Pages;
 
 /// Lists: complete slabs, partial ones by eighths, full ones.
 pub(super) const LISTS: usize = EIGHTHS as usize + 2;
@@ -387,15 +386,15 @@ impl ObjectSlabs {
         if layout.capacity == 0 || !self.table.reserve(&layout, supplier) {
             return None;
         }
-        let pages = supplier.get(layout.pages, layout.page_align())?;
+        let pages = supplier.get(layout.bytes(), layout.slab_align())?;
         let record = match record_inside(&layout, pages) {
             Some(record) => record,
             // SAFETY: all records are of one layout.
-            None => match unsafe { self.records.take(&RECORDS, supplier) }.and_then(NonNull::new) {
+            None => match unsafe { self.records.take(records_of(&layout), supplier) }.and_then(NonNull::new) {
                 Some(record) => record.cast::<Record>(),
                 None => {
                     // SAFETY: they came just now.
-                    unsafe { supplier.put(pages, layout.pages) };
+                    unsafe { supplier.put(pages, layout.bytes()) };
                     return None;
                 }
             },
@@ -449,9 +448,9 @@ impl ObjectSlabs {
         self.current.into_iter().chain(self.lists.iter().flat_map(List::iter))
     }
 
-    /// Pages that the supplier has given.
-    pub fn pages(&self) -> Pages {
-        Pages((self.slabs + self.detached) * self.layout.pages.0 + self.records.pages() + self.table.pages().0)
+    /// Bytes that the supplier has given.
+    pub fn bytes(&self) -> usize {
+        (self.slabs + self.detached) as usize * self.layout.bytes() + self.records.bytes() + self.table.bytes()
     }
 
     /// Objects that are out.
@@ -472,7 +471,7 @@ impl ObjectSlabs {
             partial: self.slabs - full - complete,
             complete,
             full,
-            bytes: self.pages().bytes().0,
+            bytes: self.bytes(),
             allocations: self.allocations,
             failures: self.failures,
             slabs_made: self.slabs_made,
@@ -481,8 +480,23 @@ impl ObjectSlabs {
     }
 }
 
-/// The layout of records that lie apart: those have one word of bits, or two.
-pub(super) const RECORDS: ObjectLayout = match ObjectLayout::of(super::layout::record_bytes(64, true), 0, false) {
-    Ok(layout) => layout,
-    Err(_) => panic!("records are small"),
+/// The layout of records that lie apart, for pages of 1, 2, 4 and 8 KiB: those have one word of bits, or two.
+static RECORDS: [ObjectLayout; PAGE_SIZES] = {
+    let mut layouts = [ObjectLayout::UNSET; PAGE_SIZES];
+    let mut size = 0;
+    while size < PAGE_SIZES {
+        let bytes = super::layout::record_bytes(64, true);
+        layouts[size] = match ObjectLayout::of_pages(bytes, 0, false, ObjectLayout::MIN_PAGE << size) {
+            Ok(layout) => layout,
+            Err(_) => panic!("records are small"),
+        };
+        size += 1;
+    }
+    layouts
 };
+const PAGE_SIZES: usize = (ObjectLayout::MAX_PAGE / ObjectLayout::MIN_PAGE).ilog2() as usize + 1;
+
+/// The layout of the records of such slabs.
+pub(super) fn records_of(layout: &ObjectLayout) -> &'static ObjectLayout {
+    &RECORDS[(layout.page_bytes() / ObjectLayout::MIN_PAGE).ilog2() as usize]
+}

@@ -6,24 +6,25 @@
 
 use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, SpanSource};
 
-/// Whoever supplies a cache with pages of 8 KiB.
+/// Whoever supplies a cache with pages.
 ///
 /// # Safety
 /// What [`PageSupplier::get`] returns is readable and writable, is nobody else's until it comes back by [`PageSupplier::put`], and
-/// begins at a multiple of `align` pages.
+/// begins at a multiple of `align`.
 pub unsafe trait PageSupplier {
-    /// So many pages (1 or more) in a row, whose first byte's address is a multiple of `align` pages (a power of two). `None`:
-    /// refused, and nothing has changed. What they contain may be anything.
-    fn get(&mut self, pages: Pages, align: Pages) -> Option<*mut u8>;
+    /// Pages in a row of so many bytes in all, a multiple of a page of the cache's layout, or of 8 KiB for magazines; the address is a
+    /// multiple of `align`, a power of two of such pages. `None`: refused, as it is where the supplier's own pages are longer, and
+    /// nothing has changed. What they contain may be anything.
+    fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8>;
 
     /// Takes pages back.
     ///
     /// # Safety
-    /// [`PageSupplier::get`] returned `first` for so many pages, and nobody uses them any more.
-    unsafe fn put(&mut self, first: *mut u8, pages: Pages);
+    /// [`PageSupplier::get`] returned `first` for so many bytes, and nobody uses them any more.
+    unsafe fn put(&mut self, first: *mut u8, bytes: usize);
 }
 
-/// Pages of a page heap.
+/// Pages of 8 KiB of a page heap.
 #[derive(Debug)]
 pub struct SpanPages<'a, S> {
     source: &'a mut S,
@@ -44,19 +45,25 @@ impl<'a, S: SpanSource> SpanPages<'a, S> {
 
 // SAFETY: by the contract of `new`, spans are memory, and their places are aligned where their numbers are.
 unsafe impl<S: SpanSource> PageSupplier for SpanPages<'_, S> {
-    fn get(&mut self, pages: Pages, align: Pages) -> Option<*mut u8> {
+    fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
+        let (pages, align) = (whole(bytes)?, whole(align)?);
         let span = self.source.alloc(pages, align, self.density).ok()?;
         Some(self.base.wrapping_add(span.range.first.offset().0))
     }
 
-    unsafe fn put(&mut self, first: *mut u8, pages: Pages) {
+    unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
         let page = PageId(((first as usize - self.base as usize) >> PAGE_SHIFT) as u32);
-        let freed = self.source.free(PageRange::new(page, pages), self.density);
+        let freed = self.source.free(PageRange::new(page, Pages((bytes >> PAGE_SHIFT) as u32)), self.density);
         debug_assert_eq!(freed, Ok(()), "the span was given so");
     }
 }
 
-/// Pages of a source of frames of 4 KiB.
+/// So many whole pages of 8 KiB.
+fn whole(bytes: usize) -> Option<Pages> {
+    if bytes.is_multiple_of(PAGE_SIZE) { u32::try_from(bytes >> PAGE_SHIFT).ok().map(Pages) } else { None }
+}
+
+/// Frames of 4 KiB of a source of frames.
 #[derive(Debug)]
 pub struct FramePages<'a, F> {
     source: &'a F,
@@ -65,11 +72,9 @@ pub struct FramePages<'a, F> {
 
 /// log2 of the bytes of a frame.
 const FRAME_SHIFT: u32 = 12;
-/// log2 of the frames of a page.
-const FRAME_ORDER: u32 = PAGE_SHIFT - FRAME_SHIFT;
 
 impl<'a, F: FrameSource> FramePages<'a, F> {
-    /// Pages of `source`.
+    /// Frames of `source`.
     ///
     /// # Safety
     /// `base` is the address of the source's frame 0, and a multiple of the largest alignment that is asked for; the frames that it
@@ -81,11 +86,14 @@ impl<'a, F: FrameSource> FramePages<'a, F> {
 
 // SAFETY: by the contract of `new`, frames are memory; a block of 2^k frames is aligned to its size.
 unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
-    fn get(&mut self, pages: Pages, align: Pages) -> Option<*mut u8> {
-        let (frames, block) = (frames(pages), pages.0.max(align.0).next_power_of_two());
-        let first = self.source.get(block.trailing_zeros() + FRAME_ORDER, Density::Dense).ok()?;
+    fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
+        if !bytes.is_multiple_of(1 << FRAME_SHIFT) {
+            return None;
+        }
+        let (frames, block) = (bytes >> FRAME_SHIFT, bytes.max(align).next_power_of_two() >> FRAME_SHIFT);
+        let first = self.source.get(block.trailing_zeros(), Density::Dense).ok()?;
         // A source gives powers of two. What is too much goes back, in blocks of powers of two, the smallest first.
-        let (mut at, end) = (first + frames, first + self::frames(Pages(block)));
+        let (mut at, end) = (first + frames, first + block);
         while at < end {
             let part = 1 << (at - first).trailing_zeros();
             let put = self.source.put(at, part);
@@ -95,15 +103,11 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
         Some(self.base.wrapping_add(first << FRAME_SHIFT))
     }
 
-    unsafe fn put(&mut self, first: *mut u8, pages: Pages) {
+    unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
         let first = (first as usize - self.base as usize) >> FRAME_SHIFT;
-        let put = self.source.put(first, frames(pages));
+        let put = self.source.put(first, bytes >> FRAME_SHIFT);
         debug_assert!(put.is_ok(), "they were given so");
     }
-}
-
-fn frames(pages: Pages) -> usize {
-    (pages.0 as usize) << FRAME_ORDER
 }
 
 /// Pages of a fixed buffer: static memory, a part of a larger mapping, a mapped range of persistent memory.
@@ -112,10 +116,12 @@ fn frames(pages: Pages) -> usize {
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,
+    /// log2 of the bytes of a page.
+    shift: u32,
     pages: usize,
     /// A bit for each page that is out.
     map: &'a mut [u64],
-    used: u32,
+    used: usize,
     /// No page before this one is free.
     least: usize,
 }
@@ -129,20 +135,34 @@ impl<'a> BufferPages<'a> {
     /// # Safety
     /// The buffer is readable and writable, and the supplier's alone as long as it or one of its pages lives.
     pub unsafe fn new(buffer: *mut u8, bytes: usize, map: &'a mut [u64]) -> Self {
-        let skip = (buffer as usize).wrapping_neg() % PAGE_SIZE;
-        let pages = (bytes.saturating_sub(skip) / PAGE_SIZE).min(map.len() * 64);
+        // SAFETY: by the contract.
+        unsafe { Self::with_pages(buffer, bytes, PAGE_SIZE, map) }
+    }
+
+    /// As [`BufferPages::new`], with pages of so many bytes, a power of two, instead of 8 KiB.
+    ///
+    /// # Panics
+    /// If it is none.
+    ///
+    /// # Safety
+    /// As [`BufferPages::new`].
+    pub unsafe fn with_pages(buffer: *mut u8, bytes: usize, page: usize, map: &'a mut [u64]) -> Self {
+        assert!(page.is_power_of_two(), "pages of {page} bytes: no power of two");
+        let skip = (buffer as usize).wrapping_neg() % page;
+        let pages = (bytes.saturating_sub(skip) / page).min(map.len() * 64);
         map.fill(0);
-        Self { first: buffer.wrapping_add(skip), pages, map, used: 0, least: 0 }
+        let shift = page.trailing_zeros();
+        Self { first: buffer.wrapping_add(skip), shift, pages, map, used: 0, least: 0 }
     }
 
     /// Pages that the buffer has.
-    pub fn pages(&self) -> Pages {
-        Pages(self.pages as u32)
+    pub fn pages(&self) -> usize {
+        self.pages
     }
 
     /// Pages that are out.
-    pub fn used(&self) -> Pages {
-        Pages(self.used)
+    pub fn used(&self) -> usize {
+        self.used
     }
 
     fn is_used(&self, page: usize) -> bool {
@@ -159,9 +179,12 @@ impl<'a> BufferPages<'a> {
 
 // SAFETY: pages whose bits are clear are nobody's, and lie in the buffer.
 unsafe impl PageSupplier for BufferPages<'_> {
-    fn get(&mut self, pages: Pages, align: Pages) -> Option<*mut u8> {
-        let (want, align) = (pages.0 as usize, align.0 as usize);
-        let before = (self.first as usize) >> PAGE_SHIFT;
+    fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
+        let (want, align) = (bytes >> self.shift, (align >> self.shift).max(1));
+        if want << self.shift != bytes {
+            return None;
+        }
+        let before = (self.first as usize) >> self.shift;
         let mut at = self.least;
         loop {
             // The next place whose address, not whose number in the buffer, is aligned.
@@ -175,17 +198,17 @@ unsafe impl PageSupplier for BufferPages<'_> {
             }
         }
         self.set(at, want, true);
-        self.used += pages.0;
+        self.used += want;
         while self.least < self.pages && self.is_used(self.least) {
             self.least += 1;
         }
-        Some(self.first.wrapping_add(at * PAGE_SIZE))
+        Some(self.first.wrapping_add(at << self.shift))
     }
 
-    unsafe fn put(&mut self, first: *mut u8, pages: Pages) {
-        let page = (first as usize - self.first as usize) >> PAGE_SHIFT;
-        self.set(page, pages.0 as usize, false);
-        self.used -= pages.0;
+    unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
+        let (page, pages) = ((first as usize - self.first as usize) >> self.shift, bytes >> self.shift);
+        self.set(page, pages, false);
+        self.used -= pages;
         self.least = self.least.min(page);
     }
 }

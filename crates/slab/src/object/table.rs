@@ -8,7 +8,7 @@
 //!
 //! **State.** Addresses are divided into grains of a power of two of bytes, not below a slab: a slab lies on one grain, or on two. An
 //! entry is the record's address; its lowest bit says that it is the entry for the slab's second grain. Collisions go to the next
-//! place, and what is removed is closed up, so that there are no tombs. The first 64 places are the table's own.
+//! place, and what is removed is closed up, so that there are no tombs. The first 32 places are the table's own.
 //!
 //! **Unsafe.** Follows the entries to the records, and uses pages of the supplier for the entries.
 
@@ -16,13 +16,10 @@ use super::layout::ObjectLayout;
 use super::slab::{Record, Slab};
 use super::supply::PageSupplier;
 use core::ptr::{self, NonNull};
-use craton_base::{PAGE_SIZE, Pages};
 
 /// log2 of the places that the table has by itself.
-const OWN_BITS: u32 = 6;
+const OWN_BITS: u32 = 5;
 pub(super) const OWN: usize = 1 << OWN_BITS;
-/// log2 of the places of the first table of pages, a page, by those of the table's own.
-const FIRST_MORE: u32 = (PAGE_SIZE / size_of::<usize>()).ilog2() - OWN_BITS;
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Says that an entry is for the second grain.
@@ -46,9 +43,9 @@ impl SlabTable {
         OWN_BITS + self.more_bits
     }
 
-    /// Pages that the table holds.
-    pub(super) fn pages(&self) -> Pages {
-        if self.far.is_null() { Pages(0) } else { pages_of(self.more_bits) }
+    /// Bytes of pages that the table holds.
+    pub(super) fn bytes(&self) -> usize {
+        if self.far.is_null() { 0 } else { bytes_of(self.more_bits) }
     }
 
     #[inline]
@@ -113,8 +110,8 @@ impl SlabTable {
         if count * 4 <= places * 3 {
             return true;
         }
-        let more = if self.far.is_null() { FIRST_MORE } else { self.more_bits + 1 };
-        match supplier.get(pages_of(more), Pages(1)) {
+        let more = if self.far.is_null() { first_more(layout) } else { self.more_bits + 1 };
+        match supplier.get(bytes_of(more), layout.page_bytes()) {
             Some(far) => {
                 // SAFETY: the pages are ours now, and hold so many places.
                 unsafe { self.move_to(layout, far.cast(), more, supplier) };
@@ -129,9 +126,9 @@ impl SlabTable {
         if self.far.is_null() || self.count as usize * 8 > 1 << self.bits() {
             return;
         }
-        if self.more_bits > FIRST_MORE {
+        if self.more_bits > first_more(layout) {
             let more = self.more_bits - 1;
-            if let Some(far) = supplier.get(pages_of(more), Pages(1)) {
+            if let Some(far) = supplier.get(bytes_of(more), layout.page_bytes()) {
                 // SAFETY: as above.
                 unsafe { self.move_to(layout, far.cast(), more, supplier) };
             }
@@ -159,7 +156,7 @@ impl SlabTable {
         }
         if !old.far.is_null() {
             // SAFETY: they came from the supplier, and all that was in them has moved.
-            unsafe { supplier.put(old.far.cast(), old.pages()) };
+            unsafe { supplier.put(old.far.cast(), old.bytes()) };
         }
     }
 
@@ -231,8 +228,13 @@ impl SlabTable {
     }
 }
 
-fn pages_of(more_bits: u32) -> Pages {
-    Pages(((OWN << more_bits) * size_of::<usize>() / PAGE_SIZE) as u32)
+fn bytes_of(more_bits: u32) -> usize {
+    (OWN << more_bits) * size_of::<usize>()
+}
+
+/// log2 of the places of the first table of pages, a page, by those of the table's own.
+fn first_more(layout: &ObjectLayout) -> u32 {
+    (layout.page_bytes() / size_of::<usize>()).ilog2() - OWN_BITS
 }
 
 #[inline]

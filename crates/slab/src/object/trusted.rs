@@ -8,26 +8,23 @@
 use super::layout::ObjectLayout;
 use super::slab::{List, Slab, page_of, record_inside};
 use super::supply::PageSupplier;
-use craton_base::Pages;
 
 /// Slabs of one small layout, which the caller names each time.
 #[derive(Debug)]
 pub(super) struct Trusted {
     /// Slabs with room.
     partial: List,
-    pages: u32,
+    bytes: usize,
     live: u32,
 }
 
-const ONE: Pages = Pages(1);
-
 impl Trusted {
     /// Without slabs.
-    pub(super) const EMPTY: Self = Self { partial: List::EMPTY, pages: 0, live: 0 };
+    pub(super) const EMPTY: Self = Self { partial: List::EMPTY, bytes: 0, live: 0 };
 
-    /// Pages that are held.
-    pub(super) fn pages(&self) -> u32 {
-        self.pages
+    /// Bytes that are held.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Objects that are out.
@@ -43,12 +40,12 @@ impl Trusted {
         let slab = match self.partial.first() {
             Some(slab) => slab,
             None => {
-                let page = supplier.get(ONE, ONE)?;
+                let page = supplier.get(layout.bytes(), layout.slab_align())?;
                 let record = record_inside(layout, page)?;
                 // SAFETY: the page is ours now, and the record lies in it.
                 let slab = unsafe { Slab::begin(layout, page, record, 0) };
                 self.partial.push(slab);
-                self.pages += 1;
+                self.bytes += layout.bytes();
                 slab
             }
         };
@@ -66,7 +63,7 @@ impl Trusted {
     /// # Safety
     /// As [`Trusted::take`], which gave this object; it is given up.
     pub(super) unsafe fn give(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
-        let page = page_of(object);
+        let page = page_of(layout, object);
         let Some(record) = record_inside(layout, page) else { return };
         let slab = Slab(record);
         let was_full = slab.used() == layout.capacity;
@@ -80,9 +77,9 @@ impl Trusted {
         }
         if slab.used() == 0 {
             self.partial.unlink(slab);
-            self.pages -= 1;
+            self.bytes -= layout.bytes();
             // SAFETY: the page came from the supplier, and nothing on it is used.
-            unsafe { supplier.put(page, ONE) };
+            unsafe { supplier.put(page, layout.bytes()) };
         }
     }
 }

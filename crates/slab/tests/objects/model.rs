@@ -42,10 +42,11 @@ proptest! {
             (3000, 16), (4096, 4096), (9000, 0), (100, 16384), (70_000, 0),
         ]),
         constructed: bool,
+        page in prop::sample::select(vec![1 << 10, 4 << 10, 8 << 10]),
         steps in prop::collection::vec(step(), 1..40),
     ) {
-        let layout = ObjectLayout::of(size, align, constructed).unwrap();
-        with_world(layout, 1024, |world| {
+        let layout = ObjectLayout::of_pages(size, align, constructed, page).unwrap();
+        with_world(layout, (8 << 20) / page, |world| {
             for step in steps {
                 // Large objects are tried with fewer.
                 let few = |n: usize| n.min(1 + 100_000 / layout.stride());
@@ -98,7 +99,7 @@ fn a_cache_of_many_slabs_finds_each_and_its_table_grows_and_shrinks() {
                     world.slabs.check().unwrap();
                 }
                 world.slabs.reap(0, &mut world.supplier, |_| destroyed += 1);
-                assert_eq!((destroyed, world.slabs.pages().0), (objects / 2, 0));
+                assert_eq!((destroyed, world.slabs.bytes()), (objects / 2, 0));
                 assert!(most.slabs > 48, "the table's own places are not enough");
             }
         });

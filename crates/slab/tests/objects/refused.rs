@@ -52,7 +52,7 @@ fn a_slab_of_which_the_record_or_the_table_is_refused_goes_back() {
     with_world(layout, 10, |world| {
         world.supplier.refuse = Some(1);
         assert!(!world.take());
-        assert_eq!((world.slabs.pages().0, world.slabs.stats().failures, world.supplier.requests), (0, 1, 2));
+        assert_eq!((world.slabs.bytes(), world.slabs.stats().failures, world.supplier.requests), (0, 1, 2));
         assert!(world.take());
     });
 }

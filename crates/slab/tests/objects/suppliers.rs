@@ -6,11 +6,11 @@ use craton_sim::{BumpSpans, Checked, RealMemory};
 use craton_slab::object::{FramePages, ObjectLayout, ObjectSlabs, PageSupplier, SpanPages};
 
 /// Fills slabs of several layouts, looks that nothing overlaps, and gives all back.
-fn exercise(supplier: &mut impl PageSupplier) {
+fn exercise(supplier: &mut impl PageSupplier, page: usize) {
     for (size, align, constructed) in
         [(40, 0, true), (1024, 0, true), (3000, 64, false), (9000, 0, true), (16384, 16384, false)]
     {
-        let mut slabs = ObjectSlabs::new(ObjectLayout::of(size, align, constructed).unwrap());
+        let mut slabs = ObjectSlabs::new(ObjectLayout::of_pages(size, align, constructed, page).unwrap());
         let n = 20 + 20_000 / size;
         // SAFETY: the supplier is the same each time.
         unsafe {
@@ -33,7 +33,7 @@ fn a_page_heap_supplies_slabs() {
     let memory = RealMemory::new(hugepages);
     let mut spans = Checked::new(BumpSpans::new(hugepages.pages()));
     // SAFETY: the spans' pages are the memory's.
-    exercise(&mut unsafe { SpanPages::new(&mut spans, memory.base(), Density::Dense) });
+    exercise(&mut unsafe { SpanPages::new(&mut spans, memory.base(), Density::Dense) }, 8 << 10);
     assert_eq!(spans.live(), Pages(0));
 }
 
@@ -53,6 +53,8 @@ fn a_zone_of_frames_supplies_slabs() {
     let zone: Zone = Zone::new(frames, metadata, Init::Free, Config::new(1)).unwrap();
     let seat = Seat::new(&zone, 0).unwrap();
     // SAFETY: the frames are the memory's.
-    exercise(&mut unsafe { FramePages::new(&seat, memory.base()) });
+    let mut supplier = unsafe { FramePages::new(&seat, memory.base()) };
+    exercise(&mut supplier, 8 << 10);
+    exercise(&mut supplier, 4 << 10);
     assert_eq!(zone.free_frames(), frames);
 }

@@ -1,13 +1,12 @@
 //! A cache's slabs, its supplier, and what the model knows of its objects.
 
-use craton_base::{PAGE_SIZE, Pages};
 use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, PageSupplier, Taken};
 use std::collections::{BTreeMap, HashMap};
 
 /// Pages of a buffer that are filled with rubbish when they are given, come back as they were given, and can be refused.
 pub struct Supplier<'a> {
     pages: BufferPages<'a>,
-    out: BTreeMap<usize, u32>,
+    out: BTreeMap<usize, usize>,
     /// Requests so far.
     pub requests: u32,
     /// The request of this number, counted from 0, is refused.
@@ -18,25 +17,25 @@ pub struct Supplier<'a> {
 
 // SAFETY: what it gives is the buffer's.
 unsafe impl PageSupplier for Supplier<'_> {
-    fn get(&mut self, pages: Pages, align: Pages) -> Option<*mut u8> {
+    fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         self.requests += 1;
         let past = |n| if self.from_then_on { self.requests > n } else { self.requests == n + 1 };
         if self.refuse.is_some_and(past) {
             return None;
         }
-        let first = self.pages.get(pages, align)?;
+        let first = self.pages.get(bytes, align)?;
         // SAFETY: the pages are ours.
-        unsafe { first.write_bytes(0xa5, pages.bytes().0) };
-        self.out.insert(first as usize, pages.0);
+        unsafe { first.write_bytes(0xa5, bytes) };
+        self.out.insert(first as usize, bytes);
         Some(first)
     }
 
-    unsafe fn put(&mut self, first: *mut u8, pages: Pages) {
-        assert_eq!(self.out.remove(&(first as usize)), Some(pages.0), "not as it was given");
+    unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
+        assert_eq!(self.out.remove(&(first as usize)), Some(bytes), "not as it was given");
         // SAFETY: the pages are ours again.
         unsafe {
-            first.write_bytes(0x5a, pages.bytes().0);
-            self.pages.put(first, pages);
+            first.write_bytes(0x5a, bytes);
+            self.pages.put(first, bytes);
         }
     }
 }
@@ -57,12 +56,13 @@ pub struct World<'a> {
     stamp: u8,
 }
 
-/// Runs a test on a world with so many pages; all of them are back at its end.
+/// Runs a test on a world with so many pages, as long as the layout's; all of them are back at its end.
 pub fn with_world(layout: ObjectLayout, pages: usize, test: impl FnOnce(&mut World)) {
-    let mut memory = vec![0u8; (pages + 1) * PAGE_SIZE];
+    let page = layout.page_bytes();
+    let mut memory = vec![0u8; (pages + 1) * page];
     let mut map = vec![0; pages.div_ceil(64)];
     // SAFETY: the memory outlives the supplier.
-    let pages = unsafe { BufferPages::new(memory.as_mut_ptr(), memory.len(), &mut map) };
+    let pages = unsafe { BufferPages::with_pages(memory.as_mut_ptr(), memory.len(), page, &mut map) };
     let supplier = Supplier { pages, out: BTreeMap::new(), requests: 0, refuse: None, from_then_on: false };
     let mut world =
         World { slabs: ObjectSlabs::new(layout), supplier, out: Vec::new(), built: HashMap::new(), stamp: 0 };
@@ -138,10 +138,10 @@ impl World<'_> {
 
     /// Gives complete slabs back but for so many.
     pub fn reap(&mut self, keep: u32) {
-        let (before, mut destroyed) = (self.slabs.pages().0, Vec::new());
+        let (before, mut destroyed) = (self.slabs.bytes(), Vec::new());
         // SAFETY: the supplier is the same each time.
         let went = unsafe { self.slabs.reap(keep, &mut self.supplier, |object| destroyed.push(object)) };
-        assert_eq!(before - went.0, self.slabs.pages().0);
+        assert_eq!(before - went, self.slabs.bytes());
         for object in destroyed {
             self.built.remove(&(object as usize)).expect("a constructed object is destroyed once");
         }
@@ -155,7 +155,7 @@ impl World<'_> {
         let stats = self.slabs.stats();
         assert_eq!(stats.in_use, self.out.len() as u64);
         assert_eq!(stats.partial + stats.complete + stats.full, stats.slabs);
-        assert_eq!(stats.bytes, self.supplier.out.values().map(|n| *n as usize * PAGE_SIZE).sum());
+        assert_eq!(stats.bytes, self.supplier.out.values().sum::<usize>());
         assert!(stats.total >= stats.in_use + self.built.len() as u64);
         let mut places: Vec<usize> = self.out.iter().map(|o| o.at as usize).collect();
         places.sort_unstable();

@@ -10,7 +10,7 @@ fn with_pages(n: usize, test: impl FnOnce(&mut BufferPages)) {
     // SAFETY: the memory outlives the supplier.
     let mut pages = unsafe { BufferPages::new(memory.as_mut_ptr(), memory.len(), &mut map) };
     test(&mut pages);
-    assert_eq!(pages.used(), Pages(0), "pages are lost");
+    assert_eq!(pages.used(), 0, "pages are lost");
 }
 
 fn objects(n: usize) -> Vec<*mut u8> {
@@ -38,11 +38,11 @@ fn rounds_come_back_as_they_were_stored_whatever_the_sizes() {
         let mut stored = 0;
         // SAFETY: the supplier is the same.
         unsafe {
-            while stored < all.len() {
-                let end = all.len() - stored;
-                stored += depot.store(&all[..end], pages);
+            for some in all.chunks(37) {
+                stored += depot.store(some, pages);
                 depot.check().unwrap();
             }
+            assert_eq!(stored, all.len());
             assert_eq!(depot.store(&[], pages), 0);
             assert_eq!(depot.stats().objects, 1000);
             let mut back = Vec::new();
@@ -61,6 +61,25 @@ fn rounds_come_back_as_they_were_stored_whatever_the_sizes() {
         }
         assert_eq!((depot.stats().full, depot.stats().objects), (0, 0));
         assert!(depot.stats().empty > 0);
+        assert_eq!(empty_for_good(&mut depot, pages), 0);
+    });
+}
+
+#[test]
+fn what_was_stored_last_is_fetched_first_and_in_its_order() {
+    with_pages(4, |pages| {
+        let mut depot = Depot::new(64);
+        let all = objects(40);
+        let mut into = [ptr::null_mut(); 30];
+        // SAFETY: the supplier is the same.
+        unsafe {
+            // Three magazines of 14, 14 and 12 rounds.
+            assert_eq!((depot.store(&all, pages), depot.stats().full), (40, 3));
+            assert_eq!(depot.fetch(&mut into, pages), 30);
+            assert_eq!(into[..], all[10..]);
+            assert_eq!(depot.fetch(&mut into, pages), 10);
+            assert_eq!(into[..10], all[..10]);
+        }
         assert_eq!(empty_for_good(&mut depot, pages), 0);
     });
 }
@@ -103,7 +122,7 @@ fn magazines_grow_while_the_lock_is_contended_and_those_of_a_former_size_go() {
         assert_eq!((depot.stats().contended, Depot::MOST_ROUNDS), (24, 126));
         // SAFETY: it came from this depot.
         unsafe { depot.put_empty(small, pages) };
-        assert_eq!((depot.stats().empty, depot.pages()), (0, Pages(0)));
+        assert_eq!((depot.stats().empty, depot.bytes()), (0, 0));
         let mut quiet = Depot::new(1 << 20);
         assert_eq!(quiet.rounds(), 6);
         (0..100).for_each(|_| quiet.note_contended());

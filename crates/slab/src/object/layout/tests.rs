@@ -8,42 +8,46 @@ fn all_sizes() -> impl Iterator<Item = usize> {
         .chain((3..=20).map(|n| 1 << n))
 }
 
+const PAGES: [usize; 4] = [1 << 10, 2 << 10, 4 << 10, 8 << 10];
+
+/// The layouts of objects of all sizes, on pages of all lengths, with a constructor and without.
+fn all_layouts(align: usize) -> impl Iterator<Item = ObjectLayout> {
+    PAGES.into_iter().flat_map(move |page| {
+        all_sizes().flat_map(move |size| {
+            [false, true].map(|constructed| ObjectLayout::of_pages(size, align, constructed, page).unwrap())
+        })
+    })
+}
+
 fn layout(size: usize, align: usize, constructed: bool) -> ObjectLayout {
     ObjectLayout::of(size, align, constructed).unwrap()
 }
 
 #[test]
 fn no_slab_wastes_more_than_an_eighth() {
-    for size in all_sizes() {
-        for constructed in [false, true] {
-            let layout = layout(size, 0, constructed);
-            let record = if layout.is_apart() { record_bytes(layout.capacity(), constructed) } else { 0 };
-            assert!((layout.waste() + record) * 8 <= layout.bytes(), "{layout:?}");
-            let most = if layout.pages.0 == 1 || layout.capacity == 1 { layout.bytes() } else { 33 * layout.stride() };
-            assert!(layout.bytes() <= most, "{layout:?}");
-        }
+    for layout in all_layouts(0) {
+        let record = if layout.is_apart() { record_bytes(layout.capacity(), layout.constructed) } else { 0 };
+        assert!((layout.waste() + record) * 8 <= layout.bytes(), "{layout:?}");
+        let is_short = layout.bytes() == layout.page_bytes() || layout.capacity == 1;
+        let most = if is_short { layout.bytes() } else { 33 * layout.stride() };
+        assert!(layout.bytes() <= most && layout.bytes().is_multiple_of(layout.page_bytes()), "{layout:?}");
     }
 }
 
 #[test]
 fn objects_and_the_record_fit_at_each_colour() {
-    for size in all_sizes() {
-        for align in [0, 16, 64, 4096, 32 << 10] {
-            for constructed in [false, true] {
-                let layout = layout(size, align, constructed);
-                let last = (layout.colours - 1) as usize * layout.colour_step as usize + layout.extent;
-                let record = record_bytes(layout.capacity(), constructed);
-                if layout.is_apart() {
-                    assert!(last <= layout.bytes() && layout.capacity <= 64, "{layout:?}");
-                } else {
-                    let at = layout.record_at as usize;
-                    assert!(last <= at && at + record == layout.bytes() && at.is_multiple_of(WORD), "{layout:?}");
-                }
-                assert!(
-                    layout.capacity > 0 && layout.stride.is_multiple_of(layout.align) && layout.stride >= layout.size
-                );
-                assert!(layout.colour_step.is_multiple_of(layout.align));
+    for align in [0, 16, 64, 4096, 32 << 10] {
+        for layout in all_layouts(align) {
+            let last = (layout.colours - 1) as usize * layout.colour_step as usize + layout.extent;
+            let record = record_bytes(layout.capacity(), layout.constructed);
+            if layout.is_apart() {
+                assert!(last <= layout.bytes() && layout.capacity <= 64, "{layout:?}");
+            } else {
+                let at = layout.record_at as usize;
+                assert!(last <= at && at + record == layout.bytes() && at.is_multiple_of(WORD), "{layout:?}");
             }
+            assert!(layout.capacity > 0 && layout.stride.is_multiple_of(layout.align) && layout.stride >= layout.size);
+            assert!(layout.colour_step.is_multiple_of(layout.align));
         }
     }
 }
@@ -64,7 +68,7 @@ fn small_objects_have_their_links_at_their_end_and_an_extra_word_where_they_are_
     ] {
         let layout = layout(size, align, constructed);
         assert_eq!((layout.stride, layout.link_end), (stride, link_end), "{layout:?}");
-        assert!(!layout.is_apart() && layout.pages == Pages(1));
+        assert!(!layout.is_apart() && layout.bytes() == layout.page_bytes());
         assert!(!constructed || link_end == 0 || link_end as usize >= size + WORD, "the link overwrites the object");
     }
 }
@@ -81,8 +85,7 @@ fn large_objects_of_a_power_of_two_have_records_apart_and_others_where_the_tail_
 
 #[test]
 fn the_reciprocal_divides_every_offset() {
-    for size in all_sizes() {
-        let layout = layout(size, 0, false);
+    for layout in all_layouts(0) {
         let stride = layout.stride();
         for i in 0..layout.capacity() {
             for offset in [0, 1, stride / 2, stride - 1] {
@@ -105,6 +108,11 @@ fn bad_sizes_and_alignments_are_refused_with_what_was_wrong() {
     ] {
         assert_eq!(ObjectLayout::of(size, align, true), Err(error));
         assert!(!std::format!("{error}").is_empty());
+    }
+    for bytes in [0, 512, 3000, 16 << 10, usize::MAX] {
+        let error = BadLayout::Page { bytes };
+        assert_eq!(ObjectLayout::of_pages(8, 0, true, bytes), Err(error));
+        assert!(std::format!("{error}").contains("a power of two from 1024 to 8192"));
     }
 }
 

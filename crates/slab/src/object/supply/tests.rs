@@ -3,6 +3,7 @@ extern crate std;
 use core::cell::RefCell;
 use std::vec::Vec;
 
+/// Pages of a buffer of the usual length.
 fn buffer(pages: usize, skew: usize, test: impl FnOnce(&mut BufferPages, usize)) {
     let mut memory = std::vec![0u8; (pages + 1) * PAGE_SIZE];
     let start = memory.as_mut_ptr();
@@ -16,40 +17,40 @@ fn buffer(pages: usize, skew: usize, test: impl FnOnce(&mut BufferPages, usize))
 #[test]
 fn a_buffer_gives_each_page_once_and_takes_them_back() {
     buffer(130, 0, |supplier, first| {
-        assert_eq!(supplier.pages(), Pages(130));
-        let all: Vec<_> = core::iter::from_fn(|| supplier.get(Pages(1), Pages(1))).collect();
+        assert_eq!(supplier.pages(), 130);
+        let all: Vec<_> = core::iter::from_fn(|| supplier.get(PAGE_SIZE, PAGE_SIZE)).collect();
         let places: Vec<usize> = all.iter().map(|p| (*p as usize - first) / PAGE_SIZE).collect();
         assert_eq!(places, (0..130).collect::<Vec<_>>());
         // SAFETY: these are out.
         unsafe {
-            supplier.put(all[64], Pages(1));
-            supplier.put(all[63], Pages(1));
+            supplier.put(all[64], PAGE_SIZE);
+            supplier.put(all[63], PAGE_SIZE);
         }
-        assert_eq!(supplier.get(Pages(3), Pages(1)), None);
-        assert_eq!(supplier.get(Pages(2), Pages(1)), Some(all[63]));
-        assert_eq!((supplier.used(), supplier.get(Pages(1), Pages(1))), (Pages(130), None));
+        assert_eq!(supplier.get(3 * PAGE_SIZE, PAGE_SIZE), None);
+        assert_eq!(supplier.get(2 * PAGE_SIZE, PAGE_SIZE), Some(all[63]));
+        assert_eq!((supplier.used(), supplier.get(PAGE_SIZE, PAGE_SIZE)), (130, None));
     });
 }
 
 #[test]
 fn a_buffer_that_begins_or_ends_within_a_page_has_the_whole_ones() {
     buffer(4, 5, |supplier, first| {
-        assert_eq!(supplier.pages(), Pages(3));
-        assert_eq!(supplier.get(Pages(3), Pages(1)).map(|p| p as usize), Some(first + PAGE_SIZE));
+        assert_eq!(supplier.pages(), 3);
+        assert_eq!(supplier.get(3 * PAGE_SIZE, PAGE_SIZE).map(|p| p as usize), Some(first + PAGE_SIZE));
     });
     // SAFETY: the supplier of no page gives none.
     let mut none = unsafe { BufferPages::new(core::ptr::null_mut(), 100, &mut []) };
-    assert_eq!((none.pages(), none.get(Pages(1), Pages(1))), (Pages(0), None));
+    assert_eq!((none.pages(), none.get(PAGE_SIZE, PAGE_SIZE)), (0, None));
 }
 
 #[test]
 fn aligned_pages_of_a_buffer_are_aligned_as_addresses() {
     buffer(40, 0, |supplier, _| {
-        for align in [2, 8, 4, 1, 8] {
-            let at = supplier.get(Pages(3), Pages(align)).unwrap() as usize;
-            assert!(at.is_multiple_of(align as usize * PAGE_SIZE));
+        for align in [2, 8, 4, 1, 8].map(|pages| pages * PAGE_SIZE) {
+            let at = supplier.get(3 * PAGE_SIZE, align).unwrap() as usize;
+            assert!(at.is_multiple_of(align));
         }
-        assert_eq!(supplier.get(Pages(3), Pages(1 << 20)), None);
+        assert_eq!(supplier.get(3 * PAGE_SIZE, PAGE_SIZE << 20), None);
     });
 }
 
@@ -109,16 +110,37 @@ fn frames_are_given_as_pages_and_the_rest_of_a_block_goes_back() {
     let base = PAGE_SIZE as *mut u8;
     // SAFETY: nobody looks at the memory.
     let mut supplier = unsafe { FramePages::new(&frames, base) };
-    let nine = supplier.get(Pages(9), Pages(1)).unwrap();
+    let nine = supplier.get(9 * PAGE_SIZE, PAGE_SIZE).unwrap();
     assert_eq!((nine, used()), (base, 18));
-    let one = supplier.get(Pages(1), Pages(1)).unwrap();
+    let one = supplier.get(PAGE_SIZE, PAGE_SIZE).unwrap();
     assert_eq!((one, used()), (base.wrapping_add(9 * PAGE_SIZE), 20));
-    let aligned = supplier.get(Pages(1), Pages(4)).unwrap();
+    let aligned = supplier.get(PAGE_SIZE, 4 * PAGE_SIZE).unwrap();
     assert_eq!((aligned, used()), (base.wrapping_add(12 * PAGE_SIZE), 22));
-    assert_eq!(supplier.get(Pages(33), Pages(1)), None);
+    assert_eq!(supplier.get(33 * PAGE_SIZE, PAGE_SIZE), None);
+    // A frame alone, in the gap before what is aligned; half of one is none.
+    let frame = supplier.get(4096, 4096).unwrap();
+    assert_eq!((frame, used()), (base.wrapping_add(10 * PAGE_SIZE), 23));
+    assert_eq!(supplier.get(2048, 2048), None);
+    // SAFETY: it is out.
+    unsafe { supplier.put(frame, 4096) };
     for (at, pages) in [(nine, 9), (one, 1), (aligned, 1)] {
         // SAFETY: these are out.
-        unsafe { supplier.put(at, Pages(pages)) };
+        unsafe { supplier.put(at, pages * PAGE_SIZE) };
     }
     assert_eq!(used(), 0);
+}
+
+#[test]
+fn a_buffer_has_pages_of_other_lengths() {
+    let mut memory = std::vec![0u8; 10 << 10];
+    let mut map = [0];
+    // SAFETY: the memory outlives the supplier.
+    let mut supplier = unsafe { BufferPages::with_pages(memory.as_mut_ptr(), memory.len(), 1 << 10, &mut map) };
+    assert!(supplier.pages() >= 9);
+    let two = supplier.get(2048, 2048).unwrap();
+    assert!((two as usize).is_multiple_of(2048));
+    assert_eq!((supplier.used(), supplier.get(512, 512), supplier.get(1500, 1024)), (2, None, None));
+    // SAFETY: it is out.
+    unsafe { supplier.put(two, 2048) };
+    assert_eq!(supplier.used(), 0);
 }
