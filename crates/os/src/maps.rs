@@ -32,44 +32,71 @@ pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// Tells of each run of pages in a mapped range that somebody has touched: those without memory, in or out of swap, hold what they were mapped
-/// with. Where the system does not say, all of the range is told of.
-pub fn touched(start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
-    /// Pages asked for at once.
-    const BATCH: usize = 512;
-    /// Of an entry of `/proc/self/pagemap`: in memory, or in swap.
-    const THERE: u64 = 1 << 63 | 1 << 62;
-    let page = crate::process::page_size();
-    // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
-    let fd = unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    let mut entries = [0u64; BATCH];
-    let (mut at, mut from) = (start, None);
-    while at < end {
-        let want = ((end - at) / page).clamp(1, BATCH);
-        // SAFETY: the buffer is as long as said; a bad descriptor is an error.
-        let read = unsafe { libc::pread(fd, entries.as_mut_ptr().cast(), 8 * want, (at / page * 8) as i64) };
-        let read = read.max(0) as usize / 8;
-        if read == 0 {
-            from = from.or(Some(at));
-            break;
-        }
-        for entry in &entries[..read] {
-            match (entry & THERE != 0, from) {
-                (true, None) => from = Some(at),
-                (false, Some(first)) => {
-                    tell(first, at);
-                    from = None;
-                }
-                _ => {}
+/// Which pages somebody has touched, as the system knows it.
+pub struct Touched {
+    fd: i32,
+}
+
+impl Touched {
+    /// Asks the system.
+    pub fn ask() -> Self {
+        // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
+        Self { fd: unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) } }
+    }
+
+    /// Tells of each run of pages in a mapped range that somebody has touched: those without memory, in or out of swap, hold what they were
+    /// mapped with. Pages that are closed by marks ([`crate::guarded::shut`]) are none of them. Where the system does not say, all of the range is
+    /// told of.
+    pub fn each(&self, start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
+        /// Pages asked for at once.
+        const BATCH: usize = 512;
+        let page = crate::process::page_size();
+        let mut entries = [0u64; BATCH];
+        let (mut at, mut from) = (start, None);
+        while at < end {
+            let want = ((end - at) / page).clamp(1, BATCH);
+            // SAFETY: the buffer is as long as said; a bad descriptor is an error.
+            let read = unsafe { libc::pread(self.fd, entries.as_mut_ptr().cast(), 8 * want, (at / page * 8) as i64) };
+            let read = read.max(0) as usize / 8;
+            if read == 0 {
+                from = from.or(Some(at));
+                break;
             }
-            at += page;
+            for entry in &entries[..read] {
+                match (is_there(*entry, at), from) {
+                    (true, None) => from = Some(at),
+                    (false, Some(first)) => {
+                        tell(first, at);
+                        from = None;
+                    }
+                    _ => {}
+                }
+                at += page;
+            }
+        }
+        if let Some(first) = from {
+            tell(first, end);
         }
     }
-    if let Some(first) = from {
-        tell(first, end);
+}
+
+impl Drop for Touched {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is our own; a bad one is an error.
+        unsafe { libc::close(self.fd) };
     }
-    // SAFETY: as above.
-    unsafe { libc::close(fd) };
+}
+
+/// Whether a page is in memory or in swap, by its entry of `/proc/self/pagemap`. A mark is told of as if it were swap, and of its own from Linux
+/// 6.15 on.
+fn is_there(entry: u64, at: usize) -> bool {
+    const PRESENT: u64 = 1 << 63;
+    const SWAP: u64 = 1 << 62;
+    const MARK: u64 = 1 << 58;
+    match entry & (PRESENT | SWAP | MARK) {
+        SWAP => crate::process::can_read(at),
+        told => told & PRESENT != 0,
+    }
 }
 
 fn parse(line: &[u8]) -> Option<Mapping<'_>> {
@@ -107,9 +134,15 @@ mod tests {
             // SAFETY: the mapping is ours.
             unsafe { ((at + i * page) as *mut u8).write(1) };
         }
+        // A page that is closed, inside of those that are open.
+        // SAFETY: as above.
+        unsafe { ((at + 5 * page) as *mut u8).write(1) };
+        if !crate::guarded::shut(at + 5 * page, page) {
+            crate::guarded::forget(at + 5 * page, page);
+        }
         let mut runs = [(0, 0); 3];
         let mut n = 0;
-        touched(at, at + 1000 * page, |from, to| {
+        Touched::ask().each(at, at + 1000 * page, |from, to| {
             runs[n] = ((from - at) / page, (to - at) / page);
             n += 1;
         });

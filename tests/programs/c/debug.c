@@ -121,6 +121,59 @@ static void forks(void) {
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+static void *frees(void *p) {
+    printf(" %d", gettid());
+    fflush(stdout);
+    free(p);
+    return NULL;
+}
+
+/* A buffer of the process is freed by a thread of its child, and once more by the child. Prints their numbers: process, thread, child. */
+static void numbers(void) {
+    void *p = malloc(40);
+    printf("%d", gettid());
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, frees, p) == 0 && pthread_join(thread, NULL) == 0);
+        frees(malloc(40));
+        free(p);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+}
+
+/* Opens many pages, and forks: from then on there are few mappings. Prints how many there were before and after. */
+static void marks(void) {
+    enum { N = 10000 };
+    static char *objects[N];
+    for (int i = 0; i < N; i++)
+        CHECK((objects[i] = malloc(40)));
+    for (int i = 0; i < N - 100; i++)
+        free(objects[i]);
+    for (int round = 0; round < 2; round++) {
+        int lines = 0;
+        FILE *maps = fopen("/proc/self/maps", "r");
+        CHECK(maps);
+        for (int c; (c = getc(maps)) != EOF;)
+            lines += c == '\n';
+        fclose(maps);
+        printf("%d ", lines);
+        fflush(stdout);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            churn((void *)3);
+            exit(0);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    churn((void *)5);
+}
+
 /* Allocates many objects that stay: so many of them are samples. Prints the number. */
 static void sampled(void) {
     find_calls();
@@ -148,7 +201,8 @@ static void past_the_end(void) {
 
 static const struct part PARTS[] = {
     {"live", live}, {"toggled", toggled},           {"forks", forks},
-    {"sampled", sampled}, {"past_the_end", past_the_end}, {NULL, NULL},
+    {"numbers", numbers}, {"marks", marks},             {"sampled", sampled},
+    {"past_the_end", past_the_end}, {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

@@ -36,6 +36,39 @@ fn children_go_on_under_the_kit() {
 }
 
 #[test]
+fn a_report_has_the_numbers_of_threads_and_of_children() {
+    let output = Program::new(program()).arg("numbers").preloaded().options("debug=audit,verify").run();
+    output.assert_success();
+    let numbers: Vec<&str> = output.stdout.split_whitespace().collect();
+    let [process, thread, child] = numbers[..] else { panic!("{output}") };
+    assert!(process != child && thread != child, "{output}");
+    for said in [("allocated", process), ("freed", thread), ("found", child)] {
+        assert!(output.stderr.contains(&format!("{} by thread {}", said.0, said.1)), "{output}");
+    }
+}
+
+/// Whether the system closes pages by marks.
+fn has_marks() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(13))
+}
+
+#[test]
+fn a_process_that_forks_has_few_mappings() {
+    for options in [ALL, "debug=guard", "debug=all"] {
+        let counts = run("marks", options).stdout;
+        let mut counts = counts.split_whitespace().map(|n| n.parse::<usize>().unwrap());
+        let (before, after) = (counts.next().unwrap(), counts.next().unwrap());
+        assert!(before > 15_000, "{options}: {before} mappings");
+        // Without `unmap` what is freed stays open.
+        if has_marks() && options != "debug=guard" {
+            assert!(after < 1000, "{options}: {before} mappings, then {after}");
+        }
+    }
+}
+
+#[test]
 fn samples_are_as_many_as_were_asked_for() {
     // Of 40,000 objects one in 50: 800, with a standard deviation of 28.
     let samples: u64 = run("sampled", "guard_sample=50").stdout.trim().parse().unwrap();

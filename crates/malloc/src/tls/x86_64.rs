@@ -1,7 +1,7 @@
 //! The thread's pointer by the initial-exec model, in two instructions.
 //!
 //! **What.** `thread_local!` in a shared library calls a function for each access, which costs as much as the rest of malloc.
-//! Forty bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
+//! Forty-eight bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
 //!
 //! **Unsafe.** Defines and reads thread-local words by assembly, which stable Rust cannot express.
 
@@ -35,6 +35,7 @@ global_asm!(
     word!("__craton_tls_inside", "0"),
     word!("__craton_tls_arrays", "0"),
     word!("__craton_tls_building", "0"),
+    word!("__craton_tls_number", "0"),
     ".popsection",
     none = sym super::NO_CACHE,
 );
@@ -167,4 +168,14 @@ pub(crate) fn building() -> usize {
 /// Sets that.
 pub(crate) fn set_building(building: usize) {
     write!("__craton_tls_building", building);
+}
+
+/// What is noted of the calling thread's number: 0 for nothing.
+pub(crate) fn number() -> usize {
+    read!("__craton_tls_number")
+}
+
+/// Notes that.
+pub(crate) fn set_number(number: usize) {
+    write!("__craton_tls_number", number);
 }

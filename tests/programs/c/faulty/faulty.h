@@ -7,6 +7,7 @@
 #include "../check.h"
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #define APART __attribute__((noinline, noclone))
 /* Behind a call, so that it is none that ends its function. */
@@ -78,6 +79,20 @@ static inline void *writes_past_elsewhere(void *p) {
 static inline void *writes_elsewhere(void *p) {
     write_byte(p, 5);
     return NULL;
+}
+
+/* Runs a function in a child, which then exits; returns the signal that ended it, or 0. */
+APART int in_child(void (*run)(void *), void *argument) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        if (run)
+            run(argument);
+        exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
 /* Many others come and go. */
