@@ -15,21 +15,36 @@ pub struct Mapping<'a> {
     pub readable: bool,
     /// May be written.
     pub writable: bool,
+    /// Where in the file it begins.
+    pub offset: usize,
     /// The file, or what the kernel calls it (`[stack]`, `[vvar]`); empty for memory without a name.
     pub name: &'a [u8],
 }
 
 /// Tells of each mapping, by address; `false` when the system does not say, or not of all.
 pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
-    let Some(mut lines) = PathText::new(b"/proc/self/maps").and_then(|path| Lines::open(&path).ok()) else {
-        return false;
-    };
+    let Some(mut lines) = lines() else { return false };
     while let Some(line) = lines.next_line() {
         if let Some(mapping) = parse(line) {
             tell(mapping);
         }
     }
     lines.outcome().is_ok()
+}
+
+/// Tells of the mapping that holds an address; `None` when there is none, or the system does not say.
+pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
+    let mut lines = lines()?;
+    while let Some(line) = lines.next_line() {
+        if let Some(mapping) = parse(line).filter(|m| (m.start..m.end).contains(&address)) {
+            return Some(tell(mapping));
+        }
+    }
+    None
+}
+
+fn lines() -> Option<Lines> {
+    Lines::open(&PathText::new(b"/proc/self/maps")?).ok()
 }
 
 /// Which pages somebody has touched, as the system knows it.
@@ -99,17 +114,20 @@ fn is_there(entry: u64, at: usize) -> bool {
     }
 }
 
+/// A line: `START-END RIGHTS OFFSET DEVICE INODE    NAME`.
 fn parse(line: &[u8]) -> Option<Mapping<'_>> {
     let mut fields = line.splitn(6, |b| *b == b' ');
     let mut range = fields.next()?.split(|b| *b == b'-');
-    let (start, end) = (hex(range.next()?)?, hex(range.next()?)?);
+    let (start, end) = (hexadecimal(range.next()?)?, hexadecimal(range.next()?)?);
     let rights = fields.next()?;
-    let name = fields.nth(3).unwrap_or_default().trim_ascii();
-    Some(Mapping { start, end, readable: rights.first() == Some(&b'r'), writable: rights.get(1) == Some(&b'w'), name })
+    let offset = hexadecimal(fields.next()?)?;
+    let name = fields.nth(2).unwrap_or_default().trim_ascii_start();
+    let (readable, writable) = (rights.first() == Some(&b'r'), rights.get(1) == Some(&b'w'));
+    Some(Mapping { start, end, readable, writable, offset, name })
 }
 
-fn hex(text: &[u8]) -> Option<usize> {
-    text.iter().try_fold(0usize, |n, b| Some(n.checked_mul(16)? + (*b as char).to_digit(16)? as usize))
+fn hexadecimal(digits: &[u8]) -> Option<usize> {
+    usize::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -154,7 +172,9 @@ mod tests {
     fn a_line_has_range_rights_and_name() {
         let m = parse(b"7f0000001000-7f0000003000 r--p 00001000 08:01 42                 /usr/lib/a b.so").unwrap();
         assert_eq!((m.start, m.end, m.readable, m.writable), (0x7f00_0000_1000, 0x7f00_0000_3000, true, false));
-        assert_eq!(m.name, b"/usr/lib/a b.so");
+        assert_eq!((m.offset, m.name), (0x1000, &b"/usr/lib/a b.so"[..]));
+        let blanks = b"55d0c0de0000-55d0c0de1000 r-xp 00001000 fe:01 123    /a path/with blanks (deleted)";
+        assert_eq!(parse(blanks).unwrap().name, b"/a path/with blanks (deleted)");
         assert_eq!(parse(b"1000-2000 rw-p 00000000 00:00 0 ").unwrap().name, b"");
         assert!(parse(b"").is_none() && parse(b"xyz rw-p").is_none());
     }
