@@ -95,6 +95,20 @@ APART int in_child(void (*run)(void *), void *argument) {
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
+/* What is read through: a pointer that was never written, or that lies in freed memory, leads nowhere. */
+struct node {
+    long number;
+    struct node *next;
+};
+
+APART long next_number(struct node *node) {
+    long number = node->next->number;
+    STAY;
+    return number;
+}
+
+static inline void *reads_elsewhere(void *node) { return (void *)next_number(node); }
+
 /* Many others come and go. */
 APART void others_come_and_go(int n, size_t size) {
     for (int i = 0; i < n; i++)

@@ -52,19 +52,6 @@ CASE(write_moved) {
     exit(0);
 }
 
-struct node {
-    long number;
-    struct node *next;
-};
-
-APART long next_number(struct node *node) {
-    long number = node->next->number;
-    STAY;
-    return number;
-}
-
-static void *reads_elsewhere(void *node) { return (void *)next_number(node); }
-
 CASE(read_freed) {
     struct node *node = make_buffer(sizeof *node);
     node->next = node;
