@@ -62,6 +62,19 @@ static void live(void) {
     CHECK(counted("buffers") == 0 && counted("transactions") >= 2 * (unsigned long)buffers);
 }
 
+/* The log has so many entries: all transactions are counted, and the last ones kept. */
+static void overflowing(void) {
+    find_calls();
+    for (int i = 0; i < 1000; i++)
+        free(malloc(40));
+    CHECK(counted("transactions") >= 2000 && counted("transactions_kept") == 16);
+    char value[32];
+    int (*get)(const char *, char *, size_t) = (int (*)(const char *, char *, size_t))dlsym(RTLD_DEFAULT, "craton_option_get");
+    CHECK(get && get("audit_log", value, sizeof value) == 2 && strcmp(value, "16") == 0);
+    errno = 0;
+    CHECK(set("audit_log", "32") == -1 && errno == EINVAL); /* it is made */
+}
+
 static void *churn(void *seed) {
     unsigned x = (unsigned)(uintptr_t)seed;
     static __thread char *objects[300];
@@ -188,6 +201,20 @@ static void sampled(void) {
     CHECK(counted("buffers") == 0);
 }
 
+/* More buffers are out than the kit has pages for. */
+static void more_than_pages(void) {
+    enum { N = 40000 };
+    static char *objects[N];
+    for (int i = 0; i < N; i++) {
+        CHECK((objects[i] = malloc(40)));
+        memset(objects[i], i, 40);
+    }
+    for (int i = 0; i < N; i++) {
+        CHECK(objects[i][0] == (char)i && objects[i][39] == (char)i);
+        free(objects[i]);
+    }
+}
+
 /* Writes a byte past the end of each of four objects. */
 static void past_the_end(void) {
     char *objects[4];
@@ -201,7 +228,7 @@ static void past_the_end(void) {
 
 static const struct part PARTS[] = {
     {"live", live}, {"toggled", toggled},           {"forks", forks},
-    {"numbers", numbers}, {"marks", marks},             {"sampled", sampled},
+    {"numbers", numbers}, {"more_than_pages", more_than_pages}, {"overflowing", overflowing}, {"marks", marks},             {"sampled", sampled},
     {"past_the_end", past_the_end}, {NULL, NULL},
 };
 

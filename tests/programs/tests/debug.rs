@@ -30,6 +30,17 @@ fn checks_go_on_and_off_while_the_program_runs() {
 }
 
 #[test]
+fn a_log_that_is_full_loses_the_oldest_and_counts_all() {
+    run("overflowing", "audit_log=16,debug=audit");
+}
+
+#[test]
+fn without_mappings_further_buffers_lie_on_the_heap_and_one_line_says_so() {
+    let output = run("more_than_pages", "debug=redzone,guard");
+    assert_eq!(output.stderr.matches("further ones lie on the heap").count(), 1, "{output}");
+}
+
+#[test]
 fn children_go_on_under_the_kit() {
     run("forks", ALL);
     run("forks", "debug=all");

@@ -352,6 +352,15 @@ fn a_cache_with_objects_out_says_where_they_came_from() {
     }
 }
 
+#[test]
+fn owners_are_known_however_far_the_log_has_gone_on() {
+    // 500 buffers come and go between the two frees, and the log has four entries.
+    let options = "audit_log=4,debug=audit,redzone,poison,verify";
+    let case = FREED.iter().find(|case| case.part == "twice_with_others_between").unwrap();
+    let output = Program::new(program("freed.c")).arg(case.part).options(options).preloaded().run();
+    complaints(case, &output).unwrap_or_else(|why| panic!("{why}\n{output}"));
+}
+
 /// Buffers that leak, by their part: bytes of each that is told of, and functions on the stack that allocated it.
 const LOST: &[(&str, u64, &[&str])] = &[
     ("lost", 100, &["make_buffer", "lose", "main"]),
