@@ -60,6 +60,9 @@ use craton_os::process;
 /// Whether there are, or may be, buffers: from when the kit was first turned on.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
+/// Whether the process is a copy of another that had buffers.
+static IS_COPY: AtomicBool = AtomicBool::new(false);
+
 /// Whether pointers may be buffers of the kit.
 #[inline]
 pub(crate) fn in_use() -> bool {
@@ -196,7 +199,11 @@ pub(crate) fn close_lists(cache: &mut ThreadCache) {
 pub(crate) fn at_exit() {
     if in_use() {
         nested::within(|| {
-            kit::check_all("exit");
+            if IS_COPY.load(Relaxed) {
+                kit::check_own("exit");
+            } else {
+                kit::check_all("exit");
+            }
             leaks::at_exit();
             setting::tell_unmet();
         });
@@ -265,6 +272,18 @@ pub(crate) fn hold_for_fork(nested: bool) {
     guard::hold_for_fork(nested);
     table::hold_for_fork(nested);
     setting::hold_for_fork(nested);
+}
+
+/// In the child of a fork, before the locks are given up.
+///
+/// # Safety
+/// All locks are held for a fork.
+pub(crate) unsafe fn forked() {
+    if in_use() {
+        IS_COPY.store(true, Relaxed);
+        // SAFETY: by the contract.
+        unsafe { quarantine::forked() };
+    }
 }
 
 /// Gives them up after it.

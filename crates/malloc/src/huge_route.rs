@@ -126,7 +126,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         align >= LONELY_ALIGN && size <= align / 4 && self.huge.lock().len() < MOST_MOVED
     }
 
-    fn backs_huge(&self) -> bool {
+    pub(crate) fn backs_huge(&self) -> bool {
         self.pages.lock().backing() != craton_pages::HugeBacking::NEVER
     }
 

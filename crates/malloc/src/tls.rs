@@ -1,10 +1,11 @@
 //! Where a thread finds its cache: one word of thread-local memory; one that counts what it did without; one that says where it is; two for
-//! object caches.
+//! object caches; one for its number.
 //!
 //! **What.** [`get`] and [`set`] read and write the calling thread's pointer. It starts out at [`NO_CACHE`], on which every
 //! fast path fails, so that no test for "not yet set up" stands in them.
 
 use crate::cpu_cache::thread::{NO_CACHES, NoCaches, ThreadCache};
+use craton_os::process;
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 mod portable;
@@ -12,9 +13,38 @@ mod portable;
 mod x86_64;
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
-pub(crate) use portable::{arrays, building, count_use, get, is_inside, set, set_arrays, set_building, swap_inside};
+use portable as words;
+pub(crate) use words::{arrays, building, count_use, get, is_inside, set, set_arrays, set_building, swap_inside};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
-pub(crate) use x86_64::{arrays, building, count_use, get, is_inside, set, set_arrays, set_building, swap_inside};
+use x86_64 as words;
+
+/// Instead of a thread's number: two tasks share the word, and each asks for its own.
+const SHARED: usize = usize::MAX;
+
+/// The calling thread's number, as the system counts threads: asked for once. A task that was made past the C library without memory of its
+/// own shares the word with the one that made it; then each call asks ([`share_number`]). A process that was made past the C library
+/// as well has its parent's number.
+pub(crate) fn thread_id() -> u32 {
+    match words::number() {
+        0 => {
+            let number = process::thread_id();
+            words::set_number(number as usize);
+            number
+        }
+        SHARED => process::thread_id(),
+        number => number as u32,
+    }
+}
+
+/// The number holds no more: the thread is that of another process.
+pub(crate) fn forget_number() {
+    words::set_number(0);
+}
+
+/// From now on two tasks share the words of the calling thread.
+pub(crate) fn share_number() {
+    words::set_number(SHARED);
+}
 
 /// What the pointers of threads without a cache of their own point at; that of a thread which has none yet is the first.
 static NO_CACHE: NoCaches = NoCaches::new();

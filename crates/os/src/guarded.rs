@@ -58,6 +58,35 @@ pub fn close(at: usize, bytes: usize) -> bool {
     unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_NONE) == 0 }
 }
 
+/// What closes pages inside of a mapping, and opens them (`include/uapi/asm-generic/mman-common.h`).
+const MADV_GUARD_INSTALL: i32 = 102;
+const MADV_GUARD_REMOVE: i32 = 103;
+
+/// Closes the range, and lets go of what it holds, without a mapping of its own: what is open and what is closed stay one. Linux 6.13 on,
+/// and not where memory is locked; `false` if that is refused.
+pub fn shut(at: usize, bytes: usize) -> bool {
+    // SAFETY: the caller owns the range, and needs what it holds no more.
+    unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_INSTALL) == 0 }
+}
+
+/// Puts a new mapping in the range's place, open but shut; `false` if one of both is refused.
+pub fn renew_shut(at: usize, bytes: usize) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: the caller owns the range, and needs what it holds no more.
+    let new = unsafe { libc::mmap(at as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if new == libc::MAP_FAILED {
+        return false;
+    }
+    set_apart(at, bytes);
+    shut(at, bytes)
+}
+
+/// Opens what [`shut`] closed: it reads as zeros.
+pub fn unshut(at: usize, bytes: usize) -> bool {
+    // SAFETY: the caller owns the range; what is not shut stays as it is.
+    unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_REMOVE) == 0 }
+}
+
 /// Takes the memory behind the range away; it reads as zeros when it is opened next.
 pub fn forget(at: usize, bytes: usize) {
     // SAFETY: the caller owns the range and needs what it holds no more.
@@ -76,6 +105,40 @@ pub fn most_mappings() -> usize {
 mod tests {
     use super::*;
     use crate::process;
+
+    /// Whether a byte can be read, by the kernel's word.
+    fn can_be_read(at: usize) -> bool {
+        let mut pipe = [0; 2];
+        // SAFETY: a place for two descriptors, which are our own; the kernel looks at the byte itself.
+        unsafe {
+            assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
+            let can = libc::write(pipe[1], at as *const _, 1) == 1;
+            libc::close(pipe[0]);
+            libc::close(pipe[1]);
+            can
+        }
+    }
+
+    #[test]
+    fn what_is_shut_is_closed_and_empty_and_what_is_beside_it_is_not() {
+        let page = process::page_size();
+        let at = reserve(3 * page).unwrap();
+        assert!(open(at, 3 * page));
+        for i in 0..3 {
+            // SAFETY: the pages are ours, and open.
+            unsafe { ((at + i * page) as *mut u8).write(7) };
+        }
+        // An older system refuses, and nothing has changed.
+        let shuts = shut(at + page, page);
+        assert_eq!([0, 1, 2].map(|i| can_be_read(at + i * page)), [true, !shuts, true]);
+        assert_eq!(renew_shut(at + page, page), shuts);
+        if shuts {
+            assert!(unshut(at + page, page));
+            // SAFETY: as above.
+            unsafe { assert_eq!([0, 1, 2].map(|i| ((at + i * page) as *const u8).read()), [7, 0, 7]) };
+        }
+        crate::mapping::unmap(at, 3 * page);
+    }
 
     #[test]
     fn what_is_closed_keeps_what_it_holds_until_it_is_forgotten() {

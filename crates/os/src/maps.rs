@@ -15,15 +15,15 @@ pub struct Mapping<'a> {
     pub readable: bool,
     /// May be written.
     pub writable: bool,
+    /// Where in the file it begins.
+    pub offset: usize,
     /// The file, or what the kernel calls it (`[stack]`, `[vvar]`); empty for memory without a name.
     pub name: &'a [u8],
 }
 
 /// Tells of each mapping, by address; `false` when the system does not say, or not of all.
 pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
-    let Some(mut lines) = PathText::new(b"/proc/self/maps").and_then(|path| Lines::open(&path).ok()) else {
-        return false;
-    };
+    let Some(mut lines) = lines() else { return false };
     while let Some(line) = lines.next_line() {
         if let Some(mapping) = parse(line) {
             tell(mapping);
@@ -32,57 +32,102 @@ pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// Tells of each run of pages in a mapped range that somebody has touched: those without memory, in or out of swap, hold what they were mapped
-/// with. Where the system does not say, all of the range is told of.
-pub fn touched(start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
-    /// Pages asked for at once.
-    const BATCH: usize = 512;
-    /// Of an entry of `/proc/self/pagemap`: in memory, or in swap.
-    const THERE: u64 = 1 << 63 | 1 << 62;
-    let page = crate::process::page_size();
-    // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
-    let fd = unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    let mut entries = [0u64; BATCH];
-    let (mut at, mut from) = (start, None);
-    while at < end {
-        let want = ((end - at) / page).clamp(1, BATCH);
-        // SAFETY: the buffer is as long as said; a bad descriptor is an error.
-        let read = unsafe { libc::pread(fd, entries.as_mut_ptr().cast(), 8 * want, (at / page * 8) as i64) };
-        let read = read.max(0) as usize / 8;
-        if read == 0 {
-            from = from.or(Some(at));
-            break;
-        }
-        for entry in &entries[..read] {
-            match (entry & THERE != 0, from) {
-                (true, None) => from = Some(at),
-                (false, Some(first)) => {
-                    tell(first, at);
-                    from = None;
-                }
-                _ => {}
-            }
-            at += page;
+/// Tells of the mapping that holds an address; `None` when there is none, or the system does not say.
+pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
+    let mut lines = lines()?;
+    while let Some(line) = lines.next_line() {
+        if let Some(mapping) = parse(line).filter(|m| (m.start..m.end).contains(&address)) {
+            return Some(tell(mapping));
         }
     }
-    if let Some(first) = from {
-        tell(first, end);
-    }
-    // SAFETY: as above.
-    unsafe { libc::close(fd) };
+    None
 }
 
+fn lines() -> Option<Lines> {
+    Lines::open(&PathText::new(b"/proc/self/maps")?).ok()
+}
+
+/// Which pages somebody has touched, as the system knows it.
+pub struct Touched {
+    fd: i32,
+}
+
+impl Touched {
+    /// Asks the system.
+    pub fn ask() -> Self {
+        // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
+        Self { fd: unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) } }
+    }
+
+    /// Tells of each run of pages in a mapped range that somebody has touched: those without memory, in or out of swap, hold what they were
+    /// mapped with. Pages that are closed by marks ([`crate::guarded::shut`]) are none of them. Where the system does not say, all of the range is
+    /// told of.
+    pub fn each(&self, start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
+        /// Pages asked for at once.
+        const BATCH: usize = 512;
+        let page = crate::process::page_size();
+        let mut entries = [0u64; BATCH];
+        let (mut at, mut from) = (start, None);
+        while at < end {
+            let want = ((end - at) / page).clamp(1, BATCH);
+            // SAFETY: the buffer is as long as said; a bad descriptor is an error.
+            let read = unsafe { libc::pread(self.fd, entries.as_mut_ptr().cast(), 8 * want, (at / page * 8) as i64) };
+            let read = read.max(0) as usize / 8;
+            if read == 0 {
+                from = from.or(Some(at));
+                break;
+            }
+            for entry in &entries[..read] {
+                match (is_there(*entry, at), from) {
+                    (true, None) => from = Some(at),
+                    (false, Some(first)) => {
+                        tell(first, at);
+                        from = None;
+                    }
+                    _ => {}
+                }
+                at += page;
+            }
+        }
+        if let Some(first) = from {
+            tell(first, end);
+        }
+    }
+}
+
+impl Drop for Touched {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is our own; a bad one is an error.
+        unsafe { libc::close(self.fd) };
+    }
+}
+
+/// Whether a page is in memory or in swap, by its entry of `/proc/self/pagemap`. A mark is told of as if it were swap, and of its own from Linux
+/// 6.15 on.
+fn is_there(entry: u64, at: usize) -> bool {
+    const PRESENT: u64 = 1 << 63;
+    const SWAP: u64 = 1 << 62;
+    const MARK: u64 = 1 << 58;
+    match entry & (PRESENT | SWAP | MARK) {
+        SWAP => crate::process::can_read(at),
+        told => told & PRESENT != 0,
+    }
+}
+
+/// A line: `START-END RIGHTS OFFSET DEVICE INODE    NAME`.
 fn parse(line: &[u8]) -> Option<Mapping<'_>> {
     let mut fields = line.splitn(6, |b| *b == b' ');
     let mut range = fields.next()?.split(|b| *b == b'-');
-    let (start, end) = (hex(range.next()?)?, hex(range.next()?)?);
+    let (start, end) = (hexadecimal(range.next()?)?, hexadecimal(range.next()?)?);
     let rights = fields.next()?;
-    let name = fields.nth(3).unwrap_or_default().trim_ascii();
-    Some(Mapping { start, end, readable: rights.first() == Some(&b'r'), writable: rights.get(1) == Some(&b'w'), name })
+    let offset = hexadecimal(fields.next()?)?;
+    let name = fields.nth(2).unwrap_or_default().trim_ascii_start();
+    let (readable, writable) = (rights.first() == Some(&b'r'), rights.get(1) == Some(&b'w'));
+    Some(Mapping { start, end, readable, writable, offset, name })
 }
 
-fn hex(text: &[u8]) -> Option<usize> {
-    text.iter().try_fold(0usize, |n, b| Some(n.checked_mul(16)? + (*b as char).to_digit(16)? as usize))
+fn hexadecimal(digits: &[u8]) -> Option<usize> {
+    usize::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -107,9 +152,15 @@ mod tests {
             // SAFETY: the mapping is ours.
             unsafe { ((at + i * page) as *mut u8).write(1) };
         }
+        // A page that is closed, inside of those that are open.
+        // SAFETY: as above.
+        unsafe { ((at + 5 * page) as *mut u8).write(1) };
+        if !crate::guarded::shut(at + 5 * page, page) {
+            crate::guarded::forget(at + 5 * page, page);
+        }
         let mut runs = [(0, 0); 3];
         let mut n = 0;
-        touched(at, at + 1000 * page, |from, to| {
+        Touched::ask().each(at, at + 1000 * page, |from, to| {
             runs[n] = ((from - at) / page, (to - at) / page);
             n += 1;
         });
@@ -121,7 +172,9 @@ mod tests {
     fn a_line_has_range_rights_and_name() {
         let m = parse(b"7f0000001000-7f0000003000 r--p 00001000 08:01 42                 /usr/lib/a b.so").unwrap();
         assert_eq!((m.start, m.end, m.readable, m.writable), (0x7f00_0000_1000, 0x7f00_0000_3000, true, false));
-        assert_eq!(m.name, b"/usr/lib/a b.so");
+        assert_eq!((m.offset, m.name), (0x1000, &b"/usr/lib/a b.so"[..]));
+        let blanks = b"55d0c0de0000-55d0c0de1000 r-xp 00001000 fe:01 123    /a path/with blanks (deleted)";
+        assert_eq!(parse(blanks).unwrap().name, b"/a path/with blanks (deleted)");
         assert_eq!(parse(b"1000-2000 rw-p 00000000 00:00 0 ").unwrap().name, b"");
         assert!(parse(b"").is_none() && parse(b"xyz rw-p").is_none());
     }

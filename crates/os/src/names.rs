@@ -16,8 +16,8 @@
 
 mod elf;
 
-use crate::small_file::{Lines, PathText};
-use crate::{Line, process};
+use crate::small_file::PathText;
+use crate::{Line, maps, process};
 
 /// Where an address lies.
 pub struct Described {
@@ -67,7 +67,7 @@ pub fn describe(address: usize) -> Option<Described> {
     found
 }
 
-/// A line of the memory map.
+/// What lies at an address, and has a name.
 struct Mapping {
     start: usize,
     end: usize,
@@ -92,41 +92,10 @@ fn find(address: usize) -> Option<Described> {
 /// The mapping of code or data that holds an address, if it has a name.
 #[inline(never)]
 fn mapping_of(address: usize) -> Option<Mapping> {
-    let mut lines = Lines::open(&PathText::new(b"/proc/self/maps")?).ok()?;
-    while let Some(line) = lines.next_line() {
-        let Some((start, end, rest)) = range(line) else { continue };
-        if (start..end).contains(&address) {
-            return named(start, end, rest);
-        }
-    }
-    None
-}
-
-/// `START-END` of a line, and what follows the space behind it.
-fn range(line: &[u8]) -> Option<(usize, usize, &[u8])> {
-    let (start, rest) = hexadecimal(line)?;
-    let (end, rest) = hexadecimal(rest.strip_prefix(b"-")?)?;
-    Some((start, end, rest.strip_prefix(b" ")?))
-}
-
-/// The rest of a line: `PERMISSIONS OFFSET DEVICE INODE    PATH`.
-fn named(start: usize, end: usize, line: &[u8]) -> Option<Mapping> {
-    let behind = |line: &'_ [u8]| line.iter().position(|b| *b == b' ').map(|i| i + 1);
-    let line = &line[behind(line)?..];
-    let (offset, rest) = hexadecimal(line)?;
-    let rest = rest.strip_prefix(b" ")?;
-    let rest = &rest[behind(rest)?..];
-    let path = rest[behind(rest)?..].trim_ascii_start();
-    if path.is_empty() {
-        return None;
-    }
-    Some(Mapping { start, end, offset, path: PathText::new(path)? })
-}
-
-fn hexadecimal(text: &[u8]) -> Option<(usize, &[u8])> {
-    let len = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
-    let digits = core::str::from_utf8(&text[..len]).ok()?;
-    Some((usize::from_str_radix(digits, 16).ok()?, &text[len..]))
+    maps::at(address, |m| {
+        let path = (!m.name.is_empty()).then(|| PathText::new(m.name))??;
+        Some(Mapping { start: m.start, end: m.end, offset: m.offset, path })
+    })?
 }
 
 /// Writes a stack as [`crate::unwind`] takes it to a file descriptor, a line for each address, the innermost first:

@@ -81,6 +81,17 @@ pub fn cpu() -> usize {
     unsafe { libc::sched_getcpu().max(0) as usize }
 }
 
+/// Whether eight bytes at an address can be read, by the kernel's word; `errno` stays.
+pub fn can_read(at: usize) -> bool {
+    let saved = errno();
+    // The kernel reads the new mask before it looks at what to do with it, which is nothing that there is.
+    // SAFETY: the call reads eight bytes, if it can, and changes nothing.
+    let answer = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, !0u32, at, 0usize, 8usize) };
+    let refused = errno();
+    set_errno(saved);
+    answer != 0 && refused == libc::EINVAL
+}
+
 /// The process id.
 pub fn id() -> u32 {
     // SAFETY: no preconditions.

@@ -62,6 +62,19 @@ static void live(void) {
     CHECK(counted("buffers") == 0 && counted("transactions") >= 2 * (unsigned long)buffers);
 }
 
+/* The log has so many entries: all transactions are counted, and the last ones kept. */
+static void overflowing(void) {
+    find_calls();
+    for (int i = 0; i < 1000; i++)
+        free(malloc(40));
+    CHECK(counted("transactions") >= 2000 && counted("transactions_kept") == 16);
+    char value[32];
+    int (*get)(const char *, char *, size_t) = (int (*)(const char *, char *, size_t))dlsym(RTLD_DEFAULT, "craton_option_get");
+    CHECK(get && get("audit_log", value, sizeof value) == 2 && strcmp(value, "16") == 0);
+    errno = 0;
+    CHECK(set("audit_log", "32") == -1 && errno == EINVAL); /* it is made */
+}
+
 static void *churn(void *seed) {
     unsigned x = (unsigned)(uintptr_t)seed;
     static __thread char *objects[300];
@@ -121,6 +134,59 @@ static void forks(void) {
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+static void *frees(void *p) {
+    printf(" %d", gettid());
+    fflush(stdout);
+    free(p);
+    return NULL;
+}
+
+/* A buffer of the process is freed by a thread of its child, and once more by the child. Prints their numbers: process, thread, child. */
+static void numbers(void) {
+    void *p = malloc(40);
+    printf("%d", gettid());
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, frees, p) == 0 && pthread_join(thread, NULL) == 0);
+        frees(malloc(40));
+        free(p);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+}
+
+/* Opens many pages, and forks: from then on there are few mappings. Prints how many there were before and after. */
+static void marks(void) {
+    enum { N = 10000 };
+    static char *objects[N];
+    for (int i = 0; i < N; i++)
+        CHECK((objects[i] = malloc(40)));
+    for (int i = 0; i < N - 100; i++)
+        free(objects[i]);
+    for (int round = 0; round < 2; round++) {
+        int lines = 0;
+        FILE *maps = fopen("/proc/self/maps", "r");
+        CHECK(maps);
+        for (int c; (c = getc(maps)) != EOF;)
+            lines += c == '\n';
+        fclose(maps);
+        printf("%d ", lines);
+        fflush(stdout);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            churn((void *)3);
+            exit(0);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    churn((void *)5);
+}
+
 /* Allocates many objects that stay: so many of them are samples. Prints the number. */
 static void sampled(void) {
     find_calls();
@@ -137,6 +203,20 @@ static void sampled(void) {
     CHECK(counted("buffers") == kept);
 }
 
+/* More buffers are out than the kit has pages for. */
+static void more_than_pages(void) {
+    enum { N = 40000 };
+    static char *objects[N];
+    for (int i = 0; i < N; i++) {
+        CHECK((objects[i] = malloc(40)));
+        memset(objects[i], i, 40);
+    }
+    for (int i = 0; i < N; i++) {
+        CHECK(objects[i][0] == (char)i && objects[i][39] == (char)i);
+        free(objects[i]);
+    }
+}
+
 /* Writes a byte past the end of each of four objects. */
 static void past_the_end(void) {
     char *objects[4];
@@ -150,7 +230,8 @@ static void past_the_end(void) {
 
 static const struct part PARTS[] = {
     {"live", live}, {"toggled", toggled},           {"forks", forks},
-    {"sampled", sampled}, {"past_the_end", past_the_end}, {NULL, NULL},
+    {"numbers", numbers}, {"more_than_pages", more_than_pages}, {"overflowing", overflowing}, {"marks", marks},             {"sampled", sampled},
+    {"past_the_end", past_the_end}, {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

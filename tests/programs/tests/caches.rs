@@ -60,6 +60,14 @@ fn bad_options_are_refused() {
 }
 
 #[test]
+fn what_is_refused_is_refused_under_the_kit_too() {
+    for part in ["recursion", "bad_options"] {
+        let program = Program::new(linked(cc, "caches.c")).arg(part);
+        program.options("debug=audit,redzone,poison,verify,guard,unmap").timeout(120).run().assert_success();
+    }
+}
+
+#[test]
 fn a_limit_is_kept_and_an_object_that_comes_back_wakes_who_waits() {
     c("limits");
     c("waiting_threads");

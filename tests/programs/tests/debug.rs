@@ -33,9 +33,53 @@ fn checks_go_on_and_off_while_the_program_runs() {
 }
 
 #[test]
+fn a_log_that_is_full_loses_the_oldest_and_counts_all() {
+    run("overflowing", "audit_log=16,debug=audit");
+}
+
+#[test]
+fn without_mappings_further_buffers_lie_on_the_heap_and_one_line_says_so() {
+    let output = run("more_than_pages", "debug=redzone,guard");
+    assert_eq!(output.stderr.matches("further ones lie on the heap").count(), 1, "{output}");
+}
+
+#[test]
 fn children_go_on_under_the_kit() {
     run("forks", ALL);
     run("forks", "debug=all");
+}
+
+#[test]
+fn a_report_has_the_numbers_of_threads_and_of_children() {
+    let output = Program::new(program()).arg("numbers").preloaded().options("debug=audit,verify").run();
+    output.assert_success();
+    let numbers: Vec<&str> = output.stdout.split_whitespace().collect();
+    let [process, thread, child] = numbers[..] else { panic!("{output}") };
+    assert!(process != child && thread != child, "{output}");
+    for said in [("allocated", process), ("freed", thread), ("found", child)] {
+        assert!(output.stderr.contains(&format!("{} by thread {}", said.0, said.1)), "{output}");
+    }
+}
+
+/// Whether the system closes pages by marks.
+fn has_marks() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(13))
+}
+
+#[test]
+fn a_process_that_forks_has_few_mappings() {
+    for options in [ALL, "debug=guard", "debug=all"] {
+        let counts = run("marks", options).stdout;
+        let mut counts = counts.split_whitespace().map(|n| n.parse::<usize>().unwrap());
+        let (before, after) = (counts.next().unwrap(), counts.next().unwrap());
+        assert!(before > 15_000, "{options}: {before} mappings");
+        // Without `unmap` what is freed stays open.
+        if has_marks() && options != "debug=guard" {
+            assert!(after < 1000, "{options}: {before} mappings, then {after}");
+        }
+    }
 }
 
 #[test]

@@ -133,6 +133,9 @@ const FREED: &[Case] = &[
     Case { found: &["next_number", "read_freed", "main"], ..dead("read_freed", AFTER, 16) },
     Case { found: &["next_number", "read_freed_large"], ..dead("read_freed_large", AFTER, 300_000) },
     Case { found: &["next_number", "reads_elsewhere"], ..dead("read_freed_by_a_thread", AFTER, 16) },
+    Case { found: &["next_number", "read_freed_after_a_fork", "main"], ..dead("read_freed_after_a_fork", AFTER, 16) },
+    Case { found: &["next_number", "read_freed_in_child", "main"], ..dead("read_freed_by_a_child", AFTER, 16) },
+    Case { freed: &["give_up", "write_freed_in_child", "main"], ..written("write_freed_by_a_child", 40) },
     Case { found: &["realloc_freed", "main"], ..dead("realloc_freed", AFTER, 40) },
     Case { found: &["ask_freed", "main"], ..dead("ask_freed", AFTER, 40) },
     Case { found: GIVEN, ..dead("twice_small", TWICE, 40) },
@@ -355,6 +358,15 @@ fn a_cache_with_objects_out_says_where_they_came_from() {
         let address = output.stdout.trim_end();
         assert!(output.stderr.contains(address) && output.stderr.contains("take_object"), "{output}");
     }
+}
+
+#[test]
+fn owners_are_known_however_far_the_log_has_gone_on() {
+    // 500 buffers come and go between the two frees, and the log has four entries.
+    let options = "audit_log=4,debug=audit,redzone,poison,verify";
+    let case = FREED.iter().find(|case| case.part == "twice_with_others_between").unwrap();
+    let output = Program::new(program("freed.c")).arg(case.part).options(options).preloaded().run();
+    complaints(case, &output).unwrap_or_else(|why| panic!("{why}\n{output}"));
 }
 
 /// Buffers that leak, by their part: bytes of each that is told of, and functions on the stack that allocated it.

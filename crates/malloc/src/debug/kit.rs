@@ -10,9 +10,9 @@ use super::setting::{self, AUDIT, POISON, SAMPLED, UNMAP};
 use super::table::{self, Buffer, Event, Kind, State, Then};
 use super::{guard, quarantine, stacks};
 use crate::front::HEAP;
-use crate::nested;
 use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
+use crate::{nested, tls};
 use core::ptr::null_mut;
 use craton_os::{precise_ns, process};
 use craton_slab::debug::audit::{Deed, Transaction};
@@ -31,7 +31,7 @@ impl Event {
         if checks & (AUDIT | SAMPLED) == 0 {
             return Self::default();
         }
-        Self { time_ns: precise_ns(), stack: stacks::capture(), thread: process::thread_id() }
+        Self { time_ns: precise_ns(), stack: stacks::capture(), thread: tls::thread_id() }
     }
 }
 
@@ -47,6 +47,7 @@ fn note(buffer: &Buffer, event: Event, deed: Deed) {
 /// A buffer; null without memory.
 pub(crate) fn alloc(size: usize, align: usize, target: Target, checks: u8) -> *mut u8 {
     let Some(area) = Area::take(size, align, checks) else { return null_mut() };
+    table::expect(area.address);
     let taken = Event::now(checks);
     let buffer = Buffer {
         address: area.address,
@@ -94,22 +95,26 @@ pub(crate) fn alloc_target(size: usize, align: usize, target: Target, checks: u8
 /// The caller gives up what is at the pointer, if it is a buffer.
 pub(crate) unsafe fn free(pointer: *mut u8, target: Target) -> bool {
     let address = pointer as usize;
-    let Some(buffer) = table::get(address) else { return false };
-    look_at(&buffer, target);
-    let given = Event::now(buffer.checks);
-    let set = |from, to| {
-        table::with(address, |b| {
-            let was = b.state;
-            if was == from {
-                (b.state, b.given) = (to, given);
-            }
-            (was == from, Then::Keep)
-        }) == Some(true)
+    table::expect(address);
+    // Where all are audited, the way here is noted while the record comes.
+    let checks = match setting::checks_of_class(0) {
+        checks if checks & AUDIT != 0 => checks,
+        _ => match table::get(address) {
+            Some(buffer) => buffer.checks,
+            None => return false,
+        },
     };
-    if !set(State::Live, State::Freeing) {
-        // Another thread was faster.
-        report::end(Mistake::DoubleFree, &table::get(address).unwrap_or(buffer));
-    }
+    let given = Event::now(checks);
+    let found = table::with(address, |b| {
+        let was = *b;
+        // Of two threads that free it one finds it free.
+        if was.state == State::Live && was.target == target.0 {
+            (b.state, b.given) = (State::Freeing, given);
+        }
+        (was, Then::Keep)
+    });
+    let Some(buffer) = found else { return false };
+    look_at(&buffer, target);
     let buffer = Buffer { given, ..buffer };
     note(&buffer, given, Deed::Free);
     let closed = buffer.checks & (UNMAP | SAMPLED) != 0 && buffer.kind != Kind::Heap && guard::close(&buffer);
@@ -117,7 +122,10 @@ pub(crate) unsafe fn free(pointer: *mut u8, target: Target) -> bool {
         // SAFETY: the program has given the buffer up.
         unsafe { pattern::fill(pointer, buffer.size, pattern::FREED) };
     }
-    set(State::Freeing, if closed { State::Closed } else { State::Freed });
+    table::with(address, |b| {
+        b.state = if closed { State::Closed } else { State::Freed };
+        ((), Then::Keep)
+    });
     match buffer.kind {
         Kind::Slot => guard::wait(&buffer, !closed),
         // What is closed may well lie in memory no more.
@@ -185,33 +193,63 @@ fn check_freed(buffer: &Buffer, found_by: &'static str) {
 
 /// Looks at every buffer; reports the first in which something is wrong. Returns how many there were.
 pub(super) fn check_all(found_by: &'static str) -> usize {
+    check_where(found_by, |_| true, |_| {})
+}
+
+/// As [`check_all`], at the end of a process that is a copy of another: at what waited when it was made its parent looks.
+pub(super) fn check_own(found_by: &'static str) {
+    let is_ringed = |buffer: &Buffer| buffer.state == State::Freed && buffer.kind != Kind::Slot;
+    check_where(
+        found_by,
+        |buffer| !is_ringed(buffer),
+        |look| {
+            quarantine::each_own(|address| {
+                table::with(address, |buffer| (look(buffer), Then::Keep));
+            });
+        },
+    );
+}
+
+/// Looks at the buffers of the table that are wanted, and at those that `others` tells of.
+fn check_where(
+    found_by: &'static str,
+    wanted: impl Fn(&Buffer) -> bool,
+    others: impl FnOnce(&mut dyn FnMut(&Buffer)),
+) -> usize {
     let (mut buffers, mut bad) = (0, None);
-    table::each(|buffer| {
-        buffers += 1;
-        if bad.is_some() {
-            return;
-        }
-        // SAFETY: buffers that are not closed can be read; the part's lock keeps them from going.
-        let wrong = unsafe {
-            match buffer.state {
-                State::Live => area::check(buffer).is_some(),
-                State::Freed if buffer.checks & POISON != 0 => {
-                    pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED).is_some()
-                        || area::check(buffer).is_some()
-                }
-                _ => false,
-            }
-        };
-        if wrong {
+    let mut look = |buffer: &Buffer| {
+        if bad.is_none() && is_written(buffer) {
             bad = Some(*buffer);
         }
+    };
+    table::each(|buffer| {
+        buffers += 1;
+        if wanted(buffer) {
+            look(buffer);
+        }
     });
+    others(&mut look);
     // Reported without the lock: the report looks for neighbours.
     if let Some(buffer) = bad {
         check_freed(&buffer, found_by);
         check_around(&buffer, found_by);
     }
     buffers
+}
+
+/// Whether somebody has written where nobody may; of a buffer that cannot go meanwhile, since its record's lock is held.
+fn is_written(buffer: &Buffer) -> bool {
+    // SAFETY: buffers that are not closed can be read.
+    unsafe {
+        match buffer.state {
+            State::Live => area::check(buffer).is_some(),
+            State::Freed if buffer.checks & POISON != 0 => {
+                pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED).is_some()
+                    || area::check(buffer).is_some()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Bytes of a buffer that is out, for a call that needs them; `None` if the pointer is no buffer.

@@ -76,10 +76,11 @@ fn search(stack_from: usize) -> bool {
     }
     let mut search = Search::new(suspects, stack);
     let mut words = |at: usize, bytes: usize, see: &mut dyn FnMut(usize)| read(at, at + bytes, see);
+    let touched = maps::Touched::ask();
     for (start, end) in &ranges[..known] {
         // The unused part of this thread's stack holds what was.
         let from = if (*start..*end).contains(&stack_from) { stack_from } else { *start };
-        maps::touched(*start, *end, |first, end| {
+        touched.each(*start, *end, |first, end| {
             if end > from {
                 roots(&mut search, first.max(from), end, &skips, &mut words);
             }

@@ -10,6 +10,9 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use craton_os::{Mutex, mapping};
 
+/// How many buffers ahead of the one that goes are fetched: as long as the memory takes.
+const AHEAD: usize = 2;
+
 /// Buffers that wait at the most.
 const MOST: usize = 1 << 18;
 
@@ -24,12 +27,14 @@ struct Ring {
     first: usize,
     len: usize,
     bytes: usize,
+    /// How many of the first were there when the process was made as a copy of another.
+    inherited: usize,
 }
 
 // SAFETY: the ring's memory is its own.
 unsafe impl Send for Ring {}
 
-static RING: Mutex<Ring> = Mutex::new(Ring { at: core::ptr::null_mut(), first: 0, len: 0, bytes: 0 });
+static RING: Mutex<Ring> = Mutex::new(Ring { at: core::ptr::null_mut(), first: 0, len: 0, bytes: 0, inherited: 0 });
 
 /// Where the ring is, for those who read the memory of another process.
 pub(super) const WHERE: *const u8 = (&raw const RING).cast();
@@ -57,10 +62,35 @@ pub(super) fn wait(address: usize, bytes: usize, mut leave: impl FnMut(usize)) {
         // SAFETY: the first of those that wait.
         let (address, bytes) = unsafe { ring.at.add(ring.first).read() };
         (ring.first, ring.len, ring.bytes) = ((ring.first + 1) % MOST, ring.len - 1, ring.bytes - bytes);
+        ring.inherited = ring.inherited.saturating_sub(1);
+        // SAFETY: one of those that wait.
+        let soon = (ring.len > AHEAD).then(|| unsafe { ring.at.add((ring.first + AHEAD - 1) % MOST).read().0 });
         drop(ring);
+        if let Some(soon) = soon {
+            super::table::expect(soon);
+        }
         leave(address);
         ring = RING.lock();
     }
+}
+
+/// Tells of each buffer that waits and that this process has freed itself. Under the lock: no lock but those of records may be taken.
+pub(super) fn each_own(mut tell: impl FnMut(usize)) {
+    let ring = RING.lock();
+    for i in ring.inherited..ring.len {
+        // SAFETY: one of those that wait.
+        tell(unsafe { ring.at.add((ring.first + i) % MOST).read().0 });
+    }
+}
+
+/// In the child of a fork, before the lock is given up: what waits is its parent's.
+///
+/// # Safety
+/// The lock is held for a fork.
+pub(super) unsafe fn forked() {
+    // SAFETY: by the contract.
+    let ring = unsafe { RING.held_for_fork() };
+    ring.inherited = ring.len;
 }
 
 /// Where the ring lies: address and bytes; for the copy of a process.

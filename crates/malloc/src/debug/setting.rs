@@ -262,6 +262,7 @@ pub(crate) fn set(value: &[u8]) -> bool {
     if checks != 0 && !front::set_up() {
         return false;
     }
+    super::table::ask_for_huge(HEAP.backs_huge());
     let mut text = TEXT.lock();
     if text.0[..text.1] == *value {
         return true;

@@ -1,13 +1,18 @@
 //! The records of buffers, by address.
 //!
-//! **State.** Sixteen parts, each a table of open addressing in a mapping of its own that doubles when it is half full; an entry that goes
-//! is closed up by those behind it, so that there are no graves.
+//! **State.** Sixteen parts, each a table of open addressing in a mapping of its own that doubles when it is two thirds full; an entry that
+//! goes is closed up by those behind it, so that there are no graves.
+//!
+//! **Cost.** An entry is a cache line at a place that nobody can foresee: in memory, mostly, and on a page that the processor has not met. That is
+//! what costs, a quarter of a microsecond; so parts lie on hugepages from 2 MiB on, and who will soon need an entry says so ([`expect`]).
 //!
 //! **Failure.** Without memory for a larger table a record is refused.
 //!
 //! **Unsafe.** Keeps the entries in mappings, in which zeros are none.
 
 use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use craton_base::HUGEPAGE_SIZE;
 use craton_os::{Mutex, mapping};
 
 /// What is known of one buffer. All zeros are none.
@@ -80,6 +85,12 @@ pub(crate) enum Then {
 const PARTS: usize = 16;
 const FIRST: usize = 1024;
 
+/// Where each part's entries lie, and the last one's number: for [`expect`].
+static HINTS: [[AtomicUsize; 2]; PARTS] = [const { [const { AtomicUsize::new(0) }; 2] }; PARTS];
+
+/// Whether hugepages are asked for.
+static HUGE: AtomicBool = AtomicBool::new(false);
+
 struct Part {
     at: *mut Buffer,
     /// Entries that there are places for; a power of two, or 0.
@@ -109,13 +120,22 @@ fn hash(address: usize) -> u64 {
     (address as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+fn part_of(address: usize) -> usize {
+    (hash(address) >> 60) as usize % PARTS
+}
+
 fn part(address: usize) -> &'static Mutex<Part> {
-    &TABLE[(hash(address) >> 60) as usize % PARTS]
+    &TABLE[part_of(address)]
+}
+
+/// Where an address belongs in a table of which the last place is `mask`.
+fn home(address: usize, mask: usize) -> usize {
+    (hash(address) >> 20) as usize & mask
 }
 
 impl Part {
     fn home(&self, address: usize) -> usize {
-        (hash(address) >> 20) as usize & (self.places - 1)
+        home(address, self.places - 1)
     }
 
     fn entry(&self, i: usize) -> *mut Buffer {
@@ -126,7 +146,7 @@ impl Part {
     fn find(&self, address: usize) -> usize {
         let mut i = self.home(address);
         loop {
-            // SAFETY: `i` is below `places`; at most half of them are used, so that the loop ends.
+            // SAFETY: `i` is below `places`; at most two thirds of them are used, so that the loop ends.
             let there = unsafe { (*self.entry(i)).address };
             if there == address || there == 0 {
                 return i;
@@ -136,11 +156,16 @@ impl Part {
     }
 
     fn make_room(&mut self) -> bool {
-        if 2 * (self.used + 1) <= self.places {
+        if 3 * (self.used + 1) <= 2 * self.places {
             return true;
         }
         let places = (2 * self.places).max(FIRST);
-        let Some(at) = mapping::map(places * size_of::<Buffer>(), 1) else { return false };
+        let bytes = places * size_of::<Buffer>();
+        let huge = bytes >= HUGEPAGE_SIZE && HUGE.load(Relaxed);
+        let Some(at) = mapping::map(bytes, if huge { HUGEPAGE_SIZE } else { 1 }) else { return false };
+        if huge {
+            mapping::advise_huge(at, bytes);
+        }
         let old = core::mem::replace(self, Part { at: at as *mut Buffer, places, used: self.used });
         for i in 0..old.places {
             // SAFETY: `i` is below the old table's length, and `find` gives a place of the new one.
@@ -180,11 +205,22 @@ impl Part {
     }
 }
 
+/// Sets whether large parts lie on hugepages, from their next growth on.
+pub(super) fn ask_for_huge(ask: bool) {
+    HUGE.store(ask, Relaxed);
+}
+
 /// Adds a record; `false` without memory, or if there is one of this address.
 pub(crate) fn insert(buffer: Buffer) -> bool {
     let mut part = part(buffer.address).lock();
+    let places = part.places;
     if !part.make_room() {
         return false;
+    }
+    if part.places != places {
+        let hint = &HINTS[part_of(buffer.address)];
+        hint[0].store(part.at as usize, Relaxed);
+        hint[1].store(part.places - 1, Relaxed);
     }
     let i = part.find(buffer.address);
     // SAFETY: `find` gives a place of the table.
@@ -215,6 +251,28 @@ pub(crate) fn with<R>(address: usize, look: impl FnOnce(&mut Buffer) -> (R, Then
         part.remove(i);
     }
     Some(result)
+}
+
+/// Has the processor fetch what will soon be read: an address's record, and what lies there.
+pub(super) fn expect(address: usize) {
+    // Without the lock: what is read is no more than a hint, and an address of the old table does no harm.
+    let hint = &HINTS[part_of(address)];
+    fetch(hint[0].load(Relaxed) + home(address, hint[1].load(Relaxed)) * size_of::<Buffer>());
+    // The redzone before it, and its beginning.
+    fetch(address.wrapping_sub(1));
+    fetch(address);
+}
+
+/// Has the processor fetch a cache line; an address of nothing does no harm.
+#[inline(always)]
+fn fetch(address: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which never fails.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address as *const i8);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 /// A copy of an address's record.

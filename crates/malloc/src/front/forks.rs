@@ -70,8 +70,10 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
         caches.forked(tls::get());
         count_threads(caches);
         PROCESSOR_CACHES.forked();
+        debug::forked();
         release_after_fork();
     }
+    tls::forget_number();
     background::forked();
     limits::forked();
     trace::forked();
@@ -85,6 +87,7 @@ pub fn before_clone(at_the_same_time: bool) -> usize {
     background::hold();
     let cache = tls::get();
     tls::set_arrays(1);
+    tls::share_number();
     if at_the_same_time {
         give_cache_up(tls::alone());
     }
@@ -99,6 +102,10 @@ pub fn after_clone(before: usize, is_over: bool) {
     let before = before as *mut ThreadCache;
     if is_over {
         tls::set_arrays(0);
+    }
+    // Another task may go on sharing the thread's words.
+    if is_over && before != tls::alone() {
+        tls::forget_number();
     }
     if is_over && tls::is_none(before) {
         tls::set(before);

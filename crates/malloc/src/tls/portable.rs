@@ -76,3 +76,11 @@ pub(crate) fn swap_inside(_inside: u64) -> u64 {
 pub(crate) fn count_use() -> u64 {
     u64::MAX
 }
+
+/// What is noted of the calling thread's number; here nobody notes it.
+pub(crate) fn number() -> usize {
+    0
+}
+
+/// Notes that, which changes nothing here.
+pub(crate) fn set_number(_number: usize) {}

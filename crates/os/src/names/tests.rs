@@ -69,13 +69,9 @@ fn a_stack_is_printed_a_line_a_frame() {
 }
 
 #[test]
-fn names_of_any_length_are_cut_and_not_lost() {
-    let line = b"55d0c0de0000-55d0c0de1000 r-xp 00001000 fe:01 123    /a path/with blanks (deleted)";
-    let (start, end, rest) = range(line).unwrap();
-    let mapping = named(start, end, rest).unwrap();
-    assert_eq!((mapping.start, mapping.end, mapping.offset), (0x55d0_c0de_0000, 0x55d0_c0de_1000, 0x1000));
-    assert_eq!(mapping.path.as_bytes(), b"/a path/with blanks (deleted)");
-    let anonymous = b"7f0000000000-7f0000001000 rw-p 00000000 00:00 0 ";
-    let (start, end, rest) = range(anonymous).unwrap();
-    assert!(named(start, end, rest).is_none());
+fn memory_without_a_name_is_not_described() {
+    let at = crate::mapping::map(4096, 1).unwrap();
+    assert!(describe(at).is_none());
+    crate::mapping::unmap(at, 4096);
+    assert!(describe(at).is_none());
 }

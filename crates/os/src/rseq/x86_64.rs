@@ -30,8 +30,8 @@ pub(super) unsafe fn field(at: isize) -> i32 {
     value
 }
 
-/// From the descriptor to the processor's memory in `{m}`: what `pop` and `push` begin with. Leaves at 5 when there is none.
-macro_rules! enter {
+/// What every section begins with: its descriptor at 62, of what lies from 63 to 64, and where it goes on at 67 when it was interrupted.
+macro_rules! descriptor {
     () => {
         concat!(
             ".pushsection __rseq_cs, \"aw\"\n",
@@ -46,6 +46,15 @@ macro_rules! enter {
             "66: jmp 67f\n",
             ".popsection\n",
             "67:\n",
+        )
+    };
+}
+
+/// From the descriptor to the processor's memory in `{m}`: what `pop` and `push` begin with. Leaves at 5 when there is none.
+macro_rules! enter {
+    () => {
+        concat!(
+            descriptor!(),
             "xor {r:e}, {r:e}\n",
             "cmp dword ptr fs:[{area} + 4], 0\n",
             "jl 65f\n",
@@ -124,17 +133,7 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
 macro_rules! enter_known {
     () => {
         concat!(
-            ".pushsection __rseq_cs, \"aw\"\n",
-            ".balign 32\n",
-            "62: .long 0, 0\n",
-            ".quad 63f, 64f - 63f, 66f\n",
-            ".popsection\n",
-            ".pushsection .text.unlikely.craton_rseq, \"ax\"\n",
-            ".byte 0x0f, 0xb9, 0x3d\n",
-            ".long {signature}\n",
-            "66: jmp 67f\n",
-            ".popsection\n",
-            "67:\n",
+            descriptor!(),
             "lea {m}, [rip + 62b]\n",
             "mov qword ptr fs:[{area} + 8], {m}\n",
             "63:\n",

@@ -4,12 +4,14 @@
 //! mix two entries' halves: then they do not fit together, and the entry is as good as empty. So there is nothing to lock, and nothing
 //! to order.
 //!
-//! **State.** `N` entries, a power of two, each `[key ^ value, value]`; a key has one place, and the last one written stays. 0 is no
+//! **State.** `N` entries, a power of two, each `[key ^ value, value]`. Of a pair of entries, which lie in one cache line, the
+//! first has what was written last, the second what was written before it: two keys that are met in turn do not drive each other out. 0 is no
 //! value.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// See the module.
+#[repr(align(32))]
 pub(super) struct Table<const N: usize> {
     entries: [Entry; N],
 }
@@ -20,26 +22,46 @@ struct Entry {
     value: AtomicU64,
 }
 
+impl Entry {
+    /// The value, if it is that of a key, or 0.
+    #[inline]
+    fn of(&self, key: u64) -> u64 {
+        let (crossed, value) = (self.crossed.load(Relaxed), self.value.load(Relaxed));
+        if crossed ^ value == key { value } else { 0 }
+    }
+
+    fn set(&self, crossed: u64, value: u64) {
+        self.crossed.store(crossed, Relaxed);
+        self.value.store(value, Relaxed);
+    }
+}
+
 impl<const N: usize> Table<N> {
     /// An empty one.
     pub(super) const fn new() -> Self {
-        assert!(N.is_power_of_two() && N > 1);
+        assert!(N.is_power_of_two() && N > 1, "pairs of entries");
         Self { entries: [const { Entry { crossed: AtomicU64::new(0), value: AtomicU64::new(0) } }; N] }
     }
 
     /// The value of a key, or 0.
     #[inline]
     pub(super) fn get(&self, key: u64) -> u64 {
-        let entry = &self.entries[Self::place(key)];
-        let (crossed, value) = (entry.crossed.load(Relaxed), entry.value.load(Relaxed));
-        if crossed ^ value == key { value } else { 0 }
+        let place = Self::place(key);
+        match self.entries[place].of(key) {
+            0 => self.entries[place + 1].of(key),
+            value => value,
+        }
     }
 
     /// Keeps a key's value, which is not 0.
     pub(super) fn put(&self, key: u64, value: u64) {
-        let entry = &self.entries[Self::place(key)];
-        entry.crossed.store(key ^ value, Relaxed);
-        entry.value.store(value, Relaxed);
+        let place = Self::place(key);
+        let (entry, beside) = (&self.entries[place], &self.entries[place + 1]);
+        // What is the key's own already need not go beside it.
+        if entry.of(key) == 0 {
+            beside.set(entry.crossed.load(Relaxed), entry.value.load(Relaxed));
+        }
+        entry.set(key ^ value, value);
     }
 
     /// Empties all.
@@ -50,9 +72,9 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// By the golden ratio: addresses that lie side by side, and those that are round, come to different places.
+    /// The first of a key's two entries. By the golden ratio: addresses that lie side by side, and those that are round, come to different places.
     #[inline]
     fn place(key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize & !1
     }
 }

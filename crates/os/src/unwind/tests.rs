@@ -186,6 +186,13 @@ fn a_table_gives_what_was_put_last_or_nothing() {
     assert!((0..1000).filter(|k| TABLE.get(*k) != 0).all(|k| TABLE.get(k) == k + 7));
     TABLE.clear();
     assert!((0..1000).all(|k| TABLE.get(k) == 0));
+    // Of any two keys both are kept.
+    for key in 1..1000 {
+        TABLE.put(0, 1);
+        TABLE.put(key, 2);
+        TABLE.put(key, 3);
+        assert_eq!((TABLE.get(0), TABLE.get(key)), (1, 3), "{key}");
+    }
 }
 
 #[test]

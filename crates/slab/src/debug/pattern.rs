@@ -2,7 +2,7 @@
 //!
 //! **From.** Bonwick94 §6.3 (0xdeadbeef and 0xbaddcafe), §6.4 (redzones).
 //!
-//! **Cost.** Sixteen bytes in a step.
+//! **Cost.** Filled sixteen bytes in a step, looked at sixty-four.
 //!
 //! **Unsafe.** Fills and reads memory that the caller names.
 
@@ -48,8 +48,10 @@ pub unsafe fn fill(at: *mut u8, bytes: usize, word: u32) {
 pub unsafe fn check(at: *const u8, bytes: usize, word: u32) -> Option<Wrong> {
     let twice = u64::from(word) << 32 | u64::from(word);
     // SAFETY: by the contract.
-    let same = |i: usize| unsafe { at.add(8 * i).cast::<u64>().read_unaligned() } == twice;
-    let first = (0..bytes / 8).find(|i| !same(*i)).map_or(bytes / 8 * 8, |i| 8 * i);
+    let differs = |i: usize| unsafe { at.add(8 * i).cast::<u64>().read_unaligned() } ^ twice;
+    // Eight words at a time without a branch, which the processor does side by side.
+    let lines = (0..bytes / 64).take_while(|line| (0..8).fold(0, |all, i| all | differs(8 * line + i)) == 0).count();
+    let first = (8 * lines..bytes / 8).find(|i| differs(*i) != 0).map_or(bytes / 8 * 8, |i| 8 * i);
     (first..bytes).find_map(|i| {
         // SAFETY: by the contract.
         let (found, expected) = (unsafe { at.add(i).read() }, byte(word, i));
@@ -93,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_first_byte_that_differs_is_named() {
-        let mut memory = [0u8; 37];
+        let mut memory = [0u8; 150];
         for bytes in 0..=memory.len() {
             for start in [0, 1] {
                 let n = bytes.saturating_sub(start);

@@ -2,31 +2,30 @@
 #include "faulty.h"
 #include "../../../../crates/preload/include/craton.h"
 
-struct node {
-    long number;
-    struct node *next;
+struct named {
+    struct node node;
     char name[24];
 };
 
 static int make_node(void *object, void *argument) {
-    struct node *node = object;
+    struct named *named = object;
     (void)argument;
-    node->number = 1;
-    node->next = node;
-    memset(node->name, 0, sizeof node->name);
+    named->node.number = 1;
+    named->node.next = &named->node;
+    memset(named->name, 0, sizeof named->name);
     return 0;
 }
 
 /* The name is the program's to write. */
 static int make_part_of_node(void *object, void *argument) {
     (void)argument;
-    ((struct node *)object)->number = 1;
+    ((struct named *)object)->node.number = 1;
     return 0;
 }
 
 static craton_cache *cache_of(const char *name, int (*constructor)(void *, void *)) {
     struct craton_cache_options options = {
-        .size = sizeof options, .name = name, .object_size = sizeof(struct node), .constructor = constructor};
+        .size = sizeof options, .name = name, .object_size = sizeof(struct named), .constructor = constructor};
     craton_cache *cache = craton_cache_create(&options);
     CHECK(cache != NULL);
     return cache;
@@ -34,10 +33,10 @@ static craton_cache *cache_of(const char *name, int (*constructor)(void *, void 
 
 static craton_cache *nodes, *others;
 
-APART struct node *take_object(craton_cache *cache) {
-    struct node *node = craton_cache_alloc(cache);
-    CHECK(node != NULL);
-    return show(node);
+APART struct named *take_object(craton_cache *cache) {
+    struct named *named = craton_cache_alloc(cache);
+    CHECK(named != NULL);
+    return show(named);
 }
 
 APART void give_back(craton_cache *cache, void *object) {
@@ -50,57 +49,51 @@ static void *gives_back_elsewhere(void *object) {
     return NULL;
 }
 
-APART long next_number(struct node *node) {
-    long number = node->next->number;
-    STAY;
-    return number;
-}
-
 CASE(past_end_of_object) {
-    struct node *node = take_object(nodes);
-    write_byte(node, sizeof *node);
-    give_back(nodes, node);
+    struct named *named = take_object(nodes);
+    write_byte(named, sizeof *named);
+    give_back(nodes, named);
 }
 
 CASE(before_start_of_object) {
-    struct node *node = take_object(nodes);
-    write_byte(node, -1);
-    give_back(nodes, node);
+    struct named *named = take_object(nodes);
+    write_byte(named, -1);
+    give_back(nodes, named);
 }
 
 CASE(write_freed_object) {
-    struct node *node = take_object(nodes);
-    give_back(nodes, node);
-    write_byte(node, 5);
+    struct named *named = take_object(nodes);
+    give_back(nodes, named);
+    write_byte(named, 5);
     exit(0);
 }
 
 CASE(read_freed_object) {
-    struct node *node = take_object(nodes);
-    give_back(nodes, node);
-    CHECK(next_number(node) != 12345);
+    struct named *named = take_object(nodes);
+    give_back(nodes, named);
+    CHECK(next_number(&named->node) != 12345);
 }
 
 CASE(twice_object) {
-    struct node *node = take_object(nodes);
-    give_back(nodes, node);
-    give_back(nodes, node);
+    struct named *named = take_object(nodes);
+    give_back(nodes, named);
+    give_back(nodes, named);
 }
 
 CASE(twice_object_once_by_a_thread) {
-    struct node *node = take_object(nodes);
-    elsewhere(gives_back_elsewhere, node);
-    give_back(nodes, node);
+    struct named *named = take_object(nodes);
+    elsewhere(gives_back_elsewhere, named);
+    give_back(nodes, named);
 }
 
 CASE(to_another_cache) { give_back(others, take_object(nodes)); }
 CASE(object_to_malloc) { give_up(take_object(nodes)); }
-CASE(buffer_to_a_cache) { give_back(nodes, make_buffer(sizeof(struct node))); }
+CASE(buffer_to_a_cache) { give_back(nodes, make_buffer(sizeof(struct named))); }
 CASE(middle_of_object) { give_back(nodes, (char *)take_object(nodes) + 8); }
 
 CASE(field_never_constructed) {
     craton_cache *cache = cache_of("in part", make_part_of_node);
-    CHECK(next_number(take_object(cache)) != 12345);
+    CHECK(next_number(&take_object(cache)->node) != 12345);
 }
 
 CASE(destroyed_with_objects_out) {

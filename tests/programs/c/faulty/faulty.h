@@ -7,6 +7,7 @@
 #include "../check.h"
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #define APART __attribute__((noinline, noclone))
 /* Behind a call, so that it is none that ends its function. */
@@ -79,6 +80,34 @@ static inline void *writes_elsewhere(void *p) {
     write_byte(p, 5);
     return NULL;
 }
+
+/* Runs a function in a child, which then exits; returns the signal that ended it, or 0. */
+APART int in_child(void (*run)(void *), void *argument) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        if (run)
+            run(argument);
+        exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* What is read through: a pointer that was never written, or that lies in freed memory, leads nowhere. */
+struct node {
+    long number;
+    struct node *next;
+};
+
+APART long next_number(struct node *node) {
+    long number = node->next->number;
+    STAY;
+    return number;
+}
+
+static inline void *reads_elsewhere(void *node) { return (void *)next_number(node); }
 
 /* Many others come and go. */
 APART void others_come_and_go(int n, size_t size) {

@@ -52,19 +52,6 @@ CASE(write_moved) {
     exit(0);
 }
 
-struct node {
-    long number;
-    struct node *next;
-};
-
-APART long next_number(struct node *node) {
-    long number = node->next->number;
-    STAY;
-    return number;
-}
-
-static void *reads_elsewhere(void *node) { return (void *)next_number(node); }
-
 CASE(read_freed) {
     struct node *node = make_buffer(sizeof *node);
     node->next = node;
@@ -84,6 +71,35 @@ CASE(read_freed_by_a_thread) {
     node->next = node;
     give_up(node);
     elsewhere(reads_elsewhere, node);
+}
+
+/* From the first fork on pages are closed in another way; what is out and what waits then goes on. */
+static struct node *freed_after_forks(void) {
+    CHECK(in_child(NULL, NULL) == 0);
+    struct node *node = make_buffer(sizeof *node);
+    node->next = node;
+    others_come_and_go(3000, sizeof *node);
+    CHECK(in_child(NULL, NULL) == 0);
+    give_up(node);
+    return node;
+}
+
+CASE(read_freed_after_a_fork) { CHECK(next_number(freed_after_forks()) != 12345); }
+
+static void read_freed_in_child(void *node) { CHECK(next_number(node) != 12345); }
+static void write_freed_in_child(void *p) {
+    give_up(p);
+    write_byte(p, 5);
+}
+
+CASE(read_freed_by_a_child) {
+    if (in_child(read_freed_in_child, freed_after_forks()))
+        abort();
+}
+
+CASE(write_freed_by_a_child) {
+    if (in_child(write_freed_in_child, make_buffer(40)))
+        abort();
 }
 
 CASE(realloc_freed) {
@@ -169,6 +185,9 @@ static const struct part parts[] = {
     {"read_freed", read_freed},
     {"read_freed_large", read_freed_large},
     {"read_freed_by_a_thread", read_freed_by_a_thread},
+    {"read_freed_after_a_fork", read_freed_after_a_fork},
+    {"read_freed_by_a_child", read_freed_by_a_child},
+    {"write_freed_by_a_child", write_freed_by_a_child},
     {"realloc_freed", realloc_freed},
     {"ask_freed", ask_freed},
     {"twice_small", twice_small},

@@ -27,19 +27,6 @@ CASE(size_by_a_thread) { elsewhere(gives_up_sized_elsewhere, make_buffer(40)); }
 CASE(size_of_aligned) { give_up_aligned(make_aligned(64, 128), 64, 192); }
 CASE(alignment_of_aligned) { give_up_aligned((show(aligned_alloc(64, 128))), 1 << 26, 128); }
 
-struct node {
-    long number;
-    struct node *next;
-};
-
-APART long next_number(struct node *node) {
-    long number = node->next->number;
-    STAY;
-    return number;
-}
-
-static void *reads_elsewhere(void *node) { return (void *)next_number(node); }
-
 CASE(never_written) { CHECK(next_number(make_buffer(sizeof(struct node))) != 12345); }
 
 CASE(written_in_part) {
