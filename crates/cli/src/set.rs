@@ -23,7 +23,14 @@ pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
             }
             Ok(ExitCode::FAILURE)
         }
-        Answer::Waits => {
+        Answer::Waits { stopped: true } => {
+            say(&format!(
+                "craton: process {pid} is stopped, by a signal or a debugger. The request stays there, and is done once it goes on \
+                 (kill -CONT {pid}) and next asks for memory\n"
+            ));
+            Ok(ExitCode::from(WAITS))
+        }
+        Answer::Waits { stopped: false } => {
             say(&format!(
                 "craton: process {pid} has not looked in {} s: it sleeps, or asks for no memory. The request stays there, and is done at \
                  the next malloc or free that its caches do not serve; what is wrong with it is not told then (craton_option_get and \

@@ -325,6 +325,19 @@ fn a_process_that_sleeps_keeps_the_request_and_does_it_when_it_wakes() {
 }
 
 #[test]
+fn a_process_that_is_stopped_is_said_to_be() {
+    let place = Place::new("core-stopped");
+    let program = Program::start(&place, "stopped", "int main(void) { global = malloc(10); wait_here(); return 0; }\n");
+    let signal =
+        |name: &str| assert!(Command::new("kill").args([name, &program.pid()]).status().expect("kill").success());
+    signal("-STOP");
+    let said = said(&mut craton(["set", &program.pid(), "quarantine=1M", "--wait", "0.05"]));
+    signal("-CONT");
+    assert!(said.status == 3 && said.err.contains("is stopped") && said.err.contains("kill -CONT"), "{}", said.err);
+    assert!(program.end());
+}
+
+#[test]
 fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
     if !std::path::Path::new("/usr/bin/gdb").exists() {
         println!("skipped: no gdb");

@@ -229,10 +229,21 @@ fn registers(id: u32) -> Thread {
     Thread::new(id, sets.into_iter().filter(|(which, bytes)| *which == GENERAL as u32 || !bytes.is_empty()).collect())
 }
 
-fn is_zombie(pid: u32, id: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).unwrap_or_default();
+/// Whether a thread of a process has ended, or is gone.
+pub(crate) fn is_zombie(pid: u32, id: u32) -> bool {
+    matches!(state(pid, id), None | Some('Z' | 'X'))
+}
+
+/// Whether a process stands still, by a signal or under a debugger.
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    matches!(state(pid, pid), Some('T' | 't'))
+}
+
+/// The state of a thread, as the kernel has it; `None` if there is no such thread.
+fn state(pid: u32, id: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).ok()?;
     // The name, which may hold anything, stands in brackets before the state.
-    stat.rsplit(')').next().is_some_and(|rest| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
+    stat.rsplit(')').next()?.trim_start().chars().next()
 }
 
 fn open(pid: u32, write: bool) -> Result<File, String> {

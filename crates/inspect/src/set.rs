@@ -12,7 +12,7 @@
 //! **Failure.** The process says what is wrong with a setting. One that asks for no memory does not answer; the request stays with it, for its next
 //! slow request, and what is asked for meanwhile is added to it.
 
-use crate::live::Live;
+use crate::live::{Live, is_stopped, is_zombie};
 use crate::memory::Memory;
 use crate::reader::Reader;
 use crate::table::Table;
@@ -39,7 +39,10 @@ pub enum Answer {
     /// The process has set the settings, but for those that it refused: which one it is of those that were asked for, and what is wrong with it.
     Done(Vec<(usize, String)>),
     /// The process has not looked yet. It will set them in its next slow request.
-    Waits,
+    Waits {
+        /// It stands still, by a signal or under a debugger.
+        stopped: bool,
+    },
 }
 
 /// The mailbox of a process.
@@ -108,7 +111,9 @@ const NAMES: [&str; 7] = ["asked", "taken", "answered", "request.len", "answer.l
 impl Mailbox {
     fn of(pid: u32) -> Result<Self, String> {
         let process = Live::running(pid)?;
-        let table = Table::find(&Reader::new(&process))?;
+        // What cannot be found in a process that ends meanwhile is no sign that it had no table.
+        let table = Table::find(&Reader::new(&process))
+            .map_err(|why| if is_zombie(pid, pid) { format!("process {pid} has ended") } else { why })?;
         let mut places = [0; NAMES.len()];
         for (place, name) in places.iter_mut().zip(NAMES) {
             *place = table.get(&format!("mailbox.{name}"))?;
@@ -253,7 +258,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
         answered = mailbox.wait(LONGER, is_answered)?;
     }
     if !answered {
-        return Ok(Answer::Waits);
+        return Ok(Answer::Waits { stopped: is_stopped(pid) });
     }
     let len = mailbox.number(ANSWER_LEN)? as usize;
     Ok(Answer::Done(refused(&mailbox.bytes(ANSWER, len.min(mailbox.most))?, first, settings.len())))

@@ -204,7 +204,8 @@ struct craton_cache_options {
     size_t align;       /* a power of two up to 1 MiB; 0 for 8 */
 
     /* Makes an object; NULL: objects are memory that contains anything. Anything but 0 says that it failed and has left nothing behind: then the
-     * request fails with ECANCELED. Called without a lock, in the thread that asks for the object; throws nothing. */
+     * request fails with ECANCELED. Called without a lock, in the thread that asks for the object. Like the functions below it returns: it
+     * throws nothing (craton.hpp has caches whose constructors may), and does not leave by longjmp or pthread_exit. */
     int (*constructor)(void *object, void *argument);
     /* Ends what the constructor made, before the object's memory goes back. Called without a lock, in a call on this cache, in
      * craton_release, malloc_trim or craton_background_actions; never in the heap's own thread. */
@@ -215,7 +216,9 @@ struct craton_cache_options {
 
     size_t limit_objects;    /* objects that there may be at a time; 0 for no limit */
     size_t limit_bytes;      /* bytes that slabs (of 8 KiB or more) and magazines may take, rounded up to 8 KiB; 0 for no limit */
-    unsigned working_set_ms; /* what was not needed for so long goes back by itself; 0 for 15000; UINT_MAX for never */
+    unsigned working_set_ms; /* what was not needed for so long goes back; 0 for 15000; UINT_MAX for never. The library's own thread looks each
+                              * second: a program has it when it has threads and a heap of 16 MiB, or 16 MiB lie free. Without it that
+                              * is done in calls past the caches of threads, and in craton_background_actions. */
     unsigned flags;          /* 0, or of enum craton_cache_flag */
 };
 

@@ -294,6 +294,14 @@ static void limits(void) {
     while (craton_cache_alloc(cache))
         n++;
     CHECK(n > 50 && n <= 104 && counts(cache).memory_bytes <= 106496);
+    /* Whatever the limit leaves for magazines, a promise that cannot be kept is refused, and what there is serves. */
+    for (options.limit_bytes = 8192; options.limit_bytes <= 10 * 8192; options.limit_bytes += 8192) {
+        options.object_size = 64;
+        cache = create(options);
+        errno = 0;
+        CHECK(craton_cache_prefill(cache, 20000) == -1 && errno == ENOMEM && counts(cache).reserved == 0);
+        CHECK(craton_cache_alloc(cache) && counts(cache).in_use == 1);
+    }
 }
 
 /* What was promised is there without memory, and stays. */

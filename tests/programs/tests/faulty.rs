@@ -369,6 +369,26 @@ fn owners_are_known_however_far_the_log_has_gone_on() {
     complaints(case, &output).unwrap_or_else(|why| panic!("{why}\n{output}"));
 }
 
+#[test]
+fn a_pointer_into_a_buffer_is_told_as_such_by_each_check() {
+    let program = program("freed.c");
+    for check in ["audit", "redzone", "poison", "verify", "guard", "unmap", "leak"] {
+        let output = Program::new(&program).arg("free_middle").options(&format!("debug={check}")).preloaded().run();
+        let report = Report::read(&output.stderr).unwrap_or_else(|why| panic!("{check}: {why}\n{output}"));
+        assert_eq!((report.kind.as_str(), report.size, report.offset), (BAD, 160, Some(16)), "{check}: {output}");
+    }
+}
+
+#[test]
+fn what_was_done_first_is_said_to_be_longer_ago() {
+    let output = Program::new(program("freed.c")).arg("twice_with_others_between").options("debug=all").preloaded().run();
+    let ago = |what: &str| -> f64 {
+        let line = output.stderr.lines().find(|line| line.starts_with(&format!("craton:   {what} by"))).expect("told");
+        line.rsplit_once(" s ago").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok()).expect("seconds")
+    };
+    assert!(ago("allocated") >= ago("freed"), "{output}");
+}
+
 /// Buffers that leak, by their part: bytes of each that is told of, and functions on the stack that allocated it.
 const LOST: &[(&str, u64, &[&str])] = &[
     ("lost", 100, &["make_buffer", "lose", "main"]),

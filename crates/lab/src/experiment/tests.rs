@@ -91,7 +91,7 @@ fn experiments_with_frames_say_what_they_have_no_use_for() {
 #[test]
 fn experiments_with_objects_yield_rows_ratios_and_pictures() {
     for (name, rows, ratio) in [
-        ("slab-frag", 7 * 4, "memory_vs_power-of-two"),
+        ("slab-frag", 9 * 4, "memory_vs_power-of-two"),
         ("slab-reap", 3 * 240, "memory_of_15s_vs_for_ever"),
         ("slab-colour", 3 * 2 * 3, "walk_l1_vs_power-of-two"),
     ] {

@@ -13,8 +13,8 @@ use super::building::{self, Building};
 use super::slot::{Cache, Slot};
 use super::{Caches, Fault};
 use crate::heap::Heap;
-use crate::nested;
 use crate::route::Misuse;
+use crate::{background, nested};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Floor};
@@ -23,6 +23,8 @@ use craton_slab::object::{Detached, Taken};
 
 /// Objects that `prefill` makes between two looks at the depot.
 const AT_ONCE: usize = 30;
+/// Free memory of a cache that must not be left to a program that sleeps: the library's thread then gives it back.
+const MUCH: usize = 16 << 20;
 /// What a cache's next slow call is to do.
 pub(super) const IDLE: u32 = 1;
 pub(super) const ALL: u32 = 2;
@@ -55,6 +57,12 @@ impl<F: Floor, C: Clock> Drop for Going<'_, F, C> {
 }
 
 impl Cache {
+    /// Bytes of slabs in which no object is that the program or a processor's array has.
+    fn free_bytes(&self) -> usize {
+        let out = self.slabs.in_use() - self.depot.objects();
+        self.slabs.bytes().saturating_sub(out as usize * self.layout.stride())
+    }
+
     /// Whether a complete slab may go without breaking what `prefill` has promised.
     fn may_shrink(&self) -> bool {
         let capacity = self.layout.capacity() as u64;
@@ -252,23 +260,29 @@ impl Caches {
             };
             // What was made is kept in any case.
             let is_done = n < AT_ONCE;
-            nested::within(|| self.keep(under, &mut slot.cache.lock(), &made[..n]));
+            let is_kept = nested::within(|| self.keep(under, &mut slot.cache.lock(), &made[..n]));
             match failed {
                 Some(fault) => return Err(fault),
+                // What went to the slabs for want of a magazine is not counted, and would be taken and given back without end.
+                None if !is_kept => return Err(Fault::NoMemory),
                 None if is_done => return Ok(()),
                 None => {}
             }
         }
     }
 
-    /// Puts free objects into the depot, or on their slabs.
-    pub(super) fn keep<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, objects: &[*mut u8]) {
+    /// Puts free objects into the depot, or on their slabs where there is no memory for magazines; says whether all are in the depot.
+    pub(super) fn keep<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, objects: &[*mut u8]) -> bool {
         let (depot, _, mut supply) = cache.parts(under);
         // SAFETY: the supply is the cache's.
         let stored = unsafe { depot.store(objects, &mut supply) };
         for object in &objects[stored..] {
             self.give(under, cache, *object, cache.constructor.is_some());
         }
+        if cache.free_bytes() >= MUCH {
+            background::want_thread();
+        }
+        stored == objects.len()
     }
 
     /// Ends a cache; refused while objects are out.

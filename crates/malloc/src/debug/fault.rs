@@ -43,7 +43,9 @@ fn look(fault: &Fault) {
     for value in fault.registers.into_iter().chain([fault.address]) {
         if let Some((word, freed)) = patterns.into_iter().find(|(word, _)| pattern::is_made_of(value, *word)) {
             match buffer_with(fault, word, freed) {
-                Some(buffer) => report::tell_fault(Mistake::Pattern { value, freed }, &buffer, frames),
+                Some((buffer, buffers)) => {
+                    report::tell_fault(Mistake::Pattern { value, freed, buffers }, &buffer, frames);
+                }
                 None => report::tell_pattern(value, freed, frames),
             }
             return;
@@ -73,19 +75,20 @@ fn buffer_near(address: usize) -> Option<Buffer> {
     best.map(|(_, buffer)| buffer)
 }
 
-/// A buffer that a register points into and that holds the pattern: the one that the address may have been read from.
-fn buffer_with(fault: &Fault, word: u32, freed: bool) -> Option<Buffer> {
-    let mut found = None;
+/// A buffer that a register points into and that holds the pattern, from which the address may have been read, and how many such there are.
+fn buffer_with(fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
+    let (mut found, mut buffers) = (None, 0);
     table::each(|b| {
         let is_fit = if freed { b.state == State::Freed } else { b.state == State::Live };
         let within = fault.registers.iter().any(|r| (b.address..b.address + b.size.max(1)).contains(r));
-        if found.is_none() && is_fit && within {
+        if is_fit && within {
             // SAFETY: a buffer that is not closed can be read.
             let holds = (0..b.size / 4).any(|i| unsafe { (b.address as *const u32).add(i).read_unaligned() } == word);
             if holds {
-                found = Some(*b);
+                found = found.or(Some(*b));
+                buffers += 1;
             }
         }
     });
-    found
+    found.map(|buffer| (buffer, buffers))
 }

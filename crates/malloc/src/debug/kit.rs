@@ -334,7 +334,12 @@ pub(crate) fn reported_misuse(call: &'static str, pointer: *mut u8, misuse: Misu
     if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {
         return;
     }
-    if super::in_use() && setting::verifies() && !nested::is_nested() {
-        nested::within(|| report::bad_pointer(call, pointer as usize, misuse));
+    if super::in_use() && !nested::is_nested() {
+        nested::within(|| {
+            report::bad_place(call, pointer as usize);
+            if setting::verifies() {
+                report::bad_pointer(call, pointer as usize, misuse);
+            }
+        });
     }
 }

@@ -10,7 +10,7 @@ use super::stacks;
 use super::table::{self, Buffer, Event, Kind, State};
 use crate::caches::{self, hooks::name_of};
 use crate::route::Misuse;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use craton_os::{Line, names, precise_ns, process, unwind};
 use craton_slab::debug::audit::Deed;
 use craton_slab::debug::pattern::Wrong;
@@ -34,14 +34,19 @@ pub(super) enum Mistake {
     Inside { call: &'static str, offset: isize },
     /// Touched what it may not; `at` is the instruction.
     Touched { address: usize, write: Option<bool>, offset: isize },
-    /// Used what it read from the buffer, whose bytes there nobody had written; the pattern is that of freed memory, or not.
-    Pattern { value: usize, freed: bool },
+    /// Used what it read from the buffer, whose bytes there nobody had written; the pattern is that of freed memory, or not. There are so
+    /// many buffers from which it may have come.
+    Pattern { value: usize, freed: bool, buffers: usize },
 }
 
 /// Lines go where the program's own messages go.
 const TO: i32 = 2;
 
+/// When the report began: what it says was so long ago was that before it, however long its lines take.
+static BEGAN_NS: AtomicU64 = AtomicU64::new(0);
+
 fn headline(kind: &str, text: &str) -> Line {
+    BEGAN_NS.store(precise_ns(), Relaxed);
     Line::new().text("craton: BUG ").text(kind).text(": ").text(text)
 }
 
@@ -126,7 +131,16 @@ fn tell(mistake: Mistake, buffer: &Buffer) {
         Mistake::Touched { address, offset, .. } => {
             place(detail().text("touched ").address(address).text(", "), offset, buffer.size)
         }
-        Mistake::Pattern { value, .. } => detail().text("the address was ").address(value),
+        Mistake::Pattern { value, buffers, .. } => {
+            let line = detail().text("the address was ").address(value);
+            match buffers {
+                1 => line.text(", as this buffer has it, to which a register leads"),
+                n => line
+                    .text(", as ")
+                    .number(n as u64)
+                    .text(" buffers have it to which registers lead: this is one of them"),
+            }
+        }
         _ => return,
     }
     .write_to(TO);
@@ -187,7 +201,7 @@ fn at(line: Line, time_ns: u64) -> Line {
         line.number(ns / 1_000_000_000).text(".").bytes(&digits).text(" s")
     };
     let line = seconds(line.text(" at "), time_ns);
-    seconds(line.text(", "), precise_ns().saturating_sub(time_ns)).text(" ago")
+    seconds(line.text(", "), BEGAN_NS.load(Relaxed).saturating_sub(time_ns)).text(" ago")
 }
 
 fn owners(buffer: &Buffer) {
@@ -279,8 +293,8 @@ pub(super) fn logged(address: usize) -> Option<Buffer> {
     found
 }
 
-/// Reports a pointer that the heap refuses, and ends the process.
-pub(super) fn bad_pointer(call: &'static str, address: usize, misuse: Misuse) -> ! {
+/// Reports a pointer that the heap refuses if it points into a buffer, and ends the process then.
+pub(super) fn bad_place(call: &'static str, address: usize) {
     let mut around: Option<Buffer> = None;
     table::each(|b| {
         let (start, end) = (b.address.min(b.under), b.address + b.size.max(1) + 16);
@@ -291,6 +305,10 @@ pub(super) fn bad_pointer(call: &'static str, address: usize, misuse: Misuse) ->
     if let Some(buffer) = around {
         end(Mistake::Inside { call, offset: address as isize - buffer.address as isize }, &buffer);
     }
+}
+
+/// Reports any other pointer that the heap refuses, and ends the process.
+pub(super) fn bad_pointer(call: &'static str, address: usize, misuse: Misuse) -> ! {
     if let Some(buffer) = logged(address) {
         let offset = address as isize - buffer.address as isize;
         end(if offset == 0 { Mistake::DoubleFree } else { Mistake::Inside { call, offset } }, &buffer);
@@ -346,6 +364,7 @@ pub(super) fn leak(buffer: &Buffer, buffers: usize, bytes: usize, same: usize) {
 
 /// Says of objects that keep a cache from being destroyed who has them.
 pub(super) fn still_out(call: &'static str, target: Target, count: usize, some: &[Buffer]) {
+    BEGAN_NS.store(precise_ns(), Relaxed);
     let line = cache_name(Line::new().text("craton: ").text(call).text(" of "), target);
     line.text(": ")
         .number(count as u64)

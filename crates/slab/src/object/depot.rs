@@ -257,6 +257,11 @@ impl Depot {
         rounds_of(self.size.into())
     }
 
+    /// Objects in the full magazines here.
+    pub fn objects(&self) -> u64 {
+        self.objects
+    }
+
     /// A magazine with rounds, for an empty one, which comes by [`Depot::put_empty`].
     pub fn get_full(&mut self) -> Option<Magazine> {
         let magazine = self.full.pop()?;
