@@ -381,7 +381,8 @@ fn a_pointer_into_a_buffer_is_told_as_such_by_each_check() {
 
 #[test]
 fn what_was_done_first_is_said_to_be_longer_ago() {
-    let output = Program::new(program("freed.c")).arg("twice_with_others_between").options("debug=all").preloaded().run();
+    let output =
+        Program::new(program("freed.c")).arg("twice_with_others_between").options("debug=all").preloaded().run();
     let ago = |what: &str| -> f64 {
         let line = output.stderr.lines().find(|line| line.starts_with(&format!("craton:   {what} by"))).expect("told");
         line.rsplit_once(" s ago").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok()).expect("seconds")

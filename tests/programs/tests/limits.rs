@@ -150,10 +150,6 @@ fn realloc_in_growing_steps_keeps_contents_to_256_mebibytes() {
     part("giving.c", "growth");
 }
 
-/// What is said of checks or targets that there are none of.
-const BAD_CHECKS: &str = "bad value (checks are audit, redzone, poison, verify, guard, unmap, leak, all and none; behind them may stand a colon and \
-                          targets, separated by +: sizes in bytes, large, malloc, names of caches); ignored";
-
 #[test]
 fn a_bad_option_is_one_line_and_the_program_goes_on() {
     let run = |options: &str| {
@@ -180,8 +176,12 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
         ),
         ("release_rate=-1", "bad value (bytes, such as 512K); ignored"),
         ("audit_log=0", "bad value (1 to 268435456 entries, until the log is made); ignored"),
-        ("debug=audits", BAD_CHECKS),
-        ("debug=audit:12x", BAD_CHECKS),
+        (
+            "debug=audits",
+            "\"audits\" is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a \
+             colon, and + between them); ignored",
+        ),
+        ("debug=audit:12K", "\"12K\" is no size: give bytes as a plain number; ignored"),
         ("guard_sample=often", "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored"),
         ("quarantine=lots", "bad value (0 to 1T bytes, such as 64M); ignored"),
         ("trace_events=0", "bad value (a number above 0); ignored"),
