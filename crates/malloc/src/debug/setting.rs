@@ -197,13 +197,7 @@ const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, g
 
 /// Why the option cannot be set to a value.
 pub(crate) fn why_not(value: &[u8]) -> Option<Wrong<'_>> {
-    let wanted = match Wanted::of(value) {
-        Ok(wanted) => wanted,
-        Err(wrong) => return Some(wrong),
-    };
-    (TRUSTS.load(Relaxed) && wanted.checks != 0).then_some(Wrong::from(
-        "this program frees objects by their sizes alone (Rust's global allocator): it can be set at the start only, by CRATON_OPTIONS; ignored",
-    ))
+    Wanted::now(value).err()
 }
 
 /// What a value asks for.
@@ -214,6 +208,17 @@ struct Wanted {
 }
 
 impl Wanted {
+    /// What it asks for, if that can be had in this program.
+    fn now(value: &[u8]) -> Result<Self, Wrong<'_>> {
+        let wanted = Self::of(value)?;
+        if TRUSTS.load(Relaxed) && wanted.checks != 0 {
+            return Err(
+                "this program frees objects by their sizes alone (Rust's global allocator): it can be set at the start only, by CRATON_OPTIONS; ignored".into(),
+            );
+        }
+        Ok(wanted)
+    }
+
     fn of(value: &[u8]) -> Result<Self, Wrong<'_>> {
         if value.len() > TEXT_MAX {
             return Err("longer than 256 bytes; ignored".into());
@@ -255,10 +260,7 @@ fn before_targets(value: &[u8]) -> &[u8] {
 
 /// Sets the option; `false` when the value is not known, or cannot be heeded any more.
 pub(crate) fn set(value: &[u8]) -> bool {
-    if why_not(value).is_some() {
-        return false;
-    }
-    let Ok(Wanted { checks, classes, caches }) = Wanted::of(value) else { return false };
+    let Ok(Wanted { checks, classes, caches }) = Wanted::now(value) else { return false };
     if checks != 0 && !front::set_up() {
         return false;
     }
