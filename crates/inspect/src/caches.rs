@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 /// More of anything is no number of ours.
 const MOST: u64 = 1 << 32;
 /// There is an area for a processor, of which no Linux has more.
-const MOST_AREAS: u64 = 8192;
+pub(crate) const MOST_AREAS: u64 = 8192;
 
 /// Where an object of a cache is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

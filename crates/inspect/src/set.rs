@@ -12,6 +12,7 @@
 //! **Failure.** The process says what is wrong with a setting. One that asks for no memory does not answer; the request stays with it, for its next
 //! slow request, and what is asked for meanwhile is added to it.
 
+use crate::caches::MOST_AREAS;
 use crate::live::{Live, is_stopped, is_zombie};
 use crate::memory::Memory;
 use crate::reader::Reader;
@@ -30,8 +31,6 @@ const THREAD: &str = "craton";
 const LONGER: Duration = Duration::from_secs(5);
 /// Caches that are made to fail, at most: more are no list of ours.
 const MOST_CACHES: usize = 1 << 20;
-/// Likewise of processors' areas.
-const MOST_AREAS: u64 = 8192;
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -65,21 +65,17 @@ const HEAPS: [(&str, &str, Play); 9] = [
     ("craton-never", "slab, no slab goes back", |trace, kinds, bytes| {
         caches(trace, kinds, bytes, Policy { interval_s: u64::MAX, ..Policy::USUAL })
     }),
-    ("fast-fits", "SunOS 4.1.3", |trace, kinds, bytes| {
-        store(trace, kinds, FastFits::new(Arena::new(bytes / PAGE_SIZE)))
-    }),
-    ("power-of-two", "4.4BSD", |trace, kinds, bytes| {
-        store(trace, kinds, PowerOfTwo::new(Arena::new(bytes / PAGE_SIZE)))
-    }),
-    ("lazy-buddy", "SVr4", |trace, kinds, bytes| store(trace, kinds, LazyBuddy::new(Arena::new(bytes / PAGE_SIZE)))),
+    ("fast-fits", "SunOS 4.1.3", |trace, kinds, bytes| store(trace, kinds, bytes, FastFits::new)),
+    ("power-of-two", "4.4BSD", |trace, kinds, bytes| store(trace, kinds, bytes, PowerOfTwo::new)),
+    ("lazy-buddy", "SVr4", |trace, kinds, bytes| store(trace, kinds, bytes, LazyBuddy::new)),
 ];
 
 fn caches(trace: &Trace, kinds: &[Kind], bytes: usize, policy: Policy) -> Result<Vec<Held>, String> {
     checked(trace, kinds, Caches::new(Arena::with_pages(bytes / policy.page, policy.page), kinds, policy)?)
 }
 
-fn store<S: Store>(trace: &Trace, kinds: &[Kind], store: S) -> Result<Vec<Held>, String> {
-    checked(trace, kinds, Sized::new(store, kinds))
+fn store<S: Store>(trace: &Trace, kinds: &[Kind], bytes: usize, of: fn(Arena) -> S) -> Result<Vec<Held>, String> {
+    checked(trace, kinds, Sized::new(of(Arena::new(bytes / PAGE_SIZE)), kinds))
 }
 
 fn checked(trace: &Trace, kinds: &[Kind], mut heap: impl Heap) -> Result<Vec<Held>, String> {
