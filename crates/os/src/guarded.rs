@@ -9,6 +9,7 @@
 
 use crate::small_file::{PathText, read_start};
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Reserves address space, all closed.
 pub fn reserve(bytes: usize) -> Option<usize> {
@@ -41,9 +42,35 @@ pub fn set_apart(at: usize, bytes: usize) {
 }
 
 /// Lets a part of what was reserved as zeros be written; it is part of core files then.
-pub fn open_zeros(at: usize, bytes: usize) -> bool {
+fn open_zeros(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller owns the range.
     open(at, bytes) && unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DODUMP) == 0 }
+}
+
+/// Which parts of a range that was reserved as zeros can be written: a bit for each, 64 to a word.
+pub struct Opened<const WORDS: usize>([AtomicU64; WORDS]);
+
+impl<const WORDS: usize> Opened<WORDS> {
+    /// None yet.
+    #[expect(clippy::new_without_default, reason = "a value to begin a static with")]
+    pub const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; WORDS])
+    }
+
+    /// Whether a part can be written.
+    pub fn has(&self, part: usize) -> bool {
+        self.0[part / 64].load(Relaxed) >> (part % 64) & 1 != 0
+    }
+
+    /// Lets a part be written, which lies at `at`; `false` if the system does not. Who comes second does so in vain, and does no harm.
+    pub fn open(&self, part: usize, at: usize, bytes: usize) -> bool {
+        if self.has(part) {
+            return true;
+        }
+        let is_open = open_zeros(at, bytes);
+        self.0[part / 64].fetch_or(u64::from(is_open) << (part % 64), Relaxed);
+        is_open
+    }
 }
 
 /// Lets the range be read and written.

@@ -19,15 +19,16 @@
 use super::{ALIGN, MOST};
 use crate::front::PROCESSOR_CACHES;
 use crate::tls;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use craton_os::Mutex;
+use craton_os::guarded::{self, Opened};
 use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
-use craton_os::{Mutex, guarded};
 
 /// Bytes of one array. A cache's number times this is where it lies in an area.
 pub(super) const ARRAY: usize = 2048;
 const _: () = assert!(MOST * ARRAY == AREA);
 /// A bit for each area that may be written; the others read as zeros, of which sequences take nothing and where they put nothing.
-static OPEN: [AtomicU64; AREAS / 64] = [const { AtomicU64::new(0) }; AREAS / 64];
+static OPEN: Opened<{ AREAS / 64 }> = Opened::new();
 /// The bits of a counting word that say how many objects there are.
 pub(super) const COUNT_BITS: u64 = 255;
 
@@ -93,11 +94,8 @@ impl Arrays {
     /// Opens this processor's array of a cache for so many objects; `false` when it has none. Under the cache's lock.
     pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
         let Some(processor) = rseq.processor() else { return false };
-        if !self.is_open(processor) {
-            if !guarded::open_zeros(self.areas.load(Relaxed) + processor * AREA, AREA) {
-                return false;
-            }
-            OPEN[processor / 64].fetch_or(1 << (processor % 64), Relaxed);
+        if !OPEN.open(processor, self.areas.load(Relaxed) + processor * AREA, AREA) {
+            return false;
         }
         self.end.fetch_max(processor + 1, Relaxed);
         let array = self.array(processor, cache);
@@ -125,14 +123,9 @@ impl Arrays {
         unsafe { rseq.put_many(self.areas.load(Relaxed) + place(handle), objects) }
     }
 
-    /// Whether a processor's area may be written.
-    fn is_open(&self, processor: usize) -> bool {
-        OPEN[processor / 64].load(Relaxed) >> (processor % 64) & 1 != 0
-    }
-
     fn each(&self, cache: u16) -> impl Iterator<Item = &Counting> {
         (0..self.end.load(Relaxed))
-            .filter(|processor| self.is_open(*processor))
+            .filter(|processor| OPEN.has(*processor))
             .map(move |processor| self.array(processor, cache))
     }
 

@@ -17,7 +17,7 @@ use crate::heap::Heap;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Clock, Density, Floor, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages};
-use craton_os::guarded;
+use craton_os::guarded::{self, Opened};
 use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
 /// Bytes that one mark stands for.
@@ -160,18 +160,14 @@ pub(super) struct Entries {
     /// Address of page 0.
     base: AtomicUsize,
     pub(super) pages: AtomicUsize,
-    /// A bit for each part that can be written.
-    open: [AtomicU64; PARTS / 64],
+    /// The parts that can be written.
+    open: Opened<{ PARTS / 64 }>,
 }
 
 impl Entries {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
-    pub(super) const NONE: Self = Self {
-        first: AtomicUsize::new(0),
-        base: AtomicUsize::new(0),
-        pages: AtomicUsize::new(0),
-        open: [const { AtomicU64::new(0) }; PARTS / 64],
-    };
+    pub(super) const NONE: Self =
+        Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0), open: Opened::new() };
 
     /// Reserves the entries, once; under the table's lock.
     pub(super) fn reserve<F: Floor, C: Clock>(&self, under: &Heap<F, C>) -> Option<()> {
@@ -191,18 +187,10 @@ impl Entries {
     fn open(&self, first: *mut u8, pages: Pages) -> bool {
         let page = (first as usize - self.base.load(Relaxed)) >> PAGE_SHIFT;
         let parts = page * size_of::<Entry>() / PART..=(page + pages.0 as usize - 1) * size_of::<Entry>() / PART;
-        for part in parts {
-            let (word, bit) = (&self.open[part / 64], 1 << (part % 64));
-            if word.load(Relaxed) & bit == 0 {
-                let bytes = (self.pages.load(Relaxed) * size_of::<Entry>() - part * PART).min(PART);
-                // Who comes second does so in vain, and does no harm.
-                if !guarded::open_zeros(self.first.load(Relaxed) + part * PART, bytes) {
-                    return false;
-                }
-                word.fetch_or(bit, Relaxed);
-            }
-        }
-        true
+        parts.into_iter().all(|part| {
+            let bytes = (self.pages.load(Relaxed) * size_of::<Entry>() - part * PART).min(PART);
+            self.open.open(part, self.first.load(Relaxed) + part * PART, bytes)
+        })
     }
 
     /// The entry of the page that holds an address; `None` outside of the region.

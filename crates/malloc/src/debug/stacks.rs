@@ -14,15 +14,16 @@
 
 use crate::lifecycle;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
-use craton_os::{guarded, mapping, unwind};
+use craton_os::guarded::{self, Opened};
+use craton_os::{mapping, unwind};
 
 /// Frames that are kept of a stack.
 pub(crate) const DEPTH: usize = 16;
 /// Bytes for all stacks: some hundred thousand.
 pub(super) const BYTES: usize = 64 << 20;
-/// Bytes that can be written together, with a bit for each such part of the whole.
+/// Bytes that can be written together.
 const PART: usize = BYTES / 64;
-static OPEN: AtomicU64 = AtomicU64::new(0);
+static OPEN: Opened<1> = Opened::new();
 const CHAINS: usize = 1 << 16;
 
 static AT: AtomicUsize = AtomicUsize::new(0);
@@ -87,7 +88,7 @@ pub(crate) fn keep(frames: &[usize]) -> u32 {
         // Not to come round some day.
         NEXT.store((BYTES / 8) as u32, Relaxed);
     }
-    if to > BYTES || !(from / PART..=(to - 1) / PART).all(|part| open(base, part)) {
+    if to > BYTES || !(from / PART..=(to - 1) / PART).all(|part| OPEN.open(part, base + part * PART, PART)) {
         NOT_KEPT.fetch_add(1, Relaxed);
         return 0;
     }
@@ -109,18 +110,6 @@ pub(crate) fn keep(frames: &[usize]) -> u32 {
             Err(other) => first = other,
         }
     }
-}
-
-/// Lets a part be written; `false` if the system does not.
-fn open(base: usize, part: usize) -> bool {
-    // Who comes second does so in vain, and does no harm.
-    if OPEN.load(Relaxed) >> part & 1 == 0 {
-        if !guarded::open_zeros(base + part * PART, PART) {
-            return false;
-        }
-        OPEN.fetch_or(1 << part, Relaxed);
-    }
-    true
 }
 
 fn next(base: usize, number: u32) -> *mut u32 {

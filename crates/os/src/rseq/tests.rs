@@ -78,7 +78,8 @@ fn an_array_is_a_stack_with_a_bound() {
 /// One counting array for each processor, of which each thread is the owner.
 fn counting(capacity: u32) -> (usize, impl Fn(usize) -> &'static Counting) {
     let base = guarded::reserve_zeros(AREA * 64).unwrap();
-    assert!((0..64).all(|processor| guarded::open_zeros(base + processor * AREA, size_of::<Counting>())));
+    let open = guarded::Opened::<1>::new();
+    assert!((0..64).all(|processor| open.open(processor, base + processor * AREA, size_of::<Counting>())));
     // SAFETY: the mapping stays, and zeros are an array.
     let array = move |processor: usize| unsafe { &*((base + processor * AREA) as *const Counting) };
     for processor in 0..64 {
