@@ -207,6 +207,26 @@ pub(super) unsafe fn put(rseq: &Rseq, at: usize, pointer: *mut u8) -> bool {
     true
 }
 
+/// Copies `{k}` pointers from one place to another.
+macro_rules! copy {
+    ($from:literal, $to:literal) => {
+        concat!(
+            "xor {c:e}, {c:e}\n",
+            "68: cmp {c}, {k}\n",
+            "jae 69f\n",
+            "mov {t}, qword ptr [{",
+            $from,
+            "} + {c}*8]\n",
+            "mov qword ptr [{",
+            $to,
+            "} + {c}*8], {t}\n",
+            "inc {c}\n",
+            "jmp 68b\n",
+            "69:\n",
+        )
+    };
+}
+
 /// # Safety
 /// As [`super::Rseq::take_many`].
 pub(super) unsafe fn take_many(rseq: &Rseq, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
@@ -225,15 +245,9 @@ pub(super) unsafe fn take_many(rseq: &Rseq, at: usize, owner: usize, into: &mut 
             "cmovb {k}, {c}",
             "sub {c}, {k}",
             "lea {s}, [{m} + {c}*8 + {slots}]",
-            "xor {c:e}, {c:e}",
-            "68: cmp {c}, {k}",
-            "jae 69f",
-            "mov {t}, qword ptr [{s} + {c}*8]",
-            "mov qword ptr [{into} + {c}*8], {t}",
-            "inc {c}",
-            "jmp 68b",
+            copy!("s", "into"),
             // The count falls by so many, and as many more were ever taken.
-            "69: imul {t}, {k}, 255",
+            "imul {t}, {k}, 255",
             "add {n}, {t}",
             "mov qword ptr [{m}], {n}",
             "64:",
@@ -267,14 +281,8 @@ pub(super) unsafe fn put_many(rseq: &Rseq, at: usize, from: &[*mut u8]) -> usize
             "cmp {k}, {len}",
             "cmova {k}, {len}",
             "lea {s}, [{m} + {c}*8 + {slots}]",
-            "xor {c:e}, {c:e}",
-            "68: cmp {c}, {k}",
-            "jae 69f",
-            "mov {t}, qword ptr [{from} + {c}*8]",
-            "mov qword ptr [{s} + {c}*8], {t}",
-            "inc {c}",
-            "jmp 68b",
-            "69: add {n}, {k}",
+            copy!("from", "s"),
+            "add {n}, {k}",
             "mov qword ptr [{m}], {n}",
             "64:",
             m = out(reg) _, n = out(reg) _, k = out(reg) put, c = out(reg) _, s = out(reg) _, t = out(reg) _,
