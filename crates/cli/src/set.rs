@@ -6,7 +6,7 @@
 use crate::args;
 use crate::failure::Failure;
 use crate::terminal::say;
-use craton_inspect::Answer;
+use craton_inspect::{Answer, Refused};
 use std::process::ExitCode;
 
 /// The exit status that says that the process has the request, and has not read it yet.
@@ -16,12 +16,12 @@ const WAITS: u8 = 3;
 pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
     let (pid, settings) = (args.pid, &args.settings);
     match craton_inspect::set(pid, settings, args.wait).map_err(Failure::Failed)? {
-        Answer::Done(refused) if refused.is_empty() => Ok(ExitCode::SUCCESS),
         Answer::Done(refused) => {
-            for (which, why) in refused {
-                say(&format!("craton: process {pid}: option \"{}\": {why}\n", settings[which]));
+            for Refused { setting, why, waited } in &refused {
+                let of = if *waited { ", which an earlier request asked for" } else { "" };
+                say(&format!("craton: process {pid}: option \"{setting}\"{of}: {why}\n"));
             }
-            Ok(ExitCode::FAILURE)
+            Ok(if refused.iter().all(|r| r.waited) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Answer::Waits { stopped: true } => {
             say(&format!(
@@ -33,8 +33,8 @@ pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
         Answer::Waits { stopped: false } => {
             say(&format!(
                 "craton: process {pid} has not looked in {} s: it sleeps, or asks for no memory. The request stays there, and is done at \
-                 the next malloc or free that its caches do not serve; what is wrong with it is not told then (craton_option_get and \
-                 statistics show what is set). To have it done now, while the process sleeps: \
+                 the next malloc or free that its caches do not serve; what is wrong with it the process says on its own standard \
+                 error then. To have it done now, while the process sleeps: \
                  gdb -p {pid} -batch -ex 'call ((int(*)(void))craton_background_actions)()'\n",
                 args.wait.as_secs_f64()
             ));

@@ -304,15 +304,19 @@ fn threads_follow_at_their_next_free() {
 #[test]
 fn a_process_that_sleeps_keeps_the_request_and_does_it_when_it_wakes() {
     let place = Place::new("core-sleeps");
-    let body = "int main(void) {\n\
+    let errors = place.path("errors");
+    let body = format!(
+        "int main(void) {{\n\
+            freopen(\"{errors}\", \"w\", stderr);\n\
             global = malloc(10); wait_here();\n\
             /* Awake: the first slow request reads what waits. */\n\
             global = malloc(5000);\n\
             int (*get)(const char *, char *, size_t) = dlsym(RTLD_DEFAULT, \"craton_option_get\");\n\
             char rate[32], size[32]; get(\"release_rate\", rate, 32); get(\"quarantine\", size, 32);\n\
             return strcmp(rate, \"4096\") || strcmp(size, \"8192\");\n\
-        }\n";
-    let program = Program::start(&place, "sleeps", body);
+        }}\n"
+    );
+    let program = Program::start(&place, "sleeps", &body);
     for setting in ["release_rate=4096", "no_such_key=1", "quarantine=8192"] {
         let said = said(&mut craton(["set", &program.pid(), setting, "--wait", "0.05"]));
         assert!(said.status == 3 && said.err.contains("has not looked in 0.05 s"), "{}", said.err);
@@ -322,17 +326,19 @@ fn a_process_that_sleeps_keeps_the_request_and_does_it_when_it_wakes() {
     let refused = said(&mut craton(["set", &program.pid(), &long, "--wait", "0.05"]));
     assert!(refused.status == 1 && refused.err.contains("takes 640 at the most"), "{}", refused.err);
     assert!(program.end(), "what waited was set");
+    let told = std::fs::read_to_string(&errors).unwrap();
+    assert!(told.starts_with("craton: option \"no_such_key=1\": no such key") && told.lines().count() == 1, "{told}");
 }
 
 #[test]
 fn a_process_that_is_stopped_is_said_to_be() {
     let place = Place::new("core-stopped");
     let program = Program::start(&place, "stopped", "int main(void) { global = malloc(10); wait_here(); return 0; }\n");
-    let signal =
-        |name: &str| assert!(Command::new("kill").args([name, &program.pid()]).status().expect("kill").success());
-    signal("-STOP");
+    // SAFETY: the process is a child of ours that we have not waited for.
+    let signal = |number| assert_eq!(unsafe { libc::kill(program.pid().parse().unwrap(), number) }, 0);
+    signal(libc::SIGSTOP);
     let said = said(&mut craton(["set", &program.pid(), "quarantine=1M", "--wait", "0.05"]));
-    signal("-CONT");
+    signal(libc::SIGCONT);
     assert!(said.status == 3 && said.err.contains("is stopped") && said.err.contains("kill -CONT"), "{}", said.err);
     assert!(program.end());
 }

@@ -51,7 +51,7 @@ pub use log::log;
 pub use memory::{Map, Memory, Thread};
 pub use names::Names;
 pub use save::save;
-pub use set::{Answer, set};
+pub use set::{Answer, Refused, set};
 pub use stats::{CacheLine, ClassLine, HeapLine, Stats, stats};
 pub use verify::{Verdict, verify};
 pub use whatis::{What, whatis};

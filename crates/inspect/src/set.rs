@@ -35,8 +35,8 @@ const MOST_CACHES: usize = 1 << 20;
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The process has set the settings, but for those that it refused: which one it is of those that were asked for, and what is wrong with it.
-    Done(Vec<(usize, String)>),
+    /// The process has set the settings, but for those that it refused.
+    Done(Vec<Refused>),
     /// The process has not looked yet. It will set them in its next slow request.
     Waits {
         /// It stands still, by a signal or under a debugger.
@@ -44,12 +44,23 @@ pub enum Answer {
     },
 }
 
+/// A setting that a process has refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The setting, `key=value`.
+    pub setting: String,
+    /// What is wrong with it.
+    pub why: String,
+    /// It waited there: an earlier request asked for it.
+    pub waited: bool,
+}
+
 /// The mailbox of a process.
 struct Mailbox {
     process: Live,
     at: u64,
     most: usize,
-    places: [u64; 7],
+    places: [u64; NAMES.len()],
     /// Where the list of threads' caches begins, and in each cache the next one, whether a thread has it, and its number of pages.
     caches: [u64; 4],
     /// Where a byte ends the sleep of the library's own thread, once its system call begins anew.
@@ -101,11 +112,12 @@ impl Arrays {
 const ASKED: usize = 0;
 const TAKEN: usize = 1;
 const ANSWERED: usize = 2;
-const REQUEST_LEN: usize = 3;
-const ANSWER_LEN: usize = 4;
-const REQUEST: usize = 5;
-const ANSWER: usize = 6;
-const NAMES: [&str; 7] = ["asked", "taken", "answered", "request.len", "answer.len", "request", "answer"];
+const LEFT: usize = 3;
+const REQUEST_LEN: usize = 4;
+const ANSWER_LEN: usize = 5;
+const REQUEST: usize = 6;
+const ANSWER: usize = 7;
+const NAMES: [&str; 8] = ["asked", "taken", "answered", "left", "request.len", "answer.len", "request", "answer"];
 
 impl Mailbox {
     fn of(pid: u32) -> Result<Self, String> {
@@ -231,7 +243,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
         ));
     }
     let (waiting, last) = mailbox.take_back()?;
-    let first = if waiting.is_empty() { 0 } else { waiting.split(|b| *b == 0).count() };
+    let waited = if waiting.is_empty() { 0 } else { waiting.split(|b| *b == 0).count() };
     let mut text = waiting;
     for setting in settings {
         if !text.is_empty() {
@@ -253,24 +265,28 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     // Who has added to our request asks with a later number.
     let is_answered = |m: &Mailbox| Ok((m.number(ANSWERED)?.wrapping_sub(number) as i32) >= 0);
     let mut answered = mailbox.wait(time, is_answered)?;
-    if !answered && mailbox.number(TAKEN)? != mailbox.number(ANSWERED)? {
-        answered = mailbox.wait(LONGER, is_answered)?;
+    if !answered {
+        mailbox.write(LEFT, &number.to_le_bytes())?;
+        // Whoever has taken it meanwhile may not know that nobody waits.
+        answered = mailbox.number(ASKED)? != number && mailbox.wait(LONGER, is_answered)?;
     }
     if !answered {
         return Ok(Answer::Waits { stopped: is_stopped(pid) });
     }
     let len = mailbox.number(ANSWER_LEN)? as usize;
-    Ok(Answer::Done(refused(&mailbox.bytes(ANSWER, len.min(mailbox.most))?, first, settings.len())))
+    Ok(Answer::Done(refused(&mailbox.bytes(ANSWER, len.min(mailbox.most))?, &text, waited)))
 }
 
-/// Which of the settings from the `first` on an answer refuses, and why.
-fn refused(answer: &[u8], first: usize, settings: usize) -> Vec<(usize, String)> {
+/// What an answer refuses of a request, whose first `waited` settings are of earlier ones.
+fn refused(answer: &[u8], request: &[u8], waited: usize) -> Vec<Refused> {
     let each = answer.split(|b| *b == 0).filter_map(|one| {
         let text = String::from_utf8_lossy(one);
         let (number, why) = text.split_once(':')?;
-        let which = number.parse::<usize>().ok()?.checked_sub(first)?;
+        let number = number.parse().ok()?;
+        let setting = String::from_utf8_lossy(request.split(|b| *b == 0).nth(number)?).into_owned();
         // The library says so where it goes on with others.
-        (which < settings).then(|| (which, why.trim_end_matches("; ignored").to_owned()))
+        let why = why.trim_end_matches("; ignored").to_owned();
+        Some(Refused { setting, why, waited: number < waited })
     });
     each.collect()
 }
@@ -280,10 +296,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_read_from_the_first_own_setting_on() {
-        let answer = b"0:no such key; ignored\x002:bad value (0: none); ignored\x003:other";
-        assert_eq!(refused(answer, 1, 2), [(1, "bad value (0: none)".to_owned())]);
-        assert_eq!(refused(answer, 0, 1), [(0, "no such key".to_owned())]);
-        assert_eq!(refused(b"", 0, 1), []);
+    fn an_answer_names_settings_by_their_place_in_the_request() {
+        let answer = b"0:no such key; ignored\x002:bad value (0: none); ignored\x003:of nothing that was asked for";
+        let refused_one =
+            |setting: &str, why: &str, waited| Refused { setting: setting.into(), why: why.into(), waited };
+        assert_eq!(
+            refused(answer, b"x=1\0y=2\0z=3", 1),
+            [refused_one("x=1", "no such key", true), refused_one("z=3", "bad value (0: none)", false)]
+        );
+        assert_eq!(refused(b"", b"x=1", 0), []);
     }
 }

@@ -197,15 +197,15 @@ fn own_name(heap: &Heap<'_>, own: u32) -> Result<String, String> {
 
 impl What {
     fn write_buffer(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let beyond = self.beyond.unsigned_abs();
+        let beyond = Bytes(self.beyond.unsigned_abs());
         match (self.place, self.beyond) {
-            ("inside", _) => write!(f, "{} bytes into", self.offset)?,
-            ("closed-page", ..0) => write!(f, "on a closed page, {beyond} bytes before the start of")?,
-            ("closed-page", _) => write!(f, "on a closed page, {beyond} past the end of")?,
-            (_, ..0) => write!(f, "{beyond} bytes before the start of")?,
-            _ => write!(f, "{beyond} past the end of")?,
+            ("inside", _) => write!(f, "{} into", Bytes(self.offset))?,
+            ("closed-page", ..0) => write!(f, "on a closed page, {beyond} before the start of")?,
+            ("closed-page", _) => write!(f, "on a closed page, {} past the end of", self.beyond)?,
+            (_, ..0) => write!(f, "{beyond} before the start of")?,
+            _ => write!(f, "{} past the end of", self.beyond)?,
         }
-        write!(f, " the buffer of {} bytes at {:#x}", self.bytes, self.start)?;
+        write!(f, " the buffer of {} at {:#x}", Bytes(self.bytes), self.start)?;
         if !self.cache.is_empty() {
             write!(f, " of the cache \"{}\"", self.cache)?;
         }
@@ -230,9 +230,20 @@ impl std::fmt::Display for Who {
     }
 }
 
+/// A number of bytes, as a sentence has it.
+#[derive(Clone, Copy)]
+struct Bytes(u64);
+
+impl std::fmt::Display for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} byte{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
 impl std::fmt::Display for What {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { address, state, start, bytes, offset, .. } = self;
+        let Self { address, state, start, .. } = self;
+        let (bytes, offset) = (Bytes(self.bytes), Bytes(self.offset));
         write!(f, "{address:#x}: ")?;
         let object = |f: &mut std::fmt::Formatter<'_>, kind: &str| {
             let state = match *state {
@@ -240,24 +251,24 @@ impl std::fmt::Display for What {
                 "free" => "free, it was handed out before",
                 _ => "free, it was never handed out",
             };
-            write!(f, "{offset} bytes into the {kind} of {bytes} bytes at {start:#x}: {state}")
+            write!(f, "{offset} into the {kind} of {bytes} at {start:#x}: {state}")
         };
         match self.kind {
-            "class" if state.is_empty() || *bytes == 0 => write!(f, "a part of a slab that holds no object")?,
+            "class" if state.is_empty() || self.bytes == 0 => write!(f, "a part of a slab that holds no object")?,
             "class" => object(f, "object")?,
             "large" => object(f, "large object")?,
             "huge" => object(f, "huge object")?,
             "kept" => write!(
                 f,
-                "{offset} bytes into a huge object of {bytes} bytes at {start:#x} that was freed and is kept for the next request"
+                "{offset} into a huge object of {bytes} at {start:#x} that was freed and is kept for the next request"
             )?,
-            "cache" if *bytes == 0 => write!(f, "what the object cache \"{}\" notes of its objects", self.cache)?,
+            "cache" if self.bytes == 0 => write!(f, "what the object cache \"{}\" notes of its objects", self.cache)?,
             "cache" => {
                 match self.beyond {
-                    0 => write!(f, "{offset} bytes into")?,
+                    0 => write!(f, "{offset} into")?,
                     beyond => write!(f, "{beyond} past the end of")?,
                 }
-                write!(f, " the object of {bytes} bytes at {start:#x} of the cache \"{}\": ", self.cache)?;
+                write!(f, " the object of {bytes} at {start:#x} of the cache \"{}\": ", self.cache)?;
                 match self.place {
                     "" => write!(f, "live")?,
                     "array" => write!(f, "free, in a processor's array")?,
@@ -271,7 +282,7 @@ impl std::fmt::Display for What {
             "library" => write!(f, "memory of the library's own")?,
             "mapping" => {
                 let name = if self.mapping.is_empty() { "anonymous memory" } else { &self.mapping };
-                write!(f, "not of the heap: {offset} bytes into {name}, {bytes} bytes from {start:#x} on")?;
+                write!(f, "not of the heap: {offset} into {name}, {bytes} from {start:#x} on")?;
             }
             _ => write!(f, "nothing is mapped there")?,
         }

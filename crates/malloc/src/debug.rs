@@ -245,11 +245,28 @@ pub struct Counts {
     pub transactions: u64,
     /// Likewise.
     pub transactions_kept: u64,
+    /// Targets that are names of caches of which none was made since the option was set.
+    pub targets_unmet: u64,
+}
+
+impl Counts {
+    /// All of them, by the names that they have in statistics.
+    pub fn numbers(&self) -> [(&'static str, u64); 7] {
+        [
+            ("buffers", self.buffers),
+            ("buffer_bytes", self.buffer_bytes),
+            ("waiting", self.waiting),
+            ("samples", self.samples),
+            ("transactions", self.transactions),
+            ("transactions_kept", self.transactions_kept),
+            ("targets_unmet", self.targets_unmet),
+        ]
+    }
 }
 
 /// What there is under the kit.
 pub fn counts() -> Counts {
-    let mut counts = Counts { samples: sample::taken(), ..Default::default() };
+    let mut counts = Counts { samples: sample::taken(), targets_unmet: setting::unmet(), ..Default::default() };
     if let Some(log) = setting::log() {
         (counts.transactions, counts.transactions_kept) = (log.count(), log.kept());
     }

@@ -84,14 +84,9 @@ pub fn write(buffer: &mut [u8]) -> usize {
         out.text("}");
     });
     out.text("],\"debug\":{");
-    let counts = debug::counts();
-    number(out, "", "buffers", counts.buffers);
-    number(out, ",", "buffer_bytes", counts.buffer_bytes);
-    number(out, ",", "waiting", counts.waiting);
-    number(out, ",", "samples", counts.samples);
-    number(out, ",", "transactions", counts.transactions);
-    number(out, ",", "transactions_kept", counts.transactions_kept);
-    number(out, ",", "targets_unmet", debug::setting::unmet());
+    for (i, (key, value)) in debug::counts().numbers().into_iter().enumerate() {
+        number(out, if i == 0 { "" } else { "," }, key, value);
+    }
     out.text("},\"options\":{");
     let mut i = 0;
     while let Some(key) = options::name(i) {

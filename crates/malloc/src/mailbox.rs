@@ -11,6 +11,7 @@
 //! ```
 //! Nobody is at a request while `taken` is `answered`. A writer who finds one that waits (`asked` is above 0) puts `asked` back to 0, adds his
 //! settings to its text, and asks with the next number: whoever wrote the first finds his own settings at their place in the answer to the second.
+//! A writer who waits no longer puts his number into `left`, and then looks whether `asked` still has it: if so, the process says itself what it refuses.
 //!
 //! **Threads.** Whoever exchanges `asked` for 0 has the request, and is the only one to write until he has answered.
 //!
@@ -35,6 +36,7 @@ pub struct Mailbox {
     asked: AtomicU32,
     taken: AtomicU32,
     answered: AtomicU32,
+    left: AtomicU32,
     request_len: AtomicU32,
     answer_len: AtomicU32,
     request: UnsafeCell<[u8; Self::TEXT]>,
@@ -52,10 +54,11 @@ impl Mailbox {
     pub(crate) const TEXT: usize = 640;
 
     /// Offsets in bytes.
-    pub(crate) const SHAPE: [(&'static str, usize); 7] = [
+    pub(crate) const SHAPE: [(&'static str, usize); 8] = [
         ("mailbox.asked", offset_of!(Self, asked)),
         ("mailbox.taken", offset_of!(Self, taken)),
         ("mailbox.answered", offset_of!(Self, answered)),
+        ("mailbox.left", offset_of!(Self, left)),
         ("mailbox.request.len", offset_of!(Self, request_len)),
         ("mailbox.answer.len", offset_of!(Self, answer_len)),
         ("mailbox.request", offset_of!(Self, request)),
@@ -67,6 +70,7 @@ impl Mailbox {
             asked: AtomicU32::new(0),
             taken: AtomicU32::new(0),
             answered: AtomicU32::new(0),
+            left: AtomicU32::new(0),
             request_len: AtomicU32::new(0),
             answer_len: AtomicU32::new(0),
             request: UnsafeCell::new([0; Self::TEXT]),
@@ -80,10 +84,17 @@ impl Mailbox {
         self.asked.load(Relaxed) != 0
     }
 
+    /// Whether nobody waits any more for the answer to the request that is served.
+    fn is_left(&self) -> bool {
+        // ORDERING: SeqCst pairs with the exchange in `serve`.
+        self.left.load(Ordering::SeqCst) == self.taken.load(Relaxed)
+    }
+
     /// Does what a request asks by `set`, which says what is wrong with a setting.
     fn serve(&self, set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) {
-        // ORDERING: Acquire pairs with the writer's order of its stores, and with the Release below: the text is seen whole.
-        let number = self.asked.swap(0, Ordering::Acquire);
+        // ORDERING: SeqCst pairs with the writer's order of its stores, and with the Release below: the text is seen whole; and with the load in
+        // `is_left`: who writes `left` and then still sees `asked` comes before this.
+        let number = self.asked.swap(0, Ordering::SeqCst);
         if number == 0 {
             return;
         }
@@ -131,11 +142,11 @@ pub(crate) fn look(may_wait: bool) {
     // Here something uses the table, without which a linker would leave it out of a program.
     core::hint::black_box(&raw const INSPECT);
     MAILBOX.serve(|setting| {
-        let Some(equals) = setting.iter().position(|b| *b == b'=') else {
-            return Err("not of the form key=value".into());
-        };
-        let set = options::try_set(&setting[..equals], &setting[equals + 1..], may_wait);
+        let set = options::try_setting(setting, may_wait);
         trace::begin();
+        if let (true, Err(wrong)) = (MAILBOX.is_left(), set) {
+            options::complain(setting, wrong);
+        }
         set
     });
     if let Some(cache) = front::existing_cache() {
@@ -147,6 +158,7 @@ pub(crate) fn look(may_wait: bool) {
 /// In a forked child: what another thread was at is not done here.
 pub(crate) fn forked() {
     MAILBOX.asked.store(0, Relaxed);
+    MAILBOX.left.store(0, Relaxed);
     MAILBOX.answered.store(MAILBOX.taken.load(Relaxed), Relaxed);
 }
 

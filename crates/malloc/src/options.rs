@@ -156,18 +156,24 @@ fn without_commas(mut text: &[u8]) -> &[u8] {
 /// Applies a list of options, saying on standard error what it does not understand.
 fn apply(text: &[u8]) {
     for option in Items(text).filter(|o| !o.is_empty()) {
-        let complain = |wrong: Wrong<'_>| {
-            let line = Line::new().text("craton: option \"").bytes(option).text("\": ");
-            let line = if wrong.part.is_empty() { line } else { line.text("\"").bytes(wrong.part).text("\" ") };
-            line.text(wrong.why).print();
-        };
-        let Some(equals) = option.iter().position(|b| *b == b'=') else {
-            complain("not of the form key=value; ignored".into());
-            continue;
-        };
-        if let Err(what) = try_set(&option[..equals], &option[equals + 1..], true) {
-            complain(what);
+        if let Err(wrong) = try_setting(option, true) {
+            complain(option, wrong);
         }
+    }
+}
+
+/// Says on standard error what is wrong with a setting.
+pub(crate) fn complain(setting: &[u8], wrong: Wrong<'_>) {
+    let line = Line::new().text("craton: option \"").bytes(setting).text("\": ");
+    let line = if wrong.part.is_empty() { line } else { line.text("\"").bytes(wrong.part).text("\" ") };
+    line.text(wrong.why).print();
+}
+
+/// Sets what `key=value` says, or tells what is wrong with it; as [`try_set`].
+pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_>> {
+    match setting.iter().position(|b| *b == b'=') {
+        Some(equals) => try_set(&setting[..equals], &setting[equals + 1..], may_wait),
+        None => Err("not of the form key=value; ignored".into()),
     }
 }
 

@@ -91,18 +91,12 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
         Misuse::NotCached { given } => {
             with_name(line.text("not an object of cache "), given).text(": malloc or a heap has it")
         }
-        Misuse::Inside { offset, size } => line
-            .text("not the start of an object: it points ")
-            .number(offset as u64)
-            .text(" bytes into an object of ")
-            .number(size as u64)
-            .text(" bytes"),
-        Misuse::InsideLarge { start, size } => line
-            .text("points into a large object, which starts at ")
-            .address(start)
-            .text(" and has ")
-            .number(size as u64)
-            .text(" bytes"),
+        Misuse::Inside { offset, size } => {
+            line.text("not the start of an object: it points ").size(offset).text(" into an object of ").size(size)
+        }
+        Misuse::InsideLarge { start, size } => {
+            line.text("points into a large object, which starts at ").address(start).text(" and has ").size(size)
+        }
         Misuse::Unallocated => {
             line.text("points into memory that is not allocated: it was freed already, or never was an object")
         }

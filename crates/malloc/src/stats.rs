@@ -1,6 +1,7 @@
 //! Statistics as text: a table for people, a line of JSON for tools.
 
 use crate::caches;
+use crate::debug;
 use crate::front::HEAP;
 use crate::heaps::api;
 use crate::options;
@@ -59,6 +60,11 @@ pub fn print(fd: i32) {
         line.write_to(fd);
     });
     print_caches(fd);
+    if debug::in_use() {
+        for (key, value) in debug::counts().numbers() {
+            Line::new().text("  debug ").text(key).text(" ").number(value).write_to(fd);
+        }
+    }
 }
 
 /// Prints the counts of object caches, a line for each.

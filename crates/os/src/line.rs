@@ -60,6 +60,11 @@ impl Line {
         self
     }
 
+    /// Adds a number of bytes with its unit: `1 byte`, `2 bytes`.
+    pub fn size(self, bytes: usize) -> Self {
+        self.number(bytes as u64).text(if bytes == 1 { " byte" } else { " bytes" })
+    }
+
     /// Adds an address in hexadecimal with `0x` before it.
     #[inline(never)]
     pub fn address(mut self, a: usize) -> Self {

@@ -140,11 +140,12 @@ fn a_second_free_is_reported_wherever_the_object_went() {
 
 #[test]
 fn the_middle_of_an_object_is_reported() {
-    let inside =
-        |offset, size| format!("not the start of an object: it points {offset} bytes into an object of {size} bytes");
-    misuse("middle_small", "craton_cache_free", &inside(8, 48));
-    misuse("middle_odd", "craton_cache_free", &inside(1, 48));
-    misuse("middle_large", "craton_cache_free", &inside(8192, 20000));
+    let inside = |offset: &str, size: usize| {
+        format!("not the start of an object: it points {offset} into an object of {size} bytes")
+    };
+    misuse("middle_small", "craton_cache_free", &inside("8 bytes", 48));
+    misuse("middle_odd", "craton_cache_free", &inside("1 byte", 48));
+    misuse("middle_large", "craton_cache_free", &inside("8192 bytes", 20000));
 }
 
 #[test]

@@ -85,10 +85,13 @@ fn a_process_that_forks_has_few_mappings() {
 #[test]
 fn samples_are_as_many_as_were_asked_for() {
     // Of 40,000 objects one in 50: 800, with a standard deviation of 28.
-    let samples: u64 = run("sampled", "guard_sample=50").stdout.trim().parse().unwrap();
+    let output = run("sampled", "guard_sample=50,stats=1");
+    let samples: u64 = output.stdout.trim().parse().unwrap();
     assert!((660..940).contains(&samples), "{samples}");
-    let samples: u64 = run("sampled", "guard_sample=0").stdout.trim().parse().unwrap();
-    assert_eq!(samples, 0);
+    assert!(output.stderr.lines().any(|line| line == format!("  debug samples {samples}")), "{output}");
+    let output = run("sampled", "guard_sample=0,stats=1");
+    assert_eq!(output.stdout.trim(), "0");
+    assert!(!output.stderr.contains("  debug "), "{output}");
 }
 
 #[test]

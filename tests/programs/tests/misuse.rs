@@ -107,7 +107,7 @@ fn what_realloc_gave_up_is_reported() {
 
 #[test]
 fn a_pointer_into_a_small_object_is_reported_with_its_offset() {
-    c("inside_small_1", "free", &Text("not the start of an object: it points 1 bytes into an object of 160 bytes"));
+    c("inside_small_1", "free", &Text("not the start of an object: it points 1 byte into an object of 160 bytes"));
     c("inside_small_16", "free", &Text("not the start of an object: it points 16 bytes into an object of 160 bytes"));
     let page = "not the start of an object: it points 64 bytes into an object of 4096 bytes";
     c("inside_aligned", "free", &Text(page));

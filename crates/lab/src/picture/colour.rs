@@ -2,7 +2,7 @@
 //!
 //! **What.** An allocator has the same colour in every picture. The colours start from Okabe and Ito's eight, which
 //! people with the common kinds of colour blindness can tell apart; no dozen colours have that property, so that marks
-//! differ in shape and lines in their dashes too. Craton has the one saturated red, and bold text; the C library's
+//! differ in shape and lines in their dashes too. Craton has the one saturated red, its variants tints of it, all bold text; the C library's
 //! allocator, which the others are compared with, is grey.
 //!
 //! **From.** M. Okabe, K. Ito: Color Universal Design, 2008. The scale of ratios goes from blue (less) through near white
@@ -23,6 +23,21 @@ pub const RULE: &str = "#8a929c";
 
 /// Craton's colour.
 const CRATON: &str = "#d1260f";
+
+/// Variants of Craton that stand in one picture: tints of its red, from dark to light.
+const VARIANTS: [(&str, &str); 11] = [
+    ("craton-each", "#6b130a"),
+    ("craton-4k", "#e2604a"),
+    ("craton-2k", "#f0a08f"),
+    ("craton-at-once", "#a8574a"),
+    ("craton-never", "#d9b3ab"),
+    ("craton-strict", "#6b130a"),
+    ("craton-file", "#e2604a"),
+    ("craton-written-back", "#f0a08f"),
+    ("craton-untold", "#a8574a"),
+    ("craton-one-colour", "#f0a08f"),
+    ("craton cache", "#f0a08f"),
+];
 
 /// The allocators that have a colour of their own.
 const NAMED: [(&str, &str); 20] = [
@@ -58,10 +73,10 @@ pub fn is_craton(name: &str) -> bool {
 
 /// The colour of an allocator, as `#rrggbb`; `tcmalloc-4.2` has that of `tcmalloc`.
 pub fn of(name: &str) -> &'static str {
-    if is_craton(name) {
-        return CRATON;
-    }
     let lower = name.to_ascii_lowercase();
+    if is_craton(name) {
+        return VARIANTS.iter().find(|(known, _)| *known == lower).map_or(CRATON, |(_, colour)| colour);
+    }
     match NAMED.iter().find(|(known, _)| lower.starts_with(known)) {
         Some((_, colour)) => colour,
         None => OTHERS[hash(&lower) % OTHERS.len()],
@@ -71,8 +86,10 @@ pub fn of(name: &str) -> &'static str {
 /// The number of an allocator's shape and dash, by its place in the list of names, else by its hash.
 pub fn rank(name: &str) -> usize {
     let lower = name.to_ascii_lowercase();
+    if is_craton(name) {
+        return VARIANTS.iter().position(|(known, _)| *known == lower).map_or(0, |place| place + 1);
+    }
     match NAMED.iter().position(|(known, _)| lower.starts_with(known)) {
-        _ if is_craton(name) => 0,
         Some(place) => place + 1,
         None => hash(&lower),
     }

@@ -95,7 +95,7 @@ fn tell(mistake: Mistake, buffer: &Buffer) {
             whose(headline("wrong-cache", "gave a buffer to "), given, buffer.size).text(", whose it is not")
         }
         Mistake::Claimed { size, align } => {
-            let line = headline("size-mismatch", "gave a buffer back as one of ").number(size as u64).text(" bytes");
+            let line = headline("size-mismatch", "gave a buffer back as one of ").size(size);
             if align > 1 { line.text(" aligned to ").number(align as u64) } else { line }
         }
         Mistake::Inside { call, .. } => headline("bad-free", call).text(" of an address inside a buffer"),
@@ -166,8 +166,7 @@ fn cache_name(line: Line, target: Target) -> Line {
 }
 
 fn describe(buffer: &Buffer) {
-    let line =
-        detail().text("buffer ").address(buffer.address).text(" of ").number(buffer.size as u64).text(" bytes, ");
+    let line = detail().text("buffer ").address(buffer.address).text(" of ").size(buffer.size).text(", ");
     whose(line, Target(buffer.target), buffer.size).write_to(TO);
 }
 
@@ -321,13 +320,7 @@ pub(super) fn bad_pointer(call: &'static str, address: usize, misuse: Misuse) ->
         log.each(|t| {
             if t.address == address {
                 let what = if t.deed == Deed::Alloc { "allocated" } else { "freed" };
-                detail()
-                    .text("buffer ")
-                    .address(address)
-                    .text(" of ")
-                    .number(t.size as u64)
-                    .text(" bytes")
-                    .write_to(TO);
+                detail().text("buffer ").address(address).text(" of ").size(t.size).write_to(TO);
                 event(what, Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread });
                 told += 1;
             }
@@ -345,7 +338,7 @@ pub(super) fn bad_pointer(call: &'static str, address: usize, misuse: Misuse) ->
 }
 
 /// Says that a buffer leaks, with how much hangs on it.
-pub(super) fn leak(buffer: &Buffer, buffers: usize, bytes: usize, same: usize) {
+pub(super) fn leak(buffer: &Buffer, buffers: usize, held: usize, same: usize) {
     let line = headline("leak", "nothing leads to a buffer");
     let line = if same > 1 {
         line.text(" and to ").number(same as u64 - 1).text(" more that were allocated there")
@@ -354,8 +347,8 @@ pub(super) fn leak(buffer: &Buffer, buffers: usize, bytes: usize, same: usize) {
     };
     let line = match buffers {
         0 => line,
-        1 => line.text("; 1 buffer of ").number(bytes as u64).text(" bytes hangs on it"),
-        n => line.text("; ").number(n as u64).text(" buffers of ").number(bytes as u64).text(" bytes hang on it"),
+        1 => line.text("; 1 buffer of ").size(held).text(" hangs on it"),
+        n => line.text("; ").number(n as u64).text(" buffers of ").size(held).text(" hang on it"),
     };
     line.write_to(TO);
     describe(buffer);
@@ -380,7 +373,7 @@ pub(super) fn still_out(call: &'static str, target: Target, count: usize, some: 
 }
 
 /// One line about the search for leaks.
-pub(super) fn leaks(count: usize, bytes: usize, buffers: usize) {
+pub(super) fn leaks(count: usize, lost: usize, buffers: usize) {
     let line = Line::new().text("craton: leaks: ").number(count as u64).text(" of ").number(buffers as u64);
-    line.text(" buffers, ").number(bytes as u64).text(" bytes, are lost").write_to(TO);
+    line.text(" buffers, ").size(lost).text(", are lost").write_to(TO);
 }
