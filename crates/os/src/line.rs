@@ -4,7 +4,7 @@
 //! system call. What does not fit is cut. Nothing here is inlined: reports are rare, and should stay small.
 //!
 //! **Failure.** Where nobody takes what is written, as from a full pipe that nobody reads, a line waits for [`PATIENCE_MS`] and is dropped; the
-//! next ones are dropped without waiting, until there is room again. A process that may soon be killed for system calls just writes.
+//! next ones are dropped without waiting, until there is room again. To a pipe that nobody can read any more nothing is written. A process that may soon be killed for system calls just writes.
 //!
 //! **Unsafe.** Calls `poll`, `write` and `abort`.
 
@@ -121,7 +121,8 @@ impl Line {
     }
 }
 
-/// Whether a line can be written without waiting for long for somebody to read.
+/// Whether a line can be written without waiting for long for somebody to read. Not where nobody can read any more: the signal for that would end
+/// the program.
 fn has_room(fd: i32) -> bool {
     if !thp::may_ask() {
         return true;
@@ -133,10 +134,9 @@ fn has_room(fd: i32) -> bool {
         let time = libc::timespec { tv_sec: 0, tv_nsec: step * 1_000_000 };
         // SAFETY: one entry, which lives through the call; no signal mask. By its number the call is no point where a thread can be cancelled.
         let ready = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut polled, 1, &raw const time, 0, 0) };
-        // What is no file, or has an error, is left to the write to find out.
         if ready > 0 {
             IN_VAIN.store(false, Relaxed);
-            return true;
+            return polled.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) == 0;
         }
         if ready < 0 && crate::process::errno() != libc::EINTR {
             return true;

@@ -151,6 +151,22 @@ fn realloc_in_growing_steps_keeps_contents_to_256_mebibytes() {
 }
 
 #[test]
+fn lines_that_nobody_can_read_any_more_do_not_end_the_program() {
+    for options in ["nonsense=1", "stats=1", "stats=1,stats_file=/no/such/folder/file"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = std::process::Command::new(cc("plain.c", &[]))
+            .env("LD_PRELOAD", craton_programs::library())
+            .env("CRATON_OPTIONS", options)
+            .stdout(std::process::Stdio::null())
+            .stderr(writer)
+            .status()
+            .unwrap();
+        assert!(status.success(), "{options}: {status}");
+    }
+}
+
+#[test]
 fn a_bad_option_is_one_line_and_the_program_goes_on() {
     let run = |options: &str| {
         let output = Program::new(cc("plain.c", &[])).preloaded().options(options).run();
