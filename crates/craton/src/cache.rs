@@ -142,7 +142,7 @@ impl<'a> ObjectCacheOptions<'a> {
                 Err(match why {
                     Refused::Name => Error::CacheName,
                     Refused::NoMemory => Error::NoMemory,
-                    Refused::Layout(_) | Refused::Flags => Error::Layout,
+                    Refused::Layout(_) | Refused::Flags | Refused::Functions => Error::Layout,
                 })
             }
         }

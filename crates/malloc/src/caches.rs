@@ -119,6 +119,8 @@ pub enum Refused {
     Layout(BadLayout),
     /// No such flag.
     Flags,
+    /// A destructor without a constructor: nothing would be there for it to end.
+    Functions,
 }
 
 /// All caches over one heap.
@@ -162,6 +164,9 @@ impl Caches {
         }
         if options.flags & !(NO_ARRAYS | NO_COLOURS) != 0 {
             return Err(Refused::Flags);
+        }
+        if options.destructor.is_some() && options.constructor.is_none() {
+            return Err(Refused::Functions);
         }
         let cache = Cache::new(options).map_err(Refused::Layout)?;
         let mut free = self.free.lock();

@@ -34,6 +34,8 @@ pub struct Fault {
     pub base: usize,
     /// The general registers.
     pub registers: [usize; REGISTERS],
+    /// Where the instruction reads the address that it goes to, if it is a call or a jump through memory and that address is one that no memory can have.
+    pub target_at: Option<usize>,
 }
 
 /// What is called.
@@ -101,12 +103,17 @@ unsafe fn read(info: *const libc::siginfo_t, context: *const libc::ucontext_t) -
 }
 
 #[cfg(target_arch = "x86_64")]
+mod operand;
+
+#[cfg(target_arch = "x86_64")]
 mod arch {
-    use super::{Fault, REGISTERS};
+    use super::{Fault, REGISTERS, operand};
 
     /// The bit of a page fault's error code that says that it was a write, and the number of a page fault.
     const WRITE: i64 = 2;
     const PAGE_FAULT: i64 = 14;
+    /// And of a general protection exception, as for an address that no memory can have.
+    const PROTECTION: i64 = 13;
 
     /// # Safety
     /// The context is what the kernel passes to a handler.
@@ -120,8 +127,33 @@ mod arch {
         for (register, value) in registers.iter_mut().zip(saved) {
             *register = *value as usize;
         }
+        // In the processor's own order.
+        let numbered = [
+            libc::REG_RAX,
+            libc::REG_RCX,
+            libc::REG_RDX,
+            libc::REG_RBX,
+            libc::REG_RSP,
+            libc::REG_RBP,
+            libc::REG_RSI,
+            libc::REG_RDI,
+            libc::REG_R8,
+            libc::REG_R9,
+            libc::REG_R10,
+            libc::REG_R11,
+            libc::REG_R12,
+            libc::REG_R13,
+            libc::REG_R14,
+            libc::REG_R15,
+        ]
+        .map(|r| get(r) as usize);
+        // The instruction was fetched: what failed is no page. Its bytes are read one after the other, none behind its last.
+        // SAFETY: as far as they are asked for they are the instruction's.
+        let byte = |i: usize| unsafe { (get(libc::REG_RIP) as usize as *const u8).add(i).read_volatile() };
+        let target_at = if get(libc::REG_TRAPNO) == PROTECTION { operand::of_jump(byte, &numbered) } else { None };
         Fault {
             address,
+            target_at,
             write: is_page_fault.then_some(get(libc::REG_ERR) & WRITE != 0),
             at: get(libc::REG_RIP) as usize,
             stack: get(libc::REG_RSP) as usize,
@@ -139,6 +171,6 @@ mod arch {
     /// # Safety
     /// None: the context is not looked at.
     pub(super) unsafe fn read(address: usize, _context: *const libc::ucontext_t) -> Fault {
-        Fault { address, write: None, at: 0, stack: 0, frame: 0, base: 0, registers: [0; REGISTERS] }
+        Fault { address, write: None, at: 0, stack: 0, frame: 0, base: 0, registers: [0; REGISTERS], target_at: None }
     }
 }

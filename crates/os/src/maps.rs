@@ -1,8 +1,12 @@
 //! What is mapped in the process.
 //!
+//! **Cost.** [`each`] reads a line for each mapping. So does [`at`], up to the one that it looks for, where the system cannot be asked for one
+//! (before Linux 6.11).
+//!
 //! **Unsafe.** Opens and reads a file of the system.
 
-use crate::small_file::{Lines, PathText};
+use crate::small_file::{File, Lines, PathText};
+use crate::{process, thp};
 
 /// A mapping.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,12 @@ pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
 
 /// Tells of the mapping that holds an address; `None` when there is none, or the system does not say.
 pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
+    let mut name = [0; PathText::CAPACITY];
+    match asked(address, &mut name) {
+        Answer::Mapping(mapping) => return Some(tell(mapping)),
+        Answer::Nothing => return None,
+        Answer::Unknown => {}
+    }
     let mut lines = lines()?;
     while let Some(line) = lines.next_line() {
         if let Some(mapping) = parse(line).filter(|m| (m.start..m.end).contains(&address)) {
@@ -41,6 +51,73 @@ pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Opti
         }
     }
     None
+}
+
+/// What the system says of an address.
+enum Answer<'a> {
+    Mapping(Mapping<'a>),
+    Nothing,
+    /// It cannot be asked.
+    Unknown,
+}
+
+/// A question to `/proc/self/maps` (`struct procmap_query` of `linux/fs.h`), and its answer.
+#[repr(C)]
+#[derive(Default)]
+struct Query {
+    size: u64,
+    flags: u64,
+    address: u64,
+    start: u64,
+    end: u64,
+    rights: u64,
+    page_bytes: u64,
+    offset: u64,
+    inode: u64,
+    device: [u32; 2],
+    name_bytes: u32,
+    build_id_bytes: u32,
+    name: u64,
+    build_id: u64,
+}
+
+/// `PROCMAP_QUERY`: reads and writes a [`Query`], of the kind `f`, number 17.
+const ASK: libc::c_ulong = 3 << 30 | (size_of::<Query>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 17;
+const READABLE: u64 = 1;
+const WRITABLE: u64 = 2;
+
+/// Asks for the one mapping that holds an address.
+fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
+    // A filter of system calls may know of reads alone.
+    let file = match PathText::new(b"/proc/self/maps") {
+        Some(path) if thp::may_ask() => File::open(&path).ok(),
+        _ => None,
+    };
+    let Some(file) = file else { return Answer::Unknown };
+    let mut query = Query {
+        size: size_of::<Query>() as u64,
+        address: address as u64,
+        name_bytes: name.len() as u32,
+        name: name.as_mut_ptr() as u64,
+        ..Query::default()
+    };
+    // SAFETY: the question is as large as it says, and so is the place for the name.
+    match unsafe { file.ask(ASK, &raw mut query as usize) } {
+        0 => {
+            // Its closing 0 counts.
+            let len = (query.name_bytes as usize).saturating_sub(1).min(name.len());
+            Answer::Mapping(Mapping {
+                start: query.start as usize,
+                end: query.end as usize,
+                readable: query.rights & READABLE != 0,
+                writable: query.rights & WRITABLE != 0,
+                offset: query.offset as usize,
+                name: &name[..len],
+            })
+        }
+        _ if process::errno() == libc::ENOENT => Answer::Nothing,
+        _ => Answer::Unknown,
+    }
 }
 
 fn lines() -> Option<Lines> {
@@ -132,6 +209,7 @@ fn hexadecimal(digits: &[u8]) -> Option<usize> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    extern crate std;
     use super::*;
 
     #[test]
@@ -141,6 +219,28 @@ mod tests {
         let mut found = 0;
         assert!(each(|m| found += usize::from(m.start <= at && at < m.end && m.readable && m.writable)));
         assert_eq!(found, 1);
+    }
+
+    #[test]
+    fn one_mapping_is_told_of_as_it_is_among_all() {
+        let local = 0u8;
+        let code = one_mapping_is_told_of_as_it_is_among_all as *const () as usize;
+        let heap = crate::mapping::map(8192, 1).unwrap();
+        for address in [code, &raw const local as usize, heap, libc::strtoul as *const () as usize] {
+            let mut among = None;
+            each(|m| {
+                if (m.start..m.end).contains(&address) {
+                    among = Some(std::format!("{m:?}"));
+                }
+            });
+            assert_eq!(at(address, |m| std::format!("{m:?}")), among, "{address:#x}");
+            let mut name = [0; PathText::CAPACITY];
+            if let Answer::Mapping(m) = asked(address, &mut name) {
+                assert_eq!(Some(std::format!("{m:?}")), among, "{address:#x}");
+            }
+        }
+        crate::mapping::unmap(heap, 8192);
+        assert_eq!(at(heap, |_| ()).and(at(8, |_| ())), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a point of cancellation: malloc may be on the stack. `errno`
 //! is left to the caller.
 //!
-//! **Unsafe.** Calls `openat`, `read`, `pread64` and `close` past the C library.
+//! **Unsafe.** Calls `openat`, `read`, `pread64`, `ioctl` and `close` past the C library.
 
 use crate::process;
 
@@ -89,6 +89,15 @@ impl File {
         // SAFETY: the buffer is as long as said.
         let read = unsafe { libc::syscall(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
         usize::try_from(read).map_err(|_| Unread::now())
+    }
+
+    /// Asks the file's system something (`ioctl`); below 0 is an error.
+    ///
+    /// # Safety
+    /// What lies at `question` is what the system reads and writes for this request.
+    pub(crate) unsafe fn ask(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
+        // SAFETY: by the contract.
+        unsafe { libc::syscall(libc::SYS_ioctl, self.0, request, question) }
     }
 
     /// Fills a buffer from a place in the file; `None` when the file ends before, or cannot be read there.

@@ -88,6 +88,13 @@ pub fn capture_from(registers: Registers, into: &mut [usize]) -> usize {
     1 + arch::walk(registers, false, rest)
 }
 
+/// Where the calling thread's stack holds what is in use once `main` has returned: the stack pointer of the code that called it. `None` while
+/// code of the program is still on the stack, or where that cannot be told, as in a program that has the library linked into it.
+#[inline(always)]
+pub fn after_main() -> Option<usize> {
+    arch::after_main(arch::here())
+}
+
 /// Forgets all rules: after modules were unloaded, others may lie in their place.
 pub fn forget() {
     arch::forget();

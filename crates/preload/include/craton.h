@@ -207,7 +207,7 @@ struct craton_cache_options {
      * request fails with ECANCELED. Called without a lock, in the thread that asks for the object. Like the functions below it returns: it
      * throws nothing (craton.hpp has caches whose constructors may), and does not leave by longjmp or pthread_exit. */
     int (*constructor)(void *object, void *argument);
-    /* Ends what the constructor made, before the object's memory goes back. Called without a lock, in a call on this cache, in
+    /* Ends what the constructor made, before the object's memory goes back; not without a constructor. Called without a lock, in a call on this cache, in
      * craton_release, malloc_trim or craton_background_actions; never in the heap's own thread. */
     void (*destructor)(void *object, void *argument);
     /* Memory is short or the limit is reached: the program may give objects back. Called without a lock, in a call on this cache. */
@@ -232,7 +232,7 @@ struct craton_cache_stats {
     uint64_t memory_bytes;         /* slabs and magazines */
     uint64_t allocations;          /* objects handed out */
     uint64_t magazine_hits;        /* of these, those that lay in a processor's array */
-    uint64_t failures;             /* requests that got nothing */
+    uint64_t failures;             /* requests that got nothing, also since the constructor failed */
     uint64_t constructor_failures; /* constructors that failed */
     uint64_t constructed;          /* objects constructed */
     uint64_t destroyed;            /* and destroyed */
@@ -250,7 +250,7 @@ struct craton_cache_stats {
     char name[32];
 };
 
-/* Makes a cache. NULL with errno EINVAL for a bad size, alignment, name or flag, ENOMEM without memory or with too many caches. */
+/* Makes a cache. NULL with errno EINVAL for a bad size, alignment, name or flag and for a destructor without a constructor, ENOMEM without memory or with too many caches. */
 craton_cache *craton_cache_create(const struct craton_cache_options *options);
 
 /* Destroys a cache and its free objects; no other thread may be using it. 0; -1 with errno EBUSY while objects are out, EDEADLK in a function of the

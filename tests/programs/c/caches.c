@@ -152,7 +152,8 @@ static void failures(void) {
         CHECK(!craton_cache_alloc(cache) && errno == ECANCELED);
     }
     struct craton_cache_stats s = counts(cache);
-    CHECK(s.constructor_failures == 100 && s.in_use == 0 && s.slabs <= 1 && s.constructed == 0);
+    CHECK(s.constructor_failures == 100 && s.failures == 100 && s.allocations == 0);
+    CHECK(s.in_use == 0 && s.slabs <= 1 && s.constructed == 0);
     fail_in = 3;
     errno = 0;
     CHECK(craton_cache_prefill(cache, 10) == -1 && errno == ECANCELED && counts(cache).reserved == 0 && constructed == 3);
@@ -210,6 +211,7 @@ static void bad_options(void) {
     BAD(bad.align = 3);
     BAD(bad.align = 2 << 20);
     BAD(bad.flags = 4);
+    BAD(bad.destructor = end);
     BAD(bad.name = "a name of thirty-two bytes, 12345");
     BAD(bad.name = "no \xff UTF-8");
     BAD(bad.name = "a \"quote\"");
@@ -323,6 +325,16 @@ static void prefilled(void) {
     CHECK(counts(cache).failures == 0 && craton_cache_prefill(cache, 0) == 0);
     craton_cache_reap(cache);
     CHECK(counts(cache).total == 0 && destroyed == constructed);
+}
+
+/* What no machine has is refused before any of it is taken. */
+static void prefilled_beyond(void) {
+    craton_cache *cache = create(plain("beyond", 8));
+    for (size_t objects = SIZE_MAX; objects >= (size_t)1 << 50; objects /= 16) {
+        errno = 0;
+        CHECK(craton_cache_prefill(cache, objects) == -1 && errno == ENOMEM);
+    }
+    CHECK(counts(cache).total == 0 && craton_cache_destroy(cache) == 0);
 }
 
 enum { THREADS = 8, SHARED = 64 };
@@ -544,6 +556,7 @@ static const struct part PARTS[] = {
     {"bad_options", bad_options},
     {"limits", limits},
     {"prefilled", prefilled},
+    {"prefilled_beyond", prefilled_beyond},
     {"in_threads", in_threads},
     {"waiting_threads", waiting_threads},
     {"in_forks", in_forks},

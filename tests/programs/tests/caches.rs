@@ -60,8 +60,13 @@ fn bad_options_are_refused() {
 }
 
 #[test]
+fn prefill_beyond_all_memory_is_refused_at_once() {
+    c("prefilled_beyond");
+}
+
+#[test]
 fn what_is_refused_is_refused_under_the_kit_too() {
-    for part in ["recursion", "bad_options"] {
+    for part in ["recursion", "bad_options", "prefilled_beyond"] {
         let program = Program::new(linked(cc, "caches.c")).arg(part);
         program.options("debug=audit,redzone,poison,verify,guard,unmap").timeout(120).run().assert_success();
     }

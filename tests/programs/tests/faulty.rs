@@ -133,6 +133,7 @@ const FREED: &[Case] = &[
     Case { found: &["next_number", "read_freed", "main"], ..dead("read_freed", AFTER, 16) },
     Case { found: &["next_number", "read_freed_large"], ..dead("read_freed_large", AFTER, 300_000) },
     Case { found: &["next_number", "reads_elsewhere"], ..dead("read_freed_by_a_thread", AFTER, 16) },
+    Case { found: &["call_through", "call_freed", "main"], ..dead("call_freed", AFTER, 16) },
     Case { found: &["next_number", "read_freed_after_a_fork", "main"], ..dead("read_freed_after_a_fork", AFTER, 16) },
     Case { found: &["next_number", "read_freed_in_child", "main"], ..dead("read_freed_by_a_child", AFTER, 16) },
     Case { freed: &["give_up", "write_freed_in_child", "main"], ..written("write_freed_by_a_child", 40) },
@@ -170,6 +171,7 @@ const WRONG: &[Case] = &[
     Case { found: &["next_number", "written_in_part", "main"], ..live("written_in_part", FRESH, 16, MADE) },
     Case { found: &["next_number", "main"], ..live("never_written_large", FRESH, 300_000, MADE) },
     Case { found: &["next_number", "reads_elsewhere"], ..live("never_written_by_a_thread", FRESH, 16, MADE) },
+    Case { found: &["call_through", "called_never_written", "main"], ..live("called_never_written", FRESH, 16, MADE) },
     Case { found: &["next_number", "main"], ..live("never_written_where_it_grew", FRESH, 32, MAIN) },
 ];
 
@@ -203,6 +205,7 @@ const CACHES: &[Case] = &[
         ..live("twice_object_once_by_a_thread", TWICE, NODE, TAKEN)
     },
     Case { found: RETURNED, ..live("to_another_cache", CACHE, NODE, TAKEN) },
+    Case { found: MAIN, ..live("object_to_a_heap", CACHE, NODE, TAKEN) },
     Case { found: GIVEN, ..live("object_to_malloc", CACHE, NODE, TAKEN) },
     Case { found: RETURNED, ..live("buffer_to_a_cache", CACHE, NODE, MADE) },
     Case { offset: Some(8), found: RETURNED, ..live("middle_of_object", BAD, NODE, TAKEN) },
@@ -393,6 +396,7 @@ fn what_was_done_first_is_said_to_be_longer_ago() {
 /// Buffers that leak, by their part: bytes of each that is told of, and functions on the stack that allocated it.
 const LOST: &[(&str, u64, &[&str])] = &[
     ("lost", 100, &["make_buffer", "lose", "main"]),
+    ("lost_last", 100, &["make_buffer", "lose", "main"]),
     ("lost_large", 300_000, &["make_buffer", "lose_large", "main"]),
     ("lost_huge", 48 * MIB, &["make_buffer", "lose_huge", "main"]),
     ("lost_circle", 24, &["lose_circle", "main"]),

@@ -57,6 +57,8 @@ struct Unbuilt<'a, F: Floor, C: Clock> {
     under: &'a Heap<F, C>,
     slot: &'a Slot,
     object: *mut u8,
+    /// Somebody asked for it, who gets nothing now: it was counted as handed out.
+    asked: bool,
 }
 
 impl<F: Floor, C: Clock> Drop for Unbuilt<'_, F, C> {
@@ -65,6 +67,10 @@ impl<F: Floor, C: Clock> Drop for Unbuilt<'_, F, C> {
         nested::within(|| {
             let mut cache = self.slot.cache.lock();
             cache.failed += 1;
+            if self.asked {
+                cache.slow_allocs -= 1;
+                cache.refused += 1;
+            }
             self.caches.give(self.under, &mut cache, self.object, false);
             let waits = cache.waiters > 0;
             drop(cache);
@@ -257,7 +263,7 @@ impl Caches {
     ) -> Result<*mut u8, Fault> {
         let object = match taken {
             Taken::Constructed(object) => object,
-            Taken::Raw(object) => self.construct(under, slot, handle, object)?,
+            Taken::Raw(object) => self.construct(under, slot, handle, object, true)?,
         };
         if !slot.debugged.load(Relaxed) {
             self.set_mark(under, object, false);
@@ -265,20 +271,21 @@ impl Caches {
         Ok(object)
     }
 
-    /// Constructs a raw object that was taken.
+    /// Constructs a raw object that was taken, for somebody who has `asked` for one or to lie ready.
     pub(super) fn construct<F: Floor, C: Clock>(
         &self,
         under: &Heap<F, C>,
         slot: &Slot,
         handle: usize,
         object: *mut u8,
+        asked: bool,
     ) -> Result<*mut u8, Fault> {
         let (constructor, argument) = {
             let cache = slot.cache.lock();
             (cache.constructor, cache.argument)
         };
         let Some(constructor) = constructor else { return Ok(object) };
-        let unbuilt = Unbuilt { caches: self, under, slot, object };
+        let unbuilt = Unbuilt { caches: self, under, slot, object, asked };
         // SAFETY: the object is as large and aligned as the program said, and nobody else's.
         if Building::of(handle).run(|| unsafe { constructor(object.cast(), argument) }) != 0 {
             return Err(Fault::Constructor);

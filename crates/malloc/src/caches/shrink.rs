@@ -18,7 +18,7 @@ use crate::{background, nested};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Floor};
-use craton_os::{CoarseClock, Guard};
+use craton_os::{CoarseClock, Guard, process};
 use craton_slab::object::{Detached, Taken};
 
 /// Objects that `prefill` makes between two looks at the depot.
@@ -220,18 +220,23 @@ impl Caches {
         if building::is_for(handle) {
             return Err(Fault::Recursive);
         }
+        {
+            let cache = self.lock(handle)?.2;
+            let (most, memory) = (cache.limit_objects, process::physical_memory());
+            // More than the machine has would take all of it first, and then be refused or worse.
+            let is_beyond = memory > 0 && objects.saturating_mul(cache.layout.stride()) > memory;
+            if is_beyond || most > 0 && objects > most {
+                return Err(Fault::NoMemory);
+            }
+        }
         if slot.debugged.load(Relaxed) {
             // Each of its objects is made when it is asked for.
-            let most = self.lock(handle)?.2.limit_objects;
-            return if most > 0 && objects > most { Err(Fault::NoMemory) } else { Ok(()) };
+            return Ok(());
         }
         loop {
             let (mut made, mut n) = ([null_mut(); AT_ONCE], 0);
             let failed = loop {
                 let mut cache = self.lock(handle)?.2;
-                if cache.limit_objects > 0 && objects > cache.limit_objects {
-                    break Some(Fault::NoMemory);
-                }
                 let there = cache.slabs.in_use() >= objects as u64;
                 if there || n == AT_ONCE {
                     cache.reserved = if there { objects } else { cache.reserved };
@@ -247,7 +252,7 @@ impl Caches {
                 drop(cache);
                 let built = match taken {
                     Taken::Constructed(object) => Ok(object),
-                    Taken::Raw(object) => self.construct(under, slot, handle, object),
+                    Taken::Raw(object) => self.construct(under, slot, handle, object, false),
                 };
                 match built {
                     Ok(object) => {

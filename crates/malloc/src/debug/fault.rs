@@ -40,6 +40,14 @@ fn look(fault: &Fault) {
         return;
     }
     let patterns = [(pattern::FREED, true), (pattern::FRESH, false)];
+    if let Some((at, buffer)) = fault.target_at.and_then(|at| Some((at, buffer_around(at)?))) {
+        // SAFETY: a word of a buffer that is not closed, or where that ends on the same page: the instruction has read it.
+        let value = unsafe { (at as *const usize).read_unaligned() };
+        if let Some((_, freed)) = patterns.into_iter().find(|(word, _)| pattern::is_made_of(value, *word)) {
+            report::tell_fault(Mistake::Pattern { value, freed, buffers: 1 }, &buffer, frames);
+            return;
+        }
+    }
     for value in fault.registers.into_iter().chain([fault.address]) {
         if let Some((word, freed)) = patterns.into_iter().find(|(word, _)| pattern::is_made_of(value, *word)) {
             match buffer_with(fault, word, freed) {
@@ -73,6 +81,17 @@ fn buffer_near(address: usize) -> Option<Buffer> {
         }
     });
     best.map(|(_, buffer)| buffer)
+}
+
+/// The buffer that an address lies in.
+fn buffer_around(address: usize) -> Option<Buffer> {
+    let mut found = None;
+    table::each(|b| {
+        if (b.address..b.address + b.size).contains(&address) && b.state != State::Closed {
+            found = Some(*b);
+        }
+    });
+    found
 }
 
 /// A buffer that a register points into and that holds the pattern, from which the address may have been read, and how many such there are.

@@ -1,7 +1,7 @@
 //! The search for leaks at the exit: which buffers nothing leads to.
 //!
 //! **What.** A copy of the process reads its own memory: every word that is writable and no buffer's is a root, as are the registers of the thread that
-//! ends the process. Leaks that were allocated in the same place are told of once.
+//! ends the process; of that thread's stack what is in use, of others' all. Leaks that were allocated in the same place are told of once.
 //!
 //! **Units.** Buffers that were made with the check `leak`.
 //!
@@ -14,7 +14,7 @@ use super::report;
 use super::setting::{self, LEAK};
 use super::table::{self, Buffer, State};
 use core::mem::size_of;
-use craton_os::{Line, copy, mapping, maps};
+use craton_os::{Line, copy, mapping, maps, unwind};
 use craton_slab::debug::leak::{Search, Suspect};
 
 /// Leaks that are told of one by one.
@@ -28,8 +28,10 @@ pub(super) fn at_exit() {
         return;
     }
     let mut place = 0usize;
-    // What only registers hold is on the stack from here on.
-    let stack_from = core::hint::black_box(&raw mut place) as usize;
+    // What only registers hold is on the stack from here on. Once `main` has returned nothing of the program's is: the frames of the exit lie on what
+    // `main` and its functions have left there.
+    let here = core::hint::black_box(&raw mut place) as usize;
+    let stack_from = unwind::after_main().unwrap_or(here);
     if copy::look(|| u8::from(!search(stack_from))) != Some(0) {
         Line::new()
             .text("craton: leaks: no search was possible: the system gave no copy of the process, or no memory")

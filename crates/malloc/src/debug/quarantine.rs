@@ -46,6 +46,10 @@ pub(super) const SHAPE: [(&str, usize); 2] = [
 
 /// Lets a buffer of so many bytes wait. `leave` is then told of each that has waited enough, outside of the lock.
 pub(super) fn wait(address: usize, bytes: usize, mut leave: impl FnMut(usize)) {
+    // One that is too large to wait does not make all others go.
+    if bytes > BYTES.load(Relaxed) {
+        return leave(address);
+    }
     let mut ring = RING.lock();
     if ring.at.is_null() {
         let Some(at) = mapping::map(MOST * size_of::<(usize, usize)>(), 1) else {

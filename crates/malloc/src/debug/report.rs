@@ -30,6 +30,8 @@ pub(super) enum Mistake {
     WrongCache { given: Target },
     /// Says a size or an alignment that it does not have.
     Claimed { size: usize, align: usize },
+    /// Named it in a call that is not for it.
+    Elsewhere { call: &'static str },
     /// Named an address inside of it.
     Inside { call: &'static str, offset: isize },
     /// Touched what it may not; `at` is the instruction.
@@ -97,6 +99,9 @@ fn tell(mistake: Mistake, buffer: &Buffer) {
         Mistake::Claimed { size, align } => {
             let line = headline("size-mismatch", "gave a buffer back as one of ").size(size);
             if align > 1 { line.text(" aligned to ").number(align as u64) } else { line }
+        }
+        Mistake::Elsewhere { call } => {
+            headline("wrong-cache", call).text(" of a buffer that is another's: no heap has it that the call is for")
         }
         Mistake::Inside { call, .. } => headline("bad-free", call).text(" of an address inside a buffer"),
         Mistake::Touched { offset, write, .. } => {
@@ -302,7 +307,11 @@ pub(super) fn bad_place(call: &'static str, address: usize) {
         }
     });
     if let Some(buffer) = around {
-        end(Mistake::Inside { call, offset: address as isize - buffer.address as isize }, &buffer);
+        match address as isize - buffer.address as isize {
+            0 if buffer.state == State::Live => end(Mistake::Elsewhere { call }, &buffer),
+            0 => end(Mistake::UsedFree { call }, &buffer),
+            offset => end(Mistake::Inside { call, offset }, &buffer),
+        }
     }
 }
 

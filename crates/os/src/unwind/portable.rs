@@ -13,4 +13,8 @@ pub(super) fn walk(_: Registers, _: bool, _: &mut [usize]) -> usize {
     0
 }
 
+pub(super) fn after_main(_: Registers) -> Option<usize> {
+    None
+}
+
 pub(super) fn forget() {}

@@ -63,6 +63,28 @@ pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize 
     count
 }
 
+/// The stack pointer of the program's first function, if but for it only the library, the C library and the dynamic linker are on the stack.
+#[inline(never)]
+pub(super) fn after_main(from: Registers) -> Option<usize> {
+    /// Bytes that the first function has at the most: it calls what runs `main`, and that is all.
+    const FIRST: usize = 64;
+    // SAFETY: no preconditions.
+    let [entry, linker] = [libc::AT_ENTRY, libc::AT_BASE].map(|what| unsafe { libc::getauxval(what) as usize });
+    let own = own_code();
+    let libraries = [module::find(libc::exit as *const () as usize), module::find(linker)];
+    let mut frame = Frame { registers: from, lookup: from.pc, stack: Stack::new() };
+    loop {
+        let address = frame.undo()?;
+        if (entry..entry + FIRST).contains(&address) {
+            return Some(frame.registers.sp);
+        }
+        let is_system = libraries.iter().flatten().any(|m| (m.start..m.end).contains(&address));
+        if !is_system && !(own.0..own.1).contains(&address) {
+            return None;
+        }
+    }
+}
+
 pub(super) fn forget() {
     rules::forget();
     stack::forget();

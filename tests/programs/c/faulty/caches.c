@@ -87,6 +87,7 @@ CASE(twice_object_once_by_a_thread) {
 }
 
 CASE(to_another_cache) { give_back(others, take_object(nodes)); }
+CASE(object_to_a_heap) { craton_heap_free(craton_heap_create(NULL), take_object(nodes)); }
 CASE(object_to_malloc) { give_up(take_object(nodes)); }
 CASE(buffer_to_a_cache) { give_back(nodes, make_buffer(sizeof(struct named))); }
 CASE(middle_of_object) { give_back(nodes, (char *)take_object(nodes) + 8); }
@@ -110,6 +111,7 @@ static const struct part parts[] = {
     {"twice_object", twice_object},
     {"twice_object_once_by_a_thread", twice_object_once_by_a_thread},
     {"to_another_cache", to_another_cache},
+    {"object_to_a_heap", object_to_a_heap},
     {"object_to_malloc", object_to_malloc},
     {"buffer_to_a_cache", buffer_to_a_cache},
     {"middle_of_object", middle_of_object},

@@ -73,6 +73,12 @@ CASE(read_freed_by_a_thread) {
     elsewhere(reads_elsewhere, node);
 }
 
+CASE(call_freed) {
+    void *object = make_buffer(16);
+    give_up(object);
+    call_through(object);
+}
+
 /* From the first fork on pages are closed in another way; what is out and what waits then goes on. */
 static struct node *freed_after_forks(void) {
     CHECK(in_child(NULL, NULL) == 0);
@@ -185,6 +191,7 @@ static const struct part parts[] = {
     {"read_freed", read_freed},
     {"read_freed_large", read_freed_large},
     {"read_freed_by_a_thread", read_freed_by_a_thread},
+    {"call_freed", call_freed},
     {"read_freed_after_a_fork", read_freed_after_a_fork},
     {"read_freed_by_a_child", read_freed_by_a_child},
     {"write_freed_by_a_child", write_freed_by_a_child},

@@ -36,6 +36,7 @@ CASE(written_in_part) {
 }
 
 CASE(never_written_large) { CHECK(next_number(make_buffer(300000)) != 12345); }
+CASE(called_never_written) { call_through(make_buffer(16)); }
 CASE(never_written_by_a_thread) { elsewhere(reads_elsewhere, make_buffer(sizeof(struct node))); }
 
 CASE(never_written_where_it_grew) {
@@ -55,6 +56,7 @@ static const struct part parts[] = {
     {"never_written", never_written},
     {"written_in_part", written_in_part},
     {"never_written_large", never_written_large},
+    {"called_never_written", called_never_written},
     {"never_written_by_a_thread", never_written_by_a_thread},
     {"never_written_where_it_grew", never_written_where_it_grew},
     {NULL, NULL},
