@@ -147,15 +147,17 @@ mod arch {
             libc::REG_R15,
         ]
         .map(|r| get(r) as usize);
-        // The instruction was fetched: what failed is no page. Its bytes are read one after the other, none behind its last.
+        let at = get(libc::REG_RIP) as usize;
+        // The instruction was fetched, unless it is itself where no memory can be. Its bytes are read one after the other, none behind its last.
+        let was_fetched = get(libc::REG_TRAPNO) == PROTECTION && crate::process::can_read(at);
         // SAFETY: as far as they are asked for they are the instruction's.
-        let byte = |i: usize| unsafe { (get(libc::REG_RIP) as usize as *const u8).add(i).read_volatile() };
-        let target_at = if get(libc::REG_TRAPNO) == PROTECTION { operand::of_jump(byte, &numbered) } else { None };
+        let byte = |i: usize| unsafe { (at as *const u8).add(i).read_volatile() };
+        let target_at = if was_fetched { operand::of_jump(byte, &numbered) } else { None };
         Fault {
             address,
             target_at,
             write: is_page_fault.then_some(get(libc::REG_ERR) & WRITE != 0),
-            at: get(libc::REG_RIP) as usize,
+            at,
             stack: get(libc::REG_RSP) as usize,
             frame: get(libc::REG_RBP) as usize,
             base: get(libc::REG_RBX) as usize,
