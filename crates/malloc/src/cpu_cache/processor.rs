@@ -393,12 +393,19 @@ impl Area {
         let old = self.counts[class].capacity.load(Relaxed);
         let new = (2 * old).min(room(class));
         let bytes = (new - old) as i32 * size_class::size_of_class(class) as i32;
-        if bytes == 0 || self.left.fetch_sub(bytes, Relaxed) < bytes {
+        if bytes == 0 {
+            return old;
+        }
+        if self.left.fetch_sub(bytes, Relaxed) < bytes || !self.set_capacity(class, old, new) {
             self.left.fetch_add(bytes, Relaxed);
             return old;
         }
-        self.counts[class].capacity.store(new, Relaxed);
         new
+    }
+
+    /// Changes what a class's array may hold, unless somebody else has meanwhile: who does is the one who counts the difference (T4).
+    fn set_capacity(&self, class: usize, old: u32, new: u32) -> bool {
+        self.counts[class].capacity.compare_exchange(old, new, Relaxed, Relaxed).is_ok()
     }
 
     /// Notes that a class's array was full of what nobody else lacks; returns how many it may hold from now on.
@@ -416,8 +423,7 @@ impl Area {
     /// Halves the capacity of a class's array, `old`, down to what it has at first; returns the new one.
     fn halve(&self, class: usize, old: u32) -> u32 {
         let new = (old / 2).max(first_capacity(class));
-        if new < old {
-            self.counts[class].capacity.store(new, Relaxed);
+        if new < old && self.set_capacity(class, old, new) {
             self.left.fetch_add((old - new) as i32 * size_class::size_of_class(class) as i32, Relaxed);
         }
         new.min(old)

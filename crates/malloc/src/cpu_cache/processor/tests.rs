@@ -84,7 +84,9 @@ fn t3_t4_threads_on_all_processors_lose_nothing_and_keep_the_bounds() {
                         letters[rng.below(THREADS as u64) as usize].lock().unwrap().push(object as usize);
                     }
                     if round % 4 == me % 4 {
-                        let read: Vec<usize> = letters[me].lock().unwrap().drain(..).collect();
+                        // Anybody's: those of a thread that has ended would fill the heap while others go on.
+                        let read: Vec<usize> =
+                            letters[rng.below(THREADS as u64) as usize].lock().unwrap().drain(..).collect();
                         for object in read {
                             // SAFETY: the object is ours now.
                             let words = unsafe { (object as *const [usize; 2]).read() };
