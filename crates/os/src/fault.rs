@@ -114,6 +114,25 @@ mod arch {
     const PAGE_FAULT: i64 = 14;
     /// And of a general protection exception, as for an address that no memory can have.
     const PROTECTION: i64 = 13;
+    /// The registers in the processor's own order.
+    const NUMBERED: [i32; REGISTERS] = [
+        libc::REG_RAX,
+        libc::REG_RCX,
+        libc::REG_RDX,
+        libc::REG_RBX,
+        libc::REG_RSP,
+        libc::REG_RBP,
+        libc::REG_RSI,
+        libc::REG_RDI,
+        libc::REG_R8,
+        libc::REG_R9,
+        libc::REG_R10,
+        libc::REG_R11,
+        libc::REG_R12,
+        libc::REG_R13,
+        libc::REG_R14,
+        libc::REG_R15,
+    ];
 
     /// # Safety
     /// The context is what the kernel passes to a handler.
@@ -127,32 +146,12 @@ mod arch {
         for (register, value) in registers.iter_mut().zip(saved) {
             *register = *value as usize;
         }
-        // In the processor's own order.
-        let numbered = [
-            libc::REG_RAX,
-            libc::REG_RCX,
-            libc::REG_RDX,
-            libc::REG_RBX,
-            libc::REG_RSP,
-            libc::REG_RBP,
-            libc::REG_RSI,
-            libc::REG_RDI,
-            libc::REG_R8,
-            libc::REG_R9,
-            libc::REG_R10,
-            libc::REG_R11,
-            libc::REG_R12,
-            libc::REG_R13,
-            libc::REG_R14,
-            libc::REG_R15,
-        ]
-        .map(|r| get(r) as usize);
         let at = get(libc::REG_RIP) as usize;
         // The instruction was fetched, unless it is itself where no memory can be. Its bytes are read one after the other, none behind its last.
         let was_fetched = get(libc::REG_TRAPNO) == PROTECTION && crate::process::can_read(at);
         // SAFETY: as far as they are asked for they are the instruction's.
         let byte = |i: usize| unsafe { (at as *const u8).add(i).read_volatile() };
-        let target_at = if was_fetched { operand::of_jump(byte, &numbered) } else { None };
+        let target_at = if was_fetched { operand::of_jump(byte, |n| get(NUMBERED[n]) as usize) } else { None };
         Fault {
             address,
             target_at,

@@ -8,6 +8,8 @@
 use crate::small_file::{File, Lines, PathText};
 use crate::{process, thp};
 
+const MAPS: &[u8] = b"/proc/self/maps";
+
 /// A mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping<'a> {
@@ -89,7 +91,7 @@ const WRITABLE: u64 = 2;
 /// Asks for the one mapping that holds an address.
 fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
     // A filter of system calls may know of reads alone.
-    let file = match PathText::new(b"/proc/self/maps") {
+    let file = match PathText::new(MAPS) {
         Some(path) if thp::may_ask() => File::open(&path).ok(),
         _ => None,
     };
@@ -121,7 +123,7 @@ fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
 }
 
 fn lines() -> Option<Lines> {
-    Lines::open(&PathText::new(b"/proc/self/maps")?).ok()
+    Lines::open(&PathText::new(MAPS)?).ok()
 }
 
 /// Which pages somebody has touched, as the system knows it.

@@ -83,15 +83,9 @@ fn buffer_near(address: usize) -> Option<Buffer> {
     best.map(|(_, buffer)| buffer)
 }
 
-/// The buffer that an address lies in.
+/// The buffer that an address lies in, if it can be read.
 fn buffer_around(address: usize) -> Option<Buffer> {
-    let mut found = None;
-    table::each(|b| {
-        if (b.address..b.address + b.size).contains(&address) && b.state != State::Closed {
-            found = Some(*b);
-        }
-    });
-    found
+    table::one_where(|b| (b.address..b.address + b.size).contains(&address) && b.state != State::Closed)
 }
 
 /// A buffer that a register points into and that holds the pattern, from which the address may have been read, and how many such there are.

@@ -299,13 +299,7 @@ pub(super) fn logged(address: usize) -> Option<Buffer> {
 
 /// Reports a pointer that the heap refuses if it points into a buffer, and ends the process then.
 pub(super) fn bad_place(call: &'static str, address: usize) {
-    let mut around: Option<Buffer> = None;
-    table::each(|b| {
-        let (start, end) = (b.address.min(b.under), b.address + b.size.max(1) + 16);
-        if (start..end).contains(&address) {
-            around = Some(*b);
-        }
-    });
+    let around = table::one_where(|b| (b.address.min(b.under)..b.address + b.size.max(1) + 16).contains(&address));
     if let Some(buffer) = around {
         match address as isize - buffer.address as isize {
             0 if buffer.state == State::Live => end(Mistake::Elsewhere { call }, &buffer),

@@ -294,6 +294,17 @@ pub(crate) fn each(mut tell: impl FnMut(&Buffer)) {
     }
 }
 
+/// A record of which something is so; of several any.
+pub(super) fn one_where(is_so: impl Fn(&Buffer) -> bool) -> Option<Buffer> {
+    let mut found = None;
+    each(|b| {
+        if is_so(b) {
+            found = Some(*b);
+        }
+    });
+    found
+}
+
 /// As [`each`], past the locks: for the copy of a process, in which nobody changes anything.
 pub(crate) fn each_in_copy(mut tell: impl FnMut(&Buffer)) {
     for part in &TABLE {

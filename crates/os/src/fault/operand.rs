@@ -5,9 +5,9 @@
 const RSP: usize = 4;
 const RBP: usize = 5;
 
-/// The address of the operand of `call [m]` or `jmp [m]`, whose bytes are read by their numbers, with the registers in the processor's own order;
+/// The address of the operand of `call [m]` or `jmp [m]`, whose bytes and registers are read by their numbers, those of registers the processor's own;
 /// `None` for other instructions, and for operands that lie relative to the instruction or to a segment.
-pub(super) fn of_jump(byte: impl Fn(usize) -> u8, registers: &[usize; 16]) -> Option<usize> {
+pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> usize) -> Option<usize> {
     let mut at = 0;
     let mut next = || {
         at += 1;
@@ -31,16 +31,16 @@ pub(super) fn of_jump(byte: impl Fn(usize) -> u8, registers: &[usize; 16]) -> Op
     let mut address = if base == RSP {
         let sib = next();
         let (scale, index, base) = (sib >> 6, usize::from(sib >> 3 & 7) | high(1), usize::from(sib & 7));
-        let scaled = if index == RSP { 0 } else { registers[index].wrapping_shl(scale.into()) };
+        let scaled = if index == RSP { 0 } else { register(index).wrapping_shl(scale.into()) };
         if base == RBP && mode == 0 {
             let low = [next(), next(), next(), next()];
             return Some(scaled.wrapping_add(i32::from_le_bytes(low) as usize));
         }
-        registers[base | high(0)].wrapping_add(scaled)
+        register(base | high(0)).wrapping_add(scaled)
     } else if base == RBP && mode == 0 {
         return None;
     } else {
-        registers[base | high(0)]
+        register(base | high(0))
     };
     if mode == 1 {
         address = address.wrapping_add(next() as i8 as usize);
@@ -57,7 +57,7 @@ mod tests {
 
     /// What the operand of these bytes is where register n holds 0x1000 × (n + 1); the test ends if more are read.
     fn of(bytes: &[u8]) -> Option<usize> {
-        of_jump(|i| bytes[i], &core::array::from_fn(|n| 0x1000 * (n + 1)))
+        of_jump(|i| bytes[i], |n| 0x1000 * (n + 1))
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) fn here() -> Registers {
 #[inline(never)]
 pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize {
     let own = if outside { own_code() } else { (0, 0) };
-    let mut frame = Frame { registers: from, lookup: from.pc, stack: Stack::new() };
+    let mut frame = Frame::at(from);
     let mut count = 0;
     let mut skipping = outside;
     while count < into.len() {
@@ -72,7 +72,7 @@ pub(super) fn after_main(from: Registers) -> Option<usize> {
     let [entry, linker] = [libc::AT_ENTRY, libc::AT_BASE].map(|what| unsafe { libc::getauxval(what) as usize });
     let own = own_code();
     let libraries = [module::find(libc::exit as *const () as usize), module::find(linker)];
-    let mut frame = Frame { registers: from, lookup: from.pc, stack: Stack::new() };
+    let mut frame = Frame::at(from);
     loop {
         let address = frame.undo()?;
         if (entry..entry + FIRST).contains(&address) {
@@ -119,6 +119,12 @@ struct Frame {
 }
 
 impl Frame {
+    /// The frame that registers belong to.
+    #[inline(always)]
+    fn at(registers: Registers) -> Self {
+        Self { registers, lookup: registers.pc, stack: Stack::new() }
+    }
+
     /// Goes to the caller's frame; the address one past what is under way there, or where it goes on.
     #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
