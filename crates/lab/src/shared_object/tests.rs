@@ -30,10 +30,7 @@ fn what_is_none_is_told_with_the_reason() {
     {
         assert_eq!(says(bytes), Err("is no shared library (it does not begin as one)".to_owned()));
     }
-    assert_eq!(
-        says(&head(2, 1, 1, 62)),
-        Err("is no shared library (it is an ELF file of type 1, not 3)".to_owned())
-    );
+    assert_eq!(says(&head(2, 1, 1, 62)), Err("is no shared library (it is an ELF file of type 1, not 3)".to_owned()));
     for (class, order, number, name) in
         [(2, 2, 21, "ELF machine 21, 64 bits"), (1, 1, 40, "ELF machine 40, 32 bits"), (1, 1, 3, "i386, 32 bits")]
     {

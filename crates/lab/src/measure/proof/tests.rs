@@ -36,8 +36,7 @@ fn the_largest_process_must_have_the_library_mapped() {
 
 #[test]
 fn a_program_without_an_interpreter_is_static() {
-    let vector =
-        |pairs: &[[u64; 2]]| pairs.iter().flatten().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+    let vector = |pairs: &[[u64; 2]]| pairs.iter().flatten().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
     assert!(is_static(&vector(&[[6, 4096], [7, 0], [9, 0x40_1000], [0, 0]])));
     assert!(is_static(&vector(&[[9, 0x40_1000], [0, 0]])));
     assert!(!is_static(&vector(&[[7, 0x7f00_0000], [9, 0x40_1000], [0, 0]])));
@@ -53,12 +52,9 @@ fn a_link_to_a_library_is_that_library() {
     std::os::unix::fs::symlink(&file, &link).expect("a link");
     let mut watch = Watch::new(&link);
     let real = file.canonicalize().expect("the file is there");
-    watch.note(
-        1,
-        900,
-        &format!("7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 {}\n", real.display()),
-        || "x".to_owned(),
-    );
+    watch.note(1, 900, &format!("7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 {}\n", real.display()), || {
+        "x".to_owned()
+    });
     assert_eq!(watch.largest_without(), None);
 }
 
