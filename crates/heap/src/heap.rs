@@ -17,7 +17,7 @@ use crate::page_heap::{Frames, PageHeap};
 use crate::page_map::PageMap;
 use crate::search::Search;
 use crate::shard::{SHARDS, Shard, fresh};
-use crate::size_class::{self, CLASSES};
+use crate::size_class::CLASSES;
 use crate::thread_cache::HeapView;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -174,6 +174,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (layout.metadata_at_start + granted.0 as usize * layout.metadata_per_hugepage) as u64
     }
 
+    /// What never changes.
     pub fn layout(&self) -> &Layout {
         // SAFETY: not written any more once the heap is used.
         unsafe { &*self.layout.get() }
