@@ -4,7 +4,7 @@
 
 use crate::cache::SlabCache;
 use crate::chain;
-use crate::lists::{COMPLETE, LISTS, Links};
+use crate::lists::{COMPLETE, FULL, LISTS, Links};
 use crate::morph::Morphs;
 use crate::record::{SlabId, SlabRecord};
 use crate::slab::Slabs;
@@ -39,12 +39,11 @@ impl<S: Copy> Slabs<S> {
         let mut walk = |slab, list| {
             let broken = |invariant| Broken { invariant, slab: at(slab) };
             let (level, used) = look(slab).map_err(broken)?;
-            let here = (level < self.lists.capacity()).then(|| self.lists.list_of(level));
-            if here != list {
+            if self.lists.list_of(level) != list {
                 return Err(broken("S2"));
             }
             (slabs, out) = (slabs + 1, out + u64::from(used));
-            complete += u32::from(list == Some(COMPLETE));
+            complete += u32::from(list == COMPLETE);
             Ok(())
         };
         for list in 0..LISTS {
@@ -52,10 +51,10 @@ impl<S: Copy> Slabs<S> {
             if self.lists.is_filled(list) != of.first().is_some() {
                 return Err(Broken::of_none("S2"));
             }
-            of.iter(links).try_for_each(|slab| walk(slab, Some(list)))?;
+            of.iter(links).try_for_each(|slab| walk(slab, list))?;
         }
         for slab in full {
-            walk(slab, None)?;
+            walk(slab, FULL)?;
         }
         if complete != self.kept.count() {
             return Err(Broken::of_none("S3"));

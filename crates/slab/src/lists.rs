@@ -61,45 +61,41 @@ impl<S: Copy> List<S> {
     }
 }
 
-/// How many lists there are.
+/// How many lists there are: of complete slabs, and of eighths of fullness.
 pub(crate) const LISTS: usize = EIGHTHS + 1;
 /// The list of complete slabs.
 pub(crate) const COMPLETE: usize = 0;
-/// Lists of slabs with objects in use.
+/// The number of no list: that of full slabs.
+pub(crate) const FULL: usize = LISTS;
 const EIGHTHS: usize = 8;
-/// Bits behind the point of [`Lists::scale`].
-const POINT: u32 = 16;
+/// Bits behind the point of [`Lists::scale`]: enough for `u16`s up to [`MOST`] objects.
+const POINT: u32 = 20;
+/// Most objects of a slab: its square is not above `EIGHTHS << POINT`.
+const MOST: u16 = 2896;
 
 /// Slabs with room, by fullness.
 #[derive(Debug)]
 pub(crate) struct Lists<S> {
     lists: [List<S>; LISTS],
-    /// Lists for each object in use, with [`POINT`] bits behind the point.
-    scale: u32,
     /// A bit for each list that is not empty.
-    filled: u16,
-    /// Objects of a slab.
-    capacity: u16,
+    filled: u32,
+    /// Lists for each object in use, and a little more, with [`POINT`] bits behind the point.
+    scale: u32,
 }
 
 impl<S: Copy> Lists<S> {
     /// Without slabs, for slabs of `capacity` objects. All zeros when that is 0.
     pub(crate) const fn new(capacity: u16) -> Self {
-        let scale = if capacity == 0 { 0 } else { ((EIGHTHS as u32) << POINT) / capacity as u32 };
-        Self { lists: [List::EMPTY; LISTS], scale, filled: 0, capacity }
+        assert!(capacity <= MOST);
+        let scale = if capacity == 0 { 0 } else { ((EIGHTHS as u32) << POINT) / capacity as u32 + 1 };
+        Self { lists: [List::EMPTY; LISTS], filled: 0, scale }
     }
 
-    /// Objects of a slab.
+    /// The list of a slab of a level up to its capacity: a higher number is a fuller slab.
     #[inline]
-    pub(crate) fn capacity(&self) -> u16 {
-        self.capacity
-    }
-
-    /// The list of a slab with so many objects in use, fewer than its capacity: a higher number is a fuller slab.
-    #[inline]
-    pub(crate) fn list_of(&self, used: u16) -> usize {
-        // Below the capacity, the product stays below `EIGHTHS`, since the scale is rounded down.
-        ((u32::from(used) * self.scale) >> POINT) as usize + usize::from(used > 0)
+    pub(crate) fn list_of(&self, level: u16) -> usize {
+        // From 1 on something is added to the sum's whole part, and at the capacity the scale's little more adds another.
+        ((u32::from(level) * self.scale + (1 << POINT) - 1) >> POINT) as usize
     }
 
     /// The slab at the front of the fullest list.
@@ -114,16 +110,16 @@ impl<S: Copy> Lists<S> {
         self.lists[list]
     }
 
-    /// Puts a slab on the list of `used`.
-    pub(crate) fn push(&mut self, slab: S, used: u16, links: &impl Links<Slab = S>) {
-        let list = self.list_of(used);
+    /// Puts a slab on a list.
+    #[inline]
+    pub(crate) fn push(&mut self, slab: S, list: usize, links: &impl Links<Slab = S>) {
         self.lists[list].push(slab, links);
         self.filled |= 1 << list;
     }
 
-    /// Takes a slab off the list of `used`.
-    pub(crate) fn unlink(&mut self, slab: S, used: u16, links: &impl Links<Slab = S>) {
-        let list = self.list_of(used);
+    /// Takes a slab off its list.
+    #[inline]
+    pub(crate) fn unlink(&mut self, slab: S, list: usize, links: &impl Links<Slab = S>) {
         if self.lists[list].unlink(slab, links) {
             self.filled &= !(1 << list);
         }

@@ -17,7 +17,7 @@
 //! **Two forms, since** each is faster at its place (instructions an object, callgrind): a class's refill of 32 takes 3 and its
 //! return 9, where bits, one object at a time, take 60 and 80; a link in a constructed object would cost it a word.
 
-use crate::lists::{COMPLETE, LISTS, Links, Lists};
+use crate::lists::{COMPLETE, FULL, LISTS, Links, Lists};
 use crate::working_set::WorkingSet;
 
 /// Counts of one cache (Bonwick94 §3.1).
@@ -29,9 +29,9 @@ pub struct SlabStats {
     pub slabs_made: u32,
     /// Objects that are out: with the program or in the caches in front.
     pub objects_out: u64,
-    /// Requests served since the start: chains of a class, single objects of others.
+    /// Chains handed out since the start; of classes.
     pub refills: u64,
-    /// Objects in those chains.
+    /// Objects handed out since the start.
     pub objects_refilled: u64,
     /// Slabs taken over from caches of other sizes since the start, with objects that live on them.
     pub morphed: u32,
@@ -75,15 +75,16 @@ impl<S: Copy> Slabs<S> {
 
     /// A slab has come from the source.
     pub(crate) fn begin(&mut self, slab: S, level: u16, links: &impl Links<Slab = S>) {
-        self.put_on(slab, level, links);
+        self.put_on(slab, self.lists.list_of(level), links);
         self.stats.slabs += 1;
         self.stats.slabs_made = self.stats.slabs_made.wrapping_add(1);
     }
 
     /// A slab goes back to the source, or to another cache.
     pub(crate) fn end(&mut self, slab: S, level: u16, links: &impl Links<Slab = S>) {
-        if level < self.lists.capacity() {
-            self.lists.unlink(slab, level, links);
+        match self.lists.list_of(level) {
+            FULL => {}
+            list => self.lists.unlink(slab, list, links),
         }
         if level == 0 {
             self.kept.drop_idle();
@@ -94,25 +95,28 @@ impl<S: Copy> Slabs<S> {
     /// Moves a slab to the list where it belongs, if any, after a change of its level.
     #[inline]
     pub(crate) fn relist(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
-        let capacity = self.lists.capacity();
-        let (was, is) = (before < capacity, now < capacity);
-        if was && is && self.lists.list_of(before) == self.lists.list_of(now) {
-            return;
-        }
-        if was {
-            self.lists.unlink(slab, before, links);
-            if before == 0 {
-                self.kept.remove();
-            }
-        }
-        if is {
-            self.put_on(slab, now, links);
+        let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
+        if from != to {
+            self.change(slab, from, to, links);
         }
     }
 
-    fn put_on(&mut self, slab: S, level: u16, links: &impl Links<Slab = S>) {
-        self.lists.push(slab, level, links);
-        if level == 0 {
+    #[inline(never)]
+    fn change(&mut self, slab: S, from: usize, to: usize, links: &impl Links<Slab = S>) {
+        if from < FULL {
+            self.lists.unlink(slab, from, links);
+        }
+        if from == COMPLETE {
+            self.kept.remove();
+        }
+        if to < FULL {
+            self.put_on(slab, to, links);
+        }
+    }
+
+    fn put_on(&mut self, slab: S, list: usize, links: &impl Links<Slab = S>) {
+        self.lists.push(slab, list, links);
+        if list == COMPLETE {
             self.kept.add();
         }
     }

@@ -4,12 +4,12 @@ use core::cell::Cell;
 use std::vec::Vec;
 
 #[test]
-fn fuller_slabs_are_on_higher_lists_and_the_first_and_last_list_are_used() {
-    for capacity in 2..=1024 {
+fn each_eighth_has_its_list_and_complete_and_full_slabs_are_told_apart() {
+    for capacity in 1..=MOST {
         let lists = Lists::<u8>::new(capacity);
-        assert!((1..capacity).all(|used| lists.list_of(used - 1) <= lists.list_of(used)), "{capacity}");
-        assert_eq!((lists.list_of(0), lists.list_of(1) > 0), (COMPLETE, true));
-        assert_eq!(lists.list_of(capacity - 1), LISTS - EIGHTHS.div_ceil(usize::from(capacity)), "{capacity}");
+        let eighth = |used: u16| usize::from(used) * EIGHTHS / usize::from(capacity);
+        assert!((1..=capacity).all(|used| lists.list_of(used) == eighth(used) + 1), "{capacity}");
+        assert_eq!((lists.list_of(0), lists.list_of(capacity)), (COMPLETE, FULL));
     }
 }
 
@@ -38,12 +38,12 @@ fn the_last_on_a_list_is_its_first_and_any_can_leave() {
     for gone in 0..5 {
         let mut lists = Lists::new(16);
         (0..5).for_each(|slab| lists.push(slab, 3, &links));
-        lists.push(7, 0, &links);
+        lists.push(7, COMPLETE, &links);
         assert_eq!((lists.fullest(), lists.list(COMPLETE).first()), (Some(4), Some(7)));
         lists.unlink(gone, 3, &links);
-        let left: Vec<u8> = lists.list(lists.list_of(3)).iter(&links).collect();
+        let left: Vec<u8> = lists.list(3).iter(&links).collect();
         assert_eq!(left, (0..5).rev().filter(|slab| *slab != gone).collect::<Vec<_>>());
         left.iter().for_each(|slab| lists.unlink(*slab, 3, &links));
-        assert_eq!((lists.fullest(), lists.is_filled(lists.list_of(3))), (Some(7), false));
+        assert_eq!((lists.fullest(), lists.is_filled(3)), (Some(7), false));
     }
 }
