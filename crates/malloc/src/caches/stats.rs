@@ -44,15 +44,15 @@ impl Caches {
     }
 
     fn stats_of(&self, slot: &Slot, cache: &Cache) -> CacheStats {
-        let (slabs, depot) = (cache.slabs.stats(), cache.depot.stats());
+        let (slabs, depot, counts) = (&cache.slabs, cache.depot.stats(), cache.slabs.stats());
         let in_arrays = self.arrays.count(cache.id) as u64;
         let hits = self.arrays.taken(cache.id).wrapping_sub(cache.taken_before).wrapping_sub(cache.moved);
         CacheStats {
             id: cache.id.into(),
             object_bytes: cache.size as u64,
-            buffer_bytes: slabs.buffer_bytes as u64,
-            in_use: slabs.in_use.saturating_sub(in_arrays + depot.objects) + cache.buffers,
-            total: slabs.total + cache.buffers,
+            buffer_bytes: slabs.layout().stride() as u64,
+            in_use: slabs.in_use().saturating_sub(in_arrays + depot.objects) + cache.buffers,
+            total: slabs.total() + cache.buffers,
             memory_bytes: cache.held.bytes().0 as u64 + cache.buffers * cache.layout.stride() as u64,
             allocations: hits + cache.slow_allocs,
             magazine_hits: hits,
@@ -60,10 +60,10 @@ impl Caches {
             constructor_failures: cache.failed,
             constructed: cache.built,
             destroyed: cache.destroyed,
-            slabs: slabs.slabs.into(),
-            partial: slabs.partial.into(),
-            complete: slabs.complete.into(),
-            full: slabs.full.into(),
+            slabs: counts.slabs.into(),
+            partial: slabs.partial().into(),
+            complete: slabs.complete().into(),
+            full: (counts.slabs - slabs.partial() - slabs.complete()).into(),
             in_arrays,
             in_depot: depot.objects,
             rounds: cache.rounds() as u64,
