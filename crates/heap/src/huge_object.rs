@@ -125,7 +125,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Whether huge objects should be on hugepages.
-    pub(crate) fn backs_huge(&self) -> bool {
+    pub fn backs_huge(&self) -> bool {
         self.pages.lock().backing() != craton_pages::HugeBacking::NEVER
     }
 
