@@ -16,11 +16,12 @@
 
 use crate::caches;
 use crate::debug;
-use crate::front::{HEAP, class_failures, class_stats};
+use crate::front::{class_failures, class_stats};
 use crate::heaps::{OwnStats, api};
 use crate::options;
 use crate::segment::SEGMENT;
 use crate::size_class::{CLASSES, geometry, size_of_class};
+use crate::statics::HEAP;
 use crate::stats::counted;
 use crate::text::Text;
 use craton_os::process;

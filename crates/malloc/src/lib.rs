@@ -21,9 +21,11 @@
 //! address before anything has been changed.
 #![no_std]
 
+mod admission;
 pub mod background;
 pub mod batch;
 pub mod caches;
+mod clock;
 mod cpu_cache;
 pub mod debug;
 pub mod front;
@@ -38,6 +40,7 @@ pub mod inspect;
 pub mod json;
 mod lifecycle;
 pub mod limits;
+mod locks;
 mod mailbox;
 #[cfg(loom)]
 pub mod model;
@@ -46,13 +49,16 @@ mod nested;
 pub mod options;
 mod page_heap;
 mod page_map;
+mod process;
 mod registry;
 pub mod report;
 mod route;
 pub mod segment;
 pub mod sizes;
+mod statics;
 pub mod stats;
 pub mod text;
+mod thread_mode;
 mod tls;
 mod trace;
 mod transfer;

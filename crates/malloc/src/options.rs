@@ -19,8 +19,10 @@ mod read;
 
 pub use read::{get, name};
 
+use crate::admission::CachesFor;
 use crate::background::{self, Mode};
-use crate::front::{CACHES_FOR, CachesFor, HEAP, PROCESSOR_CACHES, THREAD_CACHE_BYTES, set_up};
+use crate::front::set_up;
+use crate::statics::{ADMISSION, HEAP, PROCESSOR_CACHES};
 use crate::{debug, limits, page_heap, trace};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
@@ -90,12 +92,21 @@ pub(crate) unsafe fn find(environment: *const *const c_char, key: &[u8], mut eac
 /// # Safety
 /// As [`find`], for as long as the text is used.
 unsafe fn text_in<'a>(environment: *const *const c_char) -> Option<&'a [u8]> {
+    // SAFETY: by the contract.
+    unsafe { variable(environment, b"CRATON_OPTIONS=") }
+}
+
+/// A variable of an environment, whose name `prefix` has with a `=`.
+///
+/// # Safety
+/// As [`find`], for as long as the text is used.
+pub(crate) unsafe fn variable<'a>(environment: *const *const c_char, prefix: &[u8]) -> Option<&'a [u8]> {
     let mut at = environment;
     // SAFETY: by the contract; the array is not read behind its null.
     while !at.is_null() && unsafe { !(*at).is_null() } {
         // SAFETY: as above, each entry is a C string.
         let entry = unsafe { CStr::from_ptr(*at) }.to_bytes();
-        if let Some(text) = entry.strip_prefix(b"CRATON_OPTIONS=") {
+        if let Some(text) = entry.strip_prefix(prefix) {
             return Some(text);
         }
         // SAFETY: the entry was not the closing null.
@@ -277,7 +288,7 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
                 b"cpu" => CachesFor::Processors,
                 _ => return false,
             };
-            CACHES_FOR.store(caches as u8, Relaxed);
+            ADMISSION.set_caches_for(caches);
             if caches == CachesFor::Processors && set_up() && PROCESSOR_CACHES.rseq().is_none() {
                 let line = Line::new()
                     .text("craton: option \"caches=cpu\": threads have no restartable sequences here, so that ");
@@ -336,7 +347,7 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             HEAP.pages.lock().set_backing(backing);
         }
         b"thread_cache" => match limits::size(value) {
-            Some(bytes) => THREAD_CACHE_BYTES.store(bytes as usize, Relaxed),
+            Some(bytes) => ADMISSION.set_cache_bytes(bytes as usize),
             None => return false,
         },
         b"trace" => return trace::ask(value),

@@ -2,11 +2,11 @@
 
 use crate::caches;
 use crate::debug;
-use crate::front::HEAP;
 use crate::heaps::api;
 use crate::options;
 use crate::segment::{SEGMENT, Segment};
 use crate::size_class::{self, CLASSES};
+use crate::statics::HEAP;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Line, file_map, process};
 

@@ -28,7 +28,7 @@ fn target(id: u16) -> Target {
 /// The name of the cache that the kit knows so.
 pub(crate) fn name_of(target: Target) -> Option<[u8; super::NAME_MAX + 1]> {
     let id = u16::try_from(target.0.checked_sub(1)?).ok()?;
-    Some(crate::front::HEAP.caches.name(id))
+    Some(crate::statics::HEAP.caches.name(id))
 }
 
 impl Cache {

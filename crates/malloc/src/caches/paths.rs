@@ -131,7 +131,7 @@ impl Caches {
 
     /// The sequences, where the process's own heap is meant and the cache may have arrays.
     fn rseq_of<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> Option<&'static Rseq> {
-        let is_own = core::ptr::eq(self, &under.caches) && core::ptr::eq(self, &crate::front::HEAP.caches);
+        let is_own = core::ptr::eq(self, &under.caches) && core::ptr::eq(self, &crate::statics::HEAP.caches);
         if is_own && !building::any() { self.arrays.rseq() } else { None }
     }
 

@@ -1,9 +1,11 @@
 //! What the options are set to.
 
 use super::{KEYS, STATS, STATS_FILE};
+use crate::admission::CachesFor;
 use crate::background::{self, Mode};
-use crate::front::{CACHES_FOR, CachesFor, HEAP, THREAD_CACHE_BYTES, set_up};
+use crate::front::set_up;
 use crate::page_heap;
+use crate::statics::{ADMISSION, BACKGROUND, HEAP};
 use crate::text::Text;
 use crate::trace;
 use crate::{debug, limits};
@@ -47,14 +49,14 @@ pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
             Mode::Inline => into.text("inline"),
             Mode::Thread => into.text("1"),
         },
-        b"caches" => into.text(match CACHES_FOR.load(Relaxed) {
-            mode if mode == CachesFor::Threads as u8 => "thread",
-            mode if mode == CachesFor::Processors as u8 => "cpu",
-            _ => "auto",
+        b"caches" => into.text(match ADMISSION.caches_for() {
+            CachesFor::Threads => "thread",
+            CachesFor::Processors => "cpu",
+            CachesFor::Auto => "auto",
         }),
         b"hard_limit" | b"memory_limit" | b"pressure" | b"soft_limit" => return limits::show_option(key, into),
         b"page_heap" => into.text(page_heap::name()),
-        b"release_rate" => into.number(background::RATE.load(Relaxed)),
+        b"release_rate" => into.number(BACKGROUND.rate()),
         b"stats" => into.number(STATS.load(Relaxed).into()),
         b"stats_file" => {
             let file = STATS_FILE.lock();
@@ -69,11 +71,8 @@ pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
                 _ => "auto",
             })
         }
-        b"thread_cache" => into.number(THREAD_CACHE_BYTES.load(Relaxed) as u64),
-        b"trace" => {
-            let path = trace::PATH.lock();
-            into.bytes(&path.0[..path.1])
-        }
+        b"thread_cache" => into.number(ADMISSION.cache_bytes() as u64),
+        b"trace" => trace::show_path(into),
         b"trace_events" => into.number(trace::bound()),
         _ => return false,
     };
