@@ -5,4 +5,5 @@ mod huge_table;
 mod idle;
 mod limits;
 mod morphs;
+pub(crate) mod virtual_process;
 pub(crate) mod world;
