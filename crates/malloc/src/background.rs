@@ -19,14 +19,14 @@
 //! **Failure.** Without a thread the program's requests do its work.
 //!
 //! **Not here.** The heap ([`Tended`]), the thread ([`Helper`]) and the time are arguments, so that tests run minutes of
-//! virtual time. `process.rs` has the process's.
+//! virtual time. `govern.rs` has the process's.
 
 pub(crate) mod life;
 pub(crate) mod thread;
 
-pub use crate::process::{actions, seal, without_thread};
-pub(crate) use crate::process::{
-    has_thread, mode, note, note_time, poke, poke_in_free, set_mode, set_mode_later, set_rate, want_limits, want_thread,
+pub use crate::govern::{actions, seal, without_thread};
+pub(crate) use crate::govern::{
+    mode, poke, poke_in_free, set_mode, set_mode_later, set_rate, want_thread,
 };
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, HugePages, Pages};
@@ -52,9 +52,6 @@ const COLLAPSES: u32 = 4;
 pub(crate) const USES: u32 = 16;
 /// Time between two tries of whoever waits for another thread to start or end ours.
 const TRY_NS: u64 = 100_000;
-
-/// The hugepage that is being collapsed, plus 1; changed under the page heap's lock, which a fork holds.
-pub(crate) static COLLAPSING: AtomicU32 = AtomicU32::new(0);
 
 /// The option `background`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

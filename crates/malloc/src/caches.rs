@@ -48,7 +48,7 @@ use crate::route::Misuse;
 use arrays::Arrays;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering, Ordering::Relaxed};
-use craton_base::{Clock, Floor};
+use craton_base::{Clock, Platform};
 use craton_os::{Guard, Mutex, mapping};
 use craton_slab::object::BadLayout;
 use pages::Entries;
@@ -155,7 +155,7 @@ impl Caches {
     }
 
     /// Makes a cache; returns its handle.
-    pub(crate) fn create<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) fn create<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         options: &Options<'_>,

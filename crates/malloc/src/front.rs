@@ -20,7 +20,7 @@ use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
 use crate::report::Call;
 use crate::route::{Found, Misuse};
 use crate::size_class::{self, MAX_CLASSED};
-use crate::statics::{FAILURES, HEAP, PROCESSOR_CACHES, READY, SEGMENT};
+use crate::statics::{FAILURES, HEAP, HEAPS, OBJECT_CACHES, PROCESSOR_CACHES, READY, SEGMENT};
 use crate::{debug, nested, options, tls, trace};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
@@ -165,14 +165,14 @@ pub fn release() -> u64 {
         return 0;
     }
     let saved = process::errno();
-    HEAP.caches.reap_all(&HEAP);
+    OBJECT_CACHES.reap_all(&HEAP);
     let bytes = nested::within(|| {
         if let Some(cache) = existing_cache() {
             // SAFETY: it is this thread's cache.
             unsafe { HEAP.empty_cache(cache) };
         }
         PROCESSOR_CACHES.empty(&HEAP);
-        HEAP.release()
+        HEAP.release(|| HEAPS.trim(&HEAP))
     });
     process::set_errno(saved);
     bytes
@@ -183,7 +183,8 @@ pub fn bytes_in_use() -> u64 {
     if !READY.load(Relaxed) {
         return 0;
     }
-    let large = SEGMENT.huge_bytes.load(Relaxed) + HEAP.large_bytes();
+    let spare = HEAPS.spare().bytes().0 as u64;
+    let large = SEGMENT.huge_bytes.load(Relaxed) + HEAP.large_bytes().saturating_sub(spare);
     let own = existing_cache().map_or(0, |c| {
         // SAFETY: it is this thread's cache.
         unsafe { (*c).bytes() as u64 }

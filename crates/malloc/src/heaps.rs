@@ -34,7 +34,7 @@ use crate::route::{Found, Misuse};
 use crate::size_class;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use craton_base::{Bytes, Clock, Floor, PageId, Pages};
+use craton_base::{Bytes, Clock, Platform, PageId, Pages};
 use craton_os::{Guard, Mutex, mapping};
 use craton_slab::SlabStats;
 use own::OwnHeap;
@@ -48,17 +48,7 @@ const ALIGN: usize = 4096;
 /// Heaps of the library's own.
 pub(crate) const BUILT_IN: usize = 4;
 
-/// What an object of a heap is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Owned {
-    pub(crate) heap: u16,
-    /// Its class, or `LARGE`.
-    pub(crate) class: usize,
-    /// The page that it begins on.
-    pub(crate) first: PageId,
-    /// Bytes that may be used.
-    pub(crate) bytes: usize,
-}
+pub(crate) use craton_heap::owned::Owned;
 
 /// How a heap is made.
 #[derive(Clone, Copy, Debug)]
@@ -301,7 +291,7 @@ impl Heaps {
     }
 
     /// Destroys a heap, with all its objects.
-    pub(crate) fn destroy<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) fn destroy<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         handle: usize,
@@ -322,7 +312,7 @@ impl Heaps {
     }
 
     /// An object of a heap; null when there is no memory, the limit is reached, or the alignment is above 2 MiB.
-    pub(crate) fn alloc<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) fn alloc<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         handle: usize,
@@ -334,7 +324,7 @@ impl Heaps {
     }
 
     /// An object of the heap that another one is of; null when there is no memory.
-    pub(crate) fn alloc_beside<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) fn alloc_beside<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         object: Owned,
@@ -347,7 +337,7 @@ impl Heaps {
     ///
     /// # Safety
     /// `object` is what lies at `pointer`; the caller gives it up.
-    pub(crate) unsafe fn free<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) unsafe fn free<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         object: Owned,
@@ -359,7 +349,7 @@ impl Heaps {
     }
 
     /// Changes an object's size where it stands; `false` when it must be copied.
-    pub(crate) fn resize<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) fn resize<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         object: Owned,
@@ -369,7 +359,7 @@ impl Heaps {
     }
 
     /// What is at a pointer, which must be an object of the heap.
-    pub(crate) fn find_in<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) fn find_in<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         handle: usize,
@@ -404,7 +394,7 @@ impl Heaps {
     }
 
     /// Gives back what heaps without objects hold.
-    pub(crate) fn trim<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) {
+    pub(crate) fn trim<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) {
         // ORDERING: Acquire pairs with the Release in `take_slot`.
         for id in 0..self.used.load(Ordering::Acquire) {
             if let Some(mut heap) = self.lock_id(id as u16) {
@@ -437,9 +427,7 @@ fn handle(slot: &Slot, generation: u32) -> usize {
     core::ptr::from_ref(slot) as usize + (generation >> 1) as usize % ALIGN
 }
 
-impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Whether a page is that of heap `heap` and class `class`.
-    pub(crate) fn is_of(&self, page: PageId, heap: u16, class: usize) -> bool {
-        self.mark(page) == size_class::OWNED && self.record(page).heap() == (heap, class as u8)
-    }
+/// Whether a page is that of heap `heap` and class `class`.
+fn is_of<F: Platform, C: Clock, H: Hooks>(under: &Heap<F, C, H>, page: PageId, heap: u16, class: usize) -> bool {
+        under.mark(page) == size_class::OWNED && under.record(page).heap() == (heap, class as u8)
 }

@@ -25,18 +25,20 @@ use crate::caches::Caches;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{LIST_BYTES, ThreadCache};
 use crate::debug::shape as kit;
-use crate::heap::SHARDS;
 use crate::heaps::Heaps;
 use crate::huge::HugeTable;
-use crate::huge_keep::Kept;
+use crate::huge::Kept;
 use crate::mailbox::Mailbox;
 use crate::nested::Area;
 use crate::registry::Registry;
 use crate::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
-use crate::statics::{APART, BACKGROUND, HEAP, MAILBOX, PROCESSOR_CACHES, REGISTRY, SEGMENT, TheHeap};
+use crate::statics::{
+    APART, BACKGROUND, HEAP, HEAPS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT, TheHeap,
+};
 use core::mem::offset_of;
 use core::ptr::{null, without_provenance};
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
+use craton_heap::shard::SHARDS;
 use craton_os::Mutex;
 use craton_slab::debug::audit::Log;
 use craton_slab::object::ObjectSlabs;
@@ -136,10 +138,12 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("apart", Area::parts(&raw const APART)[0]),
     ("apart.used", Area::parts(&raw const APART)[1]),
     ("later.first", Area::parts(&raw const APART)[2]),
+    ("own", (&raw const HEAPS).cast()),
+    ("caches", (&raw const OBJECT_CACHES).cast()),
 ];
 
 /// How many there are.
-const NAMED: usize = 10;
+const NAMED: usize = 12;
 
 /// The shapes of structures, in groups as their modules have them.
 const SHAPES: [&[(&str, usize)]; 15] = [

@@ -14,6 +14,7 @@
 //! **Threads.** Each number is exact by itself; two may be a moment apart, also in length, so that a buffer for a second call should
 //! have some room more.
 
+use crate::statics::HEAPS;
 use crate::caches;
 use crate::debug;
 use crate::front::{class_failures, class_stats};
@@ -129,7 +130,7 @@ fn write_heap(out: &mut Text<'_>, s: &OwnStats) {
     out.text(",\"classes\":[");
     let mut first = true;
     for class in 1..=CLASSES {
-        if let Some(s) = HEAP.heaps.class_stats(s.id as u16, class).filter(|s| s.refills > 0) {
+        if let Some(s) = HEAPS.class_stats(s.id as u16, class).filter(|s| s.refills > 0) {
             begin_class(out, &mut first, class, s);
             out.text("}");
         }

@@ -8,8 +8,8 @@
 //! **Units.** Bytes in use: what the heap has got from the system and not given back, its metadata, and huge objects with
 //! all their bytes, touched or not.
 //!
-//! **Threads.** One thread at a time looks; others go on. A thread gives its cache up in its next slow request, where it
-//! finds a new `generation`. Callers who cannot wait for that have frees fail on all caches.
+//! **Threads.** One thread at a time looks; others go on. A thread that is asked to gives its cache up in its next slow
+//! request.
 //!
 //! **Failure.** Limits that cannot be read are none. Nothing here ends the process.
 //!
@@ -17,11 +17,10 @@
 //! and whenever it has grown by a part of the limit, not in each request.
 //!
 //! **Not here.** The heap ([`Limited`]), the system ([`System`]) and the time are arguments, so that tests run under virtual
-//! time. `process.rs` has the process's.
+//! time. `govern.rs` has the process's.
 
 mod callback;
 mod changes;
-mod gate;
 mod options;
 mod setting;
 
@@ -34,12 +33,12 @@ use craton_base::{Clock, PAGE_SHIFT, Pages};
 use craton_os::{cgroup, process};
 use setting::{Kept, part};
 
-pub use crate::process::set_callback;
-pub(crate) use crate::process::{
-    ask_for_caches, count_refusal, generation, heed, make_room, set_option, show_option, why_not,
+pub use crate::govern::set_callback;
+pub(crate) use crate::govern::{
+    ask_for_caches, count_refusal, heed, make_room, set_option, show_option, why_not,
 };
 pub use callback::LimitCallback;
-pub(crate) use gate::Gate;
+use craton_heap::gate::Gate;
 pub(crate) use setting::{Setting, size};
 
 /// The part of a control group's limit that is the soft limit by default, in percent: the rest is for code, stacks and what
@@ -73,10 +72,19 @@ pub(crate) trait Limited {
     fn relieve(&self, most: u64) -> (u64, u64);
     /// Free pages that could go back.
     fn releasable(&self) -> Pages;
-    /// Empties the caches that the calling thread may empty.
-    fn shrink_own(&self);
+    /// Empties caches in front of the heap.
+    fn shrink(&self, whose: Whose);
     /// The limits were looked at: earlier wishes that they be are met.
     fn looked(&self);
+}
+
+/// Whose caches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    /// Those that the calling thread may empty.
+    Own,
+    /// Those of other threads, each in its thread's next slow request.
+    Others,
 }
 
 /// The system, as the limits ask it.
@@ -118,8 +126,6 @@ pub(crate) struct Limits<C, S> {
     no_pressure: AtomicBool,
     /// A thread looks at the limits.
     at_work: AtomicBool,
-    /// Changes when threads are to give up what their caches hold.
-    generation: AtomicU32,
     pub(crate) callback: Callback,
 }
 
@@ -142,7 +148,6 @@ impl<C: Clock, S: System> Limits<C, S> {
             next_pressure_ns: AtomicU64::new(0),
             no_pressure: AtomicBool::new(false),
             at_work: AtomicBool::new(false),
-            generation: AtomicU32::new(0),
             callback: Callback::NONE,
         }
     }
@@ -224,9 +229,9 @@ impl<C: Clock, S: System> Limits<C, S> {
         segment::add(&self.segment.soft_limit_passed, in_program.into());
         let (mut used, _) = heap.relieve(gate.target());
         if used > soft {
-            self.next_generation();
+            heap.shrink(Whose::Others);
             if in_program {
-                heap.shrink_own();
+                heap.shrink(Whose::Own);
                 used = heap.relieve(gate.target()).0;
             }
         }
@@ -312,16 +317,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.pressure.load(Relaxed) > 0 && !self.no_pressure.load(Relaxed) && heap.releasable() >= PRESSURE_WAKES_FROM
     }
 
-    /// How often threads were asked for what their caches hold, modulo 2³².
-    pub(crate) fn generation(&self) -> u32 {
-        self.generation.load(Relaxed)
-    }
-
-    /// Asks each thread to give up what its cache holds, in its next slow request.
-    pub(crate) fn next_generation(&self) {
-        self.generation.fetch_add(1, Relaxed);
-    }
-
     /// After a refusal: empties the calling thread's caches under a hard limit, so that another try is worth it; others
     /// give theirs up later.
     #[cold]
@@ -329,8 +324,8 @@ impl<C: Clock, S: System> Limits<C, S> {
         if heap.gate().hard().is_none() {
             return false;
         }
-        self.next_generation();
-        heap.shrink_own();
+        heap.shrink(Whose::Others);
+        heap.shrink(Whose::Own);
         true
     }
 

@@ -5,7 +5,7 @@
 //!
 //! **Unsafe.** Gives up, after a fork, locks that were taken before it.
 
-use crate::statics::{HEAP, LIMITS, REGISTRY, SETTING_UP, TRACE};
+use crate::statics::{HEAP, HEAPS, LIMITS, OBJECT_CACHES, REGISTRY, SETTING_UP, TRACE};
 use crate::{debug, options};
 
 /// A lock, or the locks of a part, which has an order among them.
@@ -26,11 +26,13 @@ macro_rules! lock {
 }
 
 /// All of them.
-const LOCKS: [Entry; 9] = [
+const LOCKS: [Entry; 11] = [
     lock!(SETTING_UP.),
     lock!(LIMITS.callback.function.),
     lock!(REGISTRY.),
-    // Named heaps → object caches → size classes → morphs → page heap → huge objects.
+    lock!(HEAPS.),
+    lock!(OBJECT_CACHES.),
+    // Size classes → morphs → page heap → huge objects.
     lock!(HEAP.),
     lock!(debug::),
     lock!(options::),

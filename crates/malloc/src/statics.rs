@@ -1,7 +1,7 @@
 //! The state of the process: every static that changes while it runs.
 //!
 //! **What.** One value of each part. A part knows nothing of this file: it gets what it needs as an argument, or the front
-//! and `process.rs`, which know both, bind it. Constant tables (`INSPECT`, the entries of `.init_array`) stand where they
+//! and `govern.rs`, which know both, bind it. Constant tables (`INSPECT`, the entries of `.init_array`) stand where they
 //! are made.
 //!
 //! **State.** All zeros where the size matters (the heap, the per-CPU caches, the area of signal handlers), so that these
@@ -13,22 +13,27 @@ use crate::background::thread::HelperThread;
 use crate::clock::ProcessClock;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::NoCaches;
+use crate::caches::Caches;
 use crate::heap::Heap;
-use crate::hooks::NoHooks;
+use crate::heaps::Heaps;
 use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::nested::Area;
-use crate::process::{self, Linux};
+use crate::govern::{self, TheSystem};
+use crate::process::Process;
 use crate::registry::Registry;
 pub(crate) use crate::segment::SEGMENT;
 use crate::size_class::CLASSES;
 use crate::trace::Tracer;
 use core::sync::atomic::{AtomicBool, AtomicU32};
-use craton_os::{Mutex, Region};
+use craton_os::{Linux, Mutex, Region};
 
 /// The heap, and its type.
-pub(crate) type TheHeap = Heap<Region, ProcessClock, NoHooks>;
-pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, ProcessClock);
+pub(crate) type TheHeap = Heap<Region, ProcessClock, Process>;
+pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, ProcessClock, ProcessClock);
+/// Heaps and object caches that the program makes, over the same page heap.
+pub(crate) static HEAPS: Heaps = Heaps::NONE;
+pub(crate) static OBJECT_CACHES: Caches = Caches::NONE;
 
 /// The thread caches, and the per-CPU caches of the threads that have none.
 pub(crate) static REGISTRY: Mutex<Registry> = Mutex::new(Registry::EMPTY);
@@ -48,8 +53,8 @@ pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 pub(crate) static CLOCK_SHIFT: AtomicU32 = AtomicU32::new(0);
 /// What the heap does by itself, and its limits.
 pub(crate) static BACKGROUND: Background<ProcessClock, HelperThread> =
-    Background::new(ProcessClock, HelperThread::new(process::run));
-pub(crate) static LIMITS: Limits<ProcessClock, Linux> = Limits::new(ProcessClock, Linux, &SEGMENT);
+    Background::new(ProcessClock, HelperThread::new(govern::run));
+pub(crate) static LIMITS: Limits<ProcessClock, TheSystem> = Limits::new(ProcessClock, TheSystem, &SEGMENT);
 
 /// Requests of signal handlers that interrupted a request.
 pub(crate) static APART: Area = Area::new();

@@ -20,7 +20,8 @@ use crate::page_heap::PageHeap;
 use crate::statics::{HEAP, TRACE};
 use crate::text::Text;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use craton_base::{Clock, Density, Floor, PageRange, Pages, Span, SpanError, SpanSource};
+use craton_base::{Clock, Density, PageRange, Pages, Platform};
+use craton_heap::hooks::SpanEvent;
 use craton_os::{CoarseClock, FileMap, Line, Mutex, file_map, process};
 use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};
 
@@ -94,7 +95,7 @@ impl Tracer {
     }
 
     /// Begins a recording of a heap that has the lock `pages`, into the file at `path`, ended by a 0.
-    fn begin<F: Floor, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
+    fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
         *self.recorder.lock() = Some(Recorder::new(path, self.bound.load(Relaxed), pages)?);
         self.on.store(true, Relaxed);
         Ok(())
@@ -116,17 +117,23 @@ impl Tracer {
         }
     }
 
-    #[inline]
-    fn note(&self, kind: Kind, span: PageRange, align: Pages, density: Density) {
+    /// Records what happened to a span, under the page heap's lock.
+    #[inline(always)]
+    pub(crate) fn span(&self, event: SpanEvent) {
         if self.on.load(Relaxed) {
-            self.record(kind, span, align, density);
+            self.record(event);
         }
     }
 
     #[cold]
-    fn record(&self, kind: Kind, span: PageRange, align: Pages, density: Density) {
+    fn record(&self, event: SpanEvent) {
         if let Some(recorder) = &mut *self.recorder.lock() {
-            recorder.note(CoarseClock.now_ns(), kind, span, align, density);
+            let (kind, range, align, density) = match event {
+                SpanEvent::Alloc { range, align, density } => (Kind::Alloc, range, align, density),
+                SpanEvent::Free { range, density } => (Kind::Free, range, Pages(1), density),
+                SpanEvent::Resize { range } => (Kind::Resize, range, Pages(1), Density::Sparse),
+            };
+            recorder.note(CoarseClock.now_ns(), kind, range, align, density);
         }
     }
 }
@@ -162,7 +169,7 @@ pub(crate) fn begin() {
     if len == 0 || !set_up() {
         return;
     }
-    let begun = TRACE.begin(&path[..=len], &HEAP.pages.lock());
+    let begun = TRACE.begin(&path[..=len], &HEAP.pages());
     match begun {
         // A program's children inherit the option while the program writes the file.
         Ok(()) | Err(file_map::IN_USE) => {}
@@ -181,81 +188,14 @@ pub(crate) fn begin() {
 /// Ends the recording, so that the file is whole.
 pub(crate) fn end() {
     if TRACE.on.load(Relaxed) {
-        let _pages = HEAP.pages.lock();
+        let _pages = HEAP.pages();
         TRACE.end();
     }
 }
 
-/// Takes a span from the page heap, whose lock the caller holds.
-pub(crate) fn alloc<F: Floor, C: Clock>(
-    heap: &mut PageHeap<F, C>,
-    pages: Pages,
-    align: Pages,
-    density: Density,
-) -> Result<Span, SpanError> {
-    let span = heap.alloc(pages, align, density);
-    if let Ok(Span { range, .. }) = span {
-        note(Kind::Alloc, range, align, density);
-    }
-    span
-}
-
-/// Gives one back.
-pub(crate) fn free<F: Floor, C: Clock>(
-    heap: &mut PageHeap<F, C>,
-    span: PageRange,
-    density: Density,
-) -> Result<(), SpanError> {
-    freed(heap.free(span, density), span, density)
-}
-
-/// Notes that a span went back, if it did.
-fn freed(given: Result<(), SpanError>, span: PageRange, density: Density) -> Result<(), SpanError> {
-    if given.is_ok() {
-        note(Kind::Free, span, Pages(1), density);
-    }
-    given
-}
-
-/// Gives one back whose whole hugepages were moved elsewhere.
-pub(crate) fn free_moved<F: Floor, C: Clock>(heap: &mut PageHeap<F, C>, span: PageRange) -> Result<(), SpanError> {
-    freed(heap.free_moved(span), span, Density::Sparse)
-}
-
-/// Makes two neighbours one: in the file the second is freed, and the first becomes longer.
-pub(crate) fn join<F: Floor, C: Clock>(
-    heap: &mut PageHeap<F, C>,
-    first: PageRange,
-    second: PageRange,
-) -> Result<(), SpanError> {
-    let joined = heap.join(first, second);
-    if joined.is_ok() {
-        note(Kind::Free, second, Pages(1), Density::Sparse);
-        note(Kind::Resize, PageRange::new(first.first, Pages(first.len.0 + second.len.0)), Pages(1), Density::Sparse);
-    }
-    joined
-}
-
-/// Makes one longer or shorter.
-pub(crate) fn resize<F: Floor, C: Clock>(
-    heap: &mut PageHeap<F, C>,
-    span: PageRange,
-    pages: Pages,
-) -> Result<bool, SpanError> {
-    let resized = heap.resize(span, pages);
-    if resized.is_ok() {
-        note(Kind::Resize, PageRange::new(span.first, pages), Pages(1), Density::Sparse);
-    }
-    resized
-}
-
-fn note(kind: Kind, span: PageRange, align: Pages, density: Density) {
-    TRACE.note(kind, span, align, density);
-}
-
 impl Recorder {
     /// A recording of at most `bound` events into the file at `path` (0-terminated) that begins with the spans of `heap` that are out.
-    fn new<F: Floor, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
+    fn new<F: Platform, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
         let saved = process::errno();
         let map = FileMap::create(path, WINDOW);
         process::set_errno(saved);

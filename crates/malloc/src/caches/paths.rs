@@ -19,7 +19,7 @@ use crate::route::{Found, Misuse};
 use crate::size_class::OWNED;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, Floor};
+use craton_base::{Clock, Platform};
 use craton_os::rseq::{COUNTING, Rseq};
 use craton_os::{CoarseClock, Guard, process};
 use craton_slab::object::{BadObject, Taken};
@@ -53,7 +53,7 @@ impl From<Misuse> for Fault {
 }
 
 /// Gives an object back whose construction came to nothing.
-struct Unbuilt<'a, F: Floor, C: Clock, H: Hooks> {
+struct Unbuilt<'a, F: Platform, C: Clock, H: Hooks> {
     caches: &'a Caches,
     under: &'a Heap<F, C, H>,
     slot: &'a Slot,
@@ -62,7 +62,7 @@ struct Unbuilt<'a, F: Floor, C: Clock, H: Hooks> {
     asked: bool,
 }
 
-impl<F: Floor, C: Clock, H: Hooks> Drop for Unbuilt<'_, F, C, H> {
+impl<F: Platform, C: Clock, H: Hooks> Drop for Unbuilt<'_, F, C, H> {
     fn drop(&mut self) {
         let saved = process::errno();
         nested::within(|| {
@@ -85,7 +85,7 @@ impl<F: Floor, C: Clock, H: Hooks> Drop for Unbuilt<'_, F, C, H> {
 
 impl Caches {
     /// An object of a cache; waits for one for so many nanoseconds, if it is to.
-    pub(crate) fn alloc<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) fn alloc<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         handle: usize,
@@ -130,8 +130,9 @@ impl Caches {
     }
 
     /// The sequences, where the process's own heap is meant and the cache may have arrays.
-    fn rseq_of<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> Option<&'static Rseq> {
-        let is_own = core::ptr::eq(self, &under.caches) && core::ptr::eq(self, &crate::statics::HEAP.caches);
+    fn rseq_of<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> Option<&'static Rseq> {
+        let _ = under;
+        let is_own = core::ptr::eq(self, &crate::statics::OBJECT_CACHES);
         if is_own && !building::any() { self.arrays.rseq() } else { None }
     }
 
@@ -151,7 +152,7 @@ impl Caches {
 
     /// An object from the depot or the slabs, or, if there is none, from other processors' arrays. If there is none either and the caller `waits`,
     /// he is counted as one who does, and arrays stay closed. Also says for how long he may sleep.
-    fn take_or_gather<F: Floor, C: Clock, H: Hooks>(
+    fn take_or_gather<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         slot: &Slot,
@@ -171,7 +172,7 @@ impl Caches {
         (taken, if is_closed && is_full { SLEEP_NS } else { LOOK_EVERY_NS })
     }
 
-    fn take<F: Floor, C: Clock, H: Hooks>(
+    fn take<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         slot: &Slot,
@@ -231,7 +232,7 @@ impl Caches {
     }
 
     /// Puts free objects into this processor's array, and what it has no room for back.
-    fn fill<F: Floor, C: Clock, H: Hooks>(
+    fn fill<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         cache: &mut Cache,
@@ -255,7 +256,7 @@ impl Caches {
     }
 
     /// Makes an object that was taken one that is out.
-    fn built<F: Floor, C: Clock, H: Hooks>(
+    fn built<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         slot: &Slot,
@@ -273,7 +274,7 @@ impl Caches {
     }
 
     /// Constructs a raw object that was taken, for somebody who has `asked` for one or to lie ready.
-    pub(super) fn construct<F: Floor, C: Clock, H: Hooks>(
+    pub(super) fn construct<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         slot: &Slot,
@@ -310,7 +311,7 @@ impl Caches {
 
     /// Takes what arrays and the depot hold back to the slabs; arrays have no room until they are opened again. `false`: the system does not let
     /// us empty arrays.
-    pub(super) fn gather<F: Floor, C: Clock, H: Hooks>(
+    pub(super) fn gather<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         cache: &mut Cache,
@@ -335,7 +336,7 @@ impl Caches {
     }
 
     /// Gives an object back to its slab.
-    pub(super) fn give<F: Floor, C: Clock, H: Hooks>(
+    pub(super) fn give<F: Platform, C: Clock, H: Hooks>(
         &self,
         _: &Heap<F, C, H>,
         cache: &mut Cache,
@@ -354,7 +355,7 @@ impl Caches {
     ///
     /// # Safety
     /// Any pointer may be given; if it is an object of the cache that is out, the caller gives it up.
-    pub(crate) unsafe fn free<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) unsafe fn free<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         handle: usize,
@@ -380,7 +381,7 @@ impl Caches {
     }
 
     /// Adds a free object to this processor's array; when that is full, up to half of it goes to the depot.
-    fn free_into_array<F: Floor, C: Clock, H: Hooks>(
+    fn free_into_array<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         cache: &mut Cache,
@@ -403,14 +404,14 @@ impl Caches {
     }
 
     /// Whether a pointer is an object of the cache that is out.
-    fn look_at<F: Floor, C: Clock, H: Hooks>(
+    fn look_at<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         cache: &Cache,
         object: *mut u8,
     ) -> Result<(), Misuse> {
         let size = cache.size;
-        let Some(its) = under.cache_of(object) else {
+        let Some(its) = cache_of(under, object) else {
             return Err(match under.find(object) {
                 Found::Bad(misuse) => misuse,
                 _ => Misuse::NotCached { given: cache.id },
@@ -428,13 +429,13 @@ impl Caches {
     }
 
     /// Marks an object as free, or as out.
-    pub(super) fn set_mark<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, object: *mut u8, free: bool) {
+    pub(super) fn set_mark<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, object: *mut u8, free: bool) {
         if let Some(entry) = self.entries.of(object as usize) {
             entry.set_mark(under.layout().key, object, free);
         }
     }
 
-    fn is_marked<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, object: *mut u8) -> bool {
+    fn is_marked<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, object: *mut u8) -> bool {
         self.entries.of(object as usize).is_some_and(|entry| entry.is_marked(under.layout().key, object))
     }
 }
@@ -447,11 +448,9 @@ fn expect_given(object: *mut u8, given: Result<(), BadObject>) {
     }
 }
 
-impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// The number of the cache whose page a pointer lies on.
-    pub(crate) fn cache_of(&self, pointer: *mut u8) -> Option<u16> {
-        let page = self.page_of(pointer as usize)?;
-        let (cache, class) = self.record(page).heap();
-        (self.mark(page) == OWNED && class == CLASS).then_some(cache)
-    }
+/// The number of the cache whose page a pointer lies on.
+fn cache_of<F: Platform, C: Clock, H: Hooks>(under: &Heap<F, C, H>, pointer: *mut u8) -> Option<u16> {
+    let page = under.page_of(pointer as usize)?;
+    let (cache, class) = under.record(page).heap();
+    (under.mark(page) == OWNED && class == CLASS).then_some(cache)
 }

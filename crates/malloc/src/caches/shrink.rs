@@ -18,7 +18,7 @@ use crate::route::Misuse;
 use crate::{background, nested};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, Floor};
+use craton_base::{Clock, Platform};
 use craton_os::{CoarseClock, Guard, process};
 use craton_slab::object::{Detached, Taken};
 
@@ -31,7 +31,7 @@ pub(super) const IDLE: u32 = 1;
 pub(super) const ALL: u32 = 2;
 
 /// A slab that goes back also when the program's destructor unwinds.
-struct Going<'a, F: Floor, C: Clock, H: Hooks> {
+struct Going<'a, F: Platform, C: Clock, H: Hooks> {
     under: &'a Heap<F, C, H>,
     slot: &'a Slot,
     slab: Option<Detached>,
@@ -39,7 +39,7 @@ struct Going<'a, F: Floor, C: Clock, H: Hooks> {
     bytes: usize,
 }
 
-impl<F: Floor, C: Clock, H: Hooks> Going<'_, F, C, H> {
+impl<F: Platform, C: Clock, H: Hooks> Going<'_, F, C, H> {
     fn go(&mut self) {
         if let Some(slab) = self.slab.take() {
             let mut cache = self.slot.cache.lock();
@@ -51,7 +51,7 @@ impl<F: Floor, C: Clock, H: Hooks> Going<'_, F, C, H> {
     }
 }
 
-impl<F: Floor, C: Clock, H: Hooks> Drop for Going<'_, F, C, H> {
+impl<F: Platform, C: Clock, H: Hooks> Drop for Going<'_, F, C, H> {
     fn drop(&mut self) {
         self.go();
     }
@@ -74,7 +74,7 @@ impl Cache {
 
 impl Caches {
     /// Gives complete slabs back while `more` wants it, and their objects to the destructor; returns how many bytes went.
-    fn give_slabs<F: Floor, C: Clock, H: Hooks>(
+    fn give_slabs<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         slot: &Slot,
@@ -112,7 +112,7 @@ impl Caches {
     }
 
     /// Gives back what a cache does not need now; returns how many bytes went.
-    pub(crate) fn reap<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) fn reap<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         handle: usize,
@@ -134,7 +134,7 @@ impl Caches {
     }
 
     /// What a slow call of the program on a cache does besides, if it was left to it.
-    pub(super) fn heed<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, handle: usize) {
+    pub(super) fn heed<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, handle: usize) {
         let Ok((_, slot)) = self.resolve(handle) else { return };
         if slot.wants_look.load(Relaxed) == 0 || building::any() {
             return;
@@ -148,7 +148,7 @@ impl Caches {
     }
 
     /// Looks after all caches, from time to time; `may_call` says that the program's functions may be called here. Says whether anything went.
-    pub(crate) fn look<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, may_call: bool) -> bool {
+    pub(crate) fn look<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, may_call: bool) -> bool {
         let now = CoarseClock.now_ns();
         let mut went = false;
         for (_, slot) in self.each_slot() {
@@ -168,7 +168,7 @@ impl Caches {
     }
 
     /// Tells a cache the time; says whether it has idle slabs.
-    fn turn<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, cache: &mut Cache, now: u64) -> bool {
+    fn turn<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, cache: &mut Cache, now: u64) -> bool {
         if cache.depot.tick(now) {
             cache.slow_down();
             let constructed = cache.constructor.is_some();
@@ -194,7 +194,7 @@ impl Caches {
     }
 
     /// Memory is short: gives back what caches without destructors do not need, and leaves the others to their next slow call.
-    pub(crate) fn relieve<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) {
+    pub(crate) fn relieve<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) {
         for (_, slot) in self.each_slot() {
             let handle = slot.live();
             let calls = {
@@ -210,12 +210,12 @@ impl Caches {
     }
 
     /// Gives back what caches do not need, in a call of the program; returns how many bytes went.
-    pub(crate) fn reap_all<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> usize {
+    pub(crate) fn reap_all<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> usize {
         self.each_slot().filter_map(|(_, slot)| self.reap(under, slot.live()).ok()).sum()
     }
 
     /// Sees to it that so many objects may be out at a time without memory being asked for.
-    pub(super) fn prefill<F: Floor, C: Clock, H: Hooks>(
+    pub(super) fn prefill<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         handle: usize,
@@ -282,7 +282,7 @@ impl Caches {
     }
 
     /// Puts free objects into the depot, or on their slabs where there is no memory for magazines; says whether all are in the depot.
-    pub(super) fn keep<F: Floor, C: Clock, H: Hooks>(
+    pub(super) fn keep<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         cache: &mut Cache,
@@ -301,7 +301,7 @@ impl Caches {
     }
 
     /// Ends a cache; refused while objects are out.
-    pub(crate) fn destroy<F: Floor, C: Clock, H: Hooks>(
+    pub(crate) fn destroy<F: Platform, C: Clock, H: Hooks>(
         &self,
         under: &Heap<F, C, H>,
         handle: usize,

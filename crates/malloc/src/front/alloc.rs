@@ -12,7 +12,7 @@ use crate::cpu_cache::thread::ThreadCache;
 use crate::size_class::{self, MAX_CLASSED};
 use crate::statics::{FAILURES, HEAP, PROCESSOR_CACHES};
 use crate::thread_mode::Server;
-use crate::{debug, nested, process, tls};
+use crate::{debug, govern, nested, tls};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
@@ -68,7 +68,7 @@ fn malloc_class(class: usize) -> *mut u8 {
     if object.is_null() {
         count_failure(class);
     }
-    process::poke();
+    govern::poke();
     with_errno(object, saved)
 }
 
@@ -92,20 +92,20 @@ fn refill_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
         count_failure(class);
     }
     let object = HEAP.wipe_mark(object);
-    process::poke();
+    govern::poke();
     with_errno(object, saved)
 }
 
 /// What a refill gives; tried twice, if a limit kept the first from giving anything and room could be made.
 fn or_with_room(refill: impl Fn() -> *mut u8) -> *mut u8 {
     let object = nested::within(&refill);
-    if object.is_null() && nested::within(process::make_room) { nested::within(&refill) } else { object }
+    if object.is_null() && nested::within(govern::make_room) { nested::within(&refill) } else { object }
 }
 
 #[cold]
 fn count_failure(class: usize) {
     FAILURES[class].fetch_add(1, Relaxed);
-    process::count_refusal(size_class::geometry(class).pages.bytes().0);
+    govern::count_refusal(size_class::geometry(class).pages.bytes().0);
 }
 
 #[inline(never)]
@@ -131,13 +131,13 @@ fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
     let allocate = || nested::within(|| HEAP.allocate_large(size, align, zero));
     let mut object = if possible { allocate() } else { null_mut() };
     if object.is_null() && possible {
-        if nested::within(process::make_room) {
+        if nested::within(govern::make_room) {
             object = allocate();
         }
         if object.is_null() {
-            process::count_refusal(size);
+            govern::count_refusal(size);
         }
     }
-    process::poke();
+    govern::poke();
     with_errno(object, saved)
 }

@@ -7,9 +7,9 @@
 
 use super::threads::{count_threads, give_cache_up};
 use crate::cpu_cache::thread::ThreadCache;
-use crate::process::ProcessHeap;
+use crate::govern::ProcessHeap;
 use crate::statics::{BACKGROUND, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
-use crate::{debug, locks, nested, process, tls};
+use crate::{debug, govern, locks, nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::process::id;
 
@@ -54,7 +54,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
         locks::release_all();
     }
     tls::forget_number();
-    process::forked();
+    govern::forked();
     TRACE.forked();
     SEGMENT.pid.store(id().into(), Relaxed);
 }

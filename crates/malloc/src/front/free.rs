@@ -18,10 +18,11 @@
 use super::apart::free_apart;
 use super::threads::{cache_for, existing_cache, register_threads, server};
 use crate::route::Misuse;
-use crate::statics::{HEAP, PROCESSOR_CACHES, READY};
+use crate::statics::{HEAP, HEAPS, PROCESSOR_CACHES, READY};
 use crate::thread_mode::Server;
-use crate::{debug, nested, process};
+use crate::{debug, govern, nested};
 use core::sync::atomic::Ordering::Relaxed;
+use craton_base::PageRange;
 use craton_os::process::{errno, set_errno};
 use craton_os::rseq::Rseq;
 
@@ -41,7 +42,12 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     if let Some(freed) = unsafe { debug::free(pointer) } {
         return freed; // 2
     }
-    if !nested::is_nested() && HEAP.free_large(pointer as usize) {
+    if !nested::is_nested()
+        && let Some(first) = HEAP.large_at(pointer as usize)
+    {
+        if let Some(span) = HEAP.give_large(first) {
+            give_span(span);
+        }
         return Ok(()); // 3
     }
     // SAFETY: by the contract.
@@ -61,10 +67,25 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     };
     let saved = errno();
     // SAFETY: it is this thread's cache, and by the contract.
-    let result = nested::within(|| unsafe { HEAP.take_back(cache, pointer) }); // 7
-    process::poke_in_free();
+    let result = nested::within(|| unsafe {
+        match HEAP.take_back(cache, pointer)? {
+            // `take_back` has looked the object up.
+            Some(object) => HEAPS.free(&HEAP, object, pointer),
+            None => Ok(()),
+        }
+    }); // 7
+    govern::poke_in_free();
     set_errno(saved);
     if result == Err(Misuse::Foreign) && nested::size_of(pointer).is_some() { Ok(()) } else { result }
+}
+
+/// Returns the span of a large object, which no cache keeps.
+#[cold]
+fn give_span(span: PageRange) {
+    let saved = errno();
+    nested::within(|| HEAP.give_span(span));
+    govern::poke_in_free();
+    set_errno(saved);
 }
 
 /// Frees an object whose slab has morphed to its class into the thread's cache; `false` when it is none, or there is no room.
@@ -91,7 +112,7 @@ unsafe fn free_per_cpu(rseq: &Rseq, pointer: *mut u8) -> bool {
     unsafe {
         HEAP.set_mark(pointer);
         if PROCESSOR_CACHES.push(rseq, class, pointer) {
-            process::look_in_free();
+            govern::look_in_free();
         } else {
             if nested::is_nested() {
                 free_apart(HEAP.wipe_mark(pointer));
@@ -100,7 +121,7 @@ unsafe fn free_per_cpu(rseq: &Rseq, pointer: *mut u8) -> bool {
             let saved = errno();
             register_threads();
             nested::within(|| PROCESSOR_CACHES.overflow(&HEAP, rseq, class, pointer));
-            process::poke_in_free();
+            govern::poke_in_free();
             set_errno(saved);
         }
     }

@@ -6,8 +6,8 @@ use super::apart::realloc_apart;
 use super::{MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
 use crate::cpu_cache::thread::ThreadCache;
 use crate::route::{Found, Misuse, small_stays};
-use crate::statics::HEAP;
-use crate::{debug, nested, process, size_class, tls};
+use crate::statics::{HEAP, HEAPS};
+use crate::{debug, govern, nested, size_class, tls};
 use craton_os::process::{errno, set_errno};
 
 /// Changes an object's size, keeping its contents; null makes a new one. On failure the object is as it was.
@@ -44,13 +44,17 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         return unsafe { realloc_small(pointer, class, size) };
     }
     let saved = errno();
-    if let Some(same) = nested::within(|| HEAP.resize(pointer, found, size)) {
-        process::poke();
+    let resized = nested::within(|| match found {
+        Found::Owned(object) => HEAPS.resize(&HEAP, object, size).then_some(pointer),
+        _ => HEAP.resize(pointer, found, size),
+    });
+    if let Some(same) = resized {
+        govern::poke();
         return Ok(with_errno(same, saved));
     }
     set_errno(saved);
     let new = match found {
-        Found::Owned(object) => with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved),
+        Found::Owned(object) => with_errno(HEAPS.alloc_beside(&HEAP, object, size), saved),
         _ => malloc(size),
     };
     // SAFETY: by the contract; both objects hold so many bytes.

@@ -5,7 +5,8 @@
 use super::threads::thread_ends;
 use crate::heap::Parts;
 use crate::page_map::PageMap;
-use crate::process::ProcessHeap;
+use crate::process::Process;
+use crate::govern::ProcessHeap;
 use crate::statics::{EXIT_KEY, HEAP, LIMITS, PROCESSOR_CACHES, READY, SETTING_UP};
 use crate::{nested, options, page_heap};
 use core::sync::atomic::Ordering;
@@ -67,7 +68,7 @@ fn set_up_alone() -> Option<bool> {
     // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
     unsafe {
         HEAP.install(region, parts);
-        PROCESSOR_CACHES.set_up();
+        PROCESSOR_CACHES.set_up::<Process>();
     }
     LIMITS.apply(&ProcessHeap);
     if let Some(key) = Key::create(Some(thread_ends)) {

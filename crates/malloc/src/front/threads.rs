@@ -7,7 +7,7 @@ use crate::cpu_cache::thread::ThreadCache;
 use crate::registry::Registry;
 use crate::statics::{ADMISSION, BACKGROUND, EXIT_KEY, HEAP, PROCESSOR_CACHES, REGISTRY, SEGMENT};
 use crate::thread_mode::{Server, ThreadMode};
-use crate::{debug, nested, process, segment, tls};
+use crate::{debug, govern, nested, segment, tls};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::cpus;
@@ -41,7 +41,7 @@ pub(super) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCach
     match server {
         Server::Cache(cache) => {
             // SAFETY: it is this thread's cache.
-            unsafe { process::heed(cache) };
+            unsafe { govern::heed(cache) };
             Some(cache)
         }
         Server::NewCache => thread_begins(),
@@ -84,7 +84,7 @@ fn new_cache() -> Option<*mut ThreadCache> {
     drop(caches);
     // SAFETY: the registry gave the cache to us alone.
     unsafe {
-        ThreadCache::begin(cache, HEAP.view(), home, share);
+        ThreadCache::begin(cache, HEAP.view(), &HEAP.flush_requests, home, share);
         debug::close_lists(&mut *cache);
     }
     // Threads that now have their own have left objects in the per-CPU caches, each of which keeps its slab from coming free.
@@ -141,7 +141,7 @@ pub(super) unsafe extern "C" fn thread_ends(_: *mut c_void) {
     give_cache_up(if registered { tls::gone() } else { tls::alone() });
     // The C library ends the process when the main thread and all others have ended; ours would count.
     if thread::is_main() {
-        process::seal();
+        govern::seal();
     }
 }
 

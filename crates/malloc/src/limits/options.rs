@@ -4,7 +4,7 @@
 //! below what is in use counts, and one line on standard error says so; so does a hard limit below the soft one, since a
 //! program must be able to set it at any time.
 
-use super::{Kept, LEAST, Limited, Limits, Setting, System, size};
+use super::{Kept, LEAST, Limited, Limits, Setting, System, Whose, size};
 use crate::text::Text;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Clock;
@@ -81,7 +81,7 @@ impl<C: Clock, S: System> Limits<C, S> {
     /// After the program has set one of the limits, which were `before`: they count at once.
     fn enforce(&self, key: &[u8], before: (Option<u64>, Option<u64>), heap: &impl Limited) {
         if heap.gate().hard().is_some_and(|hard| hard < heap.used()) {
-            heap.shrink_own();
+            heap.shrink(Whose::Own);
         }
         // A limit that is set again is reported again.
         self.report_hard(before.1.filter(|_| key != b"hard_limit"), heap);
