@@ -25,9 +25,7 @@ pub(crate) mod life;
 pub(crate) mod thread;
 
 pub use crate::govern::{actions, seal, without_thread};
-pub(crate) use crate::govern::{
-    mode, poke, poke_in_free, set_mode, set_mode_later, set_rate, want_thread,
-};
+pub(crate) use crate::govern::{mode, poke, poke_in_free, set_mode, set_mode_later, set_rate, want_thread};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, HugePages, Pages};
 use craton_os::thread::{sleep_ns, with_signals_blocked};

@@ -34,7 +34,7 @@ use crate::route::{Found, Misuse};
 use crate::size_class;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use craton_base::{Bytes, Clock, Platform, PageId, Pages};
+use craton_base::{Bytes, Clock, PageId, Pages, Platform};
 use craton_os::{Guard, Mutex, mapping};
 use craton_slab::SlabStats;
 use own::OwnHeap;
@@ -70,26 +70,14 @@ pub enum Refused {
     Name,
 }
 
-/// Counts of one heap. The layout is that of `struct craton_heap_stats` behind its first field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub struct OwnStats {
-    /// Its number, unique among living heaps.
-    pub id: u64,
-    /// Objects that are out.
-    pub objects: u64,
-    /// Bytes of them, as `malloc_usable_size` counts.
-    pub object_bytes: u64,
-    /// Bytes of its slabs and large objects, which the limit bounds.
-    pub used_bytes: u64,
-    /// Bytes taken from the page heap.
-    pub held_bytes: u64,
-    /// The limit; 0 for none.
-    pub limit_bytes: u64,
-    /// Requests that got nothing.
-    pub refused: u64,
-    /// Its name, ended by a 0.
-    pub name: [u8; NAME_MAX + 1],
+craton_tables::count_struct! { heap,
+    /// Counts of one heap. The layout is that of `struct craton_heap_stats` behind its first field.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    #[repr(C)]
+    pub struct OwnStats {
+        /// Its name, ended by a 0.
+        pub name: [u8; NAME_MAX + 1],
+    }
 }
 
 #[repr(C, align(4096))]
@@ -429,5 +417,5 @@ fn handle(slot: &Slot, generation: u32) -> usize {
 
 /// Whether a page is that of heap `heap` and class `class`.
 fn is_of<F: Platform, C: Clock, H: Hooks>(under: &Heap<F, C, H>, page: PageId, heap: u16, class: usize) -> bool {
-        under.mark(page) == size_class::OWNED && under.record(page).heap() == (heap, class as u8)
+    under.mark(page) == size_class::OWNED && under.record(page).heap() == (heap, class as u8)
 }

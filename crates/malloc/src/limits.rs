@@ -34,9 +34,7 @@ use craton_os::{cgroup, process};
 use setting::{Kept, part};
 
 pub use crate::govern::set_callback;
-pub(crate) use crate::govern::{
-    ask_for_caches, count_refusal, heed, make_room, set_option, show_option, why_not,
-};
+pub(crate) use crate::govern::{ask_for_caches, count_refusal, heed, make_room, set_option, show_option, why_not};
 pub use callback::LimitCallback;
 use craton_heap::gate::Gate;
 pub(crate) use setting::{Setting, size};

@@ -5,8 +5,8 @@
 //!
 //! **Unsafe.** Gives up, after a fork, locks that were taken before it.
 
-use crate::statics::{HEAP, HEAPS, LIMITS, OBJECT_CACHES, REGISTRY, SETTING_UP, TRACE};
-use crate::{debug, options};
+use crate::debug;
+use crate::statics::{HEAP, HEAPS, LIMITS, OBJECT_CACHES, REGISTRY, SETTING_UP, STATS_FILE, TRACE};
 
 /// A lock, or the locks of a part, which has an order among them.
 struct Entry {
@@ -35,7 +35,7 @@ const LOCKS: [Entry; 11] = [
     // Size classes → morphs → page heap → huge objects.
     lock!(HEAP.),
     lock!(debug::),
-    lock!(options::),
+    lock!(STATS_FILE.),
     // Under the page heap's lock, too.
     lock!(TRACE.recorder.),
     lock!(TRACE.asked.),

@@ -2,9 +2,9 @@
 //!
 //! **Threads.** As [`Hooks`] says; nothing here allocates from the heap.
 
+use crate::background::Chore;
 use crate::segment;
 use crate::statics::{BACKGROUND, SEGMENT, TRACE};
-use crate::background::Chore;
 use crate::{debug, govern, report};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Pages;

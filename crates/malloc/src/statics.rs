@@ -10,22 +10,23 @@
 use crate::admission::Admission;
 use crate::background::Background;
 use crate::background::thread::HelperThread;
+use crate::caches::Caches;
 use crate::clock::ProcessClock;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::NoCaches;
-use crate::caches::Caches;
+use crate::govern::{self, TheSystem};
 use crate::heap::Heap;
 use crate::heaps::Heaps;
 use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::nested::Area;
-use crate::govern::{self, TheSystem};
+use crate::options::PATH_MAX;
 use crate::process::Process;
 use crate::registry::Registry;
-pub(crate) use crate::segment::SEGMENT;
+use crate::segment::Segment;
 use crate::size_class::CLASSES;
 use crate::trace::Tracer;
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32};
 use craton_os::{Linux, Mutex, Region};
 
 /// The heap, and its type.
@@ -55,6 +56,15 @@ pub(crate) static CLOCK_SHIFT: AtomicU32 = AtomicU32::new(0);
 pub(crate) static BACKGROUND: Background<ProcessClock, HelperThread> =
     Background::new(ProcessClock, HelperThread::new(govern::run));
 pub(crate) static LIMITS: Limits<ProcessClock, TheSystem> = Limits::new(ProcessClock, TheSystem, &SEGMENT);
+
+/// The process's numbers, exported for readers of its memory.
+#[unsafe(export_name = "craton_segment")]
+pub static SEGMENT: Segment = Segment::new();
+/// The option `stats`; where statistics go, since programs such as `ls` close standard error before they are printed; and
+/// the option `stats_file`, the path with its closing 0 and its length.
+pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
+pub(crate) static STATS_TO: AtomicI32 = AtomicI32::new(2);
+pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
 
 /// Requests of signal handlers that interrupted a request.
 pub(crate) static APART: Area = Area::new();

@@ -28,24 +28,29 @@ const fn tool(name: &'static str, below: &'static [&'static str]) -> Crate {
 }
 
 /// Every package, from the bottom up.
-const CRATES: [Crate; 14] = [
+const CRATES: [Crate; 15] = [
     core("craton-base", &[]),
+    // Options and counters as data, for the library and for the tools alike.
+    core("craton-tables", &[]),
     // The one crate that speaks to the system, through the declarations of `libc`.
     Crate { name: "craton-os", below: &["craton-base"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
-    core("craton-malloc", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
+    core(
+        "craton-malloc",
+        &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab", "craton-tables"],
+    ),
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
-    core("craton", &["craton-base", "craton-os", "craton-malloc"]),
+    core("craton", &["craton-base", "craton-os", "craton-malloc", "craton-tables"]),
     // Not the allocator: a program that links craton-malloc has its hooks at start and exit, and these are measured.
     tool("craton-lab", &["craton-base", "craton-os", "craton-sim", "craton-frames", "craton-pages", "craton-slab"]),
     // Nor is it a part of what reads other processes: that knows the library by what its table says.
     tool("craton-inspect", &[]),
-    tool("craton-cli", &["craton-inspect", "craton-lab"]),
-    tool("craton-programs", &["craton", "craton-os", "craton-lab"]),
-    tool("xtask", &[]),
+    tool("craton-cli", &["craton-inspect", "craton-lab", "craton-tables"]),
+    tool("craton-programs", &["craton", "craton-os", "craton-lab", "craton-tables"]),
+    tool("xtask", &["craton-tables"]),
 ];
 
 /// What cargo says of the workspace, without following dependencies.

@@ -1,49 +1,25 @@
 //! The table of figures in the README: what the record in `results/` says, and nothing else.
 //!
-//! **What.** Between two marks the README has a table that is written from [`RECORD`]: Craton's ratios to each other
-//! allocator in time and memory, and where they come from. Nobody types a figure.
+//! **What.** Craton's ratios to each other allocator in time and memory, and where they come from, from [`RECORD`].
 
-use super::Complaint;
 use super::files::File;
+use super::generated::text;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The page with the table.
-pub const PAGE: &str = "README.md";
-/// The record that it is made of.
+/// The record that the table is made of.
 const RECORD: &str = "results/speed.json";
-const BEGIN: &str = "<!-- begin: results/speed.json, by `cargo xtask tidy --fix` -->\n";
-const END: &str = "<!-- end: results/speed.json -->\n";
 
-/// Complains of a table that is not what the record says.
-pub fn check(files: &[File]) -> Vec<Complaint> {
-    match write(files) {
-        Err(why) => vec![Complaint::new(PAGE, 0, why)],
-        Ok(page) if Some(page.as_str()) != text(files, PAGE) => {
-            vec![Complaint::new(PAGE, 0, format!("its table is not what {RECORD} says: run `cargo xtask tidy --fix`"))]
-        }
-        Ok(_) => Vec::new(),
-    }
-}
-
-/// The page with the table that belongs there.
-pub fn write(files: &[File]) -> Result<String, String> {
-    let page = text(files, PAGE).ok_or("there is no such file")?;
-    let marks = || format!("the marks of its table are not there: {}", BEGIN.trim());
-    let (before, rest) = page.split_once(BEGIN).ok_or_else(marks)?;
-    let (_, after) = rest.split_once(END).ok_or_else(marks)?;
-    let record = text(files, RECORD).ok_or_else(|| format!("{RECORD} is missing: `make bench` writes it"))?;
+/// The table that the record in the tree gives.
+pub fn table(files: &[File]) -> Result<String, String> {
+    let record = text(files, RECORD).map_err(|e| format!("{e}: `make bench` writes it"))?;
     let record = serde_json::from_str(record).map_err(|e| format!("{RECORD} cannot be read: {e}"))?;
-    Ok(format!("{before}{BEGIN}{}{END}{after}", table(&record)))
-}
-
-fn text<'a>(files: &'a [File], path: &str) -> Option<&'a str> {
-    files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
+    Ok(table_of(&record))
 }
 
 /// A row for each allocator that the record's ratios name, the two that are made of several at the end.
-fn table(record: &Value) -> String {
+fn table_of(record: &Value) -> String {
     let rows = record["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let distinct = |key: &str| rows.iter().filter_map(|row| row[key].as_str()).collect::<BTreeSet<_>>().len();
     let rounds = rows.iter().filter_map(|row| row["run"].as_u64()).max().map_or(0, |last| last + 1);

@@ -5,7 +5,6 @@
 //!
 //! **Unsafe.** Takes buffers back.
 
-use crate::statics::OBJECT_CACHES;
 use super::slot::{Cache, Slot};
 use super::{Caches, building};
 use crate::debug::{self, Target};
@@ -13,6 +12,7 @@ use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::nested;
 use crate::route::Misuse;
+use crate::statics::OBJECT_CACHES;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Platform};
 

@@ -243,7 +243,7 @@ fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout,
     let plain = ObjectLayout::of(size, align, constructed)?;
     if !constructed {
         let layout = ObjectLayout::of(size.max(2 * WORD), align, false)?;
-        // The last word may be a link; nobody looks for the first.
+        // The first word of a free object is its mark.
         return Ok((layout, 0));
     }
     if plain.stride() >= LEAST_IN_ENTRY {

@@ -3,10 +3,10 @@
 //! **Unsafe.** Gives the heap its region and tables.
 
 use super::threads::thread_ends;
+use crate::govern::ProcessHeap;
 use crate::heap::Parts;
 use crate::page_map::PageMap;
 use crate::process::Process;
-use crate::govern::ProcessHeap;
 use crate::statics::{EXIT_KEY, HEAP, LIMITS, PROCESSOR_CACHES, READY, SETTING_UP};
 use crate::{nested, options, page_heap};
 use core::sync::atomic::Ordering;

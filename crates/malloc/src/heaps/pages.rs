@@ -9,11 +9,11 @@
 //!
 //! **Failure.** What the limit or the page heap refuses changes nothing.
 
-use craton_base::Platform;
 use super::chunks::Chunks;
 use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::size_class::{self, LARGE};
+use craton_base::Platform;
 use craton_base::{
     Advice, Clock, Density, Floor, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, SpanError, SpanSource,
 };

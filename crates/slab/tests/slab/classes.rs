@@ -1,4 +1,9 @@
-//! A slab cache over real bytes, held against a list of what is out.
+//! Size classes: a slab cache over real bytes, held against a list of what is out.
+
+mod model;
+mod morph;
+mod pair;
+mod small;
 
 use craton_base::{HugePages, Pages, Table};
 use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
@@ -64,7 +69,6 @@ impl World {
     }
 
     /// Gives back the place so many objects behind the last one that is out; says whether that was refused.
-    #[allow(dead_code, reason = "of use where misuse is tested only")]
     pub fn give_place_behind(&mut self, objects: usize) -> bool {
         let place = self.out[self.out.len() - 1] + objects * self.cache.geometry().object as usize;
         let mut chain = Chain::EMPTY;
@@ -76,7 +80,6 @@ impl World {
     }
 
     /// Gives the first object back with itself behind it; says whether that was refused.
-    #[allow(dead_code, reason = "of use where misuse is tested only")]
     pub fn give_first_twice(&mut self) -> bool {
         let object = self.out[0] as *mut u8;
         let mut chain = Chain::EMPTY;
@@ -117,7 +120,6 @@ impl World {
     }
 
     /// Gives up to `most` complete slabs back; says how many went.
-    #[allow(dead_code, reason = "of use where slabs are kept only")]
     pub fn give_complete(&mut self, most: u32) -> u32 {
         let before = (self.cache.complete(), self.cache.stats().slabs);
         self.cache.give_complete(most, &self.records, &mut self.source);
@@ -128,14 +130,12 @@ impl World {
     }
 
     /// Gives those complete slabs back that nobody needed since the last time.
-    #[allow(dead_code, reason = "of use where slabs are kept only")]
     pub fn give_idle(&mut self) {
         self.cache.give_idle(&self.records, &mut self.source);
         self.check();
     }
 
     /// Checks that a source which refuses is asked, and nothing else happens.
-    #[allow(dead_code, reason = "of use where a source refuses only")]
     pub fn refuse(&mut self, want: u32) -> usize {
         let before = (self.source.live(), self.cache.stats().slabs);
         let got = self.take(want);

@@ -1,7 +1,6 @@
 //! Every short sequence of operations on slabs with few objects, without randomness.
 
-mod common;
-use common::World;
+use super::World;
 use craton_sim::FaultPlan;
 use craton_slab::Geometry;
 

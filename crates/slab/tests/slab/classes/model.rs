@@ -1,7 +1,6 @@
 //! Random sequences against a list of what is out, for several geometries.
 
-mod common;
-use common::World;
+use super::World;
 use craton_sim::{FaultPlan, FaultRule};
 use craton_slab::Geometry;
 use proptest::prelude::*;

@@ -16,7 +16,7 @@ use crate::chain::{self, Chain};
 use crate::geometry::Geometry;
 use crate::lists::LISTS;
 use crate::morph::{Morph, Morphs};
-use crate::record::SlabRecord;
+use crate::record::{SlabId, SlabRecord};
 use craton_base::{PAGE_SIZE, PageId, PageRange, Pages, SpanSource, Table};
 
 /// A slab morphs when less than so many hundredths of its objects live.
@@ -89,11 +89,9 @@ impl SlabCache {
     pub fn candidates(&self, new: Geometry, records: &Table<SlabRecord>) -> impl Iterator<Item = PageId> {
         let capacity = self.geometry.capacity;
         // The first list is of complete slabs, which are not given up here.
-        let lists = 1..=self.partial.list_of(self.most_live().min(capacity - 1)).min(LISTS - 1);
-        let first = lists.map(|list| self.partial.first(list));
-        let slabs = first.flat_map(|first| {
-            core::iter::successors(first, |at| records[at.0 as usize].next().checked_sub(1).map(PageId))
-        });
+        let lists = &self.slabs.lists;
+        let emptiest = 1..=lists.list_of(self.most_live().min(capacity - 1)).min(LISTS - 1);
+        let slabs = emptiest.flat_map(|list| lists.list(list).iter(records)).map(SlabId::page);
         slabs.take(LOOKS).filter(move |slab| {
             let record = &records[slab.0 as usize];
             self.is_candidate(record) && self.promises(record, new)
@@ -168,26 +166,26 @@ impl SlabCache {
                 }
                 record.set_used(record.used() - 1);
                 record.set_carved(record.carved() - 1);
-                self.stats.objects_out -= 1;
+                self.slabs.stats.objects_out -= 1;
                 entry.close(bytes);
                 entry.cut_grid(bytes, bytes + entry.new as usize, open);
                 entry
             }
         };
         let (others, is_regular) = (entry.count, entry.is_regular());
-        self.relist(slab, before, self.level(record), records);
+        let now = self.level(record);
+        self.slabs.relist(SlabId::of(slab), before, now, records);
         if others > 0 || !is_regular && record.used() > 0 {
             record.set_alone(others == 0);
             return Ok(Left::Morphed);
         }
         morphs.remove(record, records);
         if record.used() == 0 {
-            let level = self.geometry.capacity - record.carved();
-            self.retire(slab, level, records, source);
+            self.retire(slab, now, records, source);
             return Ok(Left::Gone);
         }
         debug_assert_eq!(record.carved(), self.geometry.capacity, "without old objects all places are possible");
-        self.stats.settled += 1;
+        self.slabs.stats.settled += 1;
         Ok(Left::Ordinary(PageRange::new(slab, self.geometry.pages)))
     }
 }
@@ -252,9 +250,8 @@ impl SlabCache {
     /// Forgets a slab that goes to another cache.
     fn give_up(&mut self, slab: PageId, records: &Table<SlabRecord>) {
         let record = &records[slab.0 as usize];
-        self.partial.unlink(slab, record.used(), records);
-        self.stats.slabs -= 1;
-        self.stats.objects_out -= u64::from(record.used());
+        self.slabs.end(SlabId::of(slab), record.used(), records);
+        self.slabs.stats.objects_out -= u64::from(record.used());
         // A second part begins no span.
         record.set_pages(Pages(0));
     }

@@ -1,11 +1,8 @@
 //! Slabs that hold objects of two sizes.
 
-#[path = "common/pair.rs"]
-mod pair;
-
+use super::pair::Caches;
 use craton_sim::FaultRule;
 use craton_slab::{Left, Place};
-use pair::Caches;
 use proptest::prelude::*;
 
 const SMALL: usize = 0;
