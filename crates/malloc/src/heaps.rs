@@ -25,8 +25,6 @@ pub mod api;
 mod chunks;
 mod own;
 mod pages;
-#[cfg(test)]
-mod tests;
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;

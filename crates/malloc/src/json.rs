@@ -19,7 +19,7 @@ use crate::heaps::{OwnStats, api};
 use crate::options;
 use crate::segment::SEGMENT;
 use crate::size_class::{CLASSES, size_of_class};
-use crate::statics::{HEAP, HEAPS};
+use crate::statics::HEAPS;
 use crate::stats::{ClassCounts, counted};
 use crate::text::Text;
 use craton_os::process;

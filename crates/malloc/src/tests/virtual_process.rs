@@ -1,26 +1,56 @@
 //! A process in virtual time: a heap over a simulated floor, its limits and background work, a thread that sleeps by moving
 //! the clock on, and a machine whose control group and pressure the test sets.
 
-use super::world::TestHeap;
 use crate::background::{Background, Chore, Helper, Tended};
-use crate::cpu_cache::thread::ThreadCache;
-use crate::heap::{Heap, Parts};
-use crate::limits::{Gate, Limited, Limits, System};
-use crate::page_map::PageMap;
+use crate::limits::{Limited, Limits, System, Whose};
 use crate::segment::Segment;
-use crate::size_class;
 use core::cell::{Cell, RefCell};
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{Clock, HugePages, Pages, Table};
+use craton_heap::gate::Gate;
+use craton_heap::hooks::{Event, Hooks, Usage};
+use craton_heap::page_map::PageMap;
+use craton_heap::thread_cache::ThreadCache;
+use craton_heap::{Heap, Parts, size_class};
 use craton_os::cgroup;
-use craton_pages::{Breaking, Tracker};
-use craton_sim::{RealFloor, VirtualClock};
+use craton_pages::Tracker;
+use craton_sim::{RealFloor, SimSystem, VirtualClock};
 use craton_slab::SlabRecord;
 use std::boxed::Box;
 use std::vec::Vec;
 
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+
+std::thread_local! {
+    /// The process that the test's thread plays.
+    static CURRENT: Cell<Option<&'static Process>> = const { Cell::new(None) };
+}
+
+/// What the process does with its heap's reports, as `process.rs` does.
+pub(crate) struct Reports;
+
+impl Hooks for Reports {
+    fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
+        if let Some(p) = CURRENT.get() {
+            p.background.note(usage.backed, usage.in_use, releasable);
+        }
+    }
+    fn event(event: Event) -> u64 {
+        let Some(p) = CURRENT.get() else { return 0 };
+        match event {
+            Event::LimitPassed => p.background.want(Chore::Limits),
+            Event::MappingKept => p.background.want_thread(),
+            _ => {}
+        }
+        0
+    }
+    fn keeps_mappings() -> bool {
+        CURRENT.get().is_some_and(|p| p.background.life.is_running())
+    }
+}
+
+pub(crate) type TestHeap = Heap<RealFloor, VirtualClock, Reports>;
 
 /// The library's thread: its sleep moves the clock on.
 pub(crate) struct Thread {
@@ -126,7 +156,7 @@ pub(crate) struct Process {
     pub(crate) collapses: Cell<u32>,
 }
 
-/// A process whose heap can have so many hugepages, and whose clock stands at 1,000 s.
+/// A process whose heap can have so many hugepages, and whose clock stands at 1,000 s. The test's thread plays it from now on.
 pub(crate) fn process(hugepages: u32) -> &'static Process {
     let (capacity, clock) = (HugePages(hugepages), VirtualClock::new(1000 * SECOND_NS));
     let floor = RealFloor::new(capacity);
@@ -134,7 +164,12 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
     let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
     let records: Vec<SlabRecord> = (0..pages).map(|_| SlabRecord::default()).collect();
     let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
-    let heap: &'static TestHeap = Box::leak(Box::new(Heap::new(RealFloor::new(HugePages(1)), clock.clone())));
+    let heap: &'static TestHeap = Box::leak(Box::new(Heap::new(
+        RealFloor::new(HugePages(1)),
+        SimSystem::default(),
+        clock.clone(),
+        clock.clone(),
+    )));
     let parts = Parts {
         base: floor.base() as usize,
         // SAFETY: there is a zero entry for each page, for ever.
@@ -151,7 +186,7 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
     unsafe { heap.install(floor, parts) };
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
     // SAFETY: memory for one cache, ours.
-    unsafe { ThreadCache::begin(cache, heap.view(), 0, 256 << 10) };
+    unsafe { ThreadCache::begin(cache, heap.view(), &heap.flush_requests, 0, 256 << 10) };
     let thread: &'static Thread = Box::leak(Box::new(Thread {
         clock: clock.clone(),
         rung: Cell::new(false),
@@ -164,7 +199,7 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
     let machine: &'static Machine = Box::leak(Box::default());
     let segment: &'static Segment = Box::leak(Box::default());
     machine.pressure.set(Some(0));
-    Box::leak(Box::new(Process {
+    let process: &'static Process = Box::leak(Box::new(Process {
         heap,
         thread,
         machine,
@@ -175,7 +210,9 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
         cache,
         shrunk: Cell::new(0),
         collapses: Cell::new(0),
-    }))
+    }));
+    CURRENT.set(Some(process));
+    process
 }
 
 impl Tended for Process {
@@ -184,7 +221,8 @@ impl Tended for Process {
     }
     fn tick(&self) -> (bool, Pages) {
         let (tick, in_use) = self.heap.tick();
-        (tick.released > 0, in_use)
+        let kept = self.heap.age_kept();
+        (tick.released > 0 || kept, in_use)
     }
     fn collapse(&self, is_first: bool) -> (bool, bool) {
         if is_first && !self.heap.collapse_is_due() {
@@ -218,12 +256,16 @@ impl Limited for Process {
     fn releasable(&self) -> Pages {
         self.heap.releasable()
     }
-    fn shrink_own(&self) {
+    fn shrink(&self, whose: Whose) {
+        if whose == Whose::Others {
+            self.heap.flush_requests.fetch_add(1, Relaxed);
+            return;
+        }
         self.shrunk.set(self.shrunk.get() + 1);
         // SAFETY: the cache is ours; empty lists may begin anew.
         unsafe {
             self.heap.empty_cache(self.cache);
-            ThreadCache::begin(self.cache, self.heap.view(), 0, 256 << 10);
+            ThreadCache::begin(self.cache, self.heap.view(), &self.heap.flush_requests, 0, 256 << 10);
         }
     }
     fn looked(&self) {
@@ -232,16 +274,8 @@ impl Limited for Process {
 }
 
 impl Process {
-    /// What a slow request ends with: the use of the heap is noted, and chores are done.
+    /// What a slow request ends with: chores.
     pub(crate) fn request(&self) {
-        let mut pages = self.heap.pages.lock();
-        let (backed, in_use) = (pages.backed(), pages.in_use());
-        self.background.note(backed, in_use, || pages.releasable(Breaking::Always));
-        drop(pages);
-        let (gate, used) = (&self.heap.gate, self.heap.used());
-        if gate.is_outside(used) && used >= gate.high() {
-            self.background.want(Chore::Limits);
-        }
         for chore in Chore::ALL {
             if self.background.take(chore, true, true) {
                 match chore {
@@ -259,7 +293,7 @@ impl Process {
     pub(crate) fn go_on(&self) {
         let objects: Vec<_> = (0..64).map(|_| self.alloc(30 << 10)).collect();
         objects.into_iter().for_each(|object| self.free(object));
-        (0..16).for_each(|_| self.request());
+        self.request();
     }
 
     /// An object; null when it is refused. Above 256 KiB each is a slow request.
@@ -306,7 +340,7 @@ impl Process {
 
     /// Bytes with memory.
     pub(crate) fn backed(&self) -> u64 {
-        self.heap.pages.lock().backed_pages().bytes().0 as u64
+        self.heap.pages().backed_pages().bytes().0 as u64
     }
 
     pub(crate) fn now_s(&self) -> u64 {
