@@ -13,14 +13,13 @@
 //! **Threads.** Each number is exact by itself; two may be a moment apart, also in length, so that a buffer for a second call should
 //! have some room more.
 
-use crate::front::{HEAPS};
 use crate::caches;
 use crate::debug;
-use crate::front::HEAP;
 use crate::heaps::{OwnStats, api};
 use crate::options;
 use crate::segment::SEGMENT;
 use crate::size_class::{CLASSES, size_of_class};
+use crate::statics::HEAPS;
 use crate::stats::{ClassCounts, counted};
 use crate::text::Text;
 use craton_os::process;

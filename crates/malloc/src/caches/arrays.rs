@@ -17,7 +17,7 @@
 //! **Unsafe.** Reads areas by address.
 
 use super::{ALIGN, MOST};
-use crate::front::PROCESSOR_CACHES;
+use crate::statics::PROCESSOR_CACHES;
 use crate::tls;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use craton_os::Mutex;

@@ -5,7 +5,6 @@
 //!
 //! **Unsafe.** Takes buffers back.
 
-use crate::front::{OBJECT_CACHES};
 use super::slot::{Cache, Slot};
 use super::{Caches, building};
 use crate::debug::{self, Target};
@@ -13,6 +12,7 @@ use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::nested;
 use crate::route::Misuse;
+use crate::statics::OBJECT_CACHES;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Platform};
 
@@ -29,7 +29,7 @@ fn target(id: u16) -> Target {
 /// The name of the cache that the kit knows so.
 pub(crate) fn name_of(target: Target) -> Option<[u8; super::NAME_MAX + 1]> {
     let id = u16::try_from(target.0.checked_sub(1)?).ok()?;
-    Some(crate::front::OBJECT_CACHES.name(id))
+    Some(crate::statics::OBJECT_CACHES.name(id))
 }
 
 impl Cache {

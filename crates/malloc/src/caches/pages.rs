@@ -9,16 +9,16 @@
 //!
 //! **Unsafe.** Indexes the entries by page, and supplies slabs with spans.
 
-use craton_base::Platform;
 use super::CLASS;
 use super::arrays;
 use super::slot::{Cache, IN_ENTRY, Slot};
-use craton_heap::mark::mark;
 use crate::heap::Heap;
 use crate::hooks::Hooks;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use craton_base::Platform;
 use craton_base::{Clock, Density, Floor, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages};
+use craton_heap::mark::mark;
 use craton_os::guarded::{self, Opened};
 use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
@@ -295,7 +295,7 @@ unsafe impl<F: Platform, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H
             return None;
         }
         let range = self.under.take_own(pages, align, Density::Dense).ok()?.range;
-        if !crate::front::OBJECT_CACHES.entries.open(self.under.address(range.first), pages) {
+        if !crate::statics::OBJECT_CACHES.entries.open(self.under.address(range.first), pages) {
             self.under.give_own(range);
             return None;
         }
@@ -306,7 +306,7 @@ unsafe impl<F: Platform, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H
 
     unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
         let pages = pages_of(bytes);
-        crate::front::OBJECT_CACHES.entries.forget(first, pages);
+        crate::statics::OBJECT_CACHES.entries.forget(first, pages);
         let page = (first as usize - self.under.layout().base) >> PAGE_SHIFT;
         let range = PageRange::new(PageId(page as u32), pages);
         self.under.unmark_own(range, true);

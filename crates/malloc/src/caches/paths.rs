@@ -132,7 +132,7 @@ impl Caches {
     /// The sequences, where the process's own heap is meant and the cache may have arrays.
     fn rseq_of<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> Option<&'static Rseq> {
         let _ = under;
-        let is_own = core::ptr::eq(self, &crate::front::OBJECT_CACHES);
+        let is_own = core::ptr::eq(self, &crate::statics::OBJECT_CACHES);
         if is_own && !building::any() { self.arrays.rseq() } else { None }
     }
 

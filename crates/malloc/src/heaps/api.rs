@@ -4,10 +4,11 @@
 //!
 //! **Unsafe.** Takes objects from callers.
 
-use crate::front::{HEAPS};
 use super::{Options, OwnStats, Refused};
-use crate::front::{self, HEAP, set_up};
+use crate::front::{self, set_up};
 use crate::route::{Found, Misuse};
+use crate::statics::HEAP;
+use crate::statics::HEAPS;
 use crate::{background, limits};
 use core::ptr::null_mut;
 use craton_os::process;

@@ -9,11 +9,11 @@
 //!
 //! **Failure.** What the limit or the page heap refuses changes nothing.
 
-use craton_base::Platform;
 use super::chunks::Chunks;
 use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::size_class::{self, LARGE};
+use craton_base::Platform;
 use craton_base::{
     Advice, Clock, Density, Floor, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, SpanError, SpanSource,
 };
@@ -95,7 +95,7 @@ impl OwnPages {
         }
         self.chunks.add(span.range);
         self.held.0 += len.0;
-        crate::front::HEAPS.note_spare(len, Pages(0));
+        crate::statics::HEAPS.note_spare(len, Pages(0));
         self.next_chunk = Pages((2 * len.0).min(PAGES_PER_HUGEPAGE));
         Ok(())
     }
@@ -189,7 +189,7 @@ impl OwnPages {
     /// Gives the chunk of a heap without objects back, which stays for the next one otherwise.
     pub(crate) fn trim<F: Platform, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>) {
         if let Some(chunk) = self.chunks.take_empty() {
-            crate::front::HEAPS.note_spare(Pages(0), chunk.len);
+            crate::statics::HEAPS.note_spare(Pages(0), chunk.len);
             self.give_chunk(under, chunk);
         }
     }
@@ -199,7 +199,7 @@ impl OwnPages {
         while let Some(first) = self.larges.checked_sub(1) {
             self.give_large(under, PageId(first));
         }
-        crate::front::HEAPS.note_spare(Pages(0), Pages(self.held.0 - self.used.0));
+        crate::statics::HEAPS.note_spare(Pages(0), Pages(self.held.0 - self.used.0));
         for i in 0..self.chunks.all().len() {
             let range = self.chunks.all()[i].range;
             // The slabs' records stay as they are: without a mark nobody asks them.
@@ -243,7 +243,7 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for ClassPages<'_, F, C, H> {
             }
         };
         self.pages.used.0 += pages.0;
-        crate::front::HEAPS.note_spare(Pages(0), pages);
+        crate::statics::HEAPS.note_spare(Pages(0), pages);
         self.under.mark_own(range, self.marks_all(), self.pages.id, self.class as u8);
         Ok(Span { range, zeroed: false })
     }
@@ -251,9 +251,9 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for ClassPages<'_, F, C, H> {
     fn free(&mut self, span: PageRange, _: Density) -> Result<(), SpanError> {
         self.under.unmark_own(span, self.marks_all());
         self.pages.used.0 -= span.len.0;
-        crate::front::HEAPS.note_spare(span.len, Pages(0));
+        crate::statics::HEAPS.note_spare(span.len, Pages(0));
         if let Some(chunk) = self.pages.chunks.put(span) {
-            crate::front::HEAPS.note_spare(Pages(0), chunk.len);
+            crate::statics::HEAPS.note_spare(Pages(0), chunk.len);
             self.pages.give_chunk(self.under, chunk);
         }
         Ok(())
