@@ -488,7 +488,7 @@ pub fn actions() -> bool {
     let saved = process::errno();
     look_at_mailbox(true);
     let (changed, _) = nested::within(|| round(true));
-    let went = HEAP.caches.look(&HEAP, true);
+    let went = HEAP.cached().tick(true);
     process::set_errno(saved);
     changed || went
 }
@@ -503,7 +503,7 @@ fn round(deep: bool) -> (bool, Pages) {
     pace();
     PROCESSOR_CACHES.look(&HEAP);
     let (tick, in_use) = HEAP.tick();
-    let kept = HEAP.age_kept() | HEAP.caches.look(&HEAP, false);
+    let kept = HEAP.age_kept() | HEAP.cached().tick(false);
     let collapsed = collapse_some();
     let limited = limits::round(deep);
     // ORDERING: Release pairs with the Acquire above.

@@ -15,8 +15,7 @@ mod threads;
 
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
-use crate::heap::Heap;
-use crate::hooks::NoHooks;
+use crate::process_heap::ProcessHeap;
 use crate::registry::Registry;
 use crate::report::Call;
 use crate::route::{Found, Misuse};
@@ -29,7 +28,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering}
 use craton_base::PAGE_SIZE;
 use craton_os::rseq::Rseq;
 use craton_os::thread::{self, Key};
-use craton_os::{CoarseClock, Mutex, Region, cpus, process};
+use craton_os::{Mutex, cpus, process};
 
 pub(crate) use apart::free_what_waits;
 use apart::{free_apart, malloc_apart, malloc_apart_class};
@@ -39,7 +38,7 @@ pub(crate) use setting_up::set_up;
 pub(crate) use threads::fail_caches;
 use threads::{give_cache_up, new_cache, visits};
 
-pub(crate) static HEAP: Heap<Region, CoarseClock, NoHooks> = Heap::new(Region::EMPTY, CoarseClock);
+pub(crate) static HEAP: ProcessHeap = ProcessHeap::new();
 static CACHES: Mutex<Registry> = Mutex::new(Registry::EMPTY);
 pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
 /// Where the list of all threads' caches is, for those who read the memory of another process.
@@ -457,7 +456,7 @@ pub fn release() -> u64 {
         return 0;
     }
     let saved = process::errno();
-    HEAP.caches.reap_all(&HEAP);
+    HEAP.cached().reap_all();
     let bytes = nested::within(|| {
         if let Some(cache) = existing_cache() {
             // SAFETY: it is this thread's cache.

@@ -13,9 +13,7 @@
 mod owned;
 
 use crate::background;
-use crate::caches::Caches;
 use crate::cpu_cache::thread::{HeapView, mark};
-use crate::heaps::Heaps;
 use crate::hooks::Hooks;
 use crate::huge::HugeTable;
 use crate::limits::Gate;
@@ -128,10 +126,6 @@ pub struct Heap<F: Floor, C: Clock, H: Hooks> {
     pub(crate) morphs: Mutex<Morphs>,
     /// Where slabs are looked for that could become such.
     pub(crate) search: Search,
-    /// Heaps of their own, over the same page heap.
-    pub(crate) heaps: Heaps,
-    /// Object caches of the program's, likewise.
-    pub(crate) caches: Caches,
     /// Calls only: hooks have no data.
     hooks: PhantomData<fn() -> H>,
 }
@@ -170,8 +164,6 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
             gate: Gate::open(),
             morphs: Mutex::new(Morphs::EMPTY),
             search: Search::NEW,
-            heaps: Heaps::NONE,
-            caches: Caches::NONE,
             hooks: PhantomData,
         }
     }
@@ -518,7 +510,6 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
         // What comes back to the page heap now may let whole hugepages go at once.
         let before = self.pages.lock().backed_pages();
         self.drain_transfers();
-        self.heaps.trim(self);
         self.give_complete();
         let kept = self.drop_kept() as u64;
         let after = self.with_pages(|p| {
@@ -534,7 +525,7 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
             .sum();
-        let cached = (self.pages_in_front().bytes().0 + self.heaps.spare().bytes().0) as u64;
+        let cached = self.pages_in_front().bytes().0 as u64;
         (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs + cached)
     }
 
@@ -568,8 +559,6 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self, nested: bool) {
-        self.heaps.hold_for_fork(nested);
-        self.caches.hold_for_fork(nested);
         self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork(nested));
         self.morphs.hold_for_fork(nested);
         self.pages.hold_for_fork(nested);
@@ -587,8 +576,6 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
             self.pages.release_after_fork();
             self.morphs.release_after_fork();
             self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.release_after_fork());
-            self.caches.release_after_fork();
-            self.heaps.release_after_fork();
         }
     }
 }

@@ -20,18 +20,20 @@
 //!
 //! **Unsafe.** Exports the table under a name of its own; its addresses are for reading elsewhere.
 
-use crate::caches::Caches;
+use crate::caches::api::Here;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{LIST_BYTES, ThreadCache};
 use crate::debug::shape as kit;
 use crate::front::{ALL_CACHES, HEAP, PROCESSOR_CACHES};
 use crate::heap::{Heap, SHARDS};
-use crate::heaps::Heaps;
 use crate::hooks::NoHooks;
 use crate::huge::HugeTable;
 use crate::huge_keep::Kept;
 use crate::mailbox::{MAILBOX, Mailbox};
 use crate::nested;
+use crate::objects::caches::Caches;
+use crate::objects::heaps::Heaps;
+use crate::process_heap::ProcessHeap;
 use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
 use core::mem::offset_of;
@@ -138,8 +140,9 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
 const NAMED: usize = 10;
 
 /// The shapes of structures, in groups as their modules have them.
-const SHAPES: [&[(&str, usize)]; 15] = [
+const SHAPES: [&[(&str, usize)]; 16] = [
     &NUMBERS,
+    &ProcessHeap::SHAPE,
     &Heap::<Region, CoarseClock, NoHooks>::SHAPE,
     &SlabRecord::SHAPE,
     &SlabCache::SHAPE,
@@ -150,7 +153,7 @@ const SHAPES: [&[(&str, usize)]; 15] = [
     &ThreadCache::SHAPE,
     &ProcessorCaches::SHAPE,
     &Kept::SHAPE,
-    &Caches::SHAPE,
+    &Caches::<CoarseClock, Here>::SHAPE,
     &ObjectSlabs::SHAPE,
     &kit::SHAPE,
     &Log::SHAPE,

@@ -213,7 +213,7 @@ impl Hand {
             if ThreadCache::push(self.cache, object as *mut u8) {
                 Ok(())
             } else {
-                world.heap.take_back(Some(self.cache), object as *mut u8)
+                world.heap.take_back(Some(self.cache), object as *mut u8).map(|_| ())
             }
         };
         assert_eq!(given, Ok(()), "an object that is out");

@@ -1,7 +1,7 @@
 //! What is said when the program hands in a bad pointer, or has brought a cache into disorder.
 
-use crate::caches::stats::name_of;
 use crate::front::HEAP;
+use crate::objects::caches::name_of;
 use crate::route::Misuse;
 use crate::size_class;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -8,7 +8,6 @@
 use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::debug;
 use crate::heap::Heap;
-use crate::heaps::Owned;
 use crate::hooks::Hooks;
 use crate::huge::Entry;
 use crate::report;
@@ -19,6 +18,22 @@ use craton_base::{Bytes, Clock, Floor, HUGEPAGE_SIZE, PAGE_SIZE, PageId, Pages};
 /// Objects of this size and more are mappings of their own: they can grow by moving page tables, and a few faults more do not
 /// count against touching so much memory. It is also where glibc's own threshold ends.
 pub(crate) const HUGE_MIN: usize = 32 << 20;
+
+/// The class of pages of object caches, in their records: none of a slab.
+pub const CACHE_CLASS: u8 = u8::MAX;
+
+/// What an object of a heap with a name is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Owned {
+    /// The heap's number.
+    pub heap: u16,
+    /// Its class, or `LARGE`.
+    pub class: usize,
+    /// The page that it begins on.
+    pub first: PageId,
+    /// Bytes that may be used.
+    pub bytes: usize,
+}
 
 /// What a pointer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -308,7 +323,7 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
 
     fn find_owned(&self, address: usize, page: PageId) -> Found {
         let (heap, class) = self.record(page).heap();
-        if class == crate::caches::CLASS {
+        if class == CACHE_CLASS {
             return Found::Bad(Misuse::OfCache { cache: heap });
         }
         if class != LARGE {
@@ -353,18 +368,23 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
         freed.unwrap_or(Misuse::Unallocated)
     }
 
-    /// Takes back an object that the cache's fast path refused, or says what is wrong with the pointer.
+    /// Takes back an object that the cache's fast path refused, or says what is wrong with the pointer. An object of a heap with a
+    /// name is left to the caller.
     ///
     /// # Safety
     /// `cache`, if there is one, is the calling thread's, of this heap. The caller gives the object up.
-    pub(crate) unsafe fn take_back(&self, cache: Option<*mut ThreadCache>, pointer: *mut u8) -> Result<(), Misuse> {
+    pub(crate) unsafe fn take_back(
+        &self,
+        cache: Option<*mut ThreadCache>,
+        pointer: *mut u8,
+    ) -> Result<Option<Owned>, Misuse> {
         // SAFETY: the cache is this thread's. An object that it recognises and did not take is one that its list has no room for.
         unsafe {
             if let Some(cache) = cache
                 && let Some((class, _)) = ThreadCache::recognise(cache, pointer)
             {
                 self.take_into(cache, class, pointer);
-                return Ok(());
+                return Ok(None);
             }
         }
         match self.find(pointer) {
@@ -379,17 +399,16 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
                         }
                     }
                 }
-                Ok(())
+                Ok(None)
             }
             // SAFETY: `find` has checked the object, and the caller gives it up.
-            Found::Old { class } => unsafe { self.give_old(class, pointer) },
+            Found::Old { class } => unsafe { self.give_old(class, pointer) }.map(|()| None),
             Found::Large { first, .. } => {
                 self.give_large(first);
-                Ok(())
+                Ok(None)
             }
-            // SAFETY: `find` has checked the object, which the caller gives up.
-            Found::Owned(object) => unsafe { self.heaps.free(self, object, pointer) },
-            Found::Huge(entry) => self.free_huge(entry.at),
+            Found::Owned(object) => Ok(Some(object)),
+            Found::Huge(entry) => self.free_huge(entry.at).map(|()| None),
             Found::Bad(misuse) => Err(misuse),
         }
     }
@@ -411,9 +430,8 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
                 }
                 if new > pages { self.move_out(first, pages, size) } else { None }
             }
-            Found::Owned(object) => self.heaps.resize(self, object, size).then_some(pointer),
             Found::Huge(entry) => self.resize_huge(entry, size),
-            Found::Bad(_) => None,
+            Found::Owned(_) | Found::Bad(_) => None,
         }
     }
 }

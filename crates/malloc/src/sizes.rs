@@ -10,8 +10,7 @@
 use crate::cpu_cache::thread::ThreadCache;
 use crate::debug;
 use crate::front;
-use crate::heaps::Owned;
-use crate::route::{Found, Misuse};
+use crate::route::{Found, Misuse, Owned};
 use crate::size_class::{self, LARGE};
 use crate::tls;
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};

@@ -1,4 +1,3 @@
-mod caches;
 mod complete;
 mod heaps;
 mod huge_table;

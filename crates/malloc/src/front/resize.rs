@@ -49,7 +49,7 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     }
     process::set_errno(saved);
     let new = match found {
-        Found::Owned(object) => with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved),
+        Found::Owned(object) => with_errno(HEAP.own().alloc_beside(object, size), saved),
         _ => malloc(size),
     };
     // SAFETY: by the contract; both objects hold so many bytes.

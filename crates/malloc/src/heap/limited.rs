@@ -123,7 +123,6 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// then in use, and how many pages went.
     pub(crate) fn relieve(&self, most: u64) -> (u64, u64) {
         if self.used() > most {
-            self.caches.relieve(self);
             self.give_complete();
             self.drop_kept();
         }

@@ -21,8 +21,7 @@ const LAYOUT: [(&str, usize); 5] = [
 
 impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Offsets and sizes in bytes.
-    pub(crate) const SHAPE: [(&'static str, usize); 23] = [
-        ("heap.bytes", size_of::<Self>()),
+    pub(crate) const SHAPE: [(&'static str, usize); 20] = [
         ("heap.granted_pages", offset_of!(Self, granted_pages)),
         ("heap.layout", offset_of!(Self, layout)),
         LAYOUT[0],
@@ -43,7 +42,5 @@ impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
         ("heap.huge.lock", offset_of!(Self, huge) + Mutex::<HugeTable>::SHAPE[0]),
         ("heap.morphs", offset_of!(Self, morphs) + Mutex::<Morphs>::SHAPE[1]),
         ("heap.morphs.lock", offset_of!(Self, morphs) + Mutex::<Morphs>::SHAPE[0]),
-        ("heap.own", offset_of!(Self, heaps)),
-        ("heap.caches", offset_of!(Self, caches)),
     ];
 }

@@ -72,7 +72,10 @@ impl World {
     pub(crate) fn give(&self, object: *mut u8) -> Result<(), Misuse> {
         // SAFETY: as above; tests give up what they give.
         unsafe {
-            if ThreadCache::push(self.cache, object) { Ok(()) } else { self.heap.take_back(Some(self.cache), object) }
+            if ThreadCache::push(self.cache, object) {
+                return Ok(());
+            }
+            self.heap.take_back(Some(self.cache), object).map(|owned| assert_eq!(owned, None, "of no other owner"))
         }
     }
 

@@ -31,7 +31,7 @@ fn give(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, object: *mut u8)
     let Some(class) = heap.recognise(object) else {
         // Its slab holds objects of two classes: such a free goes around the caches.
         // SAFETY: the object is out, and given up.
-        return unsafe { heap.take_back(None, object) }.expect("an object that is out");
+        return assert_eq!(unsafe { heap.take_back(None, object) }, Ok(None), "an object that is out");
     };
     // SAFETY: the object is out, of this class, and given up.
     unsafe {

@@ -1,8 +1,11 @@
 //! Counts of object caches.
 
-use super::slot::{Cache, Slot};
+use super::super::process::{Process, Watch};
+use super::super::slots::Slot;
+use super::cache::{Cache, CacheSlots};
 use super::{Caches, NAME_MAX};
 use crate::route::Misuse;
+use craton_base::Clock;
 
 /// Counts of one cache (Bonwick94 §3.1). The layout is that of `struct craton_cache_stats` behind its first field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +17,7 @@ pub struct CacheStats {
     pub object_bytes: u64,
     /// Bytes from one object to the next.
     pub buffer_bytes: u64,
-    /// Objects that the program has.
+    /// Live objects.
     pub in_use: u64,
     /// Objects that the slabs have room for.
     pub total: u64,
@@ -46,9 +49,9 @@ pub struct CacheStats {
     pub in_depot: u64,
     /// Objects that an array and the depot exchange at a time.
     pub rounds: u64,
-    /// Slow calls that had to wait for another.
+    /// Slow calls that had to wait for the cache's lock.
     pub contended: u64,
-    /// What `prefill` has promised.
+    /// Objects that `prefill` has promised.
     pub reserved: u64,
     /// Objects that there may be, free ones included; 0 for no limit.
     pub limit_objects: u64,
@@ -98,28 +101,28 @@ impl CacheStats {
 }
 
 /// The text of a name.
-pub(crate) fn name_of(name: &[u8; NAME_MAX + 1]) -> &str {
+pub fn name_of(name: &[u8; NAME_MAX + 1]) -> &str {
     let len = name.iter().position(|b| *b == 0).unwrap_or(name.len());
     core::str::from_utf8(&name[..len]).unwrap_or_default()
 }
 
-impl Caches {
+impl<C: Clock, P: Process + Watch> Caches<C, P> {
     /// Counts of a cache.
-    pub(crate) fn stats(&self, handle: usize) -> Result<CacheStats, Misuse> {
-        let (_, slot, cache) = self.lock(handle)?;
+    pub fn stats(&self, handle: usize) -> Result<CacheStats, Misuse> {
+        let (_, slot, cache) = self.slots.lock(handle)?;
         Ok(self.stats_of(slot, &cache))
     }
 
     /// Counts of each living cache, by number.
-    pub(crate) fn each(&self, mut tell: impl FnMut(CacheStats)) {
-        for (_, slot) in self.each_slot() {
-            if let Ok(stats) = self.stats(slot.live()) {
-                tell(stats);
+    pub fn each(&self, mut each: impl FnMut(CacheStats)) {
+        for (_, slot) in self.slots.living() {
+            if let Ok(stats) = self.stats(slot.handle()) {
+                each(stats);
             }
         }
     }
 
-    fn stats_of(&self, slot: &Slot, cache: &Cache) -> CacheStats {
+    fn stats_of(&self, slot: &Slot<CacheSlots>, cache: &Cache) -> CacheStats {
         let (slabs, depot) = (cache.slabs.stats(), cache.depot.stats());
         let in_arrays = self.arrays.count(cache.id) as u64;
         let hits = self.arrays.taken(cache.id).wrapping_sub(cache.taken_before).wrapping_sub(cache.moved);
@@ -147,7 +150,7 @@ impl Caches {
             reserved: cache.reserved as u64,
             limit_objects: cache.limit_objects as u64,
             limit_bytes: cache.limit_pages.bytes().0 as u64,
-            name: slot.name(),
+            name: slot.shared.name(),
         }
     }
 }
