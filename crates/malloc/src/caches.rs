@@ -1,8 +1,9 @@
-//! Object caches of the process ([`crate::objects::caches`]).
+//! Object caches of the process ([`craton_objects::caches`]).
 
 pub mod api;
 
-pub use crate::objects::caches::{
+pub(crate) use api::Here;
+pub use craton_objects::caches::{
     CacheStats, Constructor, Destructor, Fault, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, NUMBERS, Options, Reclaim,
     Refused, WORKING_SET_MS,
 };

@@ -1,5 +1,5 @@
-//! Heaps with names in the process ([`crate::objects::heaps`]).
+//! Heaps with names in the process ([`craton_objects::heaps`]).
 
 pub mod api;
 
-pub use crate::objects::heaps::{NAME_MAX, Options, OwnStats, Place, Refused};
+pub use craton_objects::heaps::{NAME_MAX, Options, OwnStats, Place, Refused};

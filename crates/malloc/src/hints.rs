@@ -1,18 +1,18 @@
-//! Objects with hints in the process ([`crate::objects::hints`]).
+//! Objects with hints in the process ([`craton_objects::hints`]).
 //!
 //! **Failure.** Null and `ENOMEM`.
 
-use crate::front::{self, HEAP};
+use crate::front::{self, HEAPS};
 use crate::heaps::api;
 
-pub use crate::objects::hints::{COLD, DENSE, HOT, SHORT_LIVED, are_valid};
+pub use craton_objects::hints::{COLD, DENSE, HOT, SHORT_LIVED, are_valid};
 
 /// `size` bytes at a multiple of `align` (a power of two, up to 2 MiB with a hint), placed by the hint.
 pub fn alloc(size: usize, align: usize, hints: u32) -> *mut u8 {
     if hints == 0 {
         return front::aligned(align, size);
     }
-    let heap = if front::set_up() { HEAP.heaps.of_hint(hints) } else { None };
+    let heap = if front::set_up() { HEAPS.of_hint(hints) } else { None };
     match heap.map(|heap| api::alloc(heap, size, align, false)) {
         Some(Ok(object)) => object,
         _ => front::with_errno(core::ptr::null_mut(), 0),

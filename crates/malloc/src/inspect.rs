@@ -20,25 +20,25 @@
 //!
 //! **Unsafe.** Exports the table under a name of its own; its addresses are for reading elsewhere.
 
-use crate::caches::api::Here;
+use crate::caches::Here;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{LIST_BYTES, ThreadCache};
 use crate::debug::shape as kit;
-use crate::front::{ALL_CACHES, HEAP, PROCESSOR_CACHES};
-use crate::heap::{Heap, SHARDS};
-use crate::hooks::NoHooks;
+use crate::front::{ALL_CACHES, HEAP, HEAPS, OBJECT_CACHES, PROCESSOR_CACHES};
+use crate::heap::Heap;
 use crate::huge::HugeTable;
-use crate::huge_keep::Kept;
+use crate::huge::Kept;
 use crate::mailbox::{MAILBOX, Mailbox};
 use crate::nested;
-use crate::objects::caches::Caches;
-use crate::objects::heaps::Heaps;
-use crate::process_heap::ProcessHeap;
+use crate::process::Process;
 use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
 use core::mem::offset_of;
 use core::ptr::{null, without_provenance};
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
+use craton_heap::shard::SHARDS;
+use craton_objects::caches::Caches;
+use craton_objects::heaps::Heaps;
 use craton_os::{CoarseClock, Region};
 use craton_slab::debug::audit::Log;
 use craton_slab::object::ObjectSlabs;
@@ -134,16 +134,17 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("apart", nested::PARTS[0]),
     ("apart.used", nested::PARTS[1]),
     ("later.first", nested::PARTS[2]),
+    ("own", (&raw const HEAPS).cast()),
+    ("caches", (&raw const OBJECT_CACHES).cast()),
 ];
 
 /// How many there are.
-const NAMED: usize = 10;
+const NAMED: usize = 12;
 
 /// The shapes of structures, in groups as their modules have them.
-const SHAPES: [&[(&str, usize)]; 16] = [
+const SHAPES: [&[(&str, usize)]; 15] = [
     &NUMBERS,
-    &ProcessHeap::SHAPE,
-    &Heap::<Region, CoarseClock, NoHooks>::SHAPE,
+    &Heap::<Region, CoarseClock, Process>::SHAPE,
     &SlabRecord::SHAPE,
     &SlabCache::SHAPE,
     &Morphs::SHAPE,

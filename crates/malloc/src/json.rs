@@ -16,6 +16,7 @@
 
 use crate::caches;
 use crate::debug;
+use crate::front::HEAPS;
 use crate::front::{HEAP, class_failures, class_stats};
 use crate::heaps::{OwnStats, api};
 use crate::options;
@@ -128,7 +129,7 @@ fn write_heap(out: &mut Text<'_>, s: &OwnStats) {
     out.text(",\"classes\":[");
     let mut first = true;
     for class in 1..=CLASSES {
-        if let Some(s) = HEAP.heaps.class_stats(s.id as u16, class).filter(|s| s.refills > 0) {
+        if let Some(s) = HEAPS.class_stats(s.id as u16, class).filter(|s| s.refills > 0) {
             begin_class(out, &mut first, class, s);
             out.text("}");
         }

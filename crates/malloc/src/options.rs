@@ -333,7 +333,7 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             if !set_up() {
                 return false;
             }
-            HEAP.pages.lock().set_backing(backing);
+            HEAP.pages().set_backing(backing);
         }
         b"thread_cache" => match limits::size(value) {
             Some(bytes) => THREAD_CACHE_BYTES.store(bytes as usize, Relaxed),

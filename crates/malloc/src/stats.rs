@@ -12,7 +12,7 @@ use craton_os::{Line, file_map, process};
 
 /// The process's numbers, with every refill counted.
 pub fn counted() -> &'static Segment {
-    HEAP.tell_refills();
+    HEAP.report_refills();
     &SEGMENT
 }
 

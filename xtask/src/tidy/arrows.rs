@@ -28,7 +28,7 @@ const fn tool(name: &'static str, below: &'static [&'static str]) -> Crate {
 }
 
 /// Every package, from the bottom up.
-const CRATES: [Crate; 14] = [
+const CRATES: [Crate; 17] = [
     core("craton-base", &[]),
     // The one crate that speaks to the system, through the declarations of `libc`.
     Crate { name: "craton-os", below: &["craton-base"], outside: Some(&["libc"]) },
@@ -36,7 +36,10 @@ const CRATES: [Crate; 14] = [
     core("craton-frames", &["craton-base"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
-    core("craton-malloc", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
+    core("craton-heap", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
+    core("craton-objects", &["craton-base", "craton-os", "craton-slab", "craton-heap"]),
+    core("craton-kit", &["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects"]),
+    core("craton-malloc", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab", "craton-heap", "craton-objects", "craton-kit"]),
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
     core("craton", &["craton-base", "craton-os", "craton-malloc"]),
     // Not the allocator: a program that links craton-malloc has its hooks at start and exit, and these are measured.

@@ -6,11 +6,11 @@
 
 use super::{CacheStats, Fault, Options, Refused};
 use crate::debug::Target;
-use crate::front::{HEAP, PROCESSOR_CACHES, set_up};
-use crate::objects::process::{Process, Watch, Words};
+use crate::front::{HEAP, OBJECT_CACHES, PROCESSOR_CACHES, set_up};
 use crate::route::Misuse;
 use crate::{background, debug, limits, nested, report, tls};
 use core::ptr::null_mut;
+use craton_objects::process::{Process, Watch, Words};
 use craton_os::process;
 use craton_os::rseq::Rseq;
 
@@ -79,7 +79,7 @@ impl Watch for Here {
 fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     let saved = process::errno();
     let result = call();
-    HEAP.cached().run_deferred(cache);
+    OBJECT_CACHES.over(&HEAP).run_deferred(cache);
     background::poke();
     process::set_errno(saved);
     result
@@ -88,7 +88,8 @@ fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
 /// Makes a cache; returns its handle, which is never 0.
 pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     let saved = process::errno();
-    let made = if set_up() { nested::within(|| HEAP.cached().create(options)) } else { Err(Refused::NoMemory) };
+    let made =
+        if set_up() { nested::within(|| OBJECT_CACHES.over(&HEAP).create(options)) } else { Err(Refused::NoMemory) };
     process::set_errno(saved);
     made
 }
@@ -110,7 +111,7 @@ pub fn alloc_wait(cache: usize, ns: u64) -> Result<*mut u8, Fault> {
 #[cold]
 #[inline(never)]
 pub fn alloc_slowly(cache: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
-    slowly(cache, || HEAP.cached().alloc(cache, wait_ns))
+    slowly(cache, || OBJECT_CACHES.over(&HEAP).alloc(cache, wait_ns))
 }
 
 /// An object from this processor's array; null if it has none, or something is wrong.
@@ -121,7 +122,7 @@ pub fn alloc_quick(cache: usize) -> *mut u8 {
         return null_mut();
     }
     // SAFETY: the word is the thread's, which was given the sequences when it was set.
-    unsafe { HEAP.caches.pop(PROCESSOR_CACHES.rseq_known(), areas, cache) }
+    unsafe { OBJECT_CACHES.pop(PROCESSOR_CACHES.rseq_known(), areas, cache) }
 }
 
 /// Frees an object in its constructed state; null is nothing to free.
@@ -142,10 +143,10 @@ pub unsafe fn free(cache: usize, object: *mut u8) -> Result<(), Misuse> {
 #[inline(never)]
 pub unsafe fn free_slowly(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     if object.is_null() {
-        return HEAP.caches.check(cache);
+        return OBJECT_CACHES.check(cache);
     }
     // SAFETY: by the contract.
-    slowly(cache, || unsafe { HEAP.cached().free(cache, object) })
+    slowly(cache, || unsafe { OBJECT_CACHES.over(&HEAP).free(cache, object) })
 }
 
 /// Adds an object to this processor's array if it is a live one of the cache, and there is room.
@@ -159,13 +160,13 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
         return false;
     }
     // SAFETY: by the contract, and as in `alloc_quick`.
-    unsafe { HEAP.cached().push(PROCESSOR_CACHES.rseq_known(), areas, cache, object) }
+    unsafe { OBJECT_CACHES.over(&HEAP).push(PROCESSOR_CACHES.rseq_known(), areas, cache, object) }
 }
 
 /// Destroys a cache. While objects are live nothing happens, and the inner error is their number.
 pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     let saved = process::errno();
-    let result = HEAP.cached().destroy(cache);
+    let result = OBJECT_CACHES.over(&HEAP).destroy(cache);
     background::poke_in_free();
     process::set_errno(saved);
     result
@@ -173,20 +174,20 @@ pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
 
 /// Makes objects until `objects` of them may be live at a time without another request for memory; 0 takes the promise back.
 pub fn prefill(cache: usize, objects: usize) -> Result<(), Fault> {
-    slowly(cache, || HEAP.cached().prefill(cache, objects))
+    slowly(cache, || OBJECT_CACHES.over(&HEAP).prefill(cache, objects))
 }
 
 /// Frees what a cache does not need now; returns how many bytes went to the heap.
 pub fn reap(cache: usize) -> Result<usize, Fault> {
-    slowly(cache, || HEAP.cached().reap(cache))
+    slowly(cache, || OBJECT_CACHES.over(&HEAP).reap(cache))
 }
 
 /// Counts of a cache.
 pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
-    HEAP.caches.stats(cache)
+    OBJECT_CACHES.stats(cache)
 }
 
 /// Counts of every cache, by number. No cache may be used in `each`.
 pub fn each(each: impl FnMut(CacheStats)) {
-    HEAP.caches.each(each);
+    OBJECT_CACHES.each(each);
 }

@@ -62,7 +62,7 @@ pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
         }
         b"thp" => {
             // Before the heap has its floor, it does not know of the default.
-            let backing = if set_up() { HEAP.pages.lock().backing() } else { HugeBacking::AUTO };
+            let backing = if set_up() { HEAP.pages().backing() } else { HugeBacking::AUTO };
             into.text(match backing {
                 HugeBacking::ALWAYS => "always",
                 HugeBacking::NEVER => "never",
