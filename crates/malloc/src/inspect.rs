@@ -21,11 +21,11 @@
 //! **Unsafe.** Exports the table under a name of its own; its addresses are for reading elsewhere.
 
 use crate::background::thread::HelperThread;
-use crate::caches::Caches;
+use crate::caches::Here;
+use crate::clock::ProcessClock;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{LIST_BYTES, ThreadCache};
 use crate::debug::shape as kit;
-use crate::heaps::Heaps;
 use crate::huge::HugeTable;
 use crate::huge::Kept;
 use crate::mailbox::Mailbox;
@@ -39,6 +39,8 @@ use core::mem::offset_of;
 use core::ptr::{null, without_provenance};
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 use craton_heap::shard::SHARDS;
+use craton_objects::caches::Caches;
+use craton_objects::heaps::Heaps;
 use craton_os::Mutex;
 use craton_slab::debug::audit::Log;
 use craton_slab::object::ObjectSlabs;
@@ -158,7 +160,7 @@ const SHAPES: [&[(&str, usize)]; 15] = [
     &ThreadCache::SHAPE,
     &ProcessorCaches::SHAPE,
     &Kept::SHAPE,
-    &Caches::SHAPE,
+    &Caches::<ProcessClock, Here>::SHAPE,
     &ObjectSlabs::SHAPE,
     &kit::SHAPE,
     &Log::SHAPE,

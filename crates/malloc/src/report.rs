@@ -1,10 +1,10 @@
 //! What is said when the program hands in a bad pointer, or has brought a cache into disorder.
 
-use crate::caches::stats::name_of;
 use crate::route::Misuse;
 use crate::size_class;
 use crate::statics::{LOSS_REPORTED, OBJECT_CACHES};
 use core::sync::atomic::Ordering::Relaxed;
+use craton_objects::caches::name_of;
 use craton_os::Line;
 
 /// The name of the call, as the program knows it.

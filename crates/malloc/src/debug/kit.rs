@@ -25,6 +25,13 @@ pub(crate) const MALLOC: Target = Target(0);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Target(pub(crate) u32);
 
+impl Target {
+    /// Cache `id`.
+    pub(crate) fn cache(id: u16) -> Self {
+        Self(u32::from(id) + 1)
+    }
+}
+
 impl Event {
     /// What the calling thread does now, as far as the checks ask for it.
     fn now(checks: u8) -> Self {

@@ -7,7 +7,6 @@
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
-use crate::caches::name;
 use crate::front;
 use crate::options::Wrong;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
@@ -18,6 +17,7 @@ use crate::{limits, nested};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::Table;
+use craton_objects::caches::name;
 use craton_os::{Decimal, Line, Mutex, mapping};
 use craton_slab::debug::audit::{Entry, Log};
 
