@@ -70,8 +70,8 @@ pub(crate) unsafe fn debug_from_environment(environment: *const *const c_char) {
     // What is wrong with a value is said when all options are read.
     // SAFETY: by the contract.
     unsafe {
-        find(environment, b"audit_log", |value| _ = debug::setting::set_log_entries(value));
-        find(environment, b"debug", |value| _ = debug::setting::set(value));
+        find(environment, b"audit_log", |value| _ = debug::KIT.set_log_entries(value));
+        find(environment, b"debug", |value| _ = debug::set(value));
     }
 }
 
@@ -134,7 +134,7 @@ impl<'a> Iterator for Items<'a> {
         while self.0.starts_with(b"debug=") && end < self.0.len() {
             let next = comma(end + 1);
             let word = &self.0[end + 1..next];
-            if word.contains(&b'=') && !debug::setting::is_check(word) {
+            if word.contains(&b'=') && !debug::is_check(word) {
                 break;
             }
             end = next;
@@ -179,7 +179,7 @@ pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_
 
 /// Why a value is not heeded, if there is more to say than of any bad value.
 fn why_not<'a>(key: &[u8], value: &'a [u8]) -> Option<Wrong<'a>> {
-    if key == b"debug" { debug::setting::why_not(value) } else { limits::why_not(key, value).map(Wrong::from) }
+    if key == b"debug" { debug::why_not(value) } else { limits::why_not(key, value).map(Wrong::from) }
 }
 
 /// Sets one option, or says what is wrong with it. Who may not wait for the end of the heap's own thread leaves that to it.
@@ -285,14 +285,14 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
             }
         }
         b"soft_limit" | b"hard_limit" | b"memory_limit" | b"pressure" => return limits::set_option(key, value),
-        b"debug" => return debug::setting::set(value),
-        b"audit_log" => return debug::setting::set_log_entries(value),
+        b"debug" => return debug::set(value),
+        b"audit_log" => return debug::KIT.set_log_entries(value),
         b"guard_sample" => {
-            let every = if value == b"auto" { Some(debug::sample::AUTO) } else { Decimal::parse(value) };
-            return every.is_some_and(debug::sample::set);
+            let every = if value == b"auto" { Some(debug::AUTO) } else { Decimal::parse(value) };
+            return every.is_some_and(debug::set_sample);
         }
         b"quarantine" => match limits::size(value).filter(|bytes| *bytes <= debug::MOST_QUARANTINE) {
-            Some(bytes) => debug::QUARANTINE_BYTES.store(bytes as usize, Relaxed),
+            Some(bytes) => debug::KIT.set_quarantine(bytes as usize),
             None => return false,
         },
         b"page_heap" => return page_heap::set(value),

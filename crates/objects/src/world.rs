@@ -200,7 +200,7 @@ impl<P: Process + Watch> World<P> {
 
     /// Pages in spans, after a walk through the page heap.
     pub(crate) fn pages_in_use(&self) -> Pages {
-        let pages = self.heap.pages.lock();
+        let pages = self.heap.pages();
         pages.check().unwrap();
         pages.in_use()
     }

@@ -31,7 +31,7 @@ pub(crate) unsafe extern "C" fn before_fork() {
     HEAPS.hold_for_fork(nested);
     OBJECT_CACHES.hold_for_fork(nested);
     HEAP.hold_for_fork(nested);
-    debug::hold_for_fork(nested);
+    debug::KIT.hold_for_fork(nested);
     options::hold_for_fork(nested);
     trace::hold_for_fork(nested);
 }
@@ -53,7 +53,7 @@ unsafe fn release_after_fork() {
     unsafe {
         trace::release_after_fork();
         options::release_after_fork();
-        debug::release_after_fork();
+        debug::KIT.release_after_fork();
         HEAP.release_after_fork();
         OBJECT_CACHES.release_after_fork();
         HEAPS.release_after_fork();
@@ -74,7 +74,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
         caches.forked(tls::get());
         count_threads(caches);
         PROCESSOR_CACHES.forked();
-        debug::forked();
+        debug::KIT.forked();
         release_after_fork();
     }
     tls::forget_number();

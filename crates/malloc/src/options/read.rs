@@ -38,10 +38,10 @@ pub fn name(i: usize) -> Option<&'static CStr> {
 /// Writes what an option is set to, in the form in which it is set; `false` when there is no such key.
 pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
     match key {
-        b"audit_log" => into.number(debug::setting::log_entries()),
-        b"debug" => return debug::setting::show(into),
-        b"guard_sample" => into.number(debug::sample::every()),
-        b"quarantine" => into.number(debug::QUARANTINE_BYTES.load(Relaxed) as u64),
+        b"audit_log" => into.number(debug::KIT.log_entries()),
+        b"debug" => return debug::show(into),
+        b"guard_sample" => into.number(debug::KIT.sample()),
+        b"quarantine" => into.number(debug::KIT.quarantine() as u64),
         b"background" => match background::mode() {
             Mode::Off => into.text("0"),
             Mode::Inline => into.text("inline"),
