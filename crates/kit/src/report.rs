@@ -25,7 +25,7 @@ pub struct Finding {
 }
 
 /// What a program did to a buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
     /// Wrote into a redzone.
     Written {

@@ -187,7 +187,9 @@ fn buffers_go_back_to_their_owner_alone() {
 fn a_claim_must_be_what_was_asked_for() {
     let w = world(8);
     let buffer = w.alloc(100, 64, REDZONE);
-    for (size, align, right) in [(Some(100), 64, true), (None, 1, true), (Some(112), 1, false), (Some(100), 1 << 21, false)] {
+    for (size, align, right) in
+        [(Some(100), 64, true), (None, 1, true), (Some(112), 1, false), (Some(100), 1 << 21, false)]
+    {
         let claimed = w.kit.check_claim(buffer, size, align);
         assert_eq!(claimed.is_ok_and(|is| is), right, "{size:?} {align}");
     }

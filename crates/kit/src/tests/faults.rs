@@ -37,7 +37,10 @@ fn an_access_beside_a_guarded_buffer_names_it_and_the_distance() {
     let buffer = w.alloc(64, 16, GUARD) as usize;
     for (address, offset) in [(buffer + 64, 64), (buffer + page - 1, page as isize - 1)] {
         let cause = w.cause(&fault(address));
-        assert!(matches!(cause, Some(Mistake::Touched { offset: o, write: Some(true), .. }) if o == offset), "{cause:?}");
+        assert!(
+            matches!(cause, Some(Mistake::Touched { offset: o, write: Some(true), .. }) if o == offset),
+            "{cause:?}"
+        );
     }
     let under = w.kit.table.get(buffer).unwrap().under;
     let before = w.cause(&fault(under - 1));
@@ -103,8 +106,8 @@ fn of_two_buffers_beside_an_address_the_nearer_is_named() {
     let under = |at| w.kit.table.get(at).unwrap().under;
     assert_eq!(under(slots[1]) - under(slots[0]), 2 * page, "a closed page lies between them");
     let between = under(slots[0]) + page;
-    for (address, nearer) in [(between + 1, slots[0]), (between + page - 1, slots[0])] {
-        let offset = (address - nearer) as isize;
+    for (address, nearer) in [(between + 1, slots[0]), (between + page - 1, slots[1])] {
+        let offset = address as isize - nearer as isize;
         assert!(matches!(w.cause(&fault(address)), Some(Mistake::Touched { offset: o, .. }) if o == offset));
     }
 }
