@@ -24,7 +24,7 @@ use super::area::Area;
 use super::setting;
 use super::table::{Buffer, Kind};
 use core::mem::offset_of;
-use craton_os::{Line, Mutex, guarded, mapping, process};
+use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
 
 /// Slots of the arena.
 const SLOTS: usize = 1 << 15;
@@ -70,21 +70,24 @@ struct Pages {
 // SAFETY: the ring is this state's own.
 unsafe impl Send for Pages {}
 
-static PAGES: Mutex<Pages> = Mutex::new(Pages {
-    arena: 0,
-    page: 0,
-    fresh: 0,
-    ring: core::ptr::null_mut(),
-    first: 0,
-    waiting: 0,
-    most_slots: 0,
-    mapped: 0,
-    most_mapped: 0,
-    unmarked: SLOTS,
-    ready: 0,
-    marked: false,
-    said: false,
-});
+static PAGES: Mutex<Pages> = Mutex::ranked(
+    Rank::KitGuards,
+    Pages {
+        arena: 0,
+        page: 0,
+        fresh: 0,
+        ring: core::ptr::null_mut(),
+        first: 0,
+        waiting: 0,
+        most_slots: 0,
+        mapped: 0,
+        most_mapped: 0,
+        unmarked: SLOTS,
+        ready: 0,
+        marked: false,
+        said: false,
+    },
+);
 
 /// Where this is, for those who read the memory of another process.
 pub(super) const WHERE: *const u8 = (&raw const PAGES).cast();

@@ -8,7 +8,7 @@
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use craton_os::{Mutex, mapping};
+use craton_os::{Mutex, Rank, mapping};
 
 /// How many buffers ahead of the one that goes are fetched: as long as the memory takes.
 const AHEAD: usize = 2;
@@ -31,7 +31,8 @@ struct Ring {
 // SAFETY: the ring's memory is its own.
 unsafe impl Send for Ring {}
 
-static RING: Mutex<Ring> = Mutex::new(Ring { at: core::ptr::null_mut(), first: 0, len: 0, bytes: 0, inherited: 0 });
+static RING: Mutex<Ring> =
+    Mutex::ranked(Rank::KitQuarantine, Ring { at: core::ptr::null_mut(), first: 0, len: 0, bytes: 0, inherited: 0 });
 
 /// Where the ring is, for those who read the memory of another process.
 pub(super) const WHERE: *const u8 = (&raw const RING).cast();

@@ -18,7 +18,7 @@ use crate::{limits, nested};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::Table;
-use craton_os::{Decimal, Line, Mutex, mapping};
+use craton_os::{Decimal, Line, Mutex, Rank, mapping};
 use craton_slab::debug::audit::{Entry, Log};
 
 /// The checks, as bits.
@@ -54,7 +54,7 @@ static EVER: AtomicU8 = AtomicU8::new(0);
 static CACHES: AtomicU8 = AtomicU8::new(0);
 
 /// What the option was set to last, and its length.
-static TEXT: Mutex<([u8; TEXT_MAX], usize)> = Mutex::new(([0; TEXT_MAX], 0));
+static TEXT: Mutex<([u8; TEXT_MAX], usize)> = Mutex::ranked(Rank::KitSetting, ([0; TEXT_MAX], 0));
 
 /// Which of its targets a cache was made for, by a bit each; changed under the lock of the text.
 static MET: AtomicU64 = AtomicU64::new(0);

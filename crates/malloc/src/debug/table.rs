@@ -13,7 +13,7 @@
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use craton_base::HUGEPAGE_SIZE;
-use craton_os::{Mutex, mapping};
+use craton_os::{Mutex, Rank, mapping};
 
 /// What is known of one buffer. All zeros are none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,7 +102,7 @@ struct Part {
 unsafe impl Send for Part {}
 
 static TABLE: [Mutex<Part>; PARTS] =
-    [const { Mutex::new(Part { at: core::ptr::null_mut(), places: 0, used: 0 }) }; PARTS];
+    [const { Mutex::ranked(Rank::KitTable, Part { at: core::ptr::null_mut(), places: 0, used: 0 }) }; PARTS];
 
 /// Where the parts are, for those who read the memory of another process.
 pub(super) const WHERE: *const u8 = (&raw const TABLE).cast();

@@ -12,6 +12,7 @@ use crate::statics::{BACKGROUND, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
 use crate::{debug, govern, locks, nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::process::id;
+use craton_os::trust_lock_order;
 
 /// Runs before a fork: no thread may be inside when the process is copied, and the library's own must not be missed.
 ///
@@ -64,6 +65,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
 /// [`after_clone`] needs.
 pub fn before_clone(at_the_same_time: bool) -> usize {
     BACKGROUND.life.hold();
+    trust_lock_order();
     let cache = tls::get();
     tls::set_arrays(1);
     tls::share_number();
