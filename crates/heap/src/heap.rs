@@ -17,7 +17,6 @@ use crate::page_heap::{Frames, PageHeap};
 use crate::page_map::PageMap;
 use crate::search::Search;
 use crate::shard::{SHARDS, Shard, fresh};
-use crate::size_class::CLASSES;
 use crate::thread_cache::HeapView;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -281,6 +280,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[cfg(loom)]
     pub fn touch(&self) {
         let _ = (self.spans.pages(), self.gate.is_outside(0), self.view());
+        let _ = (self.flush_requests.load(Ordering::Relaxed), self.huge_bytes.load(Ordering::Relaxed));
+        let _ = self.collapsing.load(Ordering::Relaxed);
         drop(self.lock_pages());
         drop((self.morphs.lock(), self.huge.lock()));
     }
@@ -288,7 +289,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// How many slabs each shard has.
     #[cfg(test)]
     pub fn slabs_in_shards(&self) -> std::vec::Vec<u32> {
-        let slabs = |home| (1..=CLASSES).map(|class| self.slabs(home, class).stats().slabs).sum();
+        let slabs = |home| (1..=crate::size_class::CLASSES).map(|class| self.slabs(home, class).stats().slabs).sum();
         (0..self.shards().len()).map(slabs).collect()
     }
 

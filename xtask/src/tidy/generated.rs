@@ -29,7 +29,7 @@ const fn block(page: &'static str, name: &'static str, write: fn(&[File]) -> Res
 }
 
 const BLOCKS: [Block; 14] = [
-    block(README, "results/speed.json", records::table),
+    block(README, "results/speed.md", records::kept),
     block(README, "options", |_| Ok(short_options())),
     block("docs/options.md", "options", |_| Ok(options())),
     block(STATISTICS, "process", |_| Ok(rows("field", &[counters::PROCESS, counters::TEXTS].concat()))),

@@ -1,25 +1,39 @@
 //! The table of figures in the README: what the record in `results/` says, and nothing else.
 //!
-//! **What.** Craton's ratios to each other allocator in time and memory, and where they come from, from [`RECORD`].
+//! **What.** Craton's ratios to each other allocator in time and memory, and where they come from. [`table`] makes it from
+//! [`RUNS`], which `make bench` leaves on the machine that measured; [`TABLE`] keeps it in the tree, and between two marks the
+//! README has the same. Nobody types a figure.
 
 use super::files::File;
 use super::generated::text;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::Path;
 
-/// The record that the table is made of.
-const RECORD: &str = "results/speed.json";
+/// The table alone.
+pub const TABLE: &str = "results/speed.md";
+/// Every run; git ignores it.
+const RUNS: &str = "results/speed.json";
 
-/// The table that the record in the tree gives.
-pub fn table(files: &[File]) -> Result<String, String> {
-    let record = text(files, RECORD).map_err(|e| format!("{e}: `make bench` writes it"))?;
-    let record = serde_json::from_str(record).map_err(|e| format!("{RECORD} cannot be read: {e}"))?;
-    Ok(table_of(&record))
+/// The table in the tree.
+pub fn kept(files: &[File]) -> Result<String, String> {
+    text(files, TABLE).map(str::to_owned).map_err(|e| format!("{e}: `make bench` writes it"))
+}
+
+/// The table of the runs that this machine has; none where nothing was measured.
+pub fn measured(root: &Path) -> Result<Option<String>, String> {
+    let text = match std::fs::read_to_string(root.join(RUNS)) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|e| format!("{RUNS} cannot be read: {e}"))?,
+    };
+    let record = serde_json::from_str(&text).map_err(|e| format!("{RUNS} cannot be read: {e}"))?;
+    Ok(Some(table(&record)))
 }
 
 /// A row for each allocator that the record's ratios name, the two that are made of several at the end.
-fn table_of(record: &Value) -> String {
+fn table(record: &Value) -> String {
     let rows = record["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let distinct = |key: &str| rows.iter().filter_map(|row| row[key].as_str()).collect::<BTreeSet<_>>().len();
     let rounds = rows.iter().filter_map(|row| row["run"].as_u64()).max().map_or(0, |last| last + 1);

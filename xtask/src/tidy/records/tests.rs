@@ -14,7 +14,7 @@ const DOCUMENT: &str = r#"{
 
 #[test]
 fn the_table_is_what_the_record_says() {
-    let page = table(&[File::new(RECORD, DOCUMENT)]).unwrap();
+    let page = table(&serde_json::from_str(DOCUMENT).unwrap());
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).collect();
     assert_eq!(rows[1], "| glibc | 0.80 | 0.75–0.85 | 1.10 | - |");
     assert_eq!(rows[2], "| a | 0.90 | - | - | - |");
@@ -24,7 +24,19 @@ fn the_table_is_what_the_record_says() {
 }
 
 #[test]
-fn a_record_that_is_missing_or_cannot_be_read_is_an_error() {
-    assert!(table(&[]).unwrap_err().contains("make bench"));
-    assert!(table(&[File::new(RECORD, "{")]).unwrap_err().contains("read"));
+fn runs_are_read_where_they_are_and_need_not_be() {
+    let root = std::env::temp_dir().join(format!("craton-xtask-records-{}", std::process::id()));
+    assert_eq!(measured(&root), Ok(None));
+    std::fs::create_dir_all(root.join("results")).unwrap();
+    std::fs::write(root.join(RUNS), "{").unwrap();
+    assert!(measured(&root).unwrap_err().contains("cannot be read"));
+    std::fs::write(root.join(RUNS), DOCUMENT).unwrap();
+    assert!(measured(&root).unwrap().unwrap().contains("| glibc | 0.80 |"));
+    std::fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_table_that_is_missing_is_an_error_that_names_the_command() {
+    assert!(kept(&[]).unwrap_err().contains("make bench"));
+    assert_eq!(kept(&[File::new(TABLE, "| a |\n")]), Ok("| a |\n".to_owned()));
 }
