@@ -199,6 +199,7 @@ impl ProcessorCaches {
 
     /// Puts an object, marked as free, into this processor's cache; `false` when there is no room.
     #[inline]
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // The pointer is stored, not followed.
     pub fn push(&self, rseq: &Rseq, class: usize, object: *mut u8) -> bool {
         // SAFETY: as in `pop`.
         unsafe { rseq.push(&self.table, PLACES[class], object) }

@@ -62,6 +62,7 @@ impl Found {
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// The class of an object that is out, if the pointer is one of a class: what a thread's cache finds out, without one.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
     pub fn recognise(&self, pointer: *mut u8) -> Option<usize> {
         let class = self.mark(self.page_of(pointer as usize)?) as usize;
         // SAFETY: the table has a list for every mark; the pointer is an object's start, or where one would be, so that it is readable.
@@ -111,7 +112,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Found::Owned(Owned { heap, class: LARGE.into(), first: page, bytes: self.large_pages(page).bytes().0 })
     }
 
-    pub fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
+    /// What a pointer into a slab of a class is.
+    pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
         let g = size_class::geometry(class);
         let size = g.object as usize;
         let start = page.0 & !(g.align().0 - 1);

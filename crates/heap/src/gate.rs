@@ -17,6 +17,7 @@ const LEAST_STEP: u64 = 2 << 20;
 /// A heap that passed its soft limit is brought below it by one part in so many, so that it does not pass it at once again.
 const MARGIN_PART: u64 = 32;
 
+/// The limits of a heap, and the watermark band between them.
 pub struct Gate {
     /// 0 for none.
     soft: AtomicU64,
@@ -47,10 +48,12 @@ impl Gate {
         self.rearm();
     }
 
+    /// The soft limit.
     pub fn soft(&self) -> Option<u64> {
         Some(self.soft.load(Relaxed)).filter(|s| *s > 0)
     }
 
+    /// The hard limit.
     #[inline]
     pub fn hard(&self) -> Option<u64> {
         Some(self.hard.load(Relaxed)).filter(|h| *h > 0)
@@ -101,10 +104,12 @@ impl Gate {
         self.not_high.swap(!bytes, Ordering::AcqRel);
     }
 
+    /// Bytes in use from which on the process should look.
     pub fn high(&self) -> u64 {
         !self.not_high.load(Relaxed)
     }
 
+    /// Bytes in use below which the limit counts anew.
     pub fn low(&self) -> u64 {
         self.low.load(Relaxed)
     }
@@ -114,19 +119,23 @@ impl Gate {
         self.not_high.load(Relaxed) != 0
     }
 
+    /// Whether so many bytes in use are outside the band.
     #[inline(always)]
     pub fn is_outside(&self, used: u64) -> bool {
         used >= self.high() || used < self.low()
     }
 
+    /// Bytes of huge objects that exist or are about to be mapped.
     pub fn huge(&self) -> u64 {
         self.huge.load(Relaxed)
     }
 
+    /// Counts bytes of a huge object.
     pub fn add_huge(&self, bytes: u64) {
         self.huge.fetch_add(bytes, Relaxed);
     }
 
+    /// Takes them off the count.
     pub fn remove_huge(&self, bytes: u64) {
         self.huge.fetch_sub(bytes, Relaxed);
     }

@@ -17,13 +17,12 @@ use crate::page_heap::{Frames, PageHeap};
 use crate::page_map::PageMap;
 use crate::search::Search;
 use crate::shard::{SHARDS, Shard, fresh};
-use crate::size_class::{self, CLASSES};
 use crate::thread_cache::HeapView;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use craton_base::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use craton_base::{Clock, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Platform, SpanError, Table};
-use craton_os::{Guard, Mutex};
+use craton_os::{Guard, Mutex, Rank};
 use craton_pages::{HugeBacking, LargeCache, SpanCache, Tracker};
 use craton_slab::{Morphs, SlabCache, SlabRecord, SlabStats};
 
@@ -146,14 +145,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 more_shards: AtomicUsize::new(0),
             }),
             shards: [const { Shard::EMPTY }; SHARDS],
-            pages: Mutex::new(PageHeap::empty(floor, clock)),
+            pages: Mutex::ranked(Rank::Pages, PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
             large: LargeCache::EMPTY,
             in_use_pages: AtomicU32::new(0),
-            huge: Mutex::new(HugeTable::EMPTY),
+            huge: Mutex::ranked(Rank::Huge, HugeTable::EMPTY),
             huge_bytes: AtomicU64::new(0),
             gate: Gate::open(),
-            morphs: Mutex::new(Morphs::EMPTY),
+            morphs: Mutex::ranked(Rank::Morphs, Morphs::EMPTY),
             search: Search::NEW,
             collapsing: AtomicU32::new(0),
             flush_requests: AtomicU32::new(0),
@@ -174,6 +173,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (layout.metadata_at_start + granted.0 as usize * layout.metadata_per_hugepage) as u64
     }
 
+    /// What never changes.
     pub fn layout(&self) -> &Layout {
         // SAFETY: not written any more once the heap is used.
         unsafe { &*self.layout.get() }
@@ -280,6 +280,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[cfg(loom)]
     pub fn touch(&self) {
         let _ = (self.spans.pages(), self.gate.is_outside(0), self.view());
+        let _ = (self.flush_requests.load(Ordering::Relaxed), self.huge_bytes.load(Ordering::Relaxed));
+        let _ = self.collapsing.load(Ordering::Relaxed);
         drop(self.lock_pages());
         drop((self.morphs.lock(), self.huge.lock()));
     }
@@ -287,7 +289,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// How many slabs each shard has.
     #[cfg(test)]
     pub fn slabs_in_shards(&self) -> std::vec::Vec<u32> {
-        let slabs = |home| (1..=CLASSES).map(|class| self.slabs(home, class).stats().slabs).sum();
+        let slabs = |home| (1..=crate::size_class::CLASSES).map(|class| self.slabs(home, class).stats().slabs).sum();
         (0..self.shards().len()).map(slabs).collect()
     }
 

@@ -124,6 +124,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         align >= LONELY_ALIGN && size <= align / 4 && self.huge.lock().len() < MOST_MOVED
     }
 
+    /// Whether huge objects should be on hugepages.
     pub fn backs_huge(&self) -> bool {
         self.pages.lock().backing() != craton_pages::HugeBacking::NEVER
     }

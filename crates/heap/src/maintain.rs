@@ -3,6 +3,8 @@
 //! **What.** A tick once a second, collapses, a full release, the locks around a fork, and sums for statistics.
 //!
 //! **Threads.** Lets other threads in between the steps of a tick.
+//!
+//! **Unsafe.** Returns batches that are between threads, and releases locks that a fork took.
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;

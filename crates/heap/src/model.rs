@@ -13,7 +13,7 @@ use crate::page_map::PageMap;
 use crate::size_class;
 use crate::thread_cache::ThreadCache;
 use craton_base::atomic::AtomicU32;
-use craton_base::{Clock, Floor, HugePages, PageId, Pages, Table};
+use craton_base::{Clock, HugePages, PageId, Pages, Platform, Table};
 use craton_pages::Tracker;
 use craton_slab::{Chain, SlabRecord};
 use std::boxed::Box;
@@ -26,7 +26,7 @@ const KEY: usize = 0x1357_9bdf_0246_8acf;
 const KNOWN: u32 = 8;
 
 /// A heap for as long as a run of a model takes.
-pub struct World<F: Floor, C: Clock> {
+pub struct World<F: Platform, C: Clock> {
     heap: Box<Heap<F, C, NoHooks>>,
     /// Objects that are out: where they begin, and their bytes.
     out: Mutex<BTreeMap<usize, usize>>,
@@ -39,11 +39,11 @@ pub struct World<F: Floor, C: Clock> {
 }
 
 // SAFETY: the tables are the heap's, which may be sent and shared; loom runs one thread at a time.
-unsafe impl<F: Floor + Send, C: Clock + Send> Sync for World<F, C> {}
+unsafe impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> Sync for World<F, C> {}
 // SAFETY: as above.
-unsafe impl<F: Floor + Send, C: Clock + Send> Send for World<F, C> {}
+unsafe impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> Send for World<F, C> {}
 
-impl<F: Floor + Send, C: Clock + Send> World<F, C> {
+impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> World<F, C> {
     /// A heap for some classes, over a floor of one hugepage that begins at `base`; `empty` is any other floor.
     pub fn new(floor: F, base: *mut u8, empty: F, clock: C, classes: &[usize]) -> Self {
         let hugepages = 1;
@@ -53,8 +53,10 @@ impl<F: Floor + Send, C: Clock + Send> World<F, C> {
         let trackers: &'static mut [Tracker] = (0..hugepages).map(|_| Tracker::default()).collect::<Vec<_>>().leak();
         records[..KNOWN as usize].iter().for_each(SlabRecord::touch);
         // A thread of the model has too small a stack for a heap to be made on.
-        let heap =
-            std::thread::scope(|s| s.spawn(|| Box::new(Heap::new(empty, clock))).join()).expect("there is memory");
+        let heap = std::thread::scope(|s| {
+            s.spawn(|| Box::new(Heap::new(empty, F::System::default(), clock.clone(), clock))).join()
+        })
+        .expect("there is memory");
         let (at_records, at_trackers) =
             ((records.as_mut_ptr(), records.len()), (trackers.as_mut_ptr(), trackers.len()));
         let parts = Parts {
@@ -94,7 +96,7 @@ impl<F: Floor + Send, C: Clock + Send> World<F, C> {
     pub fn hand(&self, home: usize) -> Hand {
         let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
         // SAFETY: memory for one cache, ours.
-        unsafe { ThreadCache::begin(cache, self.heap.view(), home, 0) };
+        unsafe { ThreadCache::begin(cache, self.heap.view(), &self.heap.flush_requests, home, 0) };
         Hand { cache }
     }
 
@@ -161,7 +163,7 @@ impl<F: Floor + Send, C: Clock + Send> World<F, C> {
     /// When all is given back and no other thread is there: the heap knows of no object, no slab and no page.
     pub fn check_empty(&self) {
         assert!(self.out.lock().unwrap().is_empty(), "the model gave all back");
-        self.heap.release();
+        self.heap.release(|| ());
         assert_eq!(self.heap.morphs.lock().slabs(), 0, "slabs of two classes are left");
         for class in &self.classes {
             let stats = self.heap.class_stats(*class);
@@ -173,7 +175,7 @@ impl<F: Floor + Send, C: Clock + Send> World<F, C> {
     }
 }
 
-impl<F: Floor, C: Clock> Drop for World<F, C> {
+impl<F: Platform, C: Clock> Drop for World<F, C> {
     fn drop(&mut self) {
         let (records, trackers) = (self.records, self.trackers);
         // SAFETY: made as slices of these lengths, and the heap is used no more.
@@ -194,7 +196,11 @@ unsafe impl Send for Hand {}
 
 impl Hand {
     /// Takes an object.
-    pub fn take<F: Floor + Send, C: Clock + Send>(&self, world: &World<F, C>, class: usize) -> usize {
+    pub fn take<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
+        &self,
+        world: &World<F, C>,
+        class: usize,
+    ) -> usize {
         // SAFETY: the cache is ours, and of this heap.
         let object = unsafe {
             let object = ThreadCache::pop(self.cache, class);
@@ -206,21 +212,28 @@ impl Hand {
     }
 
     /// Gives an object back, as the fast path and the slow one do.
-    pub fn give<F: Floor + Send, C: Clock + Send>(&self, world: &World<F, C>, object: usize) {
+    pub fn give<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
+        &self,
+        world: &World<F, C>,
+        object: usize,
+    ) {
         world.note_back(object);
         // SAFETY: the cache is ours, and the object is given up.
         let given = unsafe {
             if ThreadCache::push(self.cache, object as *mut u8) {
-                Ok(())
+                Ok(None)
             } else {
                 world.heap.take_back(Some(self.cache), object as *mut u8).map(|_| ())
             }
         };
-        assert_eq!(given, Ok(()), "an object that is out");
+        assert_eq!(given, Ok(None), "an object that is out");
     }
 
     /// Gives all that the cache holds back to the slabs.
-    pub fn empty<F: Floor + Send, C: Clock + Send>(&self, world: &World<F, C>) {
+    pub fn empty<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
+        &self,
+        world: &World<F, C>,
+    ) {
         // SAFETY: the cache is ours.
         unsafe { world.heap.empty_cache(self.cache) };
     }

@@ -32,7 +32,7 @@ use craton_base::{
     Clock, Density, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform, Span, SpanError, SpanSource, Table,
 };
 use craton_os::Guard;
-use craton_slab::{Chain, Left, Morph, Morphs, NO_OFFER, Offer, Place, SlabCache, Wish};
+use craton_slab::{Left, Morph, Morphs, NO_OFFER, Offer, Place, SlabCache, Wish};
 
 /// Slabs that can hold two classes at a time; entries take memory only once they are used.
 const MOST: usize = if cfg!(loom) { 8 } else { 1 << 18 };

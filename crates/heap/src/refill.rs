@@ -57,6 +57,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Makes a free object one that is out.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Callers pass what a cache or a slab has just handed them.
     pub fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
         // SAFETY: objects have at least 16 bytes, and this one is ours until we return it.
         unsafe { mark::wipe(object) }

@@ -8,8 +8,8 @@
 use craton_base::HugePages;
 use craton_base::atomic::model::check;
 use craton_base::loom::thread::{self, JoinHandle};
-use craton_malloc::model;
-use craton_malloc::size_class;
+use craton_heap::model;
+use craton_heap::size_class;
 use craton_sim::{RealFloor, VirtualClock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

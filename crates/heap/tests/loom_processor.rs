@@ -12,11 +12,9 @@
 extern crate self as craton_os;
 
 /// The real file, with this file's neighbours.
-#[path = "../src/cpu_cache"]
+#[path = "../src/cpu_cache.rs"]
 #[allow(dead_code)]
-mod cpu_cache {
-    pub mod processor;
-}
+mod cpu_cache;
 
 /// The real trait.
 #[path = "../src/hooks.rs"]
@@ -35,35 +33,17 @@ mod size_class {
     }
 }
 
-/// Where counts go that nobody reads here.
-mod segment {
-    use std::sync::atomic::AtomicU64;
-
-    pub struct Segment {
-        pub cache_mode: AtomicU64,
-        pub processor_caches: AtomicU64,
-    }
-
-    pub static SEGMENT: Segment = Segment { cache_mode: AtomicU64::new(0), processor_caches: AtomicU64::new(0) };
+/// What hooks name; no misuse is found here.
+mod misuse {
+    pub use craton_heap::Misuse;
 }
 
-/// Without samples, which would come between objects.
-mod debug {
-    pub fn bound(_class: usize, want: u32) -> u32 {
-        want
-    }
-}
-
-/// The page size of this machine.
-mod process {
-    pub fn page_size() -> usize {
-        4096
-    }
-}
+mod shard {}
 
 /// Mappings that are counted, and made before the model's threads begin.
 mod mapping {
     use craton_base::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering::Relaxed};
+    use craton_base::{Machine, Mappings};
     use std::alloc::{Layout, alloc_zeroed};
     use std::sync::Mutex;
     use std::sync::atomic::AtomicUsize;
@@ -97,15 +77,48 @@ mod mapping {
         }
     }
 
-    pub fn map(bytes: usize, _align: usize) -> Option<usize> {
-        assert!(size_of::<Area>().next_multiple_of(super::process::page_size()) == bytes, "an area of another layout");
-        MAPPED.fetch_add(1, Relaxed);
-        READY.lock().unwrap().pop()
+    /// The system that an area is mapped by.
+    pub struct System;
+
+    impl Machine for System {
+        fn cpu(&self) -> usize {
+            0
+        }
+
+        fn page_size(&self) -> usize {
+            super::PAGE
+        }
     }
 
-    /// What was mapped stays, so that a use of it afterwards is seen as lost objects.
-    pub fn unmap(_at: usize, _bytes: usize) {
-        MAPPED.fetch_sub(1, Relaxed);
+    impl Mappings for System {
+        fn map(&self, bytes: usize, align: usize) -> Option<usize> {
+            map(bytes, align)
+        }
+
+        /// What was mapped stays, so that a use of it afterwards is seen as lost objects.
+        fn unmap(&self, _at: usize, _bytes: usize) {
+            MAPPED.fetch_sub(1, Relaxed);
+        }
+
+        fn advise_huge(&self, _at: usize, _bytes: usize) {}
+
+        fn grow(&self, _at: usize, _old: usize, _new: usize, _may_move: bool) -> Option<usize> {
+            None
+        }
+
+        fn replace(&self, _at: usize, _old: usize, _to: usize, _new: usize) -> bool {
+            false
+        }
+
+        fn move_memory(&self, _at: usize, _bytes: usize, _to: usize) -> bool {
+            false
+        }
+    }
+
+    fn map(bytes: usize, _align: usize) -> Option<usize> {
+        assert!(size_of::<Area>().next_multiple_of(super::PAGE) == bytes, "an area of another layout");
+        MAPPED.fetch_add(1, Relaxed);
+        READY.lock().unwrap().pop()
     }
 }
 
@@ -220,6 +233,7 @@ mod heap {
 
     pub struct Heap<F, C, H> {
         pub free: Mutex<Vec<usize>>,
+        pub system: super::mapping::System,
         pub of: PhantomData<fn(F, C, H)>,
     }
 
@@ -274,7 +288,7 @@ mod heap {
     }
 }
 
-use cpu_cache::processor::ProcessorCaches;
+use cpu_cache::ProcessorCaches;
 use craton_base::atomic::model::{check, check_weakened};
 use craton_base::loom::cell::UnsafeCell;
 use craton_base::loom::sync::Mutex;
@@ -285,6 +299,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+const PAGE: usize = 4096;
 const CLASS: usize = 1;
 const OBJECTS: usize = 4;
 
@@ -313,10 +328,10 @@ impl World {
         let object = |_| Object { words: std::cell::UnsafeCell::new([0; 2]), uses: UnsafeCell::new(0) };
         let objects: Box<[Object; OBJECTS]> = Box::new(std::array::from_fn(object));
         let free = objects.iter().map(|object| object.words.get() as usize).collect();
-        let heap = Heap { free: Mutex::new(free), of: PhantomData };
+        let heap = Heap { free: Mutex::new(free), system: mapping::System, of: PhantomData };
         let world = Self { caches: ProcessorCaches::EMPTY, heap, objects };
         // SAFETY: called once, before anybody uses them.
-        unsafe { world.caches.set_up() };
+        unsafe { world.caches.set_up::<hooks::NoHooks>() };
         assert!(!world.caches.in_use() && world.caches.areas() == 0);
         Arc::new(world)
     }

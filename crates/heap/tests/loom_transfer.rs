@@ -6,7 +6,7 @@
 #![cfg(loom)]
 
 /// The real file, with this file's classes.
-#[path = "../src"]
+#[path = "../src/shard"]
 #[allow(dead_code)]
 mod real {
     pub mod transfer;

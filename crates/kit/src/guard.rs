@@ -22,7 +22,7 @@
 use crate::area::Area;
 use crate::table::{Buffer, Kind};
 use core::mem::offset_of;
-use craton_os::{Line, Mutex, guarded, mapping, process};
+use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
 
 /// Slots of the arena.
 const SLOTS: usize = 1 << 15;
@@ -220,21 +220,24 @@ pub(crate) struct Taken {
 impl Guards {
     /// Without pages.
     pub(crate) const fn new() -> Self {
-        Self(Mutex::new(Pages {
-            arena: 0,
-            page: 0,
-            fresh: 0,
-            ring: core::ptr::null_mut(),
-            first: 0,
-            waiting: 0,
-            most_slots: 0,
-            mapped: 0,
-            most_mapped: 0,
-            unmarked: 0,
-            ready: 0,
-            marked: false,
-            reported: false,
-        }))
+        Self(Mutex::ranked(
+            Rank::KitGuards,
+            Pages {
+                arena: 0,
+                page: 0,
+                fresh: 0,
+                ring: core::ptr::null_mut(),
+                first: 0,
+                waiting: 0,
+                most_slots: 0,
+                mapped: 0,
+                most_mapped: 0,
+                unmarked: 0,
+                ready: 0,
+                marked: false,
+                reported: false,
+            },
+        ))
     }
 
     /// Takes pages for a buffer; `None` if there are none for it. `guards` says that the option asks for them, not samples alone.

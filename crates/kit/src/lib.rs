@@ -56,7 +56,6 @@ mod tests;
 extern crate std;
 
 pub use buffers::Target;
-pub use quarantine::MOST_BYTES as MOST_QUARANTINE;
 pub use report::{Finding, Mistake};
 pub use sample::AUTO;
 pub use setting::{Wrong, is_check};
@@ -112,38 +111,10 @@ pub struct Kit<P: Process> {
     process: PhantomData<fn() -> P>,
 }
 
-/// Counts of the kit.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Live buffers, those of the sampled form among them.
-    pub buffers: u64,
-    /// Bytes that were asked for in them.
-    pub buffer_bytes: u64,
-    /// Freed buffers of which the memory waits.
-    pub waiting: u64,
-    /// Samples since the start.
-    pub samples: u64,
-    /// Transactions since the start.
-    pub transactions: u64,
-    /// How many of them the log has.
-    pub transactions_kept: u64,
-    /// Targets that are names of caches of which none was made since the option was set.
-    pub targets_unmet: u64,
-}
-
-impl Counts {
-    /// All of them, by the names that they have in statistics.
-    pub fn numbers(&self) -> [(&'static str, u64); 7] {
-        [
-            ("buffers", self.buffers),
-            ("buffer_bytes", self.buffer_bytes),
-            ("waiting", self.waiting),
-            ("samples", self.samples),
-            ("transactions", self.transactions),
-            ("transactions_kept", self.transactions_kept),
-            ("targets_unmet", self.targets_unmet),
-        ]
-    }
+craton_tables::count_struct! { kit,
+    /// Counts of the kit.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct Counts {}
 }
 
 impl<P: Process> Default for Kit<P> {

@@ -9,7 +9,7 @@
 use crate::Finding;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use craton_os::{Mutex, mapping};
+use craton_os::{Mutex, Rank, mapping};
 
 /// How many buffers ahead of the one that leaves are prefetched: as long as memory takes.
 const AHEAD: usize = 2;
@@ -17,8 +17,6 @@ const AHEAD: usize = 2;
 const MOST: usize = 1 << 18;
 /// Bytes of memory that wait unless the option `quarantine` says otherwise.
 const BYTES: usize = 16 << 20;
-/// Largest value of the option: 1 TiB.
-pub const MOST_BYTES: u64 = 1 << 40;
 
 struct Ring {
     at: *mut (usize, usize),
@@ -60,7 +58,10 @@ impl Quarantine {
     /// Nothing waits.
     pub(crate) const fn new() -> Self {
         Self {
-            ring: Mutex::new(Ring { at: core::ptr::null_mut(), first: 0, len: 0, bytes: 0, inherited: 0 }),
+            ring: Mutex::ranked(
+                Rank::KitQuarantine,
+                Ring { at: core::ptr::null_mut(), first: 0, len: 0, bytes: 0, inherited: 0 },
+            ),
             bytes: AtomicUsize::new(0),
         }
     }

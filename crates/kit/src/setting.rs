@@ -17,7 +17,7 @@ use craton_base::Table;
 use craton_heap::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
 use craton_objects::caches::name;
 use craton_os::fault::{self, Fault};
-use craton_os::{Decimal, Line, Mutex, mapping};
+use craton_os::{Decimal, Line, Mutex, Rank, mapping};
 use craton_slab::debug::audit::{Entry, Log};
 
 /// The checks, as bits.
@@ -99,7 +99,7 @@ impl Setting {
             trusts: AtomicBool::new(false),
             log_made: AtomicBool::new(false),
             log_entries: AtomicU32::new(0),
-            text: Mutex::new(([0; TEXT_MAX], 0)),
+            text: Mutex::ranked(Rank::KitSetting, ([0; TEXT_MAX], 0)),
             met: AtomicU64::new(0),
             log: UnsafeCell::new(MaybeUninit::zeroed()),
         }

@@ -13,7 +13,7 @@
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use craton_base::HUGEPAGE_SIZE;
-use craton_os::{Mutex, mapping};
+use craton_os::{Mutex, Rank, mapping};
 
 /// The record of one buffer. All zeros are none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -215,7 +215,8 @@ impl Table {
     /// Without records.
     pub(crate) const fn new() -> Self {
         Self {
-            parts: [const { Mutex::new(Part { at: core::ptr::null_mut(), places: 0, used: 0 }) }; PARTS],
+            parts: [const { Mutex::ranked(Rank::KitTable, Part { at: core::ptr::null_mut(), places: 0, used: 0 }) };
+                PARTS],
             hints: [const { [const { AtomicUsize::new(0) }; 2] }; PARTS],
             huge: AtomicBool::new(false),
         }

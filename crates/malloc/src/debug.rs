@@ -6,25 +6,22 @@
 //! **Unsafe.** Takes objects from callers.
 
 use crate::cpu_cache::thread::ThreadCache;
-use crate::front::{self, HEAP, OBJECT_CACHES, PROCESSOR_CACHES, existing_cache, with_errno};
+use crate::front::{self, existing_cache, with_errno};
 use crate::options;
 use crate::route::Misuse;
-use crate::segment::{self, SEGMENT};
+use crate::segment;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of};
-use crate::text::Text;
+use crate::statics::{HEAP, KIT, OBJECT_CACHES, PROCESSOR_CACHES, SEGMENT};
 use crate::{background, lifecycle, limits, nested, tls};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use craton_kit::{Finding, Kit, Process};
+use craton_kit::{Finding, Process};
 use craton_objects::caches::NAME_MAX;
 use craton_os::fault::Fault;
 use craton_os::process;
 
 pub use craton_kit::Counts;
-pub(crate) use craton_kit::{AUTO, MOST_QUARANTINE, Target, is_check};
-
-/// The process's kit.
-pub(crate) static KIT: Kit<Here> = Kit::new();
+pub(crate) use craton_kit::{AUTO, Target, is_check};
 
 /// The process, as the kit sees it.
 #[derive(Clone, Copy, Debug)]
@@ -289,14 +286,6 @@ pub(crate) fn set(value: &[u8]) -> bool {
     if checks {
         nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
     }
-    true
-}
-
-/// Writes what the option `debug` is set to; `true`.
-pub(crate) fn show(into: &mut Text<'_>) -> bool {
-    KIT.show_option(|text| {
-        into.bytes(text);
-    });
     true
 }
 

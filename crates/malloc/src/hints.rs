@@ -2,8 +2,9 @@
 //!
 //! **Failure.** Null and `ENOMEM`.
 
-use crate::front::{self, HEAPS};
+use crate::front;
 use crate::heaps::api;
+use crate::statics::HEAPS;
 
 pub use craton_objects::hints::{COLD, DENSE, HOT, SHORT_LIVED, are_valid};
 

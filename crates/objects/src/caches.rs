@@ -57,7 +57,7 @@ use craton_os::Guard;
 use craton_slab::object::BadLayout;
 use pages::Entries;
 
-pub use stats::{CacheStats, NUMBERS, name_of};
+pub use stats::{CacheStats, name_of};
 
 /// Bytes of a cache's name, at most.
 pub const NAME_MAX: usize = 31;

@@ -29,6 +29,7 @@ use craton_heap::Heap;
 use craton_heap::hooks::Hooks;
 use craton_heap::owned::Owned;
 use craton_heap::{Found, Misuse};
+use craton_os::Rank;
 use craton_slab::SlabStats;
 use own::OwnHeap;
 pub use pages::Place;
@@ -58,26 +59,14 @@ pub enum Refused {
     Name,
 }
 
-/// Counts of one heap. The layout is that of `struct craton_heap_stats` behind its first field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub struct OwnStats {
-    /// Its number, unique among living heaps.
-    pub id: u64,
-    /// Live objects.
-    pub objects: u64,
-    /// Bytes of them, as `malloc_usable_size` counts.
-    pub object_bytes: u64,
-    /// Bytes of its slabs and large objects, which the limit bounds.
-    pub used_bytes: u64,
-    /// Bytes taken from the page heap.
-    pub held_bytes: u64,
-    /// The limit; 0 for none.
-    pub limit_bytes: u64,
-    /// Requests that got nothing.
-    pub refused: u64,
-    /// Its name, ended by a 0.
-    pub name: [u8; NAME_MAX + 1],
+craton_tables::count_struct! { heap,
+    /// Counts of one heap. The layout is that of `struct craton_heap_stats` behind its first field.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    #[repr(C)]
+    pub struct OwnStats {
+        /// Its name, ended by a 0.
+        pub name: [u8; NAME_MAX + 1],
+    }
 }
 
 struct OwnSlots;
@@ -88,6 +77,7 @@ unsafe impl Kind for OwnSlots {
     type Shared = ();
     const MOST: usize = 1 << 16;
     const LEAST: usize = 16;
+    const RANK: Rank = Rank::HeapTable;
     const UNKNOWN: Misuse = Misuse::NoHeap;
     const GONE: Misuse = Misuse::HeapDestroyed;
 }

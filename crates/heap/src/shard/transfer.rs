@@ -40,6 +40,7 @@ impl Transfer {
     /// Bytes from one class to the next and slots of each, for those who read the memory of another process.
     pub const SHAPE: [usize; 2] = [size_of::<Slots>(), SLOTS];
 
+    /// No batches.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub const EMPTY: Self = Self { classes: [const { Slots([const { AtomicPtr::new(null_mut()) }; SLOTS]) }; CLASSES] };
 

@@ -5,9 +5,10 @@
 //! **Unsafe.** Takes objects from callers.
 
 use super::{CacheStats, Fault, Options, Refused};
-use crate::debug::{KIT, Target};
-use crate::front::{HEAP, OBJECT_CACHES, PROCESSOR_CACHES, set_up};
+use crate::debug::Target;
+use crate::front::set_up;
 use crate::route::Misuse;
+use crate::statics::{HEAP, KIT, OBJECT_CACHES, PROCESSOR_CACHES};
 use crate::{background, debug, limits, nested, report, tls};
 use core::ptr::null_mut;
 use craton_objects::process::{Process, Watch, Words};

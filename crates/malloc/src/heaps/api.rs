@@ -5,8 +5,9 @@
 //! **Unsafe.** Takes objects from callers.
 
 use super::{Options, OwnStats, Refused};
-use crate::front::{self, HEAP, HEAPS, set_up};
+use crate::front::{self, set_up};
 use crate::route::{Found, Misuse};
+use crate::statics::{HEAP, HEAPS};
 use crate::{background, limits};
 use craton_os::process;
 

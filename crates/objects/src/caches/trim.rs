@@ -63,7 +63,7 @@ impl Cache {
     /// Whether a complete slab may go without breaking the promise of `prefill`.
     fn may_shrink(&self) -> bool {
         let capacity = self.layout.capacity() as u64;
-        let there = if self.constructor.is_some() { self.built - self.destroyed } else { self.slabs.stats().total };
+        let there = if self.constructor.is_some() { self.built - self.destroyed } else { self.slabs.total() };
         self.reserved == 0 || there >= capacity + self.reserved as u64
     }
 }

@@ -1,0 +1,1 @@
+pub(crate) mod virtual_process;
