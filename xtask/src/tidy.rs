@@ -6,6 +6,7 @@
 
 mod arrows;
 mod files;
+mod generated;
 mod ledger;
 mod lex;
 mod orderings;
@@ -77,10 +78,8 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
                 .map_err(|e| format!("cannot write {}: {e}", records::TABLE))?;
             files = files::read_tree(root)?;
         }
-        // Without a table the page stays as it is, and the check below says what is missing.
-        if let Ok(page) = records::write(&files) {
-            std::fs::write(root.join(records::PAGE), page)
-                .map_err(|e| format!("cannot write {}: {e}", records::PAGE))?;
+        for (path, page) in generated::pages(&files) {
+            std::fs::write(root.join(path), page).map_err(|e| format!("cannot write {path}: {e}"))?;
         }
         files = files::read_tree(root)?;
     }
@@ -90,7 +89,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     }
     found.extend(size::check(&files));
     found.extend(ledger::check(&files));
-    found.extend(records::check(&files));
+    found.extend(generated::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
         if let Some(source) = &file.rust {
