@@ -179,11 +179,11 @@ fn draw(sheet: &mut Sheet) {
             continue;
         }
         for (name, label, figure) in figures {
-            let title = Title {
-                name: &format!("{course}-{name}"),
-                title: &format!("Huge frames as memory ages, {course} course"),
-                subtitle: "blocks are freed at random, and as many allocated, in each turn",
-            };
+            let title = Title(
+                &format!("{course}-{name}"),
+                &format!("Huge frames as memory ages, {course} course"),
+                "blocks are freed at random, and as many allocated, in each turn",
+            );
             let series = lines(&rows, |row| row.word("allocator").to_owned(), |row| (row.num("turn"), figure(row)));
             sheet.lines(title, (Axis::linear("turns", Unit::Count), Axis::linear(label, Unit::Part)), series, None);
         }
