@@ -9,10 +9,10 @@
 
 use crate::chain::{self, Chain};
 use crate::geometry::Geometry;
-use crate::record::{SlabId, SlabRecord};
+use crate::record::{Records, SlabId, SlabRecord};
 use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
-use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource, Table};
+use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
 /// What is left of a list of which the first objects were given back.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl SlabCache {
     }
 
     /// Slabs with room of which some object is in use; a step for each.
-    pub fn partial(&self, records: &Table<SlabRecord>) -> u32 {
+    pub fn partial(&self, records: &impl Records) -> u32 {
         self.slabs.partial(records)
     }
 
@@ -95,7 +95,7 @@ impl SlabCache {
         &mut self,
         want: u32,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         source: &mut impl SpanSource,
         cut: impl Fn(*mut u8),
     ) -> Chain {
@@ -127,11 +127,11 @@ impl SlabCache {
         slab: PageId,
         want: u32,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         out: &mut Chain,
         cut: &impl Fn(*mut u8),
     ) {
-        let record = &records[slab.0 as usize];
+        let record = records.of(slab);
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
         // SAFETY: the record's list is of free objects of this slab, and the chain takes what leaves it.
@@ -161,14 +161,14 @@ impl SlabCache {
         &mut self,
         chain: Chain,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         source: &mut impl SpanSource,
     ) -> Result<(), *mut u8> {
         let (first, n) = chain.into_raw();
         if n == 0 {
             return Ok(());
         }
-        let owner = records[self.slab_of(first as usize - base as usize).0 as usize].owner();
+        let owner = records.of(self.slab_of(first as usize - base as usize)).owner();
         // SAFETY: by the contract.
         let freed = unsafe { self.free_first(first, n, owner, base, records, source) }?;
         debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs have this cache as their owner");
@@ -189,7 +189,7 @@ impl SlabCache {
         n: u32,
         owner: usize,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         source: &mut impl SpanSource,
     ) -> Result<Freed, *mut u8> {
         let (mut strays, mut gone) = (Chain::EMPTY, Chain::EMPTY);
@@ -197,7 +197,7 @@ impl SlabCache {
         let mut left = n;
         while left > 0 && !first.is_null() {
             let slab = self.slab_of(first as usize - base as usize);
-            let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
+            let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
             // Who sees that the slab has moved to a cache of another size sees that it is one of two sizes: see
             // `owner`.
             let owned = record.owner() == owner;
@@ -257,7 +257,7 @@ impl SlabCache {
     }
 
     /// Gives up to `most` complete slabs back to `source`.
-    pub fn give_complete(&mut self, most: u32, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+    pub fn give_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
         for _ in 0..most {
             let Some(slab) = self.slabs.complete() else { break };
             self.retire(slab.page(), 0, records, source);
@@ -265,7 +265,7 @@ impl SlabCache {
     }
 
     /// Gives those complete slabs back that nobody needed since the last call.
-    pub fn give_idle(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+    pub fn give_idle(&mut self, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.kept.turn();
         self.give_complete(self.slabs.kept.idle(), records, source);
     }
@@ -290,12 +290,12 @@ impl SlabCache {
     }
 
     #[cold]
-    fn add_slab(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Option<PageId> {
+    fn add_slab(&mut self, records: &impl Records, source: &mut impl SpanSource) -> Option<PageId> {
         let pages = self.geometry.pages;
         self.slabs.kept.missed();
         let span = source.alloc(pages, self.geometry.align(), self.geometry.density()).ok()?;
         let first = span.range.first;
-        let record = &records[first.0 as usize];
+        let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
             // Another cache has made the slab one of ours; see `donate`.
             self.slabs.stats.morphed += 1;
@@ -307,15 +307,9 @@ impl SlabCache {
     }
 
     /// A slab goes back to the source; it is on the list of `level`.
-    pub(crate) fn retire(
-        &mut self,
-        slab: PageId,
-        level: u16,
-        records: &Table<SlabRecord>,
-        source: &mut impl SpanSource,
-    ) {
+    pub(crate) fn retire(&mut self, slab: PageId, level: u16, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.end(SlabId::of(slab), level, records);
-        records[slab.0 as usize].set_pages(Pages(0));
+        records.of(slab).set_pages(Pages(0));
         let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());
         debug_assert_eq!(freed, Ok(()), "a slab is a whole span");
     }

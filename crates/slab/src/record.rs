@@ -47,27 +47,40 @@ impl SlabId {
     }
 }
 
-impl Links for Table<SlabRecord> {
+/// Where the records of all slabs are, by first page.
+pub trait Records {
+    /// The record of the slab that begins at a page.
+    fn of(&self, first: PageId) -> &SlabRecord;
+}
+
+impl<R: AsRef<SlabRecord>> Records for Table<R> {
+    #[inline]
+    fn of(&self, first: PageId) -> &SlabRecord {
+        self[first.0 as usize].as_ref()
+    }
+}
+
+impl<R: Records> Links for R {
     type Slab = SlabId;
 
     #[inline]
     fn next(&self, slab: SlabId) -> Option<SlabId> {
-        SlabId::of_link(self[slab.page().0 as usize].next())
+        SlabId::of_link(self.of(slab.page()).next())
     }
 
     #[inline]
     fn prev(&self, slab: SlabId) -> Option<SlabId> {
-        SlabId::of_link(self[slab.page().0 as usize].prev())
+        SlabId::of_link(self.of(slab.page()).prev())
     }
 
     #[inline]
     fn set_next(&self, slab: SlabId, to: Option<SlabId>) {
-        self[slab.page().0 as usize].set_next(SlabId::link(to));
+        self.of(slab.page()).set_next(SlabId::link(to));
     }
 
     #[inline]
     fn set_prev(&self, slab: SlabId, to: Option<SlabId>) {
-        self[slab.page().0 as usize].set_prev(SlabId::link(to));
+        self.of(slab.page()).set_prev(SlabId::link(to));
     }
 }
 
@@ -115,6 +128,13 @@ fn entry_of(morph: u32) -> u32 {
 
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for SlabRecord {}
+
+impl AsRef<Self> for SlabRecord {
+    #[inline]
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
 
 macro_rules! field {
     ($get:ident, $set:ident, $field:ident, $t:ty) => {
