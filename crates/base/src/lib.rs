@@ -17,12 +17,14 @@
 pub mod atomic;
 mod bits;
 mod ones;
+mod platform;
 mod seams;
 mod table;
 mod units;
 
 pub use bits::PageBits;
 pub use ones::Ones;
+pub use platform::{Machine, Mappings, Platform};
 pub use seams::{
     Advice, Clock, CollapseError, Density, Floor, FrameSource, NoMemory, Residency, Span, SpanError, SpanSource,
 };

@@ -17,6 +17,7 @@
 
 mod life;
 
+use crate::front::{OBJECT_CACHES};
 use crate::front::{self, HEAP, PROCESSOR_CACHES, set_up};
 use crate::segment::SEGMENT;
 use crate::{lifecycle, limits, mailbox, nested};
@@ -97,8 +98,6 @@ static ASLEEP: AtomicBool = AtomicBool::new(false);
 
 /// Somebody does the heap's own work now.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
-/// The hugepage that is being collapsed, plus 1; changed under the page heap's lock, which a fork holds.
-pub(crate) static COLLAPSING: AtomicU32 = AtomicU32::new(0);
 
 /// Says how much memory the heap has and how much is in use, and how to find out how much of the rest can be given back; called under
 /// its lock.
@@ -397,9 +396,7 @@ pub(crate) fn after_fork() {
 /// In a forked child what others were at is ended for them.
 pub(crate) fn forked() {
     thread::note_main();
-    if let Some(id) = COLLAPSING.load(Relaxed).checked_sub(1) {
-        HEAP.end_collapse(HugePageId(id), Err(CollapseError::Again), 0);
-    }
+    HEAP.forked();
     AT_WORK.store(false, Relaxed);
     ASLEEP.store(false, Relaxed);
     LIFE.forked();
@@ -467,7 +464,7 @@ fn run() {
 fn sleep_on(used: u32) -> bool {
     ASLEEP.store(true, Relaxed);
     // Whoever uses the heap counts and then looks whether we sleep, under its lock: either was before this, and we see the count.
-    drop(HEAP.pages.lock());
+    drop(HEAP.pages());
     let ended = if USED.load(Relaxed) == used { END.wait() } else { END.is_rung() };
     ASLEEP.store(false, Relaxed);
     ended
@@ -488,7 +485,7 @@ pub fn actions() -> bool {
     let saved = process::errno();
     look_at_mailbox(true);
     let (changed, _) = nested::within(|| round(true));
-    let went = HEAP.caches.look(&HEAP, true);
+    let went = OBJECT_CACHES.look(&HEAP, true);
     process::set_errno(saved);
     changed || went
 }
@@ -503,7 +500,7 @@ fn round(deep: bool) -> (bool, Pages) {
     pace();
     PROCESSOR_CACHES.look(&HEAP);
     let (tick, in_use) = HEAP.tick();
-    let kept = HEAP.age_kept() | HEAP.caches.look(&HEAP, false);
+    let kept = HEAP.age_kept() | OBJECT_CACHES.look(&HEAP, false);
     let collapsed = collapse_some();
     let limited = limits::round(deep);
     // ORDERING: Release pairs with the Acquire above.

@@ -15,7 +15,10 @@ mod threads;
 
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
+use crate::caches::Caches;
 use crate::heap::Heap;
+use crate::heaps::Heaps;
+use crate::process::Process;
 use crate::registry::Registry;
 use crate::report::Call;
 use crate::route::{Found, Misuse};
@@ -25,10 +28,10 @@ use crate::{background, debug, limits, nested, options, tls, trace};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
-use craton_base::PAGE_SIZE;
+use craton_base::{PAGE_SIZE, PageRange};
 use craton_os::rseq::Rseq;
 use craton_os::thread::{self, Key};
-use craton_os::{CoarseClock, Mutex, Region, cpus, process};
+use craton_os::{CoarseClock, Linux, Mutex, Region, cpus, process};
 
 pub(crate) use apart::free_what_waits;
 use apart::{free_apart, malloc_apart, malloc_apart_class};
@@ -38,7 +41,12 @@ pub(crate) use setting_up::set_up;
 pub(crate) use threads::fail_caches;
 use threads::{give_cache_up, new_cache, visits};
 
-pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
+pub(crate) static HEAP: Heap<Region, CoarseClock, Process> =
+    Heap::new(Region::EMPTY, Linux, CoarseClock, CoarseClock);
+/// Heaps of their own, over the same page heap.
+pub(crate) static HEAPS: Heaps = Heaps::NONE;
+/// Object caches of the program's, likewise.
+pub(crate) static OBJECT_CACHES: Caches = Caches::NONE;
 static CACHES: Mutex<Registry> = Mutex::new(Registry::EMPTY);
 pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
 /// Where the list of all threads' caches is, for those who read the memory of another process.
@@ -383,7 +391,12 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     if let Some(freed) = unsafe { debug::free(pointer) } {
         return freed;
     }
-    if !nested::is_nested() && HEAP.free_large(pointer as usize) {
+    if !nested::is_nested()
+        && let Some(first) = HEAP.large_at(pointer as usize)
+    {
+        if let Some(span) = HEAP.give_large(first) {
+            give_span(span);
+        }
         return Ok(());
     }
     // SAFETY: by the contract.
@@ -403,10 +416,25 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     let cache = if visitor.is_some() { None } else { own_cache() };
     let saved = process::errno();
     // SAFETY: it is this thread's cache, and by the contract.
-    let result = nested::within(|| unsafe { HEAP.take_back(cache, pointer) });
+    let result = nested::within(|| unsafe {
+        match HEAP.take_back(cache, pointer)? {
+            // `take_back` has looked the object up.
+            Some(object) => HEAPS.free(&HEAP, object, pointer),
+            None => Ok(()),
+        }
+    });
     background::poke_in_free();
     process::set_errno(saved);
     if result == Err(Misuse::Foreign) && nested::size_of(pointer).is_some() { Ok(()) } else { result }
+}
+
+/// Returns the span of a large object, which no cache keeps.
+#[cold]
+fn give_span(span: PageRange) {
+    let saved = process::errno();
+    nested::within(|| HEAP.give_span(span));
+    background::poke_in_free();
+    process::set_errno(saved);
 }
 
 /// Frees an object whose slab has morphed to its class into the thread's cache; `false` when it is none, or there is no room.
@@ -456,14 +484,14 @@ pub fn release() -> u64 {
         return 0;
     }
     let saved = process::errno();
-    HEAP.caches.reap_all(&HEAP);
+    OBJECT_CACHES.reap_all(&HEAP);
     let bytes = nested::within(|| {
         if let Some(cache) = existing_cache() {
             // SAFETY: it is this thread's cache.
             unsafe { HEAP.empty_cache(cache) };
         }
         PROCESSOR_CACHES.empty(&HEAP);
-        HEAP.release()
+        HEAP.release(|| HEAPS.trim(&HEAP))
     });
     process::set_errno(saved);
     bytes
@@ -524,7 +552,8 @@ pub fn bytes_in_use() -> u64 {
     if !READY.load(Ordering::Relaxed) {
         return 0;
     }
-    let large = SEGMENT.huge_bytes.load(Ordering::Relaxed) + HEAP.large_bytes();
+    let spare = HEAPS.spare().bytes().0 as u64;
+    let large = SEGMENT.huge_bytes.load(Ordering::Relaxed) + HEAP.large_bytes().saturating_sub(spare);
     let own = existing_cache().map_or(0, |c| {
         // SAFETY: it is this thread's cache.
         unsafe { (*c).bytes() as u64 }

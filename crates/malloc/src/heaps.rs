@@ -29,11 +29,12 @@ mod pages;
 mod tests;
 
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::route::{Found, Misuse};
 use crate::size_class;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use craton_base::{Bytes, Clock, Floor, PageId, Pages};
+use craton_base::{Bytes, Clock, Platform, PageId, Pages};
 use craton_os::{Guard, Mutex, mapping};
 use craton_slab::SlabStats;
 use own::OwnHeap;
@@ -47,17 +48,7 @@ const ALIGN: usize = 4096;
 /// Heaps of the library's own.
 pub(crate) const BUILT_IN: usize = 4;
 
-/// What an object of a heap is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Owned {
-    pub(crate) heap: u16,
-    /// Its class, or `LARGE`.
-    pub(crate) class: usize,
-    /// The page that it begins on.
-    pub(crate) first: PageId,
-    /// Bytes that may be used.
-    pub(crate) bytes: usize,
-}
+pub(crate) use craton_heap::owned::Owned;
 
 /// How a heap is made.
 #[derive(Clone, Copy, Debug)]
@@ -79,26 +70,14 @@ pub enum Refused {
     Name,
 }
 
-/// Counts of one heap. The layout is that of `struct craton_heap_stats` behind its first field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub struct OwnStats {
-    /// Its number, unique among living heaps.
-    pub id: u64,
-    /// Objects that are out.
-    pub objects: u64,
-    /// Bytes of them, as `malloc_usable_size` counts.
-    pub object_bytes: u64,
-    /// Bytes of its slabs and large objects, which the limit bounds.
-    pub used_bytes: u64,
-    /// Bytes taken from the page heap.
-    pub held_bytes: u64,
-    /// The limit; 0 for none.
-    pub limit_bytes: u64,
-    /// Requests that got nothing.
-    pub refused: u64,
-    /// Its name, ended by a 0.
-    pub name: [u8; NAME_MAX + 1],
+craton_tables::count_struct! { heap,
+    /// Counts of one heap. The layout is that of `struct craton_heap_stats` behind its first field.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    #[repr(C)]
+    pub struct OwnStats {
+        /// Its name, ended by a 0.
+        pub name: [u8; NAME_MAX + 1],
+    }
 }
 
 #[repr(C, align(4096))]
@@ -300,7 +279,11 @@ impl Heaps {
     }
 
     /// Destroys a heap, with all its objects.
-    pub(crate) fn destroy<F: Floor, C: Clock>(&self, under: &Heap<F, C>, handle: usize) -> Result<(), Misuse> {
+    pub(crate) fn destroy<F: Platform, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        handle: usize,
+    ) -> Result<(), Misuse> {
         let HeapId(id) = self.resolve(handle)?;
         if self.built_in.iter().any(|b| b.load(Ordering::Relaxed) == u32::from(id) + 1) {
             return Err(Misuse::HeapStays);
@@ -317,9 +300,9 @@ impl Heaps {
     }
 
     /// An object of a heap; null when there is no memory, the limit is reached, or the alignment is above 2 MiB.
-    pub(crate) fn alloc<F: Floor, C: Clock>(
+    pub(crate) fn alloc<F: Platform, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
         size: usize,
         align: usize,
@@ -329,7 +312,12 @@ impl Heaps {
     }
 
     /// An object of the heap that another one is of; null when there is no memory.
-    pub(crate) fn alloc_beside<F: Floor, C: Clock>(&self, under: &Heap<F, C>, object: Owned, size: usize) -> *mut u8 {
+    pub(crate) fn alloc_beside<F: Platform, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        object: Owned,
+        size: usize,
+    ) -> *mut u8 {
         self.lock_id(object.heap).map_or(core::ptr::null_mut(), |mut h| h.alloc(under, size, 1, false))
     }
 
@@ -337,9 +325,9 @@ impl Heaps {
     ///
     /// # Safety
     /// `object` is what lies at `pointer`; the caller gives it up.
-    pub(crate) unsafe fn free<F: Floor, C: Clock>(
+    pub(crate) unsafe fn free<F: Platform, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         object: Owned,
         pointer: *mut u8,
     ) -> Result<(), Misuse> {
@@ -349,14 +337,19 @@ impl Heaps {
     }
 
     /// Changes an object's size where it stands; `false` when it must be copied.
-    pub(crate) fn resize<F: Floor, C: Clock>(&self, under: &Heap<F, C>, object: Owned, size: usize) -> bool {
+    pub(crate) fn resize<F: Platform, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        object: Owned,
+        size: usize,
+    ) -> bool {
         self.lock_id(object.heap).is_some_and(|mut h| h.resize(under, object, size))
     }
 
     /// What is at a pointer, which must be an object of the heap.
-    pub(crate) fn find_in<F: Floor, C: Clock>(
+    pub(crate) fn find_in<F: Platform, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
         pointer: *mut u8,
     ) -> Result<Owned, Misuse> {
@@ -389,7 +382,7 @@ impl Heaps {
     }
 
     /// Gives back what heaps without objects hold.
-    pub(crate) fn trim<F: Floor, C: Clock>(&self, under: &Heap<F, C>) {
+    pub(crate) fn trim<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) {
         // ORDERING: Acquire pairs with the Release in `take_slot`.
         for id in 0..self.used.load(Ordering::Acquire) {
             if let Some(mut heap) = self.lock_id(id as u16) {
@@ -422,9 +415,7 @@ fn handle(slot: &Slot, generation: u32) -> usize {
     core::ptr::from_ref(slot) as usize + (generation >> 1) as usize % ALIGN
 }
 
-impl<F: Floor, C: Clock> Heap<F, C> {
-    /// Whether a page is that of heap `heap` and class `class`.
-    pub(crate) fn is_of(&self, page: PageId, heap: u16, class: usize) -> bool {
-        self.mark(page) == size_class::OWNED && self.record(page).heap() == (heap, class as u8)
-    }
+/// Whether a page is that of heap `heap` and class `class`.
+fn is_of<F: Platform, C: Clock, H: Hooks>(under: &Heap<F, C, H>, page: PageId, heap: u16, class: usize) -> bool {
+        under.mark(page) == size_class::OWNED && under.record(page).heap() == (heap, class as u8)
 }

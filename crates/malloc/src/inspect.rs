@@ -24,13 +24,15 @@ use crate::caches::Caches;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{LIST_BYTES, ThreadCache};
 use crate::debug::shape as kit;
-use crate::front::{ALL_CACHES, HEAP, PROCESSOR_CACHES};
-use crate::heap::{Heap, SHARDS};
+use crate::front::{ALL_CACHES, HEAP, HEAPS, OBJECT_CACHES, PROCESSOR_CACHES};
+use crate::heap::Heap;
+use craton_heap::shard::SHARDS;
 use crate::heaps::Heaps;
 use crate::huge::HugeTable;
-use crate::huge_keep::Kept;
+use crate::huge::Kept;
 use crate::mailbox::{MAILBOX, Mailbox};
 use crate::nested;
+use crate::process::Process;
 use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
 use core::mem::offset_of;
@@ -131,15 +133,17 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("apart", nested::PARTS[0]),
     ("apart.used", nested::PARTS[1]),
     ("later.first", nested::PARTS[2]),
+    ("own", (&raw const HEAPS).cast()),
+    ("caches", (&raw const OBJECT_CACHES).cast()),
 ];
 
 /// How many there are.
-const NAMED: usize = 10;
+const NAMED: usize = 12;
 
 /// The shapes of structures, in groups as their modules have them.
 const SHAPES: [&[(&str, usize)]; 15] = [
     &NUMBERS,
-    &Heap::<Region, CoarseClock>::SHAPE,
+    &Heap::<Region, CoarseClock, Process>::SHAPE,
     &SlabRecord::SHAPE,
     &SlabCache::SHAPE,
     &Morphs::SHAPE,

@@ -24,40 +24,39 @@
 pub mod background;
 pub mod batch;
 pub mod caches;
-mod cpu_cache;
+/// The core's caches.
+mod cpu_cache {
+    pub(crate) use craton_heap::{cpu_cache as processor, thread_cache as thread};
+}
 pub mod debug;
 pub mod front;
-mod heap;
 pub mod heaps;
 pub mod hints;
-mod huge;
-mod huge_keep;
-mod huge_route;
 pub mod inspect;
 pub mod json;
 mod lifecycle;
 pub mod limits;
 mod mailbox;
-#[cfg(loom)]
-pub mod model;
-mod morph;
 mod nested;
 pub mod options;
 mod page_heap;
-mod page_map;
+mod process;
 mod registry;
 pub mod report;
-mod route;
+/// What a pointer is, and what can be wrong with it.
+mod route {
+    pub(crate) use craton_heap::beyond::small_stays;
+    pub(crate) use craton_heap::{Found, Misuse};
+}
 pub mod segment;
 pub mod sizes;
 pub mod stats;
 pub mod text;
 mod tls;
 mod trace;
-mod transfer;
 
-pub use craton_slab::size_class;
-pub use route::Misuse;
+pub use craton_heap::{Misuse, size_class};
+pub(crate) use craton_heap::{heap, hooks, huge, page_map};
 
 #[cfg(any(test, loom))]
 extern crate std;

@@ -20,14 +20,13 @@
 
 mod callback;
 mod changes;
-mod gate;
 mod options;
 mod setting;
 
 use crate::background;
 use crate::cpu_cache::thread::ThreadCache;
 use crate::debug;
-use crate::front::{HEAP, LEAST_CACHE_BYTES, PROCESSOR_CACHES, THREAD_CACHE_BYTES};
+use crate::front::{HEAP, LEAST_CACHE_BYTES, OBJECT_CACHES, PROCESSOR_CACHES, THREAD_CACHE_BYTES};
 use crate::segment::{self, SEGMENT};
 use changes::Changes;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed, fence};
@@ -36,7 +35,6 @@ use craton_os::{CoarseClock, cgroup, cpus, process, thp, thread};
 use setting::{Kept, part};
 
 pub use callback::{LimitCallback, set_callback};
-pub(crate) use gate::Gate;
 pub(crate) use options::{set_option, show_option, why_not};
 pub(crate) use setting::{Setting, size};
 
@@ -83,7 +81,7 @@ static NO_PRESSURE: AtomicBool = AtomicBool::new(false);
 /// Somebody looks at the limits now.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
 /// Changes when threads are to give up what their caches hold.
-static GENERATION: AtomicU32 = AtomicU32::new(0);
+static GENERATION: &AtomicU32 = &HEAP.flush_requests;
 
 /// To be called when the heap is set up, before it is used.
 pub(crate) fn begin() {
@@ -156,18 +154,26 @@ fn look(in_program: bool) -> Option<(u64, u64)> {
     passed
 }
 
+/// Returns free memory until no more than `most` bytes are in use, that of object caches too; as [`crate::heap::Heap::relieve`].
+fn relieve(most: u64) -> (u64, u64) {
+    if HEAP.used() > most {
+        OBJECT_CACHES.relieve(&HEAP);
+    }
+    HEAP.relieve(most)
+}
+
 fn keep_soft(soft: u64, in_program: bool) -> Option<(u64, u64)> {
     if HEAP.used() <= soft {
         HEAP.gate.rearm();
         return None;
     }
     segment::add(&SEGMENT.soft_limit_passed, in_program.into());
-    let (mut used, _) = HEAP.relieve(HEAP.gate.target());
+    let (mut used, _) = relieve(HEAP.gate.target());
     if used > soft {
         GENERATION.fetch_add(1, Relaxed);
         if in_program {
             shrink_own();
-            used = HEAP.relieve(HEAP.gate.target()).0;
+            used = relieve(HEAP.gate.target()).0;
         }
     }
     if used <= soft {
@@ -242,7 +248,7 @@ fn relieve_pressure(now: u64) -> u64 {
         None => NO_PRESSURE.store(true, Relaxed),
         Some(pressure) if pressure >= threshold => {
             segment::add(&SEGMENT.pressure_releases, 1);
-            return HEAP.relieve(HEAP.used().saturating_sub(PRESSURE_BYTES)).1;
+            return relieve(HEAP.used().saturating_sub(PRESSURE_BYTES)).1;
         }
         Some(_) => {}
     }
@@ -293,6 +299,7 @@ unsafe fn shrink(cache: *mut ThreadCache) {
         ThreadCache::begin(
             cache,
             HEAP.view(),
+            &HEAP.flush_requests,
             (*cache).home(),
             THREAD_CACHE_BYTES.load(Relaxed).min(LEAST_CACHE_BYTES),
         );

@@ -16,7 +16,9 @@
 //!
 //! **Unsafe.** Gives up, after a fork, locks that were taken before it.
 
+use craton_base::Platform;
 use crate::front::{HEAP, set_up};
+use crate::hooks::SpanEvent;
 use crate::options::PATH_MAX;
 use crate::page_heap::PageHeap;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -98,7 +100,7 @@ pub(crate) fn begin() {
     if len == 0 || !set_up() {
         return;
     }
-    let pages = HEAP.pages.lock();
+    let pages = HEAP.pages();
     match Recorder::new(&path[..=len], &pages) {
         Ok(recorder) => {
             *RECORDER.lock() = Some(recorder);
@@ -124,7 +126,7 @@ pub(crate) fn end() {
     if !ON.load(Relaxed) {
         return;
     }
-    let _pages = HEAP.pages.lock();
+    let _pages = HEAP.pages();
     ON.store(false, Relaxed);
     if let Some(recorder) = RECORDER.lock().take() {
         recorder.finish();
@@ -159,86 +161,29 @@ pub(crate) fn forked() {
     }
 }
 
-/// Takes a span from the page heap, whose lock the caller holds.
-pub(crate) fn alloc<F: Floor, C: Clock>(
-    heap: &mut PageHeap<F, C>,
-    pages: Pages,
-    align: Pages,
-    density: Density,
-) -> Result<Span, SpanError> {
-    let span = heap.alloc(pages, align, density);
-    if let Ok(Span { range, .. }) = span {
-        note(Kind::Alloc, range, align, density);
-    }
-    span
-}
-
-/// Gives one back.
-pub(crate) fn free<F: Floor, C: Clock>(
-    heap: &mut PageHeap<F, C>,
-    span: PageRange,
-    density: Density,
-) -> Result<(), SpanError> {
-    freed(heap.free(span, density), span, density)
-}
-
-/// Notes that a span went back, if it did.
-fn freed(given: Result<(), SpanError>, span: PageRange, density: Density) -> Result<(), SpanError> {
-    if given.is_ok() {
-        note(Kind::Free, span, Pages(1), density);
-    }
-    given
-}
-
-/// Gives one back whose whole hugepages were moved elsewhere.
-pub(crate) fn free_moved<F: Floor, C: Clock>(heap: &mut PageHeap<F, C>, span: PageRange) -> Result<(), SpanError> {
-    freed(heap.free_moved(span), span, Density::Sparse)
-}
-
-/// Makes two neighbours one: in the file the second is freed, and the first becomes longer.
-pub(crate) fn join<F: Floor, C: Clock>(
-    heap: &mut PageHeap<F, C>,
-    first: PageRange,
-    second: PageRange,
-) -> Result<(), SpanError> {
-    let joined = heap.join(first, second);
-    if joined.is_ok() {
-        note(Kind::Free, second, Pages(1), Density::Sparse);
-        note(Kind::Resize, PageRange::new(first.first, Pages(first.len.0 + second.len.0)), Pages(1), Density::Sparse);
-    }
-    joined
-}
-
-/// Makes one longer or shorter.
-pub(crate) fn resize<F: Floor, C: Clock>(
-    heap: &mut PageHeap<F, C>,
-    span: PageRange,
-    pages: Pages,
-) -> Result<bool, SpanError> {
-    let resized = heap.resize(span, pages);
-    if resized.is_ok() {
-        note(Kind::Resize, PageRange::new(span.first, pages), Pages(1), Density::Sparse);
-    }
-    resized
-}
-
-#[inline]
-fn note(kind: Kind, span: PageRange, align: Pages, density: Density) {
+/// Records what happened to a span; called under the page heap's lock.
+#[inline(always)]
+pub(crate) fn span(event: SpanEvent) {
     if ON.load(Relaxed) {
-        record(kind, span, align, density);
+        record(event);
     }
 }
 
 #[cold]
-fn record(kind: Kind, span: PageRange, align: Pages, density: Density) {
+fn record(event: SpanEvent) {
     if let Some(recorder) = &mut *RECORDER.lock() {
-        recorder.note(CoarseClock.now_ns(), kind, span, align, density);
+        let (kind, range, align, density) = match event {
+            SpanEvent::Alloc { range, align, density } => (Kind::Alloc, range, align, density),
+            SpanEvent::Free { range, density } => (Kind::Free, range, Pages(1), density),
+            SpanEvent::Resize { range } => (Kind::Resize, range, Pages(1), Density::Sparse),
+        };
+        recorder.note(CoarseClock.now_ns(), kind, range, align, density);
     }
 }
 
 impl Recorder {
     /// A recording into the file at `path` (0-terminated) that begins with the spans of `heap` that are out.
-    fn new<F: Floor, C: Clock>(path: &[u8], heap: &PageHeap<F, C>) -> Result<Self, i32> {
+    fn new<F: Platform, C: Clock>(path: &[u8], heap: &PageHeap<F, C>) -> Result<Self, i32> {
         let saved = process::errno();
         let map = FileMap::create(path, WINDOW);
         process::set_errno(saved);

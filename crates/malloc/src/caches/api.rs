@@ -6,6 +6,7 @@
 //!
 //! **Unsafe.** Takes objects from callers, and marks them.
 
+use crate::front::{OBJECT_CACHES};
 use super::pages::Entry;
 use super::paths::Fault;
 use super::slot::{Slot, marks_elsewhere, marks_in_entries};
@@ -21,7 +22,7 @@ use craton_os::process;
 fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     let saved = process::errno();
     let result = call();
-    HEAP.caches.heed(&HEAP, cache);
+    OBJECT_CACHES.heed(&HEAP, cache);
     background::poke();
     process::set_errno(saved);
     result
@@ -30,7 +31,7 @@ fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
 /// Makes a cache; returns its handle, which is never 0.
 pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     let saved = process::errno();
-    let made = if set_up() { nested::within(|| HEAP.caches.create(&HEAP, options)) } else { Err(Refused::NoMemory) };
+    let made = if set_up() { nested::within(|| OBJECT_CACHES.create(&HEAP, options)) } else { Err(Refused::NoMemory) };
     process::set_errno(saved);
     made
 }
@@ -52,7 +53,7 @@ pub fn alloc_wait(cache: usize, ns: u64) -> Result<*mut u8, Fault> {
 #[cold]
 #[inline(never)]
 pub fn alloc_slowly(cache: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
-    slowly(cache, || HEAP.caches.alloc(&HEAP, cache, wait_ns))
+    slowly(cache, || OBJECT_CACHES.alloc(&HEAP, cache, wait_ns))
 }
 
 /// An object from this processor's array; null if it has none, or something is wrong.
@@ -80,7 +81,7 @@ pub fn alloc_quick(cache: usize) -> *mut u8 {
 fn unmark_elsewhere(cache: usize, object: *mut u8) {
     if marks_in_entries(cache) {
         // SAFETY: the thread has used a cache, and the object lies on a page of one.
-        return unsafe { HEAP.caches.entries.of_object(object) }.unmark(object);
+        return unsafe { OBJECT_CACHES.entries.of_object(object) }.unmark(object);
     }
     // SAFETY: the owner of an array is a living cache, of which an object is out now; it has its mark where the cache says.
     unsafe {
@@ -107,13 +108,13 @@ pub unsafe fn free(cache: usize, object: *mut u8) -> Result<(), Misuse> {
 #[inline(never)]
 pub unsafe fn free_slowly(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     if object.is_null() {
-        return HEAP.caches.resolve(cache).map(|_| ());
+        return OBJECT_CACHES.resolve(cache).map(|_| ());
     }
     slowly(cache, || {
         // SAFETY: by the contract.
-        let freed = if debug::in_use() { unsafe { HEAP.caches.free_buffer(&HEAP, cache, object) } } else { None };
+        let freed = if debug::in_use() { unsafe { OBJECT_CACHES.free_buffer(&HEAP, cache, object) } } else { None };
         // SAFETY: by the contract.
-        freed.unwrap_or_else(|| nested::within(|| unsafe { HEAP.caches.free(&HEAP, cache, object) }))
+        freed.unwrap_or_else(|| nested::within(|| unsafe { OBJECT_CACHES.free(&HEAP, cache, object) }))
     })
 }
 
@@ -128,7 +129,7 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
         return false;
     }
     // SAFETY: who has the areas has used a cache.
-    let Some(entry) = (unsafe { HEAP.caches.entries.known(object as usize) }) else { return false };
+    let Some(entry) = (unsafe { OBJECT_CACHES.entries.known(object as usize) }) else { return false };
     if !entry.is_start_of(cache, object as usize) {
         return false;
     }
@@ -153,7 +154,7 @@ fn unmark(entry: &Entry, object: *mut u8) -> bool {
 /// Destroys a cache and what is free of it. While objects are out, so many, nothing is done.
 pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     let saved = process::errno();
-    let result = HEAP.caches.destroy(&HEAP, cache);
+    let result = OBJECT_CACHES.destroy(&HEAP, cache);
     background::poke_in_free();
     process::set_errno(saved);
     result
@@ -161,20 +162,20 @@ pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
 
 /// Sees to it that `objects` objects may be out at a time without memory being asked for: constructs what is missing now. 0 takes the promise back.
 pub fn prefill(cache: usize, objects: usize) -> Result<(), Fault> {
-    slowly(cache, || HEAP.caches.prefill(&HEAP, cache, objects))
+    slowly(cache, || OBJECT_CACHES.prefill(&HEAP, cache, objects))
 }
 
 /// Gives back what a cache does not need now; returns how many bytes went to the heap.
 pub fn reap(cache: usize) -> Result<usize, Fault> {
-    slowly(cache, || HEAP.caches.reap(&HEAP, cache))
+    slowly(cache, || OBJECT_CACHES.reap(&HEAP, cache))
 }
 
 /// Counts of a cache.
 pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
-    HEAP.caches.stats(cache)
+    OBJECT_CACHES.stats(cache)
 }
 
 /// Counts of every cache, by number. No cache may be used in `tell`.
 pub fn each(tell: impl FnMut(CacheStats)) {
-    HEAP.caches.each(tell);
+    OBJECT_CACHES.each(tell);
 }

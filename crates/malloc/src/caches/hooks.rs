@@ -5,14 +5,16 @@
 //!
 //! **Unsafe.** Takes buffers back.
 
+use crate::front::{OBJECT_CACHES};
 use super::slot::{Cache, Slot};
 use super::{Caches, building};
 use crate::debug::{self, Target};
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::nested;
 use crate::route::Misuse;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, Floor};
+use craton_base::{Clock, Platform};
 
 /// What is checked of the objects of a cache of such a name; 0 for nothing.
 pub(super) fn checks_of(name: &[u8]) -> u8 {
@@ -27,7 +29,7 @@ fn target(id: u16) -> Target {
 /// The name of the cache that the kit knows so.
 pub(crate) fn name_of(target: Target) -> Option<[u8; super::NAME_MAX + 1]> {
     let id = u16::try_from(target.0.checked_sub(1)?).ok()?;
-    Some(crate::front::HEAP.caches.name(id))
+    Some(crate::front::OBJECT_CACHES.name(id))
 }
 
 impl Cache {
@@ -69,9 +71,9 @@ impl Caches {
     ///
     /// # Safety
     /// As [`super::api::free`]. No lock is held, since the program's destructor runs.
-    pub(super) unsafe fn free_buffer<F: Floor, C: Clock>(
+    pub(super) unsafe fn free_buffer<F: Platform, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
         object: *mut u8,
     ) -> Option<Result<(), Misuse>> {

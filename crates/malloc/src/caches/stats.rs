@@ -4,93 +4,17 @@ use super::slot::{Cache, Slot};
 use super::{Caches, NAME_MAX};
 use crate::route::Misuse;
 
-/// Counts of one cache (Bonwick94 §3.1). The layout is that of `struct craton_cache_stats` behind its first field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub struct CacheStats {
-    /// Its number, unique among living caches.
-    pub id: u64,
-    /// Bytes of an object, as asked for.
-    pub object_bytes: u64,
-    /// Bytes from one object to the next.
-    pub buffer_bytes: u64,
-    /// Objects that the program has.
-    pub in_use: u64,
-    /// Objects that the slabs have room for.
-    pub total: u64,
-    /// Bytes of slabs and magazines.
-    pub memory_bytes: u64,
-    /// Objects handed out since the cache was made.
-    pub allocations: u64,
-    /// Of these, those that a processor's array had.
-    pub magazine_hits: u64,
-    /// Requests that got nothing.
-    pub failures: u64,
-    /// Constructors that failed.
-    pub constructor_failures: u64,
-    /// Objects constructed, and destroyed.
-    pub constructed: u64,
-    /// See [`CacheStats::constructed`].
-    pub destroyed: u64,
-    /// Slabs.
-    pub slabs: u64,
-    /// Slabs with some objects out of them.
-    pub partial: u64,
-    /// Slabs with none.
-    pub complete: u64,
-    /// Slabs with all.
-    pub full: u64,
-    /// Free objects in processors' arrays.
-    pub in_arrays: u64,
-    /// Free objects in the depot.
-    pub in_depot: u64,
-    /// Objects that an array and the depot exchange at a time.
-    pub rounds: u64,
-    /// Slow calls that had to wait for another.
-    pub contended: u64,
-    /// What `prefill` has promised.
-    pub reserved: u64,
-    /// Objects that there may be, free ones included; 0 for no limit.
-    pub limit_objects: u64,
-    /// Bytes that slabs may take; 0 for no limit.
-    pub limit_bytes: u64,
-    /// Its name, ended by a 0.
-    pub name: [u8; NAME_MAX + 1],
+craton_tables::count_struct! { cache,
+    /// Counts of one cache (Bonwick94 §3.1). The layout is that of `struct craton_cache_stats` behind its first field.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    #[repr(C)]
+    pub struct CacheStats {
+        /// Its name, ended by a 0.
+        pub name: [u8; NAME_MAX + 1],
+    }
 }
 
-/// How many numbers there are.
-pub const NUMBERS: usize = 23;
-
 impl CacheStats {
-    /// The numbers, by name.
-    pub fn numbers(&self) -> [(&'static str, u64); NUMBERS] {
-        [
-            ("id", self.id),
-            ("object_bytes", self.object_bytes),
-            ("buffer_bytes", self.buffer_bytes),
-            ("in_use", self.in_use),
-            ("total", self.total),
-            ("memory_bytes", self.memory_bytes),
-            ("allocations", self.allocations),
-            ("magazine_hits", self.magazine_hits),
-            ("failures", self.failures),
-            ("constructor_failures", self.constructor_failures),
-            ("constructed", self.constructed),
-            ("destroyed", self.destroyed),
-            ("slabs", self.slabs),
-            ("partial", self.partial),
-            ("complete", self.complete),
-            ("full", self.full),
-            ("in_arrays", self.in_arrays),
-            ("in_depot", self.in_depot),
-            ("rounds", self.rounds),
-            ("contended", self.contended),
-            ("reserved", self.reserved),
-            ("limit_objects", self.limit_objects),
-            ("limit_bytes", self.limit_bytes),
-        ]
-    }
-
     /// The name.
     pub fn name(&self) -> &str {
         name_of(&self.name)

@@ -166,7 +166,7 @@ fn let_go(buffer: &Buffer) {
         Kind::Heap => {
             // SAFETY: the object is the kit's own, and nobody has the buffer on it any more.
             let given = unsafe { HEAP.take_back(None, buffer.under as *mut u8) };
-            debug_assert_eq!(given, Ok(()));
+            debug_assert_eq!(given, Ok(None));
         }
         Kind::Slot => guard::wait(buffer, true),
         Kind::Mapped => guard::give(buffer),

@@ -317,7 +317,7 @@ pub(super) fn bad_pointer(call: &'static str, address: usize, misuse: Misuse) ->
     }
     only_one();
     let kind = if matches!(misuse, Misuse::Freed { .. } | Misuse::Unallocated) { "double-free" } else { "bad-free" };
-    headline(kind, call).text("(").address(address).text("): ").text(misuse.text()).write_to(TO);
+    headline(kind, call).text("(").address(address).text("): ").text(crate::report::brief(misuse)).write_to(TO);
     let mut told = 0;
     if let Some(log) = setting::log() {
         log.each(|t| {

@@ -7,6 +7,7 @@
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
+use crate::front::{OBJECT_CACHES};
 use crate::caches::name;
 use crate::front::{self, HEAP, PROCESSOR_CACHES};
 use crate::options::Wrong;
@@ -114,7 +115,7 @@ pub(crate) fn each_unmet(mut each: impl FnMut(&[u8])) {
 
 /// At the exit of a process that has made caches, one line for each: a name was mistyped, or its cache was made before the option was set.
 pub(super) fn tell_unmet() {
-    if HEAP.caches.any_made() {
+    if OBJECT_CACHES.any_made() {
         each_unmet(|name| {
             let line = Line::new().text("craton: option \"debug\": no object cache \"").bytes(name);
             line.text("\" was made since it was set, so that nothing was checked of it").print();

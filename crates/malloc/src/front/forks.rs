@@ -5,7 +5,7 @@
 //!
 //! **Unsafe.** Is called by the C library, and holds locks across the fork.
 
-use super::{CACHES, HEAP, PROCESSOR_CACHES, SETTING_UP, count_threads, give_cache_up};
+use super::{CACHES, HEAP, HEAPS, OBJECT_CACHES, PROCESSOR_CACHES, SETTING_UP, count_threads, give_cache_up};
 use crate::cpu_cache::thread::ThreadCache;
 use crate::segment::SEGMENT;
 use crate::{background, debug, limits, nested, options, tls, trace};
@@ -28,6 +28,8 @@ pub(crate) unsafe extern "C" fn before_fork() {
     SETTING_UP.hold_for_fork(nested);
     limits::hold_for_fork(nested);
     CACHES.hold_for_fork(nested);
+    HEAPS.hold_for_fork(nested);
+    OBJECT_CACHES.hold_for_fork(nested);
     HEAP.hold_for_fork(nested);
     debug::hold_for_fork(nested);
     options::hold_for_fork(nested);
@@ -53,6 +55,8 @@ unsafe fn release_after_fork() {
         options::release_after_fork();
         debug::release_after_fork();
         HEAP.release_after_fork();
+        OBJECT_CACHES.release_after_fork();
+        HEAPS.release_after_fork();
         CACHES.release_after_fork();
         limits::release_after_fork();
         SETTING_UP.release_after_fork();

@@ -2,6 +2,7 @@
 //!
 //! **Unsafe.** Takes objects from callers, and copies them.
 
+use super::{HEAPS};
 use super::apart::realloc_apart;
 use super::{HEAP, MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
 use crate::cpu_cache::thread::ThreadCache;
@@ -43,13 +44,17 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         return unsafe { realloc_small(pointer, class, size) };
     }
     let saved = process::errno();
-    if let Some(same) = nested::within(|| HEAP.resize(pointer, found, size)) {
+    let resized = nested::within(|| match found {
+        Found::Owned(object) => HEAPS.resize(&HEAP, object, size).then_some(pointer),
+        _ => HEAP.resize(pointer, found, size),
+    });
+    if let Some(same) = resized {
         background::poke();
         return Ok(with_errno(same, saved));
     }
     process::set_errno(saved);
     let new = match found {
-        Found::Owned(object) => with_errno(HEAP.heaps.alloc_beside(&HEAP, object, size), saved),
+        Found::Owned(object) => with_errno(HEAPS.alloc_beside(&HEAP, object, size), saved),
         _ => malloc(size),
     };
     // SAFETY: by the contract; both objects hold so many bytes.

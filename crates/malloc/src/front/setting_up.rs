@@ -65,7 +65,7 @@ fn set_up_alone() -> Option<bool> {
     // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
     unsafe {
         HEAP.install(region, parts);
-        PROCESSOR_CACHES.set_up();
+        PROCESSOR_CACHES.set_up::<crate::process::Process>();
     }
     limits::begin();
     if let Some(key) = Key::create(Some(thread_ends)) {

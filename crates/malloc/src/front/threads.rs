@@ -30,7 +30,7 @@ pub(super) fn new_cache() -> Option<*mut ThreadCache> {
     let most = THREAD_CACHE_BYTES.load(Ordering::Relaxed);
     // SAFETY: the registry gave the cache to us alone.
     unsafe {
-        ThreadCache::begin(cache, HEAP.view(), home, most.min(share.max(LEAST_CACHE_BYTES)));
+        ThreadCache::begin(cache, HEAP.view(), &HEAP.flush_requests, home, most.min(share.max(LEAST_CACHE_BYTES)));
         debug::close_lists(&mut *cache);
     }
     // Threads that now have their own have left objects in the processors' caches, each of which keeps its slab from coming free.

@@ -9,8 +9,10 @@
 //!
 //! **Failure.** What the limit or the page heap refuses changes nothing.
 
+use craton_base::Platform;
 use super::chunks::Chunks;
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::size_class::{self, LARGE};
 use craton_base::{
     Advice, Clock, Density, Floor, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, SpanError, SpanSource,
@@ -77,7 +79,11 @@ impl OwnPages {
         self.limit == Pages(0) || u64::from(self.used.0) + u64::from(more.0) <= u64::from(self.limit.0)
     }
 
-    fn add_chunk<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>, density: Density) -> Result<(), SpanError> {
+    fn add_chunk<F: Platform, C: Clock, H: Hooks>(
+        &mut self,
+        under: &Heap<F, C, H>,
+        density: Density,
+    ) -> Result<(), SpanError> {
         self.chunks.prepare()?;
         let (len, align) = match self.place {
             Place::Shared => (Pages(self.next_chunk.0.max(FIRST_CHUNK.0)), ALIGN),
@@ -89,12 +95,12 @@ impl OwnPages {
         }
         self.chunks.add(span.range);
         self.held.0 += len.0;
-        under.heaps.note_spare(len, Pages(0));
+        crate::front::HEAPS.note_spare(len, Pages(0));
         self.next_chunk = Pages((2 * len.0).min(PAGES_PER_HUGEPAGE));
         Ok(())
     }
 
-    fn give_chunk<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>, range: PageRange) {
+    fn give_chunk<F: Platform, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>, range: PageRange) {
         if let Some(advice) = self.place.advice() {
             under.unadvise_own(range, advice);
         }
@@ -103,9 +109,9 @@ impl OwnPages {
     }
 
     /// Takes the span of a large object, which gets its mark.
-    pub(crate) fn take_large<F: Floor, C: Clock>(
+    pub(crate) fn take_large<F: Platform, C: Clock, H: Hooks>(
         &mut self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         pages: Pages,
         align: Pages,
     ) -> Result<Span, SpanError> {
@@ -137,7 +143,7 @@ impl OwnPages {
     }
 
     /// Gives a large object's span back.
-    pub(crate) fn give_large<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>, first: PageId) {
+    pub(crate) fn give_large<F: Platform, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>, first: PageId) {
         let record = under.record(first);
         let (range, (next, prev)) = (PageRange::new(first, record.pages()), record.neighbours());
         match prev.checked_sub(1) {
@@ -163,9 +169,9 @@ impl OwnPages {
     }
 
     /// Makes a large object longer or shorter where it stands.
-    pub(crate) fn resize_large<F: Floor, C: Clock>(
+    pub(crate) fn resize_large<F: Platform, C: Clock, H: Hooks>(
         &mut self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         first: PageId,
         pages: Pages,
     ) -> Result<(), SpanError> {
@@ -181,19 +187,19 @@ impl OwnPages {
     }
 
     /// Gives the chunk of a heap without objects back, which stays for the next one otherwise.
-    pub(crate) fn trim<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>) {
+    pub(crate) fn trim<F: Platform, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>) {
         if let Some(chunk) = self.chunks.take_empty() {
-            under.heaps.note_spare(Pages(0), chunk.len);
+            crate::front::HEAPS.note_spare(Pages(0), chunk.len);
             self.give_chunk(under, chunk);
         }
     }
 
     /// Gives everything back, objects and all.
-    pub(crate) fn give_all<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>) {
+    pub(crate) fn give_all<F: Platform, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>) {
         while let Some(first) = self.larges.checked_sub(1) {
             self.give_large(under, PageId(first));
         }
-        under.heaps.note_spare(Pages(0), Pages(self.held.0 - self.used.0));
+        crate::front::HEAPS.note_spare(Pages(0), Pages(self.held.0 - self.used.0));
         for i in 0..self.chunks.all().len() {
             let range = self.chunks.all()[i].range;
             // The slabs' records stay as they are: without a mark nobody asks them.
@@ -211,20 +217,20 @@ pub(crate) fn whole_hugepages(pages: Pages) -> Option<Pages> {
 }
 
 /// The pages as the slabs of one class see them.
-pub(crate) struct ClassPages<'a, F: Floor, C: Clock> {
+pub(crate) struct ClassPages<'a, F: Platform, C: Clock, H: Hooks> {
     pub(crate) pages: &'a mut OwnPages,
-    pub(crate) under: &'a Heap<F, C>,
+    pub(crate) under: &'a Heap<F, C, H>,
     pub(crate) class: usize,
 }
 
-impl<F: Floor, C: Clock> ClassPages<'_, F, C> {
+impl<F: Platform, C: Clock, H: Hooks> ClassPages<'_, F, C, H> {
     /// Of a single object only the first page may be freed.
     fn marks_all(&self) -> bool {
         !size_class::geometry(self.class).is_single()
     }
 }
 
-impl<F: Floor, C: Clock> SpanSource for ClassPages<'_, F, C> {
+impl<F: Platform, C: Clock, H: Hooks> SpanSource for ClassPages<'_, F, C, H> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         if !self.pages.allows(pages) {
             return Err(SpanError::NoMemory);
@@ -237,7 +243,7 @@ impl<F: Floor, C: Clock> SpanSource for ClassPages<'_, F, C> {
             }
         };
         self.pages.used.0 += pages.0;
-        self.under.heaps.note_spare(Pages(0), pages);
+        crate::front::HEAPS.note_spare(Pages(0), pages);
         self.under.mark_own(range, self.marks_all(), self.pages.id, self.class as u8);
         Ok(Span { range, zeroed: false })
     }
@@ -245,9 +251,9 @@ impl<F: Floor, C: Clock> SpanSource for ClassPages<'_, F, C> {
     fn free(&mut self, span: PageRange, _: Density) -> Result<(), SpanError> {
         self.under.unmark_own(span, self.marks_all());
         self.pages.used.0 -= span.len.0;
-        self.under.heaps.note_spare(span.len, Pages(0));
+        crate::front::HEAPS.note_spare(span.len, Pages(0));
         if let Some(chunk) = self.pages.chunks.put(span) {
-            self.under.heaps.note_spare(Pages(0), chunk.len);
+            crate::front::HEAPS.note_spare(Pages(0), chunk.len);
             self.pages.give_chunk(self.under, chunk);
         }
         Ok(())
