@@ -17,7 +17,7 @@
 
 mod life;
 
-use crate::front::{OBJECT_CACHES};
+use crate::front::OBJECT_CACHES;
 use crate::front::{self, HEAP, PROCESSOR_CACHES, set_up};
 use crate::segment::SEGMENT;
 use crate::{lifecycle, limits, mailbox, nested};

@@ -13,9 +13,9 @@ mod resize;
 mod setting_up;
 mod threads;
 
+use crate::caches::Caches;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
-use crate::caches::Caches;
 use crate::heap::Heap;
 use crate::heaps::Heaps;
 use crate::process::Process;
@@ -41,8 +41,7 @@ pub(crate) use setting_up::set_up;
 pub(crate) use threads::fail_caches;
 use threads::{give_cache_up, new_cache, visits};
 
-pub(crate) static HEAP: Heap<Region, CoarseClock, Process> =
-    Heap::new(Region::EMPTY, Linux, CoarseClock, CoarseClock);
+pub(crate) static HEAP: Heap<Region, CoarseClock, Process> = Heap::new(Region::EMPTY, Linux, CoarseClock, CoarseClock);
 /// Heaps of their own, over the same page heap.
 pub(crate) static HEAPS: Heaps = Heaps::NONE;
 /// Object caches of the program's, likewise.

@@ -34,7 +34,7 @@ use crate::route::{Found, Misuse};
 use crate::size_class;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use craton_base::{Bytes, Clock, Platform, PageId, Pages};
+use craton_base::{Bytes, Clock, PageId, Pages, Platform};
 use craton_os::{Guard, Mutex, mapping};
 use craton_slab::SlabStats;
 use own::OwnHeap;
@@ -417,5 +417,5 @@ fn handle(slot: &Slot, generation: u32) -> usize {
 
 /// Whether a page is that of heap `heap` and class `class`.
 fn is_of<F: Platform, C: Clock, H: Hooks>(under: &Heap<F, C, H>, page: PageId, heap: u16, class: usize) -> bool {
-        under.mark(page) == size_class::OWNED && under.record(page).heap() == (heap, class as u8)
+    under.mark(page) == size_class::OWNED && under.record(page).heap() == (heap, class as u8)
 }

@@ -26,7 +26,6 @@ use crate::cpu_cache::thread::{LIST_BYTES, ThreadCache};
 use crate::debug::shape as kit;
 use crate::front::{ALL_CACHES, HEAP, HEAPS, OBJECT_CACHES, PROCESSOR_CACHES};
 use crate::heap::Heap;
-use craton_heap::shard::SHARDS;
 use crate::heaps::Heaps;
 use crate::huge::HugeTable;
 use crate::huge::Kept;
@@ -38,6 +37,8 @@ use crate::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
 use core::mem::offset_of;
 use core::ptr::{null, without_provenance};
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
+use craton_heap::record::PageRecord;
+use craton_heap::shard::SHARDS;
 use craton_os::{CoarseClock, Region};
 use craton_slab::debug::audit::Log;
 use craton_slab::object::ObjectSlabs;
@@ -141,10 +142,11 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
 const NAMED: usize = 12;
 
 /// The shapes of structures, in groups as their modules have them.
-const SHAPES: [&[(&str, usize)]; 15] = [
+const SHAPES: [&[(&str, usize)]; 16] = [
     &NUMBERS,
     &Heap::<Region, CoarseClock, Process>::SHAPE,
     &SlabRecord::SHAPE,
+    &PageRecord::SHAPE,
     &SlabCache::SHAPE,
     &Morphs::SHAPE,
     &Morph::SHAPE,

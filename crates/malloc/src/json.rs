@@ -13,10 +13,10 @@
 //! **Threads.** Each number is exact by itself; two may be a moment apart, also in length, so that a buffer for a second call should
 //! have some room more.
 
-use crate::front::{HEAPS};
 use crate::caches;
 use crate::debug;
 use crate::front::HEAP;
+use crate::front::HEAPS;
 use crate::heaps::{OwnStats, api};
 use crate::options;
 use crate::segment::SEGMENT;

@@ -16,12 +16,12 @@
 //!
 //! **Unsafe.** Gives up, after a fork, locks that were taken before it.
 
-use craton_base::Platform;
 use crate::front::{HEAP, set_up};
 use crate::hooks::SpanEvent;
 use crate::options::PATH_MAX;
 use crate::page_heap::PageHeap;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use craton_base::Platform;
 use craton_base::{Clock, Density, Floor, PageRange, Pages, Span, SpanError, SpanSource};
 use craton_os::{CoarseClock, FileMap, Line, Mutex, file_map, process};
 use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};

@@ -168,17 +168,15 @@ impl SlabCache {
         if n == 0 {
             return Ok(());
         }
-        let owner = records.of(self.slab_of(first as usize - base as usize)).owner();
         // SAFETY: by the contract.
-        let freed = unsafe { self.free_first(first, n, owner, base, records, source) }?;
-        debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs have this cache as their owner");
+        let freed = unsafe { self.free_first(first, n, |_| true, base, records, source) }?;
+        debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs are this cache's");
         let _ = (freed.strays.into_raw(), freed.moved.into_raw());
         Ok(())
     }
 
-    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of another owner than `owner` are
-    /// strays, for the caller to give to the cache that has them; those on slabs that have gone to other sizes are
-    /// apart.
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of which `is_ours` says no are strays, for
+    /// the caller to give to the cache that has them; those on slabs that have gone to other sizes are apart.
     ///
     /// # Safety
     /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list, of which the caller gives up the
@@ -187,7 +185,7 @@ impl SlabCache {
         &mut self,
         mut first: *mut u8,
         n: u32,
-        owner: usize,
+        is_ours: impl Fn(PageId) -> bool,
         base: *mut u8,
         records: &impl Records,
         source: &mut impl SpanSource,
@@ -198,9 +196,8 @@ impl SlabCache {
         while left > 0 && !first.is_null() {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
-            // Who sees that the slab has moved to a cache of another size sees that it is one of two sizes: see
-            // `owner`.
-            let owned = record.owner() == owner;
+            // First this: who sees by it that the slab has moved to a cache of another size sees below that it is one of two sizes.
+            let owned = is_ours(slab);
             let (morphed, moved) = record.sizes(self.geometry.object);
             // Of a slab without old objects places that come back are looked at one by one: see `free_mixed`.
             let alone = morphed && owned && !moved && record.is_alone();
@@ -247,7 +244,7 @@ impl SlabCache {
             }
             if now == 0 && !morphed {
                 // Cut anew, its objects come in the order of their places, and nobody has to follow links to them.
-                record.begin(self.geometry.pages);
+                record.begin();
             }
             let (before, after) =
                 if morphed { (self.mixed(used, record), self.mixed(now, record)) } else { (used, now) };
@@ -300,7 +297,7 @@ impl SlabCache {
             // Another cache has made the slab one of ours; see `donate`.
             self.slabs.stats.morphed += 1;
         } else {
-            record.begin(pages);
+            record.begin();
         }
         self.slabs.begin(SlabId::of(first), self.level(record), records);
         Some(first)
@@ -309,7 +306,6 @@ impl SlabCache {
     /// A slab goes back to the source; it is on the list of `level`.
     pub(crate) fn retire(&mut self, slab: PageId, level: u16, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.end(SlabId::of(slab), level, records);
-        records.of(slab).set_pages(Pages(0));
         let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());
         debug_assert_eq!(freed, Ok(()), "a slab is a whole span");
     }

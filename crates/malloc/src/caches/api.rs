@@ -6,11 +6,11 @@
 //!
 //! **Unsafe.** Takes objects from callers, and marks them.
 
-use crate::front::{OBJECT_CACHES};
 use super::pages::Entry;
 use super::paths::Fault;
 use super::slot::{Slot, marks_elsewhere, marks_in_entries};
 use super::{ALIGN, CacheStats, Options, Refused, arrays};
+use crate::front::OBJECT_CACHES;
 use crate::front::{HEAP, PROCESSOR_CACHES, set_up};
 use crate::route::Misuse;
 use crate::{background, debug, nested, tls};

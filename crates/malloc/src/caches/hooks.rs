@@ -5,10 +5,10 @@
 //!
 //! **Unsafe.** Takes buffers back.
 
-use crate::front::{OBJECT_CACHES};
 use super::slot::{Cache, Slot};
 use super::{Caches, building};
 use crate::debug::{self, Target};
+use crate::front::OBJECT_CACHES;
 use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::nested;

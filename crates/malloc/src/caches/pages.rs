@@ -9,16 +9,16 @@
 //!
 //! **Unsafe.** Indexes the entries by page, and supplies slabs with spans.
 
-use craton_base::Platform;
 use super::CLASS;
 use super::arrays;
 use super::slot::{Cache, IN_ENTRY, Slot};
-use craton_heap::mark::mark;
 use crate::heap::Heap;
 use crate::hooks::Hooks;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use craton_base::Platform;
 use craton_base::{Clock, Density, Floor, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages};
+use craton_heap::mark::mark;
 use craton_os::guarded::{self, Opened};
 use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 

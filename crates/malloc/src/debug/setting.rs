@@ -7,8 +7,8 @@
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
-use crate::front::{OBJECT_CACHES};
 use crate::caches::name;
+use crate::front::OBJECT_CACHES;
 use crate::front::{self, HEAP, PROCESSOR_CACHES};
 use crate::options::Wrong;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};

@@ -2,7 +2,7 @@
 //!
 //! **Unsafe.** Takes objects from callers, and copies them.
 
-use super::{HEAPS};
+use super::HEAPS;
 use super::apart::realloc_apart;
 use super::{HEAP, MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
 use crate::cpu_cache::thread::ThreadCache;

@@ -4,8 +4,8 @@
 //!
 //! **Unsafe.** Takes objects from callers.
 
-use crate::front::{HEAPS};
 use super::{Options, OwnStats, Refused};
+use crate::front::HEAPS;
 use crate::front::{self, HEAP, set_up};
 use crate::route::{Found, Misuse};
 use crate::{background, limits};

@@ -9,14 +9,14 @@
 
 use super::pages::{ClassPages, OwnPages, Place};
 use super::{NAME_MAX, OwnStats, Owned};
-use craton_heap::mark::mark;
 use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::report;
 use crate::route::{Misuse, small_stays};
 use crate::size_class::{self, CLASSES, LARGE, MAX_CLASSED};
 use core::ptr::null_mut;
-use craton_base::{Bytes, Clock, Platform, HUGEPAGE_SIZE, Pages};
+use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, Pages, Platform};
+use craton_heap::mark::mark;
 use craton_slab::{Chain, SlabCache, SlabStats};
 
 /// A heap of its own; zeros are one that was never used.

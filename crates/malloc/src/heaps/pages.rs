@@ -9,11 +9,11 @@
 //!
 //! **Failure.** What the limit or the page heap refuses changes nothing.
 
-use craton_base::Platform;
 use super::chunks::Chunks;
 use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::size_class::{self, LARGE};
+use craton_base::Platform;
 use craton_base::{
     Advice, Clock, Density, Floor, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, SpanError, SpanSource,
 };
@@ -244,11 +244,13 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for ClassPages<'_, F, C, H> {
         };
         self.pages.used.0 += pages.0;
         crate::front::HEAPS.note_spare(Pages(0), pages);
+        self.under.record(range.first).set_pages(range.len);
         self.under.mark_own(range, self.marks_all(), self.pages.id, self.class as u8);
         Ok(Span { range, zeroed: false })
     }
 
     fn free(&mut self, span: PageRange, _: Density) -> Result<(), SpanError> {
+        self.under.record(span.first).set_pages(Pages(0));
         self.under.unmark_own(span, self.marks_all());
         self.pages.used.0 -= span.len.0;
         crate::front::HEAPS.note_spare(span.len, Pages(0));

@@ -16,7 +16,7 @@ use crate::geometry::Geometry;
 use crate::lists::LISTS;
 use crate::morph::{Morph, Morphs};
 use crate::record::{Records, SlabId, SlabRecord};
-use craton_base::{PAGE_SIZE, PageId, PageRange, Pages, SpanSource};
+use craton_base::{PAGE_SIZE, PageId, PageRange, SpanSource};
 
 /// A slab morphs when less than so many hundredths of its objects live.
 const MOST_LIVE: u32 = 90;
@@ -239,7 +239,7 @@ pub unsafe fn donate(
     let (range, pages) = (entry.range(), entry.pages());
     let at = morphs.insert(entry);
     pages.for_each(|page| records.of(page).set_morph(at, new.object));
-    record.begin_morph(new.pages, start, places);
+    record.begin_morph(start, places);
     Some(range)
 }
 
@@ -249,8 +249,6 @@ impl SlabCache {
         let record = records.of(slab);
         self.slabs.end(SlabId::of(slab), record.used(), records);
         self.slabs.stats.objects_out -= u64::from(record.used());
-        // A second part begins no span.
-        record.set_pages(Pages(0));
     }
 }
 
