@@ -7,6 +7,8 @@
 //! tag:      number of the heap of its own (16 bits) and class (8 bits) of a page that the page map marks so
 //! ```
 //! A large object is a slab of one object, on no list of slabs: a heap of its own links its large objects instead.
+//!
+//! **Unsafe.** Declares that zeros are a valid record.
 
 use core::mem::offset_of;
 use craton_base::atomic::Ordering;

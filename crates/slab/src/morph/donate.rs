@@ -1,7 +1,6 @@
 //! How a slab goes from one cache to another while objects live on it.
 //!
-//! **What.** [`SlabCache::donate`] makes a slab with few live objects one of another size, [`donate`] two neighbours one of twice
-//! the length; the cache of that size gets it from its span source. [`SlabCache::free_mixed`] takes the old objects back, one
+//! **What.** [`donate`] makes a slab with few live objects one of another size, or two neighbours one of twice the length; the cache of that size gets it from its span source. [`SlabCache::free_mixed`] takes the old objects back, one
 //! by one, around all caches in front, and then new ones, until all places are those of an ordinary slab.
 //!
 //! **From.** NVAlloc §5.2.
@@ -60,29 +59,6 @@ pub enum Left {
 }
 
 impl SlabCache {
-    /// Gives up a slab with few live objects, if there is one, as a slab of the size that is wished for, with all places free
-    /// that fit between them, of each of which `cut` has been told. A cache of the new size takes the span when its source
-    /// gives it. `from` is the front end's name for this cache's size.
-    ///
-    /// # Safety
-    /// As [`SlabCache::alloc`]; `morphs` are those of all caches of the region.
-    pub unsafe fn donate(
-        &mut self,
-        wish: Wish,
-        from: u8,
-        base: *mut u8,
-        records: &impl Records,
-        morphs: &mut Morphs,
-        cut: impl Fn(*mut u8),
-    ) -> Option<PageRange> {
-        if self.geometry.pages != wish.geometry.pages {
-            return None;
-        }
-        let slab = self.candidates(wish.geometry, records).next()?;
-        // SAFETY: by the contract.
-        unsafe { donate(wish, [Offer { cache: Some(self), slab, from }, NO_OFFER], base, records, morphs, cut) }
-    }
-
     /// Slabs that were in full use once and have few live objects now; some of the emptiest ones.
     pub fn candidates(&self, new: Geometry, records: &impl Records) -> impl Iterator<Item = PageId> {
         let capacity = self.geometry.capacity;
@@ -191,10 +167,11 @@ impl SlabCache {
 pub const NO_OFFER: Offer<'static> = Offer { cache: None, slab: PageId(0), from: 0 };
 
 /// Makes one slab of the size that is wished for from one of the same length, or from two neighbours of half that, in either
-/// order; see [`SlabCache::donate`]. The first offer names its cache.
+/// order. All places are free that fit between live objects, and `cut` has been told of each. A cache of the new size takes
+/// the span when its source gives it. The first offer names its cache.
 ///
 /// # Safety
-/// As [`SlabCache::donate`], for both caches.
+/// As [`SlabCache::alloc`], for both caches; `morphs` are those of all caches of the region.
 pub unsafe fn donate(
     wish: Wish,
     offers: [Offer<'_>; 2],
