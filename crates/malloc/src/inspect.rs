@@ -38,6 +38,7 @@ use crate::statics::{
 use core::mem::offset_of;
 use core::ptr::{null, without_provenance};
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
+use craton_heap::record::PageRecord;
 use craton_heap::shard::SHARDS;
 use craton_kit::Kit;
 use craton_objects::caches::Caches;
@@ -152,10 +153,11 @@ const KIT_PARTS: [(&str, usize); 6] = Kit::<debug::Here>::PARTS;
 const NAMED: usize = 12;
 
 /// The shapes of structures, in groups as their modules have them.
-const SHAPES: [&[(&str, usize)]; 15] = [
+const SHAPES: [&[(&str, usize)]; 16] = [
     &NUMBERS,
     &TheHeap::SHAPE,
     &SlabRecord::SHAPE,
+    &PageRecord::SHAPE,
     &SlabCache::SHAPE,
     &Morphs::SHAPE,
     &Morph::SHAPE,

@@ -11,10 +11,10 @@ use crate::statics::{EXIT_KEY, HEAP, LIMITS, PROCESSOR_CACHES, READY, SETTING_UP
 use crate::{nested, options, page_heap};
 use core::sync::atomic::Ordering;
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGES_PER_HUGEPAGE, Table};
+use craton_heap::record::PageRecord;
 use craton_os::thread::Key;
 use craton_os::{PartSpec, Region, process};
 use craton_pages::Tracker;
-use craton_slab::SlabRecord;
 
 /// Sets the heap up at the first request, whoever makes it; `false` when there is no address space.
 pub(crate) fn set_up() -> bool {
@@ -40,7 +40,7 @@ fn set_up_alone() -> Option<bool> {
     }
     let parts = [
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
-        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SlabRecord>() },
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<PageRecord>() },
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
     ];
     let on_frames = page_heap::wants_frames();
