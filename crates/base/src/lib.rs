@@ -16,12 +16,14 @@
 
 pub mod atomic;
 mod bits;
+mod geometry;
 mod ones;
 mod seams;
 mod table;
 mod units;
 
 pub use bits::PageBits;
+pub use geometry::{Geometry, Huge2M, Huge64K};
 pub use ones::Ones;
 pub use seams::{
     Advice, Clock, CollapseError, Density, Floor, FrameSource, NoMemory, Residency, Span, SpanError, SpanSource,

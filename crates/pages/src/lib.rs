@@ -43,10 +43,11 @@
 //! best-fit walk over 32 bytes.
 #![no_std]
 
-mod advice;
 mod backing;
-mod check;
+mod cache_limit;
+mod collapse;
 mod demand;
+mod donation;
 mod filler;
 mod fit;
 mod frames;
@@ -55,28 +56,26 @@ mod huge_allocator;
 mod huge_cache;
 mod large_cache;
 mod lists;
+mod placement;
 mod ranges;
 mod region;
 mod release;
-mod resize;
 mod span_cache;
-mod spans;
-mod stats;
 pub mod trace;
 mod tracker;
 
-pub use backing::{CollapseStats, HugeBacking};
-pub use check::Broken;
+pub use backing::HugeBacking;
+pub use cache_limit::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
+pub use collapse::CollapseStats;
 pub use demand::{LONG_S, SHORT_S};
 pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
-pub use frames::NoFrames;
-pub use heap::PageHeap;
-pub use huge_cache::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
+pub use frames::ByFrames;
+pub use heap::{Broken, PageHeap, PageHeapStats};
 pub use large_cache::LargeCache;
+pub use placement::{ByLists, Placement};
 pub use release::{Breaking, Tick, TooMuch};
 pub use span_cache::SpanCache;
-pub use stats::PageHeapStats;
 pub use tracker::Tracker;
 
-#[cfg(all(test, not(feature = "tiny")))]
-mod tests;
+#[cfg(test)]
+mod testing;
