@@ -140,12 +140,12 @@ impl<G: Geometry> PageBits<G> {
 
     /// How many are in the set.
     pub fn len(&self) -> u32 {
-        self.words[..Self::WORDS].iter().map(|w| w.count_ones()).sum()
+        self.words.iter().map(|w| w.count_ones()).sum()
     }
 
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
-        self.words[..Self::WORDS].iter().all(|w| *w == 0)
+        self.words.iter().all(|w| *w == 0)
     }
 
     /// The first member at or behind `from`, or 256.
@@ -227,8 +227,11 @@ impl<G: Geometry> PageBits<G> {
     pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
         // A run that reached the end of the word before.
         let (mut first, mut len) = (0, 0);
-        for (w, word) in self.words[..Self::WORDS].iter().enumerate() {
+        for (w, word) in self.words.iter().enumerate() {
             let base = w as u32 * 64;
+            if Self::WORDS < MOST_WORDS && w == Self::WORDS {
+                break;
+            }
             let mut clear = if w == Self::WORDS - 1 { !word & Self::LAST } else { !word };
             if len > 0 {
                 let more = (!clear).trailing_zeros();
@@ -279,7 +282,7 @@ impl<G: Geometry> PageBits<G> {
     #[inline]
     pub fn largest_clear_block(&self) -> u32 {
         let mut found = [0u64; 4];
-        for free in self.complement().words.into_iter().take(Self::WORDS) {
+        for free in self.complement().words.into_iter() {
             let here = blocks(free);
             if here[3] != 0 {
                 return 4;
@@ -294,7 +297,7 @@ impl<G: Geometry> PageBits<G> {
     #[inline]
     pub fn smallest_clear_block(&self, level: u32) -> Option<u32> {
         let (mut best, mut place) = (4, None);
-        for (w, free) in self.complement().words.into_iter().take(Self::WORDS).enumerate() {
+        for (w, free) in self.complement().words.into_iter().enumerate() {
             let [one, two, four, eight] = blocks(free);
             // Those that are no half of a free block.
             let alone = [one & !(two | two << 1), two & !(four | four << 2), four & !(eight | eight << 4), eight];

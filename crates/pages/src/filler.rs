@@ -267,6 +267,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         u64::from(lost)
     }
 
+    #[inline]
     fn enlist(&mut self, trackers: &mut Trackers<G>, id: HugePageId, family: Family, rank: u16) {
         let t = &mut trackers[id.0 as usize];
         (t.family, t.list) = (family, rank + 1);
@@ -276,6 +277,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     }
 
     /// Takes a hugepage off its list, where it counted for `sums`.
+    #[inline]
     fn delist(&mut self, trackers: &mut Trackers<G>, id: HugePageId, sums: Sums) {
         let t = &mut trackers[id.0 as usize];
         let rank = core::mem::take(&mut t.list) - 1;

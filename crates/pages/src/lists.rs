@@ -141,3 +141,6 @@ impl Lists {
         self.len
     }
 }
+
+#[cfg(test)]
+mod tests;

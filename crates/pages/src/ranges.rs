@@ -227,3 +227,6 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -257,3 +257,6 @@ impl<G: Geometry> Tracker<G> {
         self.used.contains(0) && !self.starts.contains(0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! A long deterministic walk: 8·10^6 operations, 10^8 with `CRATON_FULL=1`.
+//! A long deterministic walk: 10^6 operations in each geometry, 10^8 with `CRATON_FULL=1`.
 
 use super::{P, World};
 use crate::common::{Op, full};
@@ -59,12 +59,12 @@ fn background(rng: &mut Rng, world: &World) -> Option<Op> {
 
 /// Returns how often the heap was seen to have regions.
 fn soak(seed: u64, course: Course) -> u32 {
-    let ops = course.of_all * if full() { 1_000_000 } else { 80_000 };
+    let ops = course.of_all * if full() { 1_000_000 } else { 10_000 };
     let mut rng = Rng::new(seed);
     let mut world = World::new(course.capacity, course.thp, HugeBacking::AUTO);
     let (mut refused, mut with_regions) = (0u64, 0);
     for i in 0..ops {
-        let tide = TIDES[(i / 50_000) as usize % TIDES.len()];
+        let tide = TIDES[(i / (ops / 16).min(50_000)) as usize % TIDES.len()];
         let nth = rng.next_u64() as usize;
         let most = if rng.one_in(course.large) { 8 * P } else { P / 4 };
         let pages = rng.size(most.into()) as u32;
@@ -84,7 +84,7 @@ fn soak(seed: u64, course: Course) -> u32 {
                 assert!(faulty || world.refusal_is_right(pages, align), "{op:?} was refused without need");
             }
         }
-        if i % 20_000 == 0 {
+        if i % (ops / 40).min(20_000) == 0 {
             world.check();
             with_regions += u32::from(world.heap.inner().stats().region.0 > 0);
         }
@@ -96,22 +96,22 @@ fn soak(seed: u64, course: Course) -> u32 {
 }
 
 #[test]
-fn millions_of_operations_on_small_pages() {
+fn a_long_walk_on_small_pages() {
     soak(1, Course { capacity: 256, thp: ThpMode::Never, large: 50, of_all: 30 });
 }
 
 #[test]
-fn millions_of_operations_on_hugepages() {
+fn a_long_walk_on_hugepages() {
     soak(2, Course { capacity: 256, thp: ThpMode::Always, large: 50, of_all: 30 });
 }
 
 #[test]
-fn millions_of_operations_where_hugepages_are_asked_for() {
+fn a_long_walk_where_hugepages_are_asked_for() {
     soak(3, Course { capacity: 256, thp: ThpMode::Madvise, large: 50, of_all: 30 });
 }
 
 #[test]
-fn millions_of_operations_with_regions() {
+fn a_long_walk_with_regions() {
     let seen = soak(4, Course { capacity: 1100, thp: ThpMode::Madvise, large: 2, of_all: 10 });
     assert!(seen > 0, "no regions were seen");
 }
