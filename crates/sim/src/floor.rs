@@ -314,7 +314,9 @@ impl<G: Geometry> Floor for SimFloor<G> {
         let unfit = |page: &Hugepage<G>| page.backed.is_empty() || !page.advised_small.is_empty();
         let error = match () {
             () if s.faults.refuses(Call::Collapse) => Some(s.collapse_error),
-            () if G::parts(range).any(|(id, ..)| unfit(&s.hugepages[id.0 as usize])) => Some(CollapseError::Unsupported),
+            () if G::parts(range).any(|(id, ..)| unfit(&s.hugepages[id.0 as usize])) => {
+                Some(CollapseError::Unsupported)
+            }
             () => None,
         };
         if let Some(error) = error {
@@ -352,7 +354,8 @@ impl<G: Geometry> Floor for SimFloor<G> {
     fn residency(&self, range: PageRange) -> Residency {
         let s = self.lock();
         s.assert_granted("residency", range);
-        let pages: u32 = G::parts(range).map(|(id, first, len)| s.hugepages[id.0 as usize].backed.count(first, len)).sum();
+        let pages: u32 =
+            G::parts(range).map(|(id, first, len)| s.hugepages[id.0 as usize].backed.count(first, len)).sum();
         let huge: u32 = G::parts(range).map(|(id, _, len)| if s.hugepages[id.0 as usize].huge { len } else { 0 }).sum();
         Residency { resident_bytes: Pages(pages).bytes().0, huge_bytes: Some(Pages(huge).bytes().0) }
     }
