@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
-packages=(-p craton-os -p craton-frames -p craton-pages -p craton-malloc)
+packages=(-p craton-os -p craton-frames -p craton-pages -p craton-heap -p craton-malloc)
 if [ "${1-}" = -p ]; then
   packages=(-p "${2:?usage: scripts/loom.sh [-p PACKAGE] [NAME]}")
   shift 2

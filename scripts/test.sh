@@ -26,10 +26,14 @@ stage() { # NAME COMMAND…
 
 stage "what the tests need" scripts/install-test-deps.sh
 stage "format" "$cargo" fmt --all --check
+papers=(--manifest-path papers/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/papers")
+stage "format of the experiments" "$cargo" fmt --all --check --manifest-path papers/Cargo.toml
 stage "tidy" "$cargo" xtask tidy
 stage "clippy" "$cargo" clippy -q --workspace --all-targets -- -D warnings
+stage "clippy of the experiments" "$cargo" clippy -q "${papers[@]}" --all-targets -- -D warnings
 stage "release build" make --no-print-directory build
 stage "tests" "$cargo" test --workspace --no-fail-fast
+stage "tests of the experiments" "$cargo" test "${papers[@]}" --no-fail-fast
 on_frames=(conformance large limited misuse own)
 [ -z "${CRATON_FULL-}" ] || on_frames=('*')
 stage "programs on frames" env CRATON_TEST_OPTIONS=page_heap=frames \

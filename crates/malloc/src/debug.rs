@@ -43,15 +43,16 @@ mod table;
 pub(crate) use kit::{
     MALLOC, Target, alloc_target, check_claim, free_target, is_buffer_of, reported_misuse, size_of, tell_live,
 };
-pub(crate) use quarantine::{BYTES as QUARANTINE_BYTES, MOST_BYTES as MOST_QUARANTINE};
+pub(crate) use quarantine::BYTES as QUARANTINE_BYTES;
 pub(crate) use sample::bound;
 use sample::is_due;
 pub(crate) use setting::checks_of_cache;
 
 use crate::cpu_cache::thread::ThreadCache;
-use crate::front::{HEAP, existing_cache};
+use crate::front::existing_cache;
 use crate::route::Misuse;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of};
+use crate::statics::HEAP;
 use crate::{background, limits, nested};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -230,38 +231,10 @@ pub fn note_trust() {
     setting::note_trust();
 }
 
-/// Counts of the kit.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Buffers that are out, those of the sampled form among them, and bytes that were asked for in them.
-    pub buffers: u64,
-    /// Likewise.
-    pub buffer_bytes: u64,
-    /// Freed buffers of which the memory waits.
-    pub waiting: u64,
-    /// Samples since the start.
-    pub samples: u64,
-    /// Transactions since the start, and how many of them the log has.
-    pub transactions: u64,
-    /// Likewise.
-    pub transactions_kept: u64,
-    /// Targets that are names of caches of which none was made since the option was set.
-    pub targets_unmet: u64,
-}
-
-impl Counts {
-    /// All of them, by the names that they have in statistics.
-    pub fn numbers(&self) -> [(&'static str, u64); 7] {
-        [
-            ("buffers", self.buffers),
-            ("buffer_bytes", self.buffer_bytes),
-            ("waiting", self.waiting),
-            ("samples", self.samples),
-            ("transactions", self.transactions),
-            ("transactions_kept", self.transactions_kept),
-            ("targets_unmet", self.targets_unmet),
-        ]
-    }
+craton_tables::count_struct! { kit,
+    /// Counts of the kit.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct Counts {}
 }
 
 /// What there is under the kit.

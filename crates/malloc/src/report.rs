@@ -1,10 +1,10 @@
 //! What is said when the program hands in a bad pointer, or has brought a cache into disorder.
 
-use crate::caches::stats::name_of;
-use crate::front::HEAP;
 use crate::route::Misuse;
 use crate::size_class;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::statics::{LOSS_REPORTED, OBJECT_CACHES};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_objects::caches::name_of;
 use craton_os::Line;
 
 /// The name of the call, as the program knows it.
@@ -19,14 +19,13 @@ pub(crate) fn given_twice(class: usize, objects: u32) -> ! {
 /// A thread's list of free objects has lost some: nobody is hurt, and one line says so.
 #[cold]
 pub(crate) fn lost(class: usize, objects: u32) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Relaxed) {
+    if !LOSS_REPORTED.swap(true, Relaxed) {
         about_list(class, objects).text(" lost; ").text(HANDLER).print();
     }
 }
 
 fn with_name(line: Line, cache: u16) -> Line {
-    line.text("\"").text(name_of(&HEAP.caches.name(cache))).text("\"")
+    line.text("\"").text(name_of(&OBJECT_CACHES.name(cache))).text("\"")
 }
 
 const HANDLER: &str = "a signal handler that allocates has interrupted malloc or free, which signal-safety(7) forbids, or has left it by longjmp";
@@ -36,26 +35,24 @@ fn about_list(class: usize, objects: u32) -> Line {
     line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
 }
 
-impl Misuse {
-    /// In few words.
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::Freed { .. } => "free already",
-            Self::WrongSize { .. } => "of another size",
-            Self::WrongAlign { .. } => "of another alignment",
-            Self::OtherHeap => "not an object of this heap",
-            Self::NoHeap => "not a heap of Craton",
-            Self::HeapDestroyed => "this heap has been destroyed",
-            Self::HeapStays => "a heap of the library itself cannot be destroyed",
-            Self::NoCache => "not an object cache of Craton",
-            Self::CacheDestroyed => "this object cache has been destroyed",
-            Self::OfCache { .. } => "an object of an object cache: it goes back by craton_cache_free",
-            Self::OtherCache { .. } => "an object of another object cache",
-            Self::NotCached { .. } => "not an object of this object cache",
-            Self::Inside { .. } | Self::InsideLarge { .. } => "inside an object",
-            Self::Unallocated => "nothing is allocated there: it was freed long ago, or never was an object",
-            Self::Foreign => "not allocated by Craton",
-        }
+/// What is wrong, in few words.
+pub(crate) fn brief(misuse: Misuse) -> &'static str {
+    match misuse {
+        Misuse::Freed { .. } => "free already",
+        Misuse::WrongSize { .. } => "of another size",
+        Misuse::WrongAlign { .. } => "of another alignment",
+        Misuse::OtherHeap => "not an object of this heap",
+        Misuse::NoHeap => "not a heap of Craton",
+        Misuse::HeapDestroyed => "this heap has been destroyed",
+        Misuse::HeapStays => "a heap of the library itself cannot be destroyed",
+        Misuse::NoCache => "not an object cache of Craton",
+        Misuse::CacheDestroyed => "this object cache has been destroyed",
+        Misuse::OfCache { .. } => "an object of an object cache: it goes back by craton_cache_free",
+        Misuse::OtherCache { .. } => "an object of another object cache",
+        Misuse::NotCached { .. } => "not an object of this object cache",
+        Misuse::Inside { .. } | Misuse::InsideLarge { .. } => "inside an object",
+        Misuse::Unallocated => "nothing is allocated there: it was freed long ago, or never was an object",
+        Misuse::Foreign => "not allocated by Craton",
     }
 }
 

@@ -48,21 +48,22 @@ mod chain;
 mod check;
 pub mod debug;
 mod geometry;
-mod keep;
 mod lists;
 mod morph;
-mod morph_cache;
 pub mod object;
 mod record;
 pub mod size_class;
+mod slab;
+mod working_set;
 
-pub use cache::{Freed, SlabCache, SlabStats};
+pub use cache::{Freed, SlabCache};
 pub use chain::Chain;
 pub use check::Broken;
 pub use geometry::Geometry;
+pub use morph::donate::{Left, NO_OFFER, Offer, Wish, donate};
 pub use morph::{Morph, Morphs, Place};
-pub use morph_cache::{Left, NO_OFFER, Offer, Wish, donate};
 pub use record::SlabRecord;
+pub use slab::SlabStats;
 
 #[cfg(test)]
 mod tests;

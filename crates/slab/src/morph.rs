@@ -554,6 +554,7 @@ impl Morphs {
     }
 }
 
+pub(crate) mod donate;
 mod shape;
 #[cfg(test)]
 mod tests;

@@ -66,23 +66,24 @@
 //!
 //! **Not here.** Constructors, names, limits, waiting; what processors have in their magazines, which counts as out here.
 
+mod cache;
 mod check;
+mod colour;
 mod depot;
 mod layout;
+mod magazine;
 mod reap;
+mod record;
 mod shape;
-mod slab;
-mod slabs;
 mod supply;
 mod table;
 mod trusted;
-mod working_set;
 
-pub use check::Broken;
-pub use depot::{Depot, DepotStats, Magazine};
+pub use cache::{BadObject, ObjectPlace, ObjectSlabs, Taken};
+pub use depot::{Depot, DepotStats};
 pub use layout::{BadLayout, ObjectLayout};
+pub use magazine::Magazine;
 pub use reap::{Detached, StillOut};
-pub use slabs::{BadObject, Many, ObjectPlace, ObjectSlabs, ObjectStats, Taken};
 pub use supply::{BufferPages, FramePages, PageSupplier, SpanPages};
 
 #[cfg(test)]

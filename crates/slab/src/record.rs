@@ -16,9 +16,60 @@
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
 
 use crate::chain::{self, Chain};
+use crate::lists::Links;
 use core::mem::offset_of;
+use core::num::NonZeroU32;
 use craton_base::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
-use craton_base::{Pages, Zeroed};
+use craton_base::{PageId, Pages, Table, Zeroed};
+
+/// A slab of a size class, by its first page: that plus 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SlabId(NonZeroU32);
+
+impl SlabId {
+    #[inline]
+    pub(crate) fn of(first: PageId) -> Self {
+        // SAFETY: a region has fewer than 2^32 - 1 pages, so that the sum is not 0.
+        Self(unsafe { NonZeroU32::new_unchecked(first.0.wrapping_add(1)) })
+    }
+
+    #[inline]
+    pub(crate) fn page(self) -> PageId {
+        PageId(self.0.get() - 1)
+    }
+
+    fn of_link(link: u32) -> Option<Self> {
+        NonZeroU32::new(link).map(Self)
+    }
+
+    fn link(slab: Option<Self>) -> u32 {
+        slab.map_or(0, |slab| slab.0.get())
+    }
+}
+
+impl Links for Table<SlabRecord> {
+    type Slab = SlabId;
+
+    #[inline]
+    fn next(&self, slab: SlabId) -> Option<SlabId> {
+        SlabId::of_link(self[slab.page().0 as usize].next())
+    }
+
+    #[inline]
+    fn prev(&self, slab: SlabId) -> Option<SlabId> {
+        SlabId::of_link(self[slab.page().0 as usize].prev())
+    }
+
+    #[inline]
+    fn set_next(&self, slab: SlabId, to: Option<SlabId>) {
+        self[slab.page().0 as usize].set_next(SlabId::link(to));
+    }
+
+    #[inline]
+    fn set_prev(&self, slab: SlabId, to: Option<SlabId>) {
+        self[slab.page().0 as usize].set_prev(SlabId::link(to));
+    }
+}
 
 /// The record of one slab, or of a large object, which is a slab of one object.
 ///
@@ -305,19 +356,4 @@ impl SlabRecord {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_heap_of_its_own_left_is_no_slab_of_two_sizes_of_any_size() {
-        let record = SlabRecord::default();
-        for (heap, class) in [(0, 1), (1, 15), (7, 16), (u16::MAX, u8::MAX)] {
-            record.set_heap(heap, class);
-            assert_eq!((record.heap(), record.morph_entry()), ((heap, class), 0));
-            for object in (UNIT as u32..=256 << 10).step_by(UNIT) {
-                assert!(!record.is_morph_to(object), "heap {heap}, class {class}, objects of {object}");
-                assert_eq!(record.sizes(object), (false, false));
-            }
-        }
-    }
-}
+mod tests;

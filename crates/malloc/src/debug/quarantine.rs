@@ -19,9 +19,6 @@ const MOST: usize = 1 << 18;
 /// Bytes of memory that wait at the most: the option `quarantine`.
 pub(crate) static BYTES: AtomicUsize = AtomicUsize::new(16 << 20);
 
-/// What that may be set to: 1 TiB.
-pub(crate) const MOST_BYTES: u64 = 1 << 40;
-
 struct Ring {
     at: *mut (usize, usize),
     first: usize,

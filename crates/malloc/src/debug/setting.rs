@@ -7,15 +7,17 @@
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
-use crate::caches::name;
-use crate::front::{self, HEAP, PROCESSOR_CACHES};
+use crate::front;
 use crate::options::Wrong;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
+use crate::statics::OBJECT_CACHES;
+use crate::statics::{HEAP, PROCESSOR_CACHES};
 use crate::text::Text;
 use crate::{limits, nested};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::Table;
+use craton_objects::caches::name;
 use craton_os::{Decimal, Line, Mutex, mapping};
 use craton_slab::debug::audit::{Entry, Log};
 
@@ -114,7 +116,7 @@ pub(crate) fn each_unmet(mut each: impl FnMut(&[u8])) {
 
 /// At the exit of a process that has made caches, one line for each: a name was mistyped, or its cache was made before the option was set.
 pub(super) fn tell_unmet() {
-    if HEAP.caches.any_made() {
+    if OBJECT_CACHES.any_made() {
         each_unmet(|name| {
             let line = Line::new().text("craton: option \"debug\": no object cache \"").bytes(name);
             line.text("\" was made since it was set, so that nothing was checked of it").print();

@@ -13,7 +13,7 @@
 //! **Unsafe.** Follows the entries to the records, and uses pages of the supplier for the entries.
 
 use super::layout::ObjectLayout;
-use super::slab::{Record, Slab};
+use super::record::{Record, Slab};
 use super::supply::PageSupplier;
 use core::ptr::{self, NonNull};
 
@@ -215,6 +215,12 @@ impl SlabTable {
         }
         self.set(hole, 0);
         self.count -= 1;
+    }
+
+    /// The slabs.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Slab> + '_ {
+        let entries = (0..=self.mask()).map(|place| self.entry(place));
+        entries.filter(|entry| entry & SECOND == 0).filter_map(slab_of)
     }
 
     /// Entries for a slab.

@@ -1,0 +1,208 @@
+//! A kernel's heap: Craton's caches of objects, or one of the allocators that they are compared with.
+//!
+//! **What.** [`Caches`] has the slabs of `craton-slab` under each kind of object, all on one [`Arena`], and gives idle ones back as its
+//! [`Policy`] says; [`Sized`] serves each kind by its size from a [`Store`].
+//!
+//! **From.** Bonwick94 §3.1: objects that have no cache of their own come from caches by size. Those are the size classes of Craton's
+//! malloc.
+//!
+//! **State.** A cache for each kind of its own, and for each class that a rare kind falls into. What is consumed contains what caches need to be
+//! described.
+//!
+//! **Unsafe.** Gives objects back that the caller says are his.
+
+use super::{Arena, Store};
+use crate::kernel::{Heap, Kind};
+use craton_base::PAGE_SIZE;
+use craton_slab::object::{ObjectLayout, ObjectSlabs};
+use craton_slab::size_class::{class_of, size_of_class};
+use std::collections::HashMap;
+
+/// How caches are laid out, and what they give back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// Rare kinds have caches by size; otherwise each kind has its own.
+    pub rare_by_size: bool,
+    /// Complete slabs that were not needed for so many seconds go back. 0: at once; `u64::MAX`: never.
+    pub interval_s: u64,
+    /// Bytes of the pages that slabs are made of, which the arena's are as long as.
+    pub page: usize,
+}
+
+impl Policy {
+    /// What is usual: rare kinds by size, 15 seconds, pages of 8 KiB.
+    pub const USUAL: Self = Self { rare_by_size: true, interval_s: 15, page: PAGE_SIZE };
+}
+
+/// Memory of caches that nobody asked for, by where it is; all of them make up the fragmentation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Unasked {
+    /// Within objects that are out: up to the next multiple of a word, or the next class, and links of constructed ones.
+    pub rounding: usize,
+    /// At the ends of slabs with objects out, records there included.
+    pub ends: usize,
+    /// Free objects on slabs of which others are out.
+    pub partial: usize,
+    /// Slabs of which no object is out.
+    pub complete: usize,
+    /// Records apart from slabs, tables, and what describes the caches.
+    pub described: usize,
+}
+
+impl Unasked {
+    /// Each part with its name.
+    pub fn named(self) -> [(&'static str, usize); 5] {
+        [
+            ("rounding", self.rounding),
+            ("slabs' ends", self.ends),
+            ("partial slabs", self.partial),
+            ("complete slabs", self.complete),
+            ("records, tables", self.described),
+        ]
+    }
+}
+
+/// Craton's caches of objects.
+#[derive(Debug)]
+pub struct Caches {
+    arena: Arena,
+    caches: Vec<ObjectSlabs>,
+    /// The cache of each kind.
+    of: Vec<usize>,
+    interval_s: u64,
+    seconds: u64,
+}
+
+impl Caches {
+    /// Caches for these kinds on an arena of their own.
+    ///
+    /// # Errors
+    /// The kind that no cache can have.
+    pub fn new(arena: Arena, kinds: &[Kind], policy: Policy) -> Result<Self, String> {
+        let (mut caches, mut of, mut by_class) = (Vec::new(), Vec::new(), HashMap::new());
+        for kind in kinds {
+            let mut add = |bytes: usize, constructed: bool| {
+                let layout = ObjectLayout::of_pages(bytes, 8, constructed, policy.page)
+                    .map_err(|why| format!("{}: {why}", kind.name))?;
+                caches.push(ObjectSlabs::new(layout));
+                Ok::<usize, String>(caches.len() - 1)
+            };
+            let class = class_of(kind.bytes);
+            let cache = match by_class.get(&class).filter(|_| kind.rare && policy.rare_by_size) {
+                Some(cache) => *cache,
+                None if kind.rare && policy.rare_by_size => {
+                    let cache = add(size_of_class(class), false)?;
+                    by_class.insert(class, cache);
+                    cache
+                }
+                None => add(kind.bytes, kind.constructed)?,
+            };
+            of.push(cache);
+        }
+        Ok(Self { arena, caches, of, interval_s: policy.interval_s, seconds: 0 })
+    }
+
+    /// Where the memory is that nobody asked for.
+    pub fn unasked(&self, requested: usize) -> Unasked {
+        let mut parts = Unasked::default();
+        let (mut out, mut slabs_bytes) = (0, 0);
+        for slabs in &self.caches {
+            let (stats, layout) = (slabs.stats(), slabs.layout());
+            let (complete, in_use) = (slabs.complete() as usize, slabs.in_use() as usize);
+            let whole = stats.slabs as usize - complete;
+            parts.complete += complete * layout.bytes();
+            parts.ends += whole * layout.waste();
+            parts.partial += (whole * layout.capacity() - in_use) * layout.stride();
+            out += in_use * layout.stride();
+            slabs_bytes += stats.slabs as usize * layout.bytes();
+        }
+        parts.rounding = out - requested;
+        parts.described = self.consumed() - slabs_bytes;
+        parts
+    }
+
+    fn reap(&mut self, all: bool) {
+        for slabs in &mut self.caches {
+            let keep = if all { 0 } else { slabs.complete() - slabs.idle() };
+            // SAFETY: the arena is the supplier of all, and nothing has to be destroyed.
+            unsafe { slabs.reap(keep, &mut self.arena, |_| ()) };
+        }
+    }
+}
+
+impl Heap for Caches {
+    #[inline]
+    fn get(&mut self, kind: usize) -> Option<*mut u8> {
+        // SAFETY: the arena is the supplier of all.
+        unsafe { self.caches[self.of[kind]].take(&mut self.arena) }.map(|taken| taken.object())
+    }
+
+    #[inline]
+    unsafe fn put(&mut self, kind: usize, object: *mut u8) {
+        let slabs = &mut self.caches[self.of[kind]];
+        let constructed = slabs.layout().is_constructed();
+        // SAFETY: as the caller says.
+        unsafe { slabs.give(object, constructed) }.expect("it is an object of this cache that is out");
+    }
+
+    fn second(&mut self) {
+        self.seconds += 1;
+        match self.interval_s {
+            u64::MAX => {}
+            0 => self.reap(true),
+            interval => {
+                if self.seconds.is_multiple_of(interval) {
+                    self.caches.iter_mut().for_each(ObjectSlabs::turn);
+                }
+                self.reap(false);
+            }
+        }
+    }
+
+    fn consumed(&self) -> usize {
+        self.arena.consumed() + self.caches.len() * size_of::<ObjectSlabs>()
+    }
+
+    fn unasked(&self, requested: usize) -> Option<Unasked> {
+        Some(self.unasked(requested))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.caches.iter().try_for_each(|slabs| slabs.check().map_err(|broken| format!("{broken:?}")))
+    }
+}
+
+/// A store that serves each kind by its size.
+#[derive(Debug)]
+pub struct Sized<S> {
+    store: S,
+    bytes: Vec<usize>,
+}
+
+impl<S: Store> Sized<S> {
+    /// For these kinds.
+    pub fn new(store: S, kinds: &[Kind]) -> Self {
+        Self { store, bytes: kinds.iter().map(|kind| kind.bytes).collect() }
+    }
+}
+
+impl<S: Store> Heap for Sized<S> {
+    #[inline]
+    fn get(&mut self, kind: usize) -> Option<*mut u8> {
+        self.store.get(self.bytes[kind])
+    }
+
+    #[inline]
+    unsafe fn put(&mut self, kind: usize, object: *mut u8) {
+        // SAFETY: as the caller says.
+        unsafe { self.store.put(object, self.bytes[kind]) }
+    }
+
+    fn consumed(&self) -> usize {
+        self.store.consumed()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.store.check()
+    }
+}
