@@ -38,8 +38,6 @@ on_frames=(conformance large limited misuse own)
 [ -z "${CRATON_FULL-}" ] || on_frames=('*')
 stage "programs on frames" env CRATON_TEST_OPTIONS=page_heap=frames \
   "$cargo" test -p craton-programs --no-fail-fast "${on_frames[@]/#/--test=}"
-# By itself: no other package is ever built with hugepages of 8 pages.
-stage "tests on tiny hugepages" "$cargo" test -p craton-pages --features tiny --no-fail-fast
 stage "without a standard library" scripts/bare.sh
 stage "every order of the steps" scripts/loom.sh
 stage "installed files" tests/install/run.sh
