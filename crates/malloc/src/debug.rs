@@ -1,7 +1,8 @@
-//! The debugging kit in the process: which requests are buffers of [`craton_kit`], and what is done around its calls.
+//! The debugging kit in the process: which requests are buffers of [`craton_kit`], and what is done
+//! around its calls.
 //!
-//! **What.** The kit knows neither threads' caches nor limits nor signal handlers. Each call here runs where locks may be taken
-//! ([`nested`]); a [`Finding`] of the kit ends the process.
+//! **What.** The kit knows neither threads' caches nor limits nor signal handlers. Each call here
+//! runs where locks may be taken ([`nested`]); a [`Finding`] of the kit ends the process.
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -33,7 +34,8 @@ impl Process for Here {
     }
 
     fn may_unwind() -> bool {
-        // A program that is linked statically allocates before the C library can find its call frame information.
+        // A program that is linked statically allocates before the C library can find its call
+        // frame information.
         lifecycle::is_set_up()
     }
 
@@ -64,13 +66,15 @@ pub(crate) fn checks_of(size: usize) -> u8 {
     KIT.checks_of(size)
 }
 
-/// Counts objects of a class that are about to leave the slabs; returns how many of `want` may at once.
+/// Counts objects of a class that are about to leave the slabs; returns how many of `want` may at
+/// once.
 #[inline]
 pub(crate) fn bound(class: usize, want: u32) -> u32 {
     KIT.bound(class, want)
 }
 
-/// A buffer for a request that its thread's cache did not serve; `None` if it is to be a plain object.
+/// A buffer for a request that its thread's cache did not serve; `None` if it is to be a plain
+/// object.
 #[inline]
 pub(crate) fn alloc(size: usize, align: usize) -> Option<*mut u8> {
     if !in_use() || nested::is_nested() {
@@ -209,7 +213,8 @@ pub(crate) fn is_buffer_of(pointer: *mut u8, target: Target) -> bool {
     in_use() && !nested::is_nested() && within(|| KIT.is_buffer_of(pointer, target))
 }
 
-/// Whether a pointer is a buffer; does not return if the program says a wrong size or alignment of it.
+/// Whether a pointer is a buffer; does not return if the program says a wrong size or alignment of
+/// it.
 pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -> bool {
     in_use() && !nested::is_nested() && within(|| KIT.check_claim(pointer, size, align))
 }
@@ -221,7 +226,8 @@ pub(crate) fn report_misuse(call: &'static str, pointer: *mut u8, misuse: Misuse
     }
 }
 
-/// Closes the lists of a cache for classes that are checked (D3): a thread frees objects of these classes elsewhere.
+/// Closes the lists of a cache for classes that are checked (D3): a thread frees objects of these
+/// classes elsewhere.
 pub(crate) fn close_lists(cache: &mut ThreadCache) {
     if in_use() {
         for class in 1..=CLASSES {
@@ -239,14 +245,14 @@ pub(crate) fn at_exit() {
     }
 }
 
-/// Checks every buffer now: live ones for writes around them, free ones for writes into them. Does not return if one is found; else
-/// returns how many there were.
+/// Checks every buffer now: live ones for writes around them, free ones for writes into them. Does
+/// not return if one is found; else returns how many there were.
 pub fn check() -> usize {
     if in_use() && !nested::is_nested() { within(|| KIT.check_all("craton_debug_check")) } else { 0 }
 }
 
-/// Objects are freed by their sizes alone, as [`crate::front::try_free_trusted`] does: the option `debug` can then be set at the start
-/// only.
+/// Objects are freed by their sizes alone, as [`crate::front::try_free_trusted`] does: the option
+/// `debug` can then be set at the start only.
 pub fn note_trust() {
     KIT.trust();
 }
@@ -282,7 +288,8 @@ pub(crate) fn set(value: &[u8]) -> bool {
     }
     // Threads empty their caches of these classes, and close their lists, as they come by.
     limits::ask_for_caches();
-    // Processors' caches have no lists to close: their objects go before the first buffer of a thread that uses them.
+    // Processors' caches have no lists to close: their objects go before the first buffer of a
+    // thread that uses them.
     if checks {
         nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
     }
