@@ -95,7 +95,7 @@ impl Tracer {
     }
 
     /// Begins a recording of a heap that has the lock `pages`, into the file at `path`, ended by a 0.
-    fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
+    pub(crate) fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
         *self.recorder.lock() = Some(Recorder::new(path, self.bound.load(Relaxed), pages)?);
         self.on.store(true, Relaxed);
         Ok(())
@@ -276,3 +276,6 @@ impl Recorder {
         process::set_errno(saved);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,19 @@
+use super::*;
+use craton_base::{Density, FrameSource};
+
+#[test]
+fn frames_are_offline_at_first_and_every_page_can_be_had() {
+    let (frames, [at_once, each]) = frames(HugePages(100)).unwrap();
+    frames.zone().check().unwrap();
+    assert_eq!((frames.zone().frames(), frames.zone().free_frames()), (25_600, 0));
+    assert!(at_once > 200 && each == 64, "{at_once} {each}");
+    frames.online(99 * 256, 1).unwrap();
+    let first = frames.get(3, Density::Dense).unwrap();
+    assert!(first >= 99 * 256 && first % 8 == 0);
+    frames.put(first, 3).unwrap();
+    frames.put(first + 3, 5).unwrap();
+    assert!(frames.put(first, 1).is_err());
+    assert_eq!(frames.zone().free_frames(), 256);
+    frames.offline(99 * 256, 1).unwrap();
+    assert!(frames.get(0, Density::Sparse).is_err());
+}
