@@ -165,14 +165,14 @@ pub fn release() -> u64 {
         return 0;
     }
     let saved = process::errno();
-    OBJECT_CACHES.reap_all(&HEAP);
+    OBJECT_CACHES.over(&HEAP).reap_all();
     let bytes = nested::within(|| {
         if let Some(cache) = existing_cache() {
             // SAFETY: it is this thread's cache.
             unsafe { HEAP.empty_cache(cache) };
         }
         PROCESSOR_CACHES.empty(&HEAP);
-        HEAP.release(|| HEAPS.trim(&HEAP))
+        HEAP.release(|| HEAPS.over(&HEAP).trim())
     });
     process::set_errno(saved);
     bytes
@@ -211,7 +211,7 @@ pub fn class_stats(class: usize) -> craton_slab::SlabStats {
 
 /// Ends the process with a line about a bad pointer.
 pub fn die(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
-    debug::reported_misuse(call, pointer, misuse);
+    debug::report_misuse(call, pointer, misuse);
     crate::report::misuse(call, pointer, misuse)
 }
 

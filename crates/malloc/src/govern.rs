@@ -33,7 +33,7 @@ impl Tended for ProcessHeap {
     fn tick(&self) -> (bool, Pages) {
         PROCESSOR_CACHES.look(&HEAP);
         let (tick, in_use) = HEAP.tick();
-        let kept = HEAP.age_kept() | OBJECT_CACHES.look(&HEAP, false);
+        let kept = HEAP.age_kept() | OBJECT_CACHES.over(&HEAP).tick(false);
         (tick.released > 0 || kept, in_use)
     }
 
@@ -73,7 +73,7 @@ impl Limited for ProcessHeap {
 
     fn relieve(&self, most: u64) -> (u64, u64) {
         if HEAP.used() > most {
-            OBJECT_CACHES.relieve(&HEAP);
+            OBJECT_CACHES.over(&HEAP).relieve();
         }
         HEAP.relieve(most)
     }
@@ -220,7 +220,7 @@ pub fn actions() -> bool {
     let saved = process::errno();
     look_at_mailbox(true);
     let (changed, _) = nested::within(|| BACKGROUND.round(true, &ProcessHeap));
-    let went = OBJECT_CACHES.look(&HEAP, true);
+    let went = OBJECT_CACHES.over(&HEAP).tick(true);
     process::set_errno(saved);
     changed || went
 }

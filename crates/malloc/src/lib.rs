@@ -62,7 +62,7 @@ mod tls;
 mod trace;
 
 pub use craton_heap::{Misuse, size_class};
-pub(crate) use craton_heap::{heap, hooks, huge, page_map};
+pub(crate) use craton_heap::{heap, huge, page_map};
 
 #[cfg(any(test, loom))]
 extern crate std;

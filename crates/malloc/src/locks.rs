@@ -6,8 +6,7 @@
 //!
 //! **Unsafe.** Gives up, after a fork, locks that were taken before it.
 
-use crate::debug;
-use crate::statics::{HEAP, HEAPS, LIMITS, OBJECT_CACHES, REGISTRY, SETTING_UP, STATS_FILE, TRACE};
+use crate::statics::{HEAP, HEAPS, KIT, LIMITS, OBJECT_CACHES, REGISTRY, SETTING_UP, STATS_FILE, TRACE};
 use craton_os::Rank;
 
 /// A lock, or the locks of a part, which follow each other.
@@ -38,7 +37,7 @@ const LOCKS: [Entry; 11] = [
     lock!(HeapTable: HEAPS.),
     lock!(CacheTable: OBJECT_CACHES.),
     lock!(SizeClass: HEAP.),
-    lock!(KitQuarantine: debug::),
+    lock!(KitQuarantine: KIT.),
     lock!(StatsFile: STATS_FILE.),
     lock!(Recorder: TRACE.recorder.),
     lock!(TraceAsked: TRACE.asked.),

@@ -1,10 +1,10 @@
 //! What is said when the program hands in a bad pointer, or has brought a cache into disorder.
 
-use crate::caches::stats::name_of;
 use crate::route::Misuse;
 use crate::size_class;
 use crate::statics::{LOSS_REPORTED, OBJECT_CACHES};
 use core::sync::atomic::Ordering::Relaxed;
+use craton_objects::caches::name_of;
 use craton_os::Line;
 
 /// The name of the call, as the program knows it.
@@ -33,27 +33,6 @@ const HANDLER: &str = "a signal handler that allocates has interrupted malloc or
 fn about_list(class: usize, objects: u32) -> Line {
     let line = Line::new().text("craton: ").number(objects.into()).text(" of this thread's free objects of ");
     line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
-}
-
-/// What is wrong, in few words.
-pub(crate) fn brief(misuse: Misuse) -> &'static str {
-    match misuse {
-        Misuse::Freed { .. } => "free already",
-        Misuse::WrongSize { .. } => "of another size",
-        Misuse::WrongAlign { .. } => "of another alignment",
-        Misuse::OtherHeap => "not an object of this heap",
-        Misuse::NoHeap => "not a heap of Craton",
-        Misuse::HeapDestroyed => "this heap has been destroyed",
-        Misuse::HeapStays => "a heap of the library itself cannot be destroyed",
-        Misuse::NoCache => "not an object cache of Craton",
-        Misuse::CacheDestroyed => "this object cache has been destroyed",
-        Misuse::OfCache { .. } => "an object of an object cache: it goes back by craton_cache_free",
-        Misuse::OtherCache { .. } => "an object of another object cache",
-        Misuse::NotCached { .. } => "not an object of this object cache",
-        Misuse::Inside { .. } | Misuse::InsideLarge { .. } => "inside an object",
-        Misuse::Unallocated => "nothing is allocated there: it was freed long ago, or never was an object",
-        Misuse::Foreign => "not allocated by Craton",
-    }
 }
 
 /// Prints one line that names call and address, and aborts: the heap is no longer what the program thinks.

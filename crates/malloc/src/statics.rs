@@ -10,13 +10,13 @@
 use crate::admission::Admission;
 use crate::background::Background;
 use crate::background::thread::HelperThread;
-use crate::caches::Caches;
+use crate::caches;
 use crate::clock::ProcessClock;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::NoCaches;
+use crate::debug;
 use crate::govern::{self, TheSystem};
 use crate::heap::Heap;
-use crate::heaps::Heaps;
 use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::nested::Area;
@@ -27,14 +27,19 @@ use crate::segment::Segment;
 use crate::size_class::CLASSES;
 use crate::trace::Tracer;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32};
+use craton_kit::Kit;
+use craton_objects::caches::Caches;
+use craton_objects::heaps::Heaps;
 use craton_os::{Linux, Mutex, Rank, Region};
 
 /// The heap, and its type.
 pub(crate) type TheHeap = Heap<Region, ProcessClock, Process>;
 pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, ProcessClock, ProcessClock);
 /// Heaps and object caches that the program makes, over the same page heap.
-pub(crate) static HEAPS: Heaps = Heaps::NONE;
-pub(crate) static OBJECT_CACHES: Caches = Caches::NONE;
+pub(crate) static HEAPS: Heaps = Heaps::new();
+pub(crate) static OBJECT_CACHES: Caches<ProcessClock, caches::Here> = Caches::new(ProcessClock);
+/// The debugging kit.
+pub(crate) static KIT: Kit<debug::Here> = Kit::new();
 
 /// The thread caches, and the per-CPU caches of the threads that have none.
 pub(crate) static REGISTRY: Mutex<Registry> = Mutex::ranked(Rank::ThreadCaches, Registry::EMPTY);

@@ -70,7 +70,7 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     let result = nested::within(|| unsafe {
         match HEAP.take_back(cache, pointer)? {
             // `take_back` has looked the object up.
-            Some(object) => HEAPS.free(&HEAP, object, pointer),
+            Some(object) => HEAPS.over(&HEAP).free(object, pointer),
             None => Ok(()),
         }
     }); // 7

@@ -45,7 +45,7 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     }
     let saved = errno();
     let resized = nested::within(|| match found {
-        Found::Owned(object) => HEAPS.resize(&HEAP, object, size).then_some(pointer),
+        Found::Owned(object) => HEAPS.over(&HEAP).resize(object, size).then_some(pointer),
         _ => HEAP.resize(pointer, found, size),
     });
     if let Some(same) = resized {
@@ -54,7 +54,7 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     }
     set_errno(saved);
     let new = match found {
-        Found::Owned(object) => with_errno(HEAPS.alloc_beside(&HEAP, object, size), saved),
+        Found::Owned(object) => with_errno(HEAPS.over(&HEAP).alloc_beside(object, size), saved),
         _ => malloc(size),
     };
     // SAFETY: by the contract; both objects hold so many bytes.
