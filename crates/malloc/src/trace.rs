@@ -16,12 +16,12 @@
 
 use crate::front::set_up;
 use crate::options::PATH_MAX;
-use crate::page_heap::PageHeap;
 use crate::statics::{HEAP, TRACE};
 use crate::text::Text;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Density, PageRange, Pages, Platform};
 use craton_heap::hooks::SpanEvent;
+use craton_heap::page_heap::PageHeap;
 use craton_os::{CoarseClock, FileMap, Line, Mutex, Rank, file_map, process};
 use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};
 
