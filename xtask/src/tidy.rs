@@ -68,7 +68,7 @@ pub fn run(fix: bool) -> ExitCode {
 }
 
 /// Prints what a rule measures.
-pub fn print(write: fn(&[File]) -> String) -> ExitCode {
+pub fn print(write: impl Fn(&[File]) -> String) -> ExitCode {
     match files::read_tree(root()) {
         Ok(files) => {
             print!("{}", write(&files));
@@ -100,10 +100,8 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(generated::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
-        if let Some(source) = &file.rust {
-            if is_product(file) {
-                found.extend(orderings::check(&file.path, source));
-            }
+        if let Some(source) = file.rust.as_ref().filter(|_| is_product(file)) {
+            found.extend(orderings::check(&file.path, source));
         }
     }
     found.sort();

@@ -100,6 +100,22 @@ pub fn write(files: &[File]) -> String {
     out
 }
 
+/// The files of a crate from the bottom up, each with those that it names.
+pub fn write_one(files: &[File], name: &str) -> String {
+    let units = units(files);
+    let Some(unit) = units.iter().find(|unit| unit.name == name) else { return format!("there is no crate {name}\n") };
+    let arrows: Vec<BTreeSet<usize>> = (0..unit.modules.len()).map(|i| unit.arrows_of(i)).collect();
+    let mut files: Vec<usize> = (0..arrows.len()).collect();
+    // A file reaches more than each file that it names, unless they stand in a circle.
+    files.sort_by_key(|i| reachable(&arrows, *i).len());
+    let path = |i: usize| unit.modules[i].path.join("::");
+    let line = |i: usize| {
+        let named: Vec<String> = arrows[i].iter().map(|to| path(*to)).collect();
+        format!("{}: {}\n", path(i), named.join(" "))
+    };
+    files.into_iter().map(line).collect()
+}
+
 fn allowed(files: &[File]) -> BTreeMap<String, usize> {
     let list = files.iter().find(|f| f.path == LIST).map_or("", |f| f.text.as_str());
     let entries = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('|'));

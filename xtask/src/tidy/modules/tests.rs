@@ -89,6 +89,13 @@ fn the_list_allows_a_larger_circle_and_can_only_shrink() {
 }
 
 #[test]
+fn the_files_of_a_crate_are_listed_from_the_bottom_up() {
+    let files = crate_of(&[("a", "use crate::b::B;\n"), ("b", "use crate::c::C;\n"), ("c", ""), ("lib", "")]);
+    assert_eq!(write_one(&files, "x"), "c: \n: \nb: c\na: b\n");
+    assert_eq!(write_one(&files, "y"), "there is no crate y\n");
+}
+
+#[test]
 fn programs_are_apart_and_models_are_left_out() {
     let files = [
         File::new("crates/x/src/bin/p/main.rs", "mod a;\n"),
