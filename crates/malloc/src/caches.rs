@@ -43,6 +43,7 @@ mod slot;
 pub(crate) mod stats;
 
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::route::Misuse;
 use arrays::Arrays;
 use core::ffi::{c_int, c_void};
@@ -154,9 +155,9 @@ impl Caches {
     }
 
     /// Makes a cache; returns its handle.
-    pub(crate) fn create<F: Floor, C: Clock>(
+    pub(crate) fn create<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         options: &Options<'_>,
     ) -> Result<usize, Refused> {
         if !name::is_name(options.name) {

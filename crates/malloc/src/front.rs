@@ -16,6 +16,7 @@ mod threads;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
 use crate::heap::Heap;
+use crate::hooks::NoHooks;
 use crate::registry::Registry;
 use crate::report::Call;
 use crate::route::{Found, Misuse};
@@ -38,7 +39,7 @@ pub(crate) use setting_up::set_up;
 pub(crate) use threads::fail_caches;
 use threads::{give_cache_up, new_cache, visits};
 
-pub(crate) static HEAP: Heap<Region, CoarseClock> = Heap::new(Region::EMPTY, CoarseClock);
+pub(crate) static HEAP: Heap<Region, CoarseClock, NoHooks> = Heap::new(Region::EMPTY, CoarseClock);
 static CACHES: Mutex<Registry> = Mutex::new(Registry::EMPTY);
 pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
 /// Where the list of all threads' caches is, for those who read the memory of another process.

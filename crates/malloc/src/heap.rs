@@ -16,6 +16,7 @@ use crate::background;
 use crate::caches::Caches;
 use crate::cpu_cache::thread::{HeapView, mark};
 use crate::heaps::Heaps;
+use crate::hooks::Hooks;
 use crate::huge::HugeTable;
 use crate::limits::Gate;
 use crate::morph::Search;
@@ -29,6 +30,7 @@ use crate::trace;
 use crate::transfer::Transfer;
 use complete::Complete;
 use core::cell::UnsafeCell;
+use core::marker::PhantomData;
 use counts::Counts;
 use craton_base::atomic::{AtomicU32, AtomicUsize, Ordering};
 use craton_base::{
@@ -106,7 +108,7 @@ pub struct Parts {
 }
 
 /// A heap over a floor.
-pub struct Heap<F: Floor, C: Clock> {
+pub struct Heap<F: Floor, C: Clock, H: Hooks> {
     /// Pages granted; 0 until the heap is installed. Never falls.
     granted_pages: AtomicUsize,
     /// Pages of hugepages with memory that no span has, when the page heap was last used.
@@ -130,12 +132,14 @@ pub struct Heap<F: Floor, C: Clock> {
     pub(crate) heaps: Heaps,
     /// Object caches of the program's, likewise.
     pub(crate) caches: Caches,
+    /// Calls only: hooks have no data.
+    hooks: PhantomData<fn() -> H>,
 }
 
 // SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks or atomic.
-unsafe impl<F: Floor + Send, C: Clock + Send> Sync for Heap<F, C> {}
+unsafe impl<F: Floor + Send, C: Clock + Send, H: Hooks> Sync for Heap<F, C, H> {}
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// A heap without memory, over an empty floor.
     pub const fn new(floor: F, clock: C) -> Self {
         Self {
@@ -168,6 +172,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
             search: Search::NEW,
             heaps: Heaps::NONE,
             caches: Caches::NONE,
+            hooks: PhantomData,
         }
     }
 

@@ -29,6 +29,7 @@ mod pages;
 mod tests;
 
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::route::{Found, Misuse};
 use crate::size_class;
 use core::mem::offset_of;
@@ -288,7 +289,11 @@ impl Heaps {
     }
 
     /// Destroys a heap, with all its objects.
-    pub(crate) fn destroy<F: Floor, C: Clock>(&self, under: &Heap<F, C>, handle: usize) -> Result<(), Misuse> {
+    pub(crate) fn destroy<F: Floor, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        handle: usize,
+    ) -> Result<(), Misuse> {
         let HeapId(id) = self.resolve(handle)?;
         if self.built_in.iter().any(|b| b.load(Ordering::Relaxed) == u32::from(id) + 1) {
             return Err(Misuse::HeapStays);
@@ -305,9 +310,9 @@ impl Heaps {
     }
 
     /// An object of a heap; null when there is no memory, the limit is reached, or the alignment is above 2 MiB.
-    pub(crate) fn alloc<F: Floor, C: Clock>(
+    pub(crate) fn alloc<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
         size: usize,
         align: usize,
@@ -317,7 +322,12 @@ impl Heaps {
     }
 
     /// An object of the heap that another one is of; null when there is no memory.
-    pub(crate) fn alloc_beside<F: Floor, C: Clock>(&self, under: &Heap<F, C>, object: Owned, size: usize) -> *mut u8 {
+    pub(crate) fn alloc_beside<F: Floor, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        object: Owned,
+        size: usize,
+    ) -> *mut u8 {
         self.lock_id(object.heap).map_or(core::ptr::null_mut(), |mut h| h.alloc(under, size, 1, false))
     }
 
@@ -325,9 +335,9 @@ impl Heaps {
     ///
     /// # Safety
     /// `object` is what lies at `pointer`; the caller gives it up.
-    pub(crate) unsafe fn free<F: Floor, C: Clock>(
+    pub(crate) unsafe fn free<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         object: Owned,
         pointer: *mut u8,
     ) -> Result<(), Misuse> {
@@ -337,14 +347,19 @@ impl Heaps {
     }
 
     /// Changes an object's size where it stands; `false` when it must be copied.
-    pub(crate) fn resize<F: Floor, C: Clock>(&self, under: &Heap<F, C>, object: Owned, size: usize) -> bool {
+    pub(crate) fn resize<F: Floor, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        object: Owned,
+        size: usize,
+    ) -> bool {
         self.lock_id(object.heap).is_some_and(|mut h| h.resize(under, object, size))
     }
 
     /// What is at a pointer, which must be an object of the heap.
-    pub(crate) fn find_in<F: Floor, C: Clock>(
+    pub(crate) fn find_in<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
         pointer: *mut u8,
     ) -> Result<Owned, Misuse> {
@@ -377,7 +392,7 @@ impl Heaps {
     }
 
     /// Gives back what heaps without objects hold.
-    pub(crate) fn trim<F: Floor, C: Clock>(&self, under: &Heap<F, C>) {
+    pub(crate) fn trim<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) {
         // ORDERING: Acquire pairs with the Release in `take_slot`.
         for id in 0..self.used.load(Ordering::Acquire) {
             if let Some(mut heap) = self.lock_id(id as u16) {
@@ -410,7 +425,7 @@ fn handle(slot: &Slot, generation: u32) -> usize {
     core::ptr::from_ref(slot) as usize + (generation >> 1) as usize % ALIGN
 }
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Whether a page is that of heap `heap` and class `class`.
     pub(crate) fn is_of(&self, page: PageId, heap: u16, class: usize) -> bool {
         self.mark(page) == size_class::OWNED && self.record(page).heap() == (heap, class as u8)

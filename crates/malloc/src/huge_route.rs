@@ -17,6 +17,7 @@
 
 use crate::background;
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::huge::Entry;
 use crate::route::{HUGE_MIN, Misuse};
 use crate::segment::{self, SEGMENT};
@@ -40,7 +41,7 @@ const LONELY_ALIGN: usize = HUGEPAGE_SIZE / 4;
 /// Room that is left behind an object that had to move, as a part of its size.
 const ROOM_PART: usize = 4;
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// A mapping of its own for an object; reads as zeros if `zero`. Null when there is no memory.
     pub(crate) fn allocate_huge(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         let Some(bytes) = huge_bytes(size.max(1)) else { return null_mut() };

@@ -27,6 +27,7 @@ use crate::debug::shape as kit;
 use crate::front::{ALL_CACHES, HEAP, PROCESSOR_CACHES};
 use crate::heap::{Heap, SHARDS};
 use crate::heaps::Heaps;
+use crate::hooks::NoHooks;
 use crate::huge::HugeTable;
 use crate::huge_keep::Kept;
 use crate::mailbox::{MAILBOX, Mailbox};
@@ -139,7 +140,7 @@ const NAMED: usize = 10;
 /// The shapes of structures, in groups as their modules have them.
 const SHAPES: [&[(&str, usize)]; 15] = [
     &NUMBERS,
-    &Heap::<Region, CoarseClock>::SHAPE,
+    &Heap::<Region, CoarseClock, NoHooks>::SHAPE,
     &SlabRecord::SHAPE,
     &SlabCache::SHAPE,
     &Morphs::SHAPE,

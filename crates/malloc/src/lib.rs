@@ -30,6 +30,7 @@ pub mod front;
 mod heap;
 pub mod heaps;
 pub mod hints;
+pub mod hooks;
 mod huge;
 mod huge_keep;
 mod huge_route;

@@ -9,6 +9,7 @@
 
 use crate::cpu_cache::thread::ThreadCache;
 use crate::heap::{Heap, Parts};
+use crate::hooks::NoHooks;
 use crate::page_map::PageMap;
 use crate::size_class;
 use craton_base::atomic::AtomicU32;
@@ -26,7 +27,7 @@ const KNOWN: u32 = 8;
 
 /// A heap for as long as a run of a model takes.
 pub struct World<F: Floor, C: Clock> {
-    heap: Box<Heap<F, C>>,
+    heap: Box<Heap<F, C, NoHooks>>,
     /// Objects that are out: where they begin, and their bytes.
     out: Mutex<BTreeMap<usize, usize>>,
     /// Classes that the model uses.

@@ -22,6 +22,7 @@
 
 use crate::cpu_cache::thread::mark;
 use crate::heap::{Heap, Layout, Marked, mark_free};
+use crate::hooks::Hooks;
 use crate::report;
 use crate::route::{Found, Misuse};
 use crate::size_class::{self, CLASSES, MORPHED};
@@ -176,7 +177,7 @@ impl Search {
     }
 }
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// A slab of another class for `class` in a shard, whose lock the caller holds; none if there is none at hand.
     #[cold]
     pub(crate) fn second_hand(&self, home: usize, class: usize) -> Option<PageRange> {

@@ -9,6 +9,7 @@ use crate::cpu_cache::thread::{FRESH_LISTS, List, ThreadCache, mark};
 use crate::debug;
 use crate::heap::Heap;
 use crate::heaps::Owned;
+use crate::hooks::Hooks;
 use crate::huge::Entry;
 use crate::report;
 use crate::size_class::{self, LARGE, MAX_CLASSED, MORPHED, OWNED};
@@ -118,7 +119,7 @@ pub enum Misuse {
     Foreign,
 }
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// An object of a class whose list has run empty: refills the list. Null when there is no memory.
     ///
     /// # Safety

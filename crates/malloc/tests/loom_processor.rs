@@ -18,6 +18,10 @@ mod cpu_cache {
     pub mod processor;
 }
 
+/// The real trait.
+#[path = "../src/hooks.rs"]
+mod hooks;
+
 /// One class: batches of two objects, arrays of two at first and of four at most.
 mod size_class {
     pub const CLASSES: usize = 1;
@@ -214,12 +218,12 @@ mod heap {
     use craton_slab::Chain;
     use std::marker::PhantomData;
 
-    pub struct Heap<F, C> {
+    pub struct Heap<F, C, H> {
         pub free: Mutex<Vec<usize>>,
-        pub of: PhantomData<fn(F, C)>,
+        pub of: PhantomData<fn(F, C, H)>,
     }
 
-    impl<F, C> Heap<F, C> {
+    impl<F, C, H> Heap<F, C, H> {
         pub fn home(&self, _n: usize) -> usize {
             0
         }
@@ -284,7 +288,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const CLASS: usize = 1;
 const OBJECTS: usize = 4;
 
-type Heap = heap::Heap<RealFloor, VirtualClock>;
+type Heap = heap::Heap<RealFloor, VirtualClock, hooks::NoHooks>;
 
 /// Two words of an object, and its use as loom sees it.
 struct Object {

@@ -9,6 +9,7 @@ use super::slot::{Cache, Slot};
 use super::{Caches, building};
 use crate::debug::{self, Target};
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::nested;
 use crate::route::Misuse;
 use core::sync::atomic::Ordering::Relaxed;
@@ -69,9 +70,9 @@ impl Caches {
     ///
     /// # Safety
     /// As [`super::api::free`]. No lock is held, since the program's destructor runs.
-    pub(super) unsafe fn free_buffer<F: Floor, C: Clock>(
+    pub(super) unsafe fn free_buffer<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
         object: *mut u8,
     ) -> Option<Result<(), Misuse>> {

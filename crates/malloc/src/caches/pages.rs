@@ -14,6 +14,7 @@ use super::arrays;
 use super::slot::{Cache, IN_ENTRY, Slot};
 use crate::cpu_cache::thread::mark;
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Clock, Density, Floor, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages};
@@ -170,7 +171,7 @@ impl Entries {
         Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0), open: Opened::new() };
 
     /// Reserves the entries, once; under the table's lock.
-    pub(super) fn reserve<F: Floor, C: Clock>(&self, under: &Heap<F, C>) -> Option<()> {
+    pub(super) fn reserve<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> Option<()> {
         if self.first.load(Relaxed) == 0 {
             let pages = under.layout().records.len();
             let bytes = pages * size_of::<Entry>();
@@ -259,8 +260,8 @@ fn pages_of(bytes: usize) -> Pages {
 }
 
 /// The page heap as one cache's slabs see it.
-pub(super) struct Supply<'a, F: Floor, C: Clock> {
-    under: &'a Heap<F, C>,
+pub(super) struct Supply<'a, F: Floor, C: Clock, H: Hooks> {
+    under: &'a Heap<F, C, H>,
     id: u16,
     limit: Pages,
     held: &'a mut Pages,
@@ -268,16 +269,16 @@ pub(super) struct Supply<'a, F: Floor, C: Clock> {
 
 impl Cache {
     /// The depot, the slabs, and where both have their pages from.
-    pub(super) fn parts<'a, F: Floor, C: Clock>(
+    pub(super) fn parts<'a, F: Floor, C: Clock, H: Hooks>(
         &'a mut self,
-        under: &'a Heap<F, C>,
-    ) -> (&'a mut Depot, &'a mut ObjectSlabs, Supply<'a, F, C>) {
+        under: &'a Heap<F, C, H>,
+    ) -> (&'a mut Depot, &'a mut ObjectSlabs, Supply<'a, F, C, H>) {
         let supply = Supply { under, id: self.id, limit: self.limit_pages, held: &mut self.held };
         (&mut self.depot, &mut self.slabs, supply)
     }
 }
 
-impl<F: Floor, C: Clock> Supply<'_, F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Supply<'_, F, C, H> {
     /// The cache's number.
     pub(super) fn id(&self) -> u16 {
         self.id
@@ -286,7 +287,7 @@ impl<F: Floor, C: Clock> Supply<'_, F, C> {
 
 // SAFETY: spans are nobody else's until they are given back; the region begins at a multiple of every alignment that is asked for, so
 // that a span that is aligned in it is aligned.
-unsafe impl<F: Floor, C: Clock> PageSupplier for Supply<'_, F, C> {
+unsafe impl<F: Floor, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (pages_of(bytes), pages_of(align));
         if self.limit != Pages(0) && u64::from(self.held.0) + u64::from(pages.0) > u64::from(self.limit.0) {

@@ -12,6 +12,7 @@ use super::building::{self, Building};
 use super::slot::{Cache, Slot};
 use super::{CLASS, Caches};
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::limits;
 use crate::nested;
 use crate::route::{Found, Misuse};
@@ -52,16 +53,16 @@ impl From<Misuse> for Fault {
 }
 
 /// Gives an object back whose construction came to nothing.
-struct Unbuilt<'a, F: Floor, C: Clock> {
+struct Unbuilt<'a, F: Floor, C: Clock, H: Hooks> {
     caches: &'a Caches,
-    under: &'a Heap<F, C>,
+    under: &'a Heap<F, C, H>,
     slot: &'a Slot,
     object: *mut u8,
     /// Somebody asked for it, who gets nothing now: it was counted as handed out.
     asked: bool,
 }
 
-impl<F: Floor, C: Clock> Drop for Unbuilt<'_, F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Drop for Unbuilt<'_, F, C, H> {
     fn drop(&mut self) {
         let saved = process::errno();
         nested::within(|| {
@@ -84,9 +85,9 @@ impl<F: Floor, C: Clock> Drop for Unbuilt<'_, F, C> {
 
 impl Caches {
     /// An object of a cache; waits for one for so many nanoseconds, if it is to.
-    pub(crate) fn alloc<F: Floor, C: Clock>(
+    pub(crate) fn alloc<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
         wait_ns: Option<u64>,
     ) -> Result<*mut u8, Fault> {
@@ -129,7 +130,7 @@ impl Caches {
     }
 
     /// The sequences, where the process's own heap is meant and the cache may have arrays.
-    fn rseq_of<F: Floor, C: Clock>(&self, under: &Heap<F, C>) -> Option<&'static Rseq> {
+    fn rseq_of<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> Option<&'static Rseq> {
         let is_own = core::ptr::eq(self, &under.caches) && core::ptr::eq(self, &crate::front::HEAP.caches);
         if is_own && !building::any() { self.arrays.rseq() } else { None }
     }
@@ -150,9 +151,9 @@ impl Caches {
 
     /// An object from the depot or the slabs, or, if there is none, from other processors' arrays. If there is none either and the caller `waits`,
     /// he is counted as one who does, and arrays stay closed. Also says for how long he may sleep.
-    fn take_or_gather<F: Floor, C: Clock>(
+    fn take_or_gather<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         slot: &Slot,
         cache: &mut Cache,
         rseq: Option<&Rseq>,
@@ -170,9 +171,9 @@ impl Caches {
         (taken, if is_closed && is_full { SLEEP_NS } else { LOOK_EVERY_NS })
     }
 
-    fn take<F: Floor, C: Clock>(
+    fn take<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         slot: &Slot,
         cache: &mut Cache,
         rseq: Option<&Rseq>,
@@ -230,9 +231,9 @@ impl Caches {
     }
 
     /// Puts free objects into this processor's array, and what it has no room for back.
-    fn fill<F: Floor, C: Clock>(
+    fn fill<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         cache: &mut Cache,
         rseq: Option<&Rseq>,
         objects: &[*mut u8],
@@ -254,9 +255,9 @@ impl Caches {
     }
 
     /// Makes an object that was taken one that is out.
-    fn built<F: Floor, C: Clock>(
+    fn built<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         slot: &Slot,
         handle: usize,
         taken: Taken,
@@ -272,9 +273,9 @@ impl Caches {
     }
 
     /// Constructs a raw object that was taken, for somebody who has `asked` for one or to lie ready.
-    pub(super) fn construct<F: Floor, C: Clock>(
+    pub(super) fn construct<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         slot: &Slot,
         handle: usize,
         object: *mut u8,
@@ -309,7 +310,12 @@ impl Caches {
 
     /// Takes what arrays and the depot hold back to the slabs; arrays have no room until they are opened again. `false`: the system does not let
     /// us empty arrays.
-    pub(super) fn gather<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, alone: bool) -> bool {
+    pub(super) fn gather<F: Floor, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        cache: &mut Cache,
+        alone: bool,
+    ) -> bool {
         let constructed = cache.constructor.is_some();
         let (depot, slabs, mut supply) = cache.parts(under);
         let mut give = |object: *mut u8| {
@@ -329,9 +335,9 @@ impl Caches {
     }
 
     /// Gives an object back to its slab.
-    pub(super) fn give<F: Floor, C: Clock>(
+    pub(super) fn give<F: Floor, C: Clock, H: Hooks>(
         &self,
-        _: &Heap<F, C>,
+        _: &Heap<F, C, H>,
         cache: &mut Cache,
         object: *mut u8,
         constructed: bool,
@@ -348,9 +354,9 @@ impl Caches {
     ///
     /// # Safety
     /// Any pointer may be given; if it is an object of the cache that is out, the caller gives it up.
-    pub(crate) unsafe fn free<F: Floor, C: Clock>(
+    pub(crate) unsafe fn free<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
         object: *mut u8,
     ) -> Result<(), Misuse> {
@@ -374,9 +380,9 @@ impl Caches {
     }
 
     /// Adds a free object to this processor's array; when that is full, up to half of it goes to the depot.
-    fn free_into_array<F: Floor, C: Clock>(
+    fn free_into_array<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         cache: &mut Cache,
         rseq: &Rseq,
         object: *mut u8,
@@ -397,7 +403,12 @@ impl Caches {
     }
 
     /// Whether a pointer is an object of the cache that is out.
-    fn look_at<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &Cache, object: *mut u8) -> Result<(), Misuse> {
+    fn look_at<F: Floor, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        cache: &Cache,
+        object: *mut u8,
+    ) -> Result<(), Misuse> {
         let size = cache.size;
         let Some(its) = under.cache_of(object) else {
             return Err(match under.find(object) {
@@ -417,13 +428,13 @@ impl Caches {
     }
 
     /// Marks an object as free, or as out.
-    pub(super) fn set_mark<F: Floor, C: Clock>(&self, under: &Heap<F, C>, object: *mut u8, free: bool) {
+    pub(super) fn set_mark<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, object: *mut u8, free: bool) {
         if let Some(entry) = self.entries.of(object as usize) {
             entry.set_mark(under.layout().key, object, free);
         }
     }
 
-    fn is_marked<F: Floor, C: Clock>(&self, under: &Heap<F, C>, object: *mut u8) -> bool {
+    fn is_marked<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, object: *mut u8) -> bool {
         self.entries.of(object as usize).is_some_and(|entry| entry.is_marked(under.layout().key, object))
     }
 }
@@ -436,7 +447,7 @@ fn expect_given(object: *mut u8, given: Result<(), BadObject>) {
     }
 }
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// The number of the cache whose page a pointer lies on.
     pub(crate) fn cache_of(&self, pointer: *mut u8) -> Option<u16> {
         let page = self.page_of(pointer as usize)?;

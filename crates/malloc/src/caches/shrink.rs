@@ -13,6 +13,7 @@ use super::building::{self, Building};
 use super::slot::{Cache, Slot};
 use super::{Caches, Fault};
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::route::Misuse;
 use crate::{background, nested};
 use core::ptr::null_mut;
@@ -30,15 +31,15 @@ pub(super) const IDLE: u32 = 1;
 pub(super) const ALL: u32 = 2;
 
 /// A slab that goes back also when the program's destructor unwinds.
-struct Going<'a, F: Floor, C: Clock> {
-    under: &'a Heap<F, C>,
+struct Going<'a, F: Floor, C: Clock, H: Hooks> {
+    under: &'a Heap<F, C, H>,
     slot: &'a Slot,
     slab: Option<Detached>,
     destroyed: u64,
     bytes: usize,
 }
 
-impl<F: Floor, C: Clock> Going<'_, F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Going<'_, F, C, H> {
     fn go(&mut self) {
         if let Some(slab) = self.slab.take() {
             let mut cache = self.slot.cache.lock();
@@ -50,7 +51,7 @@ impl<F: Floor, C: Clock> Going<'_, F, C> {
     }
 }
 
-impl<F: Floor, C: Clock> Drop for Going<'_, F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Drop for Going<'_, F, C, H> {
     fn drop(&mut self) {
         self.go();
     }
@@ -73,9 +74,9 @@ impl Cache {
 
 impl Caches {
     /// Gives complete slabs back while `more` wants it, and their objects to the destructor; returns how many bytes went.
-    fn give_slabs<F: Floor, C: Clock>(
+    fn give_slabs<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         slot: &Slot,
         handle: usize,
         more: impl Fn(&Cache) -> bool,
@@ -111,7 +112,11 @@ impl Caches {
     }
 
     /// Gives back what a cache does not need now; returns how many bytes went.
-    pub(crate) fn reap<F: Floor, C: Clock>(&self, under: &Heap<F, C>, handle: usize) -> Result<usize, Fault> {
+    pub(crate) fn reap<F: Floor, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        handle: usize,
+    ) -> Result<usize, Fault> {
         let (_, slot) = self.resolve(handle)?;
         if building::is_for(handle) {
             return Err(Fault::Recursive);
@@ -129,7 +134,7 @@ impl Caches {
     }
 
     /// What a slow call of the program on a cache does besides, if it was left to it.
-    pub(super) fn heed<F: Floor, C: Clock>(&self, under: &Heap<F, C>, handle: usize) {
+    pub(super) fn heed<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, handle: usize) {
         let Ok((_, slot)) = self.resolve(handle) else { return };
         if slot.wants_look.load(Relaxed) == 0 || building::any() {
             return;
@@ -143,7 +148,7 @@ impl Caches {
     }
 
     /// Looks after all caches, from time to time; `may_call` says that the program's functions may be called here. Says whether anything went.
-    pub(crate) fn look<F: Floor, C: Clock>(&self, under: &Heap<F, C>, may_call: bool) -> bool {
+    pub(crate) fn look<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, may_call: bool) -> bool {
         let now = CoarseClock.now_ns();
         let mut went = false;
         for (_, slot) in self.each_slot() {
@@ -163,7 +168,7 @@ impl Caches {
     }
 
     /// Tells a cache the time; says whether it has idle slabs.
-    fn turn<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, now: u64) -> bool {
+    fn turn<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>, cache: &mut Cache, now: u64) -> bool {
         if cache.depot.tick(now) {
             cache.slow_down();
             let constructed = cache.constructor.is_some();
@@ -189,7 +194,7 @@ impl Caches {
     }
 
     /// Memory is short: gives back what caches without destructors do not need, and leaves the others to their next slow call.
-    pub(crate) fn relieve<F: Floor, C: Clock>(&self, under: &Heap<F, C>) {
+    pub(crate) fn relieve<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) {
         for (_, slot) in self.each_slot() {
             let handle = slot.live();
             let calls = {
@@ -205,14 +210,14 @@ impl Caches {
     }
 
     /// Gives back what caches do not need, in a call of the program; returns how many bytes went.
-    pub(crate) fn reap_all<F: Floor, C: Clock>(&self, under: &Heap<F, C>) -> usize {
+    pub(crate) fn reap_all<F: Floor, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> usize {
         self.each_slot().filter_map(|(_, slot)| self.reap(under, slot.live()).ok()).sum()
     }
 
     /// Sees to it that so many objects may be out at a time without memory being asked for.
-    pub(super) fn prefill<F: Floor, C: Clock>(
+    pub(super) fn prefill<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
         objects: usize,
     ) -> Result<(), Fault> {
@@ -277,7 +282,12 @@ impl Caches {
     }
 
     /// Puts free objects into the depot, or on their slabs where there is no memory for magazines; says whether all are in the depot.
-    pub(super) fn keep<F: Floor, C: Clock>(&self, under: &Heap<F, C>, cache: &mut Cache, objects: &[*mut u8]) -> bool {
+    pub(super) fn keep<F: Floor, C: Clock, H: Hooks>(
+        &self,
+        under: &Heap<F, C, H>,
+        cache: &mut Cache,
+        objects: &[*mut u8],
+    ) -> bool {
         let (depot, _, mut supply) = cache.parts(under);
         // SAFETY: the supply is the cache's.
         let stored = unsafe { depot.store(objects, &mut supply) };
@@ -291,9 +301,9 @@ impl Caches {
     }
 
     /// Ends a cache; refused while objects are out.
-    pub(crate) fn destroy<F: Floor, C: Clock>(
+    pub(crate) fn destroy<F: Floor, C: Clock, H: Hooks>(
         &self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         handle: usize,
     ) -> Result<Result<(), u64>, Fault> {
         let (id, slot) = self.resolve(handle)?;

@@ -29,6 +29,7 @@
 
 use crate::debug;
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::segment::SEGMENT;
 use crate::size_class::{self, CLASSES};
 use core::cell::UnsafeCell;
@@ -208,7 +209,12 @@ impl ProcessorCaches {
 
     /// An object of a class of which this processor has none: fills its array. Null when there is no memory; the object still bears
     /// its mark.
-    pub(crate) fn refill<F: Floor, C: Clock>(&self, heap: &Heap<F, C>, rseq: &Rseq, class: usize) -> *mut u8 {
+    pub(crate) fn refill<F: Floor, C: Clock, H: Hooks>(
+        &self,
+        heap: &Heap<F, C, H>,
+        rseq: &Rseq,
+        class: usize,
+    ) -> *mut u8 {
         let Some((home, area)) = self.area(heap, rseq) else {
             return heap.take(0, class, 1).pop().unwrap_or(null_mut());
         };
@@ -235,9 +241,9 @@ impl ProcessorCaches {
     ///
     /// # Safety
     /// The object is of the heap and the class, and the caller gives it up.
-    pub(crate) unsafe fn overflow<F: Floor, C: Clock>(
+    pub(crate) unsafe fn overflow<F: Floor, C: Clock, H: Hooks>(
         &self,
-        heap: &Heap<F, C>,
+        heap: &Heap<F, C, H>,
         rseq: &Rseq,
         class: usize,
         object: *mut u8,
@@ -271,7 +277,7 @@ impl ProcessorCaches {
     }
 
     /// This processor's area, and its home; `None` while it is away, and without memory.
-    fn area<F: Floor, C: Clock>(&self, heap: &Heap<F, C>, rseq: &Rseq) -> Option<(usize, &Area)> {
+    fn area<F: Floor, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, rseq: &Rseq) -> Option<(usize, &Area)> {
         if !self.in_use.load(Relaxed) {
             self.in_use.store(true, Relaxed);
         }
@@ -306,12 +312,12 @@ impl ProcessorCaches {
     }
 
     /// Gives back what all caches hold; `false` when the system does not let us.
-    pub(crate) fn empty<F: Floor, C: Clock>(&self, heap: &Heap<F, C>) -> bool {
+    pub(crate) fn empty<F: Floor, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) -> bool {
         self.rseq().is_none_or(|rseq| (0..PROCESSORS).all(|p| self.empty_one(heap, rseq, p)))
     }
 
     /// Looks after the caches, from time to time: empties those of idle processors, and lets arrays shrink that were of no use.
-    pub(crate) fn look<F: Floor, C: Clock>(&self, heap: &Heap<F, C>) {
+    pub(crate) fn look<F: Floor, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) {
         let Some(rseq) = self.rseq().filter(|_| self.in_use()) else { return };
         let mut busy = false;
         for processor in 0..PROCESSORS {
@@ -329,7 +335,7 @@ impl ProcessorCaches {
         self.in_use.store(busy, Relaxed);
     }
 
-    fn empty_one<F: Floor, C: Clock>(&self, heap: &Heap<F, C>, rseq: &Rseq, processor: usize) -> bool {
+    fn empty_one<F: Floor, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, rseq: &Rseq, processor: usize) -> bool {
         let entry = &self.table[processor];
         if entry.load(Relaxed).is_null() {
             return true;
@@ -448,7 +454,7 @@ impl Area {
     ///
     /// # Safety
     /// No sequence is in the area, and the table does not hold it.
-    unsafe fn give_all<F: Floor, C: Clock>(&self, heap: &Heap<F, C>) {
+    unsafe fn give_all<F: Floor, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) {
         let mut first = 0;
         for class in 1..=CLASSES {
             let count = self.counts[class].count.swap(0, Relaxed) as usize;

@@ -11,6 +11,7 @@
 //! **Units.** Pages.
 
 use super::{CLASSES, Heap, Marked};
+use crate::hooks::Hooks;
 use crate::{background, size_class};
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Floor, Pages};
@@ -81,7 +82,7 @@ pub(super) fn fresh(class: usize) -> SlabCache {
     SlabCache::keeping(geometry, (MOST / geometry.pages.0) as u16)
 }
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Uses a class's slabs, locked, and counts what they keep from then on.
     #[inline]
     pub(super) fn counted<R>(
@@ -115,7 +116,7 @@ impl<F: Floor, C: Clock> Heap<F, C> {
         self.for_complete(|slabs, source| slabs.give_idle(&self.layout().records, source));
     }
 
-    fn for_complete(&self, mut f: impl FnMut(&mut SlabCache, &mut Marked<'_, F, C>)) {
+    fn for_complete(&self, mut f: impl FnMut(&mut SlabCache, &mut Marked<'_, F, C, H>)) {
         for (home, shard) in self.shards().iter().enumerate() {
             for class in shard.complete.classes() {
                 if let Some(mut slabs) = self.try_slabs(home, class) {

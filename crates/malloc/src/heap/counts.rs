@@ -8,6 +8,7 @@
 //! **Units.** Refills; objects.
 
 use super::Heap;
+use crate::hooks::Hooks;
 use crate::segment::{self, SEGMENT};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Floor};
@@ -34,7 +35,7 @@ impl Counts {
     }
 }
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Counts a chain of `objects` that left for a cache.
     #[inline]
     pub(super) fn count_refill(&self, home: usize, objects: u32) {

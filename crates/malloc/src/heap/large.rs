@@ -7,6 +7,7 @@
 //! keeps it for the report of a second free, until something else begins there.
 
 use super::{Heap, trace};
+use crate::hooks::Hooks;
 use crate::report;
 use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
@@ -20,7 +21,7 @@ use craton_pages::LargeCache;
 /// Of so many large objects one makes somebody think of the time.
 const LOOKS: u64 = 64;
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
     pub(crate) fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
         if let Some(range) = self.take_large_kept(pages, align) {

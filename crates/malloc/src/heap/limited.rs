@@ -7,6 +7,7 @@
 //! heap as it was, but for memory given back.
 
 use super::{Heap, background, trace};
+use crate::hooks::Hooks;
 use crate::page_heap::PageHeap;
 use core::cmp::Ordering;
 use craton_base::{Bytes, Clock, Density, Floor, PAGE_SHIFT, PageRange, Pages, Span, SpanError};
@@ -15,7 +16,7 @@ use craton_pages::Breaking;
 /// Pages that are released in one go, while others wait.
 const STEP: Pages = Pages(512);
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Bytes of memory in use, or free and with memory: heap, metadata and huge objects.
     fn used_with(&self, pages: &PageHeap<F, C>) -> u64 {
         (u64::from(pages.backed_pages().0) << PAGE_SHIFT) + self.besides(pages)

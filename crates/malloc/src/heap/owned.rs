@@ -5,12 +5,13 @@
 //! **Unsafe.** Hands slabs the address of the region.
 
 use super::{Heap, mark_free};
+use crate::hooks::Hooks;
 use crate::size_class::OWNED;
 use crate::trace;
 use craton_base::{Advice, Clock, Density, Floor, PageId, PageRange, Pages, Span, SpanError, SpanSource};
 use craton_slab::{Chain, SlabCache, SlabRecord};
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// The record of a granted page.
     pub(crate) fn record(&self, page: PageId) -> &SlabRecord {
         &self.layout().records[page.0 as usize]

@@ -1,6 +1,7 @@
 //! Where what lies in a heap, for those who read the memory of another process.
 
 use super::{Class, Heap, Layout, Shard};
+use crate::hooks::Hooks;
 use crate::huge::HugeTable;
 use crate::page_map::PageMap;
 use crate::transfer::Transfer;
@@ -18,7 +19,7 @@ const LAYOUT: [(&str, usize); 5] = [
     ("layout.more_shards", offset_of!(Layout, more_shards)),
 ];
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Offsets and sizes in bytes.
     pub(crate) const SHAPE: [(&'static str, usize); 23] = [
         ("heap.bytes", size_of::<Self>()),

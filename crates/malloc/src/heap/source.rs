@@ -3,6 +3,7 @@
 //! **What.** The cache of short spans, slabs that other classes hardly use, and the page heap, in this order; or nothing.
 
 use super::Heap;
+use crate::hooks::Hooks;
 use crate::size_class;
 use crate::trace;
 use craton_base::{Clock, Density, Floor, PageRange, Pages, Span, SpanError, SpanSource};
@@ -26,13 +27,13 @@ impl SpanSource for NoSpans {
 }
 
 /// The page heap as a class's slabs see it: spans are marked in the page map while the class has them.
-pub(crate) struct Marked<'a, F: Floor, C: Clock> {
-    pub(crate) heap: &'a Heap<F, C>,
+pub(crate) struct Marked<'a, F: Floor, C: Clock, H: Hooks> {
+    pub(crate) heap: &'a Heap<F, C, H>,
     pub(crate) home: usize,
     pub(crate) class: usize,
 }
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Makes the spans of two slabs one.
     pub(crate) fn join(&self, first: PageRange, second: PageRange) {
         let joined = trace::join(&mut self.pages.lock(), first, second);
@@ -40,14 +41,14 @@ impl<F: Floor, C: Clock> Heap<F, C> {
     }
 }
 
-impl<F: Floor, C: Clock> Marked<'_, F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Marked<'_, F, C, H> {
     fn mark(&self, range: PageRange, mark: u8) {
         // Of a single object only the first page may be freed.
         self.heap.set_marks(range, mark, !size_class::geometry(self.class).is_single());
     }
 }
 
-impl<F: Floor, C: Clock> SpanSource for Marked<'_, F, C> {
+impl<F: Floor, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = match self.heap.spans.take(process::cpu(), pages, align, density) {
             Some(range) => Span { range, zeroed: false },

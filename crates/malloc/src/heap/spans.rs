@@ -4,12 +4,13 @@
 //! its lock. Before it takes memory that the heap does not have yet, they serve, or go back to it.
 
 use super::Heap;
+use crate::hooks::Hooks;
 use crate::page_heap::PageHeap;
 use crate::trace;
 use craton_base::{Clock, Density, Floor, PageRange, Pages, Span, SpanError};
 use craton_os::process;
 
-impl<F: Floor, C: Clock> Heap<F, C> {
+impl<F: Floor, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Takes a span from the page heap, if need be with what is kept in front of it.
     pub(super) fn take_span(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let keeps = self.complete_pages() > Pages(0) || self.large.pages() > Pages(0);

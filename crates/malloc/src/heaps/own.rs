@@ -11,6 +11,7 @@ use super::pages::{ClassPages, OwnPages, Place};
 use super::{NAME_MAX, OwnStats, Owned};
 use crate::cpu_cache::thread::mark;
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::report;
 use crate::route::{Misuse, small_stays};
 use crate::size_class::{self, CLASSES, LARGE, MAX_CLASSED};
@@ -39,9 +40,9 @@ impl OwnHeap {
     }
 
     /// An object; null when there is no memory, the limit is reached, or the alignment is above a hugepage.
-    pub(crate) fn alloc<F: Floor, C: Clock>(
+    pub(crate) fn alloc<F: Floor, C: Clock, H: Hooks>(
         &mut self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         size: usize,
         align: usize,
         zero: bool,
@@ -54,9 +55,9 @@ impl OwnHeap {
         object
     }
 
-    fn alloc_small<F: Floor, C: Clock>(
+    fn alloc_small<F: Floor, C: Clock, H: Hooks>(
         &mut self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         class: usize,
         size: usize,
         zero: bool,
@@ -74,9 +75,9 @@ impl OwnHeap {
         under.wipe_mark(object)
     }
 
-    fn alloc_large<F: Floor, C: Clock>(
+    fn alloc_large<F: Floor, C: Clock, H: Hooks>(
         &mut self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         size: usize,
         align: usize,
         zero: bool,
@@ -97,9 +98,9 @@ impl OwnHeap {
     ///
     /// # Safety
     /// `object` describes what lies at `pointer`, which was an object of this heap when it was looked up; the caller gives it up.
-    pub(crate) unsafe fn free<F: Floor, C: Clock>(
+    pub(crate) unsafe fn free<F: Floor, C: Clock, H: Hooks>(
         &mut self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         object: Owned,
         pointer: *mut u8,
     ) -> Result<(), Misuse> {
@@ -131,7 +132,12 @@ impl OwnHeap {
     }
 
     /// Changes an object's size where it stands; `false` when it must be copied.
-    pub(crate) fn resize<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>, object: Owned, size: usize) -> bool {
+    pub(crate) fn resize<F: Floor, C: Clock, H: Hooks>(
+        &mut self,
+        under: &Heap<F, C, H>,
+        object: Owned,
+        size: usize,
+    ) -> bool {
         if object.class != usize::from(LARGE) {
             return small_stays(object.class, size);
         }
@@ -143,7 +149,7 @@ impl OwnHeap {
     }
 
     /// Gives all objects back at once.
-    pub(crate) fn destroy<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>) {
+    pub(crate) fn destroy<F: Floor, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>) {
         self.pages.give_all(under);
         self.caches.iter_mut().filter(|c| !c.is_unset()).for_each(|c| *c = SlabCache::UNSET);
     }

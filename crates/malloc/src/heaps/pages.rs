@@ -11,6 +11,7 @@
 
 use super::chunks::Chunks;
 use crate::heap::Heap;
+use crate::hooks::Hooks;
 use crate::size_class::{self, LARGE};
 use craton_base::{
     Advice, Clock, Density, Floor, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, SpanError, SpanSource,
@@ -77,7 +78,11 @@ impl OwnPages {
         self.limit == Pages(0) || u64::from(self.used.0) + u64::from(more.0) <= u64::from(self.limit.0)
     }
 
-    fn add_chunk<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>, density: Density) -> Result<(), SpanError> {
+    fn add_chunk<F: Floor, C: Clock, H: Hooks>(
+        &mut self,
+        under: &Heap<F, C, H>,
+        density: Density,
+    ) -> Result<(), SpanError> {
         self.chunks.prepare()?;
         let (len, align) = match self.place {
             Place::Shared => (Pages(self.next_chunk.0.max(FIRST_CHUNK.0)), ALIGN),
@@ -94,7 +99,7 @@ impl OwnPages {
         Ok(())
     }
 
-    fn give_chunk<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>, range: PageRange) {
+    fn give_chunk<F: Floor, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>, range: PageRange) {
         if let Some(advice) = self.place.advice() {
             under.unadvise_own(range, advice);
         }
@@ -103,9 +108,9 @@ impl OwnPages {
     }
 
     /// Takes the span of a large object, which gets its mark.
-    pub(crate) fn take_large<F: Floor, C: Clock>(
+    pub(crate) fn take_large<F: Floor, C: Clock, H: Hooks>(
         &mut self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         pages: Pages,
         align: Pages,
     ) -> Result<Span, SpanError> {
@@ -137,7 +142,7 @@ impl OwnPages {
     }
 
     /// Gives a large object's span back.
-    pub(crate) fn give_large<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>, first: PageId) {
+    pub(crate) fn give_large<F: Floor, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>, first: PageId) {
         let record = under.record(first);
         let (range, (next, prev)) = (PageRange::new(first, record.pages()), record.neighbours());
         match prev.checked_sub(1) {
@@ -163,9 +168,9 @@ impl OwnPages {
     }
 
     /// Makes a large object longer or shorter where it stands.
-    pub(crate) fn resize_large<F: Floor, C: Clock>(
+    pub(crate) fn resize_large<F: Floor, C: Clock, H: Hooks>(
         &mut self,
-        under: &Heap<F, C>,
+        under: &Heap<F, C, H>,
         first: PageId,
         pages: Pages,
     ) -> Result<(), SpanError> {
@@ -181,7 +186,7 @@ impl OwnPages {
     }
 
     /// Gives the chunk of a heap without objects back, which stays for the next one otherwise.
-    pub(crate) fn trim<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>) {
+    pub(crate) fn trim<F: Floor, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>) {
         if let Some(chunk) = self.chunks.take_empty() {
             under.heaps.note_spare(Pages(0), chunk.len);
             self.give_chunk(under, chunk);
@@ -189,7 +194,7 @@ impl OwnPages {
     }
 
     /// Gives everything back, objects and all.
-    pub(crate) fn give_all<F: Floor, C: Clock>(&mut self, under: &Heap<F, C>) {
+    pub(crate) fn give_all<F: Floor, C: Clock, H: Hooks>(&mut self, under: &Heap<F, C, H>) {
         while let Some(first) = self.larges.checked_sub(1) {
             self.give_large(under, PageId(first));
         }
@@ -211,20 +216,20 @@ pub(crate) fn whole_hugepages(pages: Pages) -> Option<Pages> {
 }
 
 /// The pages as the slabs of one class see them.
-pub(crate) struct ClassPages<'a, F: Floor, C: Clock> {
+pub(crate) struct ClassPages<'a, F: Floor, C: Clock, H: Hooks> {
     pub(crate) pages: &'a mut OwnPages,
-    pub(crate) under: &'a Heap<F, C>,
+    pub(crate) under: &'a Heap<F, C, H>,
     pub(crate) class: usize,
 }
 
-impl<F: Floor, C: Clock> ClassPages<'_, F, C> {
+impl<F: Floor, C: Clock, H: Hooks> ClassPages<'_, F, C, H> {
     /// Of a single object only the first page may be freed.
     fn marks_all(&self) -> bool {
         !size_class::geometry(self.class).is_single()
     }
 }
 
-impl<F: Floor, C: Clock> SpanSource for ClassPages<'_, F, C> {
+impl<F: Floor, C: Clock, H: Hooks> SpanSource for ClassPages<'_, F, C, H> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         if !self.pages.allows(pages) {
             return Err(SpanError::NoMemory);

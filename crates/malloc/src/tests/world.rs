@@ -2,6 +2,7 @@
 
 use crate::cpu_cache::thread::ThreadCache;
 use crate::heap::{Heap, Parts};
+use crate::hooks::NoHooks;
 use crate::page_map::PageMap;
 use crate::route::Misuse;
 use core::sync::atomic::AtomicU32;
@@ -14,7 +15,7 @@ use std::vec::Vec;
 
 const KEY: usize = 0x1357_9bdf_0246_8acf;
 
-pub(crate) type TestHeap = Heap<RealFloor, VirtualClock>;
+pub(crate) type TestHeap = Heap<RealFloor, VirtualClock, NoHooks>;
 
 pub(crate) struct World {
     pub(crate) heap: &'static TestHeap,
