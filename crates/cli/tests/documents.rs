@@ -1,8 +1,6 @@
 //! The documents tell what the programs do: the options and their words, and each field of the statistics.
 
-mod common;
-
-use common::{Place, craton, said};
+use crate::common::{Place, craton, said};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,8 +1,6 @@
 //! `craton lab` with the real library and the lab's programs.
 
-mod common;
-
-use common::{Place, craton, heeding_signals, into_said, lab_programs, said};
+use crate::common::{Place, craton, heeding_signals, into_said, lab_programs, said};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

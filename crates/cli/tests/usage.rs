@@ -1,8 +1,6 @@
 //! Wrong usage is status 2 and says what is right; help and version are status 0.
 
-mod common;
-
-use common::{craton, said};
+use crate::common::{craton, said};
 
 fn wrong(args: &[&str], expected: &[&str]) {
     let said = said(&mut craton(args));

@@ -1,0 +1,11 @@
+//! The tests of the program `craton`, as one program.
+
+mod common;
+mod compare;
+mod core;
+mod core_kit;
+mod documents;
+mod lab;
+mod replay;
+mod run;
+mod usage;
