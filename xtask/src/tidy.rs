@@ -9,6 +9,7 @@ mod files;
 mod ledger;
 mod lex;
 mod orderings;
+mod programs;
 mod records;
 mod size;
 mod unsafety;
@@ -81,6 +82,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     }
     let mut found = arrows::check(&arrows::metadata(root)?)?;
     found.extend(size::check(&files));
+    found.extend(programs::check(&files));
     found.extend(ledger::check(&files));
     found.extend(records::check(&files));
     for file in &files {
