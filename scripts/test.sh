@@ -48,5 +48,9 @@ if [ "$mode" != check ]; then
   stage "without a standard library" scripts/bare.sh
   stage "installed files" tests/install/run.sh
 fi
+if [ "$mode" = nightly ]; then
+  stage "release build" make --no-print-directory build
+  stage "installed release" tests/install/run.sh --release
+fi
 printf '\n%s\n' "${times[@]}"
 echo "make $mode: all passed in $SECONDS s"

@@ -12,9 +12,11 @@
 
 mod listing;
 
+use crate::library::library;
+
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The names of the linker, and those for people.
@@ -87,21 +89,6 @@ fn outcome(fix: bool) -> Result<Outcome, String> {
              If that is wanted, run `cargo xtask golden --fix`, and say in the commit what it costs or gains."
         )),
     }
-}
-
-/// The shared library: `CRATON_LIBRARY`, or else built as it is released.
-fn library(root: &Path) -> Result<PathBuf, String> {
-    if let Some(library) = env::var_os("CRATON_LIBRARY") {
-        return Ok(library.into());
-    }
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let args = ["build", "--release", "-p", "craton-preload", "--message-format=json-render-diagnostics"];
-    // Incremental builds divide the code into other units, which changes it.
-    let messages = output(Command::new(cargo).args(args).env("CARGO_INCREMENTAL", "0").current_dir(root))?;
-    let paths = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let mut names = paths.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
-    let found = names.find_map(|name| name.as_str().filter(|n| n.ends_with("/libcraton.so")).map(PathBuf::from));
-    found.ok_or_else(|| "cargo built no libcraton.so; is craton-preload still a cdylib?".to_owned())
 }
 
 /// The functions as text.

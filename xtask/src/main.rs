@@ -1,6 +1,7 @@
 //! `cargo xtask`: the repository's own checks.
 
 mod golden;
+mod library;
 mod test;
 mod tidy;
 

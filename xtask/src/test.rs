@@ -17,14 +17,15 @@ mod outcome;
 mod plan;
 mod pool;
 
+use crate::library::library;
 use job::{Finished, Job, Kind};
 use outcome::Counts;
 pub use plan::Extent;
 use pool::{Event, Pool};
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::Path;
+use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -54,12 +55,12 @@ pub fn run(extent: Extent) -> ExitCode {
 /// Starts the threads that build; returns how many there are.
 fn start_builders(root: &Path, target: &Path, extent: Extent, send: &Sender<Event>) -> usize {
     let (root, plans) = (root.to_owned(), plan::plans(extent, target));
-    let library = (extent != Extent::Units).then(|| target.join("release/libcraton.so"));
-    let builders = 1 + usize::from(library.is_some());
-    if let Some(library) = library {
+    let needs_library = extent != Extent::Units;
+    if needs_library {
         let (send, root) = (send.clone(), root.clone());
         thread::spawn(move || {
-            send_all(&send, [build_library(&root, library), Event::Done]);
+            let built = library(&root).map_or_else(Event::Broken, Event::Library);
+            send_all(&send, [built, Event::Done]);
         });
     }
     let send = send.clone();
@@ -68,25 +69,15 @@ fn start_builders(root: &Path, target: &Path, extent: Extent, send: &Sender<Even
             let built = build::build(&root, &plan, extent == Extent::Nightly);
             send_all(&send, [built.map_or_else(Event::Broken, Event::Built)]);
         }
-        let doc = (extent != Extent::Units).then(|| Event::Built(vec![doc_tests(&root)]));
+        let doc = needs_library.then(|| Event::Built(vec![doc_tests(&root)]));
         send_all(&send, doc.into_iter().chain([Event::Done]));
     });
-    builders
+    1 + usize::from(needs_library)
 }
 
 /// The pool lives as long as there are builders.
 fn send_all(send: &Sender<Event>, events: impl IntoIterator<Item = Event>) {
     events.into_iter().for_each(|event| send.send(event).expect("the pool waits for builders"));
-}
-
-/// Builds everything that is installed, as `make build` does: with its flags, so that nothing is built twice.
-fn build_library(root: &Path, library: PathBuf) -> Event {
-    let status = Command::new("make").args(["--no-print-directory", "-s", "build"]).current_dir(root).status();
-    match status {
-        Ok(status) if status.success() => Event::Library(library),
-        Ok(status) => Event::Broken(format!("`make build` ended with {status}")),
-        Err(error) => Event::Broken(format!("cannot start make: {error}")),
-    }
 }
 
 fn doc_tests(root: &Path) -> Job {
