@@ -19,9 +19,10 @@ help: ## this list
 # `craton run` stands in the way of every program that it starts: linked statically it is there 0.3 ms sooner.
 # The library is built by itself, as for the tests: beside other packages it would have other features, and be built again.
 # Incremental builds would divide the code into other units, and so change the fast paths.
-build: ## build the program, the library and the lab's workloads, optimized
+build: ## build the program, the library and the lab's programs, optimized
 	CARGO_INCREMENTAL=0 $(CARGO) build --release -p craton-preload
 	CARGO_INCREMENTAL=0 $(CARGO) build --release -p craton-lab
+	CARGO_INCREMENTAL=0 $(CARGO) build --release --manifest-path papers/Cargo.toml --target-dir $(TARGET)
 	CARGO_INCREMENTAL=0 $(CARGO) rustc --release -p craton-cli --bin craton -- -C target-feature=+crt-static
 
 run: build ## the main job: compare glibc and Craton on the bundled server and on programs found here
@@ -53,5 +54,6 @@ uninstall: ## remove what `install` installed under the same PREFIX and DESTDIR
 
 fmt: ## format the sources
 	$(CARGO) fmt --all
+	$(CARGO) fmt --all --manifest-path papers/Cargo.toml
 	$(CARGO) fmt --all --manifest-path peers/Cargo.toml
 	$(CARGO) fmt --all --manifest-path peers-frames/llfree/Cargo.toml

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Does the lab's experiments in full on every peer found, and renews results/ and the README's table.
 #   scripts/bench.sh [EXPERIMENT…]     default: all of `craton lab list`
-# Each writes results/NAME.json, its tables results/NAME.txt and its pictures results/NAME*.svg. A row that failed is in the
-# record, and no reason to stop.
+# Each writes its tables results/NAME.txt, its pictures results/NAME*.svg, and every run to results/NAME.json, which git ignores. A
+# row that failed is in the record, and no reason to stop.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 # By a path without this machine's folders: the command is part of the record.

@@ -31,7 +31,7 @@ compare server "the bundled server-like workload" "$release/craton-work" server
 for name in python3 sqlite3 redis-set redis-list; do
   if said=$("$release/craton-real" prepare "$name" "$dir" 2>&1); then
     mapfile -t load <<<"$said"
-    compare "$name" "a load of seconds; see crates/lab/src/real/$name.sh" "${load[@]}"
+    compare "$name" "a load of seconds; see papers/src/real/$name.sh" "${load[@]}"
   else
     absent+=("$said")
   fi

@@ -35,8 +35,13 @@ stage() { # NAME COMMAND…
 
 [ "$mode" = check ] || stage "what the tests need" scripts/install-test-deps.sh
 stage "format" "$cargo" fmt --all --check
+stage "format of experiments" "$cargo" fmt --all --check --manifest-path papers/Cargo.toml
 stage "tidy" "$cargo" xtask tidy
 stage "lints" "$cargo" clippy -q --workspace --all-targets -- -D warnings
+if [ "$mode" != check ]; then
+  papers=(--manifest-path papers/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}")
+  stage "lints of experiments" "$cargo" clippy -q "${papers[@]}" --all-targets -- -D warnings
+fi
 case "$mode" in
   check) stage "unit tests" "$cargo" xtask test --units ;;
   test) stage "tests" "$cargo" xtask test ;;

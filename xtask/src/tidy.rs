@@ -73,14 +73,22 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     if fix {
         let text = ledger::write(&files);
         std::fs::write(root.join(ledger::PATH), text).map_err(|e| format!("cannot write {}: {e}", ledger::PATH))?;
-        // Without a record the page stays as it is, and the check below says what is missing.
+        if let Some(table) = records::measured(root)? {
+            std::fs::write(root.join(records::TABLE), table)
+                .map_err(|e| format!("cannot write {}: {e}", records::TABLE))?;
+            files = files::read_tree(root)?;
+        }
+        // Without a table the page stays as it is, and the check below says what is missing.
         if let Ok(page) = records::write(&files) {
             std::fs::write(root.join(records::PAGE), page)
                 .map_err(|e| format!("cannot write {}: {e}", records::PAGE))?;
         }
         files = files::read_tree(root)?;
     }
-    let mut found = arrows::check(&arrows::metadata(root)?)?;
+    let mut found = Vec::new();
+    for manifest in ["Cargo.toml", "papers/Cargo.toml"] {
+        found.extend(arrows::check(&arrows::metadata(&root.join(manifest))?)?);
+    }
     found.extend(size::check(&files));
     found.extend(programs::check(&files));
     found.extend(ledger::check(&files));
@@ -98,7 +106,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     Ok((files.len(), found))
 }
 
-/// Whether the file is part of a crate under `crates/` and not test code.
+/// Whether the file is part of a crate under `crates/` or of `papers/`, and not test code.
 fn is_product(file: &File) -> bool {
-    file.path.starts_with("crates/") && !files::is_test_path(&file.path)
+    ["crates/", "papers/"].iter().any(|root| file.path.starts_with(root)) && !files::is_test_path(&file.path)
 }

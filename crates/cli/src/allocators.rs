@@ -5,6 +5,7 @@
 use crate::failure::Failure;
 use crate::library;
 use crate::options::{self, Setting};
+use crate::place;
 use craton_lab::measure::Allocator;
 use craton_lab::peers;
 use craton_lab::ratios::OURS;
@@ -25,8 +26,7 @@ pub fn find(list: Option<&str>, settings: &[Setting]) -> Result<Allocators, Fail
         let text = "LD_PRELOAD names libcraton.so, so that the runs on glibc would be on Craton too; unset it first";
         return Err(Failure::Failed(text.to_owned()));
     }
-    let own =
-        env::current_exe().map_err(|e| Failure::Failed(format!("cannot find out where craton itself is: {e}")))?;
+    let own = place::own().map_err(Failure::Failed)?;
     let peers = peers::select(list, &peers::directories(&own)).map_err(Failure::Usage)?;
     let mut ours = Allocator::preloaded(OURS, library);
     let mut notes = Vec::new();

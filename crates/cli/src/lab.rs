@@ -1,151 +1,23 @@
-//! `craton lab`: the experiments.
+//! `craton lab`: becomes the program `craton-papers`, which has the experiments.
 //!
-//! **What.** Lists them, and runs those that are named: tables on standard output, documents and pictures to where they were
-//! asked for.
+//! **What.** That program is built in a workspace apart and lies beside this one, or in `../lib/craton`. The words behind `lab` are
+//! passed on as they were typed; the parser has seen them already.
 //!
-//! **Failure.** Places that cannot be written are known before the first run. A row that failed makes the exit status 1,
-//! and is written like others. Stopped early (Ctrl-C), what was measured is written all the same.
+//! **Failure.** The program is not there: the error names the places and how to build it.
 
 use crate::args;
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::progress::Line;
-use crate::{allocators, command, signals};
-use craton_lab::experiment::{self, Ask, EXPERIMENTS, Experiment, Findings};
-use craton_lab::format;
+use crate::place;
 use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::sync::atomic::Ordering::Relaxed;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
 
-/// Where the lab's programs may be, relative to this one: a build, and installations.
-const PLACES: [&str; 2] = ["", "../lib/craton"];
+/// The program with the experiments.
+const PROGRAM: &str = "craton-papers";
 
 /// Does what `craton lab` was asked for.
-pub fn lab(args: &args::Lab) -> Result<ExitCode, Failure> {
-    match &args.task {
-        args::LabTask::List => list(),
-        args::LabTask::Run(args) => run(args),
-    }
-}
-
-/// One experiment a line, its name first.
-fn list() -> Result<ExitCode, Failure> {
-    let row = |e: &Experiment| vec![e.name.to_owned(), e.about.to_owned(), format!("[{}]", e.answers)];
-    let text = format::table(&EXPERIMENTS.iter().map(row).collect::<Vec<_>>(), &[0, 1, 2]);
-    let written = crate::terminal::Stream::Out.write(&text);
-    written.map(|()| ExitCode::SUCCESS).map_err(|e| Failure::Failed(format!("cannot print the list: {e}")))
-}
-
-fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
-    let experiments = args.names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(twice) = (1..args.names.len()).find(|i| args.names[..*i].contains(&args.names[*i])) {
-        return Err(Failure::Usage(format!("{:?} is named twice; name each experiment once", args.names[twice])));
-    }
-    let allocators = allocators::find(args.peers.as_deref(), &[])?;
-    let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
-    if let Some(directory) = &args.svg {
-        fs::create_dir_all(directory).map_err(|e| {
-            Failure::Failed(format!(
-                "cannot make the folder {} for pictures: {e}; give --svg another path",
-                directory.display()
-            ))
-        })?;
-    }
-    signals::catch(signals::stop);
-    let stream = Output::beside(json.as_ref());
-    let print = |text: &str| stream.write(text).map_err(|e| Failure::Failed(format!("cannot print the table: {e}")));
-
-    let mut documents = Vec::new();
-    let mut failed = 0;
-    let mut problem = None;
-    for experiment in experiments {
-        let line = Line::new();
-        let ask = Ask {
-            quick: args.quick,
-            allocators: &allocators.list,
-            peers_asked: args.peers.is_some(),
-            runs: args.runs,
-            only: &args.only,
-            tool: &tool,
-            command: &command(),
-            stop: &signals::STOP,
-            progress: &|workload, now| line.show(workload, now),
-        };
-        let found = (experiment.run)(&ask);
-        drop(line);
-        match found {
-            Ok(found) => {
-                failed += found.failed;
-                // Of those that took part: of page frames, say, no malloc tells anything.
-                let takes_part = |note: &&String| note.split(':').next().is_some_and(|name| found.text.contains(name));
-                let notes: String =
-                    allocators.notes.iter().filter(takes_part).map(|note| format!("{note}\n")).collect();
-                problem = print(&format!("== {}\n\n{}\n{notes}", experiment.name, found.text)).err().or(problem);
-                problem = args.svg.as_deref().and_then(|to| pictures(to, experiment.name, &found).err()).or(problem);
-                documents.push(found.document);
-            }
-            Err(why) => {
-                // What it says of an option is about the call.
-                let failure = if why.starts_with("--") { Failure::Usage } else { Failure::Failed };
-                problem = Some(failure(format!("{}: {why}", experiment.name)));
-            }
-        }
-        // Written anew after each: a long list of experiments may be stopped, or the machine be turned off.
-        if let Some(json) = json.as_mut().filter(|json| !json.is_standard() && !documents.is_empty()) {
-            json.write(&text(&documents))?;
-        }
-        if signals::STOP.load(Relaxed) {
-            break;
-        }
-    }
-    if let Some(json) = json.as_mut().filter(|json| json.is_standard() && !documents.is_empty()) {
-        json.write(&text(&documents))?;
-    }
-    if let Some(problem) = problem {
-        return Err(problem);
-    }
-    if signals::STOP.load(Relaxed) {
-        return Err(Failure::Failed("stopped; the figures are of the runs so far".to_owned()));
-    }
-    match failed {
-        0 => Ok(ExitCode::SUCCESS),
-        _ => Err(Failure::Failed(format!("{failed} runs did not succeed and are in no figure; the rows say why"))),
-    }
-}
-
-/// One document alone, several as a list.
-fn text(documents: &[String]) -> String {
-    match documents {
-        [one] => one.clone(),
-        several => format!("[\n{}]\n", several.join(",\n")),
-    }
-}
-
-fn pictures(directory: &Path, experiment: &str, found: &Findings) -> Result<(), Failure> {
-    for (name, svg) in &found.pictures {
-        let file = if name.is_empty() { format!("{experiment}.svg") } else { format!("{experiment}-{name}.svg") };
-        let path = directory.join(file);
-        fs::write(&path, svg).map_err(|e| Failure::Failed(format!("cannot write {}: {e}", path.display())))?;
-    }
-    Ok(())
-}
-
-fn find(name: &str) -> Result<&'static Experiment, Failure> {
-    experiment::find(name).ok_or_else(|| {
-        let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-        Failure::Usage(format!("{name:?} is no experiment; there are: {}", names.join(", ")))
-    })
-}
-
-/// A program that the lab runs, beside this one.
-fn tool(name: &str) -> Result<PathBuf, String> {
-    let own = env::current_exe().map_err(|e| format!("cannot find out where craton itself is: {e}"))?;
-    let directory = own.parent().unwrap_or(Path::new("/"));
-    let places = PLACES.map(|place| directory.join(place).join(name));
-    places.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
-        let tried = places.map(|path| path.display().to_string()).join(", ");
-        format!("cannot find {name}, tried: {tried}; from the sources, `make build` makes it")
-    })
+pub fn lab(_: &args::Lab) -> Result<ExitCode, Failure> {
+    let program = place::tool(PROGRAM).map_err(Failure::Failed)?;
+    let why = Command::new(&program).args(env::args_os().skip(2)).exec();
+    Err(Failure::Failed(format!("cannot start {}: {why}; `make build` makes it anew", program.display())))
 }

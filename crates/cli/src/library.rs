@@ -4,6 +4,7 @@
 //! what to do. That the variable names none is a wrong call.
 
 use crate::failure::Failure;
+use crate::place;
 use craton_lab::{shared_object, symbols};
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -20,8 +21,7 @@ const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton
 /// The library's absolute path, fit for `LD_PRELOAD`.
 pub fn find() -> Result<PathBuf, Failure> {
     let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
-    let own =
-        env::current_exe().map_err(|e| Failure::Failed(format!("cannot find out where craton itself is: {e}")))?;
+    let own = place::own().map_err(Failure::Failed)?;
     let found = seek(named.as_deref(), &own)?;
     check(&found)?;
     Ok(found)

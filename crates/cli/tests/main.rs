@@ -5,7 +5,6 @@ mod compare;
 mod core;
 mod core_kit;
 mod documents;
-mod lab;
 mod replay;
 mod run;
 mod usage;

@@ -1,6 +1,6 @@
 //! Wrong usage is status 2 and says what is right; help and version are status 0.
 
-use crate::common::{craton, said};
+use crate::common::{Place, craton, said};
 
 fn wrong(args: &[&str], expected: &[&str]) {
     let said = said(&mut craton(args));
@@ -88,4 +88,18 @@ fn help_has_examples_and_the_version_is_the_packages() {
     }
     let said = said(&mut craton(["--version"]));
     assert_eq!((said.status, said.out.as_str()), (0, concat!("craton ", env!("CARGO_PKG_VERSION"), "\n")));
+}
+
+#[test]
+fn the_lab_without_its_program_says_how_to_build_it() {
+    let place = Place::new("no-papers");
+    let program = place.path("craton");
+    std::fs::copy(env!("CARGO_BIN_EXE_craton"), &program).unwrap();
+    for task in [&["list"] as &[&str], &["run", "speed", "--quick"]] {
+        let said = said(std::process::Command::new(&program).arg("lab").args(task));
+        assert_eq!((said.status, said.out.as_str()), (1, ""));
+        let parts =
+            ["cannot find craton-papers", &place.path("craton-papers"), "lib/craton/craton-papers", "`make build`"];
+        assert!(parts.iter().all(|part| said.err.contains(part)), "{}", said.err);
+    }
 }

@@ -73,35 +73,4 @@ pub fn table_of<'a, R: ?Sized + 'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_change_their_unit_before_four_digits() {
-        assert_eq!(bytes(0), "0 B");
-        assert_eq!(bytes(1023), "1023 B");
-        assert_eq!(bytes(1536), "1.5 KiB");
-        assert_eq!(bytes((1 << 20) - 1), "1.0 MiB");
-        assert_eq!(bytes(5 << 30), "5.0 GiB");
-        assert_eq!(bytes(u64::MAX), "16384.0 PiB");
-    }
-
-    #[test]
-    fn seconds_and_counts_are_short() {
-        assert_eq!(seconds(0.000_25), "250 us");
-        assert_eq!(seconds(0.012_345), "12.35 ms");
-        assert_eq!(seconds(2.0), "2.000 s");
-        assert_eq!(count(0), "0");
-        assert_eq!(count(999), "999");
-        assert_eq!(count(1000), "1,000");
-        assert_eq!(count(1_234_567), "1,234,567");
-    }
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let rows = [vec!["a".to_owned(), "100".to_owned()], vec!["long".to_owned(), "1".to_owned()]];
-        assert_eq!(table(&rows, &[0]), "a     100\nlong    1\n");
-        let columns: [Column<u64>; 2] = [("name", |n| format!("n{n}")), ("", |n| (n * n).to_string())];
-        assert_eq!(table_of(&columns, &[0], &[5, 12]), "name\nn5     25\nn12   144\n");
-    }
-}
+mod tests;

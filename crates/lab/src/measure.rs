@@ -16,7 +16,7 @@
 //! **Failure.** A run that failed is in the list with its status; nothing here panics or gives up half way.
 
 mod launcher;
-pub(crate) mod once;
+pub mod once;
 pub mod proof;
 mod sample;
 
@@ -166,7 +166,7 @@ impl Run {
     }
 
     /// A run that did not take place.
-    pub(crate) fn without(allocator: &str, index: usize, status: Status) -> Self {
+    pub fn without(allocator: &str, index: usize, status: Status) -> Self {
         Self {
             allocator: allocator.to_owned(),
             index,

@@ -17,12 +17,12 @@
 //! allocator that cannot be preloaded, or that valgrind cannot run, is tried once.
 
 mod callgrind;
-pub(crate) mod calls;
+pub mod calls;
 mod driver;
 mod loops;
 pub mod measurement;
 pub mod pattern;
-pub(crate) mod process;
+pub mod process;
 pub mod report;
 
 use crate::measure::Allocator;

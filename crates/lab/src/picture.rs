@@ -15,7 +15,7 @@
 mod axis;
 mod bars;
 mod canvas;
-pub(crate) mod colour;
+pub mod colour;
 mod dots;
 mod frame;
 mod heat;

@@ -16,7 +16,7 @@
 
 pub mod floor;
 
-use crate::frames::arrays::Arrays;
+use crate::arrays::Arrays;
 use craton_base::{Clock, Density, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, SpanError, SpanSource, Table};
 use craton_frames::{Config, Init, Pages as Frames, Seat, Sizes, Zone};
 pub use craton_pages::HugeBacking;

@@ -10,7 +10,7 @@
 //! **Failure.** What has no successful run has no summary; a ratio to 0 is none; fewer than three rounds have no interval.
 
 use crate::measure::{Run, Status};
-use crate::work::rng::Rng;
+use crate::rng::Rng;
 
 /// One of the numbers that a run yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

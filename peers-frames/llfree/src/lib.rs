@@ -1,7 +1,7 @@
 //! LLFree by its authors (<https://github.com/luhsra/llfree-rs>), behind C functions.
 //!
 //! **What.** An allocator of page frames with all frames free, in memory of the caller's; blocks of it, and back. All of the code
-//! that decides is theirs; crates/lab/src/frames/authors.rs is who calls.
+//! that decides is theirs; papers/src/frames/authors.rs is who calls.
 //!
 //! **Threads.** Their allocator's: everything but [`llfree_create`] may be called by any thread at any time.
 //!

@@ -5,13 +5,16 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 /// Packages, by the names of their folders, whose tests start other programs and wait for them.
-pub const WAITING: [&str; 3] = ["programs", "cli", "lab"];
+pub const WAITING: [&str; 4] = ["programs", "cli", "lab", "papers"];
 
 /// Crates with protocols between threads, which loom runs in every order of their steps.
 const LOOM: [&str; 4] = ["craton-os", "craton-frames", "craton-pages", "craton-malloc"];
 
 /// Programs that run once more on the second page heap; nightly runs all.
 const ON_FRAMES: [&str; 5] = ["conformance::", "large::", "limited::", "misuse::", "own::"];
+
+/// The experiments' tests that show that their program starts, measures and writes.
+const PAPERS: [&str; 3] = ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench"];
 
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +99,16 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
     let mut loom: Vec<String> = LOOM.iter().flat_map(|package| owned(&["-p", package])).collect();
     loom.extend(owned(&["--test", "loom*"]));
     let tiny = owned(&["-p", "craton-pages", "--features", "tiny", "--tests"]);
+    // The experiments share the folder: their programs start those of the workspace, beside them.
+    let mut papers = owned(&["--manifest-path", "papers/Cargo.toml", "--target-dir", &target.to_string_lossy()]);
+    let mut run_papers = run("papers");
+    if extent == Extent::All {
+        papers.extend(owned(&["--test", "lab"]));
+        run_papers.filter = owned(&PAPERS);
+    }
     vec![
         Plan { args: owned(&["--workspace"]), env: Vec::new(), runs: vec![run("all"), on_frames] },
+        Plan { args: papers, env: Vec::new(), runs: vec![run_papers] },
         Plan { args: loom, env: loom_env, runs: vec![run("loom")] },
         Plan { args: tiny, env: Vec::new(), runs: vec![run("tiny")] },
     ]

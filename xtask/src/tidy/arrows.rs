@@ -27,8 +27,20 @@ const fn tool(name: &'static str, below: &'static [&'static str]) -> Crate {
     Crate { name, below, outside: None }
 }
 
-/// Every package, from the bottom up.
-const CRATES: [Crate; 14] = [
+/// What the experiments simulate, and what measures; not the allocator, for the same reason as the lab.
+const PAPERS: [&str; 8] = [
+    "craton-base",
+    "craton-os",
+    "craton-sim",
+    "craton-frames",
+    "craton-pages",
+    "craton-slab",
+    "craton-lab",
+    "craton-cli",
+];
+
+/// Every package, from the bottom up; the last in a workspace apart.
+const CRATES: [Crate; 15] = [
     core("craton-base", &[]),
     // The one crate that speaks to the system, through the declarations of `libc`.
     Crate { name: "craton-os", below: &["craton-base"], outside: Some(&["libc"]) },
@@ -40,20 +52,21 @@ const CRATES: [Crate; 14] = [
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
     core("craton", &["craton-base", "craton-os", "craton-malloc"]),
     // Not the allocator: a program that links craton-malloc has its hooks at start and exit, and these are measured.
-    tool("craton-lab", &["craton-base", "craton-os", "craton-sim", "craton-frames", "craton-pages", "craton-slab"]),
+    tool("craton-lab", &["craton-base", "craton-sim", "craton-frames", "craton-pages"]),
     // Nor is it a part of what reads other processes: that knows the library by what its table says.
     tool("craton-inspect", &[]),
     tool("craton-cli", &["craton-inspect", "craton-lab"]),
     tool("craton-programs", &["craton", "craton-os", "craton-lab"]),
+    tool("craton-papers", &PAPERS),
     tool("xtask", &[]),
 ];
 
-/// What cargo says of the workspace, without following dependencies.
-pub fn metadata(root: &Path) -> Result<String, String> {
+/// What cargo says of a workspace, without following dependencies.
+pub fn metadata(manifest: &Path) -> Result<String, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let out = Command::new(cargo)
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(root)
+        .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
+        .arg(manifest)
         .output()
         .map_err(|e| format!("cannot run `cargo metadata`: {e}"))?;
     if !out.status.success() {

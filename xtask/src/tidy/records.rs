@@ -1,27 +1,32 @@
 //! The table of figures in the README: what the record in `results/` says, and nothing else.
 //!
-//! **What.** Between two marks the README has a table that is written from [`RECORD`]: Craton's ratios to each other
-//! allocator in time and memory, and where they come from. Nobody types a figure.
+//! **What.** Craton's ratios to each other allocator in time and memory, and where they come from. [`table`] makes it from
+//! [`RUNS`], which `make bench` leaves on the machine that measured; [`TABLE`] keeps it in the tree, and between two marks the
+//! README has the same. Nobody types a figure.
 
 use super::Complaint;
 use super::files::File;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::Path;
 
 /// The page with the table.
 pub const PAGE: &str = "README.md";
-/// The record that it is made of.
-const RECORD: &str = "results/speed.json";
-const BEGIN: &str = "<!-- begin: results/speed.json, by `cargo xtask tidy --fix` -->\n";
-const END: &str = "<!-- end: results/speed.json -->\n";
+/// The table alone.
+pub const TABLE: &str = "results/speed.md";
+/// Every run; git ignores it.
+const RUNS: &str = "results/speed.json";
+const BEGIN: &str = "<!-- begin: results/speed.md, by `cargo xtask tidy --fix` -->\n";
+const END: &str = "<!-- end: results/speed.md -->\n";
 
 /// Complains of a table that is not what the record says.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     match write(files) {
         Err(why) => vec![Complaint::new(PAGE, 0, why)],
         Ok(page) if Some(page.as_str()) != text(files, PAGE) => {
-            vec![Complaint::new(PAGE, 0, format!("its table is not what {RECORD} says: run `cargo xtask tidy --fix`"))]
+            vec![Complaint::new(PAGE, 0, format!("its table is not {TABLE}: run `cargo xtask tidy --fix`"))]
         }
         Ok(_) => Vec::new(),
     }
@@ -33,9 +38,18 @@ pub fn write(files: &[File]) -> Result<String, String> {
     let marks = || format!("the marks of its table are not there: {}", BEGIN.trim());
     let (before, rest) = page.split_once(BEGIN).ok_or_else(marks)?;
     let (_, after) = rest.split_once(END).ok_or_else(marks)?;
-    let record = text(files, RECORD).ok_or_else(|| format!("{RECORD} is missing: `make bench` writes it"))?;
-    let record = serde_json::from_str(record).map_err(|e| format!("{RECORD} cannot be read: {e}"))?;
-    Ok(format!("{before}{BEGIN}{}{END}{after}", table(&record)))
+    let table = text(files, TABLE).ok_or_else(|| format!("{TABLE} is missing: `make bench` writes it"))?;
+    Ok(format!("{before}{BEGIN}{table}{END}{after}"))
+}
+
+/// The table of the runs that this machine has; none where nothing was measured.
+pub fn measured(root: &Path) -> Result<Option<String>, String> {
+    let text = match std::fs::read_to_string(root.join(RUNS)) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|e| format!("{RUNS} cannot be read: {e}"))?,
+    };
+    let record = serde_json::from_str(&text).map_err(|e| format!("{RUNS} cannot be read: {e}"))?;
+    Ok(Some(table(&record)))
 }
 
 fn text<'a>(files: &'a [File], path: &str) -> Option<&'a str> {

@@ -34,22 +34,6 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// Builds the lab's programs beside `craton`.
-pub fn lab_programs() {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        if built_before().is_some() {
-            return;
-        }
-        let own = Path::new(env!("CARGO_BIN_EXE_craton"));
-        let target = own.parent().and_then(Path::parent).expect("a program built by cargo lies in target/PROFILE");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "craton-lab", "--bins", "--target-dir"]).arg(target);
-        cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        assert!(cargo.status().unwrap().success(), "the lab's programs cannot be built");
-    });
-}
-
 /// `craton` with these arguments, and an environment without what would disturb.
 pub fn craton<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_craton"));

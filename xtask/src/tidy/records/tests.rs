@@ -13,7 +13,7 @@ const DOCUMENT: &str = r#"{
 }"#;
 
 fn files(page: &str) -> Vec<File> {
-    vec![File::new(PAGE, page), File::new(RECORD, DOCUMENT)]
+    vec![File::new(PAGE, page), File::new(TABLE, &table(&serde_json::from_str(DOCUMENT).unwrap()))]
 }
 
 #[test]
@@ -38,8 +38,19 @@ fn a_figure_typed_by_hand_is_a_complaint() {
 }
 
 #[test]
-fn missing_marks_and_records_are_complaints() {
+fn runs_are_read_where_they_are_and_need_not_be() {
+    let root = std::env::temp_dir().join(format!("craton-xtask-records-{}", std::process::id()));
+    assert_eq!(measured(&root), Ok(None));
+    std::fs::create_dir_all(root.join("results")).unwrap();
+    std::fs::write(root.join(RUNS), "{").unwrap();
+    assert!(measured(&root).unwrap_err().contains("cannot be read"));
+    std::fs::write(root.join(RUNS), DOCUMENT).unwrap();
+    assert!(measured(&root).unwrap().unwrap().contains("| glibc | 0.80 |"));
+    std::fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn missing_marks_and_tables_are_complaints() {
     assert!(check(&files("no marks\n"))[0].text.contains("marks"));
     assert!(check(&[File::new(PAGE, &format!("{BEGIN}{END}"))])[0].text.contains("make bench"));
-    assert!(check(&[File::new(PAGE, &format!("{BEGIN}{END}")), File::new(RECORD, "{")])[0].text.contains("read"));
 }

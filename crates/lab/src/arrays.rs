@@ -1,0 +1,102 @@
+//! Arrays for a zone's metadata.
+//!
+//! **What.** Each begins on a cache line, is written before it is used, and is longer than asked for by a line, so that a write behind
+//! its end can be seen.
+
+use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use craton_frames::{Local, Metadata, Sizes};
+
+/// Bytes of a cache line.
+pub const LINE: usize = 64;
+
+/// An array that begins on a cache line.
+pub struct Array<T> {
+    all: Vec<T>,
+    from: usize,
+    needed: usize,
+}
+
+impl<T> Array<T> {
+    fn new(needed: usize, value: impl Fn() -> T) -> Self {
+        let line = LINE / size_of::<T>();
+        let all: Vec<T> = (0..needed + 2 * line).map(|_| value()).collect();
+        let from = (LINE - all.as_ptr() as usize % LINE) % LINE / size_of::<T>();
+        Self { all, from, needed }
+    }
+
+    /// As many elements as were asked for.
+    pub fn needed(&self) -> &[T] {
+        &self.all[self.from..self.from + self.needed]
+    }
+
+    /// The line behind them.
+    pub fn behind(&self) -> &[T] {
+        &self.all[self.from + self.needed..][..LINE / size_of::<T>()]
+    }
+}
+
+/// The arrays.
+pub struct Arrays {
+    /// Bit fields.
+    pub rows: Array<AtomicU64>,
+    /// Entries of huge frames.
+    pub children: Array<AtomicU32>,
+    /// Entries of trees.
+    pub trees: Array<AtomicU16>,
+    /// Sets of trees.
+    pub index: Array<AtomicU64>,
+    /// Words of processors.
+    pub locals: Vec<Local>,
+}
+
+impl Arrays {
+    /// Arrays of so many elements, of which every byte is `fill` at first; those of processors are zeros.
+    pub fn new(sizes: &Sizes, fill: u8) -> Self {
+        let word = || AtomicU64::new(u64::from_ne_bytes([fill; 8]));
+        Self {
+            rows: Array::new(sizes.rows, word),
+            children: Array::new(sizes.children, || AtomicU32::new(u32::from_ne_bytes([fill; 4]))),
+            trees: Array::new(sizes.trees, || AtomicU16::new(u16::from_ne_bytes([fill; 2]))),
+            index: Array::new(sizes.index, word),
+            locals: (0..sizes.locals).map(|_| Local::default()).collect(),
+        }
+    }
+
+    /// What a zone is made with.
+    pub fn metadata(&self) -> Metadata<'_> {
+        Metadata {
+            rows: self.rows.needed(),
+            children: self.children.needed(),
+            trees: self.trees.needed(),
+            index: self.index.needed(),
+            locals: &self.locals,
+        }
+    }
+}
+
+/// Elements as numbers.
+pub trait Value {
+    /// What it holds.
+    fn value(&self) -> u64;
+}
+
+impl Value for AtomicU64 {
+    fn value(&self) -> u64 {
+        self.load(Relaxed)
+    }
+}
+
+impl Value for AtomicU32 {
+    fn value(&self) -> u64 {
+        self.load(Relaxed).into()
+    }
+}
+
+impl Value for AtomicU16 {
+    fn value(&self) -> u64 {
+        self.load(Relaxed).into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

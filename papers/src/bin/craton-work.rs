@@ -1,0 +1,197 @@
+//! `craton-work`: workloads for comparing allocators.
+//!
+//! **What.** Reads arguments, runs a workload of [`craton_papers::work`], and prints its checksum.
+//! **Failure.** Wrong usage is one line on standard error, and exit status 2. A checksum that is not the one expected is
+//! exit status 1: `craton compare` throws standard output away, and has only the status to tell a wrong result by.
+
+use craton_papers::empirical::{options, real, sim};
+use craton_papers::work::{self, Load, WORKLOADS, Workload};
+use std::fmt::Write;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Workloads for comparing allocators; they call the C library's malloc, or what is preloaded.
+
+Usage: craton-work NAME [--percent N] [--threads N] [--seed N] [--expect CHECKSUM]
+       craton-work empirical --help
+       craton-work list
+
+  --percent N    amount of work, 1 to 100000 (default 100: about a second on two processors)
+  --threads N    threads that share the work, 1 to 1024
+  --seed N       where the random numbers start (default 1)
+  --expect C     fail unless the checksum is C, in hexadecimal digits as printed (that of a standard load is known)
+
+Exit status: 1 when the checksum is wrong, so that memory was not what had been written; 2 for wrong usage.
+
+Example: craton compare -- craton-work server --threads 4
+";
+
+/// What the arguments ask for.
+enum Request {
+    Print(String),
+    /// A workload, its load, and the checksum that it must have if that is known.
+    Run(&'static Workload, Load, Option<u64>),
+    /// The empirical driver, on real memory.
+    Real(Box<real::Config>, Option<u64>),
+    /// The empirical driver, in simulated memory.
+    Simulated(Box<sim::Config>),
+}
+
+fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, String> {
+    let mut arguments = arguments.into_iter().collect::<Vec<String>>().into_iter();
+    let name = arguments.next().ok_or("name a workload; `craton-work list` shows them")?;
+    match name.as_str() {
+        "--help" | "-h" => return Ok(Request::Print(help())),
+        "list" => return Ok(Request::Print(list())),
+        _ => {}
+    }
+    let workload =
+        work::find(&name).ok_or_else(|| format!("{name:?} is no workload; `craton-work list` shows them"))?;
+    if name == craton_papers::empirical::WORKLOAD.name && options::wanted(arguments.as_slice()) {
+        return empirical(arguments.as_slice());
+    }
+    let mut load = workload.load(work::FULL);
+    let mut expected = None;
+    while let Some(argument) = arguments.next() {
+        if argument == "--help" || argument == "-h" {
+            return Ok(Request::Print(help()));
+        }
+        let (name, inline) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (argument.as_str(), None),
+        };
+        if !["--percent", "--threads", "--seed", "--expect"].contains(&name) {
+            return Err(format!("{argument:?} is no option; --help lists them"));
+        }
+        let value = inline.or_else(|| arguments.next()).ok_or_else(|| format!("{name} needs a value"))?;
+        match name {
+            "--percent" => load.percent = number(name, &value, 1, 100_000)?,
+            "--threads" => load.threads = number(name, &value, 1, 1024)? as usize,
+            "--seed" => load.seed = number(name, &value, 0, u64::MAX)?,
+            _ => expected = Some(checksum(&value)?),
+        }
+    }
+    Ok(Request::Run(workload, load, expected.or(workload.expected(&load))))
+}
+
+/// The empirical driver's own options.
+fn empirical(arguments: &[String]) -> Result<Request, String> {
+    Ok(match options::parse(arguments)? {
+        options::Request::Help => Request::Print(options::USAGE.to_owned()),
+        options::Request::Real(config, expected) => {
+            Request::Real(Box::new(config), expected.map(|value| checksum(&value)).transpose()?)
+        }
+        options::Request::Simulated(config) => Request::Simulated(Box::new(config)),
+    })
+}
+
+/// Hexadecimal digits, as this program prints a checksum: no sign, which `from_str_radix` would take.
+fn checksum(value: &str) -> Result<u64, String> {
+    let parsed = u64::from_str_radix(value, 16).ok().filter(|_| !value.starts_with('+'));
+    parsed.ok_or_else(|| format!("--expect {value:?}: give up to 16 hexadecimal digits, as the program prints them"))
+}
+
+fn number(name: &str, value: &str, least: u64, most: u64) -> Result<u64, String> {
+    let parsed = value.parse().ok().filter(|n| (least..=most).contains(n));
+    parsed.ok_or_else(|| format!("{name} {value:?}: give a whole number from {least} to {most}"))
+}
+
+fn list() -> String {
+    let width = WORKLOADS.iter().map(|w| w.name.len()).max().unwrap_or(0);
+    WORKLOADS.iter().fold(String::new(), |mut text, w| {
+        let _ = writeln!(text, "{:width$}  {}  [{}]", w.name, w.about, w.from);
+        text
+    })
+}
+
+fn help() -> String {
+    format!("{USAGE}\nWorkloads:\n{}", list())
+}
+
+fn main() -> ExitCode {
+    let arguments = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned());
+    match parse(arguments) {
+        Err(why) => wrong(why),
+        Ok(Request::Print(text)) => print(&text, 0),
+        Ok(Request::Run(workload, load, expected)) => finish("", workload.name, (workload.run)(&load), expected),
+        Ok(Request::Real(config, expected)) => real::run(&config)
+            .map_or_else(wrong, |outcome| finish(&format!("{outcome}\n"), "empirical", outcome.checksum, expected)),
+        Ok(Request::Simulated(config)) => sim::simulate(&config).map_or_else(wrong, |samples| {
+            eprintln!("{}", sim::summary(&samples));
+            print(&sim::csv(&samples), 0)
+        }),
+    }
+}
+
+/// Prints, and ends with `status` if that could be done.
+fn print(text: &str, status: u8) -> ExitCode {
+    if craton_lab::print::print("craton-work", text) { status.into() } else { ExitCode::FAILURE }
+}
+
+fn wrong(why: String) -> ExitCode {
+    eprintln!("craton-work: {why}");
+    ExitCode::from(2)
+}
+
+/// Prints `text` and the checksum.
+fn finish(text: &str, name: &str, got: u64, expected: Option<u64>) -> ExitCode {
+    let text = format!("{text}{name} checksum {got:016x}\n");
+    match expected.filter(|expected| *expected != got) {
+        None => print(&text, 0),
+        Some(expected) => {
+            eprintln!(
+                "craton-work: {name}: checksum {got:016x} instead of {expected:016x}: memory was not what had been \
+                 written, or --expect is that of other options"
+            );
+            print(&text, 1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Result<Request, String> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn arguments_are_read() {
+        let Ok(Request::Run(workload, load, expected)) = of("server") else { panic!("server is a workload") };
+        assert_eq!((load, expected), (workload.load(work::FULL), Some(workload.known[1])));
+        let Ok(Request::Run(_, load, expected)) = of("server --threads 3 --percent=10 --seed 4") else { panic!() };
+        assert_eq!((load, expected), (Load { threads: 3, percent: 10, seed: 4 }, None));
+        assert!(matches!(of("server --seed 4 --expect 00ff"), Ok(Request::Run(_, _, Some(255)))));
+        assert!(matches!(of("empirical --threads 3"), Ok(Request::Run(..))));
+        assert!(matches!(of("empirical --threads 3 --heap 8 --expect ff"), Ok(Request::Real(_, Some(255)))));
+        assert!(matches!(of("empirical --simulated"), Ok(Request::Simulated(_))));
+        assert!(matches!(of("empirical -h"), Ok(Request::Print(text)) if text.contains("--profile")));
+        assert!(matches!(of("server -h"), Ok(Request::Print(text)) if text.contains("Example")));
+        assert!(matches!(of("list"), Ok(Request::Print(text)) if text.lines().count() == WORKLOADS.len()));
+    }
+
+    #[test]
+    fn wrong_usage_names_the_value() {
+        for (line, part) in [
+            ("", "list"),
+            ("no-such", "\"no-such\""),
+            ("server --threads 0", "\"0\""),
+            ("server --threads two", "\"two\""),
+            ("server --percent 0", "\"0\""),
+            ("server --seed", "needs a value"),
+            ("server --expect xyz", "\"xyz\""),
+            ("server --expect +1", "\"+1\""),
+            ("server fast", "\"fast\""),
+            ("server --heap 4", "\"--heap\""),
+            ("empirical fast", "\"fast\""),
+            ("empirical --heap 4 fast", "\"fast\""),
+            ("empirical --heap 4 --expect xyz", "\"xyz\""),
+        ] {
+            match of(line) {
+                Err(why) => assert!(why.contains(part), "{line}: {why}"),
+                Ok(_) => panic!("{line} is accepted"),
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a taken and returned object costs: memory alone, and objects that are constructed, cached and not.
+//!
+//! **What.** The program `craton-objects` does one [`Request`] in a process of its own and prints a [`Measurement`] as a line of JSON. The
+//! allocator is the process's, by `malloc`; or Craton's caches of objects, which the process has when `libcraton.so` is preloaded;
+//! or one that is in this program: `craton-slab`'s slabs and those of [`crate::objects`], without any lock.
+//!
+//! **From.** Bonwick94 §2 and the two tables of §5.1.
+//!
+//! **Units.** Nanoseconds of elapsed time for one object, the loop included: the median and the least over repetitions.
+//!
+//! **Failure.** A request that the process cannot do, for want of the library, is an error that says so.
+//!
+//! **Unsafe.** Takes raw memory, and finds functions by the dynamic linker.
+
+mod library;
+mod source;
+pub mod types;
+
+use crate::objects::{Arena, FastFits, LazyBuddy, PowerOfTwo};
+use craton_lab::micro::calls::malloc_from;
+use craton_lab::summary::Spread;
+use library::Cached;
+use serde::{Deserialize, Serialize};
+use source::{Malloc, Plain, Slabs, Source, Stored};
+use std::time::Instant;
+use types::Type;
+
+/// Who serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum From {
+    /// The process's `malloc`.
+    Malloc,
+    /// A cache of `libcraton.so`.
+    Cache,
+    /// The slabs of `craton-slab`, in this program.
+    Slabs,
+    /// 4.4BSD's allocator.
+    PowerOfTwo,
+    /// SVr4's.
+    LazyBuddy,
+    /// SunOS 4.1.3's.
+    FastFits,
+}
+
+impl From {
+    /// Each with its name.
+    pub const ALL: [(&str, Self); 6] = [
+        ("malloc", Self::Malloc),
+        ("cache", Self::Cache),
+        ("slabs", Self::Slabs),
+        ("power-of-two", Self::PowerOfTwo),
+        ("lazy-buddy", Self::LazyBuddy),
+        ("fast-fits", Self::FastFits),
+    ];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, from)| *from == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// What is taken.
+#[derive(Clone, Copy, Debug)]
+pub enum What {
+    /// So many bytes, of which the first word is written.
+    Bytes(usize),
+    /// A constructed object: of [`From::Malloc`] constructed and destroyed each time.
+    Object(&'static Type),
+}
+
+/// What a process measures.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Who serves.
+    pub from: From,
+    /// What.
+    pub what: What,
+    /// So many are taken, one after the other, and given back, the last first. At least 1.
+    pub batch: usize,
+    /// Objects of a repetition.
+    pub count: usize,
+    /// Repetitions that count, at least 1, after one that does not.
+    pub repetitions: usize,
+}
+
+/// The most objects of a batch.
+pub const MOST_BATCH: usize = 10_000;
+/// The most bytes of an object.
+pub const MOST_BYTES: usize = 1 << 20;
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// Of an object that is taken and given back: the median.
+    pub ns_median: f64,
+    /// The least.
+    pub ns_min: f64,
+    /// The file that `malloc` came from.
+    pub malloc_from: String,
+}
+
+/// Does what is asked.
+///
+/// # Errors
+/// The process has no such allocator, it refused, or the object is of a kind that it does not serve.
+pub fn measure(request: &Request) -> Result<Measurement, String> {
+    let bytes = match request.what {
+        What::Bytes(bytes) => bytes,
+        What::Object(of) => of.bytes,
+    };
+    let arena = || Arena::new((2 * request.batch * bytes.next_power_of_two()).div_ceil(craton_base::PAGE_SIZE) + 64);
+    let ns = match (request.from, request.what) {
+        (From::Malloc, What::Bytes(bytes)) => times(request, &mut Plain(Malloc(bytes))),
+        (From::Malloc, What::Object(of)) => times(request, &mut source::Constructed(of)),
+        (From::Cache, What::Bytes(bytes)) => times(request, &mut Plain(Cached::of_bytes(bytes)?)),
+        (From::Cache, What::Object(of)) => times(request, &mut source::Used(Cached::of_type(of)?)),
+        (from, What::Object(of)) => Err(format!("{} has no constructed objects such as {}", from.name(), of.name)),
+        (From::Slabs, What::Bytes(bytes)) => times(request, &mut Plain(Slabs::new(arena(), bytes)?)),
+        (From::PowerOfTwo, _) => times(request, &mut Plain(Stored(PowerOfTwo::new(arena()), bytes))),
+        (From::LazyBuddy, _) => times(request, &mut Plain(Stored(LazyBuddy::new(arena()), bytes))),
+        (From::FastFits, _) => times(request, &mut Plain(Stored(FastFits::new(arena()), bytes))),
+    }?;
+    let spread = Spread::of(ns).ok_or("no repetition was asked for")?;
+    Ok(Measurement { ns_median: spread.median, ns_min: spread.min, malloc_from: malloc_from() })
+}
+
+/// Nanoseconds of an object, for each repetition.
+fn times(request: &Request, source: &mut impl Source) -> Result<Vec<f64>, String> {
+    let mut batch = vec![std::ptr::null_mut::<u8>(); request.batch];
+    let turns = (request.count / request.batch).max(1);
+    let mut ns = Vec::with_capacity(request.repetitions);
+    for repetition in 0..=request.repetitions {
+        let start = Instant::now();
+        for _ in 0..turns {
+            for place in &mut batch {
+                *place = source.take().ok_or("the allocator refused an object")?;
+            }
+            for place in batch.iter().rev() {
+                // SAFETY: it was taken, and is given back once.
+                unsafe { source.give(*place) };
+            }
+        }
+        if repetition > 0 {
+            ns.push(start.elapsed().as_nanos() as f64 / (turns * request.batch) as f64);
+        }
+    }
+    Ok(ns)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Who serves objects, for the loop that times it.
+//!
+//! **Unsafe.** Calls allocators.
+
+use super::types::Type;
+use crate::objects::{Arena, Store};
+use craton_lab::micro::calls::{Calls, System};
+use craton_slab::object::{ObjectLayout, ObjectSlabs};
+
+/// Serves objects that are ready to be used.
+pub(super) trait Source {
+    /// Takes one and uses it.
+    fn take(&mut self) -> Option<*mut u8>;
+
+    /// Gives one back.
+    ///
+    /// # Safety
+    /// It was taken from here.
+    unsafe fn give(&mut self, object: *mut u8);
+}
+
+/// Memory without a use.
+pub(super) trait Memory {
+    fn get(&mut self) -> *mut u8;
+
+    /// # Safety
+    /// As [`Source::give`].
+    unsafe fn put(&mut self, object: *mut u8);
+}
+
+/// Memory whose first word is written.
+pub(super) struct Plain<M>(pub M);
+
+impl<M: Memory> Source for Plain<M> {
+    #[inline(always)]
+    fn take(&mut self) -> Option<*mut u8> {
+        let object = self.0.get();
+        if object.is_null() {
+            return None;
+        }
+        // SAFETY: the memory is ours, and a word at the least.
+        unsafe { object.cast::<u64>().write_volatile(1) };
+        Some(object)
+    }
+
+    #[inline(always)]
+    unsafe fn give(&mut self, object: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.put(object) }
+    }
+}
+
+/// The process's malloc, of so many bytes.
+pub(super) struct Malloc(pub usize);
+
+impl Memory for Malloc {
+    #[inline(always)]
+    fn get(&mut self) -> *mut u8 {
+        System::malloc(self.0)
+    }
+
+    #[inline(always)]
+    unsafe fn put(&mut self, object: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { System::free(object) }
+    }
+}
+
+/// A store, for so many bytes.
+pub(super) struct Stored<S>(pub S, pub usize);
+
+impl<S: Store> Memory for Stored<S> {
+    #[inline(always)]
+    fn get(&mut self) -> *mut u8 {
+        self.0.get(self.1).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    unsafe fn put(&mut self, object: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.put(object, self.1) }
+    }
+}
+
+/// Slabs in this program.
+pub(super) struct Slabs {
+    arena: Arena,
+    slabs: ObjectSlabs,
+}
+
+impl Slabs {
+    pub fn new(arena: Arena, bytes: usize) -> Result<Self, String> {
+        let layout = ObjectLayout::of(bytes, 0, false).map_err(|why| why.to_string())?;
+        Ok(Self { arena, slabs: ObjectSlabs::new(layout) })
+    }
+}
+
+impl Memory for Slabs {
+    #[inline(always)]
+    fn get(&mut self) -> *mut u8 {
+        // SAFETY: the arena is the one supplier.
+        unsafe { self.slabs.take(&mut self.arena) }.map_or(std::ptr::null_mut(), |taken| taken.object())
+    }
+
+    #[inline(always)]
+    unsafe fn put(&mut self, object: *mut u8) {
+        // SAFETY: the caller's promise.
+        let given = unsafe { self.slabs.give(object, false) };
+        assert!(given.is_ok(), "an object that was taken comes back");
+    }
+}
+
+/// Objects that are constructed when they are taken, and destroyed when they are given back, on the process's malloc.
+pub(super) struct Constructed(pub &'static Type);
+
+impl Source for Constructed {
+    #[inline(always)]
+    fn take(&mut self) -> Option<*mut u8> {
+        let object = System::malloc(self.0.bytes);
+        if object.is_null() {
+            return None;
+        }
+        // SAFETY: the memory is ours and as large as the type says.
+        unsafe {
+            if !(self.0.construct)(object) {
+                System::free(object);
+                return None;
+            }
+            (self.0.begin)(object);
+        }
+        Some(object)
+    }
+
+    #[inline(always)]
+    unsafe fn give(&mut self, object: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (self.0.end)(object);
+            (self.0.destroy)(object);
+            System::free(object);
+        }
+    }
+}
+
+/// Objects that come constructed.
+pub(super) struct Used<M>(pub M);
+
+impl<M: Memory + HasType> Source for Used<M> {
+    #[inline(always)]
+    fn take(&mut self) -> Option<*mut u8> {
+        let object = self.0.get();
+        if object.is_null() {
+            return None;
+        }
+        // SAFETY: the object is ours, and constructed.
+        unsafe { (self.0.type_of().begin)(object) };
+        Some(object)
+    }
+
+    #[inline(always)]
+    unsafe fn give(&mut self, object: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (self.0.type_of().end)(object);
+            self.0.put(object);
+        }
+    }
+}
+
+/// Memory of one type of object.
+pub(super) trait HasType {
+    fn type_of(&self) -> &'static Type;
+}

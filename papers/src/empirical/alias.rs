@@ -1,0 +1,44 @@
+//! Drawing a number with given weights in constant time.
+//!
+//! **From.** Walker's alias method (1977), with tables filled as by Vose (1991): each number's column of equal width holds
+//! itself and one other.
+
+use craton_lab::rng::Rng;
+
+/// Numbers `0..n`, each with a weight.
+pub(crate) struct Alias {
+    /// What of column `i` is `i` itself, in parts of 2^32, and the number that has the rest.
+    columns: Vec<(u64, u32)>,
+}
+
+impl Alias {
+    /// A table of these weights, which are finite and not negative; at least one is above 0.
+    pub fn new(weights: impl Iterator<Item = f64>) -> Self {
+        let mut left: Vec<f64> = weights.collect();
+        let mean = left.iter().sum::<f64>() / left.len() as f64;
+        left.iter_mut().for_each(|weight| *weight /= mean);
+        let (mut low, mut high): (Vec<usize>, Vec<usize>) = (0..left.len()).partition(|i| left[*i] < 1.0);
+        let mut columns: Vec<(u64, u32)> = (0..left.len() as u32).map(|i| (1 << 32, i)).collect();
+        while let (Some(poor), Some(rich)) = (low.pop(), high.last().copied()) {
+            columns[poor] = ((left[poor] * (1u64 << 32) as f64) as u64, rich as u32);
+            left[rich] -= 1.0 - left[poor];
+            if left[rich] < 1.0 {
+                high.pop();
+                low.push(rich);
+            }
+        }
+        Self { columns }
+    }
+
+    /// A number.
+    pub fn draw(&self, rng: &mut Rng) -> usize {
+        let product = u128::from(rng.next()) * self.columns.len() as u128;
+        let column = (product >> 64) as usize;
+        // The part of the product that chose no column is random too.
+        let (own, other) = self.columns[column];
+        if (product as u64 >> 32) < own { column } else { other as usize }
+    }
+}
+
+#[cfg(test)]
+mod tests;

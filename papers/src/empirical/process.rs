@@ -1,0 +1,412 @@
+//! Births and deaths of objects, as a sequence of events.
+//!
+//! **What.** A [`Process`] is made from a profile, a heap size, a schedule and a seed, and yields the same events on any
+//! machine. It knows of no memory: who plays it keeps the objects, by slot.
+//!
+//! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; by Little's law, deaths at rate
+//! `λ_s / N_s` for each live object keep `N_s` of them live on average. `N_s` is `c` times the profile's live objects,
+//! with `c` such that their bytes make up the heap asked for: a larger heap means longer lives, not more births.
+//!
+//! **How the size follows its target.** At target `f` (1 for the whole heap) births come at `f · λ_s`, so that the
+//! steady state has `f · N_s` objects of each size. That alone would follow as slowly as the longest lives end. So when
+//! the live bytes are more than one part in [`BAND`] below the target, objects are born in the mixture of the *live*
+//! ones until it is reached, and when they are as far above, objects die, each as likely as any other. Both keep the
+//! mixture, and take no simulated time. The first such growth fills the empty heap, in random order.
+//!
+//! **Exactly.** Time passes in steps of the mean distance between events, so the order of events is that of Poisson processes
+//! and their times are not spread. Sizes of which one object is more than [`LARGEST_PART`] of the heap are left out
+//! ([`Process::left_out`]): a single birth must not miss the target.
+//!
+//! **State.** Live objects lie in groups by death rate, a power of two each. A death is drawn with each group at its upper
+//! bound and then taken with the object's rate over the bound, else nothing happens for that step (thinning): no
+//! search over sizes, and whole numbers only, so that sums never drift.
+//!
+//! **Units.** Bytes; seconds of simulated time; rates in parts of [`BIRTHS`], the rate of all births at target 1.
+
+use super::alias::Alias;
+use super::profile::{Profile, Row};
+use super::schedule::Schedule;
+use craton_lab::rng::Rng;
+use std::fmt;
+
+/// What happens to a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// An object of `size` bytes is born in an empty slot.
+    Alloc {
+        /// Its slot: the one emptied last, or the lowest that was never used.
+        slot: u32,
+        /// Bytes.
+        size: u64,
+    },
+    /// The object of a slot dies.
+    Free {
+        /// Its slot, empty from now on.
+        slot: u32,
+        /// Bytes that it was born with.
+        size: u64,
+        /// Whether another thread than the one it was born on frees it.
+        remote: bool,
+    },
+}
+
+/// What makes a process what it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Config<'a> {
+    /// Sizes, rates and live objects.
+    pub profile: &'a Profile,
+    /// Live bytes at target 1.
+    pub heap_bytes: u64,
+    /// The target's course.
+    pub schedule: Schedule,
+    /// Births and deaths of the whole run, without those that follow the target: on average, from which the simulated
+    /// time of the run is computed.
+    pub events: u64,
+    /// Of a hundred deaths, how many are remote.
+    pub remote_percent: u32,
+    /// Where the random numbers start.
+    pub seed: u64,
+    /// Which of several processes with one seed this is.
+    pub number: u64,
+}
+
+/// The sum of all birth rates at target 1.
+const BIRTHS: u64 = 1 << 40;
+/// The live bytes may be one part in this many away from the target before it is restored.
+pub const BAND: u64 = 16;
+/// An object may be as large as the heap divided by this.
+pub const LARGEST_PART: u64 = 32;
+/// Steps between two looks at the schedule.
+const STEPS_PER_LOOK: u32 = 64;
+
+struct Size {
+    bytes: u64,
+    /// Deaths of one object.
+    death: u64,
+    /// Number of its group.
+    group: u32,
+    live: u32,
+}
+
+/// Live objects of sizes with about the same death rate.
+struct Group {
+    /// The logarithm to base 2 of the upper bound of the death rates.
+    bound: u32,
+    live: Vec<Live>,
+}
+
+#[derive(Clone, Copy)]
+struct Live {
+    slot: u32,
+    size: u32,
+}
+
+/// Whether the size is being brought to its target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    Growing,
+    Steady,
+    Shrinking,
+}
+
+/// The generator.
+pub struct Process {
+    sizes: Vec<Size>,
+    groups: Vec<Group>,
+    births: Alias,
+    growth: Alias,
+    empty_slots: Vec<u32>,
+    slots: u32,
+    rng: Rng,
+    schedule: Schedule,
+    heap_bytes: u64,
+    remote_percent: u32,
+    expected_objects: f64,
+    left_out: LeftOut,
+    /// Seconds of the whole run, and those that have passed.
+    duration_s: f64,
+    now_s: f64,
+    /// Births a second at target 1.
+    rate: f64,
+    /// The target, as a rate of births and in bytes.
+    birth: u64,
+    target_bytes: u64,
+    live_bytes: u64,
+    live_objects: u64,
+    /// The sum over groups of live objects times bound.
+    death_bound: u64,
+    course: Course,
+    steps_to_look: u32,
+}
+
+/// What of a profile is too large for the heap.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct LeftOut {
+    /// Sizes.
+    pub sizes: usize,
+    /// The part of the profile's live bytes that they have, 0 to 1.
+    pub bytes_part: f64,
+}
+
+impl fmt::Display for LeftOut {
+    /// What follows on a line about a run; nothing when all sizes fit.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.sizes {
+            0 => Ok(()),
+            n => write!(
+                f,
+                "; sizes left out: {n}, with {:.1}% of the profile's live bytes, each larger than a {LARGEST_PART}nd of the heap",
+                self.bytes_part * 100.0
+            ),
+        }
+    }
+}
+
+fn live_bytes_of(rows: &[Row]) -> f64 {
+    rows.iter().map(|row| row.live * row.size as f64).sum()
+}
+
+impl Process {
+    /// The process at its start, with an empty heap; or why there is none.
+    pub fn new(config: &Config) -> Result<Self, String> {
+        let all = config.profile.rows();
+        let fit = all.partition_point(|row| row.size <= config.heap_bytes / LARGEST_PART);
+        let rows = &all[..fit];
+        let (rate, bytes) = (rows.iter().map(|row| row.rate).sum::<f64>(), live_bytes_of(rows));
+        if rate == 0.0 || bytes == 0.0 {
+            return Err(format!(
+                "a heap of {} bytes for each thread is too small for this profile: no size with births is at most a \
+                 {LARGEST_PART}nd of it; give more with --heap",
+                config.heap_bytes
+            ));
+        }
+        let scale = config.heap_bytes as f64 / bytes;
+        let expected_objects = scale * rows.iter().map(|row| row.live).sum::<f64>();
+        if expected_objects * config.schedule.peak() > f64::from(u32::MAX / 2) {
+            return Err(format!(
+                "a heap of {} bytes would hold {expected_objects:.0} objects; give one for less than 2^31 with --heap",
+                config.heap_bytes
+            ));
+        }
+        let left_out = LeftOut { sizes: all.len() - fit, bytes_part: 1.0 - bytes / live_bytes_of(all) };
+        let mut process = Self {
+            sizes: Vec::with_capacity(fit),
+            groups: Vec::new(),
+            births: Alias::new(rows.iter().map(|row| row.rate)),
+            growth: Alias::new(rows.iter().map(|row| row.live)),
+            empty_slots: Vec::new(),
+            slots: 0,
+            rng: Rng::new(config.seed, config.number),
+            schedule: config.schedule,
+            heap_bytes: config.heap_bytes,
+            remote_percent: config.remote_percent,
+            expected_objects,
+            left_out,
+            duration_s: config.events as f64 / (2.0 * rate * config.schedule.mean()),
+            now_s: 0.0,
+            rate,
+            birth: 0,
+            target_bytes: 0,
+            live_bytes: 0,
+            live_objects: 0,
+            death_bound: 0,
+            course: Course::Growing,
+            steps_to_look: 0,
+        };
+        process.group(rows, scale);
+        process.look();
+        Ok(process)
+    }
+
+    /// Computes death rates, and makes the groups, those with most deaths first, with room for what they will hold.
+    fn group(&mut self, rows: &[Row], scale: f64) {
+        let death = |row: &Row| match row.rate > 0.0 {
+            true => (row.rate / self.rate / (row.live * scale) * BIRTHS as f64).round() as u64,
+            false => 0,
+        };
+        // An object whose life is shorter than the time between two births may as well live for that long.
+        let deaths: Vec<u64> = rows.iter().map(|row| death(row).min(BIRTHS)).collect();
+        let bound = |death: u64| death.max(1).next_power_of_two().ilog2();
+        let mut expected = [(0.0, 0.0); 64];
+        for (row, death) in rows.iter().zip(&deaths) {
+            let of = &mut expected[bound(*death) as usize];
+            *of = (of.0 + row.live * scale * *death as f64, of.1 + row.live * scale);
+        }
+        let mut order: Vec<usize> = (0..64).filter(|b| deaths.iter().any(|d| bound(*d) as usize == *b)).collect();
+        order.sort_by(|a, b| expected[*b].0.total_cmp(&expected[*a].0));
+        let room = |objects: f64| (objects * self.schedule.peak() * 1.1) as usize + 1024;
+        self.empty_slots.reserve(room(self.expected_objects));
+        self.groups =
+            order.iter().map(|b| Group { bound: *b as u32, live: Vec::with_capacity(room(expected[*b].1)) }).collect();
+        for (row, death) in rows.iter().zip(deaths) {
+            let group = order.iter().position(|b| *b == bound(death) as usize).unwrap_or(0) as u32;
+            self.sizes.push(Size { bytes: row.size, death, group, live: 0 });
+        }
+    }
+
+    /// Fills `events`, or its first part at the end of the run; returns how many there are. None when the run is over.
+    pub fn fill(&mut self, events: &mut [Event]) -> usize {
+        let mut made = 0;
+        while made < events.len()
+            && let Some(event) = self.next_event()
+        {
+            events[made] = event;
+            made += 1;
+        }
+        made
+    }
+
+    /// The next event, or `None` when the run is over.
+    pub fn next_event(&mut self) -> Option<Event> {
+        loop {
+            match self.course {
+                Course::Growing if self.live_bytes < self.target_bytes => {
+                    let size = self.growth.draw(&mut self.rng);
+                    return Some(self.be_born(size));
+                }
+                Course::Shrinking if self.live_bytes > self.target_bytes => {
+                    let nth = (u128::from(self.rng.next()) * u128::from(self.live_objects)) >> 64;
+                    let (group, place) = self.object(nth as u64);
+                    return Some(self.die(group, place));
+                }
+                _ => {}
+            }
+            self.course = Course::Steady;
+            if self.steps_to_look == 0 {
+                if self.now_s >= self.duration_s {
+                    return None;
+                }
+                self.look();
+            }
+            self.steps_to_look -= 1;
+            let event = self.step();
+            let band = self.target_bytes / BAND;
+            if self.live_bytes + band < self.target_bytes {
+                self.course = Course::Growing;
+            } else if self.live_bytes > self.target_bytes + band {
+                self.course = Course::Shrinking;
+            }
+            if event.is_some() {
+                return event;
+            }
+        }
+    }
+
+    /// One step of simulated time: a birth, a death, or a death that thinning drops.
+    fn step(&mut self) -> Option<Event> {
+        let all = self.birth + self.death_bound;
+        self.now_s += BIRTHS as f64 / (self.rate * all as f64);
+        let mut point = ((u128::from(self.rng.next()) * u128::from(all)) >> 64) as u64;
+        if point < self.birth {
+            let size = self.births.draw(&mut self.rng);
+            return Some(self.be_born(size));
+        }
+        point -= self.birth;
+        for (number, group) in self.groups.iter().enumerate() {
+            let weight = (group.live.len() as u64) << group.bound;
+            if point < weight {
+                let (place, within) = ((point >> group.bound) as usize, point & ((1 << group.bound) - 1));
+                let taken = within < self.sizes[group.live[place].size as usize].death;
+                return taken.then(|| self.die(number, place));
+            }
+            point -= weight;
+        }
+        unreachable!("the groups' weights add up to the bound of deaths")
+    }
+
+    /// Where the `nth` live object is.
+    fn object(&self, mut nth: u64) -> (usize, usize) {
+        for (number, group) in self.groups.iter().enumerate() {
+            match nth.checked_sub(group.live.len() as u64) {
+                None => return (number, nth as usize),
+                Some(rest) => nth = rest,
+            }
+        }
+        unreachable!("the groups hold every live object")
+    }
+
+    /// Asks the schedule for the target.
+    fn look(&mut self) {
+        let part = self.schedule.at(self.now_s / self.duration_s);
+        self.birth = (BIRTHS as f64 * part) as u64;
+        self.target_bytes = (self.heap_bytes as f64 * part) as u64;
+        self.steps_to_look = STEPS_PER_LOOK;
+    }
+
+    fn be_born(&mut self, size: usize) -> Event {
+        let slot = self.empty_slots.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        });
+        let of = &mut self.sizes[size];
+        of.live += 1;
+        let group = &mut self.groups[of.group as usize];
+        group.live.push(Live { slot, size: size as u32 });
+        self.death_bound += 1 << group.bound;
+        self.live_bytes += of.bytes;
+        self.live_objects += 1;
+        Event::Alloc { slot, size: of.bytes }
+    }
+
+    fn die(&mut self, group: usize, place: usize) -> Event {
+        let group = &mut self.groups[group];
+        let Live { slot, size } = group.live.swap_remove(place);
+        let of = &mut self.sizes[size as usize];
+        of.live -= 1;
+        self.death_bound -= 1 << group.bound;
+        self.live_bytes -= of.bytes;
+        self.live_objects -= 1;
+        self.empty_slots.push(slot);
+        let remote = self.remote_percent > 0 && self.rng.below(100) < self.remote_percent;
+        Event::Free { slot, size: of.bytes, remote }
+    }
+
+    /// Seconds of simulated time that have passed.
+    pub fn now_s(&self) -> f64 {
+        self.now_s
+    }
+
+    /// Seconds of simulated time in the whole run.
+    pub fn duration_s(&self) -> f64 {
+        self.duration_s
+    }
+
+    /// The live bytes that the schedule asks for now.
+    pub fn target_bytes(&self) -> u64 {
+        self.target_bytes
+    }
+
+    /// Bytes in live objects, as asked for.
+    pub fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+
+    /// Live objects.
+    pub fn live_objects(&self) -> u64 {
+        self.live_objects
+    }
+
+    /// Sizes that are too large for the heap.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// Slots that a table of objects should have room for at the start, so that it seldom has to grow.
+    pub fn slots_expected(&self) -> usize {
+        (self.expected_objects * self.schedule.peak() * 1.1) as usize + 1024
+    }
+
+    /// How many objects of each size are live, ascending by size.
+    pub fn live_by_size(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.sizes.iter().map(|size| (size.bytes, size.live))
+    }
+
+    /// Slot and size of each live object, in no order.
+    pub fn live(&self) -> impl Iterator<Item = (u32, u64)> {
+        let objects = self.groups.iter().flat_map(|group| &group.live);
+        objects.map(|live| (live.slot, self.sizes[live.size as usize].bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests;

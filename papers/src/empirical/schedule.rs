@@ -1,0 +1,86 @@
+//! How large the heap should be over a run.
+//!
+//! **From.** TEMERAIRE §6.1: daily cycles, transient use, and the high cost of a start.
+//!
+//! **Units.** Time as the part of the run that is over, 0 to 1; size as the part of the heap that was asked for.
+
+use std::f64::consts::TAU;
+
+/// A course of the heap's size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Schedule {
+    /// Always the whole heap.
+    Steady,
+    /// Two days: a sine between half of the heap and all of it.
+    Diurnal,
+    /// The heap, and four times twice as much of it for a fortieth of the run.
+    Spikes,
+    /// From a tenth of the heap to all of it at half time, then down to three tenths.
+    Ramp,
+    /// The heap, and from half time on half of it.
+    Drop,
+}
+
+/// Days in a run.
+const DAYS: f64 = 2.0;
+/// Spikes in a run, and the part of the time between their starts that they last.
+const SPIKES: f64 = 4.0;
+const SPIKE_PART: f64 = 0.1;
+
+impl Schedule {
+    /// All of them, with the names they have on a command line.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("steady", Self::Steady),
+        ("diurnal", Self::Diurnal),
+        ("spikes", Self::Spikes),
+        ("ramp", Self::Ramp),
+        ("drop", Self::Drop),
+    ];
+
+    /// The schedule of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, schedule)| *schedule)
+    }
+
+    /// The size when the part `over` of the run has passed.
+    pub fn at(self, over: f64) -> f64 {
+        let over = over.clamp(0.0, 1.0);
+        match self {
+            Self::Steady => 1.0,
+            Self::Diurnal => 0.75 - 0.25 * (TAU * DAYS * over).cos(),
+            Self::Spikes => {
+                let since = (over * SPIKES).fract();
+                let middle = (since - 0.5).abs() < SPIKE_PART / 2.0;
+                if middle { 2.0 } else { 1.0 }
+            }
+            Self::Ramp if over <= 0.5 => 0.1 + 1.8 * over,
+            Self::Ramp => 1.0 - 1.4 * (over - 0.5),
+            Self::Drop => {
+                if over < 0.5 {
+                    1.0
+                } else {
+                    0.5
+                }
+            }
+        }
+    }
+
+    /// The largest size of the run.
+    pub fn peak(self) -> f64 {
+        if self == Self::Spikes { 2.0 } else { 1.0 }
+    }
+
+    /// The mean size over the run.
+    pub fn mean(self) -> f64 {
+        match self {
+            Self::Steady => 1.0,
+            Self::Diurnal => 0.75,
+            Self::Spikes => 1.0 + SPIKE_PART,
+            Self::Ramp => 0.5 * (0.1 + 1.0) / 2.0 + 0.5 * (1.0 + 0.3) / 2.0,
+            Self::Drop => 0.75,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

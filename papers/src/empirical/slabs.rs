@@ -1,0 +1,126 @@
+//! Objects on slabs of a simulated page heap.
+//!
+//! **What.** Which slab an object comes from and when a slab is taken and given back, as craton-slab decides it, in numbers:
+//! the real cache keeps its free lists inside the objects, and here there is no memory to keep them in.
+//!
+//! **From.** Bonwick94 §3.2, through craton-slab: partial slabs first, the one that came to the list last before others;
+//! an object that came back before one that was never cut; an empty slab goes back at once. Classes and slabs are
+//! those of malloc; larger objects are spans of their own.
+//!
+//! **State.** Objects of a slab are alike, so counts will do: an object is named by its slab's first page. It takes a
+//! place that was cut before, if one is free, else the next one, and only then the pages under it are touched.
+//!
+//! **Not here.** Caches of threads in front of the slabs.
+
+use craton_base::{Bytes, Density, PAGE_SIZE, PageId, PageRange, Pages, SpanError, SpanSource};
+use craton_sim::SimFloor;
+use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
+
+/// A slab, at its first page.
+#[derive(Clone, Copy, Default)]
+struct Slab {
+    used: u16,
+    carved: u16,
+    /// Neighbours on the class's list of partial slabs: first pages plus 1, and 0 at the ends.
+    next: u32,
+    prev: u32,
+}
+
+/// The slabs of all classes.
+pub(crate) struct Slabs {
+    /// By first page; grows with the pages that are used.
+    slabs: Vec<Slab>,
+    /// The first partial slab of each class, plus 1.
+    heads: [u32; CLASSES + 1],
+    floor: SimFloor,
+}
+
+/// The span of an object too large for a class.
+fn pages_of(size: u64) -> Result<Pages, SpanError> {
+    Bytes(size as usize).pages_up().ok_or(SpanError::NoMemory)
+}
+
+impl Slabs {
+    /// No slabs yet, over `floor`.
+    pub fn new(floor: SimFloor) -> Self {
+        Self { slabs: Vec::new(), heads: [0; CLASSES + 1], floor }
+    }
+
+    /// An object of `size` bytes: the first page of what holds it.
+    pub fn alloc(&mut self, size: u64, pages: &mut impl SpanSource) -> Result<PageId, SpanError> {
+        if size > MAX_CLASSED as u64 {
+            let span = pages.alloc(pages_of(size)?, Pages(1), Density::Sparse)?;
+            self.floor.touch(span.range);
+            return Ok(span.range.first);
+        }
+        let class = class_of(size as usize);
+        let geometry = geometry(class);
+        let first = match self.heads[class].checked_sub(1) {
+            Some(first) => first,
+            None => {
+                let first = pages.alloc(geometry.pages, geometry.align(), geometry.density())?.range.first.0;
+                let len = self.slabs.len().max(first as usize + 1);
+                self.slabs.resize(len, Slab::default());
+                self.slabs[first as usize] = Slab::default();
+                self.push_front(class, first);
+                first
+            }
+        };
+        let slab = &mut self.slabs[first as usize];
+        if slab.used == slab.carved {
+            let start = usize::from(slab.carved) * geometry.object as usize;
+            let end = start + geometry.object as usize;
+            let (from, to) = ((start / PAGE_SIZE) as u32, end.div_ceil(PAGE_SIZE) as u32);
+            self.floor.touch(PageRange::new(PageId(first + from), Pages(to - from)));
+            slab.carved += 1;
+        }
+        slab.used += 1;
+        if slab.used == geometry.capacity {
+            self.unlink(class, first);
+        }
+        Ok(PageId(first))
+    }
+
+    /// Takes an object of `size` bytes back, which lies in what begins at page `first`.
+    pub fn free(&mut self, first: PageId, size: u64, pages: &mut impl SpanSource) {
+        if size > MAX_CLASSED as u64 {
+            let len = pages_of(size).expect("the span was allocated");
+            pages.free(PageRange::new(first, len), Density::Sparse).expect("the span was allocated");
+            return;
+        }
+        let class = class_of(size as usize);
+        let geometry = geometry(class);
+        if self.slabs[first.0 as usize].used == geometry.capacity {
+            self.push_front(class, first.0);
+        }
+        let slab = &mut self.slabs[first.0 as usize];
+        slab.used -= 1;
+        if slab.used == 0 {
+            self.unlink(class, first.0);
+            pages.free(PageRange::new(first, geometry.pages), geometry.density()).expect("the slab was allocated");
+        }
+    }
+
+    fn push_front(&mut self, class: usize, first: u32) {
+        let head = std::mem::replace(&mut self.heads[class], first + 1);
+        let slab = &mut self.slabs[first as usize];
+        (slab.next, slab.prev) = (head, 0);
+        if let Some(head) = head.checked_sub(1) {
+            self.slabs[head as usize].prev = first + 1;
+        }
+    }
+
+    fn unlink(&mut self, class: usize, first: u32) {
+        let Slab { next, prev, .. } = self.slabs[first as usize];
+        match prev.checked_sub(1) {
+            Some(prev) => self.slabs[prev as usize].next = next,
+            None => self.heads[class] = next,
+        }
+        if let Some(next) = next.checked_sub(1) {
+            self.slabs[next as usize].prev = prev;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

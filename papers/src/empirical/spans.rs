@@ -1,0 +1,74 @@
+//! What a profile's objects ask of the page heap: a profile of spans.
+//!
+//! **What.** An object too large for a class is a span of its own, with its own rate and life. Of the others, all of a class live
+//! on slabs, and a slab is a span: as many are live as hold the class's live objects when they are full. How long it lives is
+//! a matter of [`Lives`].
+//!
+//! **State.** A [`Profile`] knows sizes alone, and spans of one length may be dense or sparse. The size of a dense one is told one
+//! byte short, which rounds to the same pages ([`span_of`] tells them apart again).
+
+use super::profile::{Profile, Row};
+use craton_base::{Bytes, Density, PAGE_SIZE, Pages};
+use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
+
+/// How long spans live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lives {
+    /// All as long as a byte of the profile in the mean: its live bytes by the bytes that are born a second.
+    Even,
+    /// A slab as long as an object of its class, as if its objects died together, like those of one request.
+    Object,
+    /// A slab until the last of its objects dies, each on its own: of `k` lives with mean `T` the longest is
+    /// `T · (1 + 1/2 + … + 1/k)` on average. Slabs that are filled again as they empty would live even longer.
+    LastObject,
+}
+
+/// The size that stands for a span.
+fn told(pages: Pages, density: Density) -> u64 {
+    pages.bytes().0 as u64 - u64::from(density == Density::Dense)
+}
+
+/// The span that a size of a profile of spans stands for.
+pub fn span_of(size: u64) -> (Pages, Density) {
+    let pages = Bytes(size as usize).pages_up().unwrap_or(Pages(u32::MAX));
+    (pages, if size.is_multiple_of(PAGE_SIZE as u64) { Density::Sparse } else { Density::Dense })
+}
+
+/// The mean of the longest of `k` exponential lives of mean 1.
+fn longest_life(k: u32) -> f64 {
+    (1..=k).map(|i| 1.0 / f64::from(i)).sum()
+}
+
+/// The spans of the objects of `profile`, at its own number of live objects.
+pub fn spans(profile: &Profile, lives: Lives) -> Profile {
+    let mut classes = vec![(0.0, 0.0); CLASSES + 1];
+    let mut rows = Vec::new();
+    for row in profile.rows() {
+        if row.size <= MAX_CLASSED as u64 {
+            let of: &mut (f64, f64) = &mut classes[class_of(row.size as usize)];
+            *of = (of.0 + row.rate, of.1 + row.live);
+        } else {
+            let pages = Bytes(row.size as usize).pages_up().unwrap_or(Pages(u32::MAX));
+            rows.push(Row { size: told(pages, Density::Sparse), ..*row });
+        }
+    }
+    for (class, (rate, live)) in classes.into_iter().enumerate().filter(|(_, (_, live))| *live > 0.0) {
+        let geometry = geometry(class);
+        let slabs = live / f64::from(geometry.capacity);
+        let longer = match lives {
+            Lives::Even | Lives::Object => 1.0,
+            Lives::LastObject => longest_life(geometry.capacity.into()),
+        };
+        let rate = rate / f64::from(geometry.capacity) / longer;
+        rows.push(Row { size: told(geometry.pages, geometry.density()), rate, live: slabs });
+    }
+    if lives == Lives::Even {
+        let bytes = |of: fn(&Row) -> f64| profile.rows().iter().map(|row| of(row) * row.size as f64).sum::<f64>();
+        let life_s = bytes(|row| row.live) / bytes(|row| row.rate);
+        rows.iter_mut().for_each(|row| row.rate = row.live / life_s);
+    }
+    Profile::of_rows(rows)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! `pages-pair`: what New and Delete of one page cost in a warm heap, from 1 GiB to 1 TiB.
+//!
+//! **What.** A page heap over a floor that does nothing is filled with spans of mixed lengths, a tenth of it is freed at random, and
+//! then pairs are timed: a span of one page, taken and given back at once (`pair`), and one of some thousand freed at
+//! random, then one taken (`turnover`), whose hugepages are seldom in the processor's caches. Dense and sparse spans. Also
+//! the metadata for each managed byte.
+//!
+//! **From.** TEMERAIRE §4 asks for a heap whose requests do not depend on its size.
+//!
+//! **Units.** Nanoseconds for a New and a Delete together, one thread, the best and the median of several repetitions.
+//!
+//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Nothing is behind the simulated bytes but the trackers.
+
+use super::{Ask, Experiment, Findings, heading, simulation};
+use craton_base::{
+    Advice, Clock, CollapseError, Density, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Pages, Residency,
+    SpanSource, Table,
+};
+use craton_lab::document::Document;
+use craton_lab::format::{Column, bytes, table_of};
+use craton_lab::picture::{Axis, Line, Lines, Point, Unit};
+use craton_lab::rng::Rng;
+use craton_lab::summary::Spread;
+use craton_pages::{HugeBacking, PageHeap, Tracker};
+use serde::Serialize;
+use std::time::Instant;
+
+/// The experiment, in the list.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "pages-pair",
+    about: "New and Delete of one page in a warm heap of 1 GiB to 1 TiB, in ns; metadata for each byte",
+    answers: "what a request to the page heap costs, and whether it grows with the heap",
+    run,
+};
+
+const SIZES: [(&str, u64); 3] = [("1 GiB", 1 << 30), ("32 GiB", 32 << 30), ("1 TiB", 1 << 40)];
+const QUICK_SIZES: usize = 2;
+/// Pairs in a repetition: few, so that the best one was not interrupted.
+const PAIRS: u32 = 10_000;
+const REPETITIONS: usize = 300;
+const QUICK_REPETITIONS: usize = 60;
+/// Spans that a turnover chooses from.
+const TURNED: usize = 4096;
+const SEED: u64 = 1;
+/// What is to be reached.
+const MOST_S: f64 = 60e-9;
+
+/// A floor that grants everything and keeps nothing.
+struct Lean;
+
+impl Floor for Lean {
+    fn reserve(&mut self, _: HugePages) -> Result<(), NoMemory> {
+        Ok(())
+    }
+    fn back(&mut self, _: PageRange) -> Result<(), NoMemory> {
+        Ok(())
+    }
+    fn unback(&mut self, _: PageRange) -> Result<(), NoMemory> {
+        Ok(())
+    }
+    fn collapse(&mut self, _: PageRange) -> Result<(), CollapseError> {
+        Err(CollapseError::Unsupported)
+    }
+    fn advise(&mut self, _: PageRange, _: Advice) -> bool {
+        true
+    }
+    fn residency(&self, _: PageRange) -> Residency {
+        Residency::default()
+    }
+}
+
+/// The time does not pass.
+struct Still;
+
+impl Clock for Still {
+    fn now_ns(&self) -> u64 {
+        1 << 40
+    }
+}
+
+type Heap = PageHeap<Lean, Still>;
+
+/// A row of the document.
+#[derive(Clone, Serialize)]
+struct PairRow {
+    heap_bytes: u64,
+    pattern: &'static str,
+    density: &'static str,
+    ns_min: f64,
+    ns_median: f64,
+    used_bytes: u64,
+    spans: usize,
+    /// Trackers, and the heap itself.
+    metadata_bytes: u64,
+    metadata_per_byte: f64,
+    status: &'static str,
+}
+
+fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    let sizes = if ask.quick && ask.only.is_empty() { &SIZES[..QUICK_SIZES] } else { &SIZES[..] };
+    let repetitions = if ask.quick { QUICK_REPETITIONS } else { REPETITIONS };
+    let mut rows = Vec::new();
+    for ((_, heap_bytes), _) in simulation::asked(ask, EXPERIMENT.name, sizes, &simulation::ONCE)? {
+        rows.extend(Filled::new(*heap_bytes)?.rows(repetitions)?);
+    }
+    simulation::findings(ask, EXPERIMENT.name, rows, show, |document| vec![(String::new(), picture(document))])
+}
+
+/// A heap with nine tenths of its pages in spans.
+struct Filled {
+    heap: Heap,
+    heap_bytes: u64,
+    spans: usize,
+    rng: Rng,
+}
+
+fn density_of(span: PageRange) -> Density {
+    // Short spans are mostly slabs of small objects; only who asks says so.
+    if span.len.0 == 1 { Density::Dense } else { Density::Sparse }
+}
+
+impl Filled {
+    /// Fills a heap of so many bytes, then frees a tenth of the pages at random.
+    fn new(heap_bytes: u64) -> Result<Self, String> {
+        let hugepages = HugePages((heap_bytes / HUGEPAGE_SIZE as u64) as u32);
+        // Room for what does not fit at once.
+        let capacity = HugePages(hugepages.0 + hugepages.0 / 8 + 1024);
+        let trackers: Vec<Tracker> = (0..capacity.0).map(|_| Tracker::default()).collect();
+        let table = Table::from_slice(trackers.leak());
+        let mut heap = Heap::new(Lean, Still, table, capacity, HugeBacking::ALWAYS);
+        let (mut rng, mut spans) = (Rng::new(SEED, 0), Vec::new());
+        let pages = hugepages.pages();
+        while heap.in_use() < pages {
+            // Each order of magnitude from 1 to 127 pages is as likely as any other.
+            let low = 1 << rng.below(7);
+            let range = PageRange { len: Pages(low + rng.below(low)), ..PageRange::default() };
+            let span = heap.alloc(range.len, Pages(1), density_of(range));
+            spans.push(span.map_err(|e| format!("the simulated heap of {}: {e}", bytes(heap_bytes)))?.range);
+        }
+        while u64::from(heap.in_use().0) * 10 > u64::from(pages.0) * 9 {
+            let span = spans.swap_remove(rng.below(spans.len() as u32) as usize);
+            heap.free(span, density_of(span)).expect("the span is out");
+        }
+        Ok(Self { heap, heap_bytes, spans: spans.len(), rng })
+    }
+
+    /// Times pairs and turnovers of both densities.
+    fn rows(mut self, repetitions: usize) -> Result<Vec<PairRow>, String> {
+        let mut rows = Vec::new();
+        for (name, density) in [("dense", Density::Dense), ("sparse", Density::Sparse)] {
+            rows.push(self.row("pair", name, repetitions, |filled| filled.pairs(density))?);
+            let mut out = Vec::with_capacity(TURNED);
+            for _ in 0..TURNED {
+                out.push(self.take(density)?);
+            }
+            rows.push(self.row("turnover", name, repetitions, |filled| filled.turnovers(density, &mut out))?);
+            for span in out {
+                self.give(span, density)?;
+            }
+        }
+        Ok(rows)
+    }
+
+    fn row(
+        &mut self,
+        pattern: &'static str,
+        density: &'static str,
+        repetitions: usize,
+        mut repeat: impl FnMut(&mut Self) -> Result<(), String>,
+    ) -> Result<PairRow, String> {
+        repeat(self)?;
+        let mut ns = Vec::with_capacity(repetitions);
+        for _ in 0..repetitions {
+            let start = Instant::now();
+            repeat(self)?;
+            ns.push(start.elapsed().as_nanos() as f64 / f64::from(PAIRS));
+        }
+        let spread = Spread::of(ns).ok_or("nothing was timed")?;
+        let metadata = self.heap.granted().0 as usize * size_of::<Tracker>() + size_of::<Heap>();
+        Ok(PairRow {
+            heap_bytes: self.heap_bytes,
+            pattern,
+            density,
+            ns_min: spread.min,
+            ns_median: spread.median,
+            used_bytes: self.heap.in_use().bytes().0 as u64,
+            spans: self.spans,
+            metadata_bytes: metadata as u64,
+            metadata_per_byte: metadata as f64 / self.heap.granted().bytes().0 as f64,
+            status: "ok",
+        })
+    }
+
+    fn take(&mut self, density: Density) -> Result<PageRange, String> {
+        let span = self.heap.alloc(Pages(1), Pages(1), density);
+        span.map(|span| span.range).map_err(|e| format!("a page of a heap of {}: {e}", bytes(self.heap_bytes)))
+    }
+
+    fn give(&mut self, span: PageRange, density: Density) -> Result<(), String> {
+        self.heap.free(span, density).map_err(|e| format!("a page of a heap of {}: {e}", bytes(self.heap_bytes)))
+    }
+
+    fn pairs(&mut self, density: Density) -> Result<(), String> {
+        for _ in 0..PAIRS {
+            let span = self.take(density)?;
+            self.give(span, density)?;
+        }
+        Ok(())
+    }
+
+    fn turnovers(&mut self, density: Density, out: &mut [PageRange]) -> Result<(), String> {
+        for _ in 0..PAIRS {
+            let one = &mut out[self.rng.below(TURNED as u32) as usize];
+            let old = *one;
+            self.heap.free(old, density).map_err(|e| e.to_string())?;
+            *one = self.heap.alloc(Pages(1), Pages(1), density).map_err(|e| e.to_string())?.range;
+        }
+        Ok(())
+    }
+}
+
+fn show(rows: &[PairRow]) -> String {
+    let columns: [Column<PairRow>; 9] = [
+        ("heap", |row| bytes(row.heap_bytes)),
+        ("", |row| row.density.to_owned()),
+        ("", |row| row.pattern.to_owned()),
+        ("best", |row| format!("{:.1} ns", row.ns_min)),
+        ("median", |row| format!("{:.1} ns", row.ns_median)),
+        ("in spans", |row| bytes(row.used_bytes)),
+        ("spans", |row| row.spans.to_string()),
+        ("metadata", |row| bytes(row.metadata_bytes)),
+        ("for each byte", |row| format!("{:.4} %", row.metadata_per_byte * 100.0)),
+    ];
+    format!("New and Delete of one page together, one thread, no system below\n\n{}", table_of(&columns, &[1, 2], rows))
+}
+
+fn picture(document: &Document<PairRow>) -> String {
+    let mut series: Vec<Line> = Vec::new();
+    for density in ["dense", "sparse"] {
+        for pattern in ["pair", "turnover"] {
+            let of = document.rows.iter().filter(|row| row.density == density && row.pattern == pattern);
+            let points = of.map(|row| Point {
+                x: row.heap_bytes as f64,
+                y: row.ns_min / 1e9,
+                band: Some((row.ns_min / 1e9, row.ns_median / 1e9)),
+            });
+            series.push(Line { name: format!("{density} {pattern}"), points: points.collect() });
+        }
+    }
+    Lines {
+        heading: heading(
+            "New and Delete of one page, by the size of the heap",
+            "one thread, no system below; the best of several repetitions, the band up to the median; the line: 60 ns, the most it may be",
+            document,
+        ),
+        x: Axis::log2("size of the heap", Unit::Bytes),
+        y: Axis::linear("time of New and Delete", Unit::Seconds),
+        series,
+        reference: Some(MOST_S),
+        width_px: 760.0,
+    }
+    .svg()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! The profiles that an experiment plays: the built-in one, and those that a user brings.
+//!
+//! **What.** [`here`] reads every file `*.csv` of the folder that the environment variable [`FOLDER`] names, in the order of their
+//! names. Without it there is the built-in profile alone.
+//!
+//! **Failure.** A folder that cannot be read, one without a profile, and a file that is none are errors with its name.
+
+use crate::empirical::profile::Profile;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The environment variable that names a folder of profiles.
+pub const FOLDER: &str = "CRATON_PROFILES";
+/// The name of the built-in profile.
+pub const BUILT_IN: &str = "built-in";
+
+/// The profiles for this process, by name; the built-in one first.
+pub fn here() -> Result<Vec<(String, Profile)>, String> {
+    let mut profiles = vec![(BUILT_IN.to_owned(), Profile::built_in())];
+    if let Some(folder) = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty()) {
+        profiles.extend(read(Path::new(&folder))?);
+    }
+    Ok(profiles)
+}
+
+/// What to say where there may be more.
+pub fn note(profiles: &[(String, Profile)]) -> String {
+    match profiles.len() {
+        1 => format!("the built-in profile alone: set {FOLDER} to a folder of .csv files for others\n"),
+        n => format!("the built-in profile and {} from {FOLDER}\n", n - 1),
+    }
+}
+
+/// The profiles of a folder, called after their files.
+fn read(folder: &Path) -> Result<Vec<(String, Profile)>, String> {
+    let name = folder.display();
+    let cannot = |e| format!("{FOLDER}={name}: cannot read the folder of profiles: {e}");
+    let entries = std::fs::read_dir(folder).map_err(cannot)?.collect::<Result<Vec<_>, _>>().map_err(cannot)?;
+    let mut files: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
+    files.retain(|path| path.extension() == Some(OsStr::new("csv")));
+    files.sort();
+    if files.is_empty() {
+        return Err(format!("{FOLDER}={name}: no file there ends in .csv; name a folder with profiles, or unset it"));
+    }
+    let of = |path: &PathBuf| {
+        let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Profile::read(path).map(|profile| (stem, profile))
+    };
+    files.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests;

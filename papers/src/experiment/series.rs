@@ -1,0 +1,114 @@
+//! Several commands measured one after the other, each on all allocators: what most experiments do.
+//!
+//! **What.** A [`Case`] is a command with a name. [`measure`] runs each on every allocator in turns and keeps one progress
+//! over all of them. Where all cases are one program of the lab's, who serves it is proven once.
+//!
+//! **Failure.** An allocator that does not serve the program is left out, with one row that says so. Stopped early, the
+//! cases so far come back.
+
+use super::Ask;
+use craton_lab::document::Row;
+use craton_lab::measure::{self, Allocator, Plan, Progress, Run, Status};
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// The longest that a run may take.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// A command to measure.
+pub struct Case {
+    /// What it is called.
+    pub name: String,
+    /// The command.
+    pub command: Vec<OsString>,
+    /// Whether each allocator has to prove that it serves this command; if not, [`prove`] has done it for all cases.
+    pub prove: bool,
+}
+
+/// A case's runs.
+#[derive(Clone, Debug)]
+pub struct Result {
+    /// The case's name.
+    pub name: String,
+    /// Its runs, in their order.
+    pub runs: Vec<Run>,
+}
+
+impl Result {
+    /// The rows of all results.
+    pub fn rows(results: &[Self]) -> Vec<Row> {
+        results.iter().flat_map(|result| result.runs.iter().map(|run| Row::new(&result.name, run))).collect()
+    }
+
+    /// The runs of each result.
+    pub fn runs(results: &[Self]) -> Vec<&[Run]> {
+        results.iter().map(|result| result.runs.as_slice()).collect()
+    }
+
+    /// How many runs failed.
+    pub fn failed(results: &[Self]) -> usize {
+        results.iter().flat_map(|result| &result.runs).filter(|run| run.status != Status::Ok).count()
+    }
+}
+
+/// What is shown for an allocator that has no figure: how its first run ended, or that there is none.
+pub fn status(runs: &[Run], allocator: &str) -> String {
+    let first = runs.iter().find(|run| run.allocator == allocator && run.status != Status::Ok);
+    first.map_or("-".to_owned(), |run| run.status.to_string())
+}
+
+/// The allocators that serve `command`, a short one, and the runs that show that others do not.
+pub fn prove(ask: &Ask<'_>, command: Vec<OsString>) -> (Vec<Allocator>, Vec<Run>) {
+    let plan = Plan { command, allocators: ask.allocators.to_vec(), runs: 0, warmup: 1, prove: true, ..plan(ask) };
+    let measured = measure::measure(&Plan { progress: &|now| (ask.progress)("proof", now), ..plan });
+    let serves = |allocator: &&Allocator| !measured.runs.iter().any(|run| run.allocator == allocator.name);
+    (ask.allocators.iter().filter(serves).cloned().collect(), measured.runs)
+}
+
+/// Measures `cases`, with so many rounds after so many that do not count.
+pub fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: Vec<Case>, runs: usize, warmup: usize) -> Vec<Result> {
+    let rounds = |case: &Case| warmup.max(usize::from(case.prove)) + runs;
+    let total: usize = cases.iter().map(|case| rounds(case) * allocators.len()).sum();
+    let before = Cell::new(0);
+    let mut results = Vec::new();
+    for case in cases {
+        let progress = |now: Progress<'_>| {
+            (ask.progress)(&case.name, Progress { done: before.get() + now.done, total, ..now });
+        };
+        let plan = Plan {
+            command: case.command.clone(),
+            allocators: allocators.to_vec(),
+            runs,
+            warmup,
+            prove: case.prove,
+            progress: &progress,
+            ..plan(ask)
+        };
+        let measured = measure::measure(&plan).runs;
+        before.set(before.get() + rounds(&case) * allocators.len());
+        if !measured.is_empty() {
+            results.push(Result { name: case.name, runs: measured });
+        }
+        if ask.stop.load(Relaxed) {
+            break;
+        }
+    }
+    results
+}
+
+/// What all plans of an experiment have in common.
+fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
+    Plan {
+        command: Vec::new(),
+        allocators: Vec::new(),
+        runs: 0,
+        warmup: 0,
+        prove: false,
+        processors: Vec::new(),
+        timeout: Some(TIMEOUT),
+        stop: ask.stop,
+        progress: &|_| {},
+    }
+}

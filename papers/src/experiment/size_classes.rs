@@ -1,0 +1,253 @@
+//! `size-classes`: what rounding sizes up to classes wastes, and what other rules would.
+//!
+//! **What.** A table of classes says for each size what an object of it takes: its part of a slab, the slab's tail counted in. The
+//! worst waste of a class is that of its smallest size. The waste on a profile is that of all its live objects when every slab is
+//! full: what slabs hold beyond, a program decides and not the table. Waste is a part of what is taken.
+//!
+//! **From.** TEMERAIRE §3: classes waste an eighth at the most. The rules beside the library's are those that it was chosen from.
+//!
+//! **State.** Objects beyond the last class take whole pages in every table.
+//!
+//! **Not here.** Sizes up to 128 B among the worst: objects are aligned to 16 B, as the C ABI asks for.
+
+use super::simulation::{self, ONCE, ratio};
+use super::{Ask, Experiment, Findings, heading, profiles};
+use crate::empirical::profile::Profile;
+use craton_base::PAGE_SIZE;
+use craton_lab::document::Document;
+use craton_lab::format::{Column, table_of};
+use craton_lab::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
+use craton_slab::size_class::{CLASSES, geometry};
+use serde::Serialize;
+
+/// The experiment, in the list.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "size-classes",
+    about: "waste by size classes: the worst of each class, and on each profile, for the library's table and others",
+    answers: "TEMERAIRE §3: at most an eighth in each class; at most 4 % on a fleet",
+    run,
+};
+
+/// Sizes up to this are not among the worst.
+const ALIGNED: u64 = 128;
+/// The largest class.
+const LARGEST: u64 = 256 << 10;
+/// What the waste on a profile may be.
+const MOST_WASTE: f64 = 0.04;
+
+/// Objects of one size on a span.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Class {
+    object: u64,
+    pages: u64,
+    objects: u64,
+}
+
+impl Class {
+    /// What an object takes, in bytes.
+    fn taken(&self) -> f64 {
+        (self.pages * PAGE_SIZE as u64) as f64 / self.objects as f64
+    }
+}
+
+/// A rule to make classes by.
+struct Rule {
+    name: &'static str,
+    about: &'static str,
+    classes: fn() -> Vec<Class>,
+}
+
+const RULES: [Rule; 4] = [
+    Rule { name: "craton", about: "the library's: multiples of 16 to 256 B, then parts of spans", classes: library },
+    Rule {
+        name: "eighths",
+        about: "multiples of 16 to 128 B, eight even steps in each doubling; slabs of 8 objects with a sixteenth of tail",
+        classes: || even(8),
+    },
+    Rule { name: "sixteenths", about: "the same to 256 B with sixteen steps", classes: || even(16) },
+    Rule { name: "multiples", about: "the library's, and every multiple of 16 to 1 KiB", classes: multiples },
+];
+
+fn library() -> Vec<Class> {
+    let of = |class| {
+        let g = geometry(class);
+        Class { object: g.object.into(), pages: g.pages.0.into(), objects: g.capacity.into() }
+    };
+    (1..=CLASSES).map(of).collect()
+}
+
+/// The shortest slab of a power of two of pages that has so many objects and no more tail than that part of it.
+fn slab(object: u64, objects: u64, part: u64) -> Class {
+    let fits = |pages: &u64| {
+        let span = pages * PAGE_SIZE as u64;
+        (span / object >= objects || *pages >= 8 && span >= object) && span % object * part <= span
+    };
+    let pages = (0..5).map(|power| 1 << power).find(fits).unwrap_or(32);
+    Class { object, pages, objects: pages * PAGE_SIZE as u64 / object }
+}
+
+/// Multiples of 16, then so many steps in each doubling; objects above 32 KiB take whole pages.
+fn even(steps: u64) -> Vec<Class> {
+    let mut classes: Vec<_> = (1..=steps).map(|n| slab(16 * n, 8, 16)).collect();
+    let mut start = 16 * steps;
+    while start < LARGEST {
+        classes.extend((1..=steps).map(|step| start + start * step / steps).map(|object| match object > 32 << 10 {
+            true => Class { object, pages: object.div_ceil(PAGE_SIZE as u64), objects: 1 },
+            false => slab(object, 8, 16),
+        }));
+        start *= 2;
+    }
+    classes
+}
+
+fn multiples() -> Vec<Class> {
+    let mut classes: Vec<_> = (1..=64).map(|n| slab(16 * n, 2, 32)).collect();
+    classes.extend(library().into_iter().filter(|class| class.object > 1024));
+    classes
+}
+
+/// A row of the document: one table on one profile.
+#[derive(Clone, Serialize)]
+struct WasteRow {
+    table: String,
+    profile: String,
+    classes: usize,
+    /// The largest part that a size above 128 B wastes, and that size.
+    worst_waste: f64,
+    worst_bytes: u64,
+    requested_bytes: u64,
+    taken_bytes: u64,
+    /// Parts of what is taken: all of the waste, up to the class's size, behind the last object of slabs, in whole pages beyond the
+    /// last class.
+    waste: f64,
+    rounding: f64,
+    tail: f64,
+    pages: f64,
+}
+
+fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    let profiles = profiles::here()?;
+    let mut rows = Vec::new();
+    for ((name, profile), _) in simulation::asked(ask, EXPERIMENT.name, &profiles, &ONCE)? {
+        rows.extend(RULES.iter().map(|rule| measure(rule.name, &(rule.classes)(), name, profile)));
+    }
+    let text = |rows: &[WasteRow]| format!("{}\n{}", profiles::note(&profiles), show(rows));
+    simulation::findings(ask, EXPERIMENT.name, rows, text, |document| vec![(String::new(), picture(document))])
+}
+
+/// The waste of each class's smallest size, with that size.
+fn worst(classes: &[Class]) -> impl Iterator<Item = (f64, u64)> {
+    let least = std::iter::once(1).chain(classes.iter().map(|class| class.object + 1));
+    least.zip(classes).map(|(size, class)| (1.0 - size as f64 / class.taken(), size))
+}
+
+fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> WasteRow {
+    let (mut requested, mut taken, mut rounding, mut tail, mut pages) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for row in objects.rows() {
+        let size = row.size as f64;
+        requested += row.live * size;
+        match classes.get(classes.partition_point(|class| class.object < row.size)) {
+            Some(class) => {
+                taken += row.live * class.taken();
+                rounding += row.live * (class.object as f64 - size);
+                tail += row.live * (class.taken() - class.object as f64);
+            }
+            None => {
+                let whole = row.size.next_multiple_of(PAGE_SIZE as u64) as f64;
+                taken += row.live * whole;
+                pages += row.live * (whole - size);
+            }
+        }
+    }
+    let large = worst(classes).filter(|(_, size)| *size > ALIGNED);
+    let (worst_waste, worst_bytes) = large.fold((0.0, 0), |most, one| if one.0 > most.0 { one } else { most });
+    // Of a profile without live objects nothing is wasted.
+    let part = |waste: f64| if taken > 0.0 { waste / taken } else { 0.0 };
+    WasteRow {
+        table: table.to_owned(),
+        profile: profile.to_owned(),
+        classes: classes.len(),
+        worst_waste,
+        worst_bytes,
+        requested_bytes: requested as u64,
+        taken_bytes: taken as u64,
+        waste: part(taken - requested),
+        rounding: part(rounding),
+        tail: part(tail),
+        pages: part(pages),
+    }
+}
+
+fn show(rows: &[WasteRow]) -> String {
+    let columns: [Column<WasteRow>; 7] = [
+        ("profile", |row| row.profile.clone()),
+        ("table", |row| row.table.clone()),
+        ("classes", |row| row.classes.to_string()),
+        ("waste", |row| percent(row.waste)),
+        ("rounding", |row| percent(row.rounding)),
+        ("tails", |row| percent(row.tail)),
+        ("pages", |row| percent(row.pages)),
+    ];
+    let mut text: String = RULES.iter().map(|rule| format!("{}: {}\n", rule.name, rule.about)).collect();
+    text += &format!("\n{}\nmeans, and the worst of sizes above {ALIGNED} B\n", table_of(&columns, &[0, 1], rows));
+    for rule in &RULES {
+        let of: Vec<_> = rows.iter().filter(|row| row.table == rule.name).collect();
+        let Some(first) = of.first() else { continue };
+        // All bytes of all profiles, and the profiles' parts.
+        let (requested, taken) =
+            of.iter().fold((0, 0), |sum, row| (sum.0 + row.requested_bytes, sum.1 + row.taken_bytes));
+        let mean = of.iter().map(|row| row.waste).sum::<f64>() / of.len() as f64;
+        text += &format!(
+            "{:<10}  {} by profiles, {} by bytes; worst {} at {} B\n",
+            rule.name,
+            percent(mean),
+            percent(1.0 - ratio(requested, taken)),
+            percent(first.worst_waste),
+            first.worst_bytes
+        );
+    }
+    text += "\nthe library's classes: bytes, pages of a slab, objects in it, waste at the slab's end, of the smallest size\n";
+    let classes = library();
+    let cells: Vec<Vec<String>> = worst(&classes)
+        .zip(&classes)
+        .map(|((waste, _), class)| {
+            let tail = 1.0 - class.object as f64 / class.taken();
+            let numbers = [class.object, class.pages, class.objects].map(|n| n.to_string());
+            numbers.into_iter().chain([percent(tail), percent(waste)]).collect()
+        })
+        .collect();
+    text + &craton_lab::format::table(&cells, &[])
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.2} %", part * 100.0)
+}
+
+/// What a rule is called in the picture.
+fn series(rule: &Rule) -> String {
+    format!("{}, with {} classes", rule.name, (rule.classes)().len())
+}
+
+fn picture(document: &Document<WasteRow>) -> String {
+    let group = |rows: &[WasteRow]| Group {
+        name: rows[0].profile.clone(),
+        bars: rows.iter().map(|row| Some(Estimate::exact(row.waste))).collect(),
+    };
+    Bars {
+        heading: heading(
+            "Waste by size classes",
+            "objects in full slabs, tails counted in; the line: 4 %, the most it may be over all",
+            document,
+        ),
+        axis: Axis::linear("part of the memory taken", Unit::Part),
+        series: RULES.iter().map(series).collect(),
+        groups: document.rows.chunk_by(|a, b| a.profile == b.profile).map(group).collect(),
+        reference: Some(MOST_WASTE),
+        direction: Direction::Up,
+        width_px: 700.0,
+    }
+    .svg()
+}
+
+#[cfg(test)]
+mod tests;

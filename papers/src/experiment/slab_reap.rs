@@ -1,0 +1,308 @@
+//! `slab-reap`: what a cache keeps after a spike, and what the next spike costs then.
+//!
+//! **What.** A cache of constructed objects with a steady load has a spike every so often, in virtual time. What it keeps in between
+//! depends on the interval of the working set: 0, all that is free goes each second; 15 s, what was not needed for that long; never. Memory is
+//! shown over time, and for each spike the slabs that it took anew and the constructors that it called.
+//!
+//! **From.** Bonwick94 §3.4, which found the system hardly sensitive to the interval, and both ends reasonable.
+//!
+//! **State.** The cache's [`ObjectSlabs`] and [`Depot`], as the library has them, with one processor's two magazines in front. Spikes
+//! of 4096 objects last a second and come after 5 s four times, then after 20 s and after 120 s. The full form is the quick one.
+//!
+//! **Unsafe.** Takes objects as raw memory, and moves magazines between a processor and the depot.
+
+use super::{Ask, Experiment, Findings, heading, simulation};
+use crate::objects::Arena;
+use craton_lab::document::Document;
+use craton_lab::format::{Column, bytes, count, table_of};
+use craton_lab::picture::{Axis, Lines, Unit};
+use craton_lab::rng::Rng;
+use craton_slab::object::{Depot, Magazine, ObjectLayout, ObjectSlabs, Taken};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The experiment, in the list.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "slab-reap",
+    about: "a cache after spikes: memory over time and what the next spike costs, with working sets of 0, 15 s and for ever",
+    answers: "Bonwick94 §3.4",
+    run,
+};
+
+/// Bytes of an object: an inode.
+const OBJECT: usize = 328;
+/// Objects of a spike.
+const SPIKE: usize = 4096;
+/// Seconds at which spikes begin.
+const SPIKES: [u64; 7] = [10, 15, 20, 25, 30, 50, 170];
+const SECONDS: u64 = 240;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Objects out besides the spikes, as a part of one.
+const STEADY: usize = 8;
+
+/// Intervals by name, in nanoseconds.
+const INTERVALS: [(&str, u64); 3] = [("0 s", 0), ("15 s", Depot::INTERVAL_NS), ("for ever", u64::MAX)];
+
+/// A row of the document: a second.
+#[derive(Clone, Serialize)]
+struct ReapRow {
+    interval: &'static str,
+    second: u64,
+    objects: u64,
+    memory_bytes: usize,
+    /// Slabs taken from the supplier in this second.
+    slabs_made: u64,
+    /// Objects constructed in this second.
+    constructed: u64,
+    destroyed: u64,
+    status: &'static str,
+}
+
+fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    let mut rows = Vec::new();
+    for ((name, interval), _) in simulation::asked(ask, EXPERIMENT.name, &INTERVALS, &simulation::ONCE)? {
+        rows.extend(play(name, *interval, SPIKE)?);
+    }
+    let mut document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &craton_lab::ratios::Ratios::default());
+    document.ratios = ratios(&document.rows);
+    let text = show(&document.rows, &document.ratios);
+    let pictures = vec![(String::new(), picture(&document))];
+    Ok(Findings { text, pictures, failed: 0, document: super::text(&document)? })
+}
+
+/// A cache: slabs, a depot, and the magazines of one processor.
+struct Cache {
+    arena: Arena,
+    slabs: ObjectSlabs,
+    depot: Depot,
+    interval_ns: u64,
+    loaded: Option<Magazine>,
+    previous: Option<Magazine>,
+    constructed: u64,
+    destroyed: u64,
+}
+
+impl Cache {
+    fn new(pages: usize, interval_ns: u64) -> Result<Self, String> {
+        let layout = ObjectLayout::of(OBJECT, 8, true).map_err(|why| why.to_string())?;
+        let mut depot = Depot::new(OBJECT);
+        depot.set_interval_ns(interval_ns);
+        Ok(Self {
+            arena: Arena::new(pages),
+            slabs: ObjectSlabs::new(layout),
+            depot,
+            interval_ns,
+            loaded: None,
+            previous: None,
+            constructed: 0,
+            destroyed: 0,
+        })
+    }
+
+    fn alloc(&mut self) -> Result<*mut u8, String> {
+        for _ in 0..2 {
+            if let Some(object) = self.loaded.as_mut().and_then(Magazine::pop) {
+                return Ok(object);
+            }
+            std::mem::swap(&mut self.loaded, &mut self.previous);
+        }
+        if let Some(full) = self.depot.get_full() {
+            if let Some(empty) = self.previous.replace(full) {
+                // SAFETY: the arena is always the supplier, and the magazine is the depot's.
+                unsafe { self.depot.put_empty(empty, &mut self.arena) };
+            }
+            std::mem::swap(&mut self.loaded, &mut self.previous);
+            return self.loaded.as_mut().and_then(Magazine::pop).ok_or_else(|| "a full magazine is empty".to_owned());
+        }
+        // SAFETY: the arena is always the supplier.
+        match unsafe { self.slabs.take(&mut self.arena) } {
+            Some(Taken::Constructed(object)) => Ok(object),
+            Some(Taken::Raw(object)) => {
+                self.constructed += 1;
+                Ok(object)
+            }
+            None => Err("the arena is used up".to_owned()),
+        }
+    }
+
+    fn free(&mut self, object: *mut u8) {
+        for _ in 0..2 {
+            if self.loaded.as_mut().is_some_and(|magazine| magazine.push(object)) {
+                return;
+            }
+            std::mem::swap(&mut self.loaded, &mut self.previous);
+        }
+        // SAFETY: as above.
+        if let Some(mut empty) = unsafe { self.depot.get_empty(&mut self.arena) } {
+            empty.push(object);
+            if let Some(full) = self.previous.replace(empty) {
+                if full.is_empty() {
+                    // SAFETY: as above.
+                    unsafe { self.depot.put_empty(full, &mut self.arena) };
+                } else {
+                    self.depot.put_full(full);
+                }
+            }
+            std::mem::swap(&mut self.loaded, &mut self.previous);
+        } else {
+            give(&mut self.slabs, object);
+        }
+    }
+
+    /// What the library does from time to time.
+    fn tick(&mut self, now_ns: u64) {
+        let Self { arena, slabs, depot, destroyed, interval_ns, .. } = self;
+        if depot.tick(now_ns) {
+            while let Some(mut magazine) = depot.get_idle() {
+                while let Some(object) = magazine.pop() {
+                    give(slabs, object);
+                }
+                // SAFETY: as above.
+                unsafe { depot.drop_empty(magazine, arena) };
+            }
+            // SAFETY: as above.
+            unsafe { depot.reap_empty(false, arena) };
+            slabs.turn();
+            if *interval_ns == 0 {
+                slabs.turn();
+            }
+        }
+        let keep = slabs.complete() - slabs.idle().min(slabs.complete());
+        // SAFETY: as above; counting does not use the cache.
+        unsafe { slabs.reap(keep, arena, |_| *destroyed += 1) };
+    }
+}
+
+fn give(slabs: &mut ObjectSlabs, object: *mut u8) {
+    // SAFETY: the object is free, constructed, and nobody else's.
+    unsafe { slabs.give(object, true) }.expect("it is an object of the cache");
+}
+
+/// The seconds at one interval.
+fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<ReapRow>, String> {
+    let mut cache = Cache::new(spike * OBJECT * 4 / craton_base::PAGE_SIZE + 64, interval_ns)?;
+    let mut rng = Rng::new(1, 0);
+    let (mut out, mut rows): (Vec<*mut u8>, Vec<ReapRow>) = (Vec::new(), Vec::new());
+    for second in 0..SECONDS {
+        let before = (cache.slabs.stats().slabs_made, cache.constructed, cache.destroyed);
+        // The steady load turns over.
+        let steady = spike / STEADY;
+        while out.len() < steady {
+            out.push(cache.alloc()?);
+        }
+        for _ in 0..steady {
+            let gone = rng.below(out.len() as u32) as usize;
+            cache.free(out.swap_remove(gone));
+            out.push(cache.alloc()?);
+        }
+        if SPIKES.contains(&second) {
+            for _ in 0..spike {
+                out.push(cache.alloc()?);
+            }
+            let objects = out.len() as u64;
+            rows.push(row(&cache, interval, second, objects, before));
+            // Those that came last go first, but for a few that changed with the steady ones.
+            while out.len() > steady {
+                let last = out.len() - 1;
+                if rng.one_in(500) {
+                    out.swap(last, rng.below(steady as u32) as usize);
+                }
+                cache.free(out.pop().expect("more than the steady ones are out"));
+            }
+            cache.tick(second * SECOND_NS);
+            continue;
+        }
+        cache.tick(second * SECOND_NS);
+        rows.push(row(&cache, interval, second, out.len() as u64, before));
+    }
+    cache.slabs.check().map_err(|broken| format!("{broken:?}"))?;
+    cache.depot.check().map_err(|broken| format!("{broken:?}"))?;
+    Ok(rows)
+}
+
+fn row(cache: &Cache, interval: &'static str, second: u64, objects: u64, before: (u64, u64, u64)) -> ReapRow {
+    ReapRow {
+        interval,
+        second,
+        objects,
+        memory_bytes: cache.arena.consumed(),
+        slabs_made: cache.slabs.stats().slabs_made - before.0,
+        constructed: cache.constructed - before.1,
+        destroyed: cache.destroyed - before.2,
+        status: "ok",
+    }
+}
+
+fn of<'a>(rows: &'a [ReapRow], interval: &'a str) -> impl Iterator<Item = &'a ReapRow> {
+    rows.iter().filter(move |row| row.interval == interval)
+}
+
+/// The mean memory.
+fn memory(rows: &[ReapRow], interval: &str) -> f64 {
+    let all: Vec<f64> = of(rows, interval).map(|row| row.memory_bytes as f64).collect();
+    all.iter().sum::<f64>() / all.len().max(1) as f64
+}
+
+fn constructors(rows: &[ReapRow], interval: &str) -> u64 {
+    of(rows, interval).map(|row| row.constructed).sum()
+}
+
+/// The usual interval against both ends: its mean memory, and its constructors.
+fn ratios(rows: &[ReapRow]) -> BTreeMap<String, f64> {
+    let usual = INTERVALS[1].0;
+    let mut ratios = BTreeMap::new();
+    for (name, key) in [(INTERVALS[0].0, "0s"), (INTERVALS[2].0, "for_ever")] {
+        if of(rows, usual).next().is_some() && of(rows, name).next().is_some() {
+            ratios.insert(format!("memory_of_15s_vs_{key}"), memory(rows, usual) / memory(rows, name));
+            let calls = simulation::ratio(constructors(rows, usual), constructors(rows, name));
+            ratios.insert(format!("constructors_of_15s_vs_{key}"), calls);
+        }
+    }
+    ratios
+}
+
+fn show(rows: &[ReapRow], ratios: &BTreeMap<String, f64>) -> String {
+    let spikes: Vec<&ReapRow> = rows.iter().filter(|row| SPIKES.contains(&row.second)).collect();
+    let columns: [Column<ReapRow>; 6] = [
+        ("interval", |row| row.interval.to_owned()),
+        ("spike at", |row| format!("{} s", row.second)),
+        ("objects", |row| count(row.objects)),
+        ("memory", |row| bytes(row.memory_bytes as u64)),
+        ("slabs anew", |row| count(row.slabs_made)),
+        ("constructors", |row| count(row.constructed)),
+    ];
+    let mut text = table_of(&columns, &[0], spikes);
+    text += "\nmemory so many seconds after the last spike, and in the mean\n";
+    let mut lines = vec![["interval", "1 s", "15 s", "31 s", "60 s", "mean"].map(str::to_owned).to_vec()];
+    for (name, _) in INTERVALS.iter().filter(|(name, _)| of(rows, name).next().is_some()) {
+        let at = |after: u64| {
+            let found = of(rows, name).find(|row| row.second == SPIKES[SPIKES.len() - 1] + after);
+            found.map_or("-".to_owned(), |row| bytes(row.memory_bytes as u64))
+        };
+        lines.push(vec![(*name).to_owned(), at(1), at(15), at(31), at(60), bytes(memory(rows, name) as u64)]);
+    }
+    text += &craton_lab::format::table(&lines, &[0]);
+    let ratios: String = ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.3}\n")).collect();
+    format!("{text}\n{ratios}")
+}
+
+fn picture(document: &Document<ReapRow>) -> String {
+    let line =
+        |rows: &[ReapRow]| simulation::line(rows[0].interval, rows, |row| (row.second as f64, row.memory_bytes as f64));
+    Lines {
+        heading: heading(
+            "A cache's memory around spikes",
+            "by the interval of its working set; seven spikes of a second each, in virtual time",
+            document,
+        ),
+        x: Axis::linear("time", Unit::Seconds),
+        y: Axis::linear("memory", Unit::Bytes),
+        series: document.rows.chunk_by(|a, b| a.interval == b.interval).map(line).collect(),
+        reference: None,
+        width_px: 860.0,
+    }
+    .svg()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! The pictures of `speed`: every ratio, and what they come to.
+
+use super::Result;
+use crate::experiment::{heading, series};
+use craton_lab::document::Document;
+use craton_lab::picture::{Axis, Cell, Estimate, Heat, HeatRow, Scatter, Spot, Unit};
+use craton_lab::ratios::{BASE, others};
+use craton_lab::summary::{Figure, Ratio, geomean, ratio};
+
+/// The ratio from which on colours do not get stronger.
+const LIMIT: f64 = 2.0;
+
+/// All of them, by name.
+pub fn draw(results: &[Result], document: &Document) -> Vec<(String, String)> {
+    vec![
+        ("time".to_owned(), heat(results, document, "Wall time", Figure::Wall)),
+        ("rss".to_owned(), heat(results, document, "Peak memory", Figure::PeakRss)),
+        ("means".to_owned(), means(results, document)),
+    ]
+}
+
+/// Workloads down, allocators across, and the geometric means below.
+fn heat(results: &[Result], document: &Document, what: &str, figure: Figure) -> String {
+    let workloads = Result::runs(results);
+    let names: Vec<&str> = others(&workloads, "").into_iter().filter(|name| *name != BASE).collect();
+    let row = |result: &Result| HeatRow {
+        name: result.name.clone(),
+        cells: names.iter().map(|name| cell(result, name, figure)).collect(),
+    };
+    Heat {
+        heading: heading(
+            &format!("{what}, as a ratio to {BASE}"),
+            "medians; below 1, less is needed; the last row is the geometric mean",
+            document,
+        ),
+        label: format!("ratio to {BASE}"),
+        columns: names.iter().map(|name| (*name).to_owned()).collect(),
+        rows: results.iter().map(row).collect(),
+        limit: LIMIT,
+    }
+    .svg()
+}
+
+fn cell(result: &Result, name: &str, figure: Figure) -> Cell {
+    match ratio(&result.runs, name, BASE, figure) {
+        Some(ratio) => Cell::Ratio(ratio.of_medians),
+        None => Cell::Missing(series::status(&result.runs, name)),
+    }
+}
+
+/// One spot for each allocator: time across, memory up.
+fn means(results: &[Result], document: &Document) -> String {
+    let workloads = Result::runs(results);
+    let spot = |name: &&str| {
+        let of = |figure| geomean(&workloads, name, BASE, figure).map(estimate);
+        Some(Spot { name: (*name).to_owned(), x: of(Figure::Wall)?, y: of(Figure::PeakRss)? })
+    };
+    let spots = others(&workloads, "").iter().filter_map(spot).collect();
+    Scatter {
+        heading: heading(
+            "Time and memory",
+            &format!("geometric means over {} workloads, as ratios to {BASE}", results.len()),
+            document,
+        ),
+        x: Axis::log("wall time", Unit::Ratio),
+        y: Axis::log("peak memory", Unit::Ratio),
+        spots,
+        corner: "faster and smaller".to_owned(),
+        width_px: 720.0,
+    }
+    .svg()
+}
+
+fn estimate(ratio: Ratio) -> Estimate {
+    ratio.interval.map_or(Estimate::exact(ratio.of_medians), |i| Estimate::between(ratio.of_medians, i.low, i.high))
+}

@@ -1,0 +1,85 @@
+//! The two loops in simulated memory: what one turn asks of the system.
+//!
+//! **What.** Each loop runs on the page heap as it is, and on one that is made to give all free hugepages back after each turn:
+//! what it would cost to have no cache.
+
+use crate::experiment::world::{SECOND_NS, World};
+use craton_base::{Density, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
+use craton_pages::Breaking;
+
+/// A loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loop {
+    /// `Delete(New(512 KB))`, Figure 9: drains a single hugepage.
+    Drain,
+    /// §4.4: 100 MiB and a page, a page that stays, and the first is deleted: strands a hugepage each turn if the donated
+    /// tail is taken first.
+    Strand,
+}
+
+/// Their names.
+pub const LOOPS: [(&str, Loop); 2] = [("drain", Loop::Drain), ("pathological", Loop::Strand)];
+
+/// What came of a loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Played {
+    /// Calls to the system up to the end of each turn, in their order.
+    pub calls: Vec<u64>,
+    /// Hugepages' worth of memory that more than what is in spans at the end.
+    pub hugepages_over: u64,
+    /// Hugepages that the free memory may keep at the end.
+    pub limit: u64,
+}
+
+impl Played {
+    /// Calls in a turn, on average over the second half.
+    pub fn steady_calls(&self) -> f64 {
+        let half = self.calls.len() / 2;
+        let (Some(before), Some(last)) = (self.calls.get(half), self.calls.last()) else { return 0.0 };
+        (last - before) as f64 / (self.calls.len() - 1 - half).max(1) as f64
+    }
+}
+
+const DRAINED: Pages = Pages((512 << 10) / PAGE_SIZE as u32);
+const LARGE: Pages = Pages((100 << 20) / PAGE_SIZE as u32 + 1);
+/// Simulated time of a turn.
+const TURN_NS: u64 = SECOND_NS / 1000;
+
+/// Plays `turns` turns of a loop; `at_once` gives free hugepages back after each.
+pub fn play(which: Loop, turns: u32, at_once: bool) -> Result<Played, String> {
+    let region = LARGE.bytes().0 as u64 * 4 + u64::from(turns) * HUGEPAGE_SIZE as u64;
+    let mut world: World = World::new(region);
+    // A heap that is alive, and in which no region is worth it: the loop's hugepage is not the first one.
+    for _ in 0..128 {
+        world.alloc(Pages(100), Density::Sparse)?;
+    }
+    let mut calls = Vec::with_capacity(turns as usize);
+    for turn in 1..=turns {
+        match which {
+            Loop::Drain => {
+                let span = world.alloc(DRAINED, Density::Sparse)?;
+                world.free(span, Density::Sparse);
+            }
+            Loop::Strand => {
+                let large = world.alloc(LARGE, Density::Sparse)?;
+                world.alloc(Pages(1), Density::Sparse)?;
+                world.free(large, Density::Sparse);
+            }
+        }
+        if at_once {
+            world.heap.release_all(Breaking::Never);
+        }
+        world.pass_until(u64::from(turn) * TURN_NS);
+        calls.push(world.system_calls());
+    }
+    let state = world.state();
+    let hugepage = HUGEPAGE_SIZE as u64;
+    Ok(Played {
+        calls,
+        hugepages_over: state.backed.saturating_sub(state.used).div_ceil(hugepage),
+        limit: state.limit / hugepage,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,17 @@
+use super::*;
+
+#[test]
+fn draining_a_hugepage_costs_no_call_in_steady_state() {
+    let played = play(Loop::Drain, 3000, false).expect("room");
+    assert_eq!(played.steady_calls(), 0.0, "{:?}", played.calls.last());
+    assert!(play(Loop::Drain, 3000, true).expect("room").steady_calls() >= 1.0);
+}
+
+#[test]
+fn a_large_span_and_a_small_one_that_stays_strand_no_hugepages() {
+    let played = play(Loop::Strand, 5000, false).expect("room");
+    // The spans that stay need a hugepage themselves each 256 turns, mostly one that the cache was to keep for the large one.
+    assert!(played.steady_calls() < 10.0 / 256.0, "{}", played.steady_calls());
+    // Free hugepages in the cache are no loss; one that a small span keeps each turn would come on top.
+    assert!(played.hugepages_over <= played.limit + 64, "{played:?}");
+}

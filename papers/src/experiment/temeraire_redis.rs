@@ -1,0 +1,133 @@
+//! `temeraire-redis`: a key-value store whose values are lists, on heaps that do and do not ask for hugepages.
+//!
+//! **What.** redis-server under requests that push five elements to a list and read those five, on each allocator, and on
+//! Craton with transparent hugepages never, by default, and always: what the hugepages alone bring.
+//!
+//! **From.** TEMERAIRE §5.1, there with redis 6.0.9 on TCMalloc's old and new page heap. What differs: the load generator
+//! is our own and has fewer requests, and the server is whichever is installed.
+//!
+//! **State.** Full: seven rounds after a warm-up. Quick: three rounds of a small load, glibc and Craton's variants alone.
+
+use super::series::{self, Case, Result};
+use super::{Ask, Experiment, Findings};
+use crate::real::{self, Size};
+use craton_lab::document::{Document, Row};
+use craton_lab::format::{bytes, count, seconds, table};
+use craton_lab::measure::Allocator;
+use craton_lab::picture::{Axis, DotRow, Dots, Estimate, Unit};
+use craton_lab::ratios::{BASE, OURS, Ratios, others};
+use craton_lab::scratch::Scratch;
+use craton_lab::summary::{Figure, ratio, summarize};
+
+/// The experiment, in the list.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "temeraire-redis",
+    about: "redis-server, push and read five elements: allocators, and Craton with and without hugepages",
+    answers: "TEMERAIRE §5.1, redis",
+    run,
+};
+
+/// The load.
+const LOAD: &str = "redis-list";
+const ROUNDS: usize = 7;
+const QUICK_ROUNDS: usize = 3;
+
+fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
+    let real = real::find(LOAD).ok_or("the load is not among the real programs")?;
+    real.available()?;
+    let scratch = Scratch::new("the inputs of redis")?;
+    let size = if ask.quick { Size::Quick } else { Size::Full };
+    let command = real::prepare(scratch.path(), real, size)?;
+    let mut cases = vec![Case { name: LOAD.to_owned(), command, prove: true }];
+    super::only(ask, &mut cases)?;
+    let allocators = allocators(ask);
+    let rounds = ask.runs.unwrap_or(if ask.quick { QUICK_ROUNDS } else { ROUNDS });
+    let results = series::measure(ask, &allocators, cases, rounds, 1);
+    let Some(result) = results.first() else { return Err("nothing was measured".to_owned()) };
+    let rows = Result::rows(&results);
+    let document = Document::new(EXPERIMENT.name, ask.command, &allocators, rows, &Ratios::of(&[&result.runs], OURS));
+    Ok(Findings {
+        text: show(result),
+        pictures: vec![(String::new(), picture(result, &document))],
+        failed: Result::failed(&results),
+        document: super::text(&document)?,
+    })
+}
+
+/// Those that are asked for, and Craton with its option `thp` at either end.
+fn allocators(ask: &Ask<'_>) -> Vec<Allocator> {
+    let asked =
+        ask.allocators.iter().filter(|a| !ask.quick || ask.peers_asked || [BASE, OURS].contains(&a.name.as_str()));
+    let variant = |value: &str| {
+        let craton = ask.allocators.iter().find(|allocator| allocator.name == OURS)?;
+        let mut options = std::env::var_os(OPTIONS).filter(|before| !before.is_empty()).unwrap_or_default();
+        if !options.is_empty() {
+            options.push(",");
+        }
+        options.push(format!("thp={value}"));
+        let env = vec![(OPTIONS.into(), options)];
+        Some(Allocator { name: format!("{OURS}+thp={value}"), env, ..craton.clone() })
+    };
+    asked.cloned().chain(["never", "always"].into_iter().filter_map(variant)).collect()
+}
+
+/// Where Craton's library reads its options.
+const OPTIONS: &str = "CRATON_OPTIONS";
+
+fn show(result: &Result) -> String {
+    let head = ["", "wall time", "×", "95 %", "CPU time", "peak RSS", "×", "faults", "coverage"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for name in others(&[&result.runs], "") {
+        let Some(summary) = summarize(&result.runs, name) else {
+            rows.push(vec![name.to_owned(), series::status(&result.runs, name)]);
+            continue;
+        };
+        let median = |figure| summary.spread(figure).map_or(0.0, |spread| spread.median);
+        let against = |figure| ratio(&result.runs, name, BASE, figure);
+        let two = |figure| against(figure).map_or("-".to_owned(), |ratio| format!("{:.2}", ratio.of_medians));
+        let interval = against(Figure::Wall).and_then(|ratio| ratio.interval);
+        rows.push(vec![
+            name.to_owned(),
+            seconds(median(Figure::Wall)),
+            two(Figure::Wall),
+            interval.map_or("-".to_owned(), |i| format!("{:.2}-{:.2}", i.low, i.high)),
+            seconds(median(Figure::Cpu)),
+            bytes(median(Figure::PeakRss) as u64),
+            two(Figure::PeakRss),
+            count(median(Figure::MinorFaults) as u64),
+            format!("{:.0} %", median(Figure::Coverage) * 100.0),
+        ]);
+    }
+    format!("medians; × is the ratio to {BASE}; CPU time has the load generator's too\n\n{}", table(&rows, &[0]))
+}
+
+fn picture(result: &Result, document: &Document<Row>) -> String {
+    let row = |name: &&str| {
+        let ratio = ratio(&result.runs, name, BASE, Figure::Wall);
+        let coverage = summarize(&result.runs, name).and_then(|s| s.spread(Figure::Coverage)).map(|s| s.median);
+        DotRow {
+            name: (*name).to_owned(),
+            allocator: (*name).to_owned(),
+            estimate: ratio.map(|r| match r.interval {
+                Some(i) => Estimate::between(r.of_medians, i.low, i.high),
+                None => Estimate::exact(r.of_medians),
+            }),
+            runs: Vec::new(),
+            note: coverage.map_or(String::new(), |share| format!("{:.0} % on hugepages", share * 100.0)),
+        }
+    };
+    Dots {
+        heading: super::heading(
+            "redis: push five elements, read those five",
+            &format!(
+                "wall time as a ratio to {BASE}, with its 95 % interval; anonymous memory on hugepages at the peak"
+            ),
+            document,
+        ),
+        axis: Axis::log(format!("wall time, {BASE} = 1"), Unit::Ratio),
+        rows: others(&[&result.runs], "").iter().map(row).collect(),
+        reference: Some(1.0),
+        width_px: 760.0,
+    }
+    .svg()
+}

@@ -1,0 +1,115 @@
+//! A page heap of its own in simulated memory and time: what the experiments of single mechanisms drive.
+//!
+//! **What.** A [`World`] hands out spans whose every page is written to at once, lets time pass and has the heap looked after
+//! each second, as the library's background thread does. The system gives hugepages where they are advised
+//! (`madvise`), and the heap asks for them as it does by default.
+//!
+//! **Units.** Bytes; nanoseconds of simulated time.
+//!
+//! **Failure.** A span that does not fit the region is an error that says so.
+
+use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Pages, SpanSource, Table};
+use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, Tracker};
+use craton_sim::{SimFloor, ThpMode, VirtualClock};
+
+/// Nanoseconds of a second.
+pub const SECOND_NS: u64 = 1_000_000_000;
+
+/// The heap, and everything around it.
+pub struct World<P: Fit = LongestFreeFirst> {
+    /// The heap.
+    pub heap: PageHeap<SimFloor, VirtualClock, P>,
+    floor: SimFloor,
+    clock: VirtualClock,
+    now_ns: u64,
+    next_tick_ns: u64,
+}
+
+/// The heap at a moment, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct State {
+    /// In spans.
+    pub used: u64,
+    /// With memory, as the simulated system counts.
+    pub backed: u64,
+    /// Those of them on intact hugepages.
+    pub huge: u64,
+    /// Free memory that may be kept as whole hugepages.
+    pub limit: u64,
+}
+
+impl State {
+    /// Backed by used bytes; 1 of an empty heap.
+    pub fn ratio(&self) -> f64 {
+        if self.used == 0 { 1.0 } else { self.backed as f64 / self.used as f64 }
+    }
+
+    /// The part of backed bytes on intact hugepages; 0 of an empty heap.
+    pub fn coverage(&self) -> f64 {
+        if self.backed == 0 { 0.0 } else { self.huge as f64 / self.backed as f64 }
+    }
+}
+
+impl<P: Fit> World<P> {
+    /// A region of at most so many bytes, rounded up to hugepages. The heap's trackers are never given back.
+    pub fn new(region_bytes: u64) -> Self {
+        let capacity = HugePages(region_bytes.div_ceil(HUGEPAGE_SIZE as u64) as u32);
+        let (floor, clock) = (SimFloor::new(capacity, ThpMode::Madvise), VirtualClock::new(0));
+        let trackers: Vec<Tracker> = (0..capacity.0).map(|_| Tracker::default()).collect();
+        let table = Table::from_slice(trackers.leak());
+        let heap = PageHeap::new(floor.clone(), clock.clone(), table, capacity, HugeBacking::AUTO);
+        Self { heap, floor, clock, now_ns: 0, next_tick_ns: SECOND_NS }
+    }
+
+    /// A span, all of it written to.
+    pub fn alloc(&mut self, pages: Pages, density: Density) -> Result<PageRange, String> {
+        let span = self.heap.alloc(pages, Pages(1), density).map_err(|e| {
+            let (granted, used) = (self.heap.granted().bytes().0 >> 20, self.heap.in_use().bytes().0 >> 20);
+            format!(
+                "a span of {} pages with {used} MiB in spans and {granted} MiB granted: {e}; simulate less memory",
+                pages.0
+            )
+        })?;
+        self.floor.touch(span.range);
+        Ok(span.range)
+    }
+
+    /// Takes a span back.
+    ///
+    /// # Panics
+    /// It is not out.
+    pub fn free(&mut self, span: PageRange, density: Density) {
+        self.heap.free(span, density).expect("the span is out");
+    }
+
+    /// Lets time pass until then, with a look after the heap at each full second.
+    pub fn pass_until(&mut self, ns: u64) {
+        while self.next_tick_ns <= ns {
+            self.clock.advance(self.next_tick_ns.saturating_sub(self.now_ns));
+            self.now_ns = self.now_ns.max(self.next_tick_ns);
+            self.heap.tick();
+            self.next_tick_ns += SECOND_NS;
+        }
+        self.clock.advance(ns.saturating_sub(self.now_ns));
+        self.now_ns = self.now_ns.max(ns);
+    }
+
+    /// The heap now.
+    pub fn state(&self) -> State {
+        State {
+            used: u64::from(self.heap.in_use().0) << PAGE_SHIFT,
+            backed: self.floor.backed_bytes().0 as u64,
+            huge: self.floor.huge_bytes().0 as u64,
+            limit: self.heap.cache_limit().bytes().0 as u64,
+        }
+    }
+
+    /// Calls to the system so far, each of which a process would make.
+    pub fn system_calls(&self) -> u64 {
+        let calls = self.floor.calls();
+        calls.reserve + calls.back + calls.unback + calls.collapse + calls.advise
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! Allocators of page frames, side by side: `craton-frames`, and other designs to compare it with.
+//!
+//! **What.** [`Frames`] is what all of them can do. A [`Design`] is one of them by its name, and [`Design::with`] makes it and
+//! hands it to a [`Job`], which is compiled for each, so that no call goes through a pointer but those to [`authors`]. Others keep free frames in
+//! lists, in memory of the frames themselves or in an array with a record for each; here always in an array of
+//! [`place::Place`]s, so that nobody needs 128 GiB to be measured with 128 GiB.
+//!
+//! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator. All are written here, from the
+//! descriptions, but for the authors' own code, which is a library built apart.
+//!
+//! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
+//!
+//! **Failure.** A request that cannot be served yields nothing. What is freed wrongly is refused by those that can tell.
+
+pub mod aging;
+pub mod authors;
+pub mod buddy;
+pub mod cas;
+pub mod crash;
+pub mod crew;
+pub mod durable;
+pub mod file;
+pub mod local;
+pub mod locked;
+pub mod loops;
+pub mod place;
+pub mod spin;
+pub mod touched;
+
+use authors::{Authors, Classes, Trees};
+use buddy::Buddy;
+use cas::ListCas;
+use craton_frames::{Cached, Config, Init, Kind, Media, PersistentZone, Request, Sizes, Standard, Zone};
+use craton_lab::arrays::Arrays;
+use craton_lab::scratch::Scratch;
+use durable::WrittenBack;
+use file::ZoneFile;
+use local::ListLocal;
+use locked::ListLocked;
+
+/// log2 of the frames in a huge frame.
+pub const HUGE_ORDER: u32 = 9;
+/// Frames in a huge frame.
+pub const HUGE: usize = 1 << HUGE_ORDER;
+/// The largest order.
+pub const MAX_ORDER: u32 = 10;
+/// Frames in a GiB.
+pub const GIB: usize = 1 << 18;
+
+/// Hands out frames.
+pub trait Frames: Sync {
+    /// Allocates 2^order frames, aligned to that: the first. Nothing if there are none.
+    fn get(&self, request: Request) -> Option<usize>;
+
+    /// Frees them. False if they are not allocated, as far as the design can tell.
+    fn put(&self, frame: usize, request: Request) -> bool;
+
+    /// Gives back what is kept for a processor.
+    fn drain(&self, processor: usize);
+
+    /// Free frames, wherever they are kept. Only while nobody else gets or puts.
+    fn free_frames(&self) -> usize;
+}
+
+/// A request for so many frames by a processor: huge ones apart from others.
+pub fn request(order: u32, processor: usize) -> Request {
+    let kind = if order < HUGE_ORDER { Kind::Movable } else { Kind::Huge };
+    Request { order, kind, processor }
+}
+
+/// How much there is to hand out, and to whom.
+#[derive(Clone, Copy, Debug)]
+pub struct World {
+    /// Frames.
+    pub frames: usize,
+    /// The one order of lists.
+    pub order: u32,
+    /// Processors, from 0.
+    pub processors: usize,
+}
+
+/// What is done with an allocator.
+pub trait Job {
+    /// What comes of it.
+    type Out;
+    /// Does it.
+    fn run<F: Frames>(self, frames: &F) -> Self::Out;
+}
+
+/// A way to allocate frames.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Design {
+    /// `craton-frames`, as it is.
+    Craton,
+    /// The same without claims, as a zone that survives crashes needs it.
+    Strict,
+    /// The same in a file that processes share, with caches that persist.
+    File,
+    /// The same, and every change is written back to memory at once.
+    WrittenBack,
+    /// One list and its lock.
+    Locked,
+    /// One list, changed by compare-and-swap.
+    Cas,
+    /// A list for each processor, without any protection.
+    Local,
+    /// Buddies, with caches for processors.
+    Buddy,
+    /// LLFree by its authors, with trees of so many huge frames, and their policies for such classes.
+    Authors(Trees, Classes),
+}
+
+impl Design {
+    /// Every one that loops are done with; of the authors' classes only the simple ones.
+    pub const ALL: [Self; 10] = [
+        Self::Craton,
+        Self::Strict,
+        Self::File,
+        Self::WrittenBack,
+        Self::Locked,
+        Self::Cas,
+        Self::Local,
+        Self::Buddy,
+        Self::Authors(Trees::Four, Classes::Simple),
+        Self::Authors(Trees::ThirtyTwo, Classes::Simple),
+    ];
+
+    /// Those written here that this machine can do: not every processor can write a cache line back and go on.
+    pub fn here() -> Vec<Self> {
+        let can = |of: &Self| match of {
+            Self::WrittenBack => WrittenBack::detect().is_some(),
+            Self::Authors(..) => false,
+            _ => true,
+        };
+        Self::ALL.into_iter().filter(can).collect()
+    }
+
+    /// The authors' code, as far as it was built; [`authors::note`] says what was not.
+    pub fn authors() -> Vec<Self> {
+        authors::here().into_iter().map(|trees| Self::Authors(trees, Classes::Simple)).collect()
+    }
+
+    /// Whether it is a zone that outlasts the process.
+    pub fn persists(self) -> bool {
+        matches!(self, Self::File | Self::WrittenBack)
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Craton => "craton",
+            Self::Strict => "craton-strict",
+            Self::File => "craton-file",
+            Self::WrittenBack => "craton-written-back",
+            Self::Locked => "list-locked",
+            Self::Cas => "list-cas",
+            Self::Local => "list-local",
+            Self::Buddy => "buddy",
+            Self::Authors(trees, classes) => authors::name(trees, classes),
+        }
+    }
+
+    /// Makes one, with all frames free, and does a job with it.
+    ///
+    /// # Errors
+    /// A world that the design refuses.
+    pub fn with<J: Job>(self, world: &World, job: J) -> Result<J::Out, String> {
+        let World { frames, order, processors } = *world;
+        match self {
+            Self::Craton | Self::Strict => {
+                let arrays = Arrays::new(&Sizes::of::<Standard>(frames, processors), 0);
+                let config = Config { claims: self == Self::Craton, ..Config::new(processors) };
+                let zone: Zone<'_> = Zone::new(frames, arrays.metadata(), Init::Free, config)
+                    .map_err(|e| format!("{}: {e}", self.name()))?;
+                Ok(job.run(&zone))
+            }
+            Self::File => self.in_file(world, Cached, job),
+            Self::WrittenBack => {
+                let media = WrittenBack::detect().ok_or("this processor has neither clwb nor clflushopt")?;
+                self.in_file(world, media, job)
+            }
+            Self::Locked => Ok(job.run(&ListLocked::new(frames, order))),
+            Self::Cas => Ok(job.run(&ListCas::new(frames, order))),
+            Self::Local => Ok(job.run(&ListLocal::new(frames, order, processors))),
+            Self::Buddy => Ok(job.run(&Buddy::new(frames, processors))),
+            Self::Authors(trees, classes) => Ok(job.run(&Authors::new(trees, classes, frames, processors)?)),
+        }
+    }
+
+    /// A zone in a new file.
+    fn in_file<J: Job>(self, world: &World, media: impl Media + Sync, job: J) -> Result<J::Out, String> {
+        let World { frames, processors, .. } = *world;
+        let scratch = Scratch::new("a zone of frames")?;
+        let file = ZoneFile::create(&scratch.path().join("zone"), frames, processors)?;
+        let (page, metadata) = (file.page(), file.metadata());
+        let zone: PersistentZone<'_, Standard, _> =
+            PersistentZone::create(frames, page, metadata, Init::Free, Config::new(processors), media)
+                .map_err(|e| format!("{}: {e}", self.name()))?;
+        Ok(job.run(&*zone))
+    }
+}
+
+impl<M: Media + Sync> Frames for Zone<'_, Standard, M> {
+    #[inline]
+    fn get(&self, request: Request) -> Option<usize> {
+        Zone::get(self, request).ok()
+    }
+
+    #[inline]
+    fn put(&self, frame: usize, request: Request) -> bool {
+        Zone::put(self, frame, request).is_ok()
+    }
+
+    fn drain(&self, processor: usize) {
+        // The processor is one of the world's.
+        let _ = Zone::drain(self, processor);
+    }
+
+    fn free_frames(&self) -> usize {
+        Zone::free_frames(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! A zone that persists, and processes that are killed while they use it.
+//!
+//! **What.** A [`World`] is a zone in one file and what its threads hold in another ([`records`]). [`work`] is what a process does
+//! until it is killed: it finds the zone, and each thread gets and puts ([`worker`]) without an end. [`World::look`] finds the
+//! zone as it was left, compares it with the records ([`audit`]), frees what was lost and leaves the zone for the next process,
+//! closed or as a crash would.
+//!
+//! **From.** LLFree §5.7. There half of the memory is allocated at random first; here blocks of all orders are, and some of them
+//! freed, which leaves holes of every size.
+//!
+//! **Failure.** A zone that is not as the records say is an error, in the process that sees it.
+
+pub mod audit;
+pub mod records;
+pub mod worker;
+
+use super::crew::{Member, crew};
+use super::file::ZoneFile;
+use audit::{Audit, audit, take_back};
+use craton_base::atomic::Ordering::Relaxed;
+use craton_frames::{Cached, Config, Init, Opened, PersistentZone, Standard};
+use craton_lab::rng::Rng;
+use records::Records;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use worker::Worker;
+
+/// A zone whose mapping outlasts processes.
+type FileZone<'a> = PersistentZone<'a, Standard, Cached>;
+
+/// Nobody has at first this part of all frames, after having had more.
+const KEPT: f64 = 0.5;
+const FIRST: f64 = 0.7;
+/// All threads together hold at most a part of this many.
+const SHARE: usize = 4;
+/// Steps between two looks whether to go on.
+const STEPS: usize = 1 << 10;
+
+/// The names of the files.
+const ZONE: &str = "zone";
+const RECORDS: &str = "records";
+
+/// The files, and who uses them.
+pub struct World {
+    directory: PathBuf,
+    zone: ZoneFile,
+    records: Records,
+}
+
+/// How a zone was found, and what was wrong with it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// How it was left.
+    pub opened: Opened,
+    /// What it took to make it usable.
+    pub took: Duration,
+    /// Operations of the process that was killed.
+    pub operations: u64,
+    /// What became of frames.
+    pub audit: Audit,
+}
+
+fn config(threads: usize) -> Config {
+    Config::new(threads)
+}
+
+fn open(zone: &ZoneFile, frames: usize, threads: usize) -> Result<(FileZone<'_>, Opened), String> {
+    FileZone::open(frames, zone.page(), zone.metadata(), config(threads), Cached).map_err(|why| why.to_string())
+}
+
+impl World {
+    /// Makes both files, with a zone of which nobody has half.
+    ///
+    /// # Errors
+    /// A file that cannot be made, or a zone that is wrong.
+    pub fn new(directory: &Path, frames: usize, threads: usize, seed: u64) -> Result<Self, String> {
+        let zone = ZoneFile::create(&directory.join(ZONE), frames, threads)?;
+        let records = Records::create(&directory.join(RECORDS), frames, threads)?;
+        let new = FileZone::create(frames, zone.page(), zone.metadata(), Init::Free, config(threads), Cached)
+            .map_err(|why| format!("a zone of {frames} frames: {why}"))?;
+        let mut nobody = Worker::new(&new, &records, threads, 0, frames, Rng::new(seed, u64::MAX));
+        nobody.grow((frames as f64 * FIRST) as usize)?;
+        nobody.shrink((frames as f64 * KEPT) as usize)?;
+        new.close();
+        Ok(Self { directory: directory.to_owned(), zone, records })
+    }
+
+    /// Where the files are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Threads that have begun since the last look.
+    pub fn begun(&self) -> usize {
+        self.records.begun().load(Relaxed) as usize
+    }
+
+    /// What a process that is no more has left. Afterwards nothing is lost; the zone is closed, or as a crash would leave it.
+    ///
+    /// # Errors
+    /// The zone is not as the records say.
+    pub fn look(&self, close: bool) -> Result<Found, String> {
+        let records = &self.records;
+        let start = Instant::now();
+        let (zone, opened) = open(&self.zone, records.frames(), records.threads())?;
+        let took = start.elapsed();
+        let operations = records.operations();
+        let audit = audit(&zone, records)?;
+        take_back(&zone, &audit.lost)?;
+        records.reset();
+        if close {
+            zone.close();
+        }
+        Ok(Found { opened, took, operations, audit })
+    }
+
+    /// Only finds the zone; what that took.
+    ///
+    /// # Errors
+    /// There is none, or it is not as it was left.
+    pub fn reopen(&self, close: bool) -> Result<(Opened, Duration), String> {
+        let start = Instant::now();
+        let (zone, opened) = open(&self.zone, self.records.frames(), self.records.threads())?;
+        let took = start.elapsed();
+        if close {
+            zone.close();
+        }
+        Ok((opened, took))
+    }
+}
+
+/// What a process is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Where the files are.
+    pub directory: PathBuf,
+    /// Frames of the zone.
+    pub frames: usize,
+    /// Threads.
+    pub threads: usize,
+    /// Where the random numbers start; threads change their processors with it.
+    pub seed: u64,
+    /// Whether the zone was closed.
+    pub closed: bool,
+}
+
+/// Works with the zone of a task, as long as `goes_on` says; leaves it as a crash would. `goes_on` is asked by each thread.
+///
+/// # Errors
+/// The zone was not left as expected, or is wrong.
+pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
+    let Task { frames, threads, seed, .. } = *task;
+    let file = ZoneFile::open(&task.directory.join(ZONE), frames, threads)?;
+    let records = Records::open(&task.directory.join(RECORDS), frames, threads)?;
+    let (zone, opened) = open(&file, frames, threads)?;
+    if (opened == Opened::Clean) != task.closed {
+        return Err(format!("the zone was found as {opened:?}, and closed is {}", task.closed));
+    }
+    let most = frames / SHARE / threads;
+    let each = |member: Member<'_>, thread: usize| {
+        let processor = (thread + seed as usize) % threads;
+        let mut worker = Worker::new(&zone, &records, thread, processor, most, Rng::new(seed, thread as u64));
+        member.wait();
+        records.begun().fetch_add(1, Relaxed);
+        while goes_on() {
+            (0..STEPS).try_for_each(|_| worker.step())?;
+        }
+        Ok(())
+    };
+    crew(0..threads, each).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests;

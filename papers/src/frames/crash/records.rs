@@ -1,0 +1,204 @@
+//! What threads hold, written down so that it is known when they are killed.
+//!
+//! **What.** A bit for each frame and holder, and a word for each thread that says what it is about to do. Holders are the
+//! threads, and one more that is nobody: what it holds stays.
+//!
+//! **State.** Words of a file that is mapped like the zone's.
+//! ```text
+//! line 0        threads that have begun
+//! a line each   what the thread is about to do · operations that it has done
+//! a map each    a bit for each frame; the last map is nobody's
+//! ```
+//! What a thread is about to do, from bit 0 on: kind 2 · order 6 · frame 56.
+//!
+//! **Invariants.** *R1* A thread that is about to do nothing holds exactly the frames of its bits. *R2* About to *get* it holds
+//! these, and nobody can know of what it may have been given. *R3* It says that it *has got* frames before it sets their bits.
+//! *R4* With a *place* in doubt, to be freed or to be had, it holds its other frames, and these are free, or allocated, or
+//! somebody else's.
+//!
+//! **Threads.** Each writes its own line and map, one store after the other; who reads does so when all are dead.
+
+use super::super::file::Shared;
+use craton_base::atomic::{AtomicU64, Ordering};
+use std::ops::Range;
+use std::path::Path;
+
+/// Words of a cache line.
+const LINE_WORDS: usize = 8;
+/// Frames of a word of bits.
+pub const WORD_FRAMES: usize = u64::BITS as usize;
+
+/// What a thread is about to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doing {
+    /// Nothing.
+    Nothing,
+    /// To allocate frames of an order, wherever.
+    Getting(u32),
+    /// To write down frames that it was given.
+    Got(usize, u32),
+    /// To allocate or to free those of a place.
+    Place(usize, u32),
+}
+
+impl Doing {
+    fn word(self) -> u64 {
+        let (kind, frame, order) = match self {
+            Self::Nothing => (0, 0, 0),
+            Self::Getting(order) => (1, 0, order),
+            Self::Got(frame, order) => (2, frame, order),
+            Self::Place(frame, order) => (3, frame, order),
+        };
+        kind | u64::from(order) << 2 | (frame as u64) << 8
+    }
+
+    fn of(word: u64) -> Self {
+        let (frame, order) = ((word >> 8) as usize, (word >> 2 & 0x3f) as u32);
+        match word & 3 {
+            0 => Self::Nothing,
+            1 => Self::Getting(order),
+            2 => Self::Got(frame, order),
+            _ => Self::Place(frame, order),
+        }
+    }
+}
+
+/// The file of records.
+pub struct Records {
+    shared: Shared,
+    threads: usize,
+    frames: usize,
+}
+
+impl Records {
+    /// A new file, in which nobody holds anything.
+    ///
+    /// # Errors
+    /// As [`Shared::create`].
+    pub fn create(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
+        Ok(Self { shared: Shared::create(path, Self::words(frames, threads))?, threads, frames })
+    }
+
+    /// The file of so many frames and threads.
+    ///
+    /// # Errors
+    /// As [`Shared::open`].
+    pub fn open(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
+        Ok(Self { shared: Shared::open(path, Self::words(frames, threads))?, threads, frames })
+    }
+
+    fn words(frames: usize, threads: usize) -> usize {
+        (threads + 1) * (LINE_WORDS + Self::map_words(frames))
+    }
+
+    fn map_words(frames: usize) -> usize {
+        frames.div_ceil(WORD_FRAMES).next_multiple_of(LINE_WORDS)
+    }
+
+    /// Threads that write; the holder of that number is nobody.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Frames of the zone.
+    pub fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// Threads that have begun.
+    pub fn begun(&self) -> &AtomicU64 {
+        &self.shared.words()[0]
+    }
+
+    fn line(&self, thread: usize) -> &[AtomicU64] {
+        assert!(thread < self.threads, "thread {thread} is none of {}", self.threads);
+        &self.shared.words()[(thread + 1) * LINE_WORDS..][..LINE_WORDS]
+    }
+
+    /// Bits of what a holder has.
+    pub fn map(&self, holder: usize) -> &[AtomicU64] {
+        assert!(holder <= self.threads, "holder {holder} is none of {}", self.threads + 1);
+        let words = Self::map_words(self.frames);
+        &self.shared.words()[(self.threads + 1) * LINE_WORDS + holder * words..][..words]
+    }
+
+    /// Writes down what a thread is about to do.
+    pub fn set_doing(&self, thread: usize, doing: Doing) {
+        store(&self.line(thread)[0], doing.word());
+    }
+
+    /// What a thread was about to do.
+    pub fn doing(&self, thread: usize) -> Doing {
+        Doing::of(load(&self.line(thread)[0]))
+    }
+
+    /// Counts an operation of a thread.
+    pub fn count(&self, thread: usize) {
+        let word = &self.line(thread)[1];
+        store(word, load(word) + 1);
+    }
+
+    /// Operations that threads have done since [`Records::reset`].
+    pub fn operations(&self) -> u64 {
+        (0..self.threads).map(|thread| load(&self.line(thread)[1])).sum()
+    }
+
+    /// Writes down that a holder has frames, or has them no more.
+    pub fn set(&self, holder: usize, frame: usize, order: u32, held: bool) {
+        let map = self.map(holder);
+        for (word, mask) in masks(frame..frame + (1 << order)) {
+            let old = load(&map[word]);
+            store(&map[word], if held { old | mask } else { old & !mask });
+        }
+    }
+
+    /// Whether a holder has any of these frames.
+    pub fn holds_any(&self, holder: usize, frame: usize, order: u32) -> bool {
+        let map = self.map(holder);
+        masks(frame..frame + (1 << order)).any(|(word, mask)| load(&map[word]) & mask != 0)
+    }
+
+    /// Makes the maps what R1 to R4 say, when all threads are dead; returns what they were about to do.
+    pub fn settle(&self) -> Vec<Doing> {
+        let settle = |thread| {
+            let doing = self.doing(thread);
+            match doing {
+                Doing::Got(frame, order) => self.set(thread, frame, order, true),
+                Doing::Place(frame, order) => self.set(thread, frame, order, false),
+                Doing::Nothing | Doing::Getting(_) => {}
+            }
+            self.set_doing(thread, Doing::Nothing);
+            doing
+        };
+        (0..self.threads).map(settle).collect()
+    }
+
+    /// Nobody has begun, or done anything.
+    pub fn reset(&self) {
+        store(self.begun(), 0);
+        (0..self.threads).for_each(|thread| store(&self.line(thread)[1], 0));
+    }
+}
+
+/// Words of bits in which frames lie, and their bits.
+fn masks(frames: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
+    let words = frames.start / WORD_FRAMES..frames.end.div_ceil(WORD_FRAMES);
+    words.map(move |word| {
+        let from = frames.start.saturating_sub(word * WORD_FRAMES);
+        let to = (frames.end - word * WORD_FRAMES).min(WORD_FRAMES);
+        (word, (u64::MAX >> (WORD_FRAMES - to)) & (u64::MAX << from))
+    })
+}
+
+fn load(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Relaxed)
+}
+
+/// After everything that the thread has stored before.
+fn store(word: &AtomicU64, value: u64) {
+    // ORDERING: pairs with the end of the process, after which another reads the file: no store may be there without those before.
+    word.store(value, Ordering::Release);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! A thread that gets and puts on a zone that persists, and writes down what it holds.
+//!
+//! **What.** [`Worker::step`] does one request: frames of any order, of orders above 0 less often; a free of a block, or of a
+//! part of it; frames at a given place, beside a block, which both are freed at once later on.
+//!
+//! **Failure.** A request that is refused though it should not be, and frames that the worker has already, are errors.
+
+use super::records::{Doing, Records, WORD_FRAMES};
+use crate::frames::{HUGE, HUGE_ORDER, MAX_ORDER, request};
+use craton_base::atomic::Ordering::Relaxed;
+use craton_frames::{Error, Media, Standard, Zone};
+use craton_lab::rng::Rng;
+
+/// A block, of so many, is freed in parts.
+const PART_OF: u32 = 4;
+/// A block, of so many, is first joined with the one beside it.
+const JOINED_OF: u32 = 8;
+/// log2 of the frames of a word of bits.
+const WORD_ORDER: u32 = WORD_FRAMES.trailing_zeros();
+
+/// A thread, or nobody, who has frames.
+pub struct Worker<'a, M> {
+    zone: &'a Zone<'a, Standard, M>,
+    records: &'a Records,
+    holder: usize,
+    /// The processor that it asks as.
+    processor: usize,
+    rng: Rng,
+    /// What it has: first frame and order.
+    blocks: Vec<(usize, u32)>,
+    held: usize,
+    most: usize,
+}
+
+impl<'a, M: Media> Worker<'a, M> {
+    /// One that has what the records say, and at most so many frames.
+    pub fn new(
+        zone: &'a Zone<'a, Standard, M>,
+        records: &'a Records,
+        holder: usize,
+        processor: usize,
+        most: usize,
+        rng: Rng,
+    ) -> Self {
+        let blocks = blocks(records, holder);
+        let held = blocks.iter().map(|(_, order)| 1 << order).sum();
+        Self { zone, records, holder, processor, rng, blocks, held, most }
+    }
+
+    /// Frames that it has.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Does one request.
+    ///
+    /// # Errors
+    /// The zone is wrong.
+    pub fn step(&mut self) -> Result<(), String> {
+        let is_full = self.held >= self.most;
+        if self.blocks.is_empty() || !is_full && self.rng.one_in(2) { self.get() } else { self.put() }?;
+        if self.holder < self.records.threads() {
+            self.records.count(self.holder);
+        }
+        Ok(())
+    }
+
+    /// Gets until it has so many frames, or there are none.
+    ///
+    /// # Errors
+    /// The zone is wrong.
+    pub fn grow(&mut self, frames: usize) -> Result<(), String> {
+        let mut refused = 0;
+        while self.held < frames && refused < 100 {
+            let before = self.held;
+            self.get()?;
+            refused += u32::from(self.held == before);
+        }
+        Ok(())
+    }
+
+    /// Puts until it has so few frames.
+    ///
+    /// # Errors
+    /// The zone is wrong.
+    pub fn shrink(&mut self, frames: usize) -> Result<(), String> {
+        while self.held > frames {
+            self.put()?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what it is about to do; nobody does not.
+    fn doing(&self, doing: Doing) {
+        if self.holder < self.records.threads() {
+            self.records.set_doing(self.holder, doing);
+        }
+    }
+
+    fn wrong(&self, what: &str, frame: usize, order: u32, why: &str) -> String {
+        format!("holder {}: {what} of frame {frame}, order {order}: {why}", self.holder)
+    }
+
+    /// Has frames that it was given.
+    fn have(&mut self, frame: usize, order: u32) -> Result<(), String> {
+        if self.records.holds_any(self.holder, frame, order) {
+            return Err(self.wrong("get", frame, order, "it was given what it has already"));
+        }
+        self.records.set(self.holder, frame, order, true);
+        self.held += 1 << order;
+        Ok(())
+    }
+
+    fn get(&mut self) -> Result<(), String> {
+        let order = order(&mut self.rng);
+        self.doing(Doing::Getting(order));
+        match self.zone.get(request(order, self.processor)) {
+            Ok(frame) => {
+                self.doing(Doing::Got(frame, order));
+                self.have(frame, order)?;
+                self.blocks.push((frame, order));
+            }
+            Err(Error::NoMemory) => {}
+            Err(why) => return Err(self.wrong("get", 0, order, &why.to_string())),
+        }
+        self.doing(Doing::Nothing);
+        Ok(())
+    }
+
+    fn put(&mut self) -> Result<(), String> {
+        if self.blocks.is_empty() {
+            return Ok(());
+        }
+        let at = self.rng.below(self.blocks.len() as u32) as usize;
+        let (frame, order) = self.blocks.swap_remove(at);
+        if order > 0 && self.rng.one_in(PART_OF) {
+            self.put_part(frame, order)
+        } else if order < MAX_ORDER && self.rng.one_in(JOINED_OF) {
+            self.join(frame, order)
+        } else {
+            self.put_at(frame, order)
+        }
+    }
+
+    fn put_at(&mut self, frame: usize, order: u32) -> Result<(), String> {
+        self.doing(Doing::Place(frame, order));
+        self.records.set(self.holder, frame, order, false);
+        self.held -= 1 << order;
+        self.zone
+            .put(frame, request(order, self.processor))
+            .map_err(|why| self.wrong("put", frame, order, &why.to_string()))?;
+        self.doing(Doing::Nothing);
+        Ok(())
+    }
+
+    /// Frees a part of a block, and keeps the others.
+    fn put_part(&mut self, mut frame: usize, mut order: u32) -> Result<(), String> {
+        let part = self.rng.below(order);
+        while order > part {
+            order -= 1;
+            let (keeps, other) = (frame + (1 << order), frame);
+            let (keeps, goes) = if self.rng.one_in(2) { (keeps, other) } else { (other, keeps) };
+            self.blocks.push((keeps, order));
+            frame = goes;
+        }
+        self.put_at(frame, order)
+    }
+
+    /// Asks for the frames beside a block, which is one with them if they are free.
+    fn join(&mut self, frame: usize, order: u32) -> Result<(), String> {
+        let beside = frame ^ 1 << order;
+        self.doing(Doing::Place(beside, order));
+        match self.zone.get_at(beside, order) {
+            Ok(()) => {
+                self.have(beside, order)?;
+                self.blocks.push((frame & !(1 << order), order + 1));
+            }
+            // The zone may end there.
+            Err(Error::InUse { .. } | Error::OutOfRange { .. }) => self.blocks.push((frame, order)),
+            Err(why) => return Err(self.wrong("get", beside, order, &why.to_string())),
+        }
+        self.doing(Doing::Nothing);
+        Ok(())
+    }
+}
+
+/// An order: half of all requests are for single frames, and few for huge ones, of which there may be none after a long search.
+fn order(rng: &mut Rng) -> u32 {
+    match rng.below(64) {
+        0..32 => 0,
+        32..63 => 1 + rng.below(HUGE_ORDER - 1),
+        _ => HUGE_ORDER + rng.below(MAX_ORDER - HUGE_ORDER + 1),
+    }
+}
+
+/// What a holder has according to its map: whole huge frames, whole words, single frames.
+fn blocks(records: &Records, holder: usize) -> Vec<(usize, u32)> {
+    let mut blocks = Vec::new();
+    for (huge, words) in records.map(holder).chunks(HUGE / WORD_FRAMES).enumerate() {
+        let bits = || words.iter().map(|word| word.load(Relaxed));
+        if bits().all(|bits| bits == 0) {
+            continue;
+        }
+        if words.len() == HUGE / WORD_FRAMES && bits().all(|bits| bits == u64::MAX) {
+            blocks.push((huge * HUGE, HUGE_ORDER));
+            continue;
+        }
+        for (at, bits) in bits().enumerate() {
+            let first = huge * HUGE + at * WORD_FRAMES;
+            if bits == u64::MAX {
+                blocks.push((first, WORD_ORDER));
+            } else {
+                let frames = (0..WORD_FRAMES).filter(|bit| bits >> bit & 1 == 1);
+                blocks.extend(frames.map(|bit| (first + bit, 0)));
+            }
+        }
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests;

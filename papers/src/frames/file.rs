@@ -1,0 +1,154 @@
+//! A persistent zone in a file that processes share.
+//!
+//! **What.** [`Shared`] is a file's words, mapped; [`ZoneFile`] is a file with a zone's page, rows and children, one behind the
+//! other, each from a cache line on, with what a zone keeps besides in memory of its own.
+//!
+//! **From.** LLFree §5.7, where the file is persistent memory that is mapped directly (DAX).
+//!
+//! **Threads.** What a process has stored is in the file however it ends: the mapping is the system's. A file in memory
+//! (`TMPDIR=/dev/shm`) is never written back to a disk meanwhile.
+//!
+//! **Failure.** A file that cannot be made, read or mapped is an error that names it, with the reason.
+//!
+//! **Unsafe.** Maps a file, and makes slices of atomic words of that.
+
+use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use craton_frames::{Metadata, PAGE_WORDS, Sizes, Standard};
+use craton_lab::arrays::{Arrays, LINE};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::ptr::{NonNull, null_mut};
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u64>();
+/// Bytes of the smallest page.
+const PAGE: usize = 4096;
+
+/// A file's words, as every process that maps it sees them.
+pub struct Shared {
+    at: NonNull<AtomicU64>,
+    words: usize,
+}
+
+// SAFETY: the mapping belongs to this value, and is read and written by atomic operations alone.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// Makes a new file of so many words, all zeros.
+    ///
+    /// # Errors
+    /// It cannot be made, or there is one already.
+    pub fn create(path: &Path, words: usize) -> Result<Self, String> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
+        let sized = file.and_then(|file| file.set_len((words * WORD) as u64).map(|()| file));
+        sized.and_then(|file| Self::map(&file, words)).map_err(|e| cannot("make", path, &e))
+    }
+
+    /// Maps a file of so many words.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is shorter or longer.
+    pub fn open(path: &Path, words: usize) -> Result<Self, String> {
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| cannot("open", path, &e))?;
+        let bytes = file.metadata().map_err(|e| cannot("look at", path, &e))?.len();
+        if bytes != (words * WORD) as u64 {
+            return Err(format!("{} has {bytes} bytes, and {} were expected", path.display(), words * WORD));
+        }
+        Self::map(&file, words).map_err(|e| cannot("map", path, &e))
+    }
+
+    fn map(file: &File, words: usize) -> io::Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        // SAFETY: a new mapping at a place of the system's choice, of a file that is as long.
+        let at = unsafe { libc::mmap(null_mut(), words * WORD, access, flags, file.as_raw_fd(), 0) };
+        let at = if at == libc::MAP_FAILED { None } else { NonNull::new(at.cast()) };
+        let mapped = at.map(|at| Self { at, words }).ok_or_else(io::Error::last_os_error)?;
+        // Not only read before, but written: whoever writes to a page first has the file system to wait for.
+        mapped.words().iter().step_by(PAGE / WORD).for_each(|word| {
+            word.fetch_or(0, Relaxed);
+        });
+        Ok(mapped)
+    }
+
+    /// All of it.
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: so many words are mapped, for as long as this value is there; any bits are a value.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.words) }
+    }
+
+    /// The words of a range as twice as many halves; the caller uses these words as halves only.
+    fn halves(&self, range: Range<usize>) -> &[AtomicU32] {
+        let words = &self.words()[range];
+        // SAFETY: the same memory, as long, of weaker alignment; any bits are a value.
+        unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 2 * words.len()) }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's, and nobody borrows from it any more.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.words * WORD) };
+    }
+}
+
+fn cannot(what: &str, path: &Path, why: &io::Error) -> String {
+    format!("cannot {what} {}: {why}", path.display())
+}
+
+/// A zone's memory: what persists in a file, the rest here.
+pub struct ZoneFile {
+    shared: Shared,
+    sizes: Sizes,
+    upper: Arrays,
+}
+
+impl ZoneFile {
+    /// A new file for a zone of so many frames, to be used by so many processors.
+    ///
+    /// # Errors
+    /// As [`Shared::create`].
+    pub fn create(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
+        let sizes = Sizes::of::<Standard>(frames, processors);
+        Ok(Self::over(Shared::create(path, Self::words(&sizes))?, sizes))
+    }
+
+    /// The file of such a zone, which another process may have made.
+    ///
+    /// # Errors
+    /// As [`Shared::open`].
+    pub fn open(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
+        let sizes = Sizes::of::<Standard>(frames, processors);
+        Ok(Self::over(Shared::open(path, Self::words(&sizes))?, sizes))
+    }
+
+    fn over(shared: Shared, sizes: Sizes) -> Self {
+        let upper = Arrays::new(&Sizes { rows: 0, children: 0, ..sizes }, 0);
+        Self { shared, sizes, upper }
+    }
+
+    fn words(sizes: &Sizes) -> usize {
+        PAGE_WORDS + sizes.rows + sizes.children.div_ceil(2).next_multiple_of(LINE / WORD)
+    }
+
+    /// The zone's page.
+    pub fn page(&self) -> &[AtomicU64] {
+        &self.shared.words()[..PAGE_WORDS]
+    }
+
+    /// The zone's arrays.
+    pub fn metadata(&self) -> Metadata<'_> {
+        let rows = PAGE_WORDS..PAGE_WORDS + self.sizes.rows;
+        let children = self.shared.halves(rows.end..self.shared.words().len());
+        Metadata { rows: &self.shared.words()[rows], children, ..self.upper.metadata() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

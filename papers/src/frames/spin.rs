@@ -1,0 +1,52 @@
+//! A lock that is waited for by looking at it.
+//!
+//! **What.** Test, then test-and-set. Who waits for long lets others run, so that a holder who lost his processor gets one.
+//!
+//! **From.** The zone lock of LLFree §2, and ListLocked's.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Looks at the lock before others may run.
+const LOOKS: u32 = 200;
+
+/// A lock, on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct Spin(AtomicBool);
+
+/// The lock is held.
+pub struct Held<'a>(&'a Spin);
+
+impl Spin {
+    /// Waits for it.
+    #[inline]
+    pub fn lock(&self) -> Held<'_> {
+        // ORDERING: pairs with the Release of `drop`, which ends what the last holder did.
+        while self.0.swap(true, Ordering::Acquire) {
+            self.wait();
+        }
+        Held(self)
+    }
+
+    #[cold]
+    fn wait(&self) {
+        for _ in 0..LOOKS {
+            if !self.0.load(Ordering::Relaxed) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        std::thread::yield_now();
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // ORDERING: pairs with the Acquire of `lock`.
+        self.0.0.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests;

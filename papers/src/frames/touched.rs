@@ -1,0 +1,121 @@
+//! Where an allocator's state lies, as a run shows it.
+//!
+//! **What.** A zone's arrays are filled with a byte, then every frame is allocated and freed one by one, and again as huge frames; whatever
+//! is not that byte any more was written. A second run with the byte's complement sees what came to equal the first. So
+//! cache lines are counted that a run really touches, and a write behind the end of an array is seen.
+//!
+//! **From.** LLFree §5.5, which computes the state dispersion.
+//!
+//! **Units.** Bytes, and cache lines of 64.
+//!
+//! **Failure.** A zone that cannot be made, a frame that is refused, and a write behind an array are errors.
+
+use super::{Frames, HUGE_ORDER, Job, request};
+use craton_frames::{Config, Init, Local, Sizes, Standard, Zone};
+use craton_lab::arrays::{Array, Arrays, LINE, Value};
+
+/// A level's state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Level {
+    /// Which.
+    pub name: &'static str,
+    /// Bytes, as the zone's sizes say.
+    pub bytes: usize,
+    /// Cache lines that these lie on.
+    pub lines: usize,
+    /// Cache lines that a run wrote to; none if it was not run.
+    pub touched: Option<usize>,
+}
+
+/// The levels of a zone, computed.
+pub fn computed(frames: usize, processors: usize) -> [Level; 5] {
+    let sizes = Sizes::of::<Standard>(frames, processors);
+    let level = |name, bytes: usize| Level { name, bytes, lines: bytes.div_ceil(LINE), touched: None };
+    [
+        level("bit fields", sizes.rows * 8),
+        level("huge frames", sizes.children * 4),
+        level("trees", sizes.trees * 2),
+        level("sets of trees", sizes.index * 8),
+        level("processors", sizes.locals * size_of::<Local>()),
+    ]
+}
+
+/// The same, with what a run touches.
+///
+/// # Errors
+/// A zone that refuses, or writes behind an array.
+pub fn counted(frames: usize, processors: usize) -> Result<[Level; 5], String> {
+    let sizes = Sizes::of::<Standard>(frames, processors);
+    let runs = [0x5a, !0x5a].map(|fill| run(frames, processors, Arrays::new(&sizes, fill)));
+    let [(first, one), (second, two)] = match runs {
+        [Ok(one), Ok(two)] => [(0x5a, one), (!0x5a, two)],
+        [Err(wrong), _] | [_, Err(wrong)] => return Err(wrong),
+    };
+    let fills = [first, second];
+    let mut levels = computed(frames, processors);
+    let touched = [
+        lines([&one.rows, &two.rows], fills)?,
+        lines([&one.children, &two.children], fills)?,
+        lines([&one.trees, &two.trees], fills)?,
+        lines([&one.index, &two.index], fills)?,
+        locals(&one.locals),
+    ];
+    levels.iter_mut().zip(touched).for_each(|(level, touched)| level.touched = Some(touched));
+    Ok(levels)
+}
+
+fn run(frames: usize, processors: usize, arrays: Arrays) -> Result<Arrays, String> {
+    let zone: Zone<'_> = Zone::new(frames, arrays.metadata(), Init::Free, Config::new(processors))
+        .map_err(|wrong| format!("a zone of {frames} frames: {wrong}"))?;
+    FillAll { frames, processors }.run(&zone)?;
+    Ok(arrays)
+}
+
+/// Takes every block of an order, and then frees it: orders 9 and 0, by all processors in turns.
+struct FillAll {
+    frames: usize,
+    processors: usize,
+}
+
+impl Job for FillAll {
+    type Out = Result<(), String>;
+
+    fn run<F: Frames>(self, frames: &F) -> Self::Out {
+        for order in [HUGE_ORDER, 0] {
+            let by = |block: usize| request(order, block / 512 % self.processors);
+            let get = |block| frames.get(by(block)).ok_or_else(|| format!("block {block} of order {order} is missing"));
+            let blocks = (0..self.frames >> order).map(get).collect::<Result<Vec<usize>, String>>()?;
+            let wrong = blocks.iter().enumerate().find(|(block, frame)| !frames.put(**frame, by(*block)));
+            if let Some((_, frame)) = wrong {
+                return Err(format!("frame {frame} of order {order} could not be freed"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lines of an array that do not hold what they held at first, in either of two runs.
+fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String> {
+    let width = size_of::<T>();
+    let changed = |element: &T, fill: u8| element.value() != u64::from_ne_bytes([fill; 8]) >> (64 - 8 * width);
+    for (array, fill) in runs.into_iter().zip(fills) {
+        // Elements of the last line that were not asked for are in it.
+        if let Some(at) = array.behind().iter().position(|element| changed(element, fill)) {
+            return Err(format!("element {} behind an array's end was written", at));
+        }
+    }
+    let [one, two] = runs.map(|array| array.needed().chunks(LINE / width));
+    let is_touched = |(one, two): &(&[T], &[T])| {
+        one.iter().any(|e| changed(e, fills[0])) || two.iter().any(|e| changed(e, fills[1]))
+    };
+    Ok(one.zip(two).filter(is_touched).count())
+}
+
+/// Processors' lines that are not as they were made. Their words are their own: they are told apart by what they print.
+fn locals(locals: &[Local]) -> usize {
+    let new = format!("{:?}", Local::default());
+    locals.iter().filter(|local| format!("{local:?}") != new).count()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! The papers' experiments, what they compare, and programs worth measuring.
+//!
+//! **What.** [`experiment`] has each figure or table of a paper as an experiment; `craton lab` lists and runs them through the
+//! program `craton-papers`. They measure:
+//!
+//! | module | holds | run by |
+//! |---|---|---|
+//! | [`work`] | workloads that any allocator can be preloaded into | `craton-work` |
+//! | [`real`] | other people's programs under a load, and the load generator | `craton-real`, `craton-drive` |
+//! | [`empirical`] | a load that follows a distribution of sizes, on real and in simulated memory | `craton-work empirical` |
+//! | [`caching`] | one object from malloc, from a cache, and from older allocators | `craton-objects` |
+//! | [`frames`] | allocators of page frames, and processes killed on a zone in a file | `craton-crash` |
+//! | [`kernel`], [`objects`] | the load of a kernel's objects, and the allocators of 1994 for it | the experiments |
+//!
+//! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
+//!
+//! **Not here.** Runs, medians, documents, pictures: `craton-lab`. What measures must not contain the allocator, whose hooks would
+//! run in the programs that are measured, so this crate does not link `craton-malloc`.
+
+pub mod caching;
+pub mod empirical;
+pub mod experiment;
+pub mod frames;
+pub mod kernel;
+pub mod objects;
+pub mod real;
+pub mod work;

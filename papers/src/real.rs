@@ -1,0 +1,255 @@
+//! Real programs as loads: each is one command, which any allocator can be preloaded into.
+//!
+//! **What.** A [`Real`] is a bash script in `real/` and what is known of it. [`prepare`] writes the script and its inputs
+//! into a directory, and returns the command to measure: the program itself where that is enough, or the script, where a
+//! result has to be compared or a server driven. Of a server only the server runs on the measured allocator, not the
+//! load generator, which is the program `craton-drive` ([`drive`]).
+//!
+//! **State.** Inputs are the same on every machine. What a program makes of them is compared with numbers that were
+//! counted when the input was made, or, for compilers and pictures, with what the same program makes without a preloaded
+//! allocator: `prepare` runs it once, outside of the measured time. A command can be run any number of times, one at a
+//! time, and writes below its directory alone. Each script says at its head who serves the program's memory.
+//!
+//! **Failure.** A program that this machine lacks is one line with its Debian package ([`Real::available`]). A command
+//! whose result is wrong leaves with another status than 0.
+//!
+//! **Not here.** Time and memory are measured from outside, by [`craton_lab::measure`].
+
+pub mod drive;
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How much a load does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// 0.1 to 0.4 s on glibc: for tests.
+    Quick,
+    /// 1 to 2 s on glibc (`sort` half a second, or its files would be too large).
+    Full,
+}
+
+impl Size {
+    /// As the scripts call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// A real program under a load.
+pub struct Real {
+    /// What it is called by: lower case, digits and hyphens. Its files in the directory begin with it.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// Where the load was described.
+    pub from: &'static str,
+    /// Commands that have to be on `PATH`.
+    pub programs: &'static [&'static str],
+    /// The Debian packages they are in.
+    pub package: &'static str,
+    /// The script.
+    pub script: &'static str,
+}
+
+/// What every script sources.
+const COMMON: &str = include_str!("real/common.sh");
+/// Commands that the scripts themselves need; every Debian has them.
+const TOOLS: [&str; 4] = ["bash", "awk", "sed", "cmp"];
+/// What makes a program run on, or set, an allocator: the inputs are made without.
+const ALLOCATORS: [&str; 3] = ["LD_PRELOAD", "GLIBC_TUNABLES", "CRATON_OPTIONS"];
+const OURS: &str = "this project";
+
+/// Every real program.
+pub const REAL: &[Real] = &[
+    Real {
+        name: "redis-list",
+        about: "redis-server: push five elements to a list and read those five",
+        from: "TEMERAIRE §5.1",
+        programs: &["redis-server"],
+        package: "redis-server",
+        script: include_str!("real/redis-list.sh"),
+    },
+    Real {
+        name: "redis-set",
+        about: "redis-server: values of many sizes, overwritten, read and deleted",
+        from: OURS,
+        programs: &["redis-server"],
+        package: "redis-server",
+        script: include_str!("real/redis-set.sh"),
+    },
+    Real {
+        name: "memcached",
+        about: "memcached (its own slabs): values of many sizes, overwritten, read and deleted",
+        from: OURS,
+        programs: &["memcached"],
+        package: "memcached",
+        script: include_str!("real/memcached.sh"),
+    },
+    Real {
+        name: "sqlite3",
+        about: "sqlite3 in memory: inserts, indexes, order by, group by, delete",
+        from: OURS,
+        programs: &["sqlite3"],
+        package: "sqlite3",
+        script: include_str!("real/sqlite3.sh"),
+    },
+    Real {
+        name: "python3",
+        about: "python3: dictionaries, lists and strings (PYTHONMALLOC=malloc)",
+        from: OURS,
+        programs: &["python3"],
+        package: "python3",
+        script: include_str!("real/python3.sh"),
+    },
+    Real {
+        name: "gcc",
+        about: "gcc -O1 -c of a C file with many functions",
+        from: OURS,
+        programs: &["gcc"],
+        package: "gcc",
+        script: include_str!("real/gcc.sh"),
+    },
+    Real {
+        name: "cxx",
+        about: "g++ -O1 -c of a C++ file with templates over many types",
+        from: OURS,
+        programs: &["g++"],
+        package: "g++",
+        script: include_str!("real/cxx.sh"),
+    },
+    Real {
+        name: "z3",
+        about: "z3: pigeons and holes, and the factors of a number",
+        from: "the program: mimalloc-bench; the load: this project",
+        programs: &["z3"],
+        package: "z3",
+        script: include_str!("real/z3.sh"),
+    },
+    Real {
+        name: "ghostscript",
+        about: "gs: pages of curves, clips and text drawn to a picture",
+        from: "the program: mimalloc-bench; the load: this project",
+        programs: &["gs"],
+        package: "ghostscript",
+        script: include_str!("real/ghostscript.sh"),
+    },
+    Real {
+        name: "rocksdb",
+        about: "db_bench of RocksDB: fillrandom, readrandom",
+        from: "the program: mimalloc-bench; the load: this project",
+        programs: &["db_bench"],
+        package: "rocksdb-tools",
+        script: include_str!("real/rocksdb.sh"),
+    },
+    Real {
+        name: "perl",
+        about: "perl: strings, arrays and nested hashes",
+        from: OURS,
+        programs: &["perl"],
+        package: "perl",
+        script: include_str!("real/perl.sh"),
+    },
+    Real {
+        name: "sort",
+        about: "sort of the coreutils: a large file, two threads",
+        from: OURS,
+        programs: &["sort"],
+        package: "coreutils",
+        script: include_str!("real/sort.sh"),
+    },
+];
+
+/// The real program of that name.
+pub fn find(name: &str) -> Option<&'static Real> {
+    REAL.iter().find(|real| real.name == name)
+}
+
+impl Real {
+    /// Whether this machine has what the load needs.
+    ///
+    /// # Errors
+    /// One line that names the missing programs and what to install.
+    pub fn available(&self) -> Result<(), String> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let missing = |programs: &[&'static str]| -> Vec<&str> {
+            programs.iter().copied().filter(|program| !on_path(program, &path)).collect()
+        };
+        let programs = missing(self.programs);
+        if !programs.is_empty() {
+            return Err(format!(
+                "{}: {} is not on PATH; install Debian's {}, or what your system calls it",
+                self.name,
+                programs.join(", "),
+                self.package
+            ));
+        }
+        match missing(&TOOLS).as_slice() {
+            [] => Ok(()),
+            tools => Err(format!("{}: the script needs {}, which is not on PATH", self.name, tools.join(", "))),
+        }
+    }
+}
+
+/// Whether a directory of `path` has a program of that name.
+fn on_path(program: &str, path: &OsStr) -> bool {
+    std::env::split_paths(path).any(|dir| {
+        fs::metadata(dir.join(program)).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
+}
+
+/// The load generator: in the directory of the running program, or above it, where cargo keeps it for tests and an
+/// installation has `lib/craton`.
+fn driver() -> Result<PathBuf, String> {
+    let exe = std::env::current_exe().map_err(|e| format!("cannot tell where this program lies: {e}"))?;
+    let places = exe.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("lib/craton")]);
+    let found = places.map(|dir| dir.join("craton-drive")).find(|path| path.is_file());
+    found
+        .ok_or_else(|| format!("craton-drive is not beside {}; from the sources, `make build` makes it", exe.display()))
+}
+
+/// Writes the script and its inputs into `dir`, which is made if it is not there, and returns the command to measure.
+///
+/// Several loads may share a directory. A full load takes up to some seconds here.
+///
+/// # Errors
+/// What could not be written, or what the script said when it failed.
+pub fn prepare(dir: &Path, real: &Real, size: Size) -> Result<Vec<OsString>, String> {
+    let failed = |what: &Path, why: std::io::Error| format!("{}: cannot write {}: {why}", real.name, what.display());
+    fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;
+    let dir = dir.canonicalize().map_err(|e| failed(dir, e))?;
+    let script = dir.join(format!("{}.sh", real.name));
+    for (path, text) in [(&script, real.script), (&dir.join("common.sh"), COMMON)] {
+        fs::write(path, text).map_err(|e| failed(path, e))?;
+    }
+    let mut command = Command::new("bash");
+    command.arg(&script).arg("prepare").arg(&dir).arg(size.name()).arg(driver()?).stdin(Stdio::null());
+    ALLOCATORS.iter().for_each(|variable| {
+        command.env_remove(variable);
+    });
+    let output = command.output().map_err(|e| format!("{}: cannot start bash: {e}", real.name))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}: the inputs were not made ({}): {}", real.name, output.status, said.trim_end()));
+    }
+    let words: Vec<OsString> = output
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter(|word| !word.is_empty())
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
+    if words.is_empty() || words.iter().any(|word| word.as_bytes().contains(&0)) {
+        return Err(format!("{}: the script named no command; is {} changed?", real.name, script.display()));
+    }
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Lists of redis: five elements are pushed, and those five read back.
+//!
+//! **From.** TEMERAIRE §5.1 measures redis by a million requests that push five elements and read those five. Which lists
+//! and how large the elements are it does not say: here one of 1,000 lists at random, and elements of 8 to 71 bytes. The
+//! lists grow to the end, as those of redis-benchmark do.
+
+use super::{Dialogue, REDIS_FAREWELL, put, redis_array, redis_command, redis_integer, redis_string};
+use craton_lab::rng::Rng;
+
+/// Lists that the requests are spread over.
+const LISTS: u32 = 1000;
+/// Elements of a request.
+const ELEMENTS: usize = 5;
+
+/// The server's lists, as far as the answers depend on them: the length of each.
+pub(super) struct Lists {
+    seed: u64,
+    lengths: Vec<usize>,
+}
+
+impl Lists {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed, lengths: vec![0; LISTS as usize] }
+    }
+}
+
+/// Element `i` of request `number`: both numbers, and letters up to a random length.
+fn element(rng: &mut Rng, number: u64, i: usize) -> Vec<u8> {
+    let length = 8 + rng.below(64) as usize;
+    let mut text = Vec::with_capacity(80);
+    put(&mut text, format_args!("{number}-{i}-"));
+    text.resize(text.len().max(length), b'a' + (number % 26) as u8);
+    text
+}
+
+impl Dialogue for Lists {
+    fn next(&mut self, number: u64, request: &mut Vec<u8>, answer: &mut Vec<u8>) {
+        let mut rng = Rng::new(self.seed, number);
+        let list = rng.below(LISTS) as usize;
+        let key = format!("list:{list}").into_bytes();
+        let elements: [Vec<u8>; ELEMENTS] = std::array::from_fn(|i| element(&mut rng, number, i));
+        self.lengths[list] += ELEMENTS;
+
+        let mut push: Vec<&[u8]> = vec![b"LPUSH", &key];
+        push.extend(elements.iter().map(Vec::as_slice));
+        redis_command(request, &push);
+        redis_integer(answer, self.lengths[list]);
+
+        redis_command(request, &[b"LRANGE", &key, b"0", b"4"]);
+        redis_array(answer, ELEMENTS);
+        for element in elements.iter().rev() {
+            redis_string(answer, element);
+        }
+    }
+
+    fn last(&mut self, request: &mut Vec<u8>, answer: &mut Vec<u8>) {
+        redis_command(request, &[b"DBSIZE"]);
+        redis_integer(answer, self.lengths.iter().filter(|length| **length > 0).count());
+    }
+
+    fn farewell(&self) -> &'static [u8] {
+        REDIS_FAREWELL
+    }
+}

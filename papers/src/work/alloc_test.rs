@@ -1,0 +1,84 @@
+//! Random replacement in a large array of slots.
+//!
+//! **What.** Each step picks a slot. A block found there is checked and freed; an empty slot gets a block of a random
+//! size. In the steady state half of the slots are full. Some slots change all the time and some hardly ever, and
+//! small blocks are the more frequent, so that blocks of all ages lie between each other.
+//!
+//! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018), as mimalloc-bench runs it: the
+//! choice of the slot follows Pareto's law (four fifths of the steps go to one fifth of the slots, and so on within that
+//! fifth), each power of two of the size is half as likely as the one before, the largest block has 1 KiB. Ours draws
+//! both in whole numbers, and writes and reads both ends of a block where the original clears all of it.
+//!
+//! **Units.** Steps; sizes in bytes.
+//!
+//! **Threads.** Each has slots of its own and shares nothing.
+
+use super::Workload;
+use super::block::Block;
+use craton_lab::rng::Rng;
+use std::thread;
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "alloc-test",
+    about: "random slots of a large array are filled with blocks to 1 KiB and emptied again",
+    from: "OLogN alloc-test, mimalloc-bench",
+    threads: 1,
+    run: |load| {
+        let each = load.of(STEPS).div_ceil(load.threads as u64);
+        thread::scope(|scope| {
+            let spawn = |number| scope.spawn(move || steps(&mut Rng::new(load.seed, number), each));
+            let threads: Vec<_> = (0..load.threads as u64).map(spawn).collect();
+            let sums = threads.into_iter().map(|thread| thread.join().expect("no thread panics"));
+            sums.fold(0, u64::wrapping_add)
+        })
+    },
+    known: [0x0fdb_4355_c276_b3cd, 0xf024_a32c_b779_e31a],
+};
+
+/// Steps of the full load, over all threads.
+const STEPS: u64 = 19_000_000;
+/// Slots of a thread.
+const SLOTS: u32 = 1 << 18;
+/// Times that the rule of four fifths is applied, each within the fifth that the one before chose.
+const LEVELS: u32 = 6;
+/// The largest power of two of a size.
+const LARGEST: u32 = 10;
+
+/// One thread's work.
+fn steps(rng: &mut Rng, count: u64) -> u64 {
+    let mut held: Vec<Option<Block>> = Vec::new();
+    held.resize_with(SLOTS as usize, || None);
+    let mut sum = 0u64;
+    for _ in 0..count {
+        let slot = &mut held[slot(rng, SLOTS) as usize];
+        match slot.take() {
+            Some(block) => sum = sum.wrapping_mul(31).wrapping_add(block.ends()),
+            None => *slot = Some(Block::new(size(rng), rng.next())),
+        }
+    }
+    held.iter().flatten().fold(sum, |sum, block| sum.wrapping_mul(31).wrapping_add(block.ends()))
+}
+
+/// A number below `bound` by Pareto's law: the low ones are the frequent ones.
+fn slot(rng: &mut Rng, bound: u32) -> u32 {
+    let mut end = bound;
+    for _ in 0..LEVELS {
+        let fifth = end / 5;
+        if rng.one_in(5) {
+            return fifth + rng.below(end - fifth);
+        }
+        end = fifth.max(1);
+    }
+    rng.below(end)
+}
+
+/// A size to 1 KiB: each power of two is half as likely as the one before, and sizes below it are alike.
+fn size(rng: &mut Rng) -> usize {
+    let bits = rng.next();
+    let top = 1u32 << (bits.trailing_zeros() + 4).min(LARGEST);
+    ((top >> 1) + 1 + ((bits >> 32) as u32 & ((top >> 1) - 1))) as usize
+}
+
+#[cfg(test)]
+mod tests;

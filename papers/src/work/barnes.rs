@@ -1,0 +1,213 @@
+//! Many bodies that attract each other, by a tree of cells.
+//!
+//! **What.** Each step builds an octree over all bodies, a box on the heap for each cell and each leaf; adds up the mass
+//! of each cell from below; moves every body by the pull of the cells, of which the distant ones count as one body each;
+//! and drops the tree. So tens of thousands of small nodes live for a step and die together.
+//!
+//! **From.** Barnes and Hut, "A hierarchical O(N log N) force-calculation algorithm" (Nature 324, 1986); barnes of the
+//! SPLASH-2 programs (Woo et al., ISCA 1995), which Hoard's evaluation and mimalloc-bench run. Ours has one thread, a
+//! body a leaf, and bodies that start at random, denser in the middle.
+//!
+//! **State.** Sums of floating-point numbers in a fixed order, with no operation but + − × ÷ √: the same on any machine.
+//!
+//! **Units.** Steps; lengths in the side of the cube in which the bodies start, and the gravitational constant is 1.
+
+use super::Workload;
+use craton_lab::rng::Rng;
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "barnes",
+    about: "an octree of boxed nodes over 20,000 bodies, built and dropped in each step",
+    from: "Barnes and Hut 1986, SPLASH-2, Hoard, mimalloc-bench",
+    threads: 1,
+    run: |load| {
+        let mut bodies = bodies(&mut Rng::new(load.seed, 0), BODIES);
+        for _ in 0..load.of(STEPS) {
+            step(&mut bodies);
+        }
+        bodies.iter().flat_map(|body| body.at).fold(0, |sum, x| sum.wrapping_mul(31).wrapping_add(x.to_bits()))
+    },
+    known: [0x9db5_e3af_dbf4_6e6d, 0x0fc8_460c_28ae_d78f],
+};
+
+/// Bodies.
+const BODIES: usize = 20_000;
+/// Steps of the full load.
+const STEPS: u64 = 40;
+/// Time of a step.
+const STEP: f64 = 0.001;
+/// A cell counts as one body when its side is below so many times its distance.
+const OPENING: f64 = 1.2;
+/// Added to the square of each distance, so that no pull is without bound.
+const SOFTENING: f64 = 1e-4;
+/// Cells within cells: bodies that no side so small tells apart share a leaf.
+const DEEPEST: u32 = 40;
+
+type Vector = [f64; 3];
+
+#[derive(Clone, Copy)]
+struct Body {
+    at: Vector,
+    speed: Vector,
+    mass: f64,
+}
+
+/// One body in the tree, or several in the same place.
+struct Leaf {
+    at: Vector,
+    mass: f64,
+}
+
+/// A cube with more than one body: its mass, where that is in the mean, and its eight parts.
+struct Cell {
+    at: Vector,
+    mass: f64,
+    parts: [Part; 8],
+}
+
+#[derive(Default)]
+enum Part {
+    #[default]
+    Empty,
+    Leaf(Box<Leaf>),
+    Cell(Box<Cell>),
+}
+
+/// A cube in space.
+#[derive(Clone, Copy)]
+struct Cube {
+    middle: Vector,
+    side: f64,
+}
+
+impl Cube {
+    /// Which of the eight parts a place is in, and that part.
+    fn part(&self, at: Vector) -> (usize, Self) {
+        let quarter = self.side / 4.0;
+        let mut inner = Self { side: self.side / 2.0, ..*self };
+        let mut index = 0;
+        for (at, middle) in at.into_iter().zip(&mut inner.middle) {
+            let upper = at >= *middle;
+            *middle += if upper { quarter } else { -quarter };
+            index = index << 1 | usize::from(upper);
+        }
+        (index, inner)
+    }
+
+    /// The smallest around all bodies, with their axes' common centre.
+    fn around(bodies: &[Body]) -> Self {
+        let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
+        for body in bodies {
+            for axis in 0..3 {
+                low[axis] = low[axis].min(body.at[axis]);
+                high[axis] = high[axis].max(body.at[axis]);
+            }
+        }
+        let middle = std::array::from_fn(|axis| (low[axis] + high[axis]) / 2.0);
+        Self { middle, side: (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, f64::max) }
+    }
+}
+
+impl Cell {
+    fn new() -> Box<Self> {
+        Box::new(Self { at: [0.0; 3], mass: 0.0, parts: Default::default() })
+    }
+}
+
+impl Part {
+    /// Puts a leaf in; a leaf that was there goes down together with it.
+    fn insert(&mut self, leaf: Box<Leaf>, cube: Cube, depth: u32) {
+        match self {
+            Self::Empty => *self = Self::Leaf(leaf),
+            Self::Leaf(there) if depth == DEEPEST => there.mass += leaf.mass,
+            Self::Leaf(_) => {
+                let mut cell = Cell::new();
+                if let Self::Leaf(there) = std::mem::take(self) {
+                    let (part, inner) = cube.part(there.at);
+                    cell.parts[part].insert(there, inner, depth + 1);
+                }
+                let (part, inner) = cube.part(leaf.at);
+                cell.parts[part].insert(leaf, inner, depth + 1);
+                *self = Self::Cell(cell);
+            }
+            Self::Cell(cell) => {
+                let (part, inner) = cube.part(leaf.at);
+                cell.parts[part].insert(leaf, inner, depth + 1);
+            }
+        }
+    }
+
+    /// Fills in the cells' mass and where it is, from below; returns this one's, the place times the mass.
+    fn weigh(&mut self) -> (f64, Vector) {
+        match self {
+            Self::Empty => (0.0, [0.0; 3]),
+            Self::Leaf(leaf) => (leaf.mass, leaf.at.map(|x| x * leaf.mass)),
+            Self::Cell(cell) => {
+                let (mut mass, mut moment) = (0.0, [0.0; 3]);
+                for part in &mut cell.parts {
+                    let (part_mass, part_moment) = part.weigh();
+                    mass += part_mass;
+                    (0..3).for_each(|axis| moment[axis] += part_moment[axis]);
+                }
+                (cell.mass, cell.at) = (mass, moment.map(|x| x / mass));
+                (mass, moment)
+            }
+        }
+    }
+
+    /// Adds the pull of all that is in this part, whose cube has that side, on a body at `at`.
+    fn pull(&self, at: Vector, side: f64, sum: &mut Vector) {
+        let (there, mass) = match self {
+            Self::Empty => return,
+            Self::Leaf(leaf) => (leaf.at, leaf.mass),
+            Self::Cell(cell) => (cell.at, cell.mass),
+        };
+        let apart: Vector = std::array::from_fn(|axis| there[axis] - at[axis]);
+        let square = apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2];
+        if let Self::Cell(cell) = self
+            && side * side >= OPENING * OPENING * square
+        {
+            return cell.parts.iter().for_each(|part| part.pull(at, side / 2.0, sum));
+        }
+        let soft = square + SOFTENING;
+        let pull = mass / (soft * soft.sqrt());
+        (0..3).for_each(|axis| sum[axis] += apart[axis] * pull);
+    }
+}
+
+/// The tree of all bodies, and its cube's side.
+fn tree(bodies: &[Body]) -> (Part, f64) {
+    let cube = Cube::around(bodies);
+    let mut root = Part::Empty;
+    for body in bodies {
+        root.insert(Box::new(Leaf { at: body.at, mass: body.mass }), cube, 0);
+    }
+    root.weigh();
+    (root, cube.side)
+}
+
+fn step(bodies: &mut [Body]) {
+    let (root, side) = tree(bodies);
+    for body in bodies {
+        let mut pull = [0.0; 3];
+        root.pull(body.at, side, &mut pull);
+        for (axis, pull) in pull.into_iter().enumerate() {
+            body.speed[axis] += pull * STEP;
+            body.at[axis] += body.speed[axis] * STEP;
+        }
+    }
+}
+
+/// Bodies at rest, with a mass of 1 together: each coordinate is nearer to the middle than at random.
+fn bodies(rng: &mut Rng, count: usize) -> Vec<Body> {
+    let mut coordinate = || {
+        let unit = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64;
+        (unit(rng.next()) - 0.5) * unit(rng.next())
+    };
+    let body = |_| Body { at: std::array::from_fn(|_| coordinate()), speed: [0.0; 3], mass: 1.0 / count as f64 };
+    (0..count).map(body).collect()
+}
+
+#[cfg(test)]
+mod tests;

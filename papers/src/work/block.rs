@@ -1,0 +1,133 @@
+//! A stretch of raw memory with a known stamp in it.
+//!
+//! **What.** [`Block`] is one allocation of any size with a stamp at both ends, [`Filled`] one with the stamp all over,
+//! for the workloads whose point is the allocator alone. The stamp is read back before the memory is freed: when two
+//! blocks overlap, or somebody else wrote to one, the sum is another.
+//!
+//! **Units.** Sizes in bytes, from 1 to `isize::MAX`.
+//!
+//! **Failure.** When there is no memory the program ends, as with any collection of `std`.
+//!
+//! **Unsafe.** `std::alloc` directly: a boxed slice would be written twice (zeroes, then the stamp), and large blocks
+//! are written only where the workload says. Each access is one call with its bounds checked above it.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+/// Bytes of a stamp.
+const STAMP: usize = size_of::<u64>();
+
+/// An allocation with a stamp at both ends.
+pub struct Block {
+    at: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a block owns its memory alone, as a box does, and gives no reference to it away.
+unsafe impl Send for Block {}
+
+impl Block {
+    /// Memory of `len` bytes, at least 1, with the stamp at both ends. One shorter than a stamp holds its low bytes.
+    pub fn new(len: usize, stamp: u64) -> Self {
+        let mut block = Self::bare(len);
+        block.put(0, stamp);
+        block.put(block.len.saturating_sub(STAMP), stamp);
+        block
+    }
+
+    fn bare(len: usize) -> Self {
+        let len = len.max(1);
+        let layout = Self::layout(len);
+        // SAFETY: the layout has at least one byte.
+        let at = unsafe { alloc(layout) };
+        Self { at: NonNull::new(at).unwrap_or_else(|| handle_alloc_error(layout)), len }
+    }
+
+    /// Alignment 1, so that every size goes to malloc and none to `aligned_alloc`.
+    fn layout(len: usize) -> Layout {
+        Layout::from_size_align(len, 1).expect("a block is smaller than half of the address space")
+    }
+
+    /// What stands at both ends, in one number.
+    pub fn ends(&self) -> u64 {
+        self.get(0).wrapping_add(self.get(self.len.saturating_sub(STAMP)).rotate_left(1))
+    }
+
+    /// Writes the stamp, or as much of it as a block shorter than a stamp holds. `at` leaves room for it.
+    #[inline]
+    fn put(&mut self, at: usize, stamp: u64) {
+        if self.len < STAMP {
+            let stamp = stamp.to_le();
+            // SAFETY: the memory has `len` bytes and is this block's alone; `stamp` lives on, and has more than `len`.
+            return unsafe { self.at.copy_from_nonoverlapping(NonNull::from(&stamp).cast(), self.len) };
+        }
+        debug_assert!(at + STAMP <= self.len);
+        // SAFETY: each caller in this file keeps `at + STAMP` within `len`; the memory is this block's alone.
+        unsafe { self.at.add(at).cast().write_unaligned(stamp.to_le()) }
+    }
+
+    /// The stamp that stands at `at`, which leaves room for it.
+    #[inline]
+    fn get(&self, at: usize) -> u64 {
+        if self.len < STAMP {
+            let mut stamp = 0u64;
+            // SAFETY: all of `len` bytes have been written, as that is less than a stamp; `stamp` has more.
+            unsafe { self.at.copy_to_nonoverlapping(NonNull::from(&mut stamp).cast(), self.len) }
+            return u64::from_le(stamp);
+        }
+        debug_assert!(at + STAMP <= self.len);
+        // SAFETY: each caller in this file keeps `at + STAMP` within `len`, and what is read has been written: the ends
+        // always, what is between them when the block is a `Filled`, whose sums alone read it.
+        u64::from_le(unsafe { self.at.add(at).cast().read_unaligned() })
+    }
+}
+
+/// An allocation with a stamp all over.
+pub struct Filled(Block);
+
+impl Filled {
+    /// Memory of `len` bytes, at least 1, every one written; the last stamp may start within a word.
+    pub fn new(len: usize, stamp: u64) -> Self {
+        let mut block = Block::new(len, stamp);
+        for at in (0..block.len / STAMP * STAMP).step_by(STAMP) {
+            block.put(at, stamp);
+        }
+        block.put(len.saturating_sub(STAMP), stamp);
+        Self(block)
+    }
+
+    /// Its bytes.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// What stands at both ends, in one number.
+    pub fn ends(&self) -> u64 {
+        self.0.ends()
+    }
+
+    /// The sum of all words, and of the ends once more.
+    pub fn sum(&self) -> u64 {
+        self.sum_each(STAMP)
+    }
+
+    /// The sum of the first word of each page of 4 KiB, and of the ends once more.
+    pub fn sum_pages(&self) -> u64 {
+        self.sum_each(4096)
+    }
+
+    fn sum_each(&self, step: usize) -> u64 {
+        let words = (0..self.0.len / STAMP * STAMP).step_by(step);
+        words.fold(self.0.ends(), |sum, at| sum.wrapping_add(self.0.get(at)))
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: `bare` took this memory with the same layout, and nobody else frees it.
+        unsafe { dealloc(self.at.as_ptr(), Self::layout(self.len)) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Factoring by the continued-fraction method.
+//!
+//! **What.** Splits numbers of 35 digits, each the product of two primes, with big numbers that live on the heap: every
+//! operation allocates its result, a block of some 8 to 40 B that is freed a moment later. Little is live.
+//!
+//! **From.** cfrac (Dave Barrett), one of the programs that Zorn and Grunwald measured ("Empirical measurements of six
+//! allocation-intensive C programs", 1992), since in the suites of Hoard and mimalloc-bench. Ours is written from the
+//! method's papers: [`factor`] names them.
+//!
+//! **Units.** Steps of the expansion, over all numbers; the last number may stay whole.
+
+mod factor;
+mod num;
+
+use super::Workload;
+use craton_lab::rng::Rng;
+use factor::{End, Search, power};
+use num::Num;
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "cfrac",
+    about: "splits numbers of 35 digits by continued fractions, with tiny short-lived big numbers",
+    from: "Zorn and Grunwald 1992, Hoard, mimalloc-bench",
+    threads: 1,
+    run: |load| {
+        let mut allowed = load.of(STEPS);
+        let (mut sum, mut number) = (0u64, 0);
+        while allowed > 0 {
+            sum = sum.wrapping_mul(31).wrapping_add(split(&mut Rng::new(load.seed, number), &mut allowed));
+            number += 1;
+        }
+        sum
+    },
+    known: [0xb66d_a315_1fc9_f3d6, 0x00ff_1b10_2367_fade],
+};
+
+/// Steps of the full load.
+const STEPS: u64 = 1_000_000;
+/// Bits of the two primes.
+const PRIME_BITS: u32 = 58;
+
+/// Makes a number and splits it again, unless the steps come to their end.
+fn split(rng: &mut Rng, allowed: &mut u64) -> u64 {
+    let (p, q) = (Num::of(prime(rng)), Num::of(prime(rng)));
+    let n = p.mul(&q);
+    let mut search = Search::new(&n);
+    let is_split = match search.run(allowed) {
+        End::Factor(factor) => factor == p || factor == q,
+        End::Period | End::Steps => false,
+    };
+    search.digest().wrapping_add(u64::from(is_split))
+}
+
+/// A random prime.
+fn prime(rng: &mut Rng) -> u64 {
+    loop {
+        let candidate = rng.next() >> (64 - PRIME_BITS) | 1 << (PRIME_BITS - 1) | 1;
+        if is_prime(candidate) {
+            return candidate;
+        }
+    }
+}
+
+/// Miller and Rabin's test of an odd number above 40; with these bases it errs on no number of 64 bits.
+fn is_prime(n: u64) -> bool {
+    let zeros = (n - 1).trailing_zeros();
+    [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37].into_iter().all(|base| {
+        let mut x = power(base, (n - 1) >> zeros, n);
+        let mut passes = x == 1 || x == n - 1;
+        for _ in 1..zeros {
+            x = (u128::from(x) * u128::from(x) % u128::from(n)) as u64;
+            passes |= x == n - 1;
+        }
+        passes
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn primes_are_told_from_their_products() {
+        for n in [41, 1_000_000_007, 999_999_999_989, 18_446_744_073_709_551_557] {
+            assert!(is_prime(n), "{n}");
+        }
+        for n in [49, 561, 1_000_000_007 * 998_244_353, 3_215_031_751, 3_825_123_056_546_413_051] {
+            assert!(!is_prime(n), "{n}");
+        }
+    }
+
+    #[test]
+    fn primes_have_their_bits() {
+        let mut rng = Rng::new(1, 1);
+        assert!((0..20).all(|_| prime(&mut rng).leading_zeros() == 64 - PRIME_BITS));
+    }
+}

@@ -1,0 +1,191 @@
+//! Fragmentation when the sizes of a program change.
+//!
+//! **What.** Three phases: Before allocates objects of one distribution of sizes, Delete frees a random part of what is
+//! live, After allocates objects of another distribution. Before and After each allocate five units of memory in all,
+//! and free random objects so that the live data stay within one unit. What an allocator needs beyond the live data is
+//! what it lost to the old sizes.
+//!
+//! **From.** NVAlloc (Dang et al., ASPLOS 2022) §3.2 and Table 1, after the benchmark of RAMCloud's log-structured memory
+//! (Rumble, Kejariwal and Ousterhout, FAST 2014). W1 to W4 are the four rows of the table. The paper's unit is 1 GB;
+//! here it is 64 MiB at the full load, and 1 GiB at 1600 %.
+//!
+//! **Units.** Sizes in bytes; shares in percent.
+//!
+//! **Cost.** The list of the live objects has 16 B for each, in one allocation of its final size, taken first: it takes
+//! no part in the fragmentation, and [`Outcome::list_bytes`] says how much of the peak it is.
+
+use super::block::Filled;
+use super::{Load, Workload};
+use craton_lab::rng::Rng;
+
+/// Sizes from the first to the second, both inclusive, alike.
+type Sizes = (u32, u32);
+
+/// A row of the paper's table.
+#[derive(Clone, Copy)]
+struct Row {
+    before: Sizes,
+    /// Part of the live objects that Delete frees.
+    delete: u32,
+    after: Sizes,
+}
+
+const W1: Row = Row { before: (100, 100), delete: 90, after: (130, 130) };
+const W2: Row = Row { before: (100, 150), delete: 0, after: (200, 250) };
+const W3: Row = Row { before: (100, 150), delete: 90, after: (200, 250) };
+const W4: Row = Row { before: (100, 200), delete: 50, after: (1000, 2000) };
+
+const FROM: &str = "NVAlloc (ASPLOS 2022) table 1";
+
+/// The first row, in the list.
+pub const WORKLOAD_1: Workload = Workload {
+    name: "fragbench-w1",
+    about: "objects of 100 B, of which 90 % are freed, then of 130 B",
+    from: FROM,
+    threads: 1,
+    run: |load| run(&W1, load).checksum,
+    known: [0x3205_1ee8_fbcf_4a5e, 0xfd19_731d_27bb_809b],
+};
+
+/// The second row, in the list.
+pub const WORKLOAD_2: Workload = Workload {
+    name: "fragbench-w2",
+    about: "objects of 100 to 150 B, none of them freed, then of 200 to 250 B",
+    from: FROM,
+    threads: 1,
+    run: |load| run(&W2, load).checksum,
+    known: [0x2da4_abf8_601e_99e3, 0xb91f_fa02_aba5_cb37],
+};
+
+/// The third row, in the list.
+pub const WORKLOAD_3: Workload = Workload {
+    name: "fragbench-w3",
+    about: "objects of 100 to 150 B, of which 90 % are freed, then of 200 to 250 B",
+    from: FROM,
+    threads: 1,
+    run: |load| run(&W3, load).checksum,
+    known: [0x239d_0405_ecfe_f263, 0x05f9_8ec1_598f_4319],
+};
+
+/// The fourth row, in the list.
+pub const WORKLOAD_4: Workload = Workload {
+    name: "fragbench-w4",
+    about: "objects of 100 to 200 B, of which 50 % are freed, then of 1000 to 2000 B",
+    from: FROM,
+    threads: 1,
+    run: |load| run(&W4, load).checksum,
+    known: [0xc814_67ea_55dd_e245, 0x2832_233f_1930_5ea3],
+};
+
+/// Live data at most, at the full load.
+const UNIT: u64 = 64 << 20;
+/// Units that Before and After each allocate.
+const ALLOCATED: u64 = 5;
+
+/// The load in percent at which the unit is the paper's.
+pub const PAPER_PERCENT: u64 = 1600;
+
+/// The four workloads' names.
+pub const NAMES: [&str; 4] = [WORKLOAD_1.name, WORKLOAD_2.name, WORKLOAD_3.name, WORKLOAD_4.name];
+
+/// What the workload of that name holds at its peak under a load: the bytes of the live objects, and those of the list of
+/// them that have been written; none if the name is not one of the four.
+///
+/// The live data fill the unit, and there are most objects in Before, whose sizes are the smaller ones.
+pub fn at_peak(name: &str, load: &Load) -> Option<(u64, u64)> {
+    let row = [W1, W2, W3, W4][NAMES.iter().position(|n| *n == name)?];
+    let unit = load.of(UNIT);
+    let objects = unit * 2 / u64::from(row.before.0 + row.before.1);
+    Some((unit, objects * size_of::<Filled>() as u64))
+}
+
+/// What a run of one row did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The same for the same row and load.
+    pub checksum: u64,
+    /// Bytes of the live objects at their highest, without the list of them.
+    pub peak_bytes: u64,
+    /// Bytes of the live objects after Delete.
+    pub kept_bytes: u64,
+    /// Bytes of the live objects after After.
+    pub end_bytes: u64,
+    /// Bytes of the list of the live objects.
+    pub list_bytes: u64,
+}
+
+/// What the workload of that name does with this load; none if the name is not one of fragbench's four. The peak of a
+/// process's resident memory, less `list_bytes`, divided by `peak_bytes` says what the allocator costs.
+pub fn outcome(name: &str, load: &Load) -> Option<Outcome> {
+    let rows = [(&WORKLOAD_1, &W1), (&WORKLOAD_2, &W2), (&WORKLOAD_3, &W3), (&WORKLOAD_4, &W4)];
+    rows.iter().find(|(workload, _)| workload.name == name).map(|(_, row)| run(row, load))
+}
+
+fn run(row: &Row, load: &Load) -> Outcome {
+    let mut heap = Heap::new(row, load);
+    heap.allocate(row.before);
+    heap.delete(row.delete);
+    heap.outcome.kept_bytes = heap.live_bytes;
+    heap.allocate(row.after);
+    heap.outcome.end_bytes = heap.live_bytes;
+    while !heap.live.is_empty() {
+        heap.free(heap.live.len() - 1);
+    }
+    heap.outcome
+}
+
+/// The live objects.
+struct Heap {
+    rng: Rng,
+    unit_bytes: u64,
+    live: Vec<Filled>,
+    live_bytes: u64,
+    outcome: Outcome,
+}
+
+impl Heap {
+    fn new(row: &Row, load: &Load) -> Self {
+        let unit_bytes = load.of(UNIT);
+        let smallest = u64::from(row.before.0.min(row.after.0));
+        let live = Vec::with_capacity((unit_bytes / smallest + 1) as usize);
+        let list_bytes = (live.capacity() * size_of::<Filled>()) as u64;
+        let outcome = Outcome { list_bytes, ..Outcome::default() };
+        Self { rng: Rng::new(load.seed, 0), unit_bytes, live, live_bytes: 0, outcome }
+    }
+
+    /// Five units of objects of these sizes; random ones make room.
+    fn allocate(&mut self, (smallest, largest): Sizes) {
+        let mut allocated = 0;
+        while allocated < ALLOCATED * self.unit_bytes {
+            let bytes = u64::from(smallest + self.rng.below(largest - smallest + 1));
+            while self.live_bytes + bytes > self.unit_bytes && !self.live.is_empty() {
+                self.free_any();
+            }
+            self.live.push(Filled::new(bytes as usize, self.rng.next()));
+            self.live_bytes += bytes;
+            self.outcome.peak_bytes = self.outcome.peak_bytes.max(self.live_bytes);
+            allocated += bytes;
+        }
+    }
+
+    /// Frees so many percent of the live objects.
+    fn delete(&mut self, percent: u32) {
+        for _ in 0..self.live.len() as u64 * u64::from(percent) / 100 {
+            self.free_any();
+        }
+    }
+
+    fn free_any(&mut self) {
+        let any = self.rng.below(u32::try_from(self.live.len()).unwrap_or(u32::MAX));
+        self.free(any as usize);
+    }
+
+    fn free(&mut self, i: usize) {
+        let object = self.live.swap_remove(i);
+        self.live_bytes -= object.len() as u64;
+        self.outcome.checksum = self.outcome.checksum.wrapping_mul(31).wrapping_add(object.sum());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Blocks of one size, allocated and freed in batches.
+//!
+//! **What.** For each size and each batch length: allocate a batch, then free it, many times over. Batches are freed in
+//! the order in which they were allocated, in the opposite one, and the even places before the odd ones.
+//!
+//! **From.** glibc's `benchtests/bench-malloc-simple.c` (2019): batches of 25, 100, 400 and 1600 blocks, first in first
+//! out, each of about the same total. Ours adds the two other orders, goes through several sizes in one run, and
+//! stamps each block, which the original does not touch.
+//!
+//! **Units.** Blocks; sizes in bytes.
+
+use super::Workload;
+use super::block::Block;
+use craton_lab::rng::Rng;
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "glibc-simple",
+    about: "batches of blocks of one size, freed in several orders, for several sizes",
+    from: "glibc bench-malloc-simple",
+    threads: 1,
+    run: |load| {
+        let mut rng = Rng::new(load.seed, 0);
+        let blocks = load.of(BLOCKS);
+        let mut held = Held::default();
+        for size in SIZES {
+            for batch in BATCHES {
+                for order in [Order::First, Order::Last, Order::EvenThenOdd] {
+                    for _ in 0..blocks.div_ceil(batch as u64) {
+                        held.fill(&mut rng, size, batch);
+                        held.empty(order);
+                    }
+                }
+            }
+        }
+        held.sum
+    },
+    known: [0xc7f0_c01f_2003_2081, 0x73e6_0f18_eb8e_8c6b],
+};
+
+/// Sizes, of which glibc's benchmark takes one as an argument: 16 B by default.
+const SIZES: [usize; 6] = [16, 32, 64, 128, 256, 512];
+/// Blocks in a batch.
+const BATCHES: [usize; 4] = [25, 100, 400, 1600];
+/// Blocks for each size, batch length and order at full load.
+const BLOCKS: u64 = 850_000;
+
+/// The order in which a batch is freed.
+#[derive(Clone, Copy)]
+enum Order {
+    /// The first allocated first.
+    First,
+    /// The last allocated first.
+    Last,
+    /// Every second one leaves a gap between two that stay.
+    EvenThenOdd,
+}
+
+/// A batch, and the sum of what stood in the blocks that were freed.
+#[derive(Default)]
+struct Held {
+    blocks: Vec<Option<Block>>,
+    sum: u64,
+}
+
+impl Held {
+    fn fill(&mut self, rng: &mut Rng, size: usize, count: usize) {
+        let stamp = rng.next();
+        self.blocks.clear();
+        self.blocks.extend((0..count as u64).map(|i| Some(Block::new(size, stamp.wrapping_add(i)))));
+    }
+
+    fn empty(&mut self, order: Order) {
+        let count = self.blocks.len();
+        match order {
+            Order::First => (0..count).for_each(|i| self.free(i)),
+            Order::Last => (0..count).rev().for_each(|i| self.free(i)),
+            Order::EvenThenOdd => (0..count).step_by(2).chain((1..count).step_by(2)).for_each(|i| self.free(i)),
+        }
+    }
+
+    fn free(&mut self, i: usize) {
+        let ends = self.blocks[i].take().map_or(0, |block| block.ends());
+        self.sum = self.sum.wrapping_mul(31).wrapping_add(ends);
+    }
+}
+
+#[cfg(test)]
+mod tests;

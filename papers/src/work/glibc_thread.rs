@@ -1,0 +1,48 @@
+//! Random replacement in a small working set, with sizes of a power law.
+//!
+//! **What.** Each thread replaces blocks at random in a working set of 1024. Sizes follow a power law from 4 B to 32 KiB, as
+//! measured in programs: most are small.
+//!
+//! **From.** glibc's bench-malloc-thread. Ours does a fixed number of replacements where that one counts them in a time.
+//!
+//! **Units.** Replacements; sizes in bytes.
+//! **Threads.** They share nothing but the allocator.
+
+use super::Workload;
+use super::block::Block;
+use super::crew::crew;
+use craton_lab::rng::Rng;
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "glibc-thread",
+    about: "each thread replaces blocks at random in a working set; sizes of a power law, 4 B to 32 KiB",
+    from: "glibc bench-malloc-thread",
+    threads: 2,
+    run: |load| {
+        crew(load.threads, |number| {
+            let mut rng = Rng::new(load.seed, number);
+            let mut set: Vec<Block> = (0..SET).map(|_| block(&mut rng)).collect();
+            let sum = (0..load.of(REPLACEMENTS).div_ceil(load.threads as u64)).fold(0u64, |sum, _| {
+                let slot = rng.below(SET) as usize;
+                let old = std::mem::replace(&mut set[slot], block(&mut rng));
+                sum.wrapping_mul(31).wrapping_add(old.ends())
+            });
+            set.iter().fold(sum, |sum, block| sum.wrapping_add(block.ends()))
+        })
+    },
+    known: [0xaf89_721b_b0af_ba7f, 0x2fcd_c960_6e66_9364],
+};
+
+/// Blocks of a working set.
+const SET: u32 = 1024;
+/// Replacements of the full load, by all threads.
+const REPLACEMENTS: u64 = 28_000_000;
+
+/// Each power of two from 8 B on is half as likely as the one before, and sizes below it are alike: the density falls as
+/// the square of the size.
+fn block(rng: &mut Rng) -> Block {
+    let bits = rng.next();
+    let top = 8u32 << bits.trailing_zeros().min(12);
+    Block::new((top / 2 + rng.below(top / 2 + 1)) as usize, bits)
+}

@@ -1,0 +1,233 @@
+//! Documents that are parsed, edited and written again.
+//!
+//! **What.** Each round makes a document of random size, writes it as text, parses the text into a tree of boxed nodes,
+//! edits that (values replaced, members added and taken out, lists grown and cut), writes it and parses it again. Some
+//! documents stay in a table, where later rounds edit them further, until another takes their place.
+//!
+//! **From.** No paper's: what services that speak JSON do with a document model, of which Zorn and Grunwald's string and
+//! tree programs are the older kin. Members are kept in order in a B-tree.
+//!
+//! **Units.** Nodes made, over all rounds; a document has 8 to 8000, small ones more often.
+
+mod text;
+
+use super::Workload;
+use craton_lab::rng::{Rng, mix};
+use std::collections::BTreeMap;
+use text::{Node, parse, write};
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "json-dom",
+    about: "JSON documents of 8 to 8000 nodes are made, written, parsed, edited and kept",
+    from: "services with a document model",
+    threads: 1,
+    run: |load| {
+        let mut rounds = Rounds { rng: Rng::new(load.seed, 0), kept: Vec::new(), sum: 0 };
+        rounds.kept.resize_with(KEPT as usize, || None);
+        let (mut made, all) = (0, load.of(NODES));
+        while made < all {
+            made += rounds.round();
+        }
+        rounds.sum
+    },
+    known: [0x3a25_2464_1bc2_2a4e, 0x014a_21bc_f38b_532e],
+};
+
+/// Nodes of the full load.
+const NODES: u64 = 3_800_000;
+/// Documents that can be kept.
+const KEPT: u32 = 512;
+/// Nodes of the largest document.
+const LARGEST: u32 = 8000;
+/// One edit for so many nodes.
+const PER_EDIT: u32 = 8;
+
+/// The names of members: each document draws from a vocabulary, as documents of one service do.
+const NAMES: [&str; 12] = [
+    "id",
+    "name",
+    "type",
+    "tags",
+    "owner",
+    "created_at",
+    "updated_at",
+    "description",
+    "items",
+    "attributes",
+    "url",
+    "parent",
+];
+
+struct Rounds {
+    rng: Rng,
+    kept: Vec<Option<Box<Node>>>,
+    sum: u64,
+}
+
+impl Rounds {
+    /// One document from its making to its end; returns how many nodes it has.
+    fn round(&mut self) -> u64 {
+        let size = 8 + self.rng.skewed(LARGEST - 8);
+        let mut left = size;
+        let made = node(&mut self.rng, &mut left, 0);
+        let mut document = self.through_text(&made);
+        drop(made);
+        for _ in 0..=size / PER_EDIT {
+            edit(&mut document, &mut self.rng);
+        }
+        let document = self.through_text(&document);
+        let place = self.rng.below(KEPT) as usize;
+        match self.rng.below(4) {
+            // Takes the place of another.
+            0 => self.kept[place] = Some(document),
+            // Joins the one that is there.
+            1 => {
+                if let Some(mut other) = self.kept[place].take() {
+                    (0..10).for_each(|_| edit(&mut other, &mut self.rng));
+                    let other = self.through_text(&other);
+                    // One that has grown beyond the largest goes.
+                    self.kept[place] = Some(other).filter(|other| count(other) < LARGEST);
+                }
+            }
+            _ => {}
+        }
+        u64::from(size - left)
+    }
+
+    /// The same document, written and parsed.
+    fn through_text(&mut self, document: &Node) -> Box<Node> {
+        let mut text = String::new();
+        write(document, &mut text);
+        let bytes = text.as_bytes().chunks(8);
+        let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        self.sum = bytes.fold(self.sum, |sum, bytes| sum.wrapping_mul(0x100_0000_01b3).wrapping_add(word(bytes)));
+        parse(&text).unwrap_or_else(|| {
+            // Memory was not what had been written: the checksum says so.
+            self.sum = mix(self.sum);
+            Box::new(Node::Null)
+        })
+    }
+}
+
+/// Random text of 0 to 200 bytes, short ones more often.
+fn string(rng: &mut Rng) -> String {
+    let len = rng.skewed(200) as usize;
+    let mut string = String::new();
+    while string.len() < len {
+        let bits = rng.next();
+        match bits % 64 {
+            0 => string.push('"'),
+            1 => string.push('\n'),
+            2 => string.push('é'),
+            _ => string.extend((1..8).map(|i| char::from(b'a' + (bits >> (8 * i) & 15) as u8))),
+        }
+    }
+    string
+}
+
+/// A name out of the vocabulary, one in four with a number behind it.
+fn name(rng: &mut Rng) -> String {
+    let name = NAMES[rng.below(NAMES.len() as u32) as usize];
+    if rng.one_in(4) { format!("{name}_{}", rng.below(100)) } else { name.to_owned() }
+}
+
+/// A node with about `left` nodes in it, which are counted down.
+fn node(rng: &mut Rng, left: &mut u32, depth: u32) -> Box<Node> {
+    *left = left.saturating_sub(1);
+    let kind = if depth < 2 { 8 + rng.below(2) } else { rng.below(10) };
+    Box::new(match kind {
+        _ if depth > 12 => Node::Null,
+        0 => Node::Null,
+        1 => Node::Bool(rng.one_in(2)),
+        2..=4 => Node::Number((rng.next() as i64) >> rng.below(63)),
+        5..=7 => Node::Text(string(rng)),
+        8 => {
+            let mut nodes = Vec::new();
+            // At the top as long as nodes are left; further down a few.
+            let most = if depth == 0 { u32::MAX } else { 1 + rng.skewed(60) };
+            while *left > 0 && (nodes.len() as u32) < most {
+                nodes.push(node(rng, left, depth + 1));
+            }
+            Node::List(nodes)
+        }
+        _ => {
+            let mut members = BTreeMap::new();
+            let most = if depth == 0 { u32::MAX } else { 1 + rng.below(16) };
+            let mut tries = 0;
+            while *left > 0 && tries < most {
+                let name = if depth == 0 { format!("{}#{tries}", name(rng)) } else { name(rng) };
+                members.insert(name, node(rng, left, depth + 1));
+                tries += 1;
+            }
+            Node::Members(members)
+        }
+    })
+}
+
+/// Goes down to a random node and changes it.
+fn edit(document: &mut Node, rng: &mut Rng) {
+    match document {
+        Node::List(nodes) => match rng.below(8) {
+            0 => nodes.push(node(rng, &mut 4, 3)),
+            1 => nodes.truncate(nodes.len() - nodes.len() / 8),
+            2 if !nodes.is_empty() => _ = nodes.swap_remove(rng.below(nodes.len() as u32) as usize),
+            _ => {
+                let any = rng.below((nodes.len() as u32).max(1)) as usize;
+                if let Some(node) = nodes.get_mut(any) {
+                    edit(node, rng);
+                }
+            }
+        },
+        Node::Members(members) => match rng.below(8) {
+            0 => _ = members.insert(name(rng), node(rng, &mut 4, 3)),
+            1 => _ = members.remove(&name(rng)),
+            _ => {
+                // The first one from a random name on.
+                let from = name(rng);
+                if let Some((_, node)) = members.range_mut(from..).next() {
+                    edit(node, rng);
+                }
+            }
+        },
+        Node::Text(text) if rng.one_in(2) => text.push_str(&string(rng)),
+        other => *other = Node::Text(string(rng)),
+    }
+}
+
+/// Nodes in a document.
+fn count(document: &Node) -> u32 {
+    1 + match document {
+        Node::List(nodes) => nodes.iter().map(|node| count(node)).sum(),
+        Node::Members(members) => members.values().map(|node| count(node)).sum(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_have_about_the_nodes_that_were_asked_for() {
+        let mut rng = Rng::new(1, 1);
+        for size in [8, 100, 5000] {
+            let made = node(&mut rng, &mut size.clone(), 0);
+            // Members of the same name replace each other.
+            assert!((size / 2..=size).contains(&count(&made)), "{} of {size}", count(&made));
+        }
+    }
+
+    #[test]
+    fn documents_survive_their_text_and_edits_change_them() {
+        let mut rng = Rng::new(1, 1);
+        let mut document = node(&mut rng, &mut 2000, 0);
+        let mut rounds = Rounds { rng: Rng::new(1, 2), kept: Vec::new(), sum: 0 };
+        for _ in 0..20 {
+            let again = rounds.through_text(&document);
+            assert_eq!(again, document);
+            (0..50).for_each(|_| edit(&mut document, &mut rng));
+            assert_ne!(again, document);
+        }
+    }
+}

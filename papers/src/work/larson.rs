@@ -1,0 +1,89 @@
+//! A server whose threads hand their connections on.
+//!
+//! **What.** Each of several chains has slots full of blocks. A thread replaces random ones, then a new thread takes the slots
+//! over and the old one ends: most blocks are freed by another thread than the one that allocated them.
+//!
+//! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM 1998). The original
+//! counts replacements in a fixed time; here their number is fixed. Sizes of `larson-small` are those of mimalloc-bench,
+//! those of `larson-large` NVAlloc's (§6.1: 32 to 512 KiB). Both ends of a block are written, and read when it is freed.
+//!
+//! **Units.** Replacements; sizes in bytes.
+//! **Threads.** One of a chain at a time; chains share nothing.
+
+use super::block::Block;
+use super::crew::crew;
+use super::{Load, Workload};
+use craton_lab::rng::Rng;
+use std::thread;
+
+/// Small objects, in the list.
+pub const SMALL: Workload = Workload {
+    name: "larson-small",
+    about: "blocks of 8 to 1000 B at random replaced; slots are inherited by new threads",
+    from: "Larson and Krishnan 1998",
+    threads: 4,
+    run: |load| run(&Kind { smallest: 8, largest: 1000, slots: 5000, each: 500_000, replacements: 30_000_000 }, load),
+    known: [0x6eb2_67a2_79c3_d1d0, 0x30e5_271e_979a_6229],
+};
+
+/// Large objects, in the list.
+pub const LARGE: Workload = Workload {
+    name: "larson-large",
+    about: "blocks of 32 to 512 KiB at random replaced; slots are inherited by new threads",
+    from: "Larson and Krishnan 1998, sizes of NVAlloc §6.1",
+    threads: 4,
+    run: |load| {
+        run(&Kind { smallest: 32 << 10, largest: 512 << 10, slots: 100, each: 5_000, replacements: 900_000 }, load)
+    },
+    known: [0xb05a_2da9_cac2_17e9, 0x6758_4357_dbeb_c314],
+};
+
+struct Kind {
+    smallest: u32,
+    largest: u32,
+    slots: u32,
+    /// Replacements by one thread.
+    each: u64,
+    /// Replacements of the full load, by all chains.
+    replacements: u64,
+}
+
+impl Kind {
+    fn block(&self, rng: &mut Rng) -> Block {
+        Block::new((self.smallest + rng.below(self.largest - self.smallest + 1)) as usize, rng.next())
+    }
+}
+
+/// What a thread inherits.
+struct Estate {
+    rng: Rng,
+    slots: Vec<Block>,
+    sum: u64,
+    left: u64,
+}
+
+fn run(kind: &Kind, load: &Load) -> u64 {
+    let left = load.of(kind.replacements).div_ceil(load.threads as u64);
+    crew(load.threads, |chain| {
+        let mut rng = Rng::new(load.seed, chain);
+        let slots = (0..kind.slots).map(|_| kind.block(&mut rng)).collect();
+        let mut estate = Estate { rng, slots, sum: 0, left };
+        while estate.left > 0 {
+            estate = thread::scope(|scope| scope.spawn(|| replace(kind, estate)).join().expect("no thread panics"));
+        }
+        estate.slots.iter().fold(estate.sum, |sum, block| sum.wrapping_add(block.ends()))
+    })
+}
+
+/// The life of one thread.
+fn replace(kind: &Kind, mut estate: Estate) -> Estate {
+    let count = estate.left.min(kind.each);
+    for _ in 0..count {
+        let slot = estate.rng.below(kind.slots) as usize;
+        let new = kind.block(&mut estate.rng);
+        let old = std::mem::replace(&mut estate.slots[slot], new);
+        estate.sum = estate.sum.wrapping_mul(31).wrapping_add(old.ends());
+    }
+    estate.left -= count;
+    estate
+}

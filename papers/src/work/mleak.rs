@@ -1,0 +1,57 @@
+//! Threads that come and go, and leave objects behind.
+//!
+//! **What.** Wave after wave of short-lived threads: each allocates objects of many sizes, frees most of them, leaves some to
+//! whoever comes later, and frees what it finds. What a thread cached has to reach the others when it ends.
+//!
+//! **From.** mimalloc-bench's mleak, by its description: many threads created and ended, and no memory left over.
+//!
+//! **Units.** Threads; sizes in bytes.
+//! **Threads.** One lock around what is left behind, taken twice by each thread.
+
+use super::Workload;
+use super::block::Filled;
+use super::crew::crew;
+use craton_lab::rng::Rng;
+use std::sync::Mutex;
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "mleak",
+    about: "short-lived threads in waves; objects that outlive their thread are freed by later ones",
+    from: "mimalloc-bench mleak",
+    threads: 8,
+    run: |load| {
+        let left: Mutex<Vec<Filled>> = Mutex::new(Vec::new());
+        let waves = load.of(THREADS).div_ceil(load.threads as u64);
+        let sums = (0..waves).map(|wave| {
+            crew(load.threads, |number| live(&mut Rng::new(load.seed, wave * load.threads as u64 + number), &left))
+        });
+        let sum = sums.fold(0, u64::wrapping_add);
+        sum.wrapping_add(free(left.into_inner().expect("no thread panics")))
+    },
+    known: [0xf0e5_1311_9166_3b8e, 0xb37a_f163_7126_b2ab],
+};
+
+/// Threads of the full load.
+const THREADS: u64 = 5000;
+/// Objects of a thread, and how many of them stay behind.
+const OBJECTS: usize = 400;
+const LEFT: usize = 20;
+
+/// The life of one thread.
+fn live(rng: &mut Rng, left: &Mutex<Vec<Filled>>) -> u64 {
+    let mut objects: Vec<Filled> = (0..OBJECTS).map(|_| Filled::new(size(rng), rng.next())).collect();
+    let stay = objects.drain(..LEFT).collect();
+    let found = std::mem::replace(&mut *left.lock().expect("no thread panics"), stay);
+    free(objects).wrapping_add(free(found))
+}
+
+fn free(objects: Vec<Filled>) -> u64 {
+    objects.into_iter().fold(0, |sum, object| sum.wrapping_add(object.sum()))
+}
+
+/// To 512 B, but one of 50 to 64 KiB.
+fn size(rng: &mut Rng) -> usize {
+    let most = if rng.one_in(50) { 64 << 10 } else { 512 };
+    rng.below(most) as usize + 1
+}

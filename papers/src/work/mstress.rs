@@ -1,0 +1,80 @@
+//! Objects that outlive rounds, threads and owners.
+//!
+//! **What.** In each round new threads allocate objects, of small sizes the most but also large ones, keep a part of them,
+//! free others, and swap what they keep with whatever lies in a shared array: so objects move to threads that live later.
+//!
+//! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in action", 2019).
+//!
+//! **Units.** Objects; sizes in bytes.
+//! **Threads.** A lock for each place of the shared array, held for a swap.
+
+use super::Workload;
+use super::block::Filled;
+use super::crew::crew;
+use craton_lab::rng::Rng;
+use std::sync::Mutex;
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "mstress",
+    about: "threads of many rounds keep, free and swap objects through a shared array",
+    from: "mimalloc test-stress",
+    threads: 4,
+    run: |load| {
+        let places: Vec<Mutex<Vec<Filled>>> = (0..PLACES).map(|_| Mutex::new(Vec::new())).collect();
+        let objects = load.of(OBJECTS).div_ceil(ROUNDS * load.threads as u64);
+        let rounds = (0..ROUNDS).map(|round| {
+            crew(load.threads, |number| {
+                let mut rng = Rng::new(load.seed, round * load.threads as u64 + number);
+                stress(&mut rng, objects, &places)
+            })
+        });
+        let sum = rounds.fold(0, u64::wrapping_add);
+        places.into_iter().fold(sum, |sum, place| sum.wrapping_add(free(place.into_inner().expect("no thread panics"))))
+    },
+    known: [0x6fd8_c923_e13c_0d23, 0x5190_23b8_fb3b_8340],
+};
+
+/// Objects of the full load, by all threads in all rounds.
+const OBJECTS: u64 = 17_000_000;
+const ROUNDS: u64 = 20;
+/// Places of the shared array, each with some objects.
+const PLACES: u32 = 500;
+/// Objects that a thread swaps at a time.
+const SWAPPED: usize = 32;
+
+/// The life of one thread.
+fn stress(rng: &mut Rng, objects: u64, places: &[Mutex<Vec<Filled>>]) -> u64 {
+    let mut sum = 0u64;
+    let mut kept: Vec<Filled> = Vec::new();
+    for _ in 0..objects {
+        let object = Filled::new(size(rng), rng.next());
+        if rng.one_in(3) {
+            kept.push(object);
+        } else {
+            sum = sum.wrapping_add(object.ends());
+        }
+        if kept.len() == SWAPPED {
+            let place = &places[rng.below(PLACES) as usize];
+            let other = std::mem::replace(&mut *place.lock().expect("no thread panics"), std::mem::take(&mut kept));
+            sum = sum.wrapping_add(free(other));
+        }
+    }
+    sum.wrapping_add(free(kept))
+}
+
+fn free(objects: Vec<Filled>) -> u64 {
+    objects.into_iter().fold(0, |sum, object| sum.wrapping_add(object.ends()))
+}
+
+/// Eight words at most, but one of 16 has up to a hundred times as many, and one of 2000 a thousand times.
+fn size(rng: &mut Rng) -> usize {
+    let scale = if rng.one_in(2000) {
+        1000
+    } else if rng.one_in(16) {
+        rng.below(100) + 1
+    } else {
+        1
+    };
+    ((rng.below(8) + 1) * 8 * scale) as usize
+}

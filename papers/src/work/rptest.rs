@@ -1,0 +1,85 @@
+//! Random sizes in loops, some freed by other threads.
+//!
+//! **What.** Each thread has slots for blocks. In each loop it frees some slots in one stride and fills them again with blocks
+//! whose sizes follow a linear or an exponential distribution; every so often it hands a set of blocks to the next thread,
+//! which checks and frees them.
+//!
+//! **From.** Jansson's rpmalloc-benchmark (rptest), by its description: random sizes from 16 B to 8 KiB here, linear and
+//! exponential, with cross-thread frees.
+//!
+//! **Units.** Loops; sizes in bytes.
+//! **Threads.** A bounded queue from each thread to the next.
+
+use super::Workload;
+use super::block::Block;
+use super::crew::{Queue, crew};
+use craton_lab::rng::Rng;
+
+/// The workload, in the list.
+pub const WORKLOAD: Workload = Workload {
+    name: "rptest",
+    about: "blocks of 16 B to 8 KiB, linear and exponential sizes, replaced in strides; sets go to the next thread",
+    from: "rpmalloc-benchmark",
+    threads: 4,
+    run: |load| {
+        let each = load.of(LOOPS).div_ceil(load.threads as u64);
+        let queues: Vec<Queue<Vec<Block>>> = (0..load.threads).map(|_| Queue::new(WAITING, 1)).collect();
+        crew(load.threads, |number| {
+            let mut rng = Rng::new(load.seed, number);
+            let next = &queues[(number as usize + 1) % queues.len()];
+            let own = &queues[number as usize];
+            let sum = loops(&mut rng, each, own, next);
+            next.done();
+            std::iter::from_fn(|| own.take()).map(free).fold(sum, u64::wrapping_add)
+        })
+    },
+    known: [0x8a7d_7ec5_7a59_3df4, 0xbb24_01a3_6018_bee0],
+};
+
+/// Loops of the full load, by all threads.
+const LOOPS: u64 = 130_000;
+/// Slots of a thread, and how many of them a loop replaces.
+const SLOTS: usize = 4000;
+const REPLACED: usize = 150;
+/// Loops after which a set goes to the next thread, blocks of a set, and sets that wait at most.
+const PERIOD: u64 = 8;
+const SET: usize = 100;
+const WAITING: usize = 8;
+
+fn loops(rng: &mut Rng, count: u64, own: &Queue<Vec<Block>>, next: &Queue<Vec<Block>>) -> u64 {
+    let mut slots: Vec<Option<Block>> = Vec::new();
+    slots.resize_with(SLOTS, || None);
+    let mut sum = 0u64;
+    for number in 0..count {
+        // Odd, so that it meets each slot before one again.
+        let stride = rng.below(SLOTS as u32) as usize | 1;
+        let start = rng.below(SLOTS as u32) as usize;
+        for i in 0..REPLACED {
+            let slot = &mut slots[(start + i * stride) % SLOTS];
+            sum = sum.wrapping_add(slot.take().map_or(0, |block| block.ends()));
+            *slot = Some(block(rng));
+        }
+        if number % PERIOD == 0 {
+            let set: Vec<Block> = (0..SET).map(|_| block(rng)).collect();
+            sum = sum.wrapping_add(next.try_put(set).map_or_else(free, |()| 0));
+        }
+        sum = sum.wrapping_add(own.try_take().map_or(0, free));
+    }
+    sum.wrapping_add(free(slots.into_iter().flatten()))
+}
+
+fn free(blocks: impl IntoIterator<Item = Block>) -> u64 {
+    blocks.into_iter().fold(0, |sum, block| sum.wrapping_add(block.ends()))
+}
+
+/// Half of them linear up to 1 KiB, half exponential: each power of two up to 8 KiB is half as likely as the one before.
+fn block(rng: &mut Rng) -> Block {
+    let bits = rng.next();
+    let size = if bits & 1 == 0 {
+        16 + rng.below(1008)
+    } else {
+        let top = 32u32 << ((bits >> 1).trailing_zeros().min(8));
+        top / 2 + rng.below(top / 2)
+    };
+    Block::new(size as usize, bits)
+}

@@ -1,0 +1,101 @@
+//! Many sizes, freed in many orders.
+//!
+//! **What.** A thread allocates batches of blocks of 1 to 1000 B, of small sizes the most, and frees them in several orders:
+//! every third at once, the newest first, the oldest first, at random. In `sh8` a part of each batch is left to whichever
+//! thread comes by next, and other threads' blocks are freed instead.
+//!
+//! **From.** MicroQuill's SmartHeap benchmarks sh6bench and sh8bench, by their descriptions; NVAlloc §6.1 runs them too.
+//!
+//! **Units.** Batches; sizes in bytes.
+//! **Threads.** `sh6` shares nothing, `sh8` one bounded queue of blocks.
+
+use super::block::Block;
+use super::crew::{Queue, crew};
+use super::{Load, Workload};
+use craton_lab::rng::Rng;
+
+/// Threads apart, in the list.
+pub const SH6: Workload = Workload {
+    name: "sh6",
+    about: "batches of blocks of 1 to 1000 B, freed in several orders",
+    from: "MicroQuill sh6bench",
+    threads: 2,
+    run: |load| run(load, None),
+    known: [0xfc06_6317_de7d_d949, 0xed9a_a279_7ceb_f3b8],
+};
+
+/// Threads that exchange blocks, in the list.
+pub const SH8: Workload = Workload {
+    name: "sh8",
+    about: "the same, with a part of the blocks freed by other threads",
+    from: "MicroQuill sh8bench",
+    threads: 4,
+    run: |load| run(load, Some(&Queue::new(WAITING, 0))),
+    known: [0x9063_8ef1_29db_fd26, 0x02c8_5fb8_a1e0_80ae],
+};
+
+/// Batches of the full load, by all threads.
+const BATCHES: u64 = 32_000;
+/// Blocks of a batch.
+const BATCH: u64 = 1000;
+/// Blocks in a part that another thread frees, and parts that wait at most.
+const PART: usize = 100;
+const WAITING: usize = 64;
+
+fn run(load: &Load, others: Option<&Queue<Vec<Block>>>) -> u64 {
+    let each = load.of(BATCHES).div_ceil(load.threads as u64);
+    let sum = crew(load.threads, |number| {
+        let mut rng = Rng::new(load.seed, number);
+        let mut kept = Vec::with_capacity(2 * BATCH as usize);
+        let mut sum = 0u64;
+        for _ in 0..each {
+            sum = sum.wrapping_add(batch(&mut rng, &mut kept));
+            if let Some(others) = others {
+                sum = sum.wrapping_add(exchange(&mut kept, others));
+            }
+        }
+        sum.wrapping_add(all(kept))
+    });
+    let left = others.map_or(0, |others| std::iter::from_fn(|| others.try_take()).map(all).fold(0, u64::wrapping_add));
+    sum.wrapping_add(left)
+}
+
+/// Allocates a batch, and frees about as much; `kept` stays below two batches.
+fn batch(rng: &mut Rng, kept: &mut Vec<Block>) -> u64 {
+    let mut sum = 0u64;
+    for i in 0..BATCH {
+        let block = Block::new(size(rng), rng.next());
+        if i % 3 == 0 {
+            sum = sum.wrapping_add(block.ends());
+        } else {
+            kept.push(block);
+        }
+    }
+    let some = kept.len() / 2;
+    let freed = match rng.below(3) {
+        0 => all(kept.drain(kept.len() - some..).rev()),
+        1 => all(kept.drain(..some)),
+        _ => all((0..some).map(|_| {
+            let any = rng.below(kept.len() as u32) as usize;
+            kept.swap_remove(any)
+        })),
+    };
+    sum.wrapping_add(freed)
+}
+
+/// Leaves a part of what is kept to others, and frees a part of theirs.
+fn exchange(kept: &mut Vec<Block>, others: &Queue<Vec<Block>>) -> u64 {
+    let part: Vec<Block> = kept.drain(kept.len().saturating_sub(PART)..).collect();
+    let back = others.try_put(part).map_or_else(all, |()| 0);
+    back.wrapping_add(others.try_take().map_or(0, all))
+}
+
+/// Frees blocks in their order.
+fn all(blocks: impl IntoIterator<Item = Block>) -> u64 {
+    blocks.into_iter().fold(0, |sum, block| sum.wrapping_add(block.ends()))
+}
+
+/// A size from 1 to 1000 B, small ones more often.
+fn size(rng: &mut Rng) -> usize {
+    rng.skewed(1000) as usize + 1
+}

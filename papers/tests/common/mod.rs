@@ -1,0 +1,114 @@
+//! `craton`, the library and the lab's programs, for the tests that run them together.
+//!
+//! **What.** `craton` is built beside the programs of these tests, and the library once, optimized, where `make build` makes it too.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// A program of this package, beside which `craton` is built.
+const PAPERS: &str = env!("CARGO_BIN_EXE_craton-papers");
+
+/// The folder of these programs.
+pub fn programs() -> &'static Path {
+    Path::new(PAPERS).parent().expect("a program lies in a folder")
+}
+
+fn build(arguments: &[&str], target: &Path) {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet"]).args(arguments).arg("--target-dir").arg(target);
+    cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    assert!(cargo.status().unwrap().success(), "cargo build {arguments:?}");
+}
+
+/// `craton` and `libcraton.so`, built from these sources.
+fn built() -> &'static (PathBuf, PathBuf) {
+    static BUILT: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        // Whoever names the library has built `craton` beside these programs, too.
+        if let Some(library) = std::env::var_os("CRATON_LIBRARY") {
+            return (programs().join("craton"), library.into());
+        }
+        let target = programs().parent().expect("a program built by cargo lies in target/PROFILE");
+        // `target/papers` is the folder of these tests in that of the allocator's workspace.
+        let of_all = if target.ends_with("target/papers") { target.parent().unwrap() } else { target };
+        build(&["-p", "craton-cli", "-p", "craton-lab", "--bins"], target);
+        build(&["--release", "-p", "craton-preload"], of_all);
+        (programs().join("craton"), of_all.join("release/libcraton.so"))
+    })
+}
+
+/// `craton` with these arguments, and an environment without what would disturb.
+pub fn craton<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let (program, library) = built();
+    let mut command = Command::new(program);
+    command.args(args).env("CRATON_LIBRARY", library);
+    for variable in ["LD_PRELOAD", "CRATON_OPTIONS", "CRATON_PEERS"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// The command without the signals that whoever runs the tests ignores: a shell does so for what it runs behind `&`.
+pub fn heeding_signals(command: &mut Command) -> &mut Command {
+    let heed = || {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: a system call that is allowed between fork and exec.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: the function makes system calls only.
+    unsafe { command.pre_exec(heed) }
+}
+
+/// What a command that has ended said.
+pub struct Said {
+    /// Its exit status; 128 and the signal's number after a signal.
+    pub status: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+/// Runs to the end.
+pub fn said(command: &mut Command) -> Said {
+    into_said(command.output().expect("the command starts"))
+}
+
+/// What the output of a command that has ended holds.
+pub fn into_said(output: Output) -> Said {
+    Said {
+        status: output.status.code().or(output.status.signal().map(|s| 128 + s)).unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A directory for a test, removed when dropped.
+pub struct Place(PathBuf);
+
+impl Place {
+    /// An empty one.
+    pub fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A path in it, as text.
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,167 @@
+//! `craton lab` with the real library and the lab's programs.
+
+mod common;
+
+use common::{Place, craton, heeding_signals, into_said, programs, said};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn json(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn the_list_has_one_experiment_a_line_its_name_first() {
+    let said = said(&mut craton(["lab", "list"]));
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    let names: Vec<&str> = said.out.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    for name in ["speed", "micro", "temeraire-redis", "nvalloc-fig1b"] {
+        assert!(names.contains(&name), "{name}: {}", said.out);
+    }
+}
+
+/// Whoever links the allocator has its hooks at exit, and appends a line whether or not it allocated anything.
+#[test]
+fn neither_the_program_nor_the_labs_workloads_have_the_allocator_built_in() {
+    let place = Place::new("hooks");
+    let file = place.path("stats.json");
+    let options = format!("stats_file={file}");
+    let listed = said(craton(["lab", "list"]).env("CRATON_OPTIONS", &options));
+    assert_eq!((listed.status, listed.err.as_str()), (0, ""));
+    for name in ["papers", "work", "micro", "drive", "real", "crash", "objects"].map(|name| format!("craton-{name}")) {
+        let helped = said(Command::new(programs().join(&name)).arg("--help").env("CRATON_OPTIONS", &options));
+        assert_eq!((helped.status, helped.err.as_str()), (0, ""), "{name}");
+    }
+    assert!(!Path::new(&file).exists(), "{}", fs::read_to_string(&file).unwrap_or_default());
+}
+
+#[test]
+fn speed_writes_rows_ratios_and_pictures() {
+    let place = Place::new("speed");
+    let (file, pictures) = (place.path("speed.json"), place.path("new/pictures"));
+    let only = "cfrac,larson-small";
+    let args =
+        ["lab", "run", "speed", "--quick", "--peers", "none", "--only", only, "--json", &file, "--svg", &pictures];
+    let said = said(&mut craton(args));
+    assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
+    assert!(said.out.contains("geometric mean") && said.out.contains("larson-small"), "{}", said.out);
+    let document = json(&file);
+    assert_eq!(document["name"], "speed");
+    for row in document["rows"].as_array().unwrap() {
+        assert!(only.contains(row["workload"].as_str().unwrap()) && row["status"] == "ok", "{row}");
+        for number in ["wall_s", "cpu_s", "peak_rss_bytes", "minor_faults"] {
+            assert!(row[number].is_number(), "{number}: {row}");
+        }
+    }
+    for figure in ["time", "rss"] {
+        for against in ["glibc", "best_peer", "virtual_best"] {
+            let name = format!("{figure}_vs_{against}");
+            assert!(document["ratios"][&name].as_f64() > Some(0.0), "{name}");
+        }
+    }
+    for picture in ["speed-time.svg", "speed-rss.svg", "speed-means.svg"] {
+        let svg = fs::read_to_string(format!("{pictures}/{picture}")).unwrap();
+        assert!(svg.contains("<svg") && svg.trim_end().ends_with("</svg>"), "{picture}");
+    }
+}
+
+#[test]
+fn the_peak_of_fragbench_is_told_as_a_ratio_to_live_data() {
+    let args = ["lab", "run", "nvalloc-fig1b", "--quick", "--peers", "none", "--only", "fragbench-w4", "--json", "-"];
+    let said = said(&mut craton(args));
+    assert_eq!(said.status, 0, "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    for row in document["rows"].as_array().unwrap() {
+        let ratio = row["peak_per_live"].as_f64().unwrap();
+        assert!(ratio > 1.0 && ratio < 10.0, "{row}");
+    }
+    assert!(said.err.contains("fragbench-w4"), "the table goes beside the document: {}", said.err);
+}
+
+#[test]
+fn several_experiments_are_a_list_of_documents() {
+    let only = ["--quick", "--peers", "none", "--only", "fragbench-w4", "--json", "-"];
+    let said = said(&mut craton([&["lab", "run", "speed", "nvalloc-fig1b"][..], &only].concat()));
+    assert_eq!(said.status, 0, "{}", said.err);
+    let documents: Value = serde_json::from_str(&said.out).unwrap();
+    let names: Vec<&str> = documents.as_array().unwrap().iter().map(|d| d["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["speed", "nvalloc-fig1b"]);
+}
+
+#[test]
+fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_the_runs() {
+    let run = |args: &[&str]| said(&mut craton([&["lab", "run", "--peers", "none"], args].concat()));
+    for (args, status, part) in [
+        (&["speed", "--quick", "--only", "no-such"] as &[&str], 2, "no such workload"),
+        (&["speed", "--quick", "--only", "cfrac,cfrac"], 2, "twice"),
+        (&["speed", "--json", "/nonexistent/x.json"], 1, "nothing was run"),
+        (&["speed", "--svg", "/proc/x"], 1, "cannot make the folder"),
+    ] {
+        let said = run(args);
+        assert!(said.status == status && said.err.contains(part), "{args:?}: {}", said.err);
+        assert_eq!(said.out, "", "{args:?}");
+    }
+    for (args, part) in [(&["no-such"] as &[&str], "there are: speed"), (&["speed", "speed"], "named twice")] {
+        let said = run(args);
+        assert!(said.status == 2 && said.err.contains(part) && said.out.is_empty(), "{args:?}: {}", said.err);
+    }
+    let said_of_simulation = run(&["temeraire-empirical", "--quick"]);
+    assert!(said_of_simulation.status == 1 && said_of_simulation.err.contains("--peers"), "{}", said_of_simulation.err);
+    assert_eq!(said(&mut craton(["lab", "run"])).status, 2);
+    assert_eq!(said(&mut craton(["lab"])).status, 2);
+}
+
+/// Waits until a process has waited for so many more children, as its count of their page faults tells.
+fn wait_for_children(pid: u32, count: usize) {
+    let faults = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        fields.split(' ').nth(8).unwrap().to_owned()
+    };
+    for _ in 0..count {
+        let before = faults();
+        while faults() == before {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+}
+
+#[test]
+fn stopped_early_it_writes_what_there_is() {
+    let place = Place::new("stopped-lab");
+    let file = place.path("speed.json");
+    let only = "cfrac,server";
+    let args = ["lab", "run", "speed", "--quick", "--peers", "none", "--only", only, "--runs", "9999", "--json", &file];
+    let mut command = craton(args);
+    let child = heeding_signals(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The proof on both, and some runs.
+    wait_for_children(child.id(), 6);
+    // SAFETY: a pure system call on a child that is not waited for yet.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let said = into_said(child.wait_with_output().unwrap());
+    assert_eq!(said.status, 1);
+    assert!(said.err.contains("stopped"), "{}", said.err);
+    let rows = json(&file)["rows"].as_array().unwrap().len();
+    assert!((2..9999).contains(&rows), "{rows}: {}", said.out);
+    assert!(said.out.contains("cfrac"), "{}", said.out);
+}
+
+#[test]
+fn objects_of_a_cache_are_measured_beside_those_of_malloc() {
+    let place = Place::new("objects");
+    for (name, only, ratio) in
+        [("slab-objects", "mutex,pipe", "cached_pipe_vs_craton"), ("slab-speed", "328", "cache_vs_glibc")]
+    {
+        let file = place.path(name);
+        let args = ["lab", "run", name, "--quick", "--peers", "none", "--only", only, "--json", &file];
+        let said = said(&mut craton(args));
+        assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
+        let document = json(&file);
+        let rows = document["rows"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["status"] == "ok" && row["ns_median"].as_f64() > Some(0.0)), "{}", said.out);
+        assert!(rows.iter().any(|row| row["allocator"] == "craton" && row["from"] == "cache"), "{}", said.out);
+        assert!(document["ratios"][ratio].as_f64() > Some(0.0), "{}", document["ratios"]);
+    }
+}
