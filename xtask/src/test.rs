@@ -85,7 +85,7 @@ fn doc_tests(root: &Path) -> Job {
         name: "doc tests".to_owned(),
         program: build::cargo(),
         args: ["test", "--workspace", "--doc"].map(str::to_owned).to_vec(),
-        env: Vec::new(),
+        env: vec![plan::UNWINDING.map(str::to_owned).into()],
         dir: root.to_owned(),
         kind: Kind::Computes,
         threads: Kind::Computes.threads(),

@@ -10,11 +10,11 @@ pub const WAITING: [&str; 4] = ["programs", "cli", "lab", "papers"];
 /// Crates with protocols between threads, which loom runs in every order of their steps.
 const LOOM: [&str; 4] = ["craton-os", "craton-frames", "craton-pages", "craton-malloc"];
 
-/// Programs that run once more on the second page heap; nightly runs all.
-const ON_FRAMES: [&str; 5] = ["conformance::", "large::", "limited::", "misuse::", "own::"];
-
 /// The experiments' tests that show that their program starts, measures and writes.
 const PAPERS: [&str; 3] = ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench"];
+
+/// Cargo builds tests with unwinding. Programs that unwind too use the same build of each library.
+pub const UNWINDING: [&str; 2] = ["CARGO_PROFILE_DEV_PANIC", "unwind"];
 
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,16 +79,11 @@ fn owned(texts: &[&str]) -> Vec<String> {
 /// The builds, in their order.
 pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
     let run = |name| Run { name, ..Run::default() };
+    let unwinding = vec![UNWINDING.map(str::to_owned).into()];
     if extent == Extent::Units {
         let args = owned(&["--workspace", "--lib", "--bins"]);
-        return vec![Plan { args, env: Vec::new(), runs: vec![run("unit")] }];
+        return vec![Plan { args, env: unwinding, runs: vec![run("unit")] }];
     }
-    let on_frames = Run {
-        package: Some("programs"),
-        env: vec![("CRATON_TEST_OPTIONS".to_owned(), "page_heap=frames".to_owned())],
-        filter: if extent == Extent::Nightly { Vec::new() } else { owned(&ON_FRAMES) },
-        ..run("on frames")
-    };
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     let loom_env = vec![
         ("RUSTFLAGS".to_owned(), format!("{flags} --cfg loom").trim().to_owned()),
@@ -106,9 +101,14 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
         papers.extend(owned(&["--test", "lab"]));
         run_papers.filter = owned(&PAPERS);
     }
+    let mut all = vec![run("all")];
+    if extent == Extent::Nightly {
+        let env = vec![("CRATON_TEST_OPTIONS".to_owned(), "page_heap=frames".to_owned())];
+        all.push(Run { package: Some("programs"), env, ..run("on frames") });
+    }
     vec![
-        Plan { args: owned(&["--workspace"]), env: Vec::new(), runs: vec![run("all"), on_frames] },
-        Plan { args: papers, env: Vec::new(), runs: vec![run_papers] },
+        Plan { args: owned(&["--workspace"]), env: unwinding.clone(), runs: all },
+        Plan { args: papers, env: unwinding.clone(), runs: vec![run_papers] },
         Plan { args: loom, env: loom_env, runs: vec![run("loom")] },
         Plan { args: tiny, env: Vec::new(), runs: vec![run("tiny")] },
     ]

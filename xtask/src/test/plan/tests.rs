@@ -1,4 +1,4 @@
-use super::{Extent, ON_FRAMES, plans};
+use super::{Extent, plans};
 use std::path::Path;
 
 #[test]
@@ -9,11 +9,12 @@ fn unit_tests_are_one_build() {
 }
 
 #[test]
-fn nightly_runs_every_program_on_frames() {
-    for (extent, filters) in [(Extent::All, ON_FRAMES.len()), (Extent::Nightly, 0)] {
-        let plans = plans(extent, Path::new("target"));
-        let on_frames = plans.iter().flat_map(|plan| &plan.runs).find(|run| run.name == "on frames");
-        assert_eq!(on_frames.map(|run| run.filter.len()), Some(filters));
+fn nightly_runs_every_program_on_frames_and_every_experiment() {
+    for (extent, times, filters) in [(Extent::All, 0, 3), (Extent::Nightly, 1, 0)] {
+        let runs: Vec<_> = plans(extent, Path::new("target")).into_iter().flat_map(|plan| plan.runs).collect();
+        let named = |name: &str| runs.iter().filter(|run| run.name == name).collect::<Vec<_>>();
+        assert_eq!(named("on frames").len(), times);
+        assert_eq!(named("papers")[0].filter.len(), filters);
     }
 }
 
