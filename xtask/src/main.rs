@@ -1,6 +1,8 @@
 //! `cargo xtask`: the repository's own checks.
 
 mod golden;
+mod library;
+mod test;
 mod tidy;
 
 use std::process::ExitCode;
@@ -8,6 +10,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fix | --arrows [CRATE] | --unsafe]
        cargo xtask golden [--fix]
+       cargo xtask test [--units | --nightly]
 
 tidy checks what the compiler does not: arrows between crates and between modules, file sizes, reasons of
 unsafe files and memory orderings, generated blocks of documents, words and paths that do not belong in the tree.
@@ -20,6 +23,10 @@ golden compares the machine code of malloc, free and operators new and delete in
 the listing in tests/programs/golden.
   --fix   write the listing anew
 
+test builds the tests and runs their programs side by side; its last line is `N passed, N failed`.
+  --units    unit tests alone
+  --nightly  also tests that take minutes, and the long forms of the others
+
 Exit status: 0 all is well, 1 something is not, 2 wrong usage.
 Example: cargo xtask tidy --fix";
 
@@ -27,7 +34,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        ["-h" | "--help"] | ["tidy" | "golden", "-h" | "--help"] => {
+        ["-h" | "--help"] | ["tidy" | "golden" | "test", "-h" | "--help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
@@ -38,6 +45,9 @@ fn main() -> ExitCode {
         ["tidy", "--unsafe"] => tidy::print(tidy::ledger::write),
         ["golden"] => golden::run(false),
         ["golden", "--fix"] => golden::run(true),
+        ["test"] => test::run(test::Extent::All),
+        ["test", "--units"] => test::run(test::Extent::Units),
+        ["test", "--nightly"] => test::run(test::Extent::Nightly),
         other => {
             eprintln!("xtask: cannot do `{}`\n{USAGE}", other.join(" "));
             ExitCode::from(2)

@@ -11,6 +11,7 @@ pub mod ledger;
 mod lex;
 pub mod modules;
 mod orderings;
+mod programs;
 mod records;
 mod size;
 mod words;
@@ -103,6 +104,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
         found.extend(arrows::check(&arrows::metadata(&root.join(manifest))?)?);
     }
     found.extend(size::check(&files));
+    found.extend(programs::check(&files));
     found.extend(ledger::check(&files));
     found.extend(modules::check(&files));
     found.extend(generated::check(&files));
