@@ -165,8 +165,11 @@ fn show(rows: &[Row]) -> String {
     format!("{}\n{times}", table(&COLUMNS, shown))
 }
 
+/// What a picture shows of a row.
+type Figure = fn(&Row) -> f64;
+
 fn draw(sheet: &mut Sheet) {
-    let figures: [(&str, &str, fn(&Row) -> f64); 2] = [
+    let figures: [(&str, &str, Figure); 2] = [
         ("huge", "free huge frames, as a part of those that could be", |row| {
             row.num("free_huge") / row.num("possible_huge").max(1.0)
         }),

@@ -142,13 +142,11 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     if count == 0 { 0.0 } else { sum / f64::from(count) }
 }
 
+/// Which rows are ours, and which theirs.
+pub type Who<'a> = (&'a dyn Fn(&Row) -> bool, &'a dyn Fn(&Row) -> bool);
+
 /// `figure` of each row of `ours` by that of the first row of `theirs` that is like it in `same`, where both have one.
-pub fn pairs(
-    rows: &[Row],
-    figure: &str,
-    (ours, theirs): (&dyn Fn(&Row) -> bool, &dyn Fn(&Row) -> bool),
-    same: &[&str],
-) -> Vec<f64> {
+pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str]) -> Vec<f64> {
     let good = |row: &&Row| row.is_ok() && row.num(figure) > 0.0;
     let its = |mine: &Row| rows.iter().filter(good).find(|row| theirs(row) && row.like(mine, same));
     let mine = rows.iter().filter(good).filter(|row| ours(row));
@@ -161,12 +159,7 @@ pub fn geomean(values: &[f64]) -> f64 {
 }
 
 /// The geometric mean of [`pairs`]; none if there are none.
-pub fn ratio(
-    rows: &[Row],
-    figure: &str,
-    who: (&dyn Fn(&Row) -> bool, &dyn Fn(&Row) -> bool),
-    same: &[&str],
-) -> Option<f64> {
+pub fn ratio(rows: &[Row], figure: &str, who: Who<'_>, same: &[&str]) -> Option<f64> {
     let pairs = pairs(rows, figure, who, same);
     (!pairs.is_empty()).then(|| geomean(&pairs))
 }
