@@ -39,6 +39,8 @@
 //!
 //! **Cost.** Nothing when off: the fast paths do not know of it. All of it on: two system calls and
 //! two stacks for an object.
+//!
+//! **Unsafe.** Gives locks up after a fork.
 #![no_std]
 
 mod area;
