@@ -40,7 +40,7 @@
 //! **Cost.** Nothing when off: the fast paths do not know of it. All of it on: two system calls and
 //! two stacks for an object.
 //!
-//! **Unsafe.** Gives locks up after a fork.
+//! **Unsafe.** Releases locks that a fork took.
 #![no_std]
 
 mod area;

@@ -12,10 +12,10 @@ use crate::options;
 use crate::route::Misuse;
 use crate::segment;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of};
-use crate::statics::{HEAP, KIT, OBJECT_CACHES, PROCESSOR_CACHES, SEGMENT};
+use crate::statics::{HEAP, KIT, KIT_RUNS_CHORES, OBJECT_CACHES, PROCESSOR_CACHES, SEGMENT};
 use crate::{background, lifecycle, limits, nested, tls};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 use craton_kit::{Finding, Process};
 use craton_objects::caches::NAME_MAX;
 use craton_os::fault::Fault;
@@ -116,10 +116,9 @@ fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
 
 /// As [`background::poke`], which may allocate: that request does not come here again.
 fn run_background() {
-    static RUNS: AtomicBool = AtomicBool::new(false);
-    if !RUNS.swap(true, Relaxed) {
+    if !KIT_RUNS_CHORES.swap(true, Relaxed) {
         background::poke();
-        RUNS.store(false, Relaxed);
+        KIT_RUNS_CHORES.store(false, Relaxed);
     }
 }
 

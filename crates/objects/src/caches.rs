@@ -31,7 +31,7 @@
 //! **Failure.** No memory, a limit, and a constructor that fails are errors; after the last the
 //! object is raw again. A bad handle or pointer is a [`Misuse`] that has changed nothing.
 //!
-//! **Unsafe.** Gives locks up after a fork.
+//! **Unsafe.** Releases locks that a fork took.
 
 mod alloc;
 mod arrays;

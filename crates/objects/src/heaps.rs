@@ -17,7 +17,7 @@
 //! **Failure.** No memory and a limit that is reached are null. A bad handle, or an object of
 //! another heap, is a [`Misuse`] that has changed nothing.
 //!
-//! **Unsafe.** Says that zeros are heaps; frees objects by their pointers.
+//! **Unsafe.** Takes objects back, and releases locks that a fork took.
 
 mod chunks;
 mod own;

@@ -3,7 +3,7 @@
 //! **What.** Two small traits. Calls are resolved at compile time; every method has a default for a
 //! heap without a process, so that tests run caches over a simulated floor.
 //!
-//! **Unsafe.** Takes buffers of a watcher back.
+//! **Unsafe.** A buffer goes back by its address.
 
 use craton_heap::Misuse;
 use craton_os::rseq::Rseq;

@@ -231,11 +231,13 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for ClassPages<'_, F, C, H> {
         };
         self.pages.used.0 += pages.0;
         self.over.heaps.change_spare(Pages(0), pages);
+        self.over.heap.record(range.first).set_pages(range.len);
         self.over.heap.mark_own(range, self.marks_all(), self.pages.id, self.class as u8);
         Ok(Span { range, zeroed: false })
     }
 
     fn free(&mut self, span: PageRange, _: Density) -> Result<(), SpanError> {
+        self.over.heap.record(span.first).set_pages(Pages(0));
         self.over.heap.unmark_own(span, self.marks_all());
         self.pages.used.0 -= span.len.0;
         self.over.heaps.change_spare(span.len, Pages(0));
