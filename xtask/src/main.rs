@@ -8,14 +8,16 @@ mod tidy;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask tidy [--fix]
+usage: cargo xtask tidy [--fix | --arrows [CRATE] | --unsafe]
        cargo xtask golden [--fix]
        cargo xtask test [--units | --nightly]
 
-Checks what the compiler does not: arrows between crates, file sizes, explained unsafe code and
-memory orderings, the ledger UNSAFE.md, the README's table of figures, words and paths that do not
-belong in the tree.
-  --fix   rewrite UNSAFE.md from the sources, and the table from results/
+tidy checks what the compiler does not: arrows between crates and between modules, file sizes, reasons of
+unsafe files and memory orderings, generated blocks of documents, words and paths that do not belong in the tree.
+  --fix      write the generated blocks, and lower the list of large circles
+  --arrows   print for each crate its arrows between modules, and the largest circle;
+             of one CRATE, the files from the bottom up, each with those that it names
+  --unsafe   print the ledger: each file with unsafe code, how many sites, and why
 
 golden compares the machine code of malloc, free and operators new and delete in the built library with
 the listing in tests/programs/golden.
@@ -38,6 +40,9 @@ fn main() -> ExitCode {
         }
         ["tidy"] => tidy::run(false),
         ["tidy", "--fix"] => tidy::run(true),
+        ["tidy", "--arrows"] => tidy::print(tidy::modules::write),
+        ["tidy", "--arrows", name] => tidy::print(|files| tidy::modules::write_one(files, name)),
+        ["tidy", "--unsafe"] => tidy::print(tidy::ledger::write),
         ["golden"] => golden::run(false),
         ["golden", "--fix"] => golden::run(true),
         ["test"] => test::run(test::Extent::All),

@@ -16,13 +16,17 @@
 
 pub mod atomic;
 mod bits;
+mod geometry;
 mod ones;
+mod platform;
 mod seams;
 mod table;
 mod units;
 
 pub use bits::PageBits;
+pub use geometry::{Geometry, Huge2M, Huge64K};
 pub use ones::Ones;
+pub use platform::{Machine, Mappings, Platform};
 pub use seams::{
     Advice, Clock, CollapseError, Density, Floor, FrameSource, NoMemory, Residency, Span, SpanError, SpanSource,
 };

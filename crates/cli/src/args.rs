@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::options::Setting;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
+use craton_tables::options::OPTIONS;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,12 +74,8 @@ pub struct Run {
     /// Record what the program asks of its page heap into FILE, for `craton replay`; %p stands for the process's number
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Set an option of the library: stats=0|1, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES,
-    /// caches=auto|thread|cpu, background=0|inline|1, release_rate=BYTES, soft_limit=BYTES|PERCENT%|none|auto,
-    /// hard_limit=BYTES|PERCENT%|none|auto, memory_limit=cgroup|auto|none|BYTES, page_heap=temeraire|frames,
-    /// pressure=PERCENT, trace=PATH, trace_events=N, debug=none|audit|redzone|poison|verify|guard|unmap|leak|all, audit_log=N,
-    /// quarantine=BYTES, guard_sample=auto|N; the README tells what each does
-    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
+    #[allow(missing_docs)] // Its help is made from the table of options.
+    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting(), help = options())]
     pub options: Vec<Setting>,
     /// The program to run, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
@@ -310,7 +307,7 @@ have none. If nobody looks within --wait, the request stays with the process unt
 asked for meanwhile is added to it; a debugger can have it done while the process sleeps:
 gdb -p PID -batch -ex 'call ((int(*)(void))craton_background_actions)()'
 
-The README tells what each option does; only the process's user or root may set them.
+docs/options.md tells what each option does; only the process's user or root may set them.
 
 Exit status: 0 when all were set, 1 when the process refused one (the others are set), 2 for wrong usage, 3 when the process
 has not looked yet.")]
@@ -338,6 +335,12 @@ fn live_setting(text: &str) -> Result<String, String> {
         None | Some(0) => Err("not of the form KEY=VALUE, such as thp=always".to_owned()),
         Some(_) => Ok(text.to_owned()),
     }
+}
+
+/// The help of `-o`.
+fn options() -> String {
+    let list: Vec<String> = OPTIONS.iter().map(|option| format!("{}={}", option.key, option.form)).collect();
+    format!("Set an option of the library: {}; docs/options.md tells what each does", list.join(", "))
 }
 
 fn setting() -> impl TypedValueParser<Value = Setting> {

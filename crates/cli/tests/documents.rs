@@ -1,6 +1,7 @@
-//! The documents tell what the programs do: the options and their words, and each field of the statistics.
+//! The tables tell what the programs do: the options, their words and their defaults, and each field of the statistics.
 
 use crate::common::{Place, craton, said};
+use craton_tables::options::{Choice, Form, NO_SUCH_KEY, OPTIONS};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,58 +20,33 @@ fn taken(option: &str) -> Result<(), String> {
     }
 }
 
-/// The rows of the README's table of options: the key, and the cell with its values.
-fn rows() -> Vec<(String, String)> {
-    let readme = document("README.md");
-    let table = readme.split("\n| option | values |").nth(1).expect("the table of options");
-    let rows = table.lines().skip(2).take_while(|line| line.starts_with("| `"));
-    let cell = |line: &str, number| line.split(" | ").nth(number).unwrap().trim_matches(['|', ' ', '`']).to_owned();
-    rows.map(|line| (cell(line, 0), line.split(" | ").nth(1).unwrap().to_owned())).collect()
-}
-
-/// What stands between backquotes.
-fn words(text: &str) -> BTreeSet<&str> {
-    text.split('`').skip(1).step_by(2).collect()
-}
-
 #[test]
-fn every_option_is_in_the_readme_and_in_the_help_with_every_word_that_it_takes() {
-    let rows = rows();
-    let keys: Vec<&str> = rows.iter().map(|(key, _)| key.as_str()).collect();
-    let complaint = taken("no_such_key=1").unwrap_err();
-    let list = complaint.split_once("(there are ").and_then(|(_, rest)| rest.split_once(')')).unwrap().0;
-    assert_eq!(list.split(", ").collect::<Vec<_>>(), keys, "the keys, by the alphabet");
+fn the_library_takes_what_the_table_says_and_the_help_shows_it() {
     let help = said(&mut craton(["run", "--help"])).out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let all: BTreeSet<&str> =
-        rows.iter().flat_map(|(_, values)| words(values)).filter(|word| word.parse::<u64>().is_err()).collect();
-    assert!(all.len() > 6, "{all:?}");
-    for (key, values) in &rows {
-        let in_help = help.split(&format!(" {key}=")).nth(1).unwrap_or_else(|| panic!("{key}: not in the help"));
-        let in_help: Vec<&str> = in_help.split([' ', ',']).next().unwrap().split('|').collect();
-        if values.contains("path") {
-            assert_eq!(in_help, ["PATH"], "{key}");
+    let all: BTreeSet<&str> = OPTIONS.iter().flat_map(|option| option.form.words()).copied().collect();
+    let all = all.into_iter().filter(|word| word.parse::<u64>().is_err());
+    let all: Vec<&str> = all.chain(["64M", "80%"]).collect();
+    for Choice { key, form, refusal, .. } in OPTIONS {
+        assert!(help.contains(&format!(" {key}={form}")), "{key}={form} is not in the help");
+        if form == Form::Path {
             continue;
         }
-        for word in words(values) {
+        for word in form.words() {
             assert_eq!(taken(&format!("{key}={word}")), Ok(()));
-            assert!(in_help.contains(&word), "{key}: {word} is not in the help");
         }
         for word in &all {
-            assert_eq!(taken(&format!("{key}={word}")).is_ok(), values.contains(&format!("`{word}`")), "{key}={word}");
+            let other = if *word == "64M" { "BYTES" } else { "PERCENT%" };
+            let takes = form.words().contains(word) || ["64M", "80%"].contains(word) && form.others().contains(&other);
+            assert_eq!(taken(&format!("{key}={word}")).is_ok(), takes, "{key}={word}");
         }
-        for (word, value, told) in [("64M", "bytes", "BYTES"), ("80%", "percent", "PERCENT%")] {
-            assert_eq!(taken(&format!("{key}={word}")).is_ok(), values.contains(value), "{key}={word}");
-            assert_eq!(in_help.contains(&told), values.contains(value), "{key}: {told} in the help");
-        }
-        // What is said of a bad value names the good ones.
         let complaint = taken(&format!("{key}=no-such-word")).unwrap_err();
-        for word in words(values) {
-            assert!(complaint.contains(word), "{key}: {word} is not in {complaint}");
-        }
+        assert!(form.words().iter().all(|word| complaint.contains(word)), "{key}: {complaint}");
+        assert!(complaint.contains(refusal) || key == "debug", "{key}: {complaint}");
     }
+    assert!(taken("no_such_key=1").unwrap_err().contains(NO_SUCH_KEY));
 }
 
-/// The names of all fields; those below `options` are keys that the README has.
+/// The names of all fields; those below `options` are keys of the table.
 fn fields(value: &Value, into: &mut BTreeSet<String>) {
     match value {
         Value::Array(list) => list.iter().for_each(|value| fields(value, into)),
@@ -129,5 +105,8 @@ fn every_field_of_the_statistics_is_explained_and_codes_have_names() {
             assert!(said.err.contains(&format!("\n  {name} {}\n", value[&name].as_str().unwrap())), "{}", said.err);
         }
     }
-    assert!(self::document("README.md").contains("(docs/statistics.md)"));
+    for option in OPTIONS.iter().filter(|option| !option.key.starts_with("stats")) {
+        assert_eq!(document["options"][option.key], option.default, "{}", option.key);
+    }
+    assert!(self::document("README.md").contains("(docs/options.md)"));
 }

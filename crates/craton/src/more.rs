@@ -7,9 +7,11 @@ use crate::{ALIGN, Craton};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
+use craton_malloc::segment::Segment;
 use craton_malloc::stats::counted;
 use craton_malloc::text::Text;
 use craton_malloc::{batch, front, hints, json, options, sizes};
+use craton_tables::counters;
 
 /// How an object will be used. Each kind has slabs and hugepages that no other objects share; an object with a hint costs a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,51 +27,25 @@ pub enum Hint {
     ShortLived,
 }
 
-/// Counts of the process. Bytes are those of now, other numbers count from the start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Batches of objects handed to caches, from slabs or by threads that had too many.
-    pub refills: u64,
-    /// Objects in those batches.
-    pub objects_out: u64,
-    /// Objects above 256 KiB.
-    pub large_allocs: u64,
-    /// Objects with a mapping of their own.
-    pub huge_allocs: u64,
-    /// Spans of the heap.
-    pub heap_in_use_bytes: u64,
-    /// Pages of the heap that have memory, as far as is known.
-    pub heap_backed_bytes: u64,
-    /// Made usable for metadata; memory follows on first touch.
-    pub metadata_bytes: u64,
-    /// Threads that have had a cache.
-    pub threads_seen: u64,
-    /// Objects with a mapping of their own; not part of the heap's bytes.
-    pub huge_bytes: u64,
-    /// The limits in force; 0 for none.
-    pub soft_limit_bytes: u64,
-    /// Likewise.
-    pub hard_limit_bytes: u64,
-    /// The control group's limit, or what the option `memory_limit` says; 0 for none.
-    pub memory_limit_bytes: u64,
-    /// Times a request found more in use than the soft limit.
-    pub soft_limit_passed: u64,
-    /// Requests that the hard limit refused.
-    pub hard_limit_refused: u64,
-    /// Times memory was given back because the system was short of it.
-    pub pressure_releases: u64,
-    /// Processors that the process may use, as last found; 0 before the heap has grown beyond 16 MiB.
-    pub usable_cpus: u64,
-    /// How threads without a cache of their own are served: 0 there are none, 1 by caches of processors, 2 by caches of the kernel's
-    /// compact numbers (`mm_cid`).
-    pub cache_mode: u64,
-    /// Processors that have a cache.
-    pub processor_caches: u64,
-    /// Where the limit on memory is from: 0 nobody has looked yet (before the heap has grown beyond 16 MiB), 1 nowhere, there are no
-    /// control groups for memory, 2 and 3 the control group of version 1 or 2, which may have none, 4 the option.
-    pub memory_limit_source: u64,
+/// Declares [`Stats`]: a number for each row of the table but the first, the process id.
+macro_rules! stats {
+    ($pid:ident: $unit_of_pid:ident, $text_of_pid:literal; $($name:ident: $unit:ident, $text:literal;)*) => {
+        /// Counts of the process.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[non_exhaustive]
+        pub struct Stats {
+            $(#[doc = $text] pub $name: u64,)*
+        }
+
+        impl Stats {
+            fn of(counted: &Segment) -> Self {
+                Self { $($name: counted.$name.load(Relaxed),)* }
+            }
+        }
+    };
 }
+
+counters!(process, stats);
 
 impl Craton {
     /// How many bytes an object of this layout has, all of which may be used; 0 for a size that no object can have.
@@ -178,28 +154,7 @@ impl Craton {
     /// assert!(ALLOCATOR.stats().refills > 0);
     /// ```
     pub fn stats(&self) -> Stats {
-        let counted = counted();
-        Stats {
-            refills: counted.refills.load(Relaxed),
-            objects_out: counted.objects_out.load(Relaxed),
-            large_allocs: counted.large_allocs.load(Relaxed),
-            huge_allocs: counted.huge_allocs.load(Relaxed),
-            heap_in_use_bytes: counted.heap_in_use_bytes.load(Relaxed),
-            heap_backed_bytes: counted.heap_backed_bytes.load(Relaxed),
-            metadata_bytes: counted.metadata_bytes.load(Relaxed),
-            threads_seen: counted.threads_seen.load(Relaxed),
-            huge_bytes: counted.huge_bytes.load(Relaxed),
-            soft_limit_bytes: counted.soft_limit_bytes.load(Relaxed),
-            hard_limit_bytes: counted.hard_limit_bytes.load(Relaxed),
-            memory_limit_bytes: counted.memory_limit_bytes.load(Relaxed),
-            soft_limit_passed: counted.soft_limit_passed.load(Relaxed),
-            hard_limit_refused: counted.hard_limit_refused.load(Relaxed),
-            pressure_releases: counted.pressure_releases.load(Relaxed),
-            usable_cpus: counted.usable_cpus.load(Relaxed),
-            cache_mode: counted.cache_mode.load(Relaxed),
-            processor_caches: counted.processor_caches.load(Relaxed),
-            memory_limit_source: counted.memory_limit_source.load(Relaxed),
-        }
+        Stats::of(counted())
     }
 
     /// Writes all statistics as one document of JSON, cut to what fits with a closing 0 byte; returns the document's whole length.

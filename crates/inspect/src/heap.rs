@@ -227,7 +227,7 @@ impl<'m> Heap<'m> {
         let marks = (0..granted as usize).map(|page| (u32_in(&map, page * 4) / unit) as u8).collect();
         let records = reader.bytes(records_at, granted as usize * shape.bytes)?;
         let page = get("page.bytes")?;
-        let caches = Caches::read(&reader, &table, heap + table.get("heap.caches")?, page)?;
+        let caches = Caches::read(&reader, &table, table.get("caches")?, page)?;
         let kit = Kit::read(&reader, &table)?;
         let mut this = Self {
             caches,
@@ -567,7 +567,7 @@ impl<'m> Heap<'m> {
     /// The name of a heap of its own, by [`Object::own`].
     pub fn own_name(&self, own: u32) -> Result<String, String> {
         let get = |name: &str| self.table.get(name);
-        let slots = self.reader.word(self.heap + get("heap.own")? + get("own.slots")?)?;
+        let slots = self.reader.word(get("own")? + get("own.slots")?)?;
         let slot = slots + u64::from(own.saturating_sub(1)) * get("own.slot.bytes")?;
         let name = self.reader.bytes(slot + get("own.slot.name")?, 32)?;
         let name: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();

@@ -339,8 +339,8 @@ fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let huge = heap.heap + get("heap.huge")?;
     let (entries, capacity) = (word(huge + get("huge.entries")?)?, word(huge + get("huge.capacity")?)?);
     own.push((entries, entries.saturating_add(capacity.saturating_mul(get("huge.entry.stride")?))));
-    let slots = word(heap.heap + get("heap.own")? + get("own.slots")?)?;
-    let used = word(heap.heap + get("heap.own")? + get("own.used")?)?;
+    let slots = word(get("own")? + get("own.slots")?)?;
+    let used = word(get("own")? + get("own.used")?)?;
     own.push((slots, slots.saturating_add(used.saturating_mul(get("own.slot.bytes")?))));
     let bytes = get("thread.bytes")?;
     own.extend(heap.thread_caches()?.into_iter().map(|(at, _)| (at, at + bytes)));

@@ -80,7 +80,7 @@ struct Arrays {
 impl Arrays {
     fn of(table: &Table) -> Result<Self, String> {
         let get = |name: &str| table.get(&format!("caches.{name}"));
-        let caches = table.get("heap")? + table.get("heap.caches")?;
+        let caches = table.get("caches")?;
         Ok(Self {
             words: [caches + get("areas")?, caches + get("areas.end")?, caches + get("used")?],
             area_bytes: get("area.bytes")?,

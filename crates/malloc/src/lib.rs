@@ -21,43 +21,48 @@
 //! address before anything has been changed.
 #![no_std]
 
+mod admission;
 pub mod background;
 pub mod batch;
 pub mod caches;
-mod cpu_cache;
+mod clock;
+/// The core's caches.
+mod cpu_cache {
+    pub(crate) use craton_heap::{cpu_cache as processor, thread_cache as thread};
+}
 pub mod debug;
 pub mod front;
-mod heap;
+mod govern;
 pub mod heaps;
 pub mod hints;
-mod huge;
-mod huge_keep;
-mod huge_route;
 pub mod inspect;
 pub mod json;
 mod lifecycle;
 pub mod limits;
+mod locks;
 mod mailbox;
-#[cfg(loom)]
-pub mod model;
-mod morph;
 mod nested;
 pub mod options;
 mod page_heap;
-mod page_map;
+mod process;
 mod registry;
 pub mod report;
-mod route;
+/// What a pointer is, and what can be wrong with it.
+mod route {
+    pub(crate) use craton_heap::beyond::small_stays;
+    pub(crate) use craton_heap::{Found, Misuse};
+}
 pub mod segment;
 pub mod sizes;
+mod statics;
 pub mod stats;
 pub mod text;
+mod thread_mode;
 mod tls;
 mod trace;
-mod transfer;
 
-pub use craton_slab::size_class;
-pub use route::Misuse;
+pub use craton_heap::{Misuse, size_class};
+pub(crate) use craton_heap::{heap, huge, page_map};
 
 #[cfg(any(test, loom))]
 extern crate std;

@@ -2,18 +2,48 @@
 
 use crate::caches;
 use crate::debug;
-use crate::front::HEAP;
+use crate::front::{class_failures, class_stats};
 use crate::heaps::api;
 use crate::options;
 use crate::segment::{SEGMENT, Segment};
-use crate::size_class::{self, CLASSES};
+use crate::size_class::{CLASSES, geometry, size_of_class};
+use crate::statics::HEAP;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Line, file_map, process};
 
 /// The process's numbers, with every refill counted.
 pub fn counted() -> &'static Segment {
-    HEAP.tell_refills();
+    HEAP.report_refills();
     &SEGMENT
+}
+
+craton_tables::count_struct! { class,
+    /// Counts of one size class.
+    pub(crate) struct ClassCounts {}
+}
+
+impl ClassCounts {
+    /// Those of each class that was used.
+    pub(crate) fn each(mut each: impl FnMut(&Self)) {
+        for (class, s) in (1..=CLASSES).map(|c| (c, class_stats(c))).filter(|(_, s)| s.refills > 0) {
+            let ((partial, complete), g) = (HEAP.fullness(class), geometry(class));
+            each(&Self {
+                object_bytes: size_of_class(class) as u64,
+                slabs: s.slabs.into(),
+                objects_out: s.objects_out,
+                total: u64::from(s.slabs) * u64::from(g.capacity),
+                memory_bytes: s.slabs as u64 * g.pages.bytes().0 as u64,
+                partial: partial.into(),
+                complete: complete.into(),
+                full: s.slabs.saturating_sub(partial + complete).into(),
+                failures: class_failures(class).into(),
+                refills: s.refills,
+                objects_refilled: s.objects_refilled,
+                morphed: s.morphed.into(),
+                settled: s.settled.into(),
+            });
+        }
+    }
 }
 
 /// Prints the process's statistics on a file descriptor.
@@ -26,40 +56,29 @@ pub fn print(fd: i32) {
         Line::new().text("  ").text(key).text(" ").text(name).write_to(fd);
     }
     Line::new().text("  object_bytes  slabs  objects_out  refills  objects_refilled  morphed  settled").write_to(fd);
-    for class in 1..=CLASSES {
-        let s = HEAP.class_stats(class);
-        if s.refills > 0 {
-            Line::new()
-                .text("  ")
-                .number(size_class::size_of_class(class) as u64)
-                .text(" ")
-                .number(s.slabs.into())
-                .text(" ")
-                .number(s.objects_out)
-                .text(" ")
-                .number(s.refills)
-                .text(" ")
-                .number(s.objects_refilled)
-                .text(" ")
-                .number(s.morphed.into())
-                .text(" ")
-                .number(s.settled.into())
-                .write_to(fd);
-        }
-    }
+    ClassCounts::each(|c| {
+        let line = Line::new().text("  ").number(c.object_bytes);
+        row(line, [c.slabs, c.objects_out, c.refills, c.objects_refilled, c.morphed, c.settled]).write_to(fd);
+    });
     let mut first = true;
     api::each(|heap| {
         if core::mem::take(&mut first) {
             Line::new().text("  heap  name  objects  object_bytes  used_bytes  held_bytes").write_to(fd);
         }
         let len = heap.name.iter().position(|b| *b == 0).unwrap_or(heap.name.len());
-        let mut line = Line::new().text("  ").number(heap.id).text(" \"").bytes(&heap.name[..len]).text("\"");
-        for number in [heap.objects, heap.object_bytes, heap.used_bytes, heap.held_bytes] {
-            line = line.text(" ").number(number);
-        }
-        line.write_to(fd);
+        let line = Line::new().text("  ").number(heap.id).text(" \"").bytes(&heap.name[..len]).text("\"");
+        row(line, [heap.objects, heap.object_bytes, heap.used_bytes, heap.held_bytes]).write_to(fd);
     });
-    print_caches(fd);
+    let mut first = true;
+    caches::api::each(|cache| {
+        let numbers = &cache.numbers()[1..];
+        if core::mem::take(&mut first) {
+            let head = Line::new().text("  cache  name");
+            numbers.iter().fold(head, |line, (key, _)| line.text("  ").text(key)).write_to(fd);
+        }
+        let line = Line::new().text("  ").number(cache.id).text(" \"").text(cache.name()).text("\"");
+        row(line, numbers.iter().map(|(_, value)| *value)).write_to(fd);
+    });
     if debug::in_use() {
         for (key, value) in debug::counts().numbers() {
             Line::new().text("  debug ").text(key).text(" ").number(value).write_to(fd);
@@ -67,20 +86,9 @@ pub fn print(fd: i32) {
     }
 }
 
-/// Prints the counts of object caches, a line for each.
-fn print_caches(fd: i32) {
-    let mut first = true;
-    caches::api::each(|cache| {
-        if core::mem::take(&mut first) {
-            let keys = cache.numbers().iter().fold(Line::new().text("  cache  name"), |l, (key, _)| match *key {
-                "id" => l,
-                key => l.text("  ").text(key),
-            });
-            keys.write_to(fd);
-        }
-        let line = Line::new().text("  ").number(cache.id).text(" \"").text(cache.name()).text("\"");
-        cache.numbers().iter().skip(1).fold(line, |l, (_, value)| l.text(" ").number(*value)).write_to(fd);
-    });
+/// Adds numbers to a line.
+fn row(line: Line, numbers: impl IntoIterator<Item = u64>) -> Line {
+    numbers.into_iter().fold(line, |line, number| line.text(" ").number(number))
 }
 
 /// The line of JSON for `stats_file`.
@@ -124,26 +132,4 @@ pub(crate) fn at_exit() {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::segment::Segment;
-
-    #[test]
-    fn the_largest_numbers_fit_into_a_line() {
-        let marks = "{\"exe\":\"\"}".len() + 16;
-        let numbers: usize = SEGMENT.numbers().iter().map(|(key, _)| key.len() + ",\"\":".len() + 20).sum();
-        let names: usize = SEGMENT.names().iter().map(|(key, _)| key.len() + ",\"\":\"\"".len() + 20).sum();
-        assert!(marks + numbers + names < Line::CAPACITY, "{}", marks + numbers + names);
-    }
-
-    #[test]
-    fn a_code_has_a_name_also_where_it_is_new() {
-        let segment = Segment::new();
-        assert_eq!(segment.names().map(|(_, name)| name), ["none", "not-read", "temeraire"]);
-        segment.cache_mode.store(2, Relaxed);
-        segment.memory_limit_source.store(4, Relaxed);
-        assert_eq!(segment.names().map(|(_, name)| name), ["compact-numbers", "option", "temeraire"]);
-        segment.memory_limit_source.store(5, Relaxed);
-        assert_eq!(segment.names()[1], ("memory_limit_source_name", "unknown"));
-    }
-}
+mod tests;

@@ -1,8 +1,1 @@
-mod caches;
-mod complete;
-mod heaps;
-mod huge_table;
-mod idle;
-mod limits;
-mod morphs;
-pub(crate) mod world;
+pub(crate) mod virtual_process;

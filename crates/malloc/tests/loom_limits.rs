@@ -6,14 +6,17 @@
 #[allow(dead_code)]
 mod limits {
     pub mod changes;
-    pub mod gate;
 }
+
+#[path = "../../heap/src/gate.rs"]
+#[allow(dead_code)]
+mod gate;
 
 use craton_base::atomic::model::{check, check_weakened};
 use craton_base::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_base::loom::thread;
+use gate::Gate;
 use limits::changes::Changes;
-use limits::gate::Gate;
 use std::sync::Arc;
 
 const OLD: u64 = 1 << 40;

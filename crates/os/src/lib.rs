@@ -37,6 +37,7 @@ pub mod maps;
 mod mutex;
 pub mod names;
 mod persist;
+mod platform;
 pub mod process;
 mod region;
 pub mod restrict;
@@ -54,8 +55,10 @@ pub use decimal::Decimal;
 pub use event::Event;
 pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};
-pub use mutex::{Guard, Mutex};
+pub use mutex::rank::trust as trust_lock_order;
+pub use mutex::{Guard, Mutex, Rank};
 pub use persist::WriteBack;
+pub use platform::Linux;
 pub use region::{PartSpec, Region};
 
 #[cfg(test)]

@@ -14,29 +14,55 @@ extern "C" {
 struct craton_segment {
     uint64_t magic;             /* "\0CRATON1" as a little-endian number */
     uint64_t version;           /* of this layout: 1 */
+/* begin: process, by cargo xtask tidy --fix */
+    /* process id; the numbers of a forked child begin with its parent's */
     uint64_t pid;
-    uint64_t refills;           /* batches of objects handed to caches, from slabs or by threads that had too many, since the start */
-    uint64_t objects_out;       /* objects in those batches */
-    uint64_t large_allocs;      /* objects above 256 KiB, since the start */
-    uint64_t huge_allocs;       /* objects with a mapping of their own, since the start */
-    uint64_t heap_in_use_bytes; /* spans of the heap, now */
-    uint64_t heap_backed_bytes; /* pages of the heap that have memory, as far as is known, now */
-    uint64_t metadata_bytes;    /* made usable for metadata (address space; memory follows on first touch) */
-    uint64_t threads_seen;      /* threads that have had a cache */
-    uint64_t huge_bytes;        /* huge objects, now; not part of the heap's bytes */
-    uint64_t memory_limit_bytes; /* the control group's limit, or what the option memory_limit says, now; 0 for none */
-    uint64_t soft_limit_bytes;  /* in force now; 0 for none */
-    uint64_t hard_limit_bytes;  /* likewise */
-    uint64_t soft_limit_passed; /* times a request found more in use than the soft limit */
-    uint64_t hard_limit_refused; /* requests that the hard limit refused */
-    uint64_t pressure_releases; /* times memory was given back because the system was short of it */
-    uint64_t usable_cpus;       /* by affinity and quota, as last found; 0 before the heap has grown beyond 16 MiB */
-    uint64_t cache_mode;        /* how threads without a cache of their own are served: 0 there are none, 1 by caches of
-                                   processors, 2 by caches of the kernel's compact numbers (mm_cid) */
-    uint64_t processor_caches;  /* processors that have a cache, now */
-    uint64_t memory_limit_source; /* where the limit on memory is from: 0 nobody has looked yet (that is when the heap has grown
-                                   beyond 16 MiB), 1 nowhere, there are no control groups for memory, 2 and 3 the control
-                                   group of version 1 or 2, which may have none, 4 the option */
+    /* batches of objects that caches received, from slabs or from threads that had too many,
+       since the start */
+    uint64_t refills;
+    /* objects in those batches; a cache serves the same object again and again, so that a
+       program allocates more, since the start */
+    uint64_t objects_out;
+    /* objects above 256 KiB that came from the page heap, since the start */
+    uint64_t large_allocs;
+    /* objects with their own mapping: 32 MiB and more, or grown by moving pages, since the start */
+    uint64_t huge_allocs;
+    /* in slabs and large objects: what the program has, what caches keep, and what is free in
+       slabs */
+    uint64_t heap_in_use_bytes;
+    /* of the heap that may have memory: what is in use, and free memory that was not released.
+       The difference to heap_in_use_bytes is free memory; release_rate, soft_limit and
+       craton_release() release it */
+    uint64_t heap_backed_bytes;
+    /* address space made usable for Craton's tables; memory follows on first touch */
+    uint64_t metadata_bytes;
+    /* threads that have had their own cache, since the start */
+    uint64_t threads_seen;
+    /* in huge objects; not part of the heap's bytes */
+    uint64_t huge_bytes;
+    /* the control group's limit, or that of the option memory_limit; 0 for none */
+    uint64_t memory_limit_bytes;
+    /* the soft limit in force; 0 for none */
+    uint64_t soft_limit_bytes;
+    /* the hard limit in force; 0 for none */
+    uint64_t hard_limit_bytes;
+    /* times a request found more in use than the soft limit, since the start */
+    uint64_t soft_limit_passed;
+    /* requests that the hard limit refused, each with ENOMEM, since the start */
+    uint64_t hard_limit_refused;
+    /* times memory was released because the system was short of it, since the start */
+    uint64_t pressure_releases;
+    /* processors that the process may use, by affinity and quota, as last read; 0 before the
+       heap has grown beyond 16 MiB */
+    uint64_t usable_cpus;
+    /* how threads without their own cache are served; 0 none; 1 processors; 2 compact-numbers */
+    uint64_t cache_mode;
+    /* processors that have a cache */
+    uint64_t processor_caches;
+    /* where memory_limit_bytes comes from; 0 not-read; 1 nowhere; 2 cgroup-v1; 3 cgroup-v2; 4
+       option */
+    uint64_t memory_limit_source;
+/* end: process */
 };
 
 /* The statistics themselves, as they change. */
@@ -53,10 +79,17 @@ void craton_stats(struct craton_segment *into);
  * The numbers can grow between two calls: for a second one give some room more. */
 size_t craton_stats_json(char *buffer, size_t size);
 
-/* Sets an option (audit_log, background, caches, debug, guard_sample, hard_limit, memory_limit, page_heap, pressure, quarantine, release_rate, soft_limit, stats,
- * stats_file, thp, thread_cache, trace, trace_events; see the README). page_heap can be set only before the first request of the process, else to what
- * it is. A limit below what is in use counts at once, and one line on standard
- * error says so; so it is with a hard limit below the soft one.
+/* begin: options, by cargo xtask tidy --fix */
+/* Options, which docs/options.md explains: audit_log=N, background=0|inline|1,
+   caches=auto|thread|cpu, debug=none|audit|redzone|poison|verify|guard|unmap|leak|all,
+   guard_sample=auto|N, hard_limit=none|auto|BYTES|PERCENT%, memory_limit=cgroup|auto|none|BYTES,
+   page_heap=temeraire|frames, pressure=PERCENT, quarantine=BYTES, release_rate=BYTES,
+   soft_limit=none|auto|BYTES|PERCENT%, stats=0|1, stats_file=PATH, thp=auto|always|never,
+   thread_cache=BYTES, trace=PATH, trace_events=N. */
+/* end: options */
+
+/* Sets an option. page_heap can be set only before the first request of the process, else to what it is. A limit below what
+ * is in use counts at once, and one line on standard error says so; likewise a hard limit below the soft one.
  * Returns 0, or -1 with errno EINVAL when there is no such key or value, when a limit is less than 1 MiB, or when a soft limit
  * is more than the hard one; nothing has changed then. */
 int craton_option_set(const char *key, const char *value);
@@ -152,13 +185,22 @@ struct craton_heap_options {
 
 struct craton_heap_stats {
     uint64_t version;      /* of this layout: 1 */
-    uint64_t id;           /* number among living heaps */
-    uint64_t objects;      /* that are out */
-    uint64_t object_bytes; /* of those, as malloc_usable_size counts */
-    uint64_t used_bytes;   /* slabs and objects above 256 KiB: what the limit bounds */
-    uint64_t held_bytes;   /* taken from the process's heap */
-    uint64_t limit_bytes;  /* 0 for none */
-    uint64_t refused;      /* requests that got nothing */
+/* begin: heap, by cargo xtask tidy --fix */
+    /* number among living heaps */
+    uint64_t id;
+    /* objects that are out */
+    uint64_t objects;
+    /* of those, as malloc_usable_size counts */
+    uint64_t object_bytes;
+    /* of its slabs and of objects above 256 KiB: what the limit bounds */
+    uint64_t used_bytes;
+    /* taken from the process's heap */
+    uint64_t held_bytes;
+    /* the limit; 0 for none */
+    uint64_t limit_bytes;
+    /* requests that got nothing, since the start */
+    uint64_t refused;
+/* end: heap */
     char name[32];
 };
 
@@ -224,29 +266,55 @@ struct craton_cache_options {
 
 struct craton_cache_stats {
     uint64_t version;              /* of this layout: 1 */
-    uint64_t id;                   /* number among living caches */
-    uint64_t object_bytes;         /* of an object, as asked for */
-    uint64_t buffer_bytes;         /* from one object to the next */
-    uint64_t in_use;               /* objects that the program has */
-    uint64_t total;                /* objects that the slabs have room for */
-    uint64_t memory_bytes;         /* slabs and magazines */
-    uint64_t allocations;          /* objects handed out */
-    uint64_t magazine_hits;        /* of these, those that lay in a processor's array */
-    uint64_t failures;             /* requests that got nothing, also since the constructor failed */
-    uint64_t constructor_failures; /* constructors that failed */
-    uint64_t constructed;          /* objects constructed */
-    uint64_t destroyed;            /* and destroyed */
+/* begin: cache, by cargo xtask tidy --fix */
+    /* number among living caches */
+    uint64_t id;
+    /* of an object, as asked for */
+    uint64_t object_bytes;
+    /* from one object to the next */
+    uint64_t buffer_bytes;
+    /* objects that the program has */
+    uint64_t in_use;
+    /* objects that the slabs have room for */
+    uint64_t total;
+    /* of slabs and magazines: what the limit of bytes bounds */
+    uint64_t memory_bytes;
+    /* objects handed out, since the start */
+    uint64_t allocations;
+    /* of these, those that lay in the processor's array, since the start */
+    uint64_t magazine_hits;
+    /* requests that got nothing, also because the constructor failed, since the start */
+    uint64_t failures;
+    /* constructors that failed, since the start */
+    uint64_t constructor_failures;
+    /* objects constructed, since the start */
+    uint64_t constructed;
+    /* objects destroyed, since the start */
+    uint64_t destroyed;
+    /* slabs */
     uint64_t slabs;
-    uint64_t partial;   /* slabs of which some objects are out, in arrays or in magazines */
-    uint64_t complete;  /* slabs of which none is */
-    uint64_t full;      /* slabs of which all are */
-    uint64_t in_arrays; /* free objects in processors' arrays */
-    uint64_t in_depot;  /* free objects in magazines */
-    uint64_t rounds;    /* objects that an array and the depot exchange at a time; an array holds twice as many */
-    uint64_t contended; /* calls that had to wait for the cache's lock */
-    uint64_t reserved;  /* what craton_cache_prefill has promised */
-    uint64_t limit_objects; /* 0 for none */
-    uint64_t limit_bytes;   /* 0 for none */
+    /* slabs of which some objects are out, in arrays or in magazines */
+    uint64_t partial;
+    /* slabs of which no object is */
+    uint64_t complete;
+    /* slabs of which all objects are */
+    uint64_t full;
+    /* free objects in processors' arrays */
+    uint64_t in_arrays;
+    /* free objects in magazines */
+    uint64_t in_depot;
+    /* objects that an array and the depot exchange at a time, at most; an array holds twice as
+       many. Grows where calls wait for each other, and where arrays are often empty or full */
+    uint64_t rounds;
+    /* calls that had to wait for the cache's lock, since the start */
+    uint64_t contended;
+    /* objects that craton_cache_prefill has promised */
+    uint64_t reserved;
+    /* objects that there may be, free ones included; 0 for no limit */
+    uint64_t limit_objects;
+    /* that slabs and magazines may take; 0 for no limit */
+    uint64_t limit_bytes;
+/* end: cache */
     char name[32];
 };
 

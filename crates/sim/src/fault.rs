@@ -20,6 +20,12 @@ pub enum Call {
     Alloc,
     /// `SpanSource::resize`
     Resize,
+    /// `Mappings::map`
+    Map,
+    /// `Mappings::grow`
+    Grow,
+    /// `Mappings::replace` and `Mappings::move_memory`
+    Move,
 }
 
 /// Which calls, numbered from 1 since the rule was set, are refused.

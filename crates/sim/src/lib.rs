@@ -54,6 +54,7 @@ mod lines;
 mod real;
 mod rng;
 mod spans;
+mod system;
 
 pub use checked::Checked;
 pub use clock::VirtualClock;
@@ -65,3 +66,4 @@ pub use lines::{LINE_WORDS, Line, Lines};
 pub use real::{RealFloor, RealMemory};
 pub use rng::Rng;
 pub use spans::BumpSpans;
+pub use system::SimSystem;

@@ -9,42 +9,10 @@
 
 use crate::chain::{self, Chain};
 use crate::geometry::Geometry;
-use crate::keep::Keep;
-use crate::lists::PartialLists;
-use crate::record::SlabRecord;
+use crate::record::{Records, SlabId, SlabRecord};
+use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
-use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource, Table};
-
-/// Counts of one cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SlabStats {
-    /// Slabs, of whatever fullness.
-    pub slabs: u32,
-    /// Objects that are out: with the program or in the caches in front.
-    pub objects_out: u64,
-    /// Chains handed out since the start.
-    pub refills: u64,
-    /// Objects in those chains.
-    pub objects_refilled: u64,
-    /// Slabs taken over from caches of other sizes since the start, with objects that live on them.
-    pub morphed: u32,
-    /// Those of them that became ordinary slabs of this size.
-    pub settled: u32,
-}
-
-impl SlabStats {
-    /// The counts of two caches together.
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            slabs: self.slabs + other.slabs,
-            objects_out: self.objects_out + other.objects_out,
-            refills: self.refills + other.refills,
-            objects_refilled: self.objects_refilled + other.objects_refilled,
-            morphed: self.morphed + other.morphed,
-            settled: self.settled + other.settled,
-        }
-    }
-}
+use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
 /// What is left of a list of which the first objects were given back.
 #[derive(Debug)]
@@ -61,18 +29,17 @@ pub struct Freed {
 /// Objects of one size.
 pub struct SlabCache {
     pub(crate) geometry: Geometry,
-    pub(crate) partial: PartialLists,
-    pub(crate) stats: SlabStats,
-    pub(crate) keep: Keep,
+    pub(crate) slabs: Slabs<SlabId>,
 }
 
 impl SlabCache {
     /// Where its counts lie, in bytes, for those who read the memory of another process.
     pub const SHAPE: [(&'static str, usize); 3] = [
-        ("cache.slabs", offset_of!(Self, stats) + offset_of!(SlabStats, slabs)),
-        ("cache.objects_out", offset_of!(Self, stats) + offset_of!(SlabStats, objects_out)),
-        ("cache.refills", offset_of!(Self, stats) + offset_of!(SlabStats, refills)),
+        ("cache.slabs", Self::STATS + offset_of!(SlabStats, slabs)),
+        ("cache.objects_out", Self::STATS + offset_of!(SlabStats, objects_out)),
+        ("cache.refills", Self::STATS + offset_of!(SlabStats, refills)),
     ];
+    const STATS: usize = offset_of!(Self, slabs) + offset_of!(Slabs<SlabId>, stats);
 
     /// A cache that is still to be made by [`SlabCache::new`]; all zeros.
     pub const UNSET: Self = Self::new(Geometry { object: 0, pages: Pages(0), capacity: 0 });
@@ -89,8 +56,7 @@ impl SlabCache {
 
     /// A cache without slabs that may keep up to `most` complete ones: see [`SlabCache::complete`].
     pub const fn keeping(geometry: Geometry, most: u16) -> Self {
-        let stats = SlabStats { slabs: 0, objects_out: 0, refills: 0, objects_refilled: 0, morphed: 0, settled: 0 };
-        Self { geometry, partial: PartialLists::new(geometry.capacity), stats, keep: Keep::up_to(most) }
+        Self { geometry, slabs: Slabs::new(geometry.capacity, most) }
     }
 
     /// Sizes of the slabs and their objects.
@@ -100,23 +66,23 @@ impl SlabCache {
 
     /// Counts.
     pub fn stats(&self) -> SlabStats {
-        self.stats
+        self.slabs.stats
     }
 
     /// Slabs without an object in use that are kept since the cache has missed what it gave back. [`SlabCache::give_complete`] and
     /// [`SlabCache::give_idle`] give them back.
     pub fn complete(&self) -> u32 {
-        self.keep.count()
+        self.slabs.kept.count()
     }
 
     /// Slabs with room of which some object is in use; a step for each.
-    pub fn partial(&self, records: &Table<SlabRecord>) -> u32 {
-        self.partial.partial(records)
+    pub fn partial(&self, records: &impl Records) -> u32 {
+        self.slabs.partial(records)
     }
 
     /// Lets complete slabs be kept from now on, or not.
     pub fn let_keep(&mut self, more: bool) {
-        self.keep.set_closed(!more);
+        self.slabs.kept.set_closed(!more);
     }
 
     /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab. `cut` is told of each object that
@@ -129,19 +95,14 @@ impl SlabCache {
         &mut self,
         want: u32,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         source: &mut impl SpanSource,
         cut: impl Fn(*mut u8),
     ) -> Chain {
         let mut out = Chain::EMPTY;
         while out.len() < want {
-            let slab = match self.partial.fullest() {
-                Some(slab) => {
-                    if is_complete(&records[slab.0 as usize]) {
-                        self.keep.used();
-                    }
-                    slab
-                }
+            let slab = match self.slabs.lists.fullest() {
+                Some(slab) => slab.page(),
                 None => match self.add_slab(records, source) {
                     Some(slab) => slab,
                     None => break,
@@ -150,9 +111,10 @@ impl SlabCache {
             // SAFETY: the slab is one of ours, by the lists.
             unsafe { self.take_from(slab, want, base, records, &mut out, &cut) };
         }
-        self.stats.refills += u64::from(!out.is_empty());
-        self.stats.objects_refilled += u64::from(out.len());
-        self.stats.objects_out += u64::from(out.len());
+        let stats = &mut self.slabs.stats;
+        stats.refills += u64::from(!out.is_empty());
+        stats.objects_refilled += u64::from(out.len());
+        stats.objects_out += u64::from(out.len());
         out
     }
 
@@ -165,11 +127,11 @@ impl SlabCache {
         slab: PageId,
         want: u32,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         out: &mut Chain,
         cut: &impl Fn(*mut u8),
     ) {
-        let record = &records[slab.0 as usize];
+        let record = records.of(slab);
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
         // SAFETY: the record's list is of free objects of this slab, and the chain takes what leaves it.
@@ -186,7 +148,7 @@ impl SlabCache {
             used += fresh;
         }
         record.set_used(used);
-        self.relist(slab, before, self.level(record), records);
+        self.slabs.relist(SlabId::of(slab), before, self.level(record), records);
     }
 
     /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that was never an object
@@ -199,24 +161,22 @@ impl SlabCache {
         &mut self,
         chain: Chain,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         source: &mut impl SpanSource,
     ) -> Result<(), *mut u8> {
         let (first, n) = chain.into_raw();
         if n == 0 {
             return Ok(());
         }
-        let owner = records[self.slab_of(first as usize - base as usize).0 as usize].owner();
         // SAFETY: by the contract.
-        let freed = unsafe { self.free_first(first, n, owner, base, records, source) }?;
-        debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs have this cache as their owner");
+        let freed = unsafe { self.free_first(first, n, |_| true, base, records, source) }?;
+        debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs are this cache's");
         let _ = (freed.strays.into_raw(), freed.moved.into_raw());
         Ok(())
     }
 
-    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of another owner than `owner` are
-    /// strays, for the caller to give to the cache that has them; those on slabs that have gone to other sizes are
-    /// apart.
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of which `is_ours` says no are strays, for
+    /// the caller to give to the cache that has them; those on slabs that have gone to other sizes are apart.
     ///
     /// # Safety
     /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list, of which the caller gives up the
@@ -225,9 +185,9 @@ impl SlabCache {
         &mut self,
         mut first: *mut u8,
         n: u32,
-        owner: usize,
+        is_ours: impl Fn(PageId) -> bool,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         source: &mut impl SpanSource,
     ) -> Result<Freed, *mut u8> {
         let (mut strays, mut gone) = (Chain::EMPTY, Chain::EMPTY);
@@ -235,10 +195,9 @@ impl SlabCache {
         let mut left = n;
         while left > 0 && !first.is_null() {
             let slab = self.slab_of(first as usize - base as usize);
-            let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
-            // Who sees that the slab has moved to a cache of another size sees that it is one of two sizes: see
-            // `owner`.
-            let owned = record.owner() == owner;
+            let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
+            // First this: who sees by it that the slab has moved to a cache of another size sees below that it is one of two sizes.
+            let owned = is_ours(slab);
             let (morphed, moved) = record.sizes(self.geometry.object);
             // Of a slab without old objects places that come back are looked at one by one: see `free_mixed`.
             let alone = morphed && owned && !moved && record.is_alone();
@@ -246,13 +205,9 @@ impl SlabCache {
             let apart = moved || alone && !is_on_grid();
             let ours = owned && !apart;
             let used = record.used();
-            let (mut bytes, mut blocked) = (slab_bytes, 0);
-            if morphed {
-                // The front end has looked at each place of such a slab itself.
-                blocked = if ours { self.geometry.capacity - record.carved() } else { 0 };
-            } else if ours {
-                bytes = usize::from(record.carved()) * self.geometry.object as usize;
-            }
+            // The front end has looked at each place of a slab of two sizes itself.
+            let all_cut = morphed || !ours;
+            let bytes = if all_cut { slab_bytes } else { usize::from(record.carved()) * self.geometry.object as usize };
             let (mut at, mut last, mut run) = (first, first, 0);
             let most = if alone { 1 } else { left };
             // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never
@@ -278,52 +233,51 @@ impl SlabCache {
             }
             // SAFETY: the run is ours again, and lies on the slab.
             unsafe { record.put_free(start, first, last) };
-            self.stats.objects_out -= u64::from(run);
+            self.slabs.stats.objects_out -= u64::from(run);
             left -= run;
             first = at;
             let now = used - run as u16;
             record.set_used(now);
-            if now == 0 && !morphed {
-                if self.keep.wants() {
-                    // Cut anew, its objects come in the order of their places, and nobody has to follow links to them.
-                    record.begin(self.geometry.pages);
-                    self.relist(slab, used, now, records);
-                } else {
-                    self.retire(slab, used, records, source);
-                }
-            } else {
-                self.relist(slab, used + blocked, now + blocked, records);
+            if now == 0 && !morphed && !self.slabs.kept.wants() {
+                self.retire(slab, used, records, source);
+                continue;
             }
+            if now == 0 && !morphed {
+                // Cut anew, its objects come in the order of their places, and nobody has to follow links to them.
+                record.begin();
+            }
+            let (before, after) =
+                if morphed { (self.mixed(used, record), self.mixed(now, record)) } else { (used, now) };
+            self.slabs.relist(SlabId::of(slab), before, after, records);
         }
         Ok(Freed { rest: first, strays, moved: gone })
     }
 
     /// Gives up to `most` complete slabs back to `source`.
-    pub fn give_complete(&mut self, most: u32, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
-        let mut at = self.partial.first(0);
-        let mut left = most.min(self.complete());
-        while let Some(slab) = at.filter(|_| left > 0) {
-            let record = &records[slab.0 as usize];
-            at = record.next().checked_sub(1).map(PageId);
-            if is_complete(record) {
-                self.keep.gave_back();
-                self.retire(slab, 0, records, source);
-                left -= 1;
-            }
+    pub fn give_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
+        for _ in 0..most {
+            let Some(slab) = self.slabs.complete() else { break };
+            self.retire(slab.page(), 0, records, source);
         }
     }
 
     /// Gives those complete slabs back that nobody needed since the last call.
-    pub fn give_idle(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
-        let idle = self.keep.idle();
-        self.give_complete(idle, records, source);
+    pub fn give_idle(&mut self, records: &impl Records, source: &mut impl SpanSource) {
+        self.slabs.kept.turn();
+        self.give_complete(self.slabs.kept.idle(), records, source);
     }
 
-    /// How full a slab is: its objects in use, and the places of a slab of two sizes that live old objects block.
+    /// A slab's level.
     #[inline]
     pub(crate) fn level(&self, record: &SlabRecord) -> u16 {
-        let blocked = if record.morph_entry() == 0 { 0 } else { self.geometry.capacity - record.carved() };
-        record.used() + blocked
+        if record.morph_entry() == 0 { record.used() } else { self.mixed(record.used(), record) }
+    }
+
+    /// The level of a slab of two sizes, which is never complete: its objects in use, and the places that live old objects
+    /// block.
+    #[inline]
+    fn mixed(&self, used: u16, record: &SlabRecord) -> u16 {
+        (used + self.geometry.capacity - record.carved()).max(1)
     }
 
     /// The slab that holds the object at `offset` bytes from the region's start.
@@ -333,58 +287,26 @@ impl SlabCache {
     }
 
     #[cold]
-    fn add_slab(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Option<PageId> {
+    fn add_slab(&mut self, records: &impl Records, source: &mut impl SpanSource) -> Option<PageId> {
         let pages = self.geometry.pages;
-        self.keep.missed();
+        self.slabs.kept.missed();
         let span = source.alloc(pages, self.geometry.align(), self.geometry.density()).ok()?;
         let first = span.range.first;
-        let record = &records[first.0 as usize];
+        let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
             // Another cache has made the slab one of ours; see `donate`.
-            self.stats.morphed += 1;
+            self.slabs.stats.morphed += 1;
         } else {
-            record.begin(pages);
+            record.begin();
         }
-        self.partial.push(first, self.level(record), records);
-        self.stats.slabs += 1;
+        self.slabs.begin(SlabId::of(first), self.level(record), records);
         Some(first)
     }
 
-    /// A slab's last object came back; it is on the list of `used`.
-    pub(crate) fn retire(
-        &mut self,
-        slab: PageId,
-        used: u16,
-        records: &Table<SlabRecord>,
-        source: &mut impl SpanSource,
-    ) {
-        if used < self.geometry.capacity {
-            self.partial.unlink(slab, used, records);
-        }
-        records[slab.0 as usize].set_pages(Pages(0));
-        self.stats.slabs -= 1;
+    /// A slab goes back to the source; it is on the list of `level`.
+    pub(crate) fn retire(&mut self, slab: PageId, level: u16, records: &impl Records, source: &mut impl SpanSource) {
+        self.slabs.end(SlabId::of(slab), level, records);
         let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());
         debug_assert_eq!(freed, Ok(()), "a slab is a whole span");
     }
-
-    /// Moves a slab to the list where it belongs, if any, after a change of how full it is.
-    #[inline]
-    pub(crate) fn relist(&mut self, slab: PageId, before: u16, now: u16, records: &Table<SlabRecord>) {
-        let capacity = self.geometry.capacity;
-        let (was, is) = (before < capacity, now < capacity);
-        if was && is && self.partial.list_of(before) == self.partial.list_of(now) {
-            return;
-        }
-        if was {
-            self.partial.unlink(slab, before, records);
-        }
-        if is {
-            self.partial.push(slab, now, records);
-        }
-    }
-}
-
-/// Whether a slab has no object in use, of any size.
-pub(crate) fn is_complete(record: &SlabRecord) -> bool {
-    record.used() == 0 && record.morph_entry() == 0
 }

@@ -2,20 +2,68 @@
 //!
 //! **Unsafe.** Follows the links of free objects.
 
-use crate::cache::{SlabCache, is_complete};
+use crate::cache::SlabCache;
 use crate::chain;
-use crate::lists::LISTS;
+use crate::lists::{COMPLETE, FULL, LISTS, Links};
 use crate::morph::Morphs;
-use crate::record::SlabRecord;
-use craton_base::{PageId, Table};
+use crate::record::{Records, SlabId, SlabRecord};
+use crate::slab::Slabs;
+use craton_base::PageId;
 
 /// An invariant that does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
     /// Its id, as the crate's theory names it.
     pub invariant: &'static str,
-    /// First page of the slab where that was seen.
-    pub slab: PageId,
+    /// Where the slab begins, an address or, of a class, a distance from the region's start; 0 for what is of no single slab.
+    pub slab: usize,
+}
+
+impl Broken {
+    pub(crate) const fn of_none(invariant: &'static str) -> Self {
+        Self { invariant, slab: 0 }
+    }
+}
+
+impl<S: Copy> Slabs<S> {
+    /// Walks S2 to S4 over the lists and `full`, the slabs that are on none of them. `look` walks what holds for a slab by
+    /// itself, and tells its level and its objects in use; `at` tells where it begins.
+    pub(crate) fn check(
+        &self,
+        links: &impl Links<Slab = S>,
+        full: impl Iterator<Item = S>,
+        look: impl Fn(S) -> Result<(u16, u16), &'static str>,
+        at: impl Fn(S) -> usize,
+    ) -> Result<(), Broken> {
+        let (mut slabs, mut out, mut complete) = (0, 0, 0);
+        let mut walk = |slab, list| {
+            let broken = |invariant| Broken { invariant, slab: at(slab) };
+            let (level, used) = look(slab).map_err(broken)?;
+            if self.lists.list_of(level) != list {
+                return Err(broken("S2"));
+            }
+            (slabs, out) = (slabs + 1, out + u64::from(used));
+            complete += u32::from(list == COMPLETE);
+            Ok(())
+        };
+        for list in 0..LISTS {
+            let of = self.lists.list(list);
+            if self.lists.is_filled(list) != of.first().is_some() {
+                return Err(Broken::of_none("S2"));
+            }
+            of.iter(links).try_for_each(|slab| walk(slab, list))?;
+        }
+        for slab in full {
+            walk(slab, FULL)?;
+        }
+        if complete != self.kept.count() {
+            return Err(Broken::of_none("S3"));
+        }
+        if (slabs, out) != (self.stats.slabs, self.stats.objects_out) {
+            return Err(Broken::of_none("S4"));
+        }
+        Ok(())
+    }
 }
 
 impl SlabCache {
@@ -24,51 +72,22 @@ impl SlabCache {
     ///
     /// # Safety
     /// As [`SlabCache::alloc`].
-    pub unsafe fn check(&self, base: *mut u8, records: &Table<SlabRecord>, full: &[PageId]) -> Result<(), Broken> {
-        let capacity = self.geometry.capacity;
-        let (mut slabs, mut out, mut complete) = (0, 0, 0);
-        for list in 0..LISTS {
-            let mut at = self.partial.first(list);
-            if self.partial.is_filled(list) != at.is_some() {
-                return Err(Broken { invariant: "S2", slab: at.unwrap_or(PageId(0)) });
-            }
-            while let Some(slab) = at {
-                let record = &records[slab.0 as usize];
-                // SAFETY: by the contract; the slab is on a list of ours.
-                let free = unsafe { self.check_slab(slab, base, record, list) };
-                free.map_err(|invariant| Broken { invariant, slab })?;
-                (slabs, out) = (slabs + 1, out + u64::from(record.used()));
-                complete += u32::from(is_complete(record));
-                at = record.next().checked_sub(1).map(PageId);
-            }
-        }
-        for slab in full {
-            let record = &records[slab.0 as usize];
-            if self.level(record) != capacity {
-                return Err(Broken { invariant: "S2", slab: *slab });
-            }
-            (slabs, out) = (slabs + 1, out + u64::from(record.used()));
-        }
-        if complete != self.complete() {
-            return Err(Broken { invariant: "S3", slab: PageId(0) });
-        }
-        if slabs != self.stats.slabs || out != self.stats.objects_out {
-            return Err(Broken { invariant: "S4", slab: PageId(0) });
-        }
-        Ok(())
+    pub unsafe fn check(&self, base: *mut u8, records: &impl Records, full: &[PageId]) -> Result<(), Broken> {
+        let full = full.iter().map(|page| SlabId::of(*page));
+        let look = |slab: SlabId| {
+            let record = records.of(slab.page());
+            // SAFETY: by the contract; the slab is ours.
+            unsafe { self.check_slab(slab.page(), base, record) }?;
+            Ok((self.level(record), record.used()))
+        };
+        self.slabs.check(records, full, look, |slab| slab.page().offset().0)
     }
 
-    /// One slab of list `list`.
+    /// S1 and S5 of one slab.
     ///
     /// # Safety
     /// As [`SlabCache::check`].
-    unsafe fn check_slab(
-        &self,
-        slab: PageId,
-        base: *mut u8,
-        record: &SlabRecord,
-        list: usize,
-    ) -> Result<(), &'static str> {
+    unsafe fn check_slab(&self, slab: PageId, base: *mut u8, record: &SlabRecord) -> Result<(), &'static str> {
         let capacity = self.geometry.capacity;
         let (mut free, mut last) = (0, core::ptr::null_mut());
         let mut object = record.free() as *mut u8;
@@ -77,12 +96,11 @@ impl SlabCache {
             // SAFETY: objects on a slab's free list are the cache's own, and linked.
             object = unsafe { chain::next(object) };
         }
-        let broken = [
-            ("S1", record.used() + free != record.carved() || record.carved() > capacity),
-            ("S2", self.level(record) == capacity || self.partial.list_of(self.level(record)) != list),
-            ("S5", free > 0 && record.last_free(base.wrapping_add(slab.offset().0)) != last),
-        ];
-        broken.iter().find(|(_, broken)| *broken).map_or(Ok(()), |(invariant, _)| Err(*invariant))
+        if record.used() + free != record.carved() || record.carved() > capacity {
+            return Err("S1");
+        }
+        let is_last = free == 0 || record.last_free(base.wrapping_add(slab.offset().0)) == last;
+        if is_last { Ok(()) } else { Err("S5") }
     }
 }
 
@@ -91,13 +109,13 @@ impl Morphs {
     ///
     /// # Safety
     /// As [`SlabCache::alloc`].
-    pub unsafe fn check(&self, base: *mut u8, records: &Table<SlabRecord>) -> Result<(), Broken> {
+    pub unsafe fn check(&self, base: *mut u8, records: &impl Records) -> Result<(), Broken> {
         let (mut slabs, mut old_bytes) = (0, 0);
         for (at, entry) in self.live_entries() {
             let slab = entry.range().first;
-            let record = &records[slab.0 as usize];
-            let fail = |broken| if broken { Err(Broken { invariant: "S6", slab }) } else { Ok(()) };
-            let mut pages = entry.pages().map(|page| &records[page.0 as usize]);
+            let record = records.of(slab);
+            let fail = |broken| if broken { Err(Broken { invariant: "S6", slab: slab.offset().0 }) } else { Ok(()) };
+            let mut pages = entry.pages().map(|page| records.of(page));
             fail(pages.any(|page| page.morph_entry() != at || !page.is_morph_to(entry.new)))?;
             let (live, bytes) = entry.count_live();
             fail(live != usize::from(entry.count) || record.is_alone() != (live == 0))?;
@@ -115,7 +133,7 @@ impl Morphs {
             (slabs, old_bytes) = (slabs + 1, old_bytes + bytes);
         }
         if slabs != self.slabs() || old_bytes != self.old_bytes() {
-            return Err(Broken { invariant: "S6", slab: PageId(0) });
+            return Err(Broken::of_none("S6"));
         }
         Ok(())
     }

@@ -1,103 +1,135 @@
 //! The slabs of a cache that have room, by how full they are.
 //!
-//! **What.** A list for each eighth of fullness, and one for slabs that are complete. New objects come from the fullest slabs, so that nearly empty ones are
-//! left alone until their last objects come back and they can be given up whole.
+//! **What.** A list of complete slabs, and one for each eighth of fullness. The fullest serve first, so that nearly empty
+//! ones are left alone until their last objects come back.
 //!
-//! **From.** TCMalloc's central free list, which TEMERAIRE §3 builds on, keeps its spans so; Bonwick94 §3.2 has one
-//! list. TCMalloc goes by the bit width of the count. By eighths of the capacity slabs that are nearly full are told
-//! apart as well as those that are nearly empty, which matters when a cache has none of the latter.
+//! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. By fullness, as TCMalloc's central free list
+//! (TEMERAIRE §3); by eighths of the capacity, since the bit width of the count does not tell nearly full slabs apart.
 //!
-//! **State.** Doubly linked through the records; links are a slab's first page plus 1, and 0 ends a list. A bit for
-//! each list that is not empty.
+//! **State.** Doubly linked through the slabs' records; a bit for each list that is not empty.
 //!
 //! **Cost.** Each operation is O(1) and touches at most three records.
 
-use crate::record::SlabRecord;
-use craton_base::{PageId, Table};
+/// How the slabs of one kind are linked: where their neighbours in a list are noted.
+pub(crate) trait Links {
+    /// Names a slab.
+    type Slab: Copy;
+    fn next(&self, slab: Self::Slab) -> Option<Self::Slab>;
+    fn prev(&self, slab: Self::Slab) -> Option<Self::Slab>;
+    fn set_next(&self, slab: Self::Slab, to: Option<Self::Slab>);
+    fn set_prev(&self, slab: Self::Slab, to: Option<Self::Slab>);
+}
 
-/// How many lists there are.
+/// One list, by its first slab.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List<S>(Option<S>);
+
+impl<S: Copy> List<S> {
+    pub(crate) const EMPTY: Self = Self(None);
+
+    #[inline]
+    pub(crate) fn first(&self) -> Option<S> {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, slab: S, links: &impl Links<Slab = S>) {
+        links.set_prev(slab, None);
+        links.set_next(slab, self.0);
+        if let Some(first) = self.0 {
+            links.set_prev(first, Some(slab));
+        }
+        self.0 = Some(slab);
+    }
+
+    /// Says whether the list is empty then.
+    #[inline]
+    pub(crate) fn unlink(&mut self, slab: S, links: &impl Links<Slab = S>) -> bool {
+        let (next, prev) = (links.next(slab), links.prev(slab));
+        match prev {
+            Some(prev) => links.set_next(prev, next),
+            None => self.0 = next,
+        }
+        if let Some(next) = next {
+            links.set_prev(next, prev);
+        }
+        prev.is_none() && next.is_none()
+    }
+
+    pub(crate) fn iter<'a, L: Links<Slab = S>>(&self, links: &'a L) -> impl Iterator<Item = S> + use<'a, S, L> {
+        core::iter::successors(self.0, |slab| links.next(*slab))
+    }
+}
+
+/// How many lists there are: of complete slabs, and of eighths of fullness.
 pub(crate) const LISTS: usize = EIGHTHS + 1;
-/// Lists of slabs with objects in use. Complete slabs are on a list before them.
+/// The list of complete slabs.
+pub(crate) const COMPLETE: usize = 0;
+/// The number of no list: that of full slabs.
+pub(crate) const FULL: usize = LISTS;
 const EIGHTHS: usize = 8;
-/// Bits behind the point of [`PartialLists::scale`].
-const POINT: u32 = 16;
+/// Bits behind the point of [`Lists::scale`]: enough for `u16`s up to [`MOST`] objects.
+const POINT: u32 = 20;
+/// Most objects of a slab: its square is not above `EIGHTHS << POINT`.
+const MOST: u16 = 2896;
 
 /// Slabs with room, by fullness.
-pub(crate) struct PartialLists {
-    /// First slab of each list, plus 1.
-    heads: [u32; LISTS],
-    /// The lists that are not empty.
+#[derive(Debug)]
+pub(crate) struct Lists<S> {
+    lists: [List<S>; LISTS],
+    /// A bit for each list that is not empty.
     filled: u32,
-    /// Lists for each object in use, with [`POINT`] bits behind the point.
+    /// Lists for each object in use, and a little more, with [`POINT`] bits behind the point.
     scale: u32,
 }
 
-impl PartialLists {
+impl<S: Copy> Lists<S> {
     /// Without slabs, for slabs of `capacity` objects. All zeros when that is 0.
     pub(crate) const fn new(capacity: u16) -> Self {
-        let scale = if capacity == 0 { 0 } else { ((EIGHTHS as u32) << POINT) / capacity as u32 };
-        Self { heads: [0; LISTS], filled: 0, scale }
+        assert!(capacity <= MOST);
+        let scale = if capacity == 0 { 0 } else { ((EIGHTHS as u32) << POINT) / capacity as u32 + 1 };
+        Self { lists: [List::EMPTY; LISTS], filled: 0, scale }
     }
 
-    /// The list of a slab with so many objects in use, fewer than its capacity: a higher number is a fuller slab.
-    pub(crate) fn list_of(&self, used: u16) -> usize {
-        // Below the capacity, the product stays below `EIGHTHS`, since the scale is rounded down.
-        ((u32::from(used) * self.scale) >> POINT) as usize + usize::from(used > 0)
+    /// The list of a slab of a level up to its capacity: a higher number is a fuller slab.
+    #[inline]
+    pub(crate) fn list_of(&self, level: u16) -> usize {
+        // From 1 on something is added to the sum's whole part, and at the capacity the scale's little more adds another.
+        ((u32::from(level) * self.scale + (1 << POINT) - 1) >> POINT) as usize
+    }
+
+    /// Whether one object more or less is another list.
+    #[inline]
+    pub(crate) fn is_last_of_list(&self, level: u16, by: i16) -> bool {
+        let at = u32::from(level) * self.scale + (1 << POINT) - 1;
+        (at ^ at.wrapping_add_signed(i32::from(by) * self.scale as i32)) >> POINT != 0
     }
 
     /// The slab at the front of the fullest list.
-    pub(crate) fn fullest(&self) -> Option<PageId> {
+    #[inline]
+    pub(crate) fn fullest(&self) -> Option<S> {
         let list = self.filled.checked_ilog2()?;
-        self.first(list as usize)
+        self.lists[list as usize].first()
     }
 
-    /// The slab at the front of a list.
-    pub(crate) fn first(&self, list: usize) -> Option<PageId> {
-        self.heads[list].checked_sub(1).map(PageId)
+    /// One of the lists.
+    pub(crate) fn list(&self, list: usize) -> List<S> {
+        self.lists[list]
     }
 
-    /// Puts a slab on the list of `used`.
-    pub(crate) fn push(&mut self, slab: PageId, used: u16, records: &Table<SlabRecord>) {
-        let list = self.list_of(used);
-        let (record, head) = (&records[slab.0 as usize], self.heads[list]);
-        record.set_prev(0);
-        record.set_next(head);
-        if let Some(head) = head.checked_sub(1) {
-            records[head as usize].set_prev(slab.0 + 1);
-        }
-        self.heads[list] = slab.0 + 1;
+    /// Puts a slab on a list.
+    #[inline]
+    pub(crate) fn push(&mut self, slab: S, list: usize, links: &impl Links<Slab = S>) {
+        self.lists[list].push(slab, links);
         self.filled |= 1 << list;
     }
 
-    /// Takes a slab off the list of `used`.
-    pub(crate) fn unlink(&mut self, slab: PageId, used: u16, records: &Table<SlabRecord>) {
-        let record = &records[slab.0 as usize];
-        let (next, prev) = (record.next(), record.prev());
-        match prev.checked_sub(1) {
-            Some(prev) => records[prev as usize].set_next(next),
-            None => {
-                let list = self.list_of(used);
-                self.heads[list] = next;
-                if next == 0 {
-                    self.filled &= !(1 << list);
-                }
-            }
+    /// Takes a slab off its list.
+    #[inline]
+    pub(crate) fn unlink(&mut self, slab: S, list: usize, links: &impl Links<Slab = S>) {
+        if self.lists[list].unlink(slab, links) {
+            self.filled &= !(1 << list);
         }
-        if let Some(next) = next.checked_sub(1) {
-            records[next as usize].set_prev(prev);
-        }
-    }
-
-    /// How many slabs have room and some object in use; a step for each.
-    pub(crate) fn partial(&self, records: &Table<SlabRecord>) -> u32 {
-        let mut count = 0;
-        for head in &self.heads[1..] {
-            let mut slab = *head;
-            while let Some(page) = slab.checked_sub(1) {
-                (count, slab) = (count + 1, records[page as usize].next());
-            }
-        }
-        count
     }
 
     /// Whether list `list` is known to be not empty.
@@ -107,16 +139,4 @@ impl PartialLists {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fuller_slabs_are_on_higher_lists_and_the_first_and_last_list_are_used() {
-        for capacity in 2..=1024 {
-            let lists = PartialLists::new(capacity);
-            assert!((1..capacity).all(|used| lists.list_of(used - 1) <= lists.list_of(used)), "{capacity}");
-            assert_eq!((lists.list_of(0), lists.list_of(1) > 0), (0, true));
-            assert_eq!(lists.list_of(capacity - 1), LISTS - EIGHTHS.div_ceil(usize::from(capacity)), "{capacity}");
-        }
-    }
-}
+mod tests;

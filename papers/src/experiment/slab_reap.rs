@@ -184,7 +184,7 @@ fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Re
     let mut rng = Rng::new(1, 0);
     let (mut out, mut rows): (Vec<*mut u8>, Vec<ReapRow>) = (Vec::new(), Vec::new());
     for second in 0..SECONDS {
-        let before = (cache.slabs.stats().slabs_made, cache.constructed, cache.destroyed);
+        let before = (cache.slabs.stats().slabs_made.into(), cache.constructed, cache.destroyed);
         // The steady load turns over.
         let steady = spike / STEADY;
         while out.len() < steady {
@@ -226,7 +226,7 @@ fn row(cache: &Cache, interval: &'static str, second: u64, objects: u64, before:
         second,
         objects,
         memory_bytes: cache.arena.consumed(),
-        slabs_made: cache.slabs.stats().slabs_made - before.0,
+        slabs_made: u64::from(cache.slabs.stats().slabs_made) - before.0,
         constructed: cache.constructed - before.1,
         destroyed: cache.destroyed - before.2,
         status: "ok",

@@ -108,12 +108,12 @@ impl Caches {
         let (mut out, mut slabs_bytes) = (0, 0);
         for slabs in &self.caches {
             let (stats, layout) = (slabs.stats(), slabs.layout());
-            let complete = stats.complete as usize;
+            let (complete, in_use) = (slabs.complete() as usize, slabs.in_use() as usize);
             let whole = stats.slabs as usize - complete;
             parts.complete += complete * layout.bytes();
             parts.ends += whole * layout.waste();
-            parts.partial += (whole * layout.capacity() - stats.in_use as usize) * layout.stride();
-            out += stats.in_use as usize * layout.stride();
+            parts.partial += (whole * layout.capacity() - in_use) * layout.stride();
+            out += in_use * layout.stride();
             slabs_bytes += stats.slabs as usize * layout.bytes();
         }
         parts.rounding = out - requested;

@@ -1,88 +1,46 @@
 //! The numbers that a process says of itself: at its end as a line of JSON, while it runs through its memory.
 
 use crate::build::library;
+use craton_tables::counters::{Counter, PROCESS};
+use craton_tables::{count_struct, counters};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
-/// Declares the numbers in the order of `struct craton_segment`, which follow its magic and version.
-macro_rules! stats {
-    ($($(#[$doc:meta])* $number:ident,)*) => {
-        /// What Craton counted in one process; the fields of `struct craton_segment`.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct Stats {
-            /// The process's name, of at most 15 bytes.
-            pub exe: String,
-            $($(#[$doc])* pub $number: u64,)*
-        }
+count_struct! { process,
+    /// What Craton counted in one process; the fields of `struct craton_segment`.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Stats {
+        /// The process's name, of at most 15 bytes.
+        pub exe: String,
+    }
+}
 
-        /// The numbers' names.
-        const NAMES: &[&str] = &[$(stringify!($number)),*];
-
+/// Declares how [`Stats`] come from the numbers in their order.
+macro_rules! from_numbers {
+    ($($name:ident: $unit:ident, $text:literal;)*) => {
         impl Stats {
-            /// From the numbers in their order.
-            fn new(exe: String, numbers: [u64; NAMES.len()]) -> Self {
-                let [$($number),*] = numbers;
-                Self { exe, $($number),* }
+            fn new(exe: String, numbers: [u64; PROCESS.len()]) -> Self {
+                let [$($name),*] = numbers;
+                Self { exe, $($name),* }
             }
         }
     };
 }
 
-stats! {
-    /// The process.
-    pid,
-    /// Batches of objects handed from slabs to threads' caches; more than 0 in every process that Craton serves.
-    refills,
-    /// Objects in those batches.
-    objects_out,
-    /// Objects of whole pages, since the start.
-    large_allocs,
-    /// Objects with a mapping of their own, since the start.
-    huge_allocs,
-    /// Bytes of the heap in spans.
-    heap_in_use_bytes,
-    /// Bytes of the heap that have memory, as far as is known.
-    heap_backed_bytes,
-    /// Bytes of metadata made usable.
-    metadata_bytes,
-    /// Threads that have had a cache.
-    threads_seen,
-    /// Bytes of huge objects.
-    huge_bytes,
-    /// The control group's limit on memory, or what the option `memory_limit` says, now; 0 for none.
-    memory_limit_bytes,
-    /// The soft limit in force, now; 0 for none.
-    soft_limit_bytes,
-    /// The hard limit in force, now; 0 for none.
-    hard_limit_bytes,
-    /// Times a request found more in use than the soft limit.
-    soft_limit_passed,
-    /// Requests that the hard limit refused.
-    hard_limit_refused,
-    /// Times memory was given back because the system was short of it.
-    pressure_releases,
-    /// Processors that the process may use, as last found; 0 before anybody looked.
-    usable_cpus,
-    /// How threads without a cache of their own are served: 0 there are none, 1 or 2 by caches of processors.
-    cache_mode,
-    /// Processors that have a cache.
-    processor_caches,
-    /// Where the limit on memory is from: 0 not looked at yet, 1 nowhere, 2 and 3 the control group by version, 4 the option.
-    memory_limit_source,
-}
+counters!(process, from_numbers);
 
 /// Words of `struct craton_segment`; the first two are magic and version.
-const WORDS: usize = 2 + NAMES.len();
+const WORDS: usize = 2 + PROCESS.len();
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 
 impl Stats {
     /// Reads one line of a `stats_file`.
     pub(crate) fn from_json(line: &str) -> Self {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("stats_file: {e} in: {line}"));
-        let mut numbers = [0; NAMES.len()];
-        for (number, name) in numbers.iter_mut().zip(NAMES) {
+        let mut numbers = [0; PROCESS.len()];
+        for (number, Counter { name, .. }) in numbers.iter_mut().zip(PROCESS) {
             let there = value[*name].as_u64();
             *number = there.unwrap_or_else(|| panic!("stats_file: no number {name:?} in: {line}"));
         }

@@ -27,6 +27,22 @@ const fn tool(name: &'static str, below: &'static [&'static str]) -> Crate {
     Crate { name, below, outside: None }
 }
 
+/// The process around the heap.
+const MALLOC: [&str; 9] = [
+    "craton-base",
+    "craton-os",
+    "craton-frames",
+    "craton-pages",
+    "craton-slab",
+    "craton-heap",
+    "craton-objects",
+    "craton-kit",
+    "craton-tables",
+];
+
+/// The debugging kit knows object caches by their names.
+const KIT: [&str; 6] = ["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"];
+
 /// What the experiments simulate, and what measures; not the allocator, for the same reason as the lab.
 const PAPERS: [&str; 8] = [
     "craton-base",
@@ -40,25 +56,31 @@ const PAPERS: [&str; 8] = [
 ];
 
 /// Every package, from the bottom up; the last in a workspace apart.
-const CRATES: [Crate; 15] = [
+const CRATES: [Crate; 19] = [
     core("craton-base", &[]),
+    // Options and counters as data, for the library and for the tools alike.
+    core("craton-tables", &[]),
     // The one crate that speaks to the system, through the declarations of `libc`.
     Crate { name: "craton-os", below: &["craton-base"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
-    core("craton-malloc", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
+    // Of the system it names the lock and the restartable sequences; the rest comes through seams.
+    core("craton-heap", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
+    core("craton-objects", &["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-tables"]),
+    core("craton-kit", &KIT),
+    core("craton-malloc", &MALLOC),
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
-    core("craton", &["craton-base", "craton-os", "craton-malloc"]),
+    core("craton", &["craton-base", "craton-os", "craton-malloc", "craton-tables"]),
     // Not the allocator: a program that links craton-malloc has its hooks at start and exit, and these are measured.
     tool("craton-lab", &["craton-base", "craton-sim", "craton-frames", "craton-pages"]),
     // Nor is it a part of what reads other processes: that knows the library by what its table says.
     tool("craton-inspect", &[]),
-    tool("craton-cli", &["craton-inspect", "craton-lab"]),
-    tool("craton-programs", &["craton", "craton-os", "craton-lab"]),
+    tool("craton-cli", &["craton-inspect", "craton-lab", "craton-tables"]),
+    tool("craton-programs", &["craton", "craton-os", "craton-lab", "craton-tables"]),
     tool("craton-papers", &PAPERS),
-    tool("xtask", &[]),
+    tool("xtask", &["craton-tables"]),
 ];
 
 /// What cargo says of a workspace, without following dependencies.

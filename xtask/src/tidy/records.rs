@@ -4,42 +4,22 @@
 //! [`RUNS`], which `make bench` leaves on the machine that measured; [`TABLE`] keeps it in the tree, and between two marks the
 //! README has the same. Nobody types a figure.
 
-use super::Complaint;
 use super::files::File;
+use super::generated::text;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The page with the table.
-pub const PAGE: &str = "README.md";
 /// The table alone.
 pub const TABLE: &str = "results/speed.md";
 /// Every run; git ignores it.
 const RUNS: &str = "results/speed.json";
-const BEGIN: &str = "<!-- begin: results/speed.md, by `cargo xtask tidy --fix` -->\n";
-const END: &str = "<!-- end: results/speed.md -->\n";
 
-/// Complains of a table that is not what the record says.
-pub fn check(files: &[File]) -> Vec<Complaint> {
-    match write(files) {
-        Err(why) => vec![Complaint::new(PAGE, 0, why)],
-        Ok(page) if Some(page.as_str()) != text(files, PAGE) => {
-            vec![Complaint::new(PAGE, 0, format!("its table is not {TABLE}: run `cargo xtask tidy --fix`"))]
-        }
-        Ok(_) => Vec::new(),
-    }
-}
-
-/// The page with the table that belongs there.
-pub fn write(files: &[File]) -> Result<String, String> {
-    let page = text(files, PAGE).ok_or("there is no such file")?;
-    let marks = || format!("the marks of its table are not there: {}", BEGIN.trim());
-    let (before, rest) = page.split_once(BEGIN).ok_or_else(marks)?;
-    let (_, after) = rest.split_once(END).ok_or_else(marks)?;
-    let table = text(files, TABLE).ok_or_else(|| format!("{TABLE} is missing: `make bench` writes it"))?;
-    Ok(format!("{before}{BEGIN}{table}{END}{after}"))
+/// The table in the tree.
+pub fn kept(files: &[File]) -> Result<String, String> {
+    text(files, TABLE).map(str::to_owned).map_err(|e| format!("{e}: `make bench` writes it"))
 }
 
 /// The table of the runs that this machine has; none where nothing was measured.
@@ -50,10 +30,6 @@ pub fn measured(root: &Path) -> Result<Option<String>, String> {
     };
     let record = serde_json::from_str(&text).map_err(|e| format!("{RUNS} cannot be read: {e}"))?;
     Ok(Some(table(&record)))
-}
-
-fn text<'a>(files: &'a [File], path: &str) -> Option<&'a str> {
-    files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
 }
 
 /// A row for each allocator that the record's ratios name, the two that are made of several at the end.

@@ -1,71 +1,43 @@
-//! Walks every invariant of a cache's slabs.
+//! Walks what holds for slabs of constructed objects besides what holds for all slabs.
 //!
-//! **Unsafe.** Looks at records and follows links.
+//! **Unsafe.** Looks at records.
 
-use super::slab::Slab;
-use super::slabs::{COMPLETE, CURRENT, LISTS, ObjectSlabs};
+use super::cache::ObjectSlabs;
+use super::record::{InRecords, Slab};
 use super::table::SlabTable;
-
-/// An invariant that does not hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Broken {
-    /// Its id, as the module's theory names it.
-    pub invariant: &'static str,
-    /// Address of the slab where that was seen; 0 for what is of no single slab.
-    pub slab: usize,
-}
+use crate::check::Broken;
 
 impl ObjectSlabs {
-    /// Walks O1 to O6.
+    /// Walks S2 to S4, and O1 to O4.
     pub fn check(&self) -> Result<(), Broken> {
-        let (mut slabs, mut out, mut entries) = (0, 0, 0);
-        for slab in self.all() {
-            let broken = |invariant| Broken { invariant, slab: slab.address() as usize };
-            // SAFETY: the slab is ours.
-            unsafe { slab.check(&self.layout) }.map_err(broken)?;
-            self.check_place(slab).map_err(broken)?;
-            slabs += 1;
-            out += u64::from(slab.used());
-            entries += SlabTable::entries(&self.layout, slab);
+        let full = self.table.iter().filter(|slab| u32::from(slab.used()) == self.layout.capacity);
+        let look = |slab| self.look(slab).map(|()| (slab.used(), slab.used()));
+        self.slabs.check(&InRecords, full, look, |slab| slab.address() as usize)?;
+        let entries: u32 = self.table.iter().map(|slab| SlabTable::entries(&self.layout, slab)).sum();
+        let slabs = self.slabs.stats.slabs;
+        if entries != self.table.count() || self.table.iter().count() != slabs as usize {
+            return Err(Broken::of_none("O2"));
         }
-        let broken = |invariant| Err(Broken { invariant, slab: 0 });
-        for list in 0..LISTS {
-            let of = &self.lists[list];
-            if of.iter().any(|slab| slab.list() as usize != list || self.list_of(slab.used()) != slab.list())
-                || of.iter().last() != of.last()
-                || (self.filled >> list) & 1 != u32::from(of.first().is_some())
-            {
-                return broken("O3");
-            }
-        }
-        if self.current.is_some_and(|slab| slab.list() != CURRENT || slab.used() == self.layout.capacity) {
-            return broken("O3");
-        }
-        let complete = self.lists[COMPLETE as usize].iter().count();
-        if (slabs, out, complete) != (self.slabs, self.in_use(), self.complete.count() as usize) {
-            return broken("O4");
-        }
-        if entries != self.table.count() {
-            return broken("O5");
-        }
-        let apart = if self.layout.is_apart() { self.slabs + self.detached } else { 0 };
-        if apart != self.records.live() { broken("O4") } else { Ok(()) }
+        let apart = if self.layout.is_apart() { slabs + self.detached } else { 0 };
+        if apart == self.records.live() { Ok(()) } else { Err(Broken::of_none("O4")) }
     }
 
     /// What holds for a slab and its neighbours.
-    fn check_place(&self, slab: Slab) -> Result<(), &'static str> {
+    fn look(&self, slab: Slab) -> Result<(), &'static str> {
         let (layout, first) = (&self.layout, slab.address() as usize);
+        // SAFETY: the slab is ours.
+        if !unsafe { slab.is_sound(layout) } {
+            return Err("O1");
+        }
         let is_found = |at: usize| self.table.find(layout, at) == Some(slab);
         // Two slabs that overlapped would both cover the first byte of one of them.
         if !is_found(first) || !is_found(first + layout.bytes() - 1) {
-            return Err("O5");
+            return Err("O2");
         }
         let colour = slab.start() as usize - first;
         let end = if layout.is_apart() { layout.bytes() } else { layout.record_at as usize };
         let is_aligned = (slab.start() as usize).is_multiple_of(layout.align());
-        if !is_aligned || !colour.is_multiple_of(layout.colour_step as usize) || colour + layout.extent > end {
-            return Err("O6");
-        }
-        Ok(())
+        let is_colour = colour.is_multiple_of(layout.colour_step as usize) && colour + layout.extent <= end;
+        if is_aligned && is_colour { Ok(()) } else { Err("O3") }
     }
 }

@@ -1,180 +1,27 @@
-//! Magazines and their depot.
+//! The depot of a cache's magazines.
 //!
-//! **What.** A magazine is a row of objects that a processor takes from and gives to without a lock. The depot keeps full and
-//! empty ones behind the processors: who has used a full one up, or filled an empty one, changes it here.
+//! **What.** It keeps full and empty magazines behind the processors: who has used a full one up, or filled an empty one, changes
+//! it here.
 //!
-//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended: bigger ones are changed less often. What lay
-//! in the depot unused for an interval goes back when memory is wanted: the least number of full and of empty magazines in it.
+//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended: bigger ones are changed less often. What
+//! lay here unused for an interval goes back when memory is wanted: the least number of full and of empty magazines in it.
 //! Where we differ: a processor may have a row of its own in place of a magazine, and move its rounds to and from the depot by
-//! [`Depot::store`] and [`Depot::fetch`]: then magazines are only the depot's. Magazines of different sizes may be there at a time; those of
-//! a former size go as they become empty.
+//! [`Depot::store`] and [`Depot::fetch`]. Magazines of different sizes may be there at a time; those of a former size go as
+//! they become empty.
 //!
 //! **Threads.** Under a lock of the caller's, who says when it was contended.
 //!
 //! **Failure.** Without memory for a magazine nothing is stored, and the rounds go to the slabs.
 //!
-//! **Unsafe.** Magazines are raw memory of the supplier's.
+//! **Unsafe.** Gives magazines memory of the supplier's.
 
-use super::check::Broken;
-use super::layout::ObjectLayout;
+use super::magazine::{LAYOUTS, Magazine, SIZES, Stack, rounds_of};
 use super::supply::PageSupplier;
 use super::trusted::Trusted;
-use super::working_set::WorkingSet;
-use core::ptr::{self, NonNull};
+use crate::check::Broken;
 
-/// Bytes of a magazine before its rounds.
-const HEAD: usize = 16;
-/// log2 of the bytes of the smallest magazine, of 6 rounds.
-const FIRST_SHIFT: usize = 6;
-/// Sizes of magazines: 6, 14, 30, 62 and 126 rounds, so that with the head they are powers of two of bytes.
-const SIZES: usize = 5;
 /// So many contended changes in an interval make magazines grow (Bonwick & Adams have 3).
 const CONTENDED: u32 = 3;
-
-/// Rounds of a magazine of each size.
-const fn rounds_of(size: usize) -> usize {
-    ((1 << (FIRST_SHIFT + size)) - HEAD) / size_of::<*mut u8>()
-}
-
-const LAYOUTS: [ObjectLayout; SIZES] = {
-    let mut layouts = [ObjectLayout::UNSET; SIZES];
-    let mut size = 0;
-    while size < SIZES {
-        layouts[size] = match ObjectLayout::of(1 << (FIRST_SHIFT + size), 0, false) {
-            Ok(layout) => layout,
-            Err(_) => panic!("magazines are small"),
-        };
-        size += 1;
-    }
-    layouts
-};
-
-#[repr(C)]
-struct Head {
-    next: *mut Head,
-    len: u16,
-    size: u16,
-}
-
-const _: () = assert!(size_of::<Head>() == HEAD);
-
-/// A magazine: whoever has it has its rounds.
-#[derive(Debug)]
-#[must_use = "its memory is lost unless it goes back to the depot"]
-#[repr(transparent)]
-pub struct Magazine(NonNull<Head>);
-
-// SAFETY: a magazine is its owner's alone.
-unsafe impl Send for Magazine {}
-
-impl Magazine {
-    fn rounds(&self) -> *mut *mut u8 {
-        self.0.as_ptr().wrapping_add(1).cast()
-    }
-
-    /// Rounds that it holds.
-    pub fn len(&self) -> usize {
-        // SAFETY: the magazine is ours.
-        unsafe { (*self.0.as_ptr()).len.into() }
-    }
-
-    /// Whether it holds no round.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Rounds that it has room for.
-    pub fn capacity(&self) -> usize {
-        // SAFETY: the magazine is ours.
-        rounds_of(unsafe { (*self.0.as_ptr()).size.into() })
-    }
-
-    /// Its rounds, the next one last.
-    pub fn as_slice(&self) -> &[*mut u8] {
-        // SAFETY: so many rounds were written.
-        unsafe { core::slice::from_raw_parts(self.rounds(), self.len()) }
-    }
-
-    /// Adds a round; says whether there was room.
-    #[inline]
-    pub fn push(&mut self, object: *mut u8) -> bool {
-        let len = self.len();
-        if len == self.capacity() {
-            return false;
-        }
-        // SAFETY: there is room for it.
-        unsafe {
-            *self.rounds().add(len) = object;
-            (*self.0.as_ptr()).len = len as u16 + 1;
-        }
-        true
-    }
-
-    /// Puts rounds into a magazine that has none; there is room for them.
-    fn fill(&mut self, rounds: &[*mut u8]) {
-        debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
-        // SAFETY: there is room for them.
-        unsafe {
-            self.rounds().copy_from_nonoverlapping(rounds.as_ptr(), rounds.len());
-            (*self.0.as_ptr()).len = rounds.len() as u16;
-        }
-    }
-
-    /// Drops the `n` rounds that were added last; it has them.
-    fn drop_last(&mut self, n: usize) {
-        let left = self.len() - n;
-        // SAFETY: the magazine is ours.
-        unsafe { (*self.0.as_ptr()).len = left as u16 };
-    }
-
-    /// Takes the round that was added last.
-    #[inline]
-    pub fn pop(&mut self) -> Option<*mut u8> {
-        let len = self.len().checked_sub(1)?;
-        // SAFETY: the round was written.
-        unsafe {
-            (*self.0.as_ptr()).len = len as u16;
-            Some(*self.rounds().add(len))
-        }
-    }
-}
-
-/// Magazines of one kind: those with rounds, or those without.
-#[derive(Debug)]
-struct Stack {
-    first: *mut Head,
-    set: WorkingSet,
-}
-
-impl Stack {
-    const EMPTY: Self = Self { first: ptr::null_mut(), set: WorkingSet::EMPTY };
-
-    fn push(&mut self, magazine: Magazine) {
-        // SAFETY: the magazine is ours.
-        unsafe { (*magazine.0.as_ptr()).next = self.first };
-        self.first = magazine.0.as_ptr();
-        self.set.add();
-    }
-
-    fn unlink(&mut self) -> Option<Magazine> {
-        let first = NonNull::new(self.first)?;
-        // SAFETY: it is on our list.
-        self.first = unsafe { (*first.as_ptr()).next };
-        Some(Magazine(first))
-    }
-
-    fn pop(&mut self) -> Option<Magazine> {
-        let magazine = self.unlink()?;
-        self.set.remove();
-        Some(magazine)
-    }
-
-    fn pop_idle(&mut self) -> Option<Magazine> {
-        let magazine = self.unlink()?;
-        self.set.drop_idle();
-        Some(magazine)
-    }
-}
 
 /// Counts of a depot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -247,7 +94,7 @@ impl Depot {
         Self { size, most, interval_ns: Self::INTERVAL_NS, ..Self::UNSET }
     }
 
-    /// Sets the length of an interval, in nanoseconds. 0: all that lies here is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
+    /// Sets the length of an interval, in ns. 0: all here is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
     pub fn set_interval_ns(&mut self, ns: u64) {
         self.interval_ns = ns;
     }
@@ -286,11 +133,9 @@ impl Depot {
         }
         let size = usize::from(self.size);
         // SAFETY: magazines of one size are of one layout.
-        let at = unsafe { self.store[size].take(&LAYOUTS[size], supplier) };
-        let head = NonNull::new(at?.cast::<Head>())?;
+        let at = unsafe { self.store[size].take(&LAYOUTS[size], supplier) }?;
         // SAFETY: the memory is ours, and as large as a magazine.
-        unsafe { head.write(Head { next: ptr::null_mut(), len: 0, size: self.size }) };
-        Some(Magazine(head))
+        unsafe { Magazine::begin(at, self.size) }
     }
 
     /// Takes a magazine without rounds.
@@ -312,8 +157,8 @@ impl Depot {
     unsafe fn discard(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
         // SAFETY: the magazine is ours, and of this size.
         unsafe {
-            let size = usize::from((*magazine.0.as_ptr()).size);
-            self.store[size].give(&LAYOUTS[size], magazine.0.as_ptr().cast(), supplier);
+            let size = magazine.size();
+            self.store[size].give(&LAYOUTS[size], magazine.address(), supplier);
         }
     }
 
@@ -363,8 +208,8 @@ impl Depot {
         self.contended += 1;
     }
 
-    /// Tells the depot the time. Says whether an interval has ended: then magazines grow if the lock was contended, and what lay here unused
-    /// through the whole of it is idle.
+    /// Tells the depot the time. Says whether an interval has ended: then magazines grow if the lock was contended, and what
+    /// lay here unused through the whole of it is idle.
     pub fn tick(&mut self, now_ns: u64) -> bool {
         let began = match self.began_ns {
             0 => {
@@ -429,29 +274,10 @@ impl Depot {
 
     /// Walks D1.
     pub fn check(&self) -> Result<(), Broken> {
-        let (mut magazines, mut objects) = (0, 0);
-        for (stack, is_full) in [(&self.full, true), (&self.empty, false)] {
-            let (mut at, mut count) = (NonNull::new(stack.first), 0);
-            while let Some(head) = at {
-                // SAFETY: it is on our list.
-                let Head { next, len, .. } = unsafe { head.as_ptr().read() };
-                if (len > 0) != is_full || count == stack.set.count() {
-                    return Err(Broken { invariant: "D1", slab: 0 });
-                }
-                count += 1;
-                objects += u64::from(len);
-                at = NonNull::new(next);
-            }
-            if count != stack.set.count() {
-                return Err(Broken { invariant: "D1", slab: 0 });
-            }
-            magazines += count;
-        }
+        let stacks = self.full.check(true).zip(self.empty.check(false));
         let live: u32 = self.store.iter().map(Trusted::live).sum();
-        if objects != self.objects || magazines > live {
-            return Err(Broken { invariant: "D1", slab: 0 });
-        }
-        Ok(())
+        let holds = stacks.is_some_and(|((full, objects), (empty, _))| objects == self.objects && full + empty <= live);
+        if holds { Ok(()) } else { Err(Broken::of_none("D1")) }
     }
 
     /// Bytes of the magazines' pages.

@@ -1,33 +1,25 @@
-//! How a slab of objects is laid out.
+//! How a slab of constructed objects is laid out.
 //!
-//! **From.** Bonwick94 §3.2.2. A small object's slab is one page with its record at the end, and a free object holds its link in
-//! its own last word; a constructed object has a word behind it for that. A large object's slab has as many pages as keep the
-//! waste low, and its record lies apart. Where we differ:
-//! - A record goes into the slab's tail wherever it fits there without costing an object, whatever the object's size: buffers find
-//!   their records by a table, not by their addresses.
-//! - Where the link's word would cost more than an eighth of the object, which is so for small constructed objects and for those
-//!   of a large alignment, and on slabs with records apart, free objects are found by the record's bits alone.
-//! - Colours are a cache line apart, since a line is what caches hold: closer ones would only make objects of whole lines straddle
-//!   two.
-//!
-//! - Pages are as long as the supplier has them: a small cache has one unfinished slab, so that shorter ones leave less unused.
+//! **From.** Bonwick94 §3.2.2. A small object's slab is one page with its record at the end; a large object's has as many pages
+//! as keep the waste low, and its record lies apart unless the tail has room for it without costing an object: buffers find
+//! their records by a table, not by their addresses. Pages are as long as the supplier has them: a small cache has one
+//! unfinished slab, so that shorter ones leave less unused.
 //!
 //! **Units.** Bytes.
 
+use super::colour;
 use craton_base::PAGE_SIZE;
 
 /// Bytes of a record without its bits.
-pub(super) const RECORD_BYTES: usize = 48;
-/// What every object is at least aligned to; also the size of a link.
-pub(super) const WORD: usize = 8;
+pub(super) const RECORD_BYTES: usize = 40;
+/// What every object is at least aligned to.
+const WORD: usize = 8;
 /// Up to so small a part of a page an object, rounded up, is small: its slab is one page, which it wastes at most such a part of.
 const SMALL_PART: usize = 16;
 /// A slab should waste no more than one part in this many.
 const GOOD_PART: usize = 16;
 /// Slabs with so many objects are not made longer, whatever they waste, which is less than an eighth then.
 const ENOUGH: usize = 16;
-/// Cache line, in bytes.
-const LINE: usize = 64;
 /// Bits behind the point of the reciprocal of a stride. An offset in a slab (below 2^22) times a stride (at most 2^20) is below it.
 const POINT: u32 = 43;
 
@@ -88,8 +80,6 @@ pub struct ObjectLayout {
     pub(super) capacity: u32,
     /// Words of bits in the record for each object's state.
     pub(super) words: u32,
-    /// Where a free object's link ends, in bytes from the object's start; 0: there are none.
-    pub(super) link_end: u32,
     /// Where a slab's record begins, in bytes from the slab's start; 0: it lies apart.
     pub(super) record_at: u32,
     /// Bytes that one colour differs from the next.
@@ -132,7 +122,6 @@ impl ObjectLayout {
         stride: 0,
         capacity: 0,
         words: 0,
-        link_end: 0,
         record_at: 0,
         colour_step: 0,
         colours: 0,
@@ -168,26 +157,16 @@ impl ObjectLayout {
             return Err(BadLayout::Page { bytes: page });
         }
         let align = if align < WORD { WORD } else { align };
-        let plain = align_up(size, align);
-        let (mut stride, mut link_end) = (plain, plain);
-        if constructed && plain - size < WORD {
-            stride = align_up(size + WORD, align);
-            link_end = stride;
-            if (stride - plain) * 8 > plain {
-                (stride, link_end) = (plain, 0);
-            }
+        let stride = align_up(size, align);
+        let of = Self { size: size as u32, stride: stride as u32, align: align as u32, constructed, ..Self::UNSET };
+        if stride <= page / SMALL_PART {
+            return Ok(of.in_slab(1, page));
         }
-        if plain <= page / SMALL_PART {
-            return Ok(Self::in_slab(size, stride, link_end, align, constructed, 1, page));
-        }
-        // Links in buffers are of use on small slabs only: elsewhere one word of bits tells all.
-        (stride, link_end) = (plain, 0);
-        let mut best = Self::apart(size, stride, align, constructed, stride.div_ceil(page), page);
         let first = stride.div_ceil(page);
+        let mut best = of.apart(first, page);
         let mut pages = first;
         loop {
-            let inside = Self::in_slab(size, stride, link_end, align, constructed, pages, page);
-            let apart = Self::apart(size, stride, align, constructed, pages, page);
+            let (inside, apart) = (of.in_slab(pages, page), of.apart(pages, page));
             let here = if inside.capacity == apart.capacity { inside } else { apart };
             // A smaller part wasted, by cross-multiplication.
             if here.waste() * best.bytes() < best.waste() * here.bytes() || pages == first {
@@ -200,59 +179,36 @@ impl ObjectLayout {
         }
     }
 
-    const fn in_slab(
-        size: usize,
-        stride: usize,
-        link_end: usize,
-        align: usize,
-        constructed: bool,
-        pages: usize,
-        page: usize,
-    ) -> Self {
+    /// On slabs of so many pages with their record at the end.
+    const fn in_slab(self, pages: usize, page: usize) -> Self {
         let bytes = pages * page;
-        let mut capacity = (bytes - RECORD_BYTES) / stride;
-        while capacity * stride + record_bytes(capacity, constructed) > bytes {
+        let mut capacity = (bytes - RECORD_BYTES) / self.stride();
+        while capacity * self.stride() + record_bytes(capacity, self.constructed) > bytes {
             capacity -= 1;
         }
-        let record_at = bytes - record_bytes(capacity, constructed);
-        Self::with(size, stride, link_end, align, constructed, (bytes, page), capacity, record_at)
+        self.with(bytes, page, capacity, bytes - record_bytes(capacity, self.constructed))
     }
 
-    const fn apart(size: usize, stride: usize, align: usize, constructed: bool, pages: usize, page: usize) -> Self {
-        let bytes = pages * page;
-        Self::with(size, stride, 0, align, constructed, (bytes, page), bytes / stride, 0)
+    /// On slabs of so many pages with nothing but objects.
+    const fn apart(self, pages: usize, page: usize) -> Self {
+        self.with(pages * page, page, pages * page / self.stride(), 0)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what differs between the two kinds")]
-    const fn with(
-        size: usize,
-        stride: usize,
-        link_end: usize,
-        align: usize,
-        constructed: bool,
-        (bytes, page): (usize, usize),
-        capacity: usize,
-        record_at: usize,
-    ) -> Self {
+    const fn with(self, bytes: usize, page: usize, capacity: usize, record_at: usize) -> Self {
         let end = if record_at == 0 { bytes } else { record_at };
-        let slack = end - capacity * stride;
-        let colour_step = if align < LINE { LINE } else { align };
+        let (extent, step) = (capacity * self.stride(), colour::step(self.align()));
         Self {
-            size: size as u32,
-            stride: stride as u32,
             capacity: capacity as u32,
             words: capacity.div_ceil(64) as u32,
-            link_end: link_end as u32,
             record_at: record_at as u32,
-            colour_step: colour_step as u32,
-            colours: (slack / colour_step) as u32 + 1,
-            align: align as u32,
-            constructed,
+            colour_step: step as u32,
+            colours: colour::count(end - extent, step),
             grain_shift: bytes.next_power_of_two().trailing_zeros(),
             page_bytes: page as u32,
             slab_bytes: bytes,
-            extent: capacity * stride,
-            reciprocal: (1 << POINT) / stride as u64 + 1,
+            extent,
+            reciprocal: (1 << POINT) / self.stride() as u64 + 1,
+            ..self
         }
     }
 

@@ -1,13 +1,12 @@
 //! Gives memory back.
 //!
-//! **From.** Bonwick94 §3.4. Complete slabs go only when somebody asks for memory, and what the working set had of them stays: the
-//! least number of an interval is what was not needed in it.
+//! **From.** Bonwick94 §3.4. Complete slabs go only when somebody asks for memory, and what the working set had of them stays.
 //!
 //! **Unsafe.** Gives pages back to the supplier.
 
+use super::cache::{ObjectSlabs, records_of};
 use super::layout::ObjectLayout;
-use super::slab::Slab;
-use super::slabs::{COMPLETE, ObjectSlabs, records_of};
+use super::record::{InRecords, Slab};
 use super::supply::PageSupplier;
 
 /// A cache has objects out, so many, and is not destroyed.
@@ -37,36 +36,20 @@ impl ObjectSlabs {
     /// An interval of the working set ends, and the next begins: complete slabs that lay there through the whole of it are idle
     /// from now on, until they are used.
     pub fn turn(&mut self) {
-        if let Some(slab) = self.current.take_if(|slab| slab.used() == 0) {
-            self.put_on(slab, COMPLETE);
-        }
-        self.complete.turn();
+        self.slabs.kept.turn();
     }
 
     /// Complete slabs that nobody needed in the whole of the interval that [`ObjectSlabs::turn`] ended last, nor since.
     pub fn idle(&self) -> u32 {
-        self.complete.idle()
-    }
-
-    /// Slabs without an object out.
-    pub fn complete(&self) -> u32 {
-        self.complete.count() + u32::from(self.current.is_some_and(|slab| slab.used() == 0))
+        self.slabs.kept.idle()
     }
 
     /// Takes one complete slab out of the cache, so that its objects can be destroyed without the cache's lock, and
     /// [`ObjectSlabs::release`] gives it back to the supplier.
     pub fn detach(&mut self) -> Option<Detached> {
-        // The one that was used longest ago.
-        let slab = match self.lists[COMPLETE as usize].last() {
-            Some(slab) => {
-                self.take_off(slab, COMPLETE);
-                self.complete.drop_idle();
-                slab
-            }
-            None => self.current.take_if(|slab| slab.used() == 0)?,
-        };
+        let slab = self.slabs.complete()?;
+        self.slabs.end(slab, 0, &InRecords);
         self.table.remove(&self.layout, slab);
-        self.slabs -= 1;
         self.detached += 1;
         Some(Detached(slab, self.layout))
     }
@@ -77,14 +60,14 @@ impl ObjectSlabs {
     /// As [`ObjectSlabs::take`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
     pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {
         let (slab, layout) = (slab.0, self.layout);
-        let before = self.bytes();
-        let first = slab.address();
-        if layout.is_apart() {
-            // SAFETY: the record is of these, and nobody has the slab any more.
-            unsafe { self.records.give(records_of(&layout), slab.0.as_ptr().cast(), supplier) };
+        let (before, first) = (self.bytes(), slab.address());
+        // SAFETY: pages and record are the supplier's and ours, and nobody has the slab any more.
+        unsafe {
+            if layout.is_apart() {
+                self.records.give(records_of(&layout), slab.0.as_ptr().cast(), supplier);
+            }
+            supplier.put(first, layout.bytes());
         }
-        // SAFETY: the pages are the supplier's, and nobody has the slab any more.
-        unsafe { supplier.put(first, layout.bytes()) };
         self.detached -= 1;
         self.table.shrink(&layout, supplier);
         before - self.bytes()
@@ -113,8 +96,8 @@ impl ObjectSlabs {
         went
     }
 
-    /// Gives everything back but detached slabs, so that the cache is as new; `destroy` is called with each constructed object. Nothing is done while
-    /// objects are out: [`ObjectSlabs::for_each_out`] lists them.
+    /// Gives everything back but detached slabs, so that the cache is as new; `destroy` is called with each constructed object.
+    /// Nothing is done while objects are out: [`ObjectSlabs::for_each_out`] lists them.
     ///
     /// # Safety
     /// As [`ObjectSlabs::reap`].

@@ -1,9 +1,10 @@
 //! Where what lies in the slabs of a cache of objects, for those who read the memory of another process.
 
+use super::cache::ObjectSlabs;
 use super::depot::Depot;
-use super::slab::Record;
-use super::slabs::ObjectSlabs;
+use super::record::{Record, Slab};
 use super::table::{OWN, SlabTable};
+use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
 
 impl ObjectSlabs {
@@ -15,7 +16,7 @@ impl ObjectSlabs {
         ("objects.words", offset_of!(Self, layout.words)),
         ("objects.constructed", offset_of!(Self, layout.constructed)),
         ("objects.slab_bytes", offset_of!(Self, layout.slab_bytes)),
-        ("objects.slabs", offset_of!(Self, slabs)),
+        ("objects.slabs", offset_of!(Self, slabs) + offset_of!(Slabs<Slab>, stats) + offset_of!(SlabStats, slabs)),
         ("objects.table.own", offset_of!(Self, table) + offset_of!(SlabTable, own)),
         ("objects.table.own.places", OWN),
         ("objects.table.far", offset_of!(Self, table) + offset_of!(SlabTable, far)),

@@ -1,25 +1,25 @@
-//! Small slabs for what a cache itself needs: records, magazines.
+//! Pages of small objects for what a cache itself needs: records, magazines.
 //!
-//! **What.** As an [`ObjectSlabs`](super::ObjectSlabs), for objects that only the cache gives back, so that nothing has to be
-//! found by an address that may be wrong: a slab is one page, and its record lies at its end. Complete slabs go back at once.
+//! **What.** Slabs of a page, for objects that only the cache gives back: nothing has to be found by an address that may be
+//! wrong. A complete slab goes back at once.
 //!
 //! **Unsafe.** Hands out raw memory.
 
 use super::layout::ObjectLayout;
-use super::slab::{List, Slab, page_of, record_inside};
+use super::record::{InRecords, Slab, record_inside};
 use super::supply::PageSupplier;
+use crate::lists::List;
 
 /// Slabs of one small layout, which the caller names each time.
 #[derive(Debug)]
 pub(super) struct Trusted {
     /// Slabs with room.
-    partial: List,
+    partial: List<Slab>,
     bytes: usize,
     live: u32,
 }
 
 impl Trusted {
-    /// Without slabs.
     pub(super) const EMPTY: Self = Self { partial: List::EMPTY, bytes: 0, live: 0 };
 
     /// Bytes that are held.
@@ -41,18 +41,17 @@ impl Trusted {
             Some(slab) => slab,
             None => {
                 let page = supplier.get(layout.bytes(), layout.slab_align())?;
-                let record = record_inside(layout, page)?;
                 // SAFETY: the page is ours now, and the record lies in it.
-                let slab = unsafe { Slab::begin(layout, page, record, 0) };
-                self.partial.push(slab);
+                let slab = unsafe { Slab::begin(layout, page, record_inside(layout, page)?, 0) };
+                self.partial.push(slab, &InRecords);
                 self.bytes += layout.bytes();
                 slab
             }
         };
-        // SAFETY: slabs on the list are ours and have room. Nobody but the cache writes here, so that links hold.
-        let (object, _) = unsafe { slab.take(layout, &mut 0) };
-        if slab.used() == layout.capacity {
-            self.partial.unlink(slab);
+        // SAFETY: slabs on the list are ours and have room.
+        let (object, _) = unsafe { slab.take(layout) };
+        if u32::from(slab.used()) == layout.capacity {
+            self.partial.unlink(slab, &InRecords);
         }
         self.live += 1;
         Some(object)
@@ -63,20 +62,19 @@ impl Trusted {
     /// # Safety
     /// As [`Trusted::take`], which gave this object; it is given up.
     pub(super) unsafe fn give(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
-        let page = page_of(layout, object);
-        let Some(record) = record_inside(layout, page) else { return };
-        let slab = Slab(record);
-        let was_full = slab.used() == layout.capacity;
+        let page = object.wrapping_sub(object as usize % layout.page_bytes());
+        let Some(slab) = record_inside(layout, page).map(Slab) else { return };
+        let was_full = u32::from(slab.used()) == layout.capacity;
         let place = slab.place_of(layout, object as usize);
         // SAFETY: the object was out, so that its slab is ours.
         let given = place.is_ok_and(|i| unsafe { slab.give(layout, i, false) });
         debug_assert!(given, "{object:?} is not out");
         self.live -= 1;
         if was_full {
-            self.partial.push(slab);
+            self.partial.push(slab, &InRecords);
         }
         if slab.used() == 0 {
-            self.partial.unlink(slab);
+            self.partial.unlink(slab, &InRecords);
             self.bytes -= layout.bytes();
             // SAFETY: the page came from the supplier, and nothing on it is used.
             unsafe { supplier.put(page, layout.bytes()) };

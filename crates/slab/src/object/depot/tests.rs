@@ -1,5 +1,6 @@
 use super::*;
 use crate::object::BufferPages;
+use core::ptr;
 use craton_base::PAGE_SIZE;
 extern crate std;
 use std::vec::Vec;

@@ -1,0 +1,81 @@
+//! Requests beyond the size classes, and objects that change their size where they stand.
+//!
+//! **What.** Up to 256 KiB a size class; beyond, whole pages of the page heap; from 32 MiB on, or when the region has no room, a
+//! mapping of its own.
+//!
+//! **From.** TEMERAIRE §3.
+//!
+//! **Unsafe.** Clears memory just allocated.
+
+use crate::find::Found;
+use crate::heap::Heap;
+use crate::hooks::Hooks;
+use crate::huge::HUGE_MIN;
+use crate::size_class::{self, MAX_CLASSED};
+use core::ptr::null_mut;
+use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, Pages, Platform};
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// An object of more than [`MAX_CLASSED`] bytes, or of an alignment that no class has; zeroed if `zero`. Null when there is
+    /// no memory. `align` is a power of two.
+    pub fn allocate_large(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
+        if align > HUGEPAGE_SIZE {
+            // The region itself begins at no more than a hugepage's boundary.
+            return self.allocate_huge(size, align, zero);
+        }
+        if size >= HUGE_MIN {
+            // The region is the second choice: it has the address space that a limit may have left us.
+            let object = self.allocate_huge(size, align, zero);
+            return if object.is_null() { self.allocate_span(size, align, zero) } else { object };
+        }
+        if self.is_lonely(size, align) {
+            let object = self.allocate_huge(size, align, zero);
+            if !object.is_null() {
+                return object;
+            }
+        }
+        let object = self.allocate_span(size, align, zero);
+        if object.is_null() { self.allocate_huge(size, align, zero) } else { object }
+    }
+
+    fn allocate_span(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
+        let align_pages = Bytes(align).pages_up().filter(|p| p.0.is_power_of_two()).unwrap_or(Pages(1));
+        let Some(pages) = Bytes(size).pages_up() else { return null_mut() };
+        let Ok(span) = self.take_large(Pages(pages.0.max(1)), align_pages) else { return null_mut() };
+        let object = self.address(span.range.first);
+        if zero && !span.zeroed {
+            // SAFETY: the span is ours and holds `size` bytes.
+            unsafe { object.write_bytes(0, size) };
+        }
+        object
+    }
+
+    /// Changes an object's size where it stands, or, if it is huge, by moving its page tables. `None`: it must be copied. Objects of
+    /// heaps of their own are not for this call.
+    pub fn resize(&self, pointer: *mut u8, found: Found, size: usize) -> Option<*mut u8> {
+        match found {
+            Found::Small { class } | Found::Old { class } => small_stays(class, size).then_some(pointer),
+            Found::Large { first, pages } => {
+                let new = Bytes(size).pages_up()?;
+                if new == pages {
+                    return Some(pointer);
+                }
+                if size <= MAX_CLASSED / 2 {
+                    return None;
+                }
+                if size < HUGE_MIN && self.resize_large(first, new).is_ok() {
+                    return Some(pointer);
+                }
+                if new > pages { self.move_out(first, pages, size) } else { None }
+            }
+            Found::Huge(entry) => self.resize_huge(entry, size),
+            Found::Owned(_) | Found::Bad(_) => None,
+        }
+    }
+}
+
+/// Whether an object of a class stays where it is when it becomes one of `size` bytes. A shrink by less than half is not worth a copy.
+pub fn small_stays(class: usize, size: usize) -> bool {
+    let old = size_class::size_of_class(class);
+    size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class
+}

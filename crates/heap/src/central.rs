@@ -1,0 +1,223 @@
+//! The central lists: what caches refill from and flush to.
+//!
+//! **What.** A refill gets a batch that another thread has flushed (the transfer cache), or objects of the home's slabs, or, before
+//! the heap would grow, of another shard's. A flush passes a full batch on, or returns objects to the slabs that they lie on.
+//!
+//! **From.** TEMERAIRE §3 (transfer cache, central free lists), Bonwick94 §3 (slabs).
+//!
+//! **Threads.** Under the lock of one class in one shard; objects go to the shard that their slab's record names.
+//!
+//! **Unsafe.** Hands slabs the address of the region, and returns objects that caches gave up.
+
+use crate::heap::{Heap, Layout};
+use crate::hooks::{Damage, Hooks};
+use crate::mark::mark_free;
+use crate::misuse::Misuse;
+use crate::morph::Recut;
+use crate::shard::Transfer;
+use crate::size_class::{self, CLASSES};
+use crate::spans::{Marked, NoSpans};
+use craton_base::atomic::Ordering;
+use craton_base::{Clock, PageId, Pages, Platform, SpanSource};
+use craton_slab::{Chain, Freed, SlabCache};
+
+/// Free memory of the page heap from which on a shard takes another slab rather than another shard's objects: 1 MiB.
+const MUCH_FREE: Pages = Pages(128);
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// Takes objects of a class for a cache that has none: a batch that another one had too many of, or up to `want` from the home's
+    /// slabs; an empty chain when there is no memory.
+    pub fn take(&self, home: usize, class: usize, want: u32) -> Chain {
+        let shards = self.shards();
+        if shards.len() > 1 && want == size_class::batch(class) && Transfer::keeps(class) {
+            // One's own first: their lines may still be in this processor's cache.
+            let (before, from) = shards.split_at(home);
+            if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
+                self.shards[home].counts.count::<H>(batch.len());
+                return batch;
+            }
+        }
+        let mut chain = Chain::EMPTY;
+        if shards.len() > 1 {
+            // Before the heap grows for one shard, what is free in another serves.
+            let grows = self.would_grow() && self.complete_pages() == Pages(0);
+            let others = (0..shards.len()).filter(|other| *other != home && grows);
+            for shard in core::iter::once(home).chain(others) {
+                chain = self.take_from_shard(shard, class, want, &mut NoSpans);
+                if !chain.is_empty() {
+                    break;
+                }
+            }
+        }
+        if chain.is_empty() {
+            chain = self.take_from_shard(home, class, want, &mut Recut(Marked { heap: self, home, class }));
+        }
+        self.shards[home].counts.count::<H>(chain.len());
+        chain
+    }
+
+    /// Whether another slab would be memory that the heap does not have yet: it has little that is free.
+    fn would_grow(&self) -> bool {
+        self.free_pages.load(Ordering::Relaxed) < MUCH_FREE.0
+    }
+
+    fn take_from_shard(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
+        let mut slabs = self.slabs(shard, class);
+        self.counted(shard, class, &mut slabs, |slabs| self.take_from(slabs, want, source))
+    }
+
+    /// Whether a batch of a class that a cache has too many of may be of use to other threads.
+    pub fn passes_on(&self, home: usize, class: usize) -> bool {
+        self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
+    }
+
+    /// Keeps objects for whoever needs a batch next, if they are one and there is room; else gives them back to their slabs.
+    ///
+    /// # Safety
+    /// As [`Heap::give`].
+    pub unsafe fn pass_on_or_give(&self, home: usize, class: usize, chain: Chain) {
+        let left = if self.shards().len() > 1 { self.shards[home].transfer.put(class, chain) } else { Err(chain) };
+        if let Err(chain) = left {
+            // SAFETY: by the contract.
+            unsafe { self.give(class, chain) };
+        }
+    }
+
+    /// Gives one object, marked as free, back to its slab.
+    ///
+    /// # Safety
+    /// As [`Heap::give`].
+    pub unsafe fn give_marked(&self, class: usize, object: *mut u8) {
+        let mut chain = Chain::EMPTY;
+        // SAFETY: by the contract.
+        unsafe {
+            chain.push(object);
+            self.give(class, chain);
+        }
+    }
+
+    /// Gives objects of a class back to their slabs. Ends the process if one of them never was an object.
+    ///
+    /// # Safety
+    /// The objects are of this class and heap, and the caller gives them up.
+    pub unsafe fn give(&self, class: usize, chain: Chain) {
+        let (first, n) = chain.into_raw();
+        // SAFETY: by the contract.
+        unsafe { self.give_first(class, first, n) };
+    }
+
+    /// Gives the first `n` objects of a list back to their slabs, and returns the rest.
+    ///
+    /// # Safety
+    /// As [`Heap::give`], for the first `n` of the list, which has at least so many.
+    pub unsafe fn give_first(&self, class: usize, first: *mut u8, n: u32) -> *mut u8 {
+        // A signal handler that allocates can have left a list shorter than its count, which shows when it is empty.
+        if n == 0 || first.is_null() {
+            return first;
+        }
+        let owner_of = |object: *mut u8| match self.shards().len() {
+            1 => 0,
+            _ => {
+                // The links may not be what we wrote.
+                let Some(page) = self.page_of(object as usize) else {
+                    H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated })
+                };
+                self.layout().records[size_class::geometry(class).slab_of(page).0 as usize].owner()
+            }
+        };
+        // SAFETY: by the contract.
+        let (rest, mut strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
+        // Each turn serves one owner at least.
+        while !strays.is_empty() {
+            let (first, n) = strays.into_raw();
+            // SAFETY: strays are a list of their own.
+            (_, strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
+        }
+        let _ = strays.into_raw();
+        rest
+    }
+
+    /// # Safety
+    /// As [`Heap::give_first`]; besides the rest of the list, what belongs to other shards than `owner` is left.
+    unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
+        let mut source = Marked { heap: self, home: owner, class };
+        let Layout { base, records, .. } = self.layout();
+        let mut slabs = self.slabs(owner, class);
+        let given = self.counted(owner, class, &mut slabs, |slabs| {
+            // SAFETY: as in `take`, and by the contract.
+            unsafe {
+                let is_ours = |slab: PageId| records[slab.0 as usize].owner() == owner;
+                slabs.free_first(first, n, is_ours, *base as *mut u8, records, &mut source)
+            }
+        });
+        drop(slabs);
+        match given {
+            Ok(Freed { rest, strays, moved }) => {
+                // SAFETY: they are of this class and heap, and given up.
+                unsafe { self.give_moved(class, moved) };
+                (rest, strays)
+            }
+            // The cache in front could not see it. What it did since then is no longer what the program thinks.
+            Err(object) => H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated }),
+        }
+    }
+
+    /// Gives the batches that are between threads back to their slabs.
+    pub(crate) fn drain_transfers(&self) {
+        let shards = self.shards();
+        if shards.len() > 1 {
+            for shard in shards {
+                // SAFETY: the batches are of this heap's objects, and nobody else has them.
+                shard.transfer.drain(|class, batch| unsafe { self.give(class, batch) });
+            }
+        }
+    }
+
+    /// Bytes of objects that slabs have given out.
+    pub fn bytes_out(&self) -> u64 {
+        let out: u64 =
+            (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
+        let old = self.morphs.lock().old_bytes();
+        (out + old).saturating_sub(self.shards().iter().map(|s| s.transfer.bytes() as u64).sum())
+    }
+
+    /// Allocates up to `want` objects of slabs that the caller has to itself: a shard's, locked, or those of a heap apart.
+    pub fn take_from(&self, cache: &mut SlabCache, want: u32, source: &mut impl SpanSource) -> Chain {
+        let layout = self.layout();
+        // SAFETY: base, records and source are those of this heap, and the caller has the cache to itself. The slab has just cut
+        // the object that it shows.
+        unsafe { cache.alloc(want, layout.base as *mut u8, &layout.records, source, |o| mark_free(layout.key, o)) }
+    }
+
+    /// Returns objects to slabs that the caller has to itself; the error is one that never was an object.
+    ///
+    /// # Safety
+    /// The objects came from this cache, and the caller gives them up.
+    pub unsafe fn give_back(
+        &self,
+        cache: &mut SlabCache,
+        chain: Chain,
+        source: &mut impl SpanSource,
+    ) -> Result<(), *mut u8> {
+        let layout = self.layout();
+        // SAFETY: as in `take_from`, and by the contract.
+        unsafe { cache.free(chain, layout.base as *mut u8, &layout.records, source) }
+    }
+
+    /// Returns objects of a class whose slabs hold, or held, two classes.
+    ///
+    /// # Safety
+    /// The caller gives the objects up.
+    pub unsafe fn give_moved(&self, class: usize, mut moved: Chain) {
+        while let Some(object) = moved.pop() {
+            let page = self.page_of(object as usize);
+            // SAFETY: by the contract.
+            match page.and_then(|page| unsafe { self.give_mixed(object, page) }) {
+                Some(true) => (),
+                Some(false) => H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated }),
+                // SAFETY: as above. The slab settled in the meantime.
+                None => unsafe { self.give_marked(class, object) },
+            }
+        }
+    }
+}

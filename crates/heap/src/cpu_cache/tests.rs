@@ -1,0 +1,164 @@
+//! Processors' caches over a heap of the tests: nothing is lost, bounds hold, idle ones are emptied. Where threads have no restartable
+//! sequences the tests say so.
+
+use super::*;
+use crate::tests::world::{TestHeap, World, world};
+use craton_base::Pages;
+use craton_sim::Rng;
+use std::boxed::Box;
+use std::eprintln;
+use std::sync::Mutex;
+use std::vec::Vec;
+
+/// A heap, and caches for it; `None` where there can be none.
+fn caches(hugepages: u32) -> Option<(World, &'static ProcessorCaches, &'static Rseq)> {
+    let caches: &ProcessorCaches = Box::leak(Box::new(ProcessorCaches::EMPTY));
+    // SAFETY: called once, before anybody uses them.
+    unsafe { caches.set_up::<crate::hooks::NoHooks>() };
+    let Some(rseq) = caches.rseq() else {
+        eprintln!("no restartable sequences here: not tested");
+        return None;
+    };
+    Some((world(hugepages, 0), caches, rseq))
+}
+
+fn take(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, class: usize) -> *mut u8 {
+    let object = caches.pop(rseq, class);
+    heap.wipe_mark(if object.is_null() { caches.refill(heap, rseq, class) } else { object })
+}
+
+fn give(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, object: *mut u8) {
+    let Some(class) = heap.recognise(object) else {
+        // Its slab holds objects of two classes: such a free goes around the caches.
+        // SAFETY: the object is out, and given up.
+        unsafe { heap.take_back(None, object) }.expect("an object that is out");
+        return;
+    };
+    // SAFETY: the object is out, of this class, and given up.
+    unsafe {
+        heap.set_mark(object);
+        if !caches.push(rseq, class, object) {
+            caches.overflow(heap, rseq, class, object);
+        }
+    }
+}
+
+/// T3 and T4, and the marks; for a moment when nobody uses the caches.
+fn check(caches: &ProcessorCaches) {
+    for entry in &caches.table {
+        let at = entry.load(Relaxed);
+        if at.is_null() {
+            continue;
+        }
+        // SAFETY: areas live for ever.
+        let area = unsafe { &*at.cast::<Area>() };
+        let mut grown = 0;
+        for class in 1..=CLASSES {
+            let (count, capacity) = (area.counts[class].count.load(Relaxed), area.counts[class].capacity.load(Relaxed));
+            assert!(count <= room(class), "T3: class {class} has {count}");
+            assert!((first_capacity(class)..=room(class)).contains(&capacity), "T4: class {class} may have {capacity}");
+            grown += (capacity - first_capacity(class)) as i32 * size_class::size_of_class(class) as i32;
+        }
+        assert!(grown <= AREA_BYTES && grown + area.left.load(Relaxed) == AREA_BYTES, "T4");
+    }
+}
+
+#[test]
+fn t3_t4_threads_on_all_processors_lose_nothing_and_keep_the_bounds() {
+    const THREADS: usize = 8;
+    let Some((w, caches, rseq)) = caches(64) else { return };
+    w.heap.use_shards(4);
+    let rounds = if std::env::var_os("CRATON_FULL").is_some() { 200_000 } else { 1_500 };
+    let letters: Vec<Mutex<Vec<usize>>> = (0..THREADS).map(|_| Mutex::new(Vec::new())).collect();
+    std::thread::scope(|scope| {
+        for me in 0..THREADS {
+            let (letters, heap) = (&letters, w.heap);
+            scope.spawn(move || {
+                let mut rng = Rng::new(me as u64 + 7);
+                for round in 0..rounds {
+                    for _ in 0..20 {
+                        let class = 1 + rng.below(24) as usize;
+                        let object = take(heap, caches, rseq, class);
+                        assert!(!object.is_null());
+                        // SAFETY: the object is ours, and has 16 bytes at least.
+                        unsafe { object.cast::<[usize; 2]>().write([object as usize, me]) };
+                        letters[rng.below(THREADS as u64) as usize].lock().unwrap().push(object as usize);
+                    }
+                    if round % 4 == me % 4 {
+                        // Anybody's: those of a thread that has ended would fill the heap while others go on.
+                        let read: Vec<usize> =
+                            letters[rng.below(THREADS as u64) as usize].lock().unwrap().drain(..).collect();
+                        for object in read {
+                            // SAFETY: the object is ours now.
+                            let words = unsafe { (object as *const [usize; 2]).read() };
+                            assert!(words[0] == object && words[1] < THREADS, "an object in two hands");
+                            give(heap, caches, rseq, object as *mut u8);
+                        }
+                    }
+                    if round % 500 == 499 {
+                        caches.look(heap);
+                    }
+                }
+            });
+        }
+    });
+    check(caches);
+    letters.into_iter().flat_map(|l| l.into_inner().unwrap()).for_each(|o| give(w.heap, caches, rseq, o as *mut u8));
+    check(caches);
+    assert!(caches.empty(w.heap));
+    assert_eq!(caches.bytes(), 0);
+    w.empty();
+    assert_eq!((w.heap.bytes_out(), w.heap.pages.lock().in_use()), (0, Pages(0)));
+}
+
+#[test]
+fn an_idle_processors_cache_is_emptied_and_serves_again() {
+    let Some((w, caches, rseq)) = caches(8) else { return };
+    let class = size_class::class_of(64);
+    let objects: Vec<_> = (0..100).map(|_| take(w.heap, caches, rseq, class)).collect();
+    objects.into_iter().for_each(|o| give(w.heap, caches, rseq, o));
+    assert!(caches.bytes() > 0 && caches.areas() > 0 && caches.in_use());
+    // The first look sees changes; from one of the next on nothing changed.
+    (0..3).for_each(|_| caches.look(w.heap));
+    assert_eq!((caches.bytes(), caches.in_use()), (0, false));
+    check(caches);
+    let object = take(w.heap, caches, rseq, class);
+    assert!(caches.bytes() > 0 && caches.in_use());
+    give(w.heap, caches, rseq, object);
+}
+
+#[test]
+fn while_an_area_is_away_its_processor_does_without() {
+    let Some((w, caches, rseq)) = caches(8) else { return };
+    let class = size_class::class_of(64);
+    give(w.heap, caches, rseq, take(w.heap, caches, rseq, class));
+    let areas: Vec<_> = caches.table.iter().map(|entry| entry.load(Relaxed)).collect();
+    caches.table.iter().for_each(|entry| entry.store(away(), Relaxed));
+    let objects: Vec<_> = (0..10).map(|_| take(w.heap, caches, rseq, class)).collect();
+    assert!(objects.iter().all(|o| !o.is_null()));
+    objects.into_iter().for_each(|o| give(w.heap, caches, rseq, o));
+    caches.forked();
+    assert_eq!(caches.areas(), 0, "in a forked child nobody puts them back");
+    caches.table.iter().zip(areas).for_each(|(entry, area)| entry.store(area, Relaxed));
+    caches.empty(w.heap);
+    w.empty();
+    assert_eq!(w.heap.bytes_out(), 0);
+}
+
+#[test]
+fn without_memory_there_is_null_and_what_comes_back_is_kept() {
+    let Some((w, caches, rseq)) = caches(4) else { return };
+    let class = size_class::class_of(1 << 10);
+    let mut out = Vec::new();
+    loop {
+        let object = take(w.heap, caches, rseq, class);
+        if object.is_null() {
+            break;
+        }
+        out.push(object);
+    }
+    assert!(out.len() > 1000);
+    out.drain(..).for_each(|o| give(w.heap, caches, rseq, o));
+    assert!(!take(w.heap, caches, rseq, class).is_null());
+    check(caches);
+}

@@ -1,0 +1,209 @@
+//! What a pointer is.
+//!
+//! **What.** The page map names what a page belongs to before any memory behind the pointer is touched; then the slab's record,
+//! the record of a span, or the table of huge objects decides.
+//!
+//! **Threads.** A page that is marked as morphed needs the table of morphs, under its lock. A slab that looks wrong while it may
+//! be about to change its class is looked up again under that lock.
+//!
+//! **Unsafe.** Reads the marks of objects.
+
+use crate::heap::{Heap, Layout};
+use crate::hooks::Hooks;
+use crate::huge::Entry;
+use crate::mark::is_marked;
+use crate::misuse::Misuse;
+use crate::owned::{CACHE_CLASS, Owned};
+use crate::size_class::{self, LARGE, MORPHED, OWNED};
+use crate::thread_cache::{FRESH_LISTS, List};
+use craton_base::{Clock, PAGE_SIZE, PageId, Pages, Platform};
+use craton_slab::Place;
+
+/// What a pointer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// An object of a size class.
+    Small {
+        /// The class.
+        class: usize,
+    },
+    /// An object of a size class, on a slab that another class has taken over.
+    Old {
+        /// The class.
+        class: usize,
+    },
+    /// A large object.
+    Large {
+        /// Its first page.
+        first: PageId,
+        /// Its length.
+        pages: Pages,
+    },
+    /// A huge object.
+    Huge(Entry),
+    /// An object of a heap of its own.
+    Owned(Owned),
+    /// None of ours, or not the start of one.
+    Bad(Misuse),
+}
+
+impl Found {
+    /// Bytes that may be used, or what is wrong.
+    pub fn usable(self) -> Result<usize, Misuse> {
+        match self {
+            Self::Small { class } | Self::Old { class } => Ok(size_class::size_of_class(class)),
+            Self::Large { pages, .. } => Ok(pages.bytes().0),
+            Self::Huge(entry) => Ok(entry.bytes),
+            Self::Owned(object) => Ok(object.bytes),
+            Self::Bad(misuse) => Err(misuse),
+        }
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// The class of an object that is out, if the pointer is one of a class: what a thread's cache finds out, without one.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
+    pub fn recognise(&self, pointer: *mut u8) -> Option<usize> {
+        let class = self.mark(self.page_of(pointer as usize)?) as usize;
+        // SAFETY: the table has a list for every mark; the pointer is an object's start, or where one would be, so that it is readable.
+        let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !is_marked(self.layout().key, pointer) };
+        out.then_some(class)
+    }
+
+    /// What a pointer is; touches no memory behind it but an object's mark.
+    pub fn find(&self, pointer: *mut u8) -> Found {
+        let address = pointer as usize;
+        let Some(page) = self.page_of(address) else {
+            let table = self.huge.lock();
+            return match (table.find(address), table.around(address)) {
+                (Some(entry), _) => Found::Huge(entry),
+                (None, Some(e)) => Found::Bad(Misuse::InsideLarge { start: e.at, size: e.bytes }),
+                (None, None) => Found::Bad(table.misuse(address)),
+            };
+        };
+        match self.mark(page) {
+            LARGE if address.is_multiple_of(PAGE_SIZE) => Found::Large { first: page, pages: self.large_pages(page) },
+            0 | LARGE => Found::Bad(self.not_a_start(address, page)),
+            MORPHED => self.find_morphed(pointer, page),
+            OWNED => self.find_owned(address, page),
+            class => match self.find_small(address, page, class as usize) {
+                Found::Bad(_) => self.find_again(pointer, page, class),
+                found => found,
+            },
+        }
+    }
+
+    fn find_owned(&self, address: usize, page: PageId) -> Found {
+        let (heap, class) = self.record(page).heap();
+        if class == CACHE_CLASS {
+            return Found::Bad(Misuse::OfCache { cache: heap });
+        }
+        if class != LARGE {
+            return match self.find_small(address, page, class as usize) {
+                Found::Small { class } => {
+                    Found::Owned(Owned { heap, class, first: page, bytes: size_class::size_of_class(class) })
+                }
+                bad => bad,
+            };
+        }
+        if !address.is_multiple_of(PAGE_SIZE) {
+            return Found::Bad(self.not_a_start(address, page));
+        }
+        Found::Owned(Owned { heap, class: LARGE.into(), first: page, bytes: self.large_pages(page).bytes().0 })
+    }
+
+    /// What a pointer into a slab of a class is.
+    pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
+        let g = size_class::geometry(class);
+        let size = g.object as usize;
+        let start = page.0 & !(g.align().0 - 1);
+        let offset = address - self.address(PageId(start)) as usize;
+        if !offset.is_multiple_of(size) || offset / size >= g.capacity as usize {
+            let offset = offset % size;
+            return Found::Bad(Misuse::Inside { offset, size });
+        }
+        if offset / size >= self.cut_objects(PageId(start)) {
+            return Found::Bad(Misuse::Unallocated);
+        }
+        // SAFETY: the pointer is an object's start, and objects of a class are always readable.
+        if unsafe { is_marked(self.layout().key, address as *mut u8) } {
+            return Found::Bad(Misuse::Freed { size });
+        }
+        Found::Small { class }
+    }
+
+    /// What a pointer is that points into a span of several pages, or into nothing.
+    fn not_a_start(&self, address: usize, page: PageId) -> Misuse {
+        if let Some((span, _)) = self.span_around(page) {
+            return Misuse::InsideLarge { start: self.address(span.first) as usize, size: span.len.bytes().0 };
+        }
+        let freed = if address.is_multiple_of(PAGE_SIZE) { self.freed_large(page) } else { None };
+        freed.unwrap_or(Misuse::Unallocated)
+    }
+
+    /// What a pointer to a page marked [`MORPHED`] is.
+    pub fn find_morphed(&self, pointer: *mut u8, page: PageId) -> Found {
+        let morphs = self.morphs.lock();
+        let Some(place) = self.look(&morphs, pointer, page) else {
+            // It has become an ordinary slab in the meantime.
+            drop(morphs);
+            return self.find(pointer);
+        };
+        let found = match place {
+            Place::Old { class, offset: 0 } => Found::Old { class: class.into() },
+            Place::New { class, offset: 0, .. } => Found::Small { class: class.into() },
+            Place::New { was_old: Some(old), class, offset } => {
+                let start = pointer.wrapping_sub(offset);
+                return Found::Bad(if self.is_marked(start) {
+                    Misuse::Freed { size: size_class::size_of_class(old.into()) }
+                } else {
+                    Misuse::Inside { offset, size: size_class::size_of_class(class.into()) }
+                });
+            }
+            Place::Old { class, offset } | Place::New { class, offset, was_old: None } => {
+                return Found::Bad(Misuse::Inside { offset, size: size_class::size_of_class(class.into()) });
+            }
+            Place::Nothing { was_old: Some(old) } => {
+                return Found::Bad(Misuse::Freed { size: size_class::size_of_class(old.into()) });
+            }
+            Place::Nothing { was_old: None } => return Found::Bad(Misuse::Unallocated),
+        };
+        match found.usable() {
+            Ok(size) if self.is_marked(pointer) => Found::Bad(Misuse::Freed { size }),
+            _ => found,
+        }
+    }
+
+    /// The class of an object that is out, if its slab has morphed to that class: nearly all that are freed on such slabs.
+    #[inline]
+    pub fn recognise_morphed(&self, pointer: *mut u8) -> Option<usize> {
+        let page = self.page_of(pointer as usize).filter(|page| self.mark(*page) == MORPHED)?;
+        let morphs = self.morphs.lock();
+        let Layout { base, records, .. } = self.layout();
+        let class = morphs.new_at(records[page.0 as usize].as_ref(), pointer as usize - base)?;
+        (!self.is_marked(pointer)).then_some(class.into())
+    }
+
+    /// Whether [`Heap::find`] needs no lock for a pointer, or one that nobody holds.
+    pub fn is_found_at_once(&self, pointer: *mut u8) -> bool {
+        self.page_of(pointer as usize)
+            .is_some_and(|page| self.mark(page) != MORPHED || self.morphs.try_lock().is_some())
+    }
+
+    /// What a pointer is that looked bad while its slab may have been about to change its class.
+    #[cold]
+    pub fn find_again(&self, pointer: *mut u8, page: PageId, class: u8) -> Found {
+        let morphs = self.morphs.lock();
+        if self.mark(page) == class {
+            return self.find_small(pointer as usize, page, class.into());
+        }
+        drop(morphs);
+        self.find(pointer)
+    }
+
+    /// Whether an object is marked as free.
+    fn is_marked(&self, object: *mut u8) -> bool {
+        // SAFETY: the object is one of a slab, whose objects have at least 16 readable bytes.
+        unsafe { is_marked(self.layout().key, object) }
+    }
+}

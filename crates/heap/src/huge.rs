@@ -1,0 +1,199 @@
+//! Objects too large for the region: each a mapping of its own.
+//!
+//! **What.** A table of where they are, so that a pointer is recognised before its memory is touched; and where the last ones were, so that
+//! a second free is told from the free of a pointer that never was ours.
+//!
+//! **State.** Open addressing with linear probing, at most half full, in a mapping of its own that doubles. An entry of
+//! address 0 is empty; removal closes the gap behind it.
+//!
+//! **Unsafe.** Keeps its entries in a mapping.
+
+mod kept;
+
+pub use kept::Kept;
+
+use crate::misuse::Misuse;
+use core::mem::offset_of;
+use core::slice;
+use craton_base::{Mappings, NoMemory};
+
+/// Where a huge object is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Its address.
+    pub at: usize,
+    /// Mapped bytes, all usable.
+    pub bytes: usize,
+}
+
+/// Objects of this size and more are mappings of their own: they can grow by moving page tables, and a few faults more do not
+/// count against touching so much memory. It is also where glibc's own threshold ends.
+pub const HUGE_MIN: usize = 32 << 20;
+
+const FIRST_CAPACITY: usize = 256;
+
+/// Where all huge objects are.
+pub struct HugeTable {
+    entries: *mut Entry,
+    capacity: usize,
+    len: usize,
+    /// Mappings that are no objects any more.
+    pub kept: Kept,
+    /// The last objects that were freed, or moved away from where they were, and which of them is forgotten next.
+    gone: [Entry; REMEMBERED],
+    oldest_gone: usize,
+}
+
+/// Freed objects that are remembered, for reports.
+const REMEMBERED: usize = 32;
+
+// SAFETY: the table owns its mapping.
+unsafe impl Send for HugeTable {}
+
+impl HugeTable {
+    /// Offsets in bytes, for those who read the memory of another process.
+    pub const SHAPE: [(&'static str, usize); 7] = [
+        ("huge.entries", offset_of!(Self, entries)),
+        ("huge.capacity", offset_of!(Self, capacity)),
+        ("huge.len", offset_of!(Self, len)),
+        ("huge.kept", offset_of!(Self, kept)),
+        ("huge.entry.stride", size_of::<Entry>()),
+        ("huge.entry.at", offset_of!(Entry, at)),
+        ("huge.entry.bytes", offset_of!(Entry, bytes)),
+    ];
+
+    /// Without objects.
+    pub const EMPTY: Self = Self {
+        entries: core::ptr::null_mut(),
+        capacity: 0,
+        len: 0,
+        kept: Kept::NONE,
+        gone: [Entry { at: 0, bytes: 0 }; REMEMBERED],
+        oldest_gone: 0,
+    };
+
+    fn entries(&self) -> &[Entry] {
+        if self.capacity == 0 {
+            return &[];
+        }
+        // SAFETY: the mapping holds `capacity` entries, zeroed when made; zeros are empty entries.
+        unsafe { slice::from_raw_parts(self.entries, self.capacity) }
+    }
+
+    fn entries_mut(&mut self) -> &mut [Entry] {
+        if self.capacity == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above, and `&mut self` makes the access the only one.
+        unsafe { slice::from_raw_parts_mut(self.entries, self.capacity) }
+    }
+
+    /// Where the search for an address begins. Mappings are multiples of 4 KiB; the multiplier spreads their pages.
+    fn slot(&self, at: usize) -> usize {
+        ((at >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) & (self.capacity - 1)
+    }
+
+    /// The entry that begins at an address.
+    pub fn find(&self, at: usize) -> Option<Entry> {
+        self.index_of(at).map(|i| self.entries()[i])
+    }
+
+    fn index_of(&self, at: usize) -> Option<usize> {
+        if self.capacity == 0 || at == 0 {
+            return None;
+        }
+        let entries = self.entries();
+        let mut i = self.slot(at);
+        while entries[i].at != 0 {
+            if entries[i].at == at {
+                return Some(i);
+            }
+            i = (i + 1) & (self.capacity - 1);
+        }
+        None
+    }
+
+    /// The entry around an address, for reports; looks at every entry.
+    pub fn around(&self, at: usize) -> Option<Entry> {
+        self.entries().iter().copied().find(|e| e.at != 0 && at >= e.at && at - e.at < e.bytes)
+    }
+
+    /// Remembers that an object is no more where it was.
+    pub fn note_gone(&mut self, entry: Entry) {
+        let again = self.gone.iter_mut().find(|gone| gone.at == entry.at);
+        match again {
+            Some(gone) => *gone = entry,
+            None => {
+                self.gone[self.oldest_gone] = entry;
+                self.oldest_gone = (self.oldest_gone + 1) % REMEMBERED;
+            }
+        }
+    }
+
+    /// What is wrong with a pointer that points into no object.
+    pub fn misuse(&self, at: usize) -> Misuse {
+        let mut around = self.gone.iter().filter(|gone| at >= gone.at && at - gone.at < gone.bytes).peekable();
+        if around.peek().is_none() {
+            return Misuse::Foreign;
+        }
+        around.find(|gone| gone.at == at).map_or(Misuse::Unallocated, |gone| Misuse::Freed { size: gone.bytes })
+    }
+
+    /// Makes room for one more entry, so that the next `insert` cannot fail.
+    pub fn prepare(&mut self, system: &impl Mappings) -> Result<(), NoMemory> {
+        if (self.len + 1) * 2 <= self.capacity {
+            return Ok(());
+        }
+        let capacity = (self.capacity * 2).max(FIRST_CAPACITY);
+        let entries = system.map(capacity * size_of::<Entry>(), 1).ok_or(NoMemory)? as *mut Entry;
+        let old = Self { entries: self.entries, capacity: self.capacity, ..Self::EMPTY };
+        (self.entries, self.capacity, self.len) = (entries, capacity, 0);
+        old.entries().iter().filter(|e| e.at != 0).for_each(|e| self.insert(*e));
+        if old.capacity > 0 {
+            system.unmap(old.entries as usize, old.capacity * size_of::<Entry>());
+        }
+        Ok(())
+    }
+
+    /// How many entries there are.
+    #[allow(clippy::len_without_is_empty)] // Nobody asks.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds an entry, for which `prepare` has made room.
+    pub fn insert(&mut self, entry: Entry) {
+        let mask = self.capacity - 1;
+        let mut i = self.slot(entry.at);
+        let entries = self.entries_mut();
+        while entries[i].at != 0 {
+            i = (i + 1) & mask;
+        }
+        entries[i] = entry;
+        self.len += 1;
+    }
+
+    /// Takes the entry that begins at an address out.
+    pub fn remove(&mut self, at: usize) -> Option<Entry> {
+        let mut gap = self.index_of(at)?;
+        let mask = self.capacity - 1;
+        let found = self.entries()[gap];
+        let mut i = gap;
+        loop {
+            i = (i + 1) & mask;
+            let e = self.entries()[i];
+            if e.at == 0 {
+                break;
+            }
+            // An entry may move into the gap if its search begins at or before the gap.
+            let from = self.slot(e.at);
+            if (i.wrapping_sub(from) & mask) >= (i.wrapping_sub(gap) & mask) {
+                self.entries_mut()[gap] = e;
+                gap = i;
+            }
+        }
+        self.entries_mut()[gap] = Entry { at: 0, bytes: 0 };
+        self.len -= 1;
+        Some(found)
+    }
+}

@@ -1,0 +1,198 @@
+//! Freed mappings that are kept for a moment, because the program is known to want such memory back.
+//!
+//! **What.** To map a huge object costs system calls and a fault for each hugepage. A program that frees one for good shall have
+//! it given back at once; one that frees and asks in turn pays for it once: a request that comes within a second of a
+//! free ([`KEEP_NS`]) allows as many bytes to be kept from then on. What is kept for a second without being asked for goes
+//! back, and the allowance with it.
+//!
+//! **State.** A few mappings with the time since when they are kept; they are on nobody's books but these.
+//!
+//! **Units.** Bytes, nanoseconds of any clock that does not go back.
+
+use crate::huge::Entry;
+use core::mem::{offset_of, replace};
+
+/// Mappings that are kept at the most.
+const PLACES: usize = 8;
+/// For how long: a second.
+pub const KEEP_NS: u64 = 1_000_000_000;
+
+/// A mapping, and since when it is kept; of no bytes: none.
+#[derive(Clone, Copy)]
+struct Place {
+    entry: Entry,
+    since_ns: u64,
+}
+
+impl Place {
+    const NONE: Self = Self { entry: Entry { at: 0, bytes: 0 }, since_ns: 0 };
+
+    fn is_none(&self) -> bool {
+        self.entry.bytes == 0
+    }
+}
+
+/// What is kept.
+pub struct Kept {
+    places: [Place; PLACES],
+    bytes: usize,
+    /// Bytes that may be kept.
+    allowed: usize,
+    /// Bytes that went back in the last second, and when the last of them did.
+    gone: usize,
+    gone_ns: u64,
+}
+
+impl Kept {
+    /// Offsets in bytes, for those who read the memory of another process.
+    pub const SHAPE: [(&'static str, usize); 5] = [
+        ("kept.places", offset_of!(Self, places)),
+        ("kept.most", PLACES),
+        ("kept.place.bytes", size_of::<Place>()),
+        ("kept.place.at", offset_of!(Place, entry) + offset_of!(Entry, at)),
+        ("kept.place.len", offset_of!(Place, entry) + offset_of!(Entry, bytes)),
+    ];
+
+    /// Nothing is kept.
+    pub const NONE: Self = Self { places: [Place::NONE; PLACES], bytes: 0, allowed: 0, gone: 0, gone_ns: 0 };
+
+    /// Bytes that are kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether a mapping that is freed now should be kept, if nothing else is, where `most` bytes are the most in any case.
+    pub fn wants(&self, bytes: usize, most: usize) -> bool {
+        bytes <= self.allowed.min(most)
+    }
+
+    /// Whether it can be kept with what is there already.
+    pub fn has_room(&self, bytes: usize, most: usize) -> bool {
+        self.bytes + bytes <= self.allowed.min(most) && self.places.iter().any(Place::is_none)
+    }
+
+    /// Keeps a mapping, for which there is room.
+    pub fn put(&mut self, entry: Entry, now_ns: u64) {
+        if let Some(place) = self.places.iter_mut().find(|place| place.is_none()) {
+            *place = Place { entry, since_ns: now_ns };
+            self.bytes += entry.bytes;
+        }
+    }
+
+    /// Notes that a mapping went back.
+    pub fn note_gone(&mut self, bytes: usize, now_ns: u64) {
+        if now_ns.saturating_sub(self.gone_ns) > KEEP_NS {
+            self.gone = 0;
+        }
+        self.gone += bytes;
+        self.gone_ns = now_ns;
+    }
+
+    /// Notes a request that nothing kept could serve; says whether what went back a moment ago could have.
+    pub fn note_miss(&mut self, bytes: usize, now_ns: u64) -> bool {
+        if self.gone == 0 || now_ns.saturating_sub(self.gone_ns) > KEEP_NS {
+            return false;
+        }
+        let back = self.gone.min(bytes);
+        self.gone -= back;
+        // Sizes vary: what comes next may be somewhat larger.
+        self.allowed = self.allowed.max(self.bytes) + back + back / 4;
+        true
+    }
+
+    /// Takes the mapping that fits a request best: the shortest that is long enough, or else the longest.
+    pub fn take(&mut self, bytes: usize, align: usize) -> Option<Entry> {
+        let fit = |place: &&mut Place| match place.entry.bytes {
+            long if long >= bytes => (0, long - bytes),
+            short => (1, bytes - short),
+        };
+        let good = |place: &&mut Place| !place.is_none() && place.entry.at.is_multiple_of(align);
+        let best = self.places.iter_mut().filter(good).min_by_key(fit)?;
+        let entry = replace(best, Place::NONE).entry;
+        self.bytes -= entry.bytes;
+        Some(entry)
+    }
+
+    /// Takes the mapping out that has been kept longest.
+    pub fn take_oldest(&mut self) -> Option<Entry> {
+        let oldest = self.places.iter_mut().filter(|place| !place.is_none()).min_by_key(|place| place.since_ns)?;
+        let entry = replace(oldest, Place::NONE).entry;
+        self.bytes -= entry.bytes;
+        Some(entry)
+    }
+
+    /// Takes a mapping out that nobody asked for in time; so much less is kept from now on.
+    pub fn take_expired(&mut self, now_ns: u64) -> Option<Entry> {
+        let late = |place: &&mut Place| !place.is_none() && now_ns.saturating_sub(place.since_ns) >= KEEP_NS;
+        let entry = replace(self.places.iter_mut().find(late)?, Place::NONE).entry;
+        self.bytes -= entry.bytes;
+        self.allowed = self.allowed.saturating_sub(entry.bytes);
+        Some(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+    const MOST: usize = 1 << 30;
+
+    fn entry(i: usize, bytes: usize) -> Entry {
+        Entry { at: i << 30, bytes }
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_program_that_frees_for_good() {
+        let mut kept = Kept::NONE;
+        assert!(!kept.wants(40 * MIB, MOST));
+        kept.note_gone(40 * MIB, 0);
+        assert!(!kept.note_miss(40 * MIB, KEEP_NS + 1), "too late");
+        assert!(!kept.wants(MIB, MOST));
+    }
+
+    #[test]
+    fn what_is_wanted_back_is_kept_from_then_on_until_it_is_not() {
+        let mut kept = Kept::NONE;
+        kept.note_gone(40 * MIB, 0);
+        assert!(kept.note_miss(44 * MIB, KEEP_NS));
+        assert!(!kept.note_miss(44 * MIB, KEEP_NS), "one request for one free");
+        assert!(kept.wants(50 * MIB, MOST) && !kept.wants(51 * MIB, MOST) && !kept.wants(50 * MIB, 49 * MIB));
+        assert!(kept.has_room(40 * MIB, MOST));
+        kept.put(entry(1, 40 * MIB), 5);
+        assert!(!kept.has_room(40 * MIB, MOST));
+        assert_eq!(kept.take_expired(5 + KEEP_NS - 1), None);
+        assert_eq!(kept.take_expired(5 + KEEP_NS), Some(entry(1, 40 * MIB)));
+        assert_eq!(kept.bytes(), 0);
+        assert!(!kept.wants(40 * MIB, MOST));
+    }
+
+    #[test]
+    fn the_best_fit_is_taken() {
+        let mut kept = Kept::NONE;
+        for (i, mib) in [40, 60, 50, 35].into_iter().enumerate() {
+            kept.put(entry(i + 1, mib * MIB), i as u64);
+        }
+        assert_eq!(kept.take(45 * MIB, 1), Some(entry(3, 50 * MIB)));
+        assert_eq!(kept.take(100 * MIB, 1), Some(entry(2, 60 * MIB)), "the longest, if none is long enough");
+        assert_eq!(kept.take(35 * MIB, 1 << 32), Some(entry(4, 35 * MIB)), "what is aligned");
+        assert_eq!(kept.take(35 * MIB, 1 << 32), None);
+        assert_eq!(kept.take_oldest(), Some(entry(1, 40 * MIB)));
+        assert_eq!((kept.take_oldest(), kept.bytes()), (None, 0));
+    }
+
+    #[test]
+    fn there_are_so_many_places() {
+        let mut kept = Kept::NONE;
+        kept.note_gone(100 * PLACES * MIB, 0);
+        kept.note_miss(100 * PLACES * MIB, 0);
+        let held = (0..20).filter(|i| {
+            let room = kept.has_room(MIB, MOST);
+            if room {
+                kept.put(entry(*i, MIB), 0);
+            }
+            room
+        });
+        assert_eq!(held.count(), PLACES);
+    }
+}

@@ -1,0 +1,324 @@
+//! Huge objects: how mappings are made, kept, grown and given up; and large objects that become huge ones as they grow.
+//!
+//! **What.** A huge object grows where it stands if what follows is free, else its page tables move to where hugepages stay whole;
+//! it shrinks where it stands, and its tail goes back at once. A large object of the region that cannot grow in place hands
+//! its whole hugepages over to a mapping of its own instead of being copied ([`MOVE_MIN`]): to move them takes 12 to 60 µs,
+//! while a copy onto fresh hugepages takes 75 µs for each 2 MiB, and as much memory again for a moment. What is freed may be kept for
+//! a while ([`crate::huge::kept`]), if the background thread is there to give it back.
+//!
+//! **Threads.** Under the lock of the table, so that nobody sees an address that is no more ours; under it no other is taken. An object that is being moved belongs
+//! to the caller of `realloc` alone, and the page heap learns of it when all has gone well. The region stays mapped throughout.
+//!
+//! **Invariants.** What is kept counts as in use for the limits, and is the first to go when they are reached.
+//!
+//! **Failure.** What is refused on the way leaves the object where and as it was, or makes it be copied.
+//!
+//! **Unsafe.** Copies the rest of a moved object.
+
+use crate::heap::Heap;
+use crate::hooks::{Event, Hooks};
+use crate::huge::{Entry, HUGE_MIN};
+use crate::misuse::Misuse;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::Relaxed;
+use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform};
+
+/// A large object of so many whole hugepages is moved rather than copied. A copy of one takes 40 to 75 µs, a move 12, but the mapping
+/// costs 20 more when it is freed, and the page heap a hugepage that it had.
+const MOVE_MIN: HugePages = HugePages(2);
+/// A huge object that becomes shorter than this is copied back into the region, where small objects fill the rest of hugepages.
+const SHRINK_MIN: usize = 4 << 20;
+/// Huge objects at a time up to which others become such that need not: a process may have 65,530 mappings.
+const MOST_MOVED: usize = 1024;
+/// What may be kept of freed ones at the most: so much, and a part of what is in use.
+const MOST_KEPT: usize = 64 << 20;
+const MOST_KEPT_PART: usize = 8;
+/// From this alignment on few small objects share a hugepage.
+const LONELY_ALIGN: usize = HUGEPAGE_SIZE / 4;
+/// Room that is left behind an object that had to move, as a part of its size.
+const ROOM_PART: usize = 4;
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// A mapping of its own for an object; reads as zeros if `zero`. Null when there is no memory.
+    pub fn allocate_huge(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
+        let Some(bytes) = self.whole_pages(size.max(1)) else { return null_mut() };
+        // On the boundary of a hugepage all of it can be huge.
+        let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
+        let kept = if bytes >= HUGE_MIN { self.take_kept(bytes, wish, zero) } else { None };
+        let counted = kept.map_or(bytes, |entry| entry.bytes);
+        if !self.admit_huge(0, counted) {
+            kept.inspect(|entry| self.system.unmap(entry.at, entry.bytes));
+            return null_mut();
+        }
+        let entry = self.enter_huge(kept, bytes, wish, align);
+        let entry =
+            entry.or_else(|| if self.drop_kept() > 0 { self.enter_huge(None, bytes, wish, align) } else { None });
+        let Some(entry) = entry else {
+            self.forget_huge(0, counted);
+            return null_mut();
+        };
+        if entry.bytes != counted {
+            self.gate.add_huge(entry.bytes as u64);
+            self.gate.remove_huge(counted as u64);
+        }
+        if kept.is_none() && self.backs_huge() {
+            self.system.advise_huge(entry.at, entry.bytes);
+        }
+        self.count_huge(entry.bytes as u64, 0);
+        H::event(Event::HugeAlloc);
+        self.publish_huge();
+        entry.at as *mut u8
+    }
+
+    /// Enters what was kept into the table, or a new mapping, on the boundary that is wished for or, if that is refused, on the one that is
+    /// needed.
+    fn enter_huge(&self, kept: Option<Entry>, bytes: usize, wish: usize, align: usize) -> Option<Entry> {
+        let mut table = self.huge.lock();
+        if table.prepare(&self.system).is_err() {
+            kept.inspect(|entry| self.system.unmap(entry.at, entry.bytes));
+            return None;
+        }
+        let new = || self.system.map(bytes, wish).or_else(|| self.system.map(bytes, align));
+        let entry = match kept {
+            Some(entry) => entry,
+            None => Entry { at: new()?, bytes },
+        };
+        table.insert(entry);
+        Some(entry)
+    }
+
+    /// A kept mapping for a request, made as long as it must be; whatever its last user left is in it. It is not counted any more.
+    fn take_kept(&self, bytes: usize, align: usize, zero: bool) -> Option<Entry> {
+        let mut table = self.huge.lock();
+        if !zero && let Some(entry) = table.kept.take(bytes, align) {
+            self.gate.remove_huge(entry.bytes as u64);
+            // An eighth more is not worth a fault for it next time.
+            if entry.bytes >= bytes && entry.bytes - bytes <= bytes / 8 {
+                return Some(entry);
+            }
+            // Cut inside a hugepage, or grown by part of one, its end would be on small pages from then on.
+            let resized = resized(&self.system, entry, bytes.next_multiple_of(HUGEPAGE_SIZE));
+            if let Some(good) = resized.filter(|e| e.at.is_multiple_of(align)) {
+                return Some(good);
+            }
+            let useless = resized.unwrap_or(entry);
+            self.system.unmap(useless.at, useless.bytes);
+        }
+        if table.kept.note_miss(bytes, self.clock.now_ns()) {
+            H::event(Event::MappingKept);
+        }
+        // What the new mapping will take is not to come on top of what nobody uses.
+        let mut left = bytes;
+        while left > 0
+            && let Some(old) = table.kept.take_oldest()
+        {
+            self.unmap_kept(old);
+            left = left.saturating_sub(old.bytes);
+        }
+        None
+    }
+
+    /// Whether a request is better off on a mapping of its own, because hardly any of its kind share a hugepage of the region: what lies
+    /// between them has memory too, and may serve nobody.
+    pub fn is_lonely(&self, size: usize, align: usize) -> bool {
+        align >= LONELY_ALIGN && size <= align / 4 && self.huge.lock().len() < MOST_MOVED
+    }
+
+    /// Whether huge objects should be on hugepages.
+    pub fn backs_huge(&self) -> bool {
+        self.pages.lock().backing() != craton_pages::HugeBacking::NEVER
+    }
+
+    fn count_huge(&self, more: u64, less: u64) {
+        self.huge_bytes.fetch_add(more.wrapping_sub(less), Relaxed);
+        H::event(Event::HugeBytes { more, less });
+    }
+
+    /// Takes a huge object back.
+    pub fn free_huge(&self, at: usize) -> Result<(), Misuse> {
+        let mut table = self.huge.lock();
+        // Two threads may free it at once: the table gives it to one.
+        let Some(entry) = table.remove(at) else { return Err(table.misuse(at)) };
+        table.note_gone(entry);
+        self.count_huge(0, entry.bytes as u64);
+        let now = self.clock.now_ns();
+        let in_use = self.huge_bytes.load(Relaxed) as usize + self.in_use().bytes().0;
+        let most = MOST_KEPT + in_use / MOST_KEPT_PART;
+        if entry.bytes >= HUGE_MIN && H::keeps_mappings() && table.kept.wants(entry.bytes, most) {
+            while !table.kept.has_room(entry.bytes, most)
+                && let Some(old) = table.kept.take_oldest()
+            {
+                self.unmap_kept(old);
+            }
+            // It stays counted.
+            table.kept.put(entry, now);
+            return Ok(());
+        }
+        if entry.bytes >= HUGE_MIN {
+            table.kept.note_gone(entry.bytes, now);
+        }
+        drop(table);
+        self.system.unmap(entry.at, entry.bytes);
+        self.admit_huge(entry.bytes, 0);
+        Ok(())
+    }
+
+    /// Changes a huge object's size; `None`: it is as it was, and must be copied.
+    pub fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
+        if size < SHRINK_MIN {
+            return None;
+        }
+        let bytes = self.whole_pages(size)?;
+        // A hugepage that the object's end cuts off is no hugepage, nor would it be one when more comes behind.
+        if size > entry.bytes
+            && size >= HUGE_MIN / 2
+            && let Some(object) = self.resize_huge_to(entry, size.checked_next_multiple_of(HUGEPAGE_SIZE)?)
+        {
+            return Some(object);
+        }
+        self.resize_huge_to(entry, bytes)
+    }
+
+    fn resize_huge_to(&self, entry: Entry, bytes: usize) -> Option<*mut u8> {
+        if !self.admit_huge(entry.bytes, bytes) {
+            return None;
+        }
+        let Some(new) = self.enter_resized(entry, bytes) else {
+            self.forget_huge(entry.bytes, bytes);
+            return None;
+        };
+        self.count_huge(bytes as u64, entry.bytes as u64);
+        self.publish_huge();
+        Some(new.at as *mut u8)
+    }
+
+    fn enter_resized(&self, entry: Entry, bytes: usize) -> Option<Entry> {
+        let mut table = self.huge.lock();
+        table.prepare(&self.system).ok()?;
+        let new = resized(&self.system, entry, bytes)?;
+        table.remove(entry.at);
+        if new.at != entry.at {
+            table.note_gone(entry);
+        }
+        table.insert(new);
+        Some(new)
+    }
+
+    /// Moves a large object of the region, which cannot grow where it stands, into a mapping of its own; `None`: it is where and as it
+    /// was, and must be copied.
+    pub fn move_out(&self, first: PageId, pages: Pages, size: usize) -> Option<*mut u8> {
+        let bytes = self.whole_pages(size)?;
+        if pages < MOVE_MIN.pages() || bytes < pages.bytes().0 {
+            return None;
+        }
+        let moved = self.movable(PageRange::new(first, pages));
+        if moved < MOVE_MIN || !self.admit_huge(0, bytes) {
+            return None;
+        }
+        let Some(entry) = self.enter_moved(self.address(first) as usize, moved.bytes().0, bytes) else {
+            self.forget_huge(0, bytes);
+            return None;
+        };
+        // SAFETY: both are the caller's objects, with so many bytes behind what was moved.
+        unsafe {
+            let (rest, moved) = (pages.bytes().0 - moved.bytes().0, moved.bytes().0);
+            (entry.at as *mut u8).add(moved).copy_from_nonoverlapping(self.address(first).add(moved), rest);
+        }
+        self.count_huge(bytes as u64, 0);
+        H::event(Event::HugeAlloc);
+        self.give_moved_large(first);
+        self.publish_huge();
+        Some(entry.at as *mut u8)
+    }
+
+    /// Moves the memory of `moved` bytes from the region to the front of a new mapping of `bytes`.
+    fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
+        let advise = self.backs_huge();
+        let mut table = self.huge.lock();
+        if table.len() >= MOST_MOVED {
+            return None;
+        }
+        table.prepare(&self.system).ok()?;
+        let at = self.system.map(bytes, HUGEPAGE_SIZE)?;
+        if !self.system.move_memory(from, moved, at) {
+            self.system.unmap(at, bytes);
+            return None;
+        }
+        // What came and what lies behind it are two mappings to the system, of which none can grow or move as one.
+        self.system.unmap(at + moved, bytes - moved);
+        let Some(entry) = resized(&self.system, Entry { at, bytes: moved }, bytes) else {
+            move_back(&self.system, at, moved, from);
+            return None;
+        };
+        if advise {
+            self.system.advise_huge(entry.at, entry.bytes);
+        }
+        table.insert(entry);
+        Some(entry)
+    }
+
+    /// Gives back what is kept; returns the bytes.
+    pub fn drop_kept(&self) -> usize {
+        let mut table = self.huge.lock();
+        let mut bytes = 0;
+        while let Some(old) = table.kept.take_oldest() {
+            self.unmap_kept(old);
+            bytes += old.bytes;
+        }
+        bytes
+    }
+
+    /// Gives back what nobody wanted for a while; says whether anything is left or was given back.
+    pub fn age_kept(&self) -> bool {
+        let mut any = false;
+        loop {
+            let mut table = self.huge.lock();
+            any |= table.kept.bytes() > 0;
+            let Some(old) = table.kept.take_expired(self.clock.now_ns()) else { return any };
+            // The lock is let go between two of them.
+            self.unmap_kept(old);
+        }
+    }
+
+    fn unmap_kept(&self, old: Entry) {
+        self.system.unmap(old.at, old.bytes);
+        self.gate.remove_huge(old.bytes as u64);
+    }
+
+    /// Bytes of a mapping for `size` bytes: whole pages, as of every large object.
+    fn whole_pages(&self, size: usize) -> Option<usize> {
+        size.checked_next_multiple_of(PAGE_SIZE.max(self.system.page_size()))
+    }
+}
+
+/// Makes a mapping longer or shorter; moves it if it must, with its hugepages whole if it can. `None`: it is as it was.
+fn resized(system: &(impl Mappings + Machine), entry: Entry, bytes: usize) -> Option<Entry> {
+    let Entry { at, bytes: old } = entry;
+    if bytes < old {
+        system.unmap(at + bytes, old - bytes);
+        return Some(Entry { at, bytes });
+    }
+    if bytes == old || system.grow(at, old, bytes, false).is_some() {
+        return Some(Entry { at, bytes });
+    }
+    // What has grown will grow again: room is left behind it, which costs nothing and is anybody's.
+    let room = (bytes / ROOM_PART).next_multiple_of(system.page_size());
+    if let Some(to) = bytes.checked_add(room).and_then(|all| system.map(all, HUGEPAGE_SIZE)) {
+        if system.replace(at, old, to, bytes) {
+            system.unmap(to + bytes, room);
+            return Some(Entry { at: to, bytes });
+        }
+        system.unmap(to, bytes + room);
+    }
+    system.grow(at, old, bytes, true).map(|at| Entry { at, bytes })
+}
+
+/// Moves memory that was moved out of the region back.
+#[cold]
+fn move_back(system: &impl Mappings, at: usize, bytes: usize, to: usize) {
+    if !system.replace(at, bytes, to, bytes) {
+        // SAFETY: the region is still mapped there, and is the caller's object like what left it.
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(at as *const u8, bytes) };
+        system.unmap(at, bytes);
+    }
+}

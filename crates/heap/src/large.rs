@@ -1,0 +1,124 @@
+//! Large objects: whole pages of the page heap, and those in front of it.
+//!
+//! **What.** A freed span may wait in the cache of long spans for the next object of its length, which then costs no lock. To the page
+//! heap it is out meanwhile.
+//!
+//! **State.** The first page of a large object is marked so in the page map, and its record holds the length; of a freed one the record
+//! keeps it for the report of a second free, until something else begins there.
+
+use crate::heap::Heap;
+use crate::hooks::{Damage, Event, Hooks};
+use crate::misuse::Misuse;
+use crate::size_class::LARGE;
+use crate::spans::Kept;
+use core::ptr::null_mut;
+use craton_base::{Clock, Density, HugePages, Machine, PAGE_SIZE, PageId, PageRange, Pages, Platform, Span, SpanError};
+use craton_pages::LargeCache;
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
+    pub fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
+        if let Some(range) = self.take_large_kept(pages, align) {
+            return Ok(Span { range, zeroed: false });
+        }
+        let span = Kept { heap: self }.alloc(pages, align, Density::Sparse)?;
+        self.begin_large(span.range);
+        Ok(span)
+    }
+
+    /// Takes a span for a large object that another one left a moment ago, with whatever is in it; takes no lock.
+    #[inline]
+    pub fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
+        let range = self.large.take(self.system.cpu(), pages, align)?;
+        self.begin_large(range);
+        Some(range)
+    }
+
+    fn begin_large(&self, span: PageRange) {
+        self.layout().records[span.first.0 as usize].set_pages(span.len);
+        self.set_marks(span, LARGE, false);
+        H::event(Event::LargeAlloc);
+    }
+
+    /// Pages of freed large objects that may be kept: half a MiB and one part in 256 of what is in use. They go back before the heap grows.
+    fn most_large_kept(&self) -> Pages {
+        Pages(64 + self.in_use().0 / 256)
+    }
+
+    /// Length of the large object that begins at a page marked so.
+    pub fn large_pages(&self, first: PageId) -> Pages {
+        self.layout().records[first.0 as usize].pages()
+    }
+
+    /// The first page of the large object that begins at an address, if one does.
+    #[inline]
+    pub fn large_at(&self, address: usize) -> Option<PageId> {
+        let page = self.page_of(address)?;
+        (self.mark(page) == LARGE && address.is_multiple_of(PAGE_SIZE)).then_some(page)
+    }
+
+    /// Frees a large object. Takes no lock, unless its span has no room in front of the page heap: then it is the caller's, for
+    /// [`Heap::give_span`].
+    pub fn give_large(&self, first: PageId) -> Option<PageRange> {
+        let record = &self.layout().records[first.0 as usize];
+        let span = PageRange::new(first, record.pages());
+        if span.len == Pages(0) {
+            self.given_twice(first);
+        }
+        record.set_gone(span.len);
+        self.set_marks(span, 0, false);
+        self.large.put(self.system.cpu(), span, self.most_large_kept())
+    }
+
+    /// Another thread was quicker.
+    #[cold]
+    fn given_twice(&self, first: PageId) -> ! {
+        let misuse = self.freed_large(first).unwrap_or(Misuse::Unallocated);
+        H::corrupt(Damage::Object { object: self.address(first), misuse })
+    }
+
+    /// What is wrong with a pointer to a page where a large object began that was freed.
+    pub fn freed_large(&self, page: PageId) -> Option<Misuse> {
+        self.record(page).gone().map(|pages| Misuse::Freed { size: pages.bytes().0 })
+    }
+
+    /// Returns the span of a large object that was freed.
+    #[cold]
+    pub fn give_span(&self, span: PageRange) {
+        let freed = self.lock_pages().free(span, Density::Sparse);
+        self.expect_given(span, freed);
+    }
+
+    /// How much of a large object can be moved elsewhere.
+    pub fn movable(&self, span: PageRange) -> HugePages {
+        self.pages.lock().movable(span)
+    }
+
+    /// Gives a large object's span back whose whole hugepages were moved elsewhere.
+    pub fn give_moved_large(&self, first: PageId) {
+        let record = &self.layout().records[first.0 as usize];
+        let span = PageRange::new(first, record.pages());
+        record.set_gone(span.len);
+        self.set_marks(span, 0, false);
+        let given = self.lock_pages().free_moved(span);
+        self.expect_given(span, given);
+    }
+
+    /// Makes a large object longer or shorter where it stands.
+    pub fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
+        let record = &self.layout().records[first.0 as usize];
+        self.lock_pages().resize(PageRange::new(first, record.pages()), pages)?;
+        record.set_pages(pages);
+        Ok(())
+    }
+
+    /// Memory for a large object without asking the page heap, aligned to a page; null when none is at hand.
+    #[inline]
+    pub fn large_at_hand(&self, size: usize) -> *mut u8 {
+        if size > LargeCache::LONGEST.bytes().0 {
+            return null_mut();
+        }
+        let pages = Pages(size.div_ceil(PAGE_SIZE) as u32);
+        self.take_large_kept(pages, Pages(1)).map_or(null_mut(), |span| self.address(span.first))
+    }
+}

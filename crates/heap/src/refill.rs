@@ -1,0 +1,190 @@
+//! The slow paths of a thread cache: refill, flush, and objects that go past it.
+//!
+//! **From.** TEMERAIRE §3.
+//!
+//! **Unsafe.** Touches objects that a cache or a caller gives up.
+
+use crate::find::Found;
+use crate::heap::Heap;
+use crate::hooks::{Damage, Event, Hooks};
+use crate::mark;
+use crate::misuse::Misuse;
+use crate::owned::Owned;
+use crate::size_class;
+use crate::thread_cache::ThreadCache;
+use core::ptr::null_mut;
+use craton_base::{Clock, Platform};
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// An object of a class whose list has run empty: refills the list. Null when there is no memory.
+    ///
+    /// # Safety
+    /// `cache` is the calling thread's, of this heap, and the class's list is empty.
+    pub unsafe fn refill(&self, cache: *mut ThreadCache, class: usize) -> *mut u8 {
+        // SAFETY: the cache is this thread's.
+        let cache = unsafe { &mut *cache };
+        match cache.miscount(class) {
+            0 => {}
+            twice @ 1.. => H::corrupt(Damage::GivenTwice { class, objects: twice.unsigned_abs() }),
+            lost => _ = H::event(Event::ObjectsLost { class, objects: lost.unsigned_abs() }),
+        }
+        let mut chain = self.take(cache.home(), class, H::bound(class, cache.want(class)));
+        let object = chain.pop().unwrap_or(null_mut());
+        cache.fill(class, chain);
+        // The slabs may have grown the heap; the cache should know what it has just been given.
+        cache.look_again(self.view(), &self.flush_requests);
+        if cache.is_look_due(self.in_use()) {
+            self.give_what_lies_idle(cache);
+        }
+        self.wipe_mark(object)
+    }
+
+    /// Gives back what has lain idle in a cache since the heap was smaller.
+    #[cold]
+    fn give_what_lies_idle(&self, cache: &mut ThreadCache) {
+        cache.begin_look(self.in_use());
+        for class in 1..=size_class::CLASSES {
+            let n = cache.idle(class);
+            // SAFETY: the list has so many, and gives them up.
+            cache.shorten(class, n, |first| unsafe { self.give_first(class, first, n) });
+        }
+    }
+
+    /// An object without a cache. Null when there is no memory.
+    pub fn take_one(&self, class: usize) -> *mut u8 {
+        let object = self.take(0, class, 1).pop().unwrap_or(null_mut());
+        self.wipe_mark(object)
+    }
+
+    /// Makes a free object one that is out.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Callers pass what a cache or a slab has just handed them.
+    pub fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
+        // SAFETY: objects have at least 16 bytes, and this one is ours until we return it.
+        unsafe { mark::wipe(object) }
+    }
+
+    /// Makes an object that is out a free one.
+    ///
+    /// # Safety
+    /// The object is one of a class, and given up.
+    pub unsafe fn set_mark(&self, object: *mut u8) {
+        // SAFETY: by the contract; objects have at least 16 bytes.
+        unsafe { mark::mark_free(self.layout().key, object) };
+    }
+
+    /// Gives back an object that no cache took, without one.
+    ///
+    /// # Safety
+    /// The object is one of `class`, checked, and given up by the caller.
+    pub unsafe fn give_one(&self, class: usize, object: *mut u8) {
+        // SAFETY: by the contract; the mark makes a second free visible.
+        unsafe {
+            self.set_mark(object);
+            self.give_marked(class, object);
+        }
+    }
+
+    /// Makes room in a full list of the cache.
+    ///
+    /// # Safety
+    /// `cache` is the calling thread's, of this heap.
+    pub unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) {
+        // SAFETY: the cache is this thread's, and the chain holds objects of the class that its list gave up.
+        unsafe {
+            let home = (*cache).home();
+            let n = (*cache).overflow(class);
+            if n == size_class::batch(class) && self.passes_on(home, class) {
+                let batch = (*cache).drain::<H>(class, n);
+                self.pass_on_or_give(home, class, batch);
+                return;
+            }
+            (*cache).shorten(class, n, |first| self.give_first(class, first, n));
+        }
+    }
+
+    /// Puts an object into a cache, and makes room there if need be.
+    ///
+    /// # Safety
+    /// `cache` is the calling thread's, of this heap. The object is of the class, checked, and given up.
+    unsafe fn take_into(&self, cache: *mut ThreadCache, class: usize, object: *mut u8) {
+        // SAFETY: by the contract.
+        unsafe {
+            if (*cache).is_full(class) {
+                self.make_room(cache, class);
+            }
+            if !(*cache).push_checked(class, object) {
+                self.give_one(class, object);
+            }
+        }
+    }
+
+    /// Gives everything in a cache back to the slabs.
+    ///
+    /// # Safety
+    /// Nobody else uses `cache`, which is of this heap.
+    pub unsafe fn empty_cache(&self, cache: *mut ThreadCache) {
+        for class in 1..=size_class::CLASSES {
+            // SAFETY: as in `make_room`.
+            unsafe {
+                let chain = (*cache).drain::<H>(class, u32::MAX);
+                self.give(class, chain);
+            }
+        }
+    }
+
+    /// Takes back an object that the cache's fast path refused, or says what is wrong with the pointer. An object of a heap of
+    /// its own is returned: it is that heap's to free.
+    ///
+    /// # Safety
+    /// `cache`, if there is one, is the calling thread's, of this heap. The caller gives the object up.
+    pub unsafe fn take_back(&self, cache: Option<*mut ThreadCache>, pointer: *mut u8) -> Result<Option<Owned>, Misuse> {
+        // SAFETY: the cache is this thread's. An object that it recognises and did not take is one that its list has no room for.
+        unsafe {
+            if let Some(cache) = cache
+                && let Some((class, _)) = ThreadCache::recognise(cache, pointer)
+            {
+                self.take_into(cache, class, pointer);
+                return Ok(None);
+            }
+        }
+        match self.find(pointer) {
+            Found::Small { class } => {
+                // SAFETY: `find` has checked the object, and the cache is this thread's.
+                unsafe {
+                    match cache {
+                        None => self.give_one(class, pointer),
+                        Some(cache) => {
+                            (*cache).look_again(self.view(), &self.flush_requests);
+                            self.take_into(cache, class, pointer);
+                        }
+                    }
+                }
+                Ok(None)
+            }
+            // SAFETY: `find` has checked the object, and the caller gives it up.
+            Found::Old { class } => unsafe { self.give_old(class, pointer) }.map(|()| None),
+            Found::Large { first, .. } => {
+                if let Some(span) = self.give_large(first) {
+                    self.give_span(span);
+                }
+                Ok(None)
+            }
+            Found::Owned(object) => Ok(Some(object)),
+            Found::Huge(entry) => self.free_huge(entry.at).map(|()| None),
+            Found::Bad(misuse) => Err(misuse),
+        }
+    }
+
+    /// Takes back an object of class `class`, which its slab had before it morphed.
+    ///
+    /// # Safety
+    /// The caller gives the object up.
+    pub unsafe fn give_old(&self, class: usize, object: *mut u8) -> Result<(), Misuse> {
+        let freed = Misuse::Freed { size: size_class::size_of_class(class) };
+        let page = self.page_of(object as usize).ok_or(Misuse::Foreign)?;
+        // SAFETY: by the contract. While the object is out its slab stays as it is. If it is not, two frees of it are on
+        // their way.
+        let known = unsafe { self.give_mixed(object, page) };
+        known.filter(|given| *given).map(|_| ()).ok_or(freed)
+    }
+}

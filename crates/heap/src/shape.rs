@@ -1,0 +1,48 @@
+//! Where what lies in a heap, for those who read the memory of another process.
+
+use crate::heap::{Heap, Layout};
+use crate::hooks::Hooks;
+use crate::huge::HugeTable;
+use crate::page_map::PageMap;
+use crate::record::PageRecord;
+use crate::shard::{Class, Shard, Transfer};
+use core::mem::offset_of;
+use craton_base::{Clock, Platform, Table};
+use craton_os::Mutex;
+use craton_slab::{Morphs, SlabCache};
+
+/// The part of a heap's layout that never changes.
+const LAYOUT: [(&str, usize); 5] = [
+    ("layout.base", offset_of!(Layout, base)),
+    ("layout.map", offset_of!(Layout, map) + PageMap::MARKS),
+    ("layout.records", offset_of!(Layout, records) + Table::<PageRecord>::SHAPE[0]),
+    ("layout.key", offset_of!(Layout, key)),
+    ("layout.more_shards", offset_of!(Layout, more_shards)),
+];
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// Offsets and sizes in bytes.
+    pub const SHAPE: [(&'static str, usize); 21] = [
+        ("heap.bytes", size_of::<Self>()),
+        ("heap.granted_pages", offset_of!(Self, granted_pages)),
+        ("heap.layout", offset_of!(Self, layout)),
+        LAYOUT[0],
+        LAYOUT[1],
+        LAYOUT[2],
+        LAYOUT[3],
+        LAYOUT[4],
+        ("heap.shards", offset_of!(Self, shards)),
+        ("shard.bytes", size_of::<Shard>()),
+        ("shard.classes", offset_of!(Shard, classes)),
+        ("shard.class.bytes", size_of::<Class>()),
+        ("shard.class.lock", offset_of!(Class, 0) + Mutex::<SlabCache>::SHAPE[0]),
+        ("shard.class.cache", offset_of!(Class, 0) + Mutex::<SlabCache>::SHAPE[1]),
+        ("shard.transfer", offset_of!(Shard, transfer)),
+        ("transfer.class.bytes", Transfer::SHAPE[0]),
+        ("transfer.class.slots", Transfer::SHAPE[1]),
+        ("heap.huge", offset_of!(Self, huge) + Mutex::<HugeTable>::SHAPE[1]),
+        ("heap.huge.lock", offset_of!(Self, huge) + Mutex::<HugeTable>::SHAPE[0]),
+        ("heap.morphs", offset_of!(Self, morphs) + Mutex::<Morphs>::SHAPE[1]),
+        ("heap.morphs.lock", offset_of!(Self, morphs) + Mutex::<Morphs>::SHAPE[0]),
+    ];
+}

@@ -1,0 +1,60 @@
+//! A shard: what the threads of one home refill from.
+//!
+//! **State.** A slab cache for each size class behind a lock (the central lists), batches between threads (the transfer
+//! cache), and the counts of both. All zeros are an empty shard.
+
+mod complete;
+mod counts;
+mod transfer;
+
+pub(crate) use complete::Complete;
+pub use complete::REUSES;
+pub(crate) use counts::Counts;
+pub use transfer::Transfer;
+
+use crate::size_class::{self, CLASSES};
+use craton_os::{Mutex, Rank};
+use craton_slab::SlabCache;
+
+/// Shards at the most: more processors share them.
+pub const SHARDS: usize = if cfg!(loom) { 2 } else { 16 };
+
+/// Pages of complete slabs that a class may keep in each shard: 1 MiB. More would cost programs that swing between sizes more
+/// memory than it saves time.
+const MOST_COMPLETE: u32 = 128;
+
+/// A class's slabs, on cache lines of their own.
+#[repr(align(128))]
+pub(crate) struct Class(pub(crate) Mutex<SlabCache>);
+
+// A starting program faults in the pages of the classes that it uses.
+const _: () = assert!(cfg!(any(loom, debug_assertions)) || size_of::<Class>() == 128);
+
+/// What threads of one home refill from.
+pub(crate) struct Shard {
+    pub(crate) classes: [Class; CLASSES],
+    pub(crate) transfer: Transfer,
+    pub(crate) complete: Complete,
+    pub(crate) counts: Counts,
+}
+
+impl Shard {
+    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    pub(crate) const EMPTY: Self = Self {
+        classes: [const { Class(Mutex::ranked(Rank::SizeClass, SlabCache::UNSET)) }; CLASSES],
+        transfer: Transfer::EMPTY,
+        complete: Complete::NONE,
+        counts: Counts::NONE,
+    };
+
+    /// The slabs of a size class.
+    pub(crate) fn class(&self, class: usize) -> &Mutex<SlabCache> {
+        &self.classes[class - 1].0
+    }
+}
+
+/// A class's slabs at first.
+pub(crate) fn fresh(class: usize) -> SlabCache {
+    let geometry = size_class::geometry(class);
+    SlabCache::keeping(geometry, (MOST_COMPLETE / geometry.pages.0) as u16)
+}

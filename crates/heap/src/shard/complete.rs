@@ -1,0 +1,82 @@
+//! Counts of the complete slabs that the classes of a shard keep.
+//!
+//! **What.** A class that has missed slabs it returned keeps as many complete ones, so that a program whose use swings takes
+//! no lock but its own shard's. The page heap counts them as out. They go back before the heap would grow, when memory is to
+//! be released, and once a second as far as no request needed them ([`crate::spans`]).
+//!
+//! **From.** Bonwick94 §3.4, §3.2.
+//!
+//! **Units.** Pages.
+
+use crate::size_class::{self, CLASSES};
+use craton_base::Pages;
+use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// After so many reuses of complete slabs the heap reports it once.
+pub const REUSES: u32 = 16;
+
+/// All classes of a shard keep no more than half a MiB and one part in 32 of what is in use.
+const ALWAYS: u32 = 64;
+const PART: u32 = 32;
+
+/// What the classes of one shard keep.
+#[repr(align(64))]
+pub(crate) struct Complete {
+    pages: AtomicU32,
+    /// How often slabs became complete and were used again.
+    uses: AtomicU32,
+    /// A bit for each class that keeps some.
+    classes: [AtomicU64; CLASSES.div_ceil(64)],
+}
+
+impl Complete {
+    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    pub(super) const NONE: Self = Self {
+        pages: AtomicU32::new(0),
+        uses: AtomicU32::new(0),
+        classes: [const { AtomicU64::new(0) }; CLASSES.div_ceil(64)],
+    };
+
+    /// Pages of complete slabs.
+    #[inline]
+    pub(crate) fn pages(&self) -> Pages {
+        Pages(self.pages.load(Relaxed))
+    }
+
+    /// Whether the shard may keep more, with so many pages of the heap in use.
+    #[inline]
+    pub(crate) fn has_room(&self, in_use: Pages) -> bool {
+        self.pages.load(Relaxed) < ALWAYS + in_use.0 / PART
+    }
+
+    /// Records that a class, whose lock the caller holds, keeps `now` slabs where it kept `before`. Returns whether this is one
+    /// reuse in [`REUSES`].
+    #[inline]
+    pub(crate) fn update(&self, class: usize, before: u32, now: u32) -> bool {
+        if before == now {
+            return false;
+        }
+        let uses = self.uses.load(Relaxed).wrapping_add(1);
+        self.uses.store(uses, Relaxed);
+        self.pages.fetch_add(now.wrapping_sub(before).wrapping_mul(size_class::geometry(class).pages.0), Relaxed);
+        let (word, bit) = (&self.classes[(class - 1) / 64], 1 << ((class - 1) % 64));
+        if now == 0 {
+            word.fetch_and(!bit, Relaxed);
+        } else if before == 0 {
+            word.fetch_or(bit, Relaxed);
+        }
+        uses.is_multiple_of(REUSES)
+    }
+
+    /// The classes that keep some.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = usize> {
+        self.classes.iter().enumerate().flat_map(|(at, word)| {
+            let mut left = word.load(Relaxed);
+            core::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(64 * at + bit + 1)
+            })
+        })
+    }
+}

@@ -1,0 +1,45 @@
+//! Counts of refills, in each shard on a line of its own.
+//!
+//! **What.** Threads of different homes would pass the line of one counter back and forth with every refill. The hooks hear
+//! of a shard's refills by the dozen; statistics flush all shards first.
+//!
+//! **Threads.** No decision rests on these numbers, so models leave them out.
+
+use crate::hooks::{Event, Hooks};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Refills that the hooks hear of at a time.
+const DOZEN: u32 = 12;
+/// The heap's first refills are reported one by one: a small program makes no more.
+const FIRST: u64 = 1024;
+
+/// Refills from one shard that are not reported yet.
+#[repr(align(64))]
+pub(crate) struct Counts {
+    refills: AtomicU32,
+    /// More than [`FIRST`] were reported.
+    is_late: AtomicBool,
+    objects: AtomicU64,
+}
+
+impl Counts {
+    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    pub(super) const NONE: Self =
+        Self { refills: AtomicU32::new(0), is_late: AtomicBool::new(false), objects: AtomicU64::new(0) };
+
+    /// Counts a chain of `objects` that left for a cache.
+    #[inline]
+    pub(crate) fn count<H: Hooks>(&self, objects: u32) {
+        self.objects.fetch_add(objects.into(), Relaxed);
+        let refills = self.refills.fetch_add(1, Relaxed) + 1;
+        if refills >= DOZEN || !self.is_late.load(Relaxed) {
+            self.flush::<H>();
+        }
+    }
+
+    /// Reports what is not reported yet.
+    pub(crate) fn flush<H: Hooks>(&self) {
+        let event = Event::Refills { chains: self.refills.swap(0, Relaxed), objects: self.objects.swap(0, Relaxed) };
+        self.is_late.store(H::event(event) >= FIRST, Relaxed);
+    }
+}

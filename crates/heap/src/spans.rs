@@ -1,0 +1,361 @@
+//! Span sources: what lies between a size class's slabs and the page heap.
+//!
+//! **What.** Each source wraps the one below it, from the top down:
+//! ```text
+//! Marked    the page map names a span's class while its slabs hold it        (free: keeps short spans in front)
+//! Kept      kept spans serve, or go back, before the page heap grows
+//! Locked    the page heap under its lock: within the hard limit, each event reported, the usage published on release
+//! ```
+//! Freed short spans, freed spans of large objects and the complete slabs of classes are out to the page heap, so that they
+//! come and go without its lock.
+//!
+//! **From.** TEMERAIRE §3 (spans), Bonwick94 §3.4 (complete slabs that are kept).
+//!
+//! **Threads.** Under a class's lock, or none. Whoever holds a class's lock only tries the locks of others.
+//!
+//! **Failure.** Refused: everything is as before, but for memory that went back.
+
+use crate::heap::Heap;
+use crate::hooks::{Event, Hooks, SpanEvent, Usage};
+use crate::page_heap::PageHeap;
+use crate::size_class;
+use core::ops::{Deref, DerefMut};
+use craton_base::atomic::Ordering::Relaxed;
+use craton_base::{Clock, Density, Machine, PageRange, Pages, Platform, Span, SpanError, SpanSource};
+use craton_os::Guard;
+use craton_pages::Breaking;
+use craton_slab::SlabCache;
+
+/// A source for slabs that must do with what they have.
+pub struct NoSpans;
+
+impl SpanSource for NoSpans {
+    fn alloc(&mut self, _: Pages, _: Pages, _: Density) -> Result<Span, SpanError> {
+        Err(SpanError::NoMemory)
+    }
+
+    fn free(&mut self, _: PageRange, _: Density) -> Result<(), SpanError> {
+        Err(SpanError::NoMemory)
+    }
+
+    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
+        Err(SpanError::NoMemory)
+    }
+}
+
+/// The page heap as a class's slabs see it.
+pub struct Marked<'a, F: Platform, C: Clock, H: Hooks> {
+    pub(crate) heap: &'a Heap<F, C, H>,
+    /// The shard that has the slabs.
+    pub(crate) home: usize,
+    pub(crate) class: usize,
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
+    /// A span that a class's slabs returned a moment ago; takes no lock.
+    pub(crate) fn alloc_short(&self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
+        let range = self.heap.spans.take(self.heap.system.cpu(), pages, align, density)?;
+        self.adopt(range);
+        Some(Span { range, zeroed: false })
+    }
+
+    /// Makes a span the class's.
+    fn adopt(&self, range: PageRange) {
+        let record = self.heap.record(range.first);
+        record.set_owner(self.home);
+        record.set_pages(range.len);
+        self.mark(range, self.class as u8);
+    }
+
+    fn mark(&self, range: PageRange, mark: u8) {
+        // Of a single object only the first page may be freed.
+        self.heap.set_marks(range, mark, !size_class::geometry(self.class).is_single());
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
+    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        let span = Kept { heap: self.heap }.alloc(pages, align, density)?;
+        self.adopt(span.range);
+        Ok(span)
+    }
+
+    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
+        self.heap.record(span.first).set_pages(Pages(0));
+        self.mark(span, 0);
+        // A slab that was one of another class may lie on a hugepage of another density, which the page heap knows.
+        if self.heap.spans.put(self.heap.system.cpu(), span, density) {
+            return Ok(());
+        }
+        let freed = self.heap.lock_pages().free(span, density);
+        self.heap.expect_given(span, freed);
+        freed
+    }
+
+    fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
+        Err(SpanError::NoMemory)
+    }
+}
+
+/// The page heap behind what is kept in front of it.
+pub(crate) struct Kept<'a, F: Platform, C: Clock, H: Hooks> {
+    pub(crate) heap: &'a Heap<F, C, H>,
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
+    /// Allocates a span, if need be from what is kept in front of the page heap.
+    pub(crate) fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        let heap = self.heap;
+        let keeps = heap.complete_pages() > Pages(0) || heap.large.pages() > Pages(0);
+        let mut locked = heap.lock_pages();
+        let span = if keeps && !locked.has_memory_for(pages, align, density) {
+            drop(locked);
+            self.alloc_kept(pages, align, density)
+        } else {
+            let span = locked.alloc(pages, align, density);
+            drop(locked);
+            span
+        };
+        if span == Err(SpanError::NoMemory) && heap.drop_all_kept() {
+            return heap.lock_pages().alloc_drained(pages, align, density);
+        }
+        span
+    }
+
+    /// Allocates a span that the page heap has no memory for: the shorter part of a longer kept one, or, when all kept ones
+    /// have gone back, of what became of them.
+    #[cold]
+    fn alloc_kept(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        let heap = self.heap;
+        if density == Density::Sparse
+            && let Some(longer) = heap.large.take_longer(heap.system.cpu(), pages, align)
+        {
+            let shortened = heap.lock_pages().resize_free(longer, pages);
+            heap.expect_given(longer, shortened.map(|_| ()));
+            return Ok(Span { range: PageRange::new(longer.first, pages), zeroed: false });
+        }
+        heap.drop_complete();
+        heap.lock_pages().alloc_drained(pages, align, density)
+    }
+}
+
+/// The page heap under its lock. Publishes its usage when it is released.
+pub struct Locked<'a, F: Platform, C: Clock, H: Hooks> {
+    pub(crate) heap: &'a Heap<F, C, H>,
+    pub(crate) pages: Guard<'a, PageHeap<F, C>>,
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Deref for Locked<'_, F, C, H> {
+    type Target = PageHeap<F, C>;
+
+    fn deref(&self) -> &PageHeap<F, C> {
+        &self.pages
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> DerefMut for Locked<'_, F, C, H> {
+    fn deref_mut(&mut self) -> &mut PageHeap<F, C> {
+        &mut self.pages
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Drop for Locked<'_, F, C, H> {
+    fn drop(&mut self) {
+        self.publish();
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
+    /// Allocates a span, within the hard limit.
+    pub(crate) fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        let Some(hard) = self.heap.gate.hard() else { return self.alloc_free(pages, align, density) };
+        if !self.could_hold(hard, pages) {
+            return Err(SpanError::NoMemory);
+        }
+        let before = self.used();
+        let span = self.alloc_free(pages, align, density)?;
+        if self.keep_below(hard) || self.used() <= before {
+            return Ok(span);
+        }
+        // The system would not take free memory back.
+        let freed = self.free(span.range, density);
+        debug_assert_eq!(freed, Ok(()), "the span was just allocated");
+        self.keep_below(before);
+        Err(SpanError::NoMemory)
+    }
+
+    /// Allocates a span, whatever the limits.
+    fn alloc_free(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        let span = self.pages.alloc(pages, align, density);
+        if let Ok(Span { range, .. }) = span {
+            H::span(SpanEvent::Alloc { range, align, density });
+        }
+        span
+    }
+
+    /// Allocates a span after the caches in front have returned theirs.
+    fn alloc_drained(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        self.drain();
+        self.alloc(pages, align, density)
+    }
+
+    /// Frees a span.
+    pub(crate) fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
+        self.pages.free(span, density)?;
+        H::span(SpanEvent::Free { range: span, density });
+        Ok(())
+    }
+
+    /// Frees a span whose whole hugepages were moved elsewhere.
+    pub(crate) fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
+        self.pages.free_moved(span)?;
+        H::span(SpanEvent::Free { range: span, density: Density::Sparse });
+        Ok(())
+    }
+
+    /// Makes two neighbours one span.
+    pub(crate) fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
+        self.pages.join(first, second)?;
+        H::span(SpanEvent::Free { range: second, density: Density::Sparse });
+        H::span(SpanEvent::Resize { range: PageRange::new(first.first, Pages(first.len.0 + second.len.0)) });
+        Ok(())
+    }
+
+    /// Makes a span longer or shorter where it stands, within the hard limit.
+    pub(crate) fn resize(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
+        let Some(hard) = self.heap.gate.hard().filter(|_| len > span.len) else {
+            return self.resize_free(span, len);
+        };
+        if !self.could_hold(hard, Pages(len.0 - span.len.0)) {
+            return Err(SpanError::NoMemory);
+        }
+        let before = self.used();
+        let zeroed = self.resize_free(span, len)?;
+        if self.keep_below(hard) || self.used() <= before {
+            return Ok(zeroed);
+        }
+        let shortened = self.resize_free(PageRange::new(span.first, len), span.len);
+        debug_assert!(shortened.is_ok(), "a span can always become shorter");
+        self.keep_below(before);
+        Err(SpanError::NoMemory)
+    }
+
+    /// Makes a span longer or shorter, whatever the limits.
+    fn resize_free(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
+        let zeroed = self.pages.resize(span, len)?;
+        H::span(SpanEvent::Resize { range: PageRange::new(span.first, len) });
+        Ok(zeroed)
+    }
+
+    /// Returns the spans in front of the page heap to it.
+    pub(crate) fn drain(&mut self) {
+        let heap = self.heap;
+        heap.spans.drain(|span, density| {
+            let freed = self.free(span, density);
+            debug_assert_eq!(freed, Ok(()), "a cached span is out");
+        });
+        heap.large.drain(|span| {
+            let freed = self.free(span, Density::Sparse);
+            debug_assert_eq!(freed, Ok(()), "a cached span is out");
+        });
+    }
+
+    /// Tells the rest of the heap and the hooks how much is used now.
+    fn publish(&mut self) {
+        let heap = self.heap;
+        let (in_use, backed) = (self.pages.in_use(), self.pages.backed());
+        heap.search.note_in_use(in_use);
+        heap.free_pages.store(backed.pages().0.saturating_sub(in_use.0), Relaxed);
+        heap.in_use_pages.store(in_use.0, Relaxed);
+        let granted = self.pages.granted();
+        // Caches read it with every refill.
+        if heap.granted_pages.load(Relaxed) != granted.pages().0 as usize {
+            heap.granted_pages.store(granted.pages().0 as usize, Relaxed);
+        }
+        let (metadata, backed_bytes) = (heap.metadata(granted), self.pages.backed_pages().bytes().0 as u64);
+        let usage = Usage { in_use, backed, backed_bytes, metadata_bytes: metadata };
+        H::usage(usage, || self.pages.releasable(Breaking::Always));
+        let used = backed_bytes + metadata + heap.gate.huge();
+        if heap.gate.is_outside(used) {
+            heap.left_watermark_band(used);
+        }
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// Locks the page heap.
+    pub fn lock_pages(&self) -> Locked<'_, F, C, H> {
+        Locked { heap: self, pages: self.pages.lock() }
+    }
+
+    /// Memory in use is above what a limit watches for, or below what it watched for.
+    #[cold]
+    fn left_watermark_band(&self, used: u64) {
+        if used >= self.gate.high() {
+            H::event(Event::LimitPassed);
+        } else {
+            self.gate.rearm();
+        }
+    }
+
+    /// Changes a class's slabs, locked, and counts the complete ones from then on.
+    #[inline]
+    pub(crate) fn counted<R>(
+        &self,
+        home: usize,
+        class: usize,
+        slabs: &mut SlabCache,
+        change: impl FnOnce(&mut SlabCache) -> R,
+    ) -> R {
+        let complete = &self.shards[home].complete;
+        slabs.let_keep(complete.has_room(self.in_use()));
+        let before = slabs.complete();
+        let result = change(slabs);
+        if complete.update(class, before, slabs.complete()) {
+            H::event(Event::SlabsReused);
+        }
+        result
+    }
+
+    /// Pages of complete slabs that are kept.
+    pub(crate) fn complete_pages(&self) -> Pages {
+        Pages(self.shards().iter().map(|shard| shard.complete.pages().0).sum())
+    }
+
+    /// Returns all complete slabs, but for those of classes that another thread has locked.
+    #[cold]
+    pub(crate) fn drop_complete(&self) {
+        self.for_complete(|slabs, source| slabs.give_complete(u32::MAX, &self.layout().records, source));
+    }
+
+    /// Returns the complete slabs that no request needed since the last call.
+    pub(crate) fn drop_idle(&self) {
+        self.for_complete(|slabs, source| slabs.give_idle(&self.layout().records, source));
+    }
+
+    fn for_complete(&self, mut act: impl FnMut(&mut SlabCache, &mut Marked<'_, F, C, H>)) {
+        for (home, shard) in self.shards().iter().enumerate() {
+            for class in shard.complete.classes() {
+                if let Some(mut slabs) = self.try_slabs(home, class) {
+                    let mut source = Marked { heap: self, home, class };
+                    self.counted(home, class, &mut slabs, |slabs| act(slabs, &mut source));
+                }
+            }
+        }
+    }
+
+    /// Returns what lies between the program and the page heap and could serve a request that the page heap refused; `false`
+    /// when there is nothing of that kind.
+    pub(crate) fn drop_all_kept(&self) -> bool {
+        let complete = self.complete_pages();
+        if complete > Pages(0) {
+            self.drop_complete();
+        }
+        (self.drop_kept() > 0) | (self.pages_in_front() > Pages(0)) | (complete > Pages(0))
+    }
+
+    /// Pages that the caches in front of the page heap hold.
+    pub(crate) fn pages_in_front(&self) -> Pages {
+        Pages(self.spans.pages().0 + self.large.pages().0)
+    }
+}

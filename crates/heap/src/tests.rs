@@ -1,0 +1,7 @@
+mod complete;
+mod heaps;
+mod huge_table;
+mod idle;
+mod limits;
+mod morphs;
+pub(crate) mod world;

@@ -1,0 +1,72 @@
+//! Complete slabs that classes keep: what swings stays, and serves all before the heap grows.
+
+use super::world::{World, world};
+use crate::size_class;
+use craton_base::Pages;
+use std::vec::Vec;
+
+/// Slabs of class 4, 64 B, that are filled and emptied a few times.
+const SLABS: usize = 60;
+
+/// Fills and empties `SLABS` slabs of a class a few times, so that they are kept.
+fn swing(w: &World, class: usize) {
+    let each = usize::from(size_class::geometry(class).capacity);
+    for _ in 0..4 {
+        let objects: Vec<_> = (0..SLABS * each).map(|_| w.take(class)).collect();
+        objects.into_iter().for_each(|o| w.give(o).unwrap());
+    }
+}
+
+#[test]
+fn a_class_that_swings_leaves_the_page_heap_alone() {
+    let w = world(16, 0);
+    swing(&w, 4);
+    let kept = w.heap.complete_pages();
+    assert!(kept >= Pages(SLABS as u32 - 2), "{} pages", kept.0);
+    let before = w.heap.pages.lock().stats();
+    swing(&w, 4);
+    assert_eq!(w.heap.pages.lock().stats(), before);
+    w.empty();
+}
+
+#[test]
+fn what_a_class_keeps_serves_another_one_before_the_heap_grows() {
+    let w = world(16, 0);
+    swing(&w, 4);
+    let (kept, backed) = (w.heap.complete_pages(), w.heap.pages.lock().backed());
+    let pages = size_class::geometry(40).pages.0;
+    let each = usize::from(size_class::geometry(40).capacity);
+    // As much as the hugepages have, with what is kept.
+    let slabs = (backed.pages().0 - 8 * pages) / pages;
+    let objects: Vec<_> = (0..slabs as usize * each).map(|_| w.take(40)).collect();
+    assert!(w.heap.complete_pages() < kept);
+    assert_eq!(w.heap.pages.lock().backed(), backed);
+    objects.into_iter().for_each(|o| w.give(o).unwrap());
+    w.empty();
+}
+
+#[test]
+fn a_refused_request_is_served_of_what_is_kept() {
+    let w = world(1, 0);
+    swing(&w, 4);
+    assert!(w.heap.complete_pages() > Pages(SLABS as u32 / 2));
+    let large = w.heap.allocate_large(200 * 8192, 1, false);
+    assert!(!large.is_null());
+    w.give(large).unwrap();
+    w.empty();
+}
+
+#[test]
+fn what_nobody_needs_goes_back_with_time_and_all_of_it_on_demand() {
+    let w = world(16, 0);
+    swing(&w, 4);
+    let _ = w.heap.tick();
+    assert!(w.heap.complete_pages() > Pages(0), "used since the last look");
+    let _ = w.heap.tick();
+    assert_eq!(w.heap.complete_pages(), Pages(0));
+    swing(&w, 4);
+    assert!(w.heap.complete_pages() > Pages(0));
+    w.heap.release(|| ());
+    assert_eq!(w.heap.complete_pages(), Pages(0));
+    w.empty();
+}

@@ -1,0 +1,17 @@
+//! Where a thread's cache keeps its lists, for those who read the memory of another process.
+
+use super::{List, ThreadCache};
+use core::mem::offset_of;
+
+impl ThreadCache {
+    /// Offsets and sizes in bytes.
+    pub const SHAPE: [(&'static str, usize); 7] = [
+        ("thread.bytes", size_of::<Self>()),
+        ("thread.next", offset_of!(Self, next)),
+        ("thread.pages", offset_of!(Self, pages)),
+        ("thread.taken", offset_of!(Self, taken)),
+        ("thread.lists", offset_of!(Self, lists)),
+        ("thread.list.bytes", size_of::<List>()),
+        ("thread.list.head", offset_of!(List, head)),
+    ];
+}

@@ -1,0 +1,186 @@
+//! What each option does: one handler for each row of the table.
+//!
+//! **What.** [`set`] parses a value by the form in the option's row and passes it to the handler; [`show`] writes it back in
+//! that form. The match in [`handler`] has an arm for each option, or does not compile.
+//!
+//! **Failure.** A value of another form, or one that the handler refuses, changes nothing.
+
+use crate::admission::CachesFor;
+use crate::background::{self, Mode};
+use crate::front::set_up;
+use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
+use crate::text::Text;
+use crate::{debug, limits, trace};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_os::{Decimal, Line, process};
+use craton_pages::HugeBacking;
+use craton_tables::options::{Form, Key, PATH_MOST};
+
+/// Longest path that `stats_file` takes, its closing 0 included.
+pub(crate) const PATH_MAX: usize = PATH_MOST + 1;
+
+/// How an option is set and read.
+enum Handler {
+    /// By the index of its word in the row.
+    Word(fn(usize) -> bool, fn() -> usize),
+    /// As a number.
+    Number(fn(u64) -> bool, fn() -> u64),
+    /// As text that the mechanism parses and writes.
+    Text(fn(&[u8]) -> bool, fn(&mut Text<'_>)),
+}
+
+/// The handler of an option.
+fn handler(key: Key) -> Handler {
+    use Handler::{Number, Text, Word};
+    match key {
+        Key::AuditLog => Text(|v| KIT.set_log_entries(v), |t| _ = t.number(KIT.log_entries())),
+        Key::Background => Word(
+            |i| {
+                background::set_mode(MODES[i]);
+                true
+            },
+            || background::mode() as usize,
+        ),
+        Key::Caches => Word(set_caches, || ADMISSION.caches_for() as usize),
+        Key::Debug => Text(debug::set, |t| KIT.show_option(|text| _ = t.bytes(text))),
+        Key::GuardSample => Text(set_sample, |t| _ = t.number(KIT.sample())),
+        Key::HardLimit => Text(|v| limits::set_option(b"hard_limit", v), |t| _ = limits::show_option(b"hard_limit", t)),
+        Key::MemoryLimit => {
+            Text(|v| limits::set_option(b"memory_limit", v), |t| _ = limits::show_option(b"memory_limit", t))
+        }
+        Key::PageHeap => Text(|v| PAGE_HEAP.set(v), |t| _ = t.text(PAGE_HEAP.name())),
+        Key::Pressure => Text(|v| limits::set_option(b"pressure", v), |t| _ = limits::show_option(b"pressure", t)),
+        Key::Quarantine => Number(
+            |n| {
+                KIT.set_quarantine(n as usize);
+                true
+            },
+            || KIT.quarantine() as u64,
+        ),
+        Key::ReleaseRate => Number(
+            |n| {
+                background::set_rate(n);
+                true
+            },
+            || BACKGROUND.rate(),
+        ),
+        Key::SoftLimit => Text(|v| limits::set_option(b"soft_limit", v), |t| _ = limits::show_option(b"soft_limit", t)),
+        Key::Stats => Word(set_stats, || STATS.load(Relaxed).into()),
+        Key::StatsFile => Text(set_stats_file, |t| {
+            let file = STATS_FILE.lock();
+            t.bytes(&file.0[..file.1]);
+        }),
+        Key::Thp => Word(set_backing, backing),
+        Key::ThreadCache => Number(
+            |n| {
+                ADMISSION.set_cache_bytes(n as usize);
+                true
+            },
+            || ADMISSION.cache_bytes() as u64,
+        ),
+        Key::Trace => Text(trace::ask, |t| _ = trace::show_path(t)),
+        Key::TraceEvents => Number(|n| trace::set_bound(n as usize), trace::bound),
+    }
+}
+
+/// Sets an option; `false` when the value is of another form, or refused.
+pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
+    let form = &key.row().form;
+    let word = form.words().iter().position(|word| word.as_bytes() == value);
+    match (handler(key), word) {
+        (Handler::Word(..), Some(i)) if key == Key::Background && !may_wait => {
+            background::set_mode_later(MODES[i]);
+            true
+        }
+        (Handler::Word(set, _), Some(i)) => set(i),
+        (Handler::Word(..), None) => false,
+        (Handler::Number(set, _), _) => number(form, value).is_some_and(set),
+        (Handler::Text(set, _), _) => set(value),
+    }
+}
+
+/// Writes what an option is set to.
+pub(super) fn show(key: Key, into: &mut Text<'_>) {
+    match handler(key) {
+        Handler::Word(_, get) => _ = into.text(key.row().form.words()[get()]),
+        Handler::Number(_, get) => _ = into.number(get()),
+        Handler::Text(_, show) => show(into),
+    }
+}
+
+/// The number that a value says, if that is within the form's range.
+fn number(form: &Form, value: &[u8]) -> Option<u64> {
+    match *form {
+        Form::Bytes(most) => limits::size(value).filter(|bytes| *bytes <= most),
+        Form::Count(_, least, most) => Decimal::parse(value).filter(|n| (least..=most).contains(n)),
+        _ => None,
+    }
+}
+
+/// In the order of the row's words.
+const MODES: [Mode; 3] = [Mode::Off, Mode::Inline, Mode::Thread];
+
+fn set_caches(i: usize) -> bool {
+    let caches = [CachesFor::Auto, CachesFor::Threads, CachesFor::Processors][i];
+    ADMISSION.set_caches_for(caches);
+    if caches == CachesFor::Processors && set_up() && PROCESSOR_CACHES.rseq().is_none() {
+        let line =
+            Line::new().text("craton: option \"caches=cpu\": threads have no restartable sequences here, so that ");
+        line.text("each has a cache of its own").print();
+    }
+    true
+}
+
+fn set_sample(value: &[u8]) -> bool {
+    let every = if value == b"auto" { Some(debug::AUTO) } else { Decimal::parse(value) };
+    every.is_some_and(debug::set_sample)
+}
+
+/// In the order of the row's words.
+const BACKINGS: [HugeBacking; 3] = [HugeBacking::AUTO, HugeBacking::ALWAYS, HugeBacking::NEVER];
+
+fn set_backing(i: usize) -> bool {
+    // Only a heap that is set up can keep the setting.
+    let is_up = set_up();
+    if is_up {
+        HEAP.pages().set_backing(BACKINGS[i]);
+    }
+    is_up
+}
+
+fn backing() -> usize {
+    if !set_up() {
+        return 0;
+    }
+    let backing = HEAP.pages().backing();
+    BACKINGS.iter().position(|b| *b == backing).unwrap_or(0)
+}
+
+fn set_stats(i: usize) -> bool {
+    if !STATS.swap(i == 1, Relaxed) && i == 1 {
+        keep_stderr();
+    }
+    true
+}
+
+fn set_stats_file(path: &[u8]) -> bool {
+    if path.len() >= PATH_MAX || path.contains(&0) {
+        return false;
+    }
+    let mut file = STATS_FILE.lock();
+    file.0[..path.len()].copy_from_slice(path);
+    file.0[path.len()] = 0;
+    file.1 = path.len();
+    // A file that cannot be written is reported at the exit.
+    if !path.is_empty() && !process::can_append(&file.0[..=path.len()]) {
+        keep_stderr();
+    }
+    true
+}
+
+/// Duplicates standard error now: programs such as `ls` close it before statistics are printed.
+fn keep_stderr() {
+    if STATS_TO.load(Relaxed) == 2 {
+        STATS_TO.store(process::keep_stderr(), Relaxed);
+    }
+}

@@ -1,0 +1,222 @@
+//! Processors' arrays of free objects, for all caches.
+//!
+//! **What.** Each processor has an area with an array for each cache. Restartable sequences take
+//! objects from arrays and add objects to them. An array holds nothing and has no room until the
+//! slow path opens it.
+//!
+//! **State.** One reservation, with an area for each number that a processor can have, so that a
+//! sequence computes its array's address. An open array has its cache's handle for owner, and a
+//! capacity; a sequence takes for the owner only, which is its whole check of a handle. A closed
+//! array serves nobody: arrays are closed before they are emptied.
+//!
+//! **Threads.** Arrays change in sequences, or by the thread that has closed them and interrupted
+//! all sequences. They are opened, closed and emptied under the cache's lock. Another process may
+//! clear an array's owner (`craton set`), so that a request takes the slow path, which opens it
+//! again. A thread finds the areas by a word ([`Words::arrays`]), set once the kernel is known to
+//! restart its sequences.
+//!
+//! **Failure.** Without restartable sequences, or without room for the areas, there are no arrays:
+//! each request takes its cache's lock. Where sequences cannot be interrupted, arrays keep their
+//! objects until they are opened again.
+//!
+//! **Not here.** The per-CPU cache of size classes is another array over the same sequences' layer.
+//! It maps an area at a processor's first use and finds it through a table, which costs two loads
+//! and a test more in each call; here an address is enough, since the reservation has all areas. It
+//! has no owner and no count of objects taken, which here are part of the one store that commits.
+//!
+//! **Unsafe.** Reads areas by address.
+
+use super::MOST;
+use crate::process::{Process, Words};
+use crate::slots::SLOT_ALIGN;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use craton_os::guarded::{self, Opened};
+use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
+use craton_os::{Mutex, Rank};
+
+/// Bytes of one array. A cache's number times this is its place in an area.
+pub(super) const ARRAY: usize = 2048;
+const _: () = assert!(MOST * ARRAY == AREA);
+/// The bits of a counting word that hold the number of objects.
+pub(super) const COUNT_BITS: u64 = 255;
+/// Objects that fill an array at once, at most.
+pub(super) const MOST_FILL: usize = COUNTING / 2;
+
+/// Where the array of a handle's cache lies in an area. Of any other word, some array.
+#[inline(always)]
+pub(super) fn place(handle: usize) -> usize {
+    // The table of slots lies at a multiple of its size, so that these bits are the number.
+    (handle / (SLOT_ALIGN / ARRAY)) & ((MOST - 1) * ARRAY)
+}
+
+/// Which arrays are emptied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// All arrays of the cache, which get no room until they are opened again.
+    All,
+    /// Those unchanged since the last call with this.
+    Idle,
+}
+
+pub(super) struct Arrays<P: Process> {
+    /// Where area 0 lies; 0 before the first use, [`Words::NONE`] if there is no room for areas.
+    pub(super) areas: AtomicUsize,
+    /// Areas that were ever used lie below this number.
+    pub(super) end: AtomicUsize,
+    making: Mutex<()>,
+    /// A bit for each area that may be written. The others read as zeros: nothing to take, and no
+    /// room.
+    open: Opened<{ AREAS / 64 }>,
+    process: PhantomData<fn() -> P>,
+}
+
+impl<P: Process> Arrays<P> {
+    /// Without areas.
+    pub(super) const fn new() -> Self {
+        Self {
+            areas: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            making: Mutex::ranked(Rank::CacheArrays, ()),
+            open: Opened::new(),
+            process: PhantomData,
+        }
+    }
+
+    /// The sequences, if the calling thread may use arrays. Asks once whether the kernel restarts
+    /// its sequences.
+    pub(super) fn sequences(&self) -> Option<&'static Rseq> {
+        let words = P::words();
+        match words.arrays {
+            Words::NOT_ASKED => {}
+            Words::NONE => return None,
+            _ => return P::sequences(false),
+        }
+        let rseq = P::sequences(true)?;
+        let areas = match self.areas.load(Relaxed) {
+            0 => self.make(),
+            areas => areas,
+        };
+        if areas == Words::NONE {
+            return None;
+        }
+        P::set_words(Words { arrays: areas, ..words });
+        Some(rseq)
+    }
+
+    #[cold]
+    fn make(&self) -> usize {
+        let _only_one = self.making.lock();
+        if self.areas.load(Relaxed) == 0 {
+            self.areas.store(guarded::reserve_zeros(AREAS * AREA).unwrap_or(Words::NONE), Relaxed);
+        }
+        self.areas.load(Relaxed)
+    }
+
+    /// Opens this processor's array of a cache for `rounds` objects; `false` when it has none.
+    /// Under the cache's lock.
+    pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
+        let Some(processor) = rseq.processor() else { return false };
+        if !self.open.open(processor, self.areas.load(Relaxed) + processor * AREA, AREA) {
+            return false;
+        }
+        self.end.fetch_max(processor + 1, Relaxed);
+        let array = self.array(processor, cache);
+        array.owner.store(handle, Relaxed);
+        array.capacity.store(rounds.min(COUNTING) as u32, Relaxed);
+        true
+    }
+
+    /// Takes objects from this processor's array, up to the length of `into`; returns how many.
+    pub(super) fn take_many(&self, rseq: &Rseq, handle: usize, into: &mut [*mut u8]) -> usize {
+        // SAFETY: areas have an array for each cache, and the caller's thread is registered.
+        unsafe { rseq.take_many(self.areas.load(Relaxed) + place(handle), handle, into) }
+    }
+
+    /// Adds a free object to it; `false` when there is no room.
+    #[inline(always)]
+    pub(super) fn put(&self, rseq: &Rseq, handle: usize, object: *mut u8) -> bool {
+        // SAFETY: as in `take_many`.
+        unsafe { rseq.put(self.areas.load(Relaxed) + place(handle), object) }
+    }
+
+    /// Adds free objects to it, in order, as far as there is room; returns how many.
+    pub(super) fn put_many(&self, rseq: &Rseq, handle: usize, objects: &[*mut u8]) -> usize {
+        // SAFETY: as in `take_many`.
+        unsafe { rseq.put_many(self.areas.load(Relaxed) + place(handle), objects) }
+    }
+
+    fn each(&self, cache: u16) -> impl Iterator<Item = &Counting> {
+        (0..self.end.load(Relaxed))
+            .filter(|processor| self.open.has(*processor))
+            .map(move |processor| self.array(processor, cache))
+    }
+
+    fn array(&self, processor: usize, cache: u16) -> &Counting {
+        const { assert!(cfg!(loom) || size_of::<Counting>() == ARRAY) };
+        debug_assert!(processor < AREAS, "of a processor that can be");
+        let at = self.areas.load(Relaxed) + processor * AREA + usize::from(cache) * ARRAY;
+        // SAFETY: areas have an array for each cache, zeros at first, and stay for ever.
+        unsafe { &*(at as *const Counting) }
+    }
+
+    /// Objects in a cache's arrays; while other threads use them, about as many.
+    pub(super) fn count(&self, cache: u16) -> usize {
+        self.each(cache).map(|a| (a.word.load(Relaxed) & COUNT_BITS) as usize).sum()
+    }
+
+    /// How many objects were ever taken from them.
+    pub(super) fn taken(&self, cache: u16) -> u64 {
+        self.each(cache).map(|a| a.word.load(Relaxed) / (COUNT_BITS + 1)).fold(0, u64::wrapping_add)
+    }
+
+    /// Empties arrays of a cache, and calls `each` with their objects; `false` when sequences
+    /// cannot be interrupted. Under the cache's lock. With `alone` no other thread uses the cache,
+    /// so that there is no sequence to interrupt.
+    pub(super) fn empty(&self, cache: u16, which: Which, alone: bool, mut each: impl FnMut(*mut u8)) -> bool {
+        let is_wanted = |array: &Counting| match which {
+            Which::All => array.word.load(Relaxed) & COUNT_BITS != 0 || array.capacity.load(Relaxed) != 0,
+            Which::Idle => {
+                array.word.load(Relaxed) as u32 == array.note.load(Relaxed)
+                    && array.word.load(Relaxed) & COUNT_BITS != 0
+            }
+        };
+        let wanted = self.each(cache).any(is_wanted);
+        if which == Which::Idle {
+            self.each(cache).for_each(|a| a.note.store(a.word.load(Relaxed) as u32, Relaxed));
+        }
+        if !wanted {
+            return true;
+        }
+        let Some(rseq) = P::sequences(false) else { return true };
+        // Sequences may go on meanwhile: an array that is closed here stays closed until it is
+        // opened again.
+        let is_chosen = |array: &&Counting| {
+            let word = array.word.load(Relaxed);
+            which == Which::All || (word & COUNT_BITS != 0 && word as u32 == array.note.load(Relaxed))
+        };
+        for array in self.each(cache).filter(is_chosen) {
+            array.owner.store(0, Relaxed);
+            array.capacity.store(0, Relaxed);
+        }
+        let ours = rseq.interrupt() || alone;
+        if ours {
+            for array in self.each(cache).filter(|array| array.capacity.load(Relaxed) == 0) {
+                let count = array.word.fetch_and(!COUNT_BITS, Relaxed) & COUNT_BITS;
+                array.slots[..count as usize].iter().for_each(|slot| each(slot.load(Relaxed)));
+            }
+        }
+        ours
+    }
+
+    pub(super) fn hold_for_fork(&self, nested: bool) {
+        self.making.hold_for_fork(nested);
+    }
+
+    /// # Safety
+    /// As [`Mutex::release_after_fork`].
+    pub(super) unsafe fn release_after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.making.release_after_fork() };
+    }
+}

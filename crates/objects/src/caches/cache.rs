@@ -1,0 +1,266 @@
+//! One cache: what its fast paths read, and what its lock protects.
+//!
+//! **State.** One page for each cache. Its first line is written when a cache is made and when it
+//! is destroyed; the fast paths only read it.
+//!
+//! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
+
+use super::arrays::MOST_FILL;
+use super::{Constructor, Destructor, MOST, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS};
+use crate::slots::{Kind, SLOT_ALIGN, Slot};
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use craton_base::{Bytes, Pages};
+use craton_heap::Misuse;
+use craton_os::{Event, Rank};
+use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
+
+/// In the place of the distance of an object's mark: it lies in the entry of its page.
+pub(super) const IN_ENTRY: usize = usize::MAX;
+/// After this many calls that arrays have not served, they hold more.
+const MANY_MISSES: u16 = 16;
+/// Bytes of objects that an array and the depot exchange at a time, at most, for this alone.
+const MOST_BYTES: usize = 64 << 10;
+/// Objects from this stride on have their marks in their pages' entries.
+const LEAST_IN_ENTRY: usize = 64;
+
+/// Whether a handle's cache has its objects' marks elsewhere than in their first words.
+#[inline(always)]
+pub(super) fn marks_elsewhere(handle: usize) -> bool {
+    handle & 1 != 0
+}
+
+/// Whether it has them in their pages' entries.
+#[inline(always)]
+pub(super) fn marks_in_entries(handle: usize) -> bool {
+    handle & 2 != 0
+}
+
+/// The slots of caches. The bits of a handle below `STEP` are [`marks_elsewhere`] and
+/// [`marks_in_entries`].
+pub(super) struct CacheSlots;
+
+// SAFETY: zeros are a cache that never was: null functions and pointers, empty slabs and depot,
+// atomics of 0.
+unsafe impl Kind for CacheSlots {
+    type Locked = Cache;
+    type Shared = Shared;
+    const MOST: usize = MOST;
+    /// The bits of an address below all slots' bytes are a slot's number, and those of a handle its
+    /// cache's.
+    const ALIGN: usize = (MOST * SLOT_ALIGN).next_power_of_two();
+    const STEP: usize = 4;
+    const RANK: Rank = Rank::CacheTable;
+    const UNKNOWN: Misuse = Misuse::NoCache;
+    const GONE: Misuse = Misuse::CacheDestroyed;
+}
+
+const _: () = assert!(cfg!(loom) || size_of::<Slot<CacheSlots>>() == SLOT_ALIGN);
+
+/// What is read of a cache without its lock.
+#[repr(C)]
+pub(super) struct Shared {
+    /// Where an object's mark lies in it, or [`IN_ENTRY`].
+    pub(super) mark_at: AtomicUsize,
+    /// Objects were freed for which threads wait.
+    pub(super) freed: Event,
+    /// What the next slow call, which may run the program's functions, is to do: bits of
+    /// [`super::trim`].
+    pub(super) deferred: AtomicU32,
+    /// The objects are buffers of the watcher.
+    pub(super) watched: AtomicBool,
+    pub(super) name: UnsafeCell<[u8; NAME_MAX + 1]>,
+}
+
+// SAFETY: the name is written while no cache lives in the slot; the rest is atomic.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub(super) fn name(&self) -> [u8; NAME_MAX + 1] {
+        // SAFETY: written before any cache of the slot lives; a report may meet a slot that changes
+        // hands, and prints either name.
+        unsafe { *self.name.get() }
+    }
+}
+
+impl Slot<CacheSlots> {
+    /// Puts a cache into the slot, under the table's lock; returns the kind's bits of its handle.
+    /// `taken` is what its arrays have counted before.
+    pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) -> usize {
+        let mark_at = cache.mark_at;
+        self.shared.mark_at.store(mark_at, Relaxed);
+        self.shared.deferred.store(0, Relaxed);
+        self.shared.watched.store(cache.is_watched(), Relaxed);
+        // SAFETY: no cache lives in the slot, and the table's lock is held.
+        unsafe { *self.shared.name.get() = cache.name };
+        (cache.id, cache.taken_before) = (id, taken);
+        *self.locked.lock() = cache;
+        match mark_at {
+            0 => 0,
+            IN_ENTRY => 3,
+            _ => 1,
+        }
+    }
+
+    /// Wakes the threads that wait for an object.
+    pub(super) fn announce(&self, wait: bool) {
+        if wait {
+            self.shared.freed.announce();
+        }
+    }
+}
+
+/// What a cache's lock protects. Zeros are a cache that never was.
+pub(super) struct Cache {
+    pub(super) id: u16,
+    pub(super) name: [u8; NAME_MAX + 1],
+    pub(super) layout: ObjectLayout,
+    pub(super) slabs: ObjectSlabs,
+    pub(super) depot: Depot,
+    /// Half of what an array holds, if that is more than a magazine has.
+    fill: u16,
+    /// Calls that arrays have not served since `fill` last changed.
+    misses: u16,
+    /// Objects that the last such call exchanged, and whether it took one.
+    exchanged: u16,
+    took: bool,
+    pub(super) size: usize,
+    pub(super) align: usize,
+    pub(super) mark_at: usize,
+    pub(super) constructor: Option<Constructor>,
+    pub(super) destructor: Option<Destructor>,
+    pub(super) reclaim: Option<Reclaim>,
+    pub(super) argument: *mut c_void,
+    pub(super) limit_objects: usize,
+    pub(super) limit_pages: Pages,
+    pub(super) held: Pages,
+    /// Each request takes the slow path: by the flag, or since the objects are watched.
+    pub(super) closed: bool,
+    /// The watcher's checks of the objects, which are then its buffers; 0 if they are not.
+    pub(super) checks: u8,
+    /// Live buffers of the watcher.
+    pub(super) buffers: u64,
+    /// Objects that may be live at a time without failure: the promise of `prefill`.
+    pub(super) reserved: usize,
+    /// Threads that sleep until an object comes free.
+    pub(super) waiters: u32,
+    /// Objects taken out of the slot's arrays before the cache was made.
+    pub(super) taken_before: u64,
+    pub(super) slow_allocs: u64,
+    /// Objects that the slow path took out of arrays.
+    pub(super) moved: u64,
+    pub(super) refused: u64,
+    /// Objects constructed and destroyed since the start, and constructors that failed.
+    pub(super) built: u64,
+    pub(super) destroyed: u64,
+    pub(super) failed: u64,
+}
+
+// SAFETY: functions and argument are the program's, which promises that any thread may use the
+// cache.
+unsafe impl Send for Cache {}
+
+impl Cache {
+    /// A cache by options whose name and flags are right, watched by `checks`.
+    pub(super) fn new(options: &Options<'_>, checks: u8) -> Result<Self, BadLayout> {
+        let (layout, mark_at) = layout(options.size, options.align, options.constructor.is_some())?;
+        let mut name = [0; NAME_MAX + 1];
+        name[..options.name.len()].copy_from_slice(options.name);
+        let (mut slabs, mut depot) = (ObjectSlabs::new(layout), Depot::new(layout.stride()));
+        slabs.set_colouring(options.flags & NO_COLOURS == 0);
+        depot.set_interval_ns(match options.working_set_ms {
+            0 => u64::from(WORKING_SET_MS) * 1_000_000,
+            NEVER => u64::MAX,
+            ms => u64::from(ms) * 1_000_000,
+        });
+        Ok(Self {
+            id: 0,
+            name,
+            layout,
+            slabs,
+            depot,
+            fill: 0,
+            misses: 0,
+            exchanged: 0,
+            took: false,
+            size: options.size,
+            align: options.align.max(8),
+            mark_at,
+            constructor: options.constructor,
+            destructor: options.destructor,
+            reclaim: options.reclaim,
+            argument: options.argument,
+            limit_objects: options.limit_objects,
+            limit_pages: Bytes(options.limit_bytes).pages_up().unwrap_or(Pages(u32::MAX)),
+            held: Pages(0),
+            closed: options.flags & NO_ARRAYS != 0 || checks != 0,
+            checks,
+            buffers: 0,
+            reserved: 0,
+            waiters: 0,
+            taken_before: 0,
+            slow_allocs: 0,
+            moved: 0,
+            refused: 0,
+            built: 0,
+            destroyed: 0,
+            failed: 0,
+        })
+    }
+
+    /// Counts a call that its processor's array did not serve; returns how many objects the array
+    /// and the depot shall exchange.
+    ///
+    /// [`MANY_MISSES`] such calls double what arrays hold, up to their size and to [`MOST_BYTES`].
+    /// The first alloc after a free (or free after an alloc) exchanges a magazine, each that
+    /// follows twice as many as the one before, up to half of an array: a program that takes a
+    /// little more than its array has finds room in it for all of that when it frees it.
+    pub(super) fn pace(&mut self, takes: bool) -> usize {
+        self.misses += 1;
+        if self.misses >= MANY_MISSES {
+            self.misses = 0;
+            self.fill = (2 * self.rounds()).min(MOST_FILL).min((MOST_BYTES / self.layout.stride()).max(1)) as u16;
+        }
+        let follows = self.took == takes;
+        self.took = takes;
+        let twice = if follows { 2 * usize::from(self.exchanged) } else { 0 };
+        self.exchanged = twice.clamp(self.depot.rounds().min(self.rounds()), self.rounds()) as u16;
+        self.exchanged.into()
+    }
+
+    /// Objects that an array and the depot exchange at a time, at most: half of what an array
+    /// holds.
+    pub(super) fn rounds(&self) -> usize {
+        self.depot.rounds().max(self.fill.into()).min(MOST_FILL)
+    }
+
+    /// Halves what arrays hold beyond a magazine.
+    pub(super) fn shrink_arrays(&mut self) {
+        (self.fill, self.misses) = (self.fill / 2, 0);
+    }
+
+    /// Forgets the program's functions.
+    pub(super) fn clear(&mut self) {
+        (self.constructor, self.destructor, self.reclaim, self.argument) = (None, None, None, null_mut());
+    }
+}
+
+/// The slabs' layout for such objects, and where their marks lie. A free object of a cache with a
+/// constructor stays untouched, so that a small one gets a word behind it for the mark.
+fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout, usize), BadLayout> {
+    const WORD: usize = 8;
+    // An error names size and alignment as they were given.
+    let plain = ObjectLayout::of(size, align, constructed)?;
+    if !constructed {
+        let layout = ObjectLayout::of(size.max(2 * WORD), align, false)?;
+        // The first word of a free object is its mark.
+        return Ok((layout, 0));
+    }
+    if plain.stride() >= LEAST_IN_ENTRY {
+        return Ok((plain, IN_ENTRY));
+    }
+    let mark_at = size.next_multiple_of(WORD);
+    Ok((ObjectLayout::of(mark_at + WORD, align, true)?, mark_at))
+}

@@ -1,0 +1,80 @@
+//! What a cache may be called.
+//!
+//! **What.** Names stand in reports, in lists of statistics, and among the targets of the option
+//! `debug`: so they have none of the characters that mean something there, none that change how the
+//! rest of a line is shown, and they do not look like a size.
+
+use super::NAME_MAX;
+
+/// Whether a cache may be called so; it may have no name.
+pub fn is_name(name: &[u8]) -> bool {
+    name.len() <= NAME_MAX
+        && core::str::from_utf8(name).is_ok_and(|n| !n.chars().any(is_refused))
+        && !is_number(name)
+        && !matches!(name, b"large" | b"malloc")
+}
+
+fn is_refused(c: char) -> bool {
+    let shows_otherwise = matches!(c,
+        // The soft hyphen, marks and overrides of directions, separators of lines, and what takes
+        // no room.
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    c.is_control() || shows_otherwise || matches!(c, '"' | '\\' | ':' | '+' | ',' | '=')
+}
+
+/// Whether a text looks like a number of bytes, also where it is none that is understood: `64`,
+/// `-1`, `64K`, `0x40`.
+pub fn is_number(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let rest = &text[digits..];
+    let is_hex = text.first() == Some(&b'0')
+        && rest
+            .split_first()
+            .is_some_and(|(x, hex)| digits == 1 && x | 0x20 == b'x' && hex.iter().all(u8::is_ascii_hexdigit));
+    let unit = rest.strip_suffix(b"B").or_else(|| rest.strip_suffix(b"b")).unwrap_or(rest);
+    let unit = unit.strip_suffix(b"i").unwrap_or(unit);
+    digits > 0 && (is_hex || unit.is_empty() || unit.len() == 1 && b"kmgt".contains(&(unit[0] | 0x20)))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_can_be_shown_and_be_targets() {
+        for good in ["", "jobs", "my-cache", "3d points", "größe", "a.b/c_d", "x64", "kB", "-", "largest"] {
+            assert!(is_name(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "a:b",
+            "a+b",
+            "a,b",
+            "a=b",
+            "a\"b",
+            "a\\b",
+            "a\nb",
+            "a\u{7f}",
+            "a\u{85}",
+            "a\u{202e}b",
+            "a\u{2066}b",
+            "a\u{200b}",
+            "\u{feff}a",
+            "64",
+            "0",
+            "-1",
+            "64K",
+            "64kB",
+            "64KiB",
+            "64b",
+            "0x40",
+            "large",
+            "malloc",
+            "12345678901234567890123456789012x",
+        ] {
+            assert!(!is_name(bad.as_bytes()), "{}", bad.escape_unicode());
+        }
+        assert!(!is_name(b"\xff"));
+    }
+}

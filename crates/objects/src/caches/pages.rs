@@ -1,0 +1,319 @@
+//! Which cache has each page, and where slabs get their pages from.
+//!
+//! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made
+//! for the first cache. It reads as zeros. The part with a page's entry is opened for writing when
+//! a cache first has the page, so that the rest, gigabytes, is in no core file:
+//! ```text
+//! | handle of the cache, once an object on the page went out | first object of the slab, and where objects and marks lie | 128 marks |
+//! ```
+//! An object without room for its mark has it in its page's entry: one for each 64 bytes.
+//!
+//! **Unsafe.** Indexes the entries by page, and supplies slabs with spans.
+
+use super::Over;
+use super::arrays;
+use super::cache::{Cache, CacheSlots, IN_ENTRY};
+use crate::process::{Process, Watch};
+use crate::slots::Slot;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use craton_base::{Clock, Density, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, Platform};
+use craton_heap::Heap;
+use craton_heap::hooks::Hooks;
+use craton_heap::mark::mark;
+use craton_heap::owned::CACHE_CLASS;
+use craton_os::guarded::{self, Opened};
+use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
+
+/// Bytes that one mark stands for.
+pub(super) const GRANULE: usize = 64;
+const MARKS: usize = PAGE_SIZE / GRANULE;
+/// Bytes of entries that can be written together: those of 256 MiB of the region.
+const PART: usize = 8 << 20;
+/// Parts that there may be: a region has 16 TiB at the most.
+const PARTS: usize = (16 << 40) / PAGE_SIZE * size_of::<Entry>() / PART;
+
+/// One page of a cache.
+#[repr(C, align(256))]
+pub(super) struct Entry {
+    /// The cache's handle; 0 until an object that begins on the page was handed out.
+    pub(super) cache: AtomicUsize,
+    /// Where the first object of the slab lies.
+    pub(super) first: AtomicUsize,
+    /// The least number above 2⁶⁴ / stride: `k * stride * magic` is `k` times a little, modulo 2⁶⁴,
+    /// and of any other offset much more.
+    pub(super) magic: AtomicU64,
+    /// The product of an offset and the magic is below this exactly when an object begins there; 0
+    /// while none does.
+    pub(super) bound: AtomicU64,
+    /// Where an object's mark lies in it, or [`IN_ENTRY`].
+    pub(super) mark_at: AtomicUsize,
+    /// Where the cache's array lies in a processor's area.
+    pub(super) array_at: AtomicUsize,
+    pub(super) marks: [AtomicU8; MARKS],
+}
+
+/// ⌊2⁶⁴ / stride⌋ + 1.
+fn magic(stride: usize) -> u64 {
+    u64::MAX / stride as u64 + 1 + u64::from(stride.is_power_of_two())
+}
+
+impl Entry {
+    /// Enters a page for its cache, when the first object on it goes out.
+    pub(super) fn begin(&self, slot: &Slot<CacheSlots>, cache: &Cache, first: *mut u8) {
+        let stride = cache.layout.stride();
+        self.first.store(first as usize, Relaxed);
+        let magic = magic(stride);
+        self.magic.store(magic, Relaxed);
+        let little = (stride as u64).wrapping_mul(magic);
+        self.bound.store((cache.layout.capacity() as u64 - 1) * little + 1, Relaxed);
+        self.mark_at.store(cache.mark_at, Relaxed);
+        self.array_at.store(arrays::place(slot.handle()), Relaxed);
+        self.cache.store(slot.handle(), Relaxed);
+    }
+
+    /// Whether the page is entered for a cache, and an object could begin at an address on it.
+    #[cfg(all(target_arch = "x86_64", not(feature = "portable"), not(loom)))]
+    #[inline(always)]
+    pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
+        // Rust compiles each atomic load to an instruction; here each is an operand of the one that
+        // uses it.
+        // SAFETY: reads the entry's words, each at once.
+        unsafe {
+            core::arch::asm!(
+                "cmp qword ptr [{entry} + {its}], {cache}",
+                "jne {no}",
+                "mov {offset}, {address}",
+                "sub {offset}, qword ptr [{entry} + {first}]",
+                "imul {offset}, qword ptr [{entry} + {magic}]",
+                "cmp {offset}, qword ptr [{entry} + {bound}]",
+                "jae {no}",
+                entry = in(reg) self, cache = in(reg) cache, address = in(reg) address, offset = out(reg) _,
+                its = const offset_of!(Self, cache), first = const offset_of!(Self, first),
+                magic = const offset_of!(Self, magic), bound = const offset_of!(Self, bound),
+                no = label { return false; },
+                options(readonly, nostack),
+            );
+        }
+        true
+    }
+
+    /// Whether the page is entered for a cache, and an object could begin at an address on it.
+    #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"), not(loom))))]
+    #[inline(always)]
+    pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
+        let offset = address.wrapping_sub(self.first.load(Relaxed));
+        self.cache.load(Relaxed) == cache
+            && (offset as u64).wrapping_mul(self.magic.load(Relaxed)) < self.bound.load(Relaxed)
+    }
+
+    /// Whether the object that begins at a pointer on this page was freed, by its mark.
+    #[inline(always)]
+    pub(super) fn is_marked(&self, key: usize, object: *mut u8) -> bool {
+        match self.mark_at.load(Relaxed) {
+            IN_ENTRY => self.mark(object).load(Relaxed) != 0,
+            // SAFETY: the object has its mark there, and lies on a slab of the cache.
+            at => unsafe { object.add(at).cast::<usize>().read() == mark(key, object) },
+        }
+    }
+
+    /// Marks it as free; `false` if it was so already.
+    #[inline(always)]
+    pub(super) fn mark_free(&self, key: usize, object: *mut u8) -> bool {
+        match self.mark_at.load(Relaxed) {
+            IN_ENTRY => {
+                let mark = self.mark(object);
+                let was_out = mark.load(Relaxed) == 0;
+                mark.store(1, Relaxed);
+                was_out
+            }
+            at => {
+                // SAFETY: as in `is_marked`; the caller has the object.
+                unsafe {
+                    let (place, mark) = (object.add(at).cast::<usize>(), mark(key, object));
+                    let was_out = place.read() != mark;
+                    place.write(mark);
+                    was_out
+                }
+            }
+        }
+    }
+
+    /// Marks it as free, or as out.
+    #[inline(always)]
+    pub(super) fn set_mark(&self, key: usize, object: *mut u8, free: bool) {
+        match self.mark_at.load(Relaxed) {
+            IN_ENTRY => self.mark(object).store(free.into(), Relaxed),
+            // SAFETY: as in `is_marked`; the caller has the object.
+            at => unsafe { object.add(at).cast::<usize>().write(if free { mark(key, object) } else { 0 }) },
+        }
+    }
+
+    /// Clears the mark that an object has here.
+    #[inline(always)]
+    pub(super) fn clear_mark(&self, object: *mut u8) {
+        self.mark(object).store(0, Relaxed);
+    }
+
+    /// The mark of an object on this page.
+    #[inline(always)]
+    fn mark(&self, object: *mut u8) -> &AtomicU8 {
+        &self.marks[object as usize % PAGE_SIZE / GRANULE]
+    }
+}
+
+/// The entries of all pages.
+pub(super) struct Entries {
+    pub(super) first: AtomicUsize,
+    /// Address of page 0.
+    base: AtomicUsize,
+    pub(super) pages: AtomicUsize,
+    /// The parts that can be written.
+    open: Opened<{ PARTS / 64 }>,
+}
+
+impl Entries {
+    /// Without entries.
+    pub(super) const fn new() -> Self {
+        Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0), open: Opened::new() }
+    }
+
+    /// Reserves the entries, once; under the table's lock.
+    pub(super) fn reserve<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) -> Option<()> {
+        if self.first.load(Relaxed) == 0 {
+            let pages = heap.layout().records.len();
+            let bytes = pages * size_of::<Entry>();
+            debug_assert!(bytes <= PARTS * PART);
+            let at = guarded::reserve_zeros(bytes)?;
+            self.base.store(heap.layout().base, Relaxed);
+            self.first.store(at, Relaxed);
+            self.pages.store(pages, Relaxed);
+        }
+        Some(())
+    }
+
+    /// Opens the entries of pages for writing; `false` if the system refuses.
+    fn open(&self, first: *mut u8, pages: Pages) -> bool {
+        let page = (first as usize - self.base.load(Relaxed)) >> PAGE_SHIFT;
+        let parts = page * size_of::<Entry>() / PART..=(page + pages.0 as usize - 1) * size_of::<Entry>() / PART;
+        parts.into_iter().all(|part| {
+            let bytes = (self.pages.load(Relaxed) * size_of::<Entry>() - part * PART).min(PART);
+            self.open.open(part, self.first.load(Relaxed) + part * PART, bytes)
+        })
+    }
+
+    /// The entry of the page that holds an address; `None` outside of the region.
+    #[inline(always)]
+    pub(super) fn of(&self, address: usize) -> Option<&Entry> {
+        let page = address.wrapping_sub(self.base.load(Relaxed)) >> PAGE_SHIFT;
+        if page >= self.pages.load(Relaxed) {
+            return None;
+        }
+        let first = self.first.load(Relaxed) as *const Entry;
+        // SAFETY: where there are pages there is an entry for each of them, zeros at first.
+        Some(unsafe {
+            core::hint::assert_unchecked(!first.is_null());
+            &*first.add(page)
+        })
+    }
+
+    /// As [`Entries::of`], for a thread that has used a cache.
+    ///
+    /// # Safety
+    /// It has: what is read here was written before there was any.
+    #[inline(always)]
+    pub(super) unsafe fn known(&self, address: usize) -> Option<&Entry> {
+        // SAFETY: by the contract these words are not written any more. Plain loads become operands
+        // of the instructions that use them.
+        unsafe {
+            let page = address.wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT;
+            if page < self.pages.as_ptr().read() { Some(self.at(page)) } else { None }
+        }
+    }
+
+    /// The entry of the page that an object lies on.
+    ///
+    /// # Safety
+    /// As [`Entries::known`], and the address is that of an object of a cache.
+    #[inline(always)]
+    pub(super) unsafe fn of_object(&self, object: *mut u8) -> &Entry {
+        // SAFETY: as in `known`.
+        unsafe { self.at((object as usize).wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT) }
+    }
+
+    /// # Safety
+    /// As [`Entries::known`]; there is such a page.
+    #[inline(always)]
+    unsafe fn at(&self, page: usize) -> &Entry {
+        // SAFETY: by the contract.
+        unsafe { &*(self.first.as_ptr().read() as *const Entry).add(page) }
+    }
+
+    fn forget(&self, first: *mut u8, pages: Pages) {
+        for page in 0..pages.0 as usize {
+            if let Some(entry) = self.of(first as usize + page * PAGE_SIZE)
+                && entry.cache.load(Relaxed) != 0
+            {
+                entry.cache.store(0, Relaxed);
+                entry.bound.store(0, Relaxed);
+                entry.marks.iter().for_each(|mark| mark.store(0, Relaxed));
+            }
+        }
+    }
+}
+
+/// Caches' slabs are whole pages.
+fn pages_of(bytes: usize) -> Pages {
+    debug_assert!(bytes.is_multiple_of(PAGE_SIZE), "{bytes} bytes are no pages");
+    Pages((bytes >> PAGE_SHIFT) as u32)
+}
+
+/// The page heap as one cache's slabs see it.
+pub(super) struct Supply<'a, F: Platform, C: Clock, H: Hooks> {
+    heap: &'a Heap<F, C, H>,
+    entries: &'a Entries,
+    id: u16,
+    limit: Pages,
+    held: &'a mut Pages,
+}
+
+impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, P> {
+    /// A cache's depot, its slabs, and the source of pages for both.
+    pub(super) fn parts<'c>(&self, cache: &'c mut Cache) -> (&'c mut Depot, &'c mut ObjectSlabs, Supply<'c, F, C, H>)
+    where
+        'a: 'c,
+    {
+        let (heap, entries) = (self.heap, &self.caches.entries);
+        let supply = Supply { heap, entries, id: cache.id, limit: cache.limit_pages, held: &mut cache.held };
+        (&mut cache.depot, &mut cache.slabs, supply)
+    }
+}
+
+// SAFETY: spans are nobody else's until they are freed; the region begins at a multiple of every
+// alignment that slabs ask for, so that a span which is aligned in it is aligned.
+unsafe impl<F: Platform, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H> {
+    fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
+        let (pages, align) = (pages_of(bytes), pages_of(align));
+        if self.limit != Pages(0) && u64::from(self.held.0) + u64::from(pages.0) > u64::from(self.limit.0) {
+            return None;
+        }
+        let range = self.heap.take_own(pages, align, Density::Dense).ok()?.range;
+        if !self.entries.open(self.heap.address(range.first), pages) {
+            self.heap.give_own(range);
+            return None;
+        }
+        self.heap.mark_own(range, true, self.id, CACHE_CLASS);
+        self.held.0 += pages.0;
+        Some(self.heap.address(range.first))
+    }
+
+    unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
+        let pages = pages_of(bytes);
+        self.entries.forget(first, pages);
+        let page = (first as usize - self.heap.layout().base) >> PAGE_SHIFT;
+        let range = PageRange::new(PageId(page as u32), pages);
+        self.heap.unmark_own(range, true);
+        self.held.0 -= pages.0;
+        self.heap.give_own(range);
+    }
+}

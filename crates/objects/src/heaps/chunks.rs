@@ -1,0 +1,168 @@
+//! Runs of pages that a heap cuts its slabs from.
+//!
+//! **What.** A chunk is one span of the page heap, of at most a hugepage, with a set of the pages
+//! that slabs have. To destroy a heap is to free its chunks, not its slabs; slabs of two heaps do
+//! not alternate on a hugepage.
+//!
+//! **State.** A table ordered by first page, in a mapping that doubles; zeros are an empty one.
+//!
+//! **Invariants.** H1 chunks do not overlap; H2 pages behind a chunk's end count as taken; H3 no
+//! chunk before `cursor` has a free page.
+//!
+//! **Cost.** A search looks at the chunks from the first that may have room on; a page's chunk is
+//! found by bisection.
+//!
+//! **Unsafe.** Keeps its table in a mapping.
+
+use core::slice;
+use craton_base::{NoMemory, PAGES_PER_HUGEPAGE, PageBits, PageId, PageRange, Pages};
+use craton_os::{mapping, process};
+
+/// One span that slabs are cut from.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk {
+    pub(super) range: PageRange,
+    taken: PageBits,
+}
+
+impl Chunk {
+    fn new(range: PageRange) -> Self {
+        let mut taken = PageBits::EMPTY;
+        taken.insert(range.len.0, PAGES_PER_HUGEPAGE - range.len.0);
+        Self { range, taken }
+    }
+
+    fn is_full(&self) -> bool {
+        self.taken == PageBits::ALL
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.taken.any(0, self.range.len.0)
+    }
+
+    /// Where `pages` free pages begin at a multiple of `align`.
+    fn find(&self, pages: Pages, align: Pages) -> Option<u32> {
+        self.taken.clear_runs().find_map(|(at, len)| {
+            let first = (self.range.first.0 + at).next_multiple_of(align.0) - self.range.first.0;
+            (first + pages.0 <= at + len).then_some(first)
+        })
+    }
+}
+
+/// All chunks of one heap.
+pub(super) struct Chunks {
+    first: *mut Chunk,
+    len: usize,
+    capacity: usize,
+    cursor: usize,
+}
+
+// SAFETY: the table owns its mapping.
+unsafe impl Send for Chunks {}
+
+impl Chunks {
+    #[cfg(test)]
+    pub(super) const EMPTY: Self = Self { first: core::ptr::null_mut(), len: 0, capacity: 0, cursor: 0 };
+
+    /// The chunks, by address.
+    pub(super) fn all(&self) -> &[Chunk] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: the first `len` entries of the mapping have been written.
+        unsafe { slice::from_raw_parts(self.first, self.len) }
+    }
+
+    fn all_mut(&mut self) -> &mut [Chunk] {
+        if self.len == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above, and `&mut self` makes the access the only one.
+        unsafe { slice::from_raw_parts_mut(self.first, self.len) }
+    }
+
+    /// Takes `pages` pages at a multiple of `align` from the first chunk that has them.
+    pub(super) fn alloc(&mut self, pages: Pages, align: Pages) -> Option<PageRange> {
+        while self.all().get(self.cursor).is_some_and(Chunk::is_full) {
+            self.cursor += 1;
+        }
+        let cursor = self.cursor;
+        self.all_mut()[cursor..].iter_mut().find_map(|chunk| {
+            let at = chunk.find(pages, align)?;
+            chunk.taken.insert(at, pages.0);
+            Some(PageRange::new(PageId(chunk.range.first.0 + at), pages))
+        })
+    }
+
+    /// Frees pages of a chunk; returns the chunk when no page of it is in use any more, and others
+    /// remain.
+    pub(super) fn free(&mut self, range: PageRange) -> Option<PageRange> {
+        let i = self.all().partition_point(|c| c.range.end().0 <= range.first.0);
+        self.cursor = self.cursor.min(i);
+        let chunk = &mut self.all_mut()[i];
+        chunk.taken.remove(range.first.0 - chunk.range.first.0, range.len.0);
+        let (whole, empty) = (chunk.range, chunk.is_empty());
+        if !empty || self.len == 1 {
+            return None;
+        }
+        self.all_mut()[i..].rotate_left(1);
+        self.len -= 1;
+        Some(whole)
+    }
+
+    /// The last chunk, if there is just one and no page of it is in use.
+    pub(super) fn take_empty(&mut self) -> Option<PageRange> {
+        let [only] = self.all() else { return None };
+        let range = only.is_empty().then_some(only.range)?;
+        self.clear();
+        Some(range)
+    }
+
+    /// Makes room for one more chunk, so that the next `add` cannot fail.
+    pub(super) fn prepare(&mut self) -> Result<(), NoMemory> {
+        if self.len < self.capacity {
+            return Ok(());
+        }
+        let bytes = (2 * self.bytes()).max(process::page_size());
+        let first = mapping::map(bytes, 1).ok_or(NoMemory)? as *mut Chunk;
+        // SAFETY: the new mapping holds more entries than the old one has.
+        unsafe { first.copy_from_nonoverlapping(self.all().as_ptr(), self.len) };
+        self.unmap();
+        (self.first, self.capacity) = (first, bytes / size_of::<Chunk>());
+        Ok(())
+    }
+
+    /// Adds a chunk of at most a hugepage, for which `prepare` has made room.
+    pub(super) fn add(&mut self, range: PageRange) {
+        debug_assert!(self.len < self.capacity && range.len.0 <= PAGES_PER_HUGEPAGE);
+        // SAFETY: `prepare` has seen to it that the mapping has a place more.
+        unsafe { self.first.add(self.len).write(Chunk::new(range)) };
+        self.len += 1;
+        let i = self.all().partition_point(|c| c.range.first.0 < range.first.0).min(self.len - 1);
+        self.all_mut()[i..].rotate_right(1);
+        self.cursor = 0;
+    }
+
+    /// Forgets all chunks, which the caller has freed. A small table stays for the next ones.
+    pub(super) fn clear(&mut self) {
+        (self.len, self.cursor) = (0, 0);
+        if self.bytes() > process::page_size() {
+            self.unmap();
+            (self.first, self.capacity) = (core::ptr::null_mut(), 0);
+        }
+    }
+
+    /// Bytes of the table's mapping.
+    fn bytes(&self) -> usize {
+        (self.capacity * size_of::<Chunk>()).next_multiple_of(process::page_size())
+    }
+
+    fn unmap(&mut self) {
+        if self.capacity > 0 {
+            mapping::unmap(self.first as usize, self.bytes());
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

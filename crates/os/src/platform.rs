@@ -1,0 +1,52 @@
+//! Linux as one type: the region's floor, mappings apart from it, and the machine.
+
+use crate::{Region, mapping, process};
+use craton_base::{Machine, Mappings, Platform};
+
+/// The system that the process runs on. Has no state of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Linux;
+
+impl Mappings for Linux {
+    fn map(&self, bytes: usize, align: usize) -> Option<usize> {
+        mapping::map(bytes, align)
+    }
+
+    fn unmap(&self, at: usize, bytes: usize) {
+        mapping::unmap(at, bytes);
+    }
+
+    fn advise_huge(&self, at: usize, bytes: usize) {
+        mapping::advise_huge(at, bytes);
+    }
+
+    fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize> {
+        if may_move {
+            return mapping::remap(at, old_bytes, new_bytes);
+        }
+        mapping::lengthen(at, old_bytes, new_bytes).then_some(at)
+    }
+
+    fn replace(&self, at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool {
+        mapping::replace(at, old_bytes, to, new_bytes)
+    }
+
+    fn move_memory(&self, at: usize, bytes: usize, to: usize) -> bool {
+        mapping::move_memory(at, bytes, to)
+    }
+}
+
+impl Machine for Linux {
+    #[inline]
+    fn cpu(&self) -> usize {
+        process::cpu()
+    }
+
+    fn page_size(&self) -> usize {
+        process::page_size()
+    }
+}
+
+impl Platform for Region {
+    type System = Linux;
+}

@@ -1,0 +1,153 @@
+//! Mappings with real bytes, and a machine whose processors the test chooses.
+//!
+//! **What.** [`Mappings`] and [`Machine`] over the system's own allocator: no system call, so that it runs under Miri and loom.
+//! Growing in place is always refused, as if the neighbour were taken; moving copies.
+//!
+//! **Failure.** `map`, `grow`, `replace` and `move_memory` are refused as the plan says, with nothing changed.
+//!
+//! **Unsafe.** Allocates mappings, copies between them, and frees them when their last part is unmapped.
+
+use crate::fault::{Call, FaultPlan};
+use crate::real::RealFloor;
+use craton_base::{Machine, Mappings, Platform};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of the simulated machine's page.
+const PAGE: usize = 4096;
+
+/// What the allocator gave: where, its layout, and how many bytes of it are still mapped.
+#[derive(Debug)]
+struct Block {
+    at: usize,
+    layout: Layout,
+    mapped: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By the end of the usable part.
+    blocks: Mutex<BTreeMap<usize, Block>>,
+    cpu: AtomicUsize,
+}
+
+/// A simulated system. Clones are handles to the same one.
+#[derive(Clone, Debug, Default)]
+pub struct SimSystem {
+    state: Arc<State>,
+    faults: FaultPlan,
+}
+
+impl SimSystem {
+    /// A system whose calls are refused as `faults` says.
+    pub fn new(faults: FaultPlan) -> Self {
+        Self { state: Arc::default(), faults }
+    }
+
+    /// Moves every thread to a processor.
+    pub fn set_cpu(&self, cpu: usize) {
+        self.state.cpu.store(cpu, Ordering::Relaxed);
+    }
+
+    /// Bytes that are mapped now.
+    pub fn mapped(&self) -> usize {
+        self.blocks().values().map(|block| block.mapped).sum()
+    }
+
+    fn blocks(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, Block>> {
+        self.state.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn new_block(&self, bytes: usize, align: usize) -> Option<usize> {
+        // Aligned by hand: the allocator clears what it aligns itself.
+        let align = align.max(PAGE);
+        let layout = Layout::from_size_align(bytes.checked_add(align)?, 16).ok()?;
+        // SAFETY: the layout has more than 0 bytes.
+        let at = unsafe { alloc_zeroed(layout) } as usize;
+        let start = (at != 0).then_some(at)?.next_multiple_of(align);
+        self.blocks().insert(start + bytes, Block { at, layout, mapped: bytes });
+        Some(start)
+    }
+
+    /// # Safety
+    /// Both ranges are mapped, the caller's, and apart from each other.
+    unsafe fn copy(from: usize, to: usize, bytes: usize) {
+        // SAFETY: by the contract.
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(from as *const u8, bytes) };
+    }
+}
+
+impl Mappings for SimSystem {
+    fn map(&self, bytes: usize, align: usize) -> Option<usize> {
+        if self.faults.refuses(Call::Map) { None } else { self.new_block(bytes, align) }
+    }
+
+    fn unmap(&self, at: usize, bytes: usize) {
+        let mut blocks = self.blocks();
+        let Some((&end, block)) = blocks.range_mut(at + bytes..).next() else {
+            panic!("unmap({at:#x}, {bytes}): nothing is mapped there");
+        };
+        assert!(block.at <= at && bytes <= block.mapped, "unmap({at:#x}, {bytes}): more than is mapped");
+        block.mapped -= bytes;
+        if block.mapped == 0
+            && let Some(block) = blocks.remove(&end)
+        {
+            // SAFETY: the allocator gave it with this layout, and its last part is given up.
+            unsafe { dealloc(block.at as *mut u8, block.layout) };
+        }
+    }
+
+    fn advise_huge(&self, _at: usize, _bytes: usize) {}
+
+    fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize> {
+        if !may_move || self.faults.refuses(Call::Grow) {
+            return None;
+        }
+        let to = self.new_block(new_bytes, PAGE)?;
+        // SAFETY: the old mapping is the caller's, and the new one is nobody else's.
+        unsafe { Self::copy(at, to, old_bytes) };
+        self.unmap(at, old_bytes);
+        Some(to)
+    }
+
+    fn replace(&self, at: usize, old_bytes: usize, to: usize, _new_bytes: usize) -> bool {
+        if self.faults.refuses(Call::Move) {
+            return false;
+        }
+        // SAFETY: both are the caller's; what lay at `to` may go.
+        unsafe { Self::copy(at, to, old_bytes) };
+        self.unmap(at, old_bytes);
+        true
+    }
+
+    fn move_memory(&self, at: usize, bytes: usize, to: usize) -> bool {
+        if self.faults.refuses(Call::Move) {
+            return false;
+        }
+        // SAFETY: both are the caller's; the source reads as zeros from now on.
+        unsafe {
+            Self::copy(at, to, bytes);
+            (at as *mut u8).write_bytes(0, bytes);
+        }
+        true
+    }
+}
+
+impl Machine for SimSystem {
+    fn cpu(&self) -> usize {
+        self.state.cpu.load(Ordering::Relaxed)
+    }
+
+    fn page_size(&self) -> usize {
+        PAGE
+    }
+}
+
+impl Platform for RealFloor {
+    type System = SimSystem;
+}
+
+#[cfg(test)]
+mod tests;

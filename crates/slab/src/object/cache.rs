@@ -1,0 +1,280 @@
+//! A cache of constructed objects.
+//!
+//! **From.** Bonwick94 §3.2, §3.3, over the life of slabs that all caches share.
+//!
+//! **Cost.** Instructions: see the crate's slab layer. `give` finds out whether it is given an object of the cache that is
+//! out, on lines of the cache's, the record's and an entry of the table's; none of the object's is touched.
+//!
+//! **Unsafe.** Hands out raw memory.
+
+use super::colour::Colours;
+use super::layout::ObjectLayout;
+use super::record::{InRecords, Record, Slab, Wrong, record_inside};
+use super::supply::PageSupplier;
+use super::table::SlabTable;
+use super::trusted::Trusted;
+use crate::slab::{SlabStats, Slabs};
+use core::ptr::NonNull;
+
+/// An object that was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taken {
+    /// It is in its constructed state, as it was given back.
+    Constructed(*mut u8),
+    /// It is to be constructed, if the cache has a constructor. What it contains may be anything.
+    Raw(*mut u8),
+}
+
+impl Taken {
+    /// The object.
+    pub fn object(self) -> *mut u8 {
+        match self {
+            Self::Constructed(object) | Self::Raw(object) => object,
+        }
+    }
+}
+
+/// What is wrong with an object that should come back. Nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BadObject {
+    /// It lies on no slab of this cache.
+    Foreign,
+    /// It lies on a slab of this cache, but in none of its objects.
+    Between,
+    /// It is not where an object begins.
+    Inside {
+        /// Where the object that it lies in begins.
+        start: *mut u8,
+        /// How far behind that it lies, in bytes.
+        offset: usize,
+    },
+    /// The object there is free.
+    Free,
+}
+
+impl core::fmt::Display for BadObject {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Foreign => write!(f, "it is no object of this cache"),
+            Self::Between => write!(f, "it lies on a slab of this cache, but in no object"),
+            Self::Inside { start, offset } => {
+                write!(f, "it lies {offset} bytes behind the start of the object {start:p}")
+            }
+            Self::Free => write!(f, "the object is free already"),
+        }
+    }
+}
+
+impl core::error::Error for BadObject {}
+
+/// Where a pointer lies: see [`ObjectSlabs::place_of`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObjectPlace {
+    /// Where the object begins.
+    pub start: *mut u8,
+    /// How far behind that the pointer is, in bytes.
+    pub offset: usize,
+    /// The object is out.
+    pub out: bool,
+    /// Where the first object of its slab begins.
+    pub first: *mut u8,
+}
+
+/// The slabs of a cache of equal objects.
+#[derive(Debug)]
+pub struct ObjectSlabs {
+    pub(super) layout: ObjectLayout,
+    pub(super) slabs: Slabs<Slab>,
+    pub(super) table: SlabTable,
+    colours: Colours,
+    /// Records that lie apart.
+    pub(super) records: Trusted,
+    /// Slabs on their way back.
+    pub(super) detached: u32,
+}
+
+// SAFETY: the slabs are the cache's alone.
+unsafe impl Send for ObjectSlabs {}
+
+impl ObjectSlabs {
+    /// Slabs of no layout, which are still to be made by [`ObjectSlabs::new`]; all zeros, so that statics take no room in a file.
+    pub const UNSET: Self = Self::new(ObjectLayout::UNSET);
+
+    /// Slabs of this layout; none yet.
+    pub const fn new(layout: ObjectLayout) -> Self {
+        Self {
+            layout,
+            slabs: Slabs::new(layout.capacity as u16, 0),
+            table: SlabTable::EMPTY,
+            colours: Colours::FIRST,
+            records: Trusted::EMPTY,
+            detached: 0,
+        }
+    }
+
+    /// Whether this is [`ObjectSlabs::UNSET`].
+    pub fn is_unset(&self) -> bool {
+        self.layout.capacity == 0
+    }
+
+    /// Sizes of the slabs and what lies where.
+    pub fn layout(&self) -> &ObjectLayout {
+        &self.layout
+    }
+
+    /// Slabs that are made from now on begin their objects at different offsets (§4.3), or all at the same.
+    pub fn set_colouring(&mut self, on: bool) {
+        self.colours.set(on);
+    }
+
+    /// Takes an object. `None`: a slab was needed, and the supplier refused.
+    ///
+    /// # Safety
+    /// The supplier is the same each time, or one that gives and takes the same pages.
+    #[inline(always)]
+    pub unsafe fn take(&mut self, supplier: &mut impl PageSupplier) -> Option<Taken> {
+        let slab = match self.slabs.lists.fullest() {
+            Some(slab) => slab,
+            None => self.add_slab(supplier)?,
+        };
+        let before = slab.used();
+        // SAFETY: the slab is ours and has room, by the lists.
+        let (object, constructed) = unsafe { slab.take(&self.layout) };
+        self.slabs.step(slab, before, 1, &InRecords);
+        let stats = &mut self.slabs.stats;
+        stats.objects_out += 1;
+        stats.objects_refilled += 1;
+        Some(if constructed { Taken::Constructed(object) } else { Taken::Raw(object) })
+    }
+
+    /// Takes an object back, in its constructed state or not.
+    ///
+    /// # Safety
+    /// As [`ObjectSlabs::take`]; the object, if it is one of this cache that is out, is given up, and is constructed if so said.
+    #[inline]
+    pub unsafe fn give(&mut self, object: *mut u8, constructed: bool) -> Result<(), BadObject> {
+        let Some(slab) = self.table.find(&self.layout, object as usize) else { return Err(BadObject::Foreign) };
+        let i = match slab.place_of(&self.layout, object as usize) {
+            Ok(i) => i,
+            Err(wrong) => return Err(self.bad(slab, wrong, object)),
+        };
+        let before = slab.used();
+        // SAFETY: the slab is ours, and `i` one of its places.
+        if !unsafe { slab.give(&self.layout, i, constructed) } {
+            return Err(BadObject::Free);
+        }
+        self.slabs.stats.objects_out -= 1;
+        self.slabs.step(slab, before, -1, &InRecords);
+        Ok(())
+    }
+
+    #[cold]
+    fn bad(&self, slab: Slab, wrong: Wrong, at: *mut u8) -> BadObject {
+        match wrong {
+            Wrong::Between => BadObject::Between,
+            Wrong::Inside(i) => {
+                let start = slab.object(&self.layout, i);
+                BadObject::Inside { start, offset: at as usize - start as usize }
+            }
+        }
+    }
+
+    #[cold]
+    fn add_slab(&mut self, supplier: &mut impl PageSupplier) -> Option<Slab> {
+        let layout = self.layout;
+        if layout.capacity == 0 || !self.table.reserve(&layout, supplier) {
+            return None;
+        }
+        let pages = supplier.get(layout.bytes(), layout.slab_align())?;
+        let record = match record_inside(&layout, pages) {
+            Some(record) => record,
+            // SAFETY: all records are of one layout.
+            None => match unsafe { self.records.take(records_of(&layout), supplier) }.and_then(NonNull::new) {
+                Some(record) => record.cast::<Record>(),
+                None => {
+                    // SAFETY: they came just now.
+                    unsafe { supplier.put(pages, layout.bytes()) };
+                    return None;
+                }
+            },
+        };
+        // SAFETY: the pages are ours now, and so is the record.
+        let slab = unsafe { Slab::begin(&layout, pages, record, self.colours.next(&layout)) };
+        self.table.insert(&layout, slab);
+        self.slabs.begin(slab, 0, &InRecords);
+        Some(slab)
+    }
+
+    /// Which object a pointer lies in; `None` where it lies in none of this cache's.
+    pub fn place_of(&self, at: *const u8) -> Option<ObjectPlace> {
+        let slab = self.table.find(&self.layout, at as usize)?;
+        let i = match slab.place_of(&self.layout, at as usize) {
+            Ok(i) | Err(Wrong::Inside(i)) => i,
+            Err(Wrong::Between) => return None,
+        };
+        let start = slab.object(&self.layout, i);
+        // SAFETY: `i` is one of the slab's places.
+        let out = unsafe { slab.is_out(i) };
+        Some(ObjectPlace { start, offset: at as usize - start as usize, out, first: slab.object(&self.layout, 0) })
+    }
+
+    /// Calls `f` with each object that is out, slab by slab.
+    pub fn for_each_out(&self, mut f: impl FnMut(*mut u8)) {
+        for slab in self.table.iter() {
+            // SAFETY: the slab is ours, and `f` has no way to change it: we are borrowed.
+            unsafe { slab.for_each(&self.layout, true, &mut f) };
+        }
+    }
+
+    /// Counts.
+    pub fn stats(&self) -> SlabStats {
+        self.slabs.stats
+    }
+
+    /// Objects that are out.
+    pub fn in_use(&self) -> u64 {
+        self.slabs.stats.objects_out
+    }
+
+    /// Objects that the slabs have room for.
+    pub fn total(&self) -> u64 {
+        u64::from(self.slabs.stats.slabs) * u64::from(self.layout.capacity)
+    }
+
+    /// Slabs without an object out.
+    pub fn complete(&self) -> u32 {
+        self.slabs.kept.count()
+    }
+
+    /// Slabs of which some objects are out, but not all; a step for each.
+    pub fn partial(&self) -> u32 {
+        self.slabs.partial(&InRecords)
+    }
+
+    /// Bytes that the supplier has given: slabs, records that lie apart, the table.
+    pub fn bytes(&self) -> usize {
+        let slabs = self.slabs.stats.slabs + self.detached;
+        slabs as usize * self.layout.bytes() + self.records.bytes() + self.table.bytes()
+    }
+}
+
+/// The layout of records that lie apart, for pages of 1, 2, 4 and 8 KiB: those have one word of bits, or two.
+static RECORDS: [ObjectLayout; PAGE_SIZES] = {
+    let mut layouts = [ObjectLayout::UNSET; PAGE_SIZES];
+    let mut size = 0;
+    while size < PAGE_SIZES {
+        let bytes = super::layout::record_bytes(64, true);
+        layouts[size] = match ObjectLayout::of_pages(bytes, 0, false, ObjectLayout::MIN_PAGE << size) {
+            Ok(layout) => layout,
+            Err(_) => panic!("records are small"),
+        };
+        size += 1;
+    }
+    layouts
+};
+const PAGE_SIZES: usize = (ObjectLayout::MAX_PAGE / ObjectLayout::MIN_PAGE).ilog2() as usize + 1;
+
+/// The layout of the records of such slabs.
+pub(super) fn records_of(layout: &ObjectLayout) -> &'static ObjectLayout {
+    &RECORDS[(layout.page_bytes() / ObjectLayout::MIN_PAGE).ilog2() as usize]
+}

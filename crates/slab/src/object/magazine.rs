@@ -1,0 +1,186 @@
+//! Magazines: rows of objects that a processor takes from and gives to without a lock.
+//!
+//! **From.** Bonwick & Adams 2001 §3.
+//!
+//! **Unsafe.** Magazines are raw memory of the supplier's.
+
+use super::layout::ObjectLayout;
+use crate::working_set::WorkingSet;
+use core::ptr::NonNull;
+
+/// Bytes of a magazine before its rounds.
+const HEAD: usize = 16;
+/// log2 of the bytes of the smallest magazine, of 6 rounds.
+const FIRST_SHIFT: usize = 6;
+/// Sizes of magazines: 6, 14, 30, 62 and 126 rounds, so that with the head they are powers of two of bytes.
+pub(super) const SIZES: usize = 5;
+
+/// Rounds of a magazine of each size.
+pub(super) const fn rounds_of(size: usize) -> usize {
+    ((1 << (FIRST_SHIFT + size)) - HEAD) / size_of::<*mut u8>()
+}
+
+pub(super) const LAYOUTS: [ObjectLayout; SIZES] = {
+    let mut layouts = [ObjectLayout::UNSET; SIZES];
+    let mut size = 0;
+    while size < SIZES {
+        layouts[size] = match ObjectLayout::of(1 << (FIRST_SHIFT + size), 0, false) {
+            Ok(layout) => layout,
+            Err(_) => panic!("magazines are small"),
+        };
+        size += 1;
+    }
+    layouts
+};
+
+#[repr(C)]
+struct Head {
+    next: Option<NonNull<Head>>,
+    len: u16,
+    size: u16,
+}
+
+const _: () = assert!(size_of::<Head>() == HEAD);
+
+/// A magazine: whoever has it has its rounds.
+#[derive(Debug)]
+#[must_use = "its memory is lost unless it goes back to the depot"]
+#[repr(transparent)]
+pub struct Magazine(NonNull<Head>);
+
+// SAFETY: a magazine is its owner's alone.
+unsafe impl Send for Magazine {}
+
+impl Magazine {
+    /// One without rounds, of a size.
+    ///
+    /// # Safety
+    /// The memory is as large as such a magazine, and the caller's.
+    pub(super) unsafe fn begin(at: *mut u8, size: u16) -> Option<Self> {
+        let head = NonNull::new(at.cast::<Head>())?;
+        // SAFETY: by the contract.
+        unsafe { head.write(Head { next: None, len: 0, size }) };
+        Some(Self(head))
+    }
+
+    #[inline]
+    #[expect(clippy::mut_from_ref, reason = "a magazine stands for its head; references do not outlive an expression")]
+    fn head(&self) -> &mut Head {
+        // SAFETY: the magazine is ours.
+        unsafe { &mut *self.0.as_ptr() }
+    }
+
+    fn rounds(&self) -> *mut *mut u8 {
+        self.0.as_ptr().wrapping_add(1).cast()
+    }
+
+    /// Its memory.
+    pub(super) fn address(&self) -> *mut u8 {
+        self.0.as_ptr().cast()
+    }
+
+    /// Which of the sizes it is of.
+    pub(super) fn size(&self) -> usize {
+        self.head().size.into()
+    }
+
+    /// Rounds that it holds.
+    pub fn len(&self) -> usize {
+        self.head().len.into()
+    }
+
+    /// Whether it holds no round.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rounds that it has room for.
+    pub fn capacity(&self) -> usize {
+        rounds_of(self.size())
+    }
+
+    /// Its rounds, the next one last.
+    pub fn as_slice(&self) -> &[*mut u8] {
+        // SAFETY: so many rounds were written.
+        unsafe { core::slice::from_raw_parts(self.rounds(), self.len()) }
+    }
+
+    /// Adds a round; says whether there was room.
+    #[inline]
+    pub fn push(&mut self, object: *mut u8) -> bool {
+        let len = self.len();
+        if len == self.capacity() {
+            return false;
+        }
+        // SAFETY: there is room for it.
+        unsafe { *self.rounds().add(len) = object };
+        self.head().len += 1;
+        true
+    }
+
+    /// Takes the round that was added last.
+    #[inline]
+    pub fn pop(&mut self) -> Option<*mut u8> {
+        let object = *self.as_slice().last()?;
+        self.head().len -= 1;
+        Some(object)
+    }
+
+    /// Puts rounds into a magazine that has none; there is room for them.
+    pub(super) fn fill(&mut self, rounds: &[*mut u8]) {
+        debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
+        // SAFETY: there is room for them.
+        unsafe { self.rounds().copy_from_nonoverlapping(rounds.as_ptr(), rounds.len()) };
+        self.head().len = rounds.len() as u16;
+    }
+
+    /// Drops the `n` rounds that were added last; it has them.
+    pub(super) fn drop_last(&mut self, n: usize) {
+        self.head().len -= n as u16;
+    }
+}
+
+/// Magazines of one kind: those with rounds, or those without.
+#[derive(Debug)]
+pub(super) struct Stack {
+    first: Option<NonNull<Head>>,
+    pub(super) set: WorkingSet,
+}
+
+impl Stack {
+    pub(super) const EMPTY: Self = Self { first: None, set: WorkingSet::EMPTY };
+
+    pub(super) fn push(&mut self, magazine: Magazine) {
+        magazine.head().next = self.first;
+        self.first = Some(magazine.0);
+        self.set.add();
+    }
+
+    fn unlink(&mut self) -> Option<Magazine> {
+        let magazine = Magazine(self.first?);
+        self.first = magazine.head().next;
+        Some(magazine)
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Magazine> {
+        self.unlink().inspect(|_| self.set.remove())
+    }
+
+    pub(super) fn pop_idle(&mut self) -> Option<Magazine> {
+        self.unlink().inspect(|_| self.set.drop_idle())
+    }
+
+    /// How many magazines there are, and their rounds, if they are as many as are counted, and with rounds or all without.
+    pub(super) fn check(&self, is_full: bool) -> Option<(u32, u64)> {
+        let (mut at, mut count, mut objects) = (self.first, 0, 0);
+        while let Some(head) = at {
+            // SAFETY: it is on our list.
+            let Head { next, len, .. } = unsafe { head.read() };
+            if (len > 0) != is_full || count == self.set.count() {
+                return None;
+            }
+            (count, objects, at) = (count + 1, objects + u64::from(len), next);
+        }
+        (count == self.set.count()).then_some((count, objects))
+    }
+}

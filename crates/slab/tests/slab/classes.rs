@@ -1,0 +1,145 @@
+//! Size classes: a slab cache over real bytes, held against a list of what is out.
+
+mod model;
+mod morph;
+mod pair;
+mod small;
+
+use craton_base::{HugePages, Pages, Table};
+use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
+use craton_slab::{Chain, Geometry, SlabCache, SlabRecord};
+use std::collections::BTreeSet;
+
+/// A cache, its memory, and the addresses of the objects that are out.
+pub struct World {
+    pub cache: SlabCache,
+    memory: RealMemory,
+    records: Table<SlabRecord>,
+    source: Checked<Faulty<BumpSpans>>,
+    pub out: Vec<usize>,
+}
+
+impl World {
+    pub fn new(geometry: Geometry, faults: FaultPlan) -> Self {
+        Self::keeping(geometry, 0, faults)
+    }
+
+    /// Whose cache may keep up to `most` complete slabs.
+    pub fn keeping(geometry: Geometry, most: u16, faults: FaultPlan) -> Self {
+        let hugepages = HugePages(4);
+        let records: Vec<SlabRecord> = (0..hugepages.pages().0).map(|_| SlabRecord::default()).collect();
+        Self {
+            cache: SlabCache::keeping(geometry, most),
+            memory: RealMemory::new(hugepages),
+            records: Table::from_slice(records.leak()),
+            source: Checked::new(Faulty::new(BumpSpans::new(hugepages.pages()), faults)),
+            out: Vec::new(),
+        }
+    }
+
+    /// Takes up to `want` objects; each must be new, aligned, and inside the region. Says how many there were.
+    pub fn take(&mut self, want: u32) -> usize {
+        // SAFETY: base, records and source belong together, and to this cache alone.
+        let mut chain = unsafe { self.cache.alloc(want, self.memory.base(), &self.records, &mut self.source, |_| ()) };
+        let mut got = 0;
+        while let Some(object) = chain.pop() {
+            assert_eq!(object as usize % 16, 0);
+            // Every byte is ours to write: a cache that kept anything inside an object that is out would break.
+            // SAFETY: the object is out, and has so many bytes.
+            unsafe { object.write_bytes(0xa5, self.cache.geometry().object as usize) };
+            self.out.push(object as usize);
+            got += 1;
+        }
+        assert!(got <= want as usize);
+        self.check();
+        got
+    }
+
+    /// Gives the objects at these places of the list of what is out back, in one chain.
+    pub fn give(&mut self, places: impl Iterator<Item = usize>) {
+        let places: BTreeSet<usize> = places.filter(|i| *i < self.out.len()).collect();
+        let mut chain = Chain::EMPTY;
+        for i in places.into_iter().rev() {
+            // SAFETY: the object is out, and given back once.
+            unsafe { chain.push(self.out.remove(i) as *mut u8) };
+        }
+        // SAFETY: as in `take`; the objects came from this cache.
+        unsafe { self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) }.unwrap();
+        self.check();
+    }
+
+    /// Gives back the place so many objects behind the last one that is out; says whether that was refused.
+    pub fn give_place_behind(&mut self, objects: usize) -> bool {
+        let place = self.out[self.out.len() - 1] + objects * self.cache.geometry().object as usize;
+        let mut chain = Chain::EMPTY;
+        // SAFETY: the place lies on the slab, and is nobody's.
+        unsafe {
+            chain.push(place as *mut u8);
+            self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) == Err(place as *mut u8)
+        }
+    }
+
+    /// Gives the first object back with itself behind it; says whether that was refused.
+    pub fn give_first_twice(&mut self) -> bool {
+        let object = self.out[0] as *mut u8;
+        let mut chain = Chain::EMPTY;
+        // SAFETY: the object is out; the chain ends after two, wherever its links lead.
+        unsafe {
+            chain.push(object);
+            chain.push(object);
+            self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) == Err(object)
+        }
+    }
+
+    /// S1 to S5, and that no two objects overlap.
+    pub fn check(&self) {
+        let g = self.cache.geometry();
+        let mut sorted = self.out.clone();
+        sorted.sort_unstable();
+        assert!(sorted.windows(2).all(|w| w[1] - w[0] >= g.object as usize), "two objects overlap");
+        let full: Vec<_> = self.source.spans().map(|s| s.first).filter(|p| self.is_full(p.0)).collect();
+        // SAFETY: as in `take`.
+        unsafe { self.cache.check(self.memory.base(), &self.records, &full) }.unwrap();
+        assert_eq!(self.cache.stats().objects_out, self.out.len() as u64);
+        assert_eq!(self.cache.stats().slabs * g.pages.0, self.source.live().0);
+    }
+
+    fn is_full(&self, page: u32) -> bool {
+        let g = self.cache.geometry();
+        let start = self.memory.base() as usize + page as usize * 8192;
+        let end = start + g.pages.bytes().0;
+        self.out.iter().filter(|o| (start..end).contains(*o)).count() == g.capacity as usize
+    }
+
+    /// Gives everything back: all slabs go.
+    pub fn drain(&mut self) {
+        self.give(0..self.out.len());
+        self.give_complete(u32::MAX);
+        assert_eq!((self.cache.stats().slabs, self.source.live()), (0, Pages(0)));
+        self.check();
+    }
+
+    /// Gives up to `most` complete slabs back; says how many went.
+    pub fn give_complete(&mut self, most: u32) -> u32 {
+        let before = (self.cache.complete(), self.cache.stats().slabs);
+        self.cache.give_complete(most, &self.records, &mut self.source);
+        let went = before.0 - self.cache.complete();
+        assert_eq!(before.1 - self.cache.stats().slabs, went);
+        self.check();
+        went
+    }
+
+    /// Gives those complete slabs back that nobody needed since the last time.
+    pub fn give_idle(&mut self) {
+        self.cache.give_idle(&self.records, &mut self.source);
+        self.check();
+    }
+
+    /// Checks that a source which refuses is asked, and nothing else happens.
+    pub fn refuse(&mut self, want: u32) -> usize {
+        let before = (self.source.live(), self.cache.stats().slabs);
+        let got = self.take(want);
+        assert_eq!((self.source.live(), self.cache.stats().slabs), before);
+        got
+    }
+}

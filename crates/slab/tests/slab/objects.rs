@@ -1,0 +1,7 @@
+//! Constructed objects.
+
+mod model;
+mod refused;
+mod small;
+mod suppliers;
+mod world;

@@ -1,0 +1,217 @@
+//! The counters of the statistics: name, unit, meaning.
+//!
+//! **What.** [`counters!`](crate::counters) passes the rows of a table to a macro; [`count_struct!`](crate::count_struct)
+//! declares a struct with a field for each row. The order of rows is the layout of the structs in `craton.h`.
+
+/// In what a counter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A number that says what is there now.
+    Now,
+    /// Counts up from the start of the process, or from the making of what it counts for.
+    Since,
+    /// Bytes, now.
+    Bytes,
+    /// A number for a word.
+    Code,
+    /// Text.
+    Text,
+}
+
+impl Unit {
+    /// As the documents name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Now => "now",
+            Self::Since => "since the start",
+            Self::Bytes => "bytes, now",
+            Self::Code => "code",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// One counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    /// Its name in every form of the statistics.
+    pub name: &'static str,
+    /// In what it counts.
+    pub unit: Unit,
+    /// What it means; Markdown.
+    pub text: &'static str,
+}
+
+/// `counters!(TABLE, MACRO)` calls `MACRO!` with the rows `name: Unit, "text";` of a table: `process`, `class`, `heap`,
+/// `cache` or `kit`.
+#[macro_export]
+macro_rules! counters {
+    (process, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
+        pid: Now, "process id; the numbers of a forked child begin with its parent's";
+        refills: Since, "batches of objects that caches received, from slabs or from threads that had too many";
+        objects_out: Since, "objects in those batches; a cache serves the same object again and again, so that a program \
+            allocates more";
+        large_allocs: Since, "objects above 256 KiB that came from the page heap";
+        huge_allocs: Since, "objects with their own mapping: 32 MiB and more, or grown by moving pages";
+        heap_in_use_bytes: Bytes, "in slabs and large objects: what the program has, what caches keep, and what is free \
+            in slabs";
+        heap_backed_bytes: Bytes, "of the heap that may have memory: what is in use, and free memory that was not released. \
+            The difference to `heap_in_use_bytes` is free memory; `release_rate`, `soft_limit` and `craton_release()` \
+            release it";
+        metadata_bytes: Bytes, "address space made usable for Craton's tables; memory follows on first touch";
+        threads_seen: Since, "threads that have had their own cache";
+        huge_bytes: Bytes, "in huge objects; not part of the heap's bytes";
+        memory_limit_bytes: Bytes, "the control group's limit, or that of the option `memory_limit`; 0 for none";
+        soft_limit_bytes: Bytes, "the soft limit in force; 0 for none";
+        hard_limit_bytes: Bytes, "the hard limit in force; 0 for none";
+        soft_limit_passed: Since, "times a request found more in use than the soft limit";
+        hard_limit_refused: Since, "requests that the hard limit refused, each with `ENOMEM`";
+        pressure_releases: Since, "times memory was released because the system was short of it";
+        usable_cpus: Now, "processors that the process may use, by affinity and quota, as last read; 0 before the heap has \
+            grown beyond 16 MiB";
+        cache_mode: Code, "how threads without their own cache are served";
+        processor_caches: Now, "processors that have a cache";
+        memory_limit_source: Code, "where `memory_limit_bytes` comes from";
+    } };
+    (class, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
+        object_bytes: Bytes, "of an object";
+        slabs: Now, "slabs, of whatever fullness";
+        objects_out: Now, "objects that are out: with the program, or in the caches in front";
+        total: Now, "objects that its slabs have places for";
+        memory_bytes: Bytes, "of its slabs";
+        partial: Now, "slabs with room of which some object is out";
+        complete: Now, "slabs of which no object is out, kept since the class missed such slabs";
+        full: Now, "slabs without room";
+        failures: Since, "requests that got nothing";
+        refills: Since, "batches that caches received; what threads take from their caches is not counted, since that \
+            would cost each request";
+        objects_refilled: Since, "objects in those batches";
+        morphed: Since, "slabs taken over from other sizes, with objects that live on them";
+        settled: Since, "those of them that became ordinary slabs of this size";
+    } };
+    (heap, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
+        id: Now, "number among living heaps";
+        objects: Now, "objects that are out";
+        object_bytes: Bytes, "of those, as `malloc_usable_size` counts";
+        used_bytes: Bytes, "of its slabs and of objects above 256 KiB: what the limit bounds";
+        held_bytes: Bytes, "taken from the process's heap";
+        limit_bytes: Bytes, "the limit; 0 for none";
+        refused: Since, "requests that got nothing";
+    } };
+    (cache, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
+        id: Now, "number among living caches";
+        object_bytes: Bytes, "of an object, as asked for";
+        buffer_bytes: Bytes, "from one object to the next";
+        in_use: Now, "objects that the program has";
+        total: Now, "objects that the slabs have room for";
+        memory_bytes: Bytes, "of slabs and magazines: what the limit of bytes bounds";
+        allocations: Since, "objects handed out";
+        magazine_hits: Since, "of these, those that lay in the processor's array";
+        failures: Since, "requests that got nothing, also because the constructor failed";
+        constructor_failures: Since, "constructors that failed";
+        constructed: Since, "objects constructed";
+        destroyed: Since, "objects destroyed";
+        slabs: Now, "slabs";
+        partial: Now, "slabs of which some objects are out, in arrays or in magazines";
+        complete: Now, "slabs of which no object is";
+        full: Now, "slabs of which all objects are";
+        in_arrays: Now, "free objects in processors' arrays";
+        in_depot: Now, "free objects in magazines";
+        rounds: Now, "objects that an array and the depot exchange at a time, at most; an array holds twice as many. Grows \
+            where calls wait for each other, and where arrays are often empty or full";
+        contended: Since, "calls that had to wait for the cache's lock";
+        reserved: Now, "objects that `craton_cache_prefill` has promised";
+        limit_objects: Now, "objects that there may be, free ones included; 0 for no limit";
+        limit_bytes: Bytes, "that slabs and magazines may take; 0 for no limit";
+    } };
+    (kit, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
+        buffers: Now, "objects that are out as buffers of the debugging kit, sampled ones included";
+        buffer_bytes: Bytes, "asked for in them";
+        waiting: Now, "freed buffers whose memory waits before it is reused";
+        samples: Since, "objects that `guard_sample` has put on their own pages";
+        transactions: Since, "allocations and frees that `debug=audit` has logged";
+        transactions_kept: Now, "those of them that the log still has";
+        targets_unmet: Now, "targets of the option that name an object cache, of which none was made since it was set";
+    } };
+}
+
+/// For [`counters!`](crate::counters): passes rows to a macro, or declares a struct of them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! with_rows {
+    ([@struct $(#[$attribute:meta])* $vis:vis struct $Name:ident { $($rest:tt)* }]
+        $($name:ident: $unit:ident, $text:literal;)*) => {
+        $(#[$attribute])*
+        $vis struct $Name { $(#[doc = $text] pub $name: u64,)* $($rest)* }
+
+        impl $Name {
+            /// The numbers with their names, in the order of the layout.
+            pub fn numbers(&self) -> [(&'static str, u64); [$(stringify!($name)),*].len()] {
+                [$((stringify!($name), self.$name)),*]
+            }
+        }
+    };
+    ([$then:ident] $($rows:tt)*) => { $then! { $($rows)* } };
+}
+
+/// `count_struct! { TABLE, struct NAME { MORE } }` declares a struct with a public `u64` for each row of a table, and `MORE`
+/// fields behind them; its method `numbers` returns the rows.
+#[macro_export]
+macro_rules! count_struct {
+    ($table:ident, $($item:tt)*) => { $crate::counters! { $table, @struct $($item)* } };
+}
+
+macro_rules! rows {
+    ($($name:ident: $unit:ident, $text:literal;)*) => {
+        &[$(Counter { name: stringify!($name), unit: Unit::$unit, text: $text }),*]
+    };
+}
+
+/// The process's numbers: `struct craton_segment` behind its magic and version.
+pub const PROCESS: &[Counter] = counters!(process, rows);
+/// Numbers of a size class.
+pub const CLASS: &[Counter] = counters!(class, rows);
+/// Numbers of a heap of `craton_heap_create`.
+pub const HEAP: &[Counter] = counters!(heap, rows);
+/// Numbers of an object cache.
+pub const CACHE: &[Counter] = counters!(cache, rows);
+/// Numbers of the debugging kit.
+pub const KIT: &[Counter] = counters!(kit, rows);
+
+/// What the statistics of a process have as text besides.
+pub const TEXTS: &[Counter] = &[
+    Counter { name: "exe", unit: Unit::Text, text: "the process's name as the kernel has it, at most 15 bytes" },
+    Counter { name: "cache_mode_name", unit: Unit::Text, text: "`cache_mode` in a word" },
+    Counter { name: "memory_limit_source_name", unit: Unit::Text, text: "`memory_limit_source` in a word" },
+    Counter { name: "page_heap", unit: Unit::Text, text: "the option `page_heap`: `temeraire` or `frames`" },
+];
+
+/// A word for each code of a counter, and what it means.
+pub type Codes = [(&'static str, &'static str)];
+
+/// The codes of `cache_mode`.
+pub const CACHE_MODES: &Codes = &[
+    ("none", "every thread has its own, since there are no restartable sequences"),
+    ("processors", "by the cache of the processor that the thread is on"),
+    (
+        "compact-numbers",
+        "by the cache of the kernel's compact number of the thread (`mm_cid`), so that a program on few of many processors needs few caches",
+    ),
+];
+
+/// The codes of `memory_limit_source`.
+pub const LIMIT_SOURCES: &Codes = &[
+    (
+        "not-read",
+        "not read yet: the main thread reads it when the heap has grown beyond 16 MiB, the library's thread a second later",
+    ),
+    ("nowhere", "there are no control groups for memory"),
+    ("cgroup-v1", "control groups of version 1; `memory_limit_bytes` is 0 if they set none"),
+    ("cgroup-v2", "control groups of version 2; `memory_limit_bytes` is 0 if they set none"),
+    ("option", "the option `memory_limit`"),
+];
+
+/// The word for a code.
+pub fn word(codes: &Codes, code: u64) -> &'static str {
+    codes.get(code as usize).map_or("unknown", |(word, _)| *word)
+}

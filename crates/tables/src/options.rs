@@ -1,0 +1,252 @@
+//! The options of `CRATON_OPTIONS`, by the alphabet.
+
+use core::fmt;
+
+/// Bytes that the path of `stats_file` and `trace` has at most.
+pub const PATH_MOST: usize = 511;
+
+/// What values an option takes. Shown as the help shows it: `auto|thread|cpu`, `none|auto|BYTES|PERCENT%`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// Bytes, such as `512K`, up to so many.
+    Bytes(u64),
+    /// A number in decimal, from the second to the third, or one of the words.
+    Count(&'static [&'static str], u64, u64),
+    /// 0 to 100.
+    Percent,
+    /// Bytes or one of the words.
+    Amount(&'static [&'static str]),
+    /// Bytes, a percentage with `%` behind it, or one of the words.
+    Limit(&'static [&'static str]),
+    /// Words by commas, perhaps targets behind a colon.
+    Checks(&'static [&'static str]),
+    /// A path of at most [`PATH_MOST`] bytes; an empty one for none.
+    Path,
+}
+
+impl Form {
+    /// The words among its values.
+    pub const fn words(&self) -> &'static [&'static str] {
+        match *self {
+            Self::Words(words)
+            | Self::Count(words, ..)
+            | Self::Amount(words)
+            | Self::Limit(words)
+            | Self::Checks(words) => words,
+            Self::Bytes(_) | Self::Percent | Self::Path => &[],
+        }
+    }
+
+    /// What the help calls its other values.
+    pub const fn others(&self) -> &'static [&'static str] {
+        match self {
+            Self::Words(_) | Self::Checks(_) => &[],
+            Self::Bytes(_) | Self::Amount(_) => &["BYTES"],
+            Self::Count(..) => &["N"],
+            Self::Percent => &["PERCENT"],
+            Self::Limit(_) => &["BYTES", "PERCENT%"],
+            Self::Path => &["PATH"],
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, word) in self.words().iter().chain(self.others()).enumerate() {
+            write!(f, "{}{word}", if i == 0 { "" } else { "|" })?;
+        }
+        Ok(())
+    }
+}
+
+/// When an option may be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At any time.
+    Live,
+    /// Only before this happens.
+    Before(&'static str),
+}
+
+/// One option.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// Its name.
+    pub key: &'static str,
+    /// Its values.
+    pub form: Form,
+    /// Its value unless set, as the getter shows it.
+    pub default: &'static str,
+    /// When it may be set.
+    pub when: When,
+    /// The message for a value that it does not take.
+    pub refusal: &'static str,
+    /// What it does, in a line.
+    pub text: &'static str,
+    /// The rest, for `docs/options.md`; Markdown.
+    pub more: &'static str,
+}
+
+/// Declares [`Key`], [`OPTIONS`] and [`NO_SUCH_KEY`] from a row for each option.
+macro_rules! options {
+    ($first:ident $first_key:ident { $($first_row:tt)* } $($name:ident $key:ident { $($row:tt)* })*) => {
+        /// Names an option; its number is the row's.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Key {
+            #[doc = concat!("`", stringify!($first_key), "`")]
+            $first,
+            $(#[doc = concat!("`", stringify!($key), "`")] $name,)*
+        }
+
+        impl Key {
+            /// Every option, by the alphabet.
+            pub const ALL: [Self; OPTIONS.len()] = [Self::$first $(, Self::$name)*];
+        }
+
+        /// A row for each option, by the alphabet.
+        pub const OPTIONS: [Choice; [stringify!($first) $(, stringify!($name))*].len()] = [
+            Choice { key: stringify!($first_key), $($first_row)* }
+            $(, Choice { key: stringify!($key), $($row)* })*
+        ];
+
+        /// The message for a key that is not in the table.
+        pub const NO_SUCH_KEY: &str = concat!(
+            "no such key (there are ", stringify!($first_key) $(, ", ", stringify!($key))*, "); ignored"
+        );
+    };
+}
+
+impl Key {
+    /// The option of this name.
+    pub fn named(key: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|k| k.row().key.as_bytes() == key)
+    }
+
+    /// Its row.
+    pub const fn row(self) -> &'static Choice {
+        const ROWS: &[Choice] = &OPTIONS;
+        &ROWS[self as usize]
+    }
+}
+
+use Form::{Amount, Bytes, Checks, Count, Limit, Path, Percent, Words};
+use When::{Before, Live};
+
+options! {
+    AuditLog audit_log {
+        form: Count(&[], 1, 1 << 28), default: "65536", when: Before("`debug=audit` makes the log"),
+        refusal: "bad value (1 to 268435456 entries, until the log is made); ignored",
+        text: "how many transactions the log of `debug=audit` keeps", more: ""
+    }
+    Background background {
+        form: Words(&["0", "inline", "1"]), default: "1", when: Live,
+        refusal: "bad value (there are 0, inline and 1); ignored",
+        text: "who looks after a heap of more than 16 MiB: releases memory, and moves dense memory onto hugepages",
+        more: "`0`: nobody. `inline`: requests, once a second. `1`: also a thread of the library, in programs \
+               that have threads or much free memory."
+    }
+    Caches caches {
+        form: Words(&["auto", "thread", "cpu"]), default: "auto", when: Live,
+        refusal: "bad value (there are auto, thread and cpu); ignored",
+        text: "which caches of free objects threads use",
+        more: "`auto`: the first thread and the busiest others have their own cache, at most four for each \
+               processor and sixteen in all; other threads share the per-CPU caches, by restartable sequences. \
+               `thread`: every thread has its own. `cpu`: per-CPU caches only. Without restartable sequences (glibc \
+               before 2.35, valgrind) every thread has its own; `cache_mode` in the statistics reports that."
+    }
+    Debug debug {
+        form: Checks(&["none", "audit", "redzone", "poison", "verify", "guard", "unmap", "leak", "all"]),
+        default: "none", when: Live,
+        refusal: "cannot be set: there is no memory for the heap or for the log; ignored",
+        text: "what the debugging kit checks",
+        more: "Commas separate checks: `debug=audit,redzone`. Targets stand behind a colon, with `+` between them: \
+               `debug=all:64+large+my-cache`. See [debugging.md](debugging.md)."
+    }
+    GuardSample guard_sample {
+        form: Count(&["auto"], 0, 1 << 40), default: "0", when: Live,
+        refusal: "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored",
+        text: "puts one object in N on its own pages, as under `debug=guard,unmap,audit`; 0 for none",
+        more: "Objects that come out of slabs count. `auto` is 20000."
+    }
+    HardLimit hard_limit {
+        form: Limit(&["none", "auto"]), default: "none", when: Live,
+        refusal: "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored",
+        text: "the most memory; a request beyond it gets `ENOMEM`, after free memory was released",
+        more: "`auto` is `none`."
+    }
+    MemoryLimit memory_limit {
+        form: Amount(&["cgroup", "auto", "none"]), default: "cgroup", when: Live,
+        refusal: "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored",
+        text: "what the soft limit follows and percentages refer to",
+        more: "`cgroup` and `auto`: the tightest limit of the process's control groups (version 1 or 2), read when \
+               the heap has grown beyond 16 MiB and then every ten seconds. Percentages refer to the machine's memory \
+               where there is no limit."
+    }
+    PageHeap page_heap {
+        form: Words(&["temeraire", "frames"]), default: "temeraire", when: Before("the first request of the process"),
+        refusal: "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored",
+        text: "what places spans of up to 1 MiB: TEMERAIRE's filler, or LLFree's page frames",
+        more: "With frames the heap has up to 1 TiB. `craton replay --heap frames` compares both on a recorded trace."
+    }
+    Pressure pressure {
+        form: Percent, default: "10", when: Live,
+        refusal: "bad value (0 to 100 percent); ignored",
+        text: "releases all free memory when tasks waited for memory in more than this part of ten seconds; 0 for never",
+        more: "Read from `/proc/pressure/memory` and the control group's `memory.pressure`. At most 256 MiB each \
+               five seconds."
+    }
+    Quarantine quarantine {
+        form: Bytes(1 << 40), default: "16777216", when: Live,
+        refusal: "bad value (0 to 1T bytes, such as 64M); ignored",
+        text: "how much freed memory waits under `debug` before it is reused", more: ""
+    }
+    ReleaseRate release_rate {
+        form: Bytes(u64::MAX), default: "67108864", when: Live,
+        refusal: "bad value (bytes, such as 512K); ignored",
+        text: "how much memory the background work releases in a second; 0 for none",
+        more: "Free hugepages beyond 16 MiB go at once. Free pages between objects go after a minute, and only what \
+               exceeds recent demand by a sixteenth."
+    }
+    SoftLimit soft_limit {
+        form: Limit(&["none", "auto"]), default: "auto", when: Live,
+        refusal: "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored",
+        text: "from how much memory in use on free memory is released",
+        more: "As much as needed. If that is not enough, threads empty their caches, and the program's callback runs \
+               (`craton_set_limit_callback`). `auto`: 90 % of `memory_limit`."
+    }
+    Stats stats {
+        form: Words(&["0", "1"]), default: "0", when: Live,
+        refusal: "bad value (there are 0 and 1); ignored",
+        text: "prints statistics on standard error at exit", more: ""
+    }
+    StatsFile stats_file {
+        form: Path, default: "", when: Live,
+        refusal: "bad value (a path of at most 511 bytes); ignored",
+        text: "appends one line of JSON to the file at exit", more: ""
+    }
+    Thp thp {
+        form: Words(&["auto", "always", "never"]), default: "auto", when: Live,
+        refusal: "bad value (there are auto, always and never); ignored",
+        text: "where the heap asks for transparent hugepages",
+        more: "`auto`: where it is large enough to gain. `always`: everywhere. `never`: nowhere."
+    }
+    ThreadCache thread_cache {
+        form: Bytes(u64::MAX), default: "2097152", when: Live,
+        refusal: "bad value (bytes, such as 512K); ignored",
+        text: "how much freed memory a thread keeps in its cache", more: ""
+    }
+    Trace trace {
+        form: Path, default: "", when: Live,
+        refusal: "bad value (a path of at most 511 bytes); ignored",
+        text: "records the requests to the page heap into the file",
+        more: "`%p` stands for the process id. See [trace.md](trace.md)."
+    }
+    TraceEvents trace_events {
+        form: Count(&[], 1, u64::MAX), default: "16000000", when: Live,
+        refusal: "bad value (a number above 0); ignored",
+        text: "how many events a trace has at most; later ones are only counted", more: ""
+    }
+}
