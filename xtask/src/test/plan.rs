@@ -88,7 +88,6 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
         // Thousands of runs of each protocol: optimised, and with debug assertions.
         ("CARGO_PROFILE_DEV_OPT_LEVEL".to_owned(), "2".to_owned()),
     ];
-    let tiny = owned(&["-p", "craton-pages", "--features", "tiny", "--tests"]);
     // The experiments share the folder: their programs start those of the workspace, beside them.
     let mut papers = owned(&["--manifest-path", "papers/Cargo.toml", "--target-dir", &target.to_string_lossy()]);
     let mut run_papers = run("papers");
@@ -105,7 +104,6 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
         Plan { args: owned(&["--workspace"]), env: unwinding.clone(), runs: all },
         Plan { args: papers, env: unwinding.clone(), runs: vec![run_papers] },
         Plan { args: owned(&["--workspace", "--test", "loom*"]), env: loom_env, runs: vec![run("loom")] },
-        Plan { args: tiny, env: Vec::new(), runs: vec![run("tiny")] },
     ]
 }
 
