@@ -15,12 +15,11 @@ use craton_base::HugePages;
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use craton_frames::{Config, Init, Local, Metadata, Seat, Sizes, Zone};
 use craton_os::{mapping, process};
-use craton_pages::{ByFrames, LongestFreeFirst};
 
 /// Frames that are the heap's pages.
 pub type Frames = Seat<'static, 'static, craton_frames::Pages>;
 /// Either page heap.
-pub(crate) type PageHeap<F, C> = craton_pages::PageHeap<F, C, LongestFreeFirst, Option<ByFrames<Frames>>>;
+pub(crate) type PageHeap<F, C> = craton_pages::FrameHeap<F, C, Frames>;
 
 /// The heap's largest size with frames: 1 TiB.
 const MOST: HugePages = HugePages(1 << 19);

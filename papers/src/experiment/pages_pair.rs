@@ -21,7 +21,7 @@ use craton_lab::format::{Column, bytes, table_of};
 use craton_lab::picture::{Axis, Line, Lines, Point, Unit};
 use craton_lab::rng::Rng;
 use craton_lab::summary::Spread;
-use craton_pages::{HugeBacking, PageHeap, Tracker};
+use craton_pages::{HugeBacking, PageHeapExt, Temeraire, Tracker};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -78,7 +78,7 @@ impl Clock for Still {
     }
 }
 
-type Heap = PageHeap<Lean, Still>;
+type Heap = Temeraire<Lean, Still>;
 
 /// A row of the document.
 #[derive(Clone, Serialize)]

@@ -15,6 +15,7 @@ use craton_lab::document::Document;
 use craton_lab::format::{Column, bytes, table_of};
 use craton_lab::picture::{Axis, Lines, Unit};
 use craton_lab::rng::Rng;
+use craton_pages::PageHeapExt;
 use serde::Serialize;
 
 /// The experiment, in the list.
