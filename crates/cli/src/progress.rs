@@ -15,6 +15,7 @@ pub struct Line {
 
 impl Line {
     /// An empty line.
+    #[allow(clippy::new_without_default)] // It begins to run when made.
     pub fn new() -> Self {
         Self { line: terminal::Progress::new(), start: Instant::now() }
     }

@@ -23,7 +23,7 @@ use core::ops::{Deref, DerefMut};
 use craton_base::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Density, Machine, PageRange, Pages, Platform, Span, SpanError, SpanSource};
 use craton_os::Guard;
-use craton_pages::Breaking;
+use craton_pages::{Breaking, PageHeapExt};
 use craton_slab::SlabCache;
 
 /// A source for slabs that must do with what they have.

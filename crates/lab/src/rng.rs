@@ -24,6 +24,7 @@ impl Rng {
     }
 
     /// The next 64 random bits.
+    #[allow(clippy::should_implement_trait)] // Endless: no iterator.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         mix(self.0)

@@ -24,6 +24,7 @@ use craton_heap::hooks::SpanEvent;
 use craton_heap::page_heap::PageHeap;
 use craton_os::{CoarseClock, FileMap, Line, Mutex, Rank, file_map, process};
 use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};
+use craton_pages::{PageHeap as _, PageHeapExt};
 
 /// Bytes of the file that are mapped at a time.
 const WINDOW: usize = 1 << 20;

@@ -13,7 +13,7 @@ use crate::text::Text;
 use crate::{debug, limits, trace};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Decimal, Line, process};
-use craton_pages::HugeBacking;
+use craton_pages::{HugeBacking, PageHeapExt};
 use craton_tables::options::{Form, Key, PATH_MOST};
 
 /// Longest path that `stats_file` takes, its closing 0 included.
