@@ -281,6 +281,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[cfg(loom)]
     pub fn touch(&self) {
         let _ = (self.spans.pages(), self.gate.is_outside(0), self.view());
+        let _ = (self.flush_requests.load(Ordering::Relaxed), self.huge_bytes.load(Ordering::Relaxed));
+        let _ = self.collapsing.load(Ordering::Relaxed);
         drop(self.lock_pages());
         drop((self.morphs.lock(), self.huge.lock()));
     }

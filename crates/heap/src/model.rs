@@ -224,7 +224,7 @@ impl Hand {
             if ThreadCache::push(self.cache, object as *mut u8) {
                 Ok(None)
             } else {
-                world.heap.take_back(Some(self.cache), object as *mut u8)
+                world.heap.take_back(Some(self.cache), object as *mut u8).map(|_| ())
             }
         };
         assert_eq!(given, Ok(None), "an object that is out");

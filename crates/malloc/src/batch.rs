@@ -10,9 +10,10 @@
 //! **Unsafe.** Writes to the caller's array, and takes objects from him.
 
 use crate::cpu_cache::thread::ThreadCache;
-use crate::front::{self, HEAP, set_up};
+use crate::front::{self, set_up};
 use crate::route::Misuse;
 use crate::size_class::{self, MAX_CLASSED};
+use crate::statics::HEAP;
 use crate::{debug, nested, tls};
 use craton_os::process;
 use craton_slab::Chain;

@@ -49,9 +49,10 @@ use sample::is_due;
 pub(crate) use setting::checks_of_cache;
 
 use crate::cpu_cache::thread::ThreadCache;
-use crate::front::{HEAP, existing_cache};
+use crate::front::existing_cache;
 use crate::route::Misuse;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of};
+use crate::statics::HEAP;
 use crate::{background, limits, nested};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};

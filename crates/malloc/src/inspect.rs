@@ -20,26 +20,29 @@
 //!
 //! **Unsafe.** Exports the table under a name of its own; its addresses are for reading elsewhere.
 
-use crate::caches::Caches;
+use crate::background::thread::HelperThread;
+use crate::caches::Here;
+use crate::clock::ProcessClock;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{LIST_BYTES, ThreadCache};
 use crate::debug::shape as kit;
-use crate::front::{ALL_CACHES, HEAP, HEAPS, OBJECT_CACHES, PROCESSOR_CACHES};
-use crate::heap::Heap;
-use crate::heaps::Heaps;
 use crate::huge::HugeTable;
 use crate::huge::Kept;
-use crate::mailbox::{MAILBOX, Mailbox};
-use crate::nested;
-use crate::process::Process;
-use crate::segment::SEGMENT;
+use crate::mailbox::Mailbox;
+use crate::nested::Area;
+use crate::registry::Registry;
 use crate::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
+use crate::statics::{
+    APART, BACKGROUND, HEAP, HEAPS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT, TheHeap,
+};
 use core::mem::offset_of;
 use core::ptr::{null, without_provenance};
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 use craton_heap::record::PageRecord;
 use craton_heap::shard::SHARDS;
-use craton_os::{CoarseClock, Region};
+use craton_objects::caches::Caches;
+use craton_objects::heaps::Heaps;
+use craton_os::Mutex;
 use craton_slab::debug::audit::Log;
 use craton_slab::object::ObjectSlabs;
 use craton_slab::{Morph, Morphs, SlabCache, SlabRecord};
@@ -118,9 +121,13 @@ const NUMBERS: [(&str, usize); 10] = [
     ("mark.owned", OWNED as usize),
     ("shards.most", SHARDS),
     ("mailbox.text.most", Mailbox::TEXT),
-    ("apart.bytes", nested::AREA_BYTES),
+    ("apart.bytes", Area::BYTES),
     ("segment.bytes", size_of_val(&SEGMENT)),
 ];
+
+/// Where the list of all threads' caches is.
+const ALL_CACHES: *const u8 =
+    (&raw const REGISTRY).cast::<u8>().wrapping_add(Mutex::<Registry>::SHAPE[1] + Registry::FIRST);
 
 /// Addresses.
 const ADDRESSES: [(&str, *const u8); NAMED] = [
@@ -130,10 +137,10 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("processors", (&raw const PROCESSOR_CACHES).cast()),
     ("segment", (&raw const SEGMENT).cast()),
     ("mailbox", (&raw const MAILBOX).cast()),
-    ("mailbox.nudge", crate::background::NUDGE),
-    ("apart", nested::PARTS[0]),
-    ("apart.used", nested::PARTS[1]),
-    ("later.first", nested::PARTS[2]),
+    ("mailbox.nudge", HelperThread::nudge_at(&raw const BACKGROUND.thread)),
+    ("apart", Area::parts(&raw const APART)[0]),
+    ("apart.used", Area::parts(&raw const APART)[1]),
+    ("later.first", Area::parts(&raw const APART)[2]),
     ("own", (&raw const HEAPS).cast()),
     ("caches", (&raw const OBJECT_CACHES).cast()),
 ];
@@ -144,7 +151,7 @@ const NAMED: usize = 12;
 /// The shapes of structures, in groups as their modules have them.
 const SHAPES: [&[(&str, usize)]; 16] = [
     &NUMBERS,
-    &Heap::<Region, CoarseClock, Process>::SHAPE,
+    &TheHeap::SHAPE,
     &SlabRecord::SHAPE,
     &PageRecord::SHAPE,
     &SlabCache::SHAPE,
@@ -155,7 +162,7 @@ const SHAPES: [&[(&str, usize)]; 16] = [
     &ThreadCache::SHAPE,
     &ProcessorCaches::SHAPE,
     &Kept::SHAPE,
-    &Caches::SHAPE,
+    &Caches::<ProcessClock, Here>::SHAPE,
     &ObjectSlabs::SHAPE,
     &kit::SHAPE,
     &Log::SHAPE,

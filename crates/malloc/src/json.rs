@@ -15,12 +15,11 @@
 
 use crate::caches;
 use crate::debug;
-use crate::front::HEAP;
-use crate::front::HEAPS;
 use crate::heaps::{OwnStats, api};
 use crate::options;
 use crate::segment::SEGMENT;
 use crate::size_class::{CLASSES, size_of_class};
+use crate::statics::HEAPS;
 use crate::stats::{ClassCounts, counted};
 use crate::text::Text;
 use craton_os::process;

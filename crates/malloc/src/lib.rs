@@ -21,21 +21,25 @@
 //! address before anything has been changed.
 #![no_std]
 
+mod admission;
 pub mod background;
 pub mod batch;
 pub mod caches;
+mod clock;
 /// The core's caches.
 mod cpu_cache {
     pub(crate) use craton_heap::{cpu_cache as processor, thread_cache as thread};
 }
 pub mod debug;
 pub mod front;
+mod govern;
 pub mod heaps;
 pub mod hints;
 pub mod inspect;
 pub mod json;
 mod lifecycle;
 pub mod limits;
+mod locks;
 mod mailbox;
 mod nested;
 pub mod options;
@@ -50,13 +54,15 @@ mod route {
 }
 pub mod segment;
 pub mod sizes;
+mod statics;
 pub mod stats;
 pub mod text;
+mod thread_mode;
 mod tls;
 mod trace;
 
 pub use craton_heap::{Misuse, size_class};
-pub(crate) use craton_heap::{heap, hooks, huge, page_map};
+pub(crate) use craton_heap::{heap, huge, page_map};
 
 #[cfg(any(test, loom))]
 extern crate std;

@@ -2,7 +2,8 @@
 //!
 //! **Unsafe.** Places function pointers in the sections that the dynamic linker walks.
 
-use crate::segment::SEGMENT;
+use crate::clock::ProcessClock;
+use crate::statics::SEGMENT;
 use crate::{debug, front, options, stats, trace};
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::Ordering::Relaxed;
@@ -29,7 +30,10 @@ extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *
     thread::note_main();
     if !process::is_privileged() {
         // SAFETY: the C library passes main's third argument to constructors.
-        unsafe { options::from_environment(environment) };
+        unsafe {
+            options::variable(environment, b"CRATON_TEST_CLOCK=").map(ProcessClock::set_speed);
+            options::from_environment(environment);
+        }
     }
 }
 

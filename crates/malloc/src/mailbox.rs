@@ -23,6 +23,7 @@
 
 use crate::inspect::INSPECT;
 use crate::options::{self, Wrong};
+use crate::statics::MAILBOX;
 use crate::text::Text;
 use crate::{front, limits, trace};
 use core::cell::UnsafeCell;
@@ -46,9 +47,6 @@ pub struct Mailbox {
 // SAFETY: the texts are used by whoever has the request, and by another process, which keeps to the order above.
 unsafe impl Sync for Mailbox {}
 
-/// The process's own. Never constant: another process writes it.
-pub(crate) static MAILBOX: Mailbox = Mailbox::empty();
-
 impl Mailbox {
     /// Bytes of a request, and of an answer, at the most.
     pub(crate) const TEXT: usize = 640;
@@ -65,7 +63,7 @@ impl Mailbox {
         ("mailbox.answer", offset_of!(Self, answer)),
     ];
 
-    const fn empty() -> Self {
+    pub(crate) const fn empty() -> Self {
         Self {
             asked: AtomicU32::new(0),
             taken: AtomicU32::new(0),
@@ -80,7 +78,7 @@ impl Mailbox {
 
     /// Whether there is a request.
     #[inline(always)]
-    fn is_asked(&self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         self.asked.load(Relaxed) != 0
     }
 
@@ -88,6 +86,13 @@ impl Mailbox {
     fn is_left(&self) -> bool {
         // ORDERING: SeqCst pairs with the exchange in `serve`.
         self.left.load(Ordering::SeqCst) == self.taken.load(Relaxed)
+    }
+
+    /// In a forked child: the request of another process was to the parent.
+    pub(crate) fn forked(&self) {
+        self.asked.store(0, Relaxed);
+        self.left.store(0, Relaxed);
+        self.answered.store(self.taken.load(Relaxed), Relaxed);
     }
 
     /// Does what a request asks by `set`, which says what is wrong with a setting.
@@ -111,12 +116,6 @@ impl Mailbox {
         // ORDERING: Release pairs with the reader's order of its loads: who sees the number sees the answer.
         self.answered.store(number, Ordering::Release);
     }
-}
-
-/// Whether somebody asks for something.
-#[inline(always)]
-pub(crate) fn is_asked() -> bool {
-    MAILBOX.is_asked()
 }
 
 /// Sets each of a request's settings, and writes which of them are refused; returns the answer's bytes.
@@ -153,13 +152,6 @@ pub(crate) fn look(may_wait: bool) {
         // SAFETY: it is this thread's cache.
         unsafe { limits::heed(cache) };
     }
-}
-
-/// In a forked child: what another thread was at is not done here.
-pub(crate) fn forked() {
-    MAILBOX.asked.store(0, Relaxed);
-    MAILBOX.left.store(0, Relaxed);
-    MAILBOX.answered.store(MAILBOX.taken.load(Relaxed), Relaxed);
 }
 
 #[cfg(test)]

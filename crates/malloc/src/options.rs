@@ -9,27 +9,14 @@
 
 mod handlers;
 
-pub(crate) use handlers::{PATH_MAX, STATS, STATS_FILE, STATS_TO};
+pub(crate) use crate::statics::{STATS, STATS_FILE, STATS_TO};
+pub(crate) use handlers::PATH_MAX;
 
 use crate::text::Text;
 use crate::{debug, limits, trace};
 use core::ffi::{CStr, c_char};
 use craton_os::Line;
 use craton_tables::options::{Key, NO_SUCH_KEY, OPTIONS};
-
-/// Takes the lock of what the options keep, for a fork.
-pub(crate) fn hold_for_fork(nested: bool) {
-    STATS_FILE.hold_for_fork(nested);
-}
-
-/// Gives it up after the fork.
-///
-/// # Safety
-/// As [`Mutex::release_after_fork`].
-pub(crate) unsafe fn release_after_fork() {
-    // SAFETY: by the contract.
-    unsafe { STATS_FILE.release_after_fork() };
-}
 
 /// Applies the variable `CRATON_OPTIONS` of an environment.
 ///
@@ -71,12 +58,21 @@ pub(crate) unsafe fn find(environment: *const *const c_char, key: &[u8], mut eac
 /// # Safety
 /// As [`find`], for as long as the text is used.
 unsafe fn text_in<'a>(environment: *const *const c_char) -> Option<&'a [u8]> {
+    // SAFETY: by the contract.
+    unsafe { variable(environment, b"CRATON_OPTIONS=") }
+}
+
+/// A variable of an environment, whose name `prefix` has with a `=`.
+///
+/// # Safety
+/// As [`find`], for as long as the text is used.
+pub(crate) unsafe fn variable<'a>(environment: *const *const c_char, prefix: &[u8]) -> Option<&'a [u8]> {
     let mut at = environment;
     // SAFETY: by the contract; the array is not read behind its null.
     while !at.is_null() && unsafe { !(*at).is_null() } {
         // SAFETY: as above, each entry is a C string.
         let entry = unsafe { CStr::from_ptr(*at) }.to_bytes();
-        if let Some(text) = entry.strip_prefix(b"CRATON_OPTIONS=") {
+        if let Some(text) = entry.strip_prefix(prefix) {
             return Some(text);
         }
         // SAFETY: the entry was not the closing null.

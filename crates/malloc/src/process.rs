@@ -2,8 +2,10 @@
 //!
 //! **Threads.** As [`Hooks`] says; nothing here allocates from the heap.
 
-use crate::segment::{self, SEGMENT};
-use crate::{background, debug, report, trace};
+use crate::background::Chore;
+use crate::segment;
+use crate::statics::{BACKGROUND, SEGMENT, TRACE};
+use crate::{debug, govern, report};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Pages;
 use craton_heap::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
@@ -17,12 +19,12 @@ pub(crate) struct Process;
 impl Hooks for Process {
     #[inline(always)]
     fn span(event: SpanEvent) {
-        trace::span(event);
+        TRACE.span(event);
     }
 
     #[inline(always)]
     fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
-        background::note(usage.backed, usage.in_use, releasable);
+        BACKGROUND.note(usage.backed, usage.in_use, releasable);
         SEGMENT.metadata_bytes.store(usage.metadata_bytes, Relaxed);
         SEGMENT.heap_in_use_bytes.store(usage.in_use.bytes().0 as u64, Relaxed);
         SEGMENT.heap_backed_bytes.store(usage.backed_bytes, Relaxed);
@@ -38,14 +40,14 @@ impl Hooks for Process {
             // Objects that come and go leave the page heap alone, and with it what is done in passing there.
             Event::LargeAlloc => {
                 if segment::add(&SEGMENT.large_allocs, 1).is_multiple_of(LARGE_ALLOCS) {
-                    background::note_time();
+                    govern::note_time();
                 }
             }
-            Event::SlabsReused => background::note_time(),
+            Event::SlabsReused => govern::note_time(),
             Event::HugeAlloc => _ = segment::add(&SEGMENT.huge_allocs, 1),
             Event::HugeBytes { more, less } => _ = segment::add(&SEGMENT.huge_bytes, more.wrapping_sub(less)),
-            Event::LimitPassed => background::want_limits(),
-            Event::MappingKept => background::want_thread(),
+            Event::LimitPassed => BACKGROUND.want(Chore::Limits),
+            Event::MappingKept => BACKGROUND.want_thread(),
             Event::CpuCacheMode(mode) => SEGMENT.cache_mode.store(mode, Relaxed),
             Event::CpuCaches(caches) => SEGMENT.processor_caches.store(caches, Relaxed),
             Event::ObjectsLost { class, objects } => report::lost(class, objects),
@@ -60,7 +62,7 @@ impl Hooks for Process {
 
     #[inline(always)]
     fn keeps_mappings() -> bool {
-        background::has_thread()
+        BACKGROUND.life.is_running()
     }
 
     #[cold]

@@ -1,11 +1,10 @@
 //! What is said when the program hands in a bad pointer, or has brought a cache into disorder.
 
-use crate::caches::stats::name_of;
-use crate::front::HEAP;
-use crate::front::OBJECT_CACHES;
 use crate::route::Misuse;
 use crate::size_class;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::statics::{LOSS_REPORTED, OBJECT_CACHES};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_objects::caches::name_of;
 use craton_os::Line;
 
 /// The name of the call, as the program knows it.
@@ -20,8 +19,7 @@ pub(crate) fn given_twice(class: usize, objects: u32) -> ! {
 /// A thread's list of free objects has lost some: nobody is hurt, and one line says so.
 #[cold]
 pub(crate) fn lost(class: usize, objects: u32) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Relaxed) {
+    if !LOSS_REPORTED.swap(true, Relaxed) {
         about_list(class, objects).text(" lost; ").text(HANDLER).print();
     }
 }

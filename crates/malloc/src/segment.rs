@@ -49,9 +49,7 @@ macro_rules! segment {
 
 counters!(process, segment);
 
-/// The process's own.
-#[unsafe(export_name = "craton_segment")]
-pub static SEGMENT: Segment = Segment::new();
+pub use crate::statics::SEGMENT;
 
 /// How many numbers a segment has.
 pub const WORDS: usize = 2 + PROCESS.len();

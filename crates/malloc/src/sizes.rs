@@ -10,11 +10,11 @@
 use crate::cpu_cache::thread::ThreadCache;
 use crate::debug;
 use crate::front;
-use crate::heaps::Owned;
 use crate::route::{Found, Misuse};
 use crate::size_class::{self, LARGE};
 use crate::tls;
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
+use craton_heap::owned::Owned;
 
 /// No process has more address space than this: 128 TiB.
 const MOST: usize = (1 << 47) - HUGEPAGE_SIZE;

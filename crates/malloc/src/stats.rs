@@ -2,11 +2,12 @@
 
 use crate::caches;
 use crate::debug;
-use crate::front::{HEAP, class_failures, class_stats};
+use crate::front::{class_failures, class_stats};
 use crate::heaps::api;
 use crate::options;
 use crate::segment::{SEGMENT, Segment};
 use crate::size_class::{CLASSES, geometry, size_of_class};
+use crate::statics::HEAP;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Line, file_map, process};
 

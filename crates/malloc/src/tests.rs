@@ -1,1 +1,1 @@
-mod caches;
+pub(crate) mod virtual_process;

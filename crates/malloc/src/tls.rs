@@ -4,7 +4,8 @@
 //! **What.** [`get`] and [`set`] read and write the calling thread's pointer. It starts out at [`NO_CACHE`], on which every
 //! fast path fails, so that no test for "not yet set up" stands in them.
 
-use crate::cpu_cache::thread::{NO_CACHES, NoCaches, ThreadCache};
+use crate::cpu_cache::thread::{NO_CACHES, ThreadCache};
+use crate::statics::NO_CACHE;
 use craton_os::process;
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
@@ -45,9 +46,6 @@ pub(crate) fn forget_number() {
 pub(crate) fn share_number() {
     words::set_number(SHARED);
 }
-
-/// What the pointers of threads without a cache of their own point at; that of a thread which has none yet is the first.
-static NO_CACHE: NoCaches = NoCaches::new();
 
 /// The pointer of a thread that has no cache yet.
 pub(crate) fn none() -> *mut ThreadCache {

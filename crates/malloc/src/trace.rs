@@ -13,16 +13,15 @@
 //!
 //! **Cost.** While nothing is recorded: one load. Else two stores into mapped memory, a checksum of 12 cycles and the kernel's
 //! coarse time for each event; a page fault every 255 events, and a new window every 65,280.
-//!
-//! **Unsafe.** Gives up, after a fork, locks that were taken before it.
 
-use crate::front::{HEAP, set_up};
-use crate::hooks::SpanEvent;
+use crate::front::set_up;
 use crate::options::PATH_MAX;
 use crate::page_heap::PageHeap;
+use crate::statics::{HEAP, TRACE};
+use crate::text::Text;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use craton_base::Platform;
-use craton_base::{Clock, Density, Floor, PageRange, Pages, Span, SpanError, SpanSource};
+use craton_base::{Clock, Density, PageRange, Pages, Platform};
+use craton_heap::hooks::SpanEvent;
 use craton_os::{CoarseClock, FileMap, Line, Mutex, file_map, process};
 use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};
 
@@ -31,18 +30,21 @@ const WINDOW: usize = 1 << 20;
 /// The option `trace_events` unless it is set: 256 MB.
 const DEFAULT_EVENTS: u64 = 16_000_000;
 
-/// The option `trace_events`.
-static BOUND: AtomicU64 = AtomicU64::new(DEFAULT_EVENTS);
-/// The option `trace`, the path and its length, until [`begin`] has acted upon it.
-static ASKED: Mutex<Option<([u8; PATH_MAX], usize)>> = Mutex::new(None);
-/// What the option `trace` was last set to, and its length.
-pub(crate) static PATH: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
-/// Whether events are noted.
-static ON: AtomicBool = AtomicBool::new(false);
-static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
+/// The recording and its options.
+pub(crate) struct Tracer {
+    /// The option `trace_events`.
+    bound: AtomicU64,
+    /// The option `trace`, the path and its length, until [`begin`] has acted upon it.
+    pub(crate) asked: Mutex<Option<([u8; PATH_MAX], usize)>>,
+    /// What the option `trace` was last set to, and its length.
+    pub(crate) path: Mutex<([u8; PATH_MAX], usize)>,
+    /// Whether events are noted.
+    on: AtomicBool,
+    pub(crate) recorder: Mutex<Option<Recorder>>,
+}
 
 /// A file that is being written.
-struct Recorder {
+pub(crate) struct Recorder {
     map: FileMap,
     /// Where the window begins in the file.
     window: u64,
@@ -56,60 +58,122 @@ struct Recorder {
     dropped: u64,
 }
 
-/// Sets the option `trace`, for [`begin`]; an empty path ends a recording.
+impl Tracer {
+    /// Without a recording.
+    pub(crate) const fn new() -> Self {
+        Self {
+            bound: AtomicU64::new(DEFAULT_EVENTS),
+            asked: Mutex::new(None),
+            path: Mutex::new(([0; PATH_MAX], 0)),
+            on: AtomicBool::new(false),
+            recorder: Mutex::new(None),
+        }
+    }
+
+    /// Sets the option `trace`, for [`begin`]; an empty path ends a recording.
+    pub(crate) fn ask(&self, path: &[u8]) -> bool {
+        let pids = path.windows(2).filter(|two| *two == b"%p").count();
+        // A process's number has ten digits at the most.
+        if path.len() + 10 * pids >= PATH_MAX || path.contains(&0) {
+            return false;
+        }
+        let mut text = Line::new();
+        let mut at = 0;
+        while at < path.len() {
+            let is_pid = path[at..].starts_with(b"%p");
+            text = if is_pid { text.number(process::id().into()) } else { text.bytes(&path[at..=at]) };
+            at += if is_pid { 2 } else { 1 };
+        }
+        let mut place = [0; PATH_MAX];
+        let len = text.as_bytes().len();
+        place[..len].copy_from_slice(text.as_bytes());
+        *self.asked.lock() = Some((place, len));
+        let mut shown = self.path.lock();
+        shown.0[..path.len()].copy_from_slice(path);
+        shown.1 = path.len();
+        true
+    }
+
+    /// Begins a recording of a heap that has the lock `pages`, into the file at `path`, ended by a 0.
+    fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
+        *self.recorder.lock() = Some(Recorder::new(path, self.bound.load(Relaxed), pages)?);
+        self.on.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// Ends the recording, so that the file is whole. The caller holds the heap's lock `pages`.
+    fn end(&self) {
+        self.on.store(false, Relaxed);
+        if let Some(recorder) = self.recorder.lock().take() {
+            recorder.finish();
+        }
+    }
+
+    /// In a forked child: the file is the parent's.
+    pub(crate) fn forked(&self) {
+        self.on.store(false, Relaxed);
+        if let Some(recorder) = self.recorder.lock().take() {
+            recorder.map.leave();
+        }
+    }
+
+    /// Records what happened to a span, under the page heap's lock.
+    #[inline(always)]
+    pub(crate) fn span(&self, event: SpanEvent) {
+        if self.on.load(Relaxed) {
+            self.record(event);
+        }
+    }
+
+    #[cold]
+    fn record(&self, event: SpanEvent) {
+        if let Some(recorder) = &mut *self.recorder.lock() {
+            let (kind, range, align, density) = match event {
+                SpanEvent::Alloc { range, align, density } => (Kind::Alloc, range, align, density),
+                SpanEvent::Free { range, density } => (Kind::Free, range, Pages(1), density),
+                SpanEvent::Resize { range } => (Kind::Resize, range, Pages(1), Density::Sparse),
+            };
+            recorder.note(CoarseClock.now_ns(), kind, range, align, density);
+        }
+    }
+}
+
+/// Sets the option `trace`, for [`begin`].
 pub(crate) fn ask(path: &[u8]) -> bool {
-    let pids = path.windows(2).filter(|two| *two == b"%p").count();
-    // A process's number has ten digits at the most.
-    if path.len() + 10 * pids >= PATH_MAX || path.contains(&0) {
-        return false;
-    }
-    let mut text = Line::new();
-    let mut at = 0;
-    while at < path.len() {
-        let is_pid = path[at..].starts_with(b"%p");
-        text = if is_pid { text.number(process::id().into()) } else { text.bytes(&path[at..=at]) };
-        at += if is_pid { 2 } else { 1 };
-    }
-    let mut place = [0; PATH_MAX];
-    let len = text.as_bytes().len();
-    place[..len].copy_from_slice(text.as_bytes());
-    *ASKED.lock() = Some((place, len));
-    let mut shown = PATH.lock();
-    shown.0[..path.len()].copy_from_slice(path);
-    shown.1 = path.len();
-    true
+    TRACE.ask(path)
+}
+
+/// Writes the option `trace` as it was set.
+pub(crate) fn show_path<'a, 'b>(into: &'a mut Text<'b>) -> &'a mut Text<'b> {
+    let path = TRACE.path.lock();
+    into.bytes(&path.0[..path.1])
 }
 
 /// The option `trace_events`.
 pub(crate) fn bound() -> u64 {
-    BOUND.load(Relaxed)
+    TRACE.bound.load(Relaxed)
 }
 
 /// Sets the option `trace_events`, for the next recording.
 pub(crate) fn set_bound(events: usize) -> bool {
     if events > 0 {
-        BOUND.store(events as u64, Relaxed);
+        TRACE.bound.store(events as u64, Relaxed);
     }
     events > 0
 }
 
 /// Begins the recording that was asked for since the last call, if one was; the one before it is ended.
 pub(crate) fn begin() {
-    let Some((path, len)) = ASKED.lock().take() else { return };
+    let Some((path, len)) = TRACE.asked.lock().take() else { return };
     end();
     if len == 0 || !set_up() {
         return;
     }
-    let pages = HEAP.pages();
-    match Recorder::new(&path[..=len], &pages) {
-        Ok(recorder) => {
-            *RECORDER.lock() = Some(recorder);
-            ON.store(true, Relaxed);
-        }
+    let begun = TRACE.begin(&path[..=len], &HEAP.pages());
+    match begun {
         // A program's children inherit the option while the program writes the file.
-        Err(file_map::IN_USE) => {}
+        Ok(()) | Err(file_map::IN_USE) => {}
         Err(problem) => {
-            drop(pages);
             let line = Line::new().text("craton: trace: cannot write ").bytes(&path[..len]).text(": ");
             match file_map::reason(problem) {
                 Some(text) => line.text(text),
@@ -123,71 +187,19 @@ pub(crate) fn begin() {
 
 /// Ends the recording, so that the file is whole.
 pub(crate) fn end() {
-    if !ON.load(Relaxed) {
-        return;
-    }
-    let _pages = HEAP.pages();
-    ON.store(false, Relaxed);
-    if let Some(recorder) = RECORDER.lock().take() {
-        recorder.finish();
-    }
-}
-
-/// Takes the locks, for a fork.
-pub(crate) fn hold_for_fork(nested: bool) {
-    RECORDER.hold_for_fork(nested);
-    ASKED.hold_for_fork(nested);
-    PATH.hold_for_fork(nested);
-}
-
-/// Gives them up after the fork.
-///
-/// # Safety
-/// As [`Mutex::release_after_fork`].
-pub(crate) unsafe fn release_after_fork() {
-    // SAFETY: by the contract.
-    unsafe {
-        PATH.release_after_fork();
-        ASKED.release_after_fork();
-        RECORDER.release_after_fork();
-    }
-}
-
-/// In a forked child: the file is the parent's.
-pub(crate) fn forked() {
-    ON.store(false, Relaxed);
-    if let Some(recorder) = RECORDER.lock().take() {
-        recorder.map.leave();
-    }
-}
-
-/// Records what happened to a span; called under the page heap's lock.
-#[inline(always)]
-pub(crate) fn span(event: SpanEvent) {
-    if ON.load(Relaxed) {
-        record(event);
-    }
-}
-
-#[cold]
-fn record(event: SpanEvent) {
-    if let Some(recorder) = &mut *RECORDER.lock() {
-        let (kind, range, align, density) = match event {
-            SpanEvent::Alloc { range, align, density } => (Kind::Alloc, range, align, density),
-            SpanEvent::Free { range, density } => (Kind::Free, range, Pages(1), density),
-            SpanEvent::Resize { range } => (Kind::Resize, range, Pages(1), Density::Sparse),
-        };
-        recorder.note(CoarseClock.now_ns(), kind, range, align, density);
+    if TRACE.on.load(Relaxed) {
+        let _pages = HEAP.pages();
+        TRACE.end();
     }
 }
 
 impl Recorder {
-    /// A recording into the file at `path` (0-terminated) that begins with the spans of `heap` that are out.
-    fn new<F: Platform, C: Clock>(path: &[u8], heap: &PageHeap<F, C>) -> Result<Self, i32> {
+    /// A recording of at most `bound` events into the file at `path` (0-terminated) that begins with the spans of `heap` that are out.
+    fn new<F: Platform, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
         let saved = process::errno();
         let map = FileMap::create(path, WINDOW);
         process::set_errno(saved);
-        let (bound, now) = (BOUND.load(Relaxed), CoarseClock.now_ns());
+        let now = CoarseClock.now_ns();
         let mut recorder = Self {
             map: map?,
             window: 0,

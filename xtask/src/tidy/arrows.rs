@@ -28,8 +28,17 @@ const fn tool(name: &'static str, below: &'static [&'static str]) -> Crate {
 }
 
 /// The process around the heap.
-const MALLOC: [&str; 7] =
-    ["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab", "craton-heap", "craton-tables"];
+const MALLOC: [&str; 9] = [
+    "craton-base",
+    "craton-os",
+    "craton-frames",
+    "craton-pages",
+    "craton-slab",
+    "craton-heap",
+    "craton-objects",
+    "craton-kit",
+    "craton-tables",
+];
 
 /// What the experiments simulate, and what measures; not the allocator, for the same reason as the lab.
 const PAPERS: [&str; 8] = [
@@ -44,7 +53,7 @@ const PAPERS: [&str; 8] = [
 ];
 
 /// Every package, from the bottom up; the last in a workspace apart.
-const CRATES: [Crate; 17] = [
+const CRATES: [Crate; 19] = [
     core("craton-base", &[]),
     // Options and counters as data, for the library and for the tools alike.
     core("craton-tables", &[]),
@@ -56,6 +65,8 @@ const CRATES: [Crate; 17] = [
     core("craton-slab", &["craton-base"]),
     // Of the system it names the lock and the restartable sequences; the rest comes through seams.
     core("craton-heap", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
+    core("craton-objects", &["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-tables"]),
+    core("craton-kit", &["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"]),
     core("craton-malloc", &MALLOC),
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
     core("craton", &["craton-base", "craton-os", "craton-malloc", "craton-tables"]),

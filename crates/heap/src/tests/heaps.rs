@@ -2,11 +2,9 @@
 
 use super::world::{World, world};
 use crate::size_class::{self, CLASSES};
-use crate::thread_cache::ThreadCache;
 use crate::{Found, Misuse};
 use craton_base::Pages;
-use craton_sim::{FaultPlan, FaultRule, Rng};
-use std::boxed::Box;
+use craton_sim::{FaultRule, Rng};
 use std::sync::Mutex;
 use std::vec::Vec;
 

@@ -2,27 +2,85 @@
 //!
 //! **Failure.** A [`Fault`] or a [`Misuse`] for the caller to report; `errno` is left as it was.
 //!
-//! **Cost.** An object from the processor's array: 30 instructions; one that goes there: 43; 40 and 46 where marks lie in pages' entries.
-//!
-//! **Unsafe.** Takes objects from callers, and marks them.
+//! **Unsafe.** Takes objects from callers.
 
-use super::pages::Entry;
-use super::paths::Fault;
-use super::slot::{Slot, marks_elsewhere, marks_in_entries};
-use super::{ALIGN, CacheStats, Options, Refused, arrays};
-use crate::front::OBJECT_CACHES;
-use crate::front::{HEAP, PROCESSOR_CACHES, set_up};
+use super::{CacheStats, Fault, Options, Refused};
+use crate::debug::Target;
+use crate::front::set_up;
 use crate::route::Misuse;
-use crate::{background, debug, nested, tls};
+use crate::statics::{HEAP, OBJECT_CACHES, PROCESSOR_CACHES};
+use crate::{background, debug, limits, nested, report, tls};
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::Relaxed;
+use craton_objects::process::{Process, Watch, Words};
 use craton_os::process;
+use craton_os::rseq::Rseq;
 
-/// What a call on a cache that is not the fast path does about `errno` and the heap's own work.
+/// The process, as object caches see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here;
+
+impl Process for Here {
+    #[inline(always)]
+    fn within<R>(part: impl FnOnce() -> R) -> R {
+        nested::within(part)
+    }
+
+    fn make_room() -> bool {
+        limits::make_room()
+    }
+
+    fn holds_much() {
+        background::want_thread();
+    }
+
+    fn sequences(own: bool) -> Option<&'static Rseq> {
+        let rseq = PROCESSOR_CACHES.rseq()?;
+        (!own || tls::get() != tls::alone() && rseq.is_registered()).then_some(rseq)
+    }
+
+    fn words() -> Words {
+        Words { arrays: tls::arrays(), building: tls::building() }
+    }
+
+    fn set_words(words: Words) {
+        tls::set_arrays(words.arrays);
+        tls::set_building(words.building);
+    }
+}
+
+impl Watch for Here {
+    fn checks_of(name: &[u8]) -> u8 {
+        debug::checks_of_cache(name)
+    }
+
+    fn alloc(id: u16, size: usize, align: usize, checks: u8) -> *mut u8 {
+        debug::alloc_target(size, align, Target::cache(id), checks)
+    }
+
+    unsafe fn free(id: u16, buffer: *mut u8) {
+        // SAFETY: by the contract.
+        let freed = unsafe { debug::free_target(buffer, Target::cache(id)) };
+        debug_assert!(freed, "it came from the kit");
+    }
+
+    fn is_buffer(id: u16, object: *mut u8) -> bool {
+        debug::in_use() && debug::is_buffer_of(object, Target::cache(id))
+    }
+
+    fn report_live(id: u16) {
+        debug::tell_live(Target::cache(id), "craton_cache_destroy");
+    }
+
+    fn corrupt(object: *mut u8, misuse: Misuse) -> ! {
+        report::misuse("craton_cache_free", object, misuse)
+    }
+}
+
+/// A slow call on a cache: keeps `errno`, and does deferred and background work.
 fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     let saved = process::errno();
     let result = call();
-    OBJECT_CACHES.heed(&HEAP, cache);
+    OBJECT_CACHES.over(&HEAP).run_deferred(cache);
     background::poke();
     process::set_errno(saved);
     result
@@ -31,7 +89,8 @@ fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
 /// Makes a cache; returns its handle, which is never 0.
 pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     let saved = process::errno();
-    let made = if set_up() { nested::within(|| OBJECT_CACHES.create(&HEAP, options)) } else { Err(Refused::NoMemory) };
+    let made =
+        if set_up() { nested::within(|| OBJECT_CACHES.over(&HEAP).create(options)) } else { Err(Refused::NoMemory) };
     process::set_errno(saved);
     made
 }
@@ -43,64 +102,41 @@ pub fn alloc(cache: usize) -> Result<*mut u8, Fault> {
     if object.is_null() { alloc_slowly(cache, None) } else { Ok(object) }
 }
 
-/// As [`alloc`]; when there is no memory or a limit is reached, waits for an object that comes back, for so many nanoseconds at most.
+/// As [`alloc`]; when there is no memory or a limit is reached, waits up to `ns` nanoseconds for an object to come free.
 pub fn alloc_wait(cache: usize, ns: u64) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
     if object.is_null() { alloc_slowly(cache, Some(ns)) } else { Ok(object) }
 }
 
-/// As [`alloc`] and [`alloc_wait`], without a look at the processor's array.
+/// As [`alloc`] and [`alloc_wait`], past the processor's array.
 #[cold]
 #[inline(never)]
 pub fn alloc_slowly(cache: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
-    slowly(cache, || OBJECT_CACHES.alloc(&HEAP, cache, wait_ns))
+    slowly(cache, || OBJECT_CACHES.over(&HEAP).alloc(cache, wait_ns))
 }
 
 /// An object from this processor's array; null if it has none, or something is wrong.
 #[inline(always)]
 pub fn alloc_quick(cache: usize) -> *mut u8 {
     let areas = tls::arrays();
-    if areas <= 1 {
+    if areas <= Words::NONE {
         return null_mut();
     }
-    // SAFETY: the thread has the areas, with an array for any word that is given, since it may use them.
-    let object = unsafe { PROCESSOR_CACHES.rseq_known().take(areas + arrays::place(cache), cache) };
-    if !object.is_null() {
-        if marks_elsewhere(cache) {
-            unmark_elsewhere(cache, object);
-        } else {
-            // SAFETY: the object has its mark there.
-            unsafe { object.cast::<usize>().write(0) };
-        }
-    }
-    object
+    // SAFETY: the word is the thread's, which was given the sequences when it was set.
+    unsafe { OBJECT_CACHES.pop(PROCESSOR_CACHES.rseq_known(), areas, cache) }
 }
 
-/// Wipes the mark of an object that its cache's array has given.
-#[inline(always)]
-fn unmark_elsewhere(cache: usize, object: *mut u8) {
-    if marks_in_entries(cache) {
-        // SAFETY: the thread has used a cache, and the object lies on a page of one.
-        return unsafe { OBJECT_CACHES.entries.of_object(object) }.unmark(object);
-    }
-    // SAFETY: the owner of an array is a living cache, of which an object is out now; it has its mark where the cache says.
-    unsafe {
-        let slot = &*((cache & !(ALIGN - 1)) as *const Slot);
-        object.add(slot.mark_at.load(Relaxed)).cast::<usize>().write(0);
-    }
-}
-
-/// Takes an object back, in its constructed state; null is nothing to free.
+/// Frees an object in its constructed state; null is nothing to free.
 ///
 /// # Safety
-/// Any pointer may be given; if it is an object of the cache that is out, the caller gives it up.
+/// Any pointer may be given; if it is a live object of the cache, the caller gives it up.
 #[inline(always)]
 pub unsafe fn free(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     // SAFETY: by the contract.
     unsafe { if free_quick(cache, object) { Ok(()) } else { free_slowly(cache, object) } }
 }
 
-/// As [`free`], without a look at the processor's array.
+/// As [`free`], past the processor's array.
 ///
 /// # Safety
 /// As [`free`].
@@ -108,66 +144,43 @@ pub unsafe fn free(cache: usize, object: *mut u8) -> Result<(), Misuse> {
 #[inline(never)]
 pub unsafe fn free_slowly(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     if object.is_null() {
-        return OBJECT_CACHES.resolve(cache).map(|_| ());
+        return OBJECT_CACHES.check(cache);
     }
-    slowly(cache, || {
-        // SAFETY: by the contract.
-        let freed = if debug::in_use() { unsafe { OBJECT_CACHES.free_buffer(&HEAP, cache, object) } } else { None };
-        // SAFETY: by the contract.
-        freed.unwrap_or_else(|| nested::within(|| unsafe { OBJECT_CACHES.free(&HEAP, cache, object) }))
-    })
+    // SAFETY: by the contract.
+    slowly(cache, || unsafe { OBJECT_CACHES.over(&HEAP).free(cache, object) })
 }
 
-/// Adds an object to this processor's array if it is one of the cache that is out, and there is room.
+/// Adds an object to this processor's array if it is a live one of the cache, and there is room.
 ///
 /// # Safety
 /// As [`free`], unless the answer is `false`.
 #[inline(always)]
 pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
     let areas = tls::arrays();
-    if areas <= 1 {
+    if areas <= Words::NONE {
         return false;
     }
-    // SAFETY: who has the areas has used a cache.
-    let Some(entry) = (unsafe { OBJECT_CACHES.entries.known(object as usize) }) else { return false };
-    if !entry.is_start_of(cache, object as usize) {
-        return false;
-    }
-    // One load tells of every cache where its marks are; a test for the usual place first would be a jump more for all of them.
-    if !entry.mark_free(HEAP.layout().key, object) {
-        return false;
-    }
-    // SAFETY: as in `alloc_quick`.
-    if unsafe { PROCESSOR_CACHES.rseq_known().put(areas + entry.array_at.load(Relaxed), object) } {
-        return true;
-    }
-    unmark(entry, object)
+    // SAFETY: by the contract, and as in `alloc_quick`.
+    unsafe { OBJECT_CACHES.over(&HEAP).push(PROCESSOR_CACHES.rseq_known(), areas, cache, object) }
 }
 
-/// Takes back the mark of an object for which there was no room.
-#[cold]
-fn unmark(entry: &Entry, object: *mut u8) -> bool {
-    entry.set_mark(HEAP.layout().key, object, false);
-    false
-}
-
-/// Destroys a cache and what is free of it. While objects are out, so many, nothing is done.
+/// Destroys a cache. While objects are live nothing happens, and the inner error is their number.
 pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     let saved = process::errno();
-    let result = OBJECT_CACHES.destroy(&HEAP, cache);
+    let result = OBJECT_CACHES.over(&HEAP).destroy(cache);
     background::poke_in_free();
     process::set_errno(saved);
     result
 }
 
-/// Sees to it that `objects` objects may be out at a time without memory being asked for: constructs what is missing now. 0 takes the promise back.
+/// Makes objects until `objects` of them may be live at a time without another request for memory; 0 takes the promise back.
 pub fn prefill(cache: usize, objects: usize) -> Result<(), Fault> {
-    slowly(cache, || OBJECT_CACHES.prefill(&HEAP, cache, objects))
+    slowly(cache, || OBJECT_CACHES.over(&HEAP).prefill(cache, objects))
 }
 
-/// Gives back what a cache does not need now; returns how many bytes went to the heap.
+/// Frees what a cache does not need now; returns how many bytes went to the heap.
 pub fn reap(cache: usize) -> Result<usize, Fault> {
-    slowly(cache, || OBJECT_CACHES.reap(&HEAP, cache))
+    slowly(cache, || OBJECT_CACHES.over(&HEAP).reap(cache))
 }
 
 /// Counts of a cache.
@@ -175,7 +188,7 @@ pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
     OBJECT_CACHES.stats(cache)
 }
 
-/// Counts of every cache, by number. No cache may be used in `tell`.
-pub fn each(tell: impl FnMut(CacheStats)) {
-    OBJECT_CACHES.each(tell);
+/// Counts of every cache, by number. No cache may be used in `each`.
+pub fn each(each: impl FnMut(CacheStats)) {
+    OBJECT_CACHES.each(each);
 }

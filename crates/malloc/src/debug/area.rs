@@ -12,8 +12,8 @@
 use super::guard;
 use super::setting::{GUARD, REDZONE, SAMPLED};
 use super::table::{Buffer, Kind};
-use crate::front::HEAP;
 use crate::size_class::{self, MAX_CLASSED};
+use crate::statics::HEAP;
 use craton_slab::debug::pattern::{self, Wrong};
 
 /// Bytes before a buffer, at least, and alignment of what has no other.

@@ -8,8 +8,8 @@
 
 use super::report::{self, Mistake};
 use super::table::{self, Buffer, Kind, State};
-use crate::front::HEAP;
 use crate::nested;
+use crate::statics::HEAP;
 use craton_os::fault::{self, Fault};
 use craton_os::{process, unwind};
 use craton_slab::debug::pattern;

@@ -9,9 +9,9 @@ use super::report::{self, Mistake};
 use super::setting::{self, AUDIT, POISON, SAMPLED, UNMAP};
 use super::table::{self, Buffer, Event, Kind, State, Then};
 use super::{guard, quarantine, stacks};
-use crate::front::HEAP;
 use crate::route::Misuse;
 use crate::segment::{self, SEGMENT};
+use crate::statics::HEAP;
 use crate::{nested, tls};
 use core::ptr::null_mut;
 use craton_os::{precise_ns, process};
@@ -24,6 +24,13 @@ pub(crate) const MALLOC: Target = Target(0);
 /// Whom a buffer belongs to: malloc, or the cache of a number above 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Target(pub(crate) u32);
+
+impl Target {
+    /// Cache `id`.
+    pub(crate) fn cache(id: u16) -> Self {
+        Self(u32::from(id) + 1)
+    }
+}
 
 impl Event {
     /// What the calling thread does now, as far as the checks ask for it.

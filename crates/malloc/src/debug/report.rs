@@ -8,9 +8,9 @@ use super::kit::Target;
 use super::setting::{self, AUDIT};
 use super::stacks;
 use super::table::{self, Buffer, Event, Kind, State};
-use crate::caches::{self, hooks::name_of};
 use crate::route::Misuse;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use craton_objects::caches;
 use craton_os::{Line, names, precise_ns, process, unwind};
 use craton_slab::debug::audit::Deed;
 use craton_slab::debug::pattern::Wrong;
@@ -167,7 +167,7 @@ fn whose(line: Line, target: Target, size: usize) -> Line {
 
 fn cache_name(line: Line, target: Target) -> Line {
     let name = name_of(target).unwrap_or_default();
-    line.text("cache \"").text(caches::stats::name_of(&name)).text("\"")
+    line.text("cache \"").text(caches::name_of(&name)).text("\"")
 }
 
 fn describe(buffer: &Buffer) {
@@ -379,4 +379,10 @@ pub(super) fn still_out(call: &'static str, target: Target, count: usize, some: 
 pub(super) fn leaks(count: usize, lost: usize, buffers: usize) {
     let line = Line::new().text("craton: leaks: ").number(count as u64).text(" of ").number(buffers as u64);
     line.text(" buffers, ").size(lost).text(", are lost").write_to(TO);
+}
+
+/// The name of a cache.
+fn name_of(target: Target) -> Option<[u8; caches::NAME_MAX + 1]> {
+    let id = u16::try_from(target.0.checked_sub(1)?).ok()?;
+    Some(crate::statics::OBJECT_CACHES.name(id))
 }

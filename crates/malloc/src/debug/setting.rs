@@ -7,16 +7,17 @@
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
-use crate::caches::name;
-use crate::front::OBJECT_CACHES;
-use crate::front::{self, HEAP, PROCESSOR_CACHES};
+use crate::front;
 use crate::options::Wrong;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
+use crate::statics::OBJECT_CACHES;
+use crate::statics::{HEAP, PROCESSOR_CACHES};
 use crate::text::Text;
 use crate::{limits, nested};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::Table;
+use craton_objects::caches::name;
 use craton_os::{Decimal, Line, Mutex, mapping};
 use craton_slab::debug::audit::{Entry, Log};
 

@@ -2,9 +2,11 @@
 //!
 //! **Unsafe.** Takes objects from callers.
 
-use super::{HEAP, MAX_SIZE, find, free, malloc, no_memory};
+use super::{MAX_SIZE, find, free, malloc, no_memory};
+use crate::background::Chore;
 use crate::route::Misuse;
-use crate::{background, nested, size_class};
+use crate::statics::{APART, BACKGROUND, HEAP};
+use crate::{nested, size_class};
 
 /// An object of a class for a signal handler, which may be at every alignment that the class's objects have.
 #[cold]
@@ -15,7 +17,8 @@ pub(super) fn malloc_apart_class(class: usize) -> *mut u8 {
 
 #[cold]
 pub(super) fn malloc_apart(size: usize, align: usize) -> *mut u8 {
-    let object = nested::serve(size, align);
+    nested::say("malloc");
+    let object = APART.serve(size, align);
     if object.is_null() { no_memory() } else { object }
 }
 
@@ -28,14 +31,14 @@ pub(super) unsafe fn free_apart(pointer: *mut u8) {
     nested::say("free");
     if HEAP.recognise(pointer).is_some() {
         // SAFETY: it is an object of a class that is out, and given up.
-        unsafe { nested::free_later(pointer) };
-        background::want_later();
+        unsafe { APART.free_later(pointer) };
+        BACKGROUND.want(Chore::Later);
     }
 }
 
 /// Frees what signal handlers could not.
 pub(crate) fn free_what_waits() {
-    let mut object = nested::take_later();
+    let mut object = APART.take_later();
     while !object.is_null() {
         // SAFETY: an object that a handler gave up, linked to the next; nobody else has it.
         unsafe {

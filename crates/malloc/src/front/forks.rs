@@ -5,35 +5,28 @@
 //!
 //! **Unsafe.** Is called by the C library, and holds locks across the fork.
 
-use super::{CACHES, HEAP, HEAPS, OBJECT_CACHES, PROCESSOR_CACHES, SETTING_UP, count_threads, give_cache_up};
+use super::threads::{count_threads, give_cache_up};
 use crate::cpu_cache::thread::ThreadCache;
-use crate::segment::SEGMENT;
-use crate::{background, debug, limits, nested, options, tls, trace};
-use core::sync::atomic::Ordering;
-use craton_os::process;
+use crate::govern::ProcessHeap;
+use crate::statics::{BACKGROUND, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
+use crate::{debug, govern, locks, nested, tls};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_os::process::id;
 
-/// Runs before a fork: nobody may be inside when the process is copied.
+/// Runs before a fork: no thread may be inside when the process is copied, and the library's own must not be missed.
 ///
 /// # Safety
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn before_fork() {
     let nested = nested::is_nested();
+    BACKGROUND.life.hold();
     if nested {
-        // Our thread may wait for a lock that the calling thread holds.
+        // Our thread may wait for a lock that the calling thread holds: it is not waited for.
         nested::say("fork");
-        background::hold();
     } else {
-        background::before_fork();
+        BACKGROUND.stop(&ProcessHeap);
     }
-    SETTING_UP.hold_for_fork(nested);
-    limits::hold_for_fork(nested);
-    CACHES.hold_for_fork(nested);
-    HEAPS.hold_for_fork(nested);
-    OBJECT_CACHES.hold_for_fork(nested);
-    HEAP.hold_for_fork(nested);
-    debug::hold_for_fork(nested);
-    options::hold_for_fork(nested);
-    trace::hold_for_fork(nested);
+    locks::hold_all(nested);
 }
 
 /// Runs after a fork in the parent.
@@ -42,25 +35,8 @@ pub(crate) unsafe extern "C" fn before_fork() {
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_parent() {
     // SAFETY: `before_fork` took them in this thread.
-    unsafe { release_after_fork() };
-    background::after_fork();
-}
-
-/// # Safety
-/// `before_fork` ran in the calling thread, or in the one that it is a copy of.
-unsafe fn release_after_fork() {
-    // SAFETY: by the contract.
-    unsafe {
-        trace::release_after_fork();
-        options::release_after_fork();
-        debug::release_after_fork();
-        HEAP.release_after_fork();
-        OBJECT_CACHES.release_after_fork();
-        HEAPS.release_after_fork();
-        CACHES.release_after_fork();
-        limits::release_after_fork();
-        SETTING_UP.release_after_fork();
-    }
+    unsafe { locks::release_all() };
+    BACKGROUND.life.release();
 }
 
 /// Runs after a fork in the child, whose only thread is a copy of the one that took the locks.
@@ -70,25 +46,24 @@ unsafe fn release_after_fork() {
 pub(crate) unsafe extern "C" fn after_fork_in_child() {
     // SAFETY: `before_fork` took the locks in the thread that this is a copy of.
     unsafe {
-        let caches = CACHES.held_for_fork();
+        let caches = REGISTRY.held_for_fork();
         caches.forked(tls::get());
         count_threads(caches);
         PROCESSOR_CACHES.forked();
         debug::forked();
-        release_after_fork();
+        locks::release_all();
     }
     tls::forget_number();
-    background::forked();
-    limits::forked();
-    trace::forked();
-    SEGMENT.pid.store(process::id().into(), Ordering::Relaxed);
+    govern::forked();
+    TRACE.forked();
+    SEGMENT.pid.store(id().into(), Relaxed);
 }
 
 /// Before the calling thread makes a task that has its memory and its thread pointer: neither uses a processor's cache from now on, since the
 /// kernel restarts the sequences of one of them only; nor a cache of its own, if they are to run at the same time. Returns what
 /// [`after_clone`] needs.
 pub fn before_clone(at_the_same_time: bool) -> usize {
-    background::hold();
+    BACKGROUND.life.hold();
     let cache = tls::get();
     tls::set_arrays(1);
     tls::share_number();
@@ -114,5 +89,5 @@ pub fn after_clone(before: usize, is_over: bool) {
     if is_over && tls::is_none(before) {
         tls::set(before);
     }
-    background::release();
+    BACKGROUND.life.release();
 }

@@ -2,13 +2,13 @@
 //!
 //! **Unsafe.** Takes objects from callers, and copies them.
 
-use super::HEAPS;
 use super::apart::realloc_apart;
-use super::{HEAP, MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
+use super::{MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
 use crate::cpu_cache::thread::ThreadCache;
 use crate::route::{Found, Misuse, small_stays};
-use crate::{background, debug, nested, size_class, tls};
-use craton_os::process;
+use crate::statics::{HEAP, HEAPS};
+use crate::{debug, govern, nested, size_class, tls};
+use craton_os::process::{errno, set_errno};
 
 /// Changes an object's size, keeping its contents; null makes a new one. On failure the object is as it was.
 ///
@@ -43,18 +43,18 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         // SAFETY: by the contract; the object is one of the class.
         return unsafe { realloc_small(pointer, class, size) };
     }
-    let saved = process::errno();
+    let saved = errno();
     let resized = nested::within(|| match found {
-        Found::Owned(object) => HEAPS.resize(&HEAP, object, size).then_some(pointer),
+        Found::Owned(object) => HEAPS.over(&HEAP).resize(object, size).then_some(pointer),
         _ => HEAP.resize(pointer, found, size),
     });
     if let Some(same) = resized {
-        background::poke();
+        govern::poke();
         return Ok(with_errno(same, saved));
     }
-    process::set_errno(saved);
+    set_errno(saved);
     let new = match found {
-        Found::Owned(object) => with_errno(HEAPS.alloc_beside(&HEAP, object, size), saved),
+        Found::Owned(object) => with_errno(HEAPS.over(&HEAP).alloc_beside(object, size), saved),
         _ => malloc(size),
     };
     // SAFETY: by the contract; both objects hold so many bytes.

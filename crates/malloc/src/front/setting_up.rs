@@ -2,10 +2,13 @@
 //!
 //! **Unsafe.** Gives the heap its region and tables.
 
-use super::{EXIT_KEY, HEAP, PROCESSOR_CACHES, READY, SETTING_UP, thread_ends};
+use super::threads::thread_ends;
+use crate::govern::ProcessHeap;
 use crate::heap::Parts;
 use crate::page_map::PageMap;
-use crate::{limits, nested, options, page_heap};
+use crate::process::Process;
+use crate::statics::{EXIT_KEY, HEAP, LIMITS, PROCESSOR_CACHES, READY, SETTING_UP};
+use crate::{nested, options, page_heap};
 use core::sync::atomic::Ordering;
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGES_PER_HUGEPAGE, Table};
 use craton_heap::record::PageRecord;
@@ -65,9 +68,9 @@ fn set_up_alone() -> Option<bool> {
     // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
     unsafe {
         HEAP.install(region, parts);
-        PROCESSOR_CACHES.set_up::<crate::process::Process>();
+        PROCESSOR_CACHES.set_up::<Process>();
     }
-    limits::begin();
+    LIMITS.apply(&ProcessHeap);
     if let Some(key) = Key::create(Some(thread_ends)) {
         EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
     }

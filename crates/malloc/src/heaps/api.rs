@@ -1,15 +1,15 @@
-//! Heaps of their own in the process's heap: what C and Rust call.
+//! Heaps with names in the process's heap: what C and Rust call.
 //!
 //! **Failure.** Null with `errno` `ENOMEM`, or a [`Misuse`] for the caller to report; `errno` is left alone on success.
 //!
 //! **Unsafe.** Takes objects from callers.
 
 use super::{Options, OwnStats, Refused};
-use crate::front::HEAPS;
-use crate::front::{self, HEAP, set_up};
+use crate::front::{self, set_up};
 use crate::route::{Found, Misuse};
+use crate::statics::HEAP;
+use crate::statics::HEAPS;
 use crate::{background, limits};
-use core::ptr::null_mut;
 use craton_os::process;
 
 /// Makes a heap; returns its handle, which is never 0.
@@ -23,7 +23,7 @@ pub fn create(options: Options<'_>) -> Result<usize, Refused> {
 /// Destroys a heap with all its objects: no pointer into it may be used any more.
 pub fn destroy(heap: usize) -> Result<(), Misuse> {
     let saved = process::errno();
-    let result = HEAPS.destroy(&HEAP, heap);
+    let result = HEAPS.over(&HEAP).destroy(heap);
     background::poke_in_free();
     process::set_errno(saved);
     result
@@ -32,9 +32,9 @@ pub fn destroy(heap: usize) -> Result<(), Misuse> {
 /// `size` bytes at a multiple of `align` (a power of two up to 2 MiB), which read as zeros if `zero`.
 pub fn alloc(heap: usize, size: usize, align: usize, zero: bool) -> Result<*mut u8, Misuse> {
     let saved = process::errno();
-    let mut object = HEAPS.alloc(&HEAP, heap, size, align, zero)?;
+    let mut object = HEAPS.over(&HEAP).alloc(heap, size, align, zero)?;
     if object.is_null() && limits::make_room() {
-        object = HEAPS.alloc(&HEAP, heap, size, align, zero)?;
+        object = HEAPS.over(&HEAP).alloc(heap, size, align, zero)?;
     }
     background::poke();
     Ok(front::with_errno(object, saved))
@@ -46,12 +46,12 @@ pub fn alloc(heap: usize, size: usize, align: usize, zero: bool) -> Result<*mut 
 /// Any pointer may be given; if it is an object of the heap the caller gives it up.
 pub unsafe fn free(heap: usize, pointer: *mut u8) -> Result<(), Misuse> {
     if pointer.is_null() {
-        return HEAPS.resolve(heap).map(|_| ());
+        return HEAPS.check(heap);
     }
     let saved = process::errno();
-    let object = HEAPS.find_in(&HEAP, heap, pointer)?;
+    let object = HEAPS.over(&HEAP).find_in(heap, pointer)?;
     // SAFETY: the object was looked up, and the caller gives it up.
-    let result = unsafe { HEAPS.free(&HEAP, object, pointer) };
+    let result = unsafe { HEAPS.over(&HEAP).free(object, pointer) };
     background::poke_in_free();
     process::set_errno(saved);
     result
@@ -66,7 +66,7 @@ pub unsafe fn realloc(heap: usize, pointer: *mut u8, size: usize) -> Result<*mut
     if pointer.is_null() {
         return alloc(heap, size, 1, false);
     }
-    HEAPS.find_in(&HEAP, heap, pointer)?;
+    HEAPS.over(&HEAP).find_in(heap, pointer)?;
     // SAFETY: by the contract. It allocates in the object's own heap.
     unsafe { front::realloc(pointer, size) }
 }
@@ -74,9 +74,9 @@ pub unsafe fn realloc(heap: usize, pointer: *mut u8, size: usize) -> Result<*mut
 /// Bytes that may be used behind an object of the heap; 0 behind null.
 pub fn usable_size(heap: usize, pointer: *mut u8) -> Result<usize, Misuse> {
     if pointer.is_null() {
-        return HEAPS.resolve(heap).map(|_| 0);
+        return HEAPS.check(heap).map(|()| 0);
     }
-    HEAPS.find_in(&HEAP, heap, pointer).map(|o| o.bytes)
+    HEAPS.over(&HEAP).find_in(heap, pointer).map(|o| o.bytes)
 }
 
 /// Counts of a heap.
@@ -84,9 +84,9 @@ pub fn stats(heap: usize) -> Result<OwnStats, Misuse> {
     HEAPS.stats(heap)
 }
 
-/// Counts of every heap, the library's own among them, by number. No heap may be used in `tell`.
-pub fn each(tell: impl FnMut(OwnStats)) {
-    HEAPS.each(tell);
+/// Counts of every heap, the library's among them, by number. No heap may be used in `each`.
+pub fn each(each: impl FnMut(OwnStats)) {
+    HEAPS.each(each);
 }
 
 /// Counts of one class of a heap, by the number that its statistics name.
@@ -94,20 +94,10 @@ pub fn class_stats(id: u64, class: usize) -> Option<craton_slab::SlabStats> {
     HEAPS.class_stats(id as u16, class)
 }
 
-/// Handle of one of the library's own heaps; `None` without memory.
-pub(crate) fn built_in(which: usize, name: &[u8], place: super::Place) -> Option<usize> {
-    if set_up() { HEAPS.built_in(which, name, place) } else { None }
-}
-
-/// Whether a pointer is an object of any heap of its own.
+/// Whether a pointer is an object of any heap with a name.
 ///
 /// # Safety
 /// If it is an object, nobody frees it meanwhile.
 pub unsafe fn is_owned(pointer: *mut u8) -> bool {
     !pointer.is_null() && matches!(front::find(pointer), Some(Found::Owned(_)))
-}
-
-/// Null, with `ENOMEM`.
-pub(crate) fn refuse() -> *mut u8 {
-    front::with_errno(null_mut(), 0)
 }

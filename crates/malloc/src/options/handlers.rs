@@ -5,23 +5,19 @@
 //!
 //! **Failure.** A value of another form, or one that the handler refuses, changes nothing.
 
+use crate::admission::CachesFor;
 use crate::background::{self, Mode};
-use crate::front::{CACHES_FOR, CachesFor, HEAP, PROCESSOR_CACHES, THREAD_CACHE_BYTES, set_up};
+use crate::front::set_up;
+use crate::statics::{ADMISSION, BACKGROUND, HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
 use crate::text::Text;
 use crate::{debug, limits, page_heap, trace};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
-use craton_os::{Decimal, Line, Mutex, process};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use craton_os::{Decimal, Line, process};
 use craton_pages::HugeBacking;
 use craton_tables::options::{Form, Key, PATH_MOST};
 
 /// Longest path that `stats_file` takes, its closing 0 included.
 pub(crate) const PATH_MAX: usize = PATH_MOST + 1;
-
-pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
-/// Where statistics go: programs such as `ls` close standard error before they are printed.
-pub(crate) static STATS_TO: AtomicI32 = AtomicI32::new(2);
-/// The path and its length; an empty one is none.
-pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
 
 /// How an option is set and read.
 enum Handler {
@@ -45,7 +41,7 @@ fn handler(key: Key) -> Handler {
             },
             || background::mode() as usize,
         ),
-        Key::Caches => Word(set_caches, || CACHES_FOR.load(Relaxed).into()),
+        Key::Caches => Word(set_caches, || ADMISSION.caches_for() as usize),
         Key::Debug => Text(debug::setting::set, |t| _ = debug::setting::show(t)),
         Key::GuardSample => Text(set_sample, |t| _ = t.number(debug::sample::every())),
         Key::HardLimit => Text(|v| limits::set_option(b"hard_limit", v), |t| _ = limits::show_option(b"hard_limit", t)),
@@ -60,7 +56,7 @@ fn handler(key: Key) -> Handler {
                 background::set_rate(n);
                 true
             },
-            || background::RATE.load(Relaxed),
+            || BACKGROUND.rate(),
         ),
         Key::SoftLimit => Text(|v| limits::set_option(b"soft_limit", v), |t| _ = limits::show_option(b"soft_limit", t)),
         Key::Stats => Word(set_stats, || STATS.load(Relaxed).into()),
@@ -69,11 +65,14 @@ fn handler(key: Key) -> Handler {
             t.bytes(&file.0[..file.1]);
         }),
         Key::Thp => Word(set_backing, backing),
-        Key::ThreadCache => Number(|n| store(&THREAD_CACHE_BYTES, n), || load(&THREAD_CACHE_BYTES)),
-        Key::Trace => Text(trace::ask, |t| {
-            let path = trace::PATH.lock();
-            t.bytes(&path.0[..path.1]);
-        }),
+        Key::ThreadCache => Number(
+            |n| {
+                ADMISSION.set_cache_bytes(n as usize);
+                true
+            },
+            || ADMISSION.cache_bytes() as u64,
+        ),
+        Key::Trace => Text(trace::ask, |t| _ = trace::show_path(t)),
         Key::TraceEvents => Number(|n| trace::set_bound(n as usize), trace::bound),
     }
 }
@@ -126,7 +125,7 @@ const MODES: [Mode; 3] = [Mode::Off, Mode::Inline, Mode::Thread];
 
 fn set_caches(i: usize) -> bool {
     let caches = [CachesFor::Auto, CachesFor::Threads, CachesFor::Processors][i];
-    CACHES_FOR.store(caches as u8, Relaxed);
+    ADMISSION.set_caches_for(caches);
     if caches == CachesFor::Processors && set_up() && PROCESSOR_CACHES.rseq().is_none() {
         let line =
             Line::new().text("craton: option \"caches=cpu\": threads have no restartable sequences here, so that ");

@@ -1,15 +1,23 @@
 //! The thread's pointer through a POSIX thread-specific value: slower, and the same everywhere.
 
 use crate::cpu_cache::thread::ThreadCache;
+use crate::statics::TLS_KEYS;
 use core::sync::atomic::{AtomicU32, Ordering};
 use craton_os::thread::Key;
 
-/// The key plus 1; 0 until [`set`] is first called.
-static KEY: AtomicU32 = AtomicU32::new(0);
+/// The key plus 1 of the cache; 0 until [`set`] is first called.
+fn cache_key() -> &'static AtomicU32 {
+    &TLS_KEYS[0]
+}
+
+/// Likewise that of [`building`].
+fn building_key() -> &'static AtomicU32 {
+    &TLS_KEYS[1]
+}
 
 fn key() -> Option<Key> {
     // ORDERING: Acquire pairs with the Release in `set`: the key exists once its number is seen.
-    KEY.load(Ordering::Acquire).checked_sub(1).map(Key::from_number)
+    cache_key().load(Ordering::Acquire).checked_sub(1).map(Key::from_number)
 }
 
 /// The calling thread's cache.
@@ -25,15 +33,12 @@ pub(crate) fn set(cache: *mut ThreadCache) {
         && let Some(new) = Key::create(None)
     {
         // ORDERING: Release pairs with the Acquire in `key`. A thread that comes second keeps the first one's key.
-        let _ = KEY.compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
+        let _ = cache_key().compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
     }
     if let Some(k) = key() {
         k.set(cache as usize);
     }
 }
-
-/// The key for [`building`], plus 1.
-static BUILDING: AtomicU32 = AtomicU32::new(0);
 
 /// The processors' arrays of object caches: there are none here.
 pub(crate) fn arrays() -> usize {
@@ -46,18 +51,18 @@ pub(crate) fn set_arrays(_arrays: usize) {}
 /// The innermost of the constructors that the calling thread runs, an address on its stack; 0 for none.
 pub(crate) fn building() -> usize {
     // ORDERING: Acquire pairs with the Release in `set_building`.
-    BUILDING.load(Ordering::Acquire).checked_sub(1).map_or(0, |key| Key::from_number(key).get())
+    building_key().load(Ordering::Acquire).checked_sub(1).map_or(0, |key| Key::from_number(key).get())
 }
 
 /// Sets that. When the system has no key left, a constructor that comes back is not seen.
 pub(crate) fn set_building(building: usize) {
-    if BUILDING.load(Ordering::Relaxed) == 0
+    if building_key().load(Ordering::Relaxed) == 0
         && let Some(new) = Key::create(None)
     {
         // ORDERING: Release pairs with the Acquire in `building`.
-        let _ = BUILDING.compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
+        let _ = building_key().compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
     }
-    if let Some(key) = BUILDING.load(Ordering::Relaxed).checked_sub(1) {
+    if let Some(key) = building_key().load(Ordering::Relaxed).checked_sub(1) {
         Key::from_number(key).set(building);
     }
 }

@@ -37,7 +37,7 @@ global_asm!(
     word!("__craton_tls_building", "0"),
     word!("__craton_tls_number", "0"),
     ".popsection",
-    none = sym super::NO_CACHE,
+    none = sym crate::statics::NO_CACHE,
 );
 
 /// Where a word lies, from the thread pointer: an instruction that puts it into `p`.

@@ -6,7 +6,7 @@
 use super::NAME_MAX;
 
 /// Whether a cache may be called so; it may have no name.
-pub(crate) fn is_name(name: &[u8]) -> bool {
+pub fn is_name(name: &[u8]) -> bool {
     name.len() <= NAME_MAX
         && core::str::from_utf8(name).is_ok_and(|n| !n.chars().any(is_refused))
         && !is_number(name)
@@ -22,7 +22,7 @@ fn is_refused(c: char) -> bool {
 }
 
 /// Whether a text looks like a number of bytes, also where it is none that is understood: `64`, `-1`, `64K`, `0x40`.
-pub(crate) fn is_number(text: &[u8]) -> bool {
+pub fn is_number(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
     let rest = &text[digits..];

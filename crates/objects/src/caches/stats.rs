@@ -1,8 +1,11 @@
 //! Counts of object caches.
 
-use super::slot::{Cache, Slot};
+use super::cache::{Cache, CacheSlots};
 use super::{Caches, NAME_MAX};
-use crate::route::Misuse;
+use crate::process::{Process, Watch};
+use crate::slots::Slot;
+use craton_base::Clock;
+use craton_heap::Misuse;
 
 craton_tables::count_struct! { cache,
     /// Counts of one cache (Bonwick94 §3.1). The layout is that of `struct craton_cache_stats` behind its first field.
@@ -22,28 +25,28 @@ impl CacheStats {
 }
 
 /// The text of a name.
-pub(crate) fn name_of(name: &[u8; NAME_MAX + 1]) -> &str {
+pub fn name_of(name: &[u8; NAME_MAX + 1]) -> &str {
     let len = name.iter().position(|b| *b == 0).unwrap_or(name.len());
     core::str::from_utf8(&name[..len]).unwrap_or_default()
 }
 
-impl Caches {
+impl<C: Clock, P: Process + Watch> Caches<C, P> {
     /// Counts of a cache.
-    pub(crate) fn stats(&self, handle: usize) -> Result<CacheStats, Misuse> {
-        let (_, slot, cache) = self.lock(handle)?;
+    pub fn stats(&self, handle: usize) -> Result<CacheStats, Misuse> {
+        let (_, slot, cache) = self.slots.lock(handle)?;
         Ok(self.stats_of(slot, &cache))
     }
 
     /// Counts of each living cache, by number.
-    pub(crate) fn each(&self, mut tell: impl FnMut(CacheStats)) {
-        for (_, slot) in self.each_slot() {
-            if let Ok(stats) = self.stats(slot.live()) {
-                tell(stats);
+    pub fn each(&self, mut each: impl FnMut(CacheStats)) {
+        for (_, slot) in self.slots.living() {
+            if let Ok(stats) = self.stats(slot.handle()) {
+                each(stats);
             }
         }
     }
 
-    fn stats_of(&self, slot: &Slot, cache: &Cache) -> CacheStats {
+    fn stats_of(&self, slot: &Slot<CacheSlots>, cache: &Cache) -> CacheStats {
         let (slabs, depot, counts) = (&cache.slabs, cache.depot.stats(), cache.slabs.stats());
         let in_arrays = self.arrays.count(cache.id) as u64;
         let hits = self.arrays.taken(cache.id).wrapping_sub(cache.taken_before).wrapping_sub(cache.moved);
@@ -71,7 +74,7 @@ impl Caches {
             reserved: cache.reserved as u64,
             limit_objects: cache.limit_objects as u64,
             limit_bytes: cache.limit_pages.bytes().0 as u64,
-            name: slot.name(),
+            name: slot.shared.name(),
         }
     }
 }

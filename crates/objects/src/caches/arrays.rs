@@ -1,84 +1,99 @@
 //! Processors' arrays of free objects, for all caches.
 //!
-//! **What.** Each processor has an area with an array for each cache, from which objects are taken and to which they are added by
-//! restartable sequences. An array holds nothing and has no room until the slow path opens it.
+//! **What.** Each processor has an area with an array for each cache. Restartable sequences take objects from arrays and add objects to
+//! them. An array holds nothing and has no room until the slow path opens it.
 //!
-//! **State.** One reservation, with an area for each number that a processor can have, so that sequences find theirs without looking
-//! anything up. An array that is open has its cache's handle for its owner, and a capacity; a sequence takes for the owner only, which
-//! is all that it asks about a handle. One that is closed serves nobody: whoever empties arrays closes them first.
+//! **State.** One reservation, with an area for each number that a processor can have, so that a sequence computes its array's
+//! address. An open array has its cache's handle for owner, and a capacity; a sequence takes for the owner only, which is its whole
+//! check of a handle. A closed array serves nobody: arrays are closed before they are emptied.
 //!
-//! **Threads.** Arrays change in sequences, or by whoever has closed them and interrupted all sequences. They are opened, closed and emptied under
-//! the cache's lock. Another process may take an array's owner away ([`crate::mailbox`]), so that a request comes to the slow path, which opens it again. A thread finds the areas by its own word ([`crate::tls::arrays`]), which is set once the kernel is known
-//! to restart its sequences.
+//! **Threads.** Arrays change in sequences, or by the thread that has closed them and interrupted all sequences. They are opened,
+//! closed and emptied under the cache's lock. Another process may clear an array's owner (`craton set`), so that a request takes the
+//! slow path, which opens it again. A thread finds the areas by a word ([`Words::arrays`]), set once the kernel is known to restart
+//! its sequences.
 //!
 //! **Failure.** Without restartable sequences, or without room for the areas, there are no arrays: each request takes its cache's lock.
-//! Where sequences cannot be interrupted, arrays keep what they hold until they are opened again.
+//! Where sequences cannot be interrupted, arrays keep their objects until they are opened again.
+//!
+//! **Not here.** The per-CPU cache of size classes is another array over the same sequences' layer. It maps an area at a processor's
+//! first use and finds it through a table, which costs two loads and a test more in each call; here an address is enough, since the
+//! reservation has all areas. It has no owner and no count of objects taken, which here are part of the one store that commits.
 //!
 //! **Unsafe.** Reads areas by address.
 
-use super::{ALIGN, MOST};
-use crate::front::PROCESSOR_CACHES;
-use crate::tls;
+use super::MOST;
+use crate::process::{Process, Words};
+use crate::slots::SLOT_ALIGN;
+use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use craton_os::Mutex;
 use craton_os::guarded::{self, Opened};
 use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
 
-/// Bytes of one array. A cache's number times this is where it lies in an area.
+/// Bytes of one array. A cache's number times this is its place in an area.
 pub(super) const ARRAY: usize = 2048;
 const _: () = assert!(MOST * ARRAY == AREA);
-/// A bit for each area that may be written; the others read as zeros, of which sequences take nothing and where they put nothing.
-static OPEN: Opened<{ AREAS / 64 }> = Opened::new();
-/// The bits of a counting word that say how many objects there are.
+/// The bits of a counting word that hold the number of objects.
 pub(super) const COUNT_BITS: u64 = 255;
+/// Objects that fill an array at once, at most.
+pub(super) const MOST_FILL: usize = COUNTING / 2;
 
 /// Where the array of a handle's cache lies in an area. Of any other word, some array.
 #[inline(always)]
 pub(super) fn place(handle: usize) -> usize {
-    // Slots lie at multiples of all their bytes, so that these bits are the number.
-    (handle / (ALIGN / ARRAY)) & ((MOST - 1) * ARRAY)
+    // The table of slots lies at a multiple of its size, so that these bits are the number.
+    (handle / (SLOT_ALIGN / ARRAY)) & ((MOST - 1) * ARRAY)
 }
 
-/// What is to be emptied.
+/// Which arrays are emptied.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     /// All arrays of the cache, which get no room until they are opened again.
     All,
-    /// Those that nothing was taken from or added to since the last look.
+    /// Those unchanged since the last call with this.
     Idle,
 }
 
-pub(super) struct Arrays {
-    /// Where area 0 lies; 0 before the first use, 1 if there is no room for areas.
+pub(super) struct Arrays<P: Process> {
+    /// Where area 0 lies; 0 before the first use, [`Words::NONE`] if there is no room for areas.
     pub(super) areas: AtomicUsize,
     /// Areas that were ever used lie below this number.
     pub(super) end: AtomicUsize,
     making: Mutex<()>,
+    /// A bit for each area that may be written. The others read as zeros: nothing to take, and no room.
+    open: Opened<{ AREAS / 64 }>,
+    process: PhantomData<fn() -> P>,
 }
 
-impl Arrays {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
-    pub(super) const NONE: Self = Self { areas: AtomicUsize::new(0), end: AtomicUsize::new(0), making: Mutex::new(()) };
+impl<P: Process> Arrays<P> {
+    /// Without areas.
+    pub(super) const fn new() -> Self {
+        Self {
+            areas: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            making: Mutex::new(()),
+            open: Opened::new(),
+            process: PhantomData,
+        }
+    }
 
-    /// What the calling thread uses arrays by, if it may: asks once whether the kernel restarts its sequences.
-    pub(super) fn rseq(&self) -> Option<&'static Rseq> {
-        match tls::arrays() {
-            0 => {}
-            1 => return None,
-            _ => return PROCESSOR_CACHES.rseq(),
+    /// The sequences, if the calling thread may use arrays. Asks once whether the kernel restarts its sequences.
+    pub(super) fn sequences(&self) -> Option<&'static Rseq> {
+        let words = P::words();
+        match words.arrays {
+            Words::NOT_ASKED => {}
+            Words::NONE => return None,
+            _ => return P::sequences(false),
         }
-        let rseq = PROCESSOR_CACHES.rseq()?;
-        if tls::get() == tls::alone() || !rseq.is_registered() {
-            return None;
-        }
+        let rseq = P::sequences(true)?;
         let areas = match self.areas.load(Relaxed) {
             0 => self.make(),
             areas => areas,
         };
-        if areas == 1 {
+        if areas == Words::NONE {
             return None;
         }
-        tls::set_arrays(areas);
+        P::set_words(Words { arrays: areas, ..words });
         Some(rseq)
     }
 
@@ -86,15 +101,15 @@ impl Arrays {
     fn make(&self) -> usize {
         let _only_one = self.making.lock();
         if self.areas.load(Relaxed) == 0 {
-            self.areas.store(guarded::reserve_zeros(AREAS * AREA).unwrap_or(1), Relaxed);
+            self.areas.store(guarded::reserve_zeros(AREAS * AREA).unwrap_or(Words::NONE), Relaxed);
         }
         self.areas.load(Relaxed)
     }
 
-    /// Opens this processor's array of a cache for so many objects; `false` when it has none. Under the cache's lock.
+    /// Opens this processor's array of a cache for `rounds` objects; `false` when it has none. Under the cache's lock.
     pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
         let Some(processor) = rseq.processor() else { return false };
-        if !OPEN.open(processor, self.areas.load(Relaxed) + processor * AREA, AREA) {
+        if !self.open.open(processor, self.areas.load(Relaxed) + processor * AREA, AREA) {
             return false;
         }
         self.end.fetch_max(processor + 1, Relaxed);
@@ -104,7 +119,7 @@ impl Arrays {
         true
     }
 
-    /// Takes objects from this processor's array, as many as it has and there is room for; how many.
+    /// Takes objects from this processor's array, up to the length of `into`; returns how many.
     pub(super) fn take_many(&self, rseq: &Rseq, handle: usize, into: &mut [*mut u8]) -> usize {
         // SAFETY: areas have an array for each cache, and the caller's thread is registered.
         unsafe { rseq.take_many(self.areas.load(Relaxed) + place(handle), handle, into) }
@@ -117,7 +132,7 @@ impl Arrays {
         unsafe { rseq.put(self.areas.load(Relaxed) + place(handle), object) }
     }
 
-    /// Adds free objects to it, in order, as far as there is room; how many.
+    /// Adds free objects to it, in order, as far as there is room; returns how many.
     pub(super) fn put_many(&self, rseq: &Rseq, handle: usize, objects: &[*mut u8]) -> usize {
         // SAFETY: as in `take_many`.
         unsafe { rseq.put_many(self.areas.load(Relaxed) + place(handle), objects) }
@@ -125,7 +140,7 @@ impl Arrays {
 
     fn each(&self, cache: u16) -> impl Iterator<Item = &Counting> {
         (0..self.end.load(Relaxed))
-            .filter(|processor| OPEN.has(*processor))
+            .filter(|processor| self.open.has(*processor))
             .map(move |processor| self.array(processor, cache))
     }
 
@@ -137,7 +152,7 @@ impl Arrays {
         unsafe { &*(at as *const Counting) }
     }
 
-    /// Objects in a cache's arrays, as far as can be seen while others use them.
+    /// Objects in a cache's arrays; while other threads use them, about as many.
     pub(super) fn count(&self, cache: u16) -> usize {
         self.each(cache).map(|a| (a.word.load(Relaxed) & COUNT_BITS) as usize).sum()
     }
@@ -147,8 +162,8 @@ impl Arrays {
         self.each(cache).map(|a| a.word.load(Relaxed) / (COUNT_BITS + 1)).fold(0, u64::wrapping_add)
     }
 
-    /// Empties arrays of a cache, and calls `each` with their objects; `false` when the system does not let us. Under the cache's lock. `alone`
-    /// says that nobody uses the cache, so that the system need not be asked.
+    /// Empties arrays of a cache, and calls `each` with their objects; `false` when sequences cannot be interrupted. Under the cache's
+    /// lock. With `alone` no other thread uses the cache, so that there is no sequence to interrupt.
     pub(super) fn empty(&self, cache: u16, which: Which, alone: bool, mut each: impl FnMut(*mut u8)) -> bool {
         let is_wanted = |array: &Counting| match which {
             Which::All => array.word.load(Relaxed) & COUNT_BITS != 0 || array.capacity.load(Relaxed) != 0,
@@ -164,8 +179,8 @@ impl Arrays {
         if !wanted {
             return true;
         }
-        let Some(rseq) = PROCESSOR_CACHES.rseq() else { return true };
-        // The objects that a sequence moves meanwhile make no difference: what is closed here is closed until it is opened again.
+        let Some(rseq) = P::sequences(false) else { return true };
+        // Sequences may go on meanwhile: an array that is closed here stays closed until it is opened again.
         let is_chosen = |array: &&Counting| {
             let word = array.word.load(Relaxed);
             which == Which::All || (word & COUNT_BITS != 0 && word as u32 == array.note.load(Relaxed))

@@ -1,24 +1,28 @@
-//! Where what is known of object caches lies, for those who read the memory of another process.
+//! Field offsets of object caches, exported to `craton core`.
 
+use super::Caches;
 use super::arrays::{ARRAY, Arrays, COUNT_BITS};
+use super::cache::{Cache, CacheSlots, IN_ENTRY, Shared};
 use super::pages::{Entries, Entry, GRANULE};
-use super::slot::{Cache, IN_ENTRY, Slot};
-use super::{CLASS, Caches};
+use crate::process::{Process, Watch};
+use crate::slots::{Slot, Slots};
 use core::mem::offset_of;
-use craton_os::Mutex;
+use craton_base::Clock;
+use craton_heap::owned::CACHE_CLASS;
 use craton_os::rseq::{AREA, AREAS, Counting};
 use craton_slab::object::Depot;
 
+const SLOT: [usize; 5] = Slot::<CacheSlots>::SHAPE;
 /// Where a cache lies in its slot.
-const CACHE: usize = offset_of!(Slot, cache) + Mutex::<Cache>::SHAPE[1];
+const CACHE: usize = SLOT[4];
 
-impl Caches {
+impl<C: Clock, P: Process + Watch> Caches<C, P> {
     /// Offsets and sizes in bytes, and what some words mean.
-    pub(crate) const SHAPE: [(&'static str, usize); 33] = [
+    pub const SHAPE: [(&'static str, usize); 33] = [
         // Class that the records of caches' pages name.
-        ("caches.class", CLASS as usize),
-        ("caches.base", offset_of!(Self, base)),
-        ("caches.used", offset_of!(Self, used)),
+        ("caches.class", CACHE_CLASS as usize),
+        ("caches.base", offset_of!(Self, slots) + Slots::<CacheSlots>::SHAPE[0]),
+        ("caches.used", offset_of!(Self, slots) + Slots::<CacheSlots>::SHAPE[1]),
         ("caches.entries", offset_of!(Self, entries) + offset_of!(Entries, first)),
         ("caches.entries.pages", offset_of!(Self, entries) + offset_of!(Entries, pages)),
         ("caches.entry.bytes", size_of::<Entry>()),
@@ -27,8 +31,8 @@ impl Caches {
         // Bytes of a page that one mark stands for.
         ("caches.entry.granule", GRANULE),
         // Where the first area lies, if that is above 1, and how many there are, one behind the other.
-        ("caches.areas", offset_of!(Self, arrays) + offset_of!(Arrays, areas)),
-        ("caches.areas.end", offset_of!(Self, arrays) + offset_of!(Arrays, end)),
+        ("caches.areas", offset_of!(Self, arrays) + offset_of!(Arrays<P>, areas)),
+        ("caches.areas.end", offset_of!(Self, arrays) + offset_of!(Arrays<P>, end)),
         ("caches.areas.bytes", AREA * AREAS),
         ("caches.area.bytes", AREA),
         ("caches.array.bytes", ARRAY),
@@ -36,13 +40,13 @@ impl Caches {
         ("caches.array.word", offset_of!(Counting, word)),
         ("caches.array.count.mask", COUNT_BITS as usize),
         ("caches.array.slots", offset_of!(Counting, slots)),
-        ("caches.slot.bytes", size_of::<Slot>()),
-        ("caches.slot.handle", offset_of!(Slot, handle)),
-        ("caches.slot.name", offset_of!(Slot, name)),
-        ("caches.slot.mark_at", offset_of!(Slot, mark_at)),
+        ("caches.slot.bytes", size_of::<Slot<CacheSlots>>()),
+        ("caches.slot.handle", SLOT[0]),
+        ("caches.slot.name", SLOT[2] + offset_of!(Shared, name)),
+        ("caches.slot.mark_at", SLOT[2] + offset_of!(Shared, mark_at)),
         // As a distance of marks: they lie in the pages' entries.
         ("caches.mark.in_entry", IN_ENTRY),
-        ("caches.slot.lock", offset_of!(Slot, cache) + Mutex::<Cache>::SHAPE[0]),
+        ("caches.slot.lock", SLOT[3]),
         ("caches.slot.slabs", CACHE + offset_of!(Cache, slabs)),
         ("caches.slot.in_depot", CACHE + offset_of!(Cache, depot) + Depot::OBJECTS),
         ("caches.slot.size", CACHE + offset_of!(Cache, size)),

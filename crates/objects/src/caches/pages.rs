@@ -1,24 +1,26 @@
-//! What is known of each page of caches, and where their slabs have them from.
+//! Which cache has each page, and where slabs get their pages from.
 //!
-//! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made for the first cache. It reads as zeros; the part with a
-//! page's entry can be written from when a cache first has the page, so that the rest, gigabytes, is in no core file:
+//! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made for the first cache. It reads as zeros.
+//! The part with a page's entry is opened for writing when a cache first has the page, so that the rest, gigabytes, is in no core file:
 //! ```text
-//! | handle of the cache, once an object on the page was handed out | first object of the slab, and where objects and marks lie | 128 marks |
+//! | handle of the cache, once an object on the page went out | first object of the slab, and where objects and marks lie | 128 marks |
 //! ```
-//! An object that has no room for its mark has it in its page's entry: one for each 64 bytes.
+//! An object without room for its mark has it in its page's entry: one for each 64 bytes.
 //!
 //! **Unsafe.** Indexes the entries by page, and supplies slabs with spans.
 
-use super::CLASS;
+use super::Over;
 use super::arrays;
-use super::slot::{Cache, IN_ENTRY, Slot};
-use crate::heap::Heap;
-use crate::hooks::Hooks;
+use super::cache::{Cache, CacheSlots, IN_ENTRY};
+use crate::process::{Process, Watch};
+use crate::slots::Slot;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use craton_base::Platform;
-use craton_base::{Clock, Density, Floor, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages};
+use craton_base::{Clock, Density, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, Platform};
+use craton_heap::Heap;
+use craton_heap::hooks::Hooks;
 use craton_heap::mark::mark;
+use craton_heap::owned::CACHE_CLASS;
 use craton_os::guarded::{self, Opened};
 use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
@@ -37,11 +39,11 @@ pub(super) struct Entry {
     pub(super) cache: AtomicUsize,
     /// Where the first object of the slab lies.
     pub(super) first: AtomicUsize,
-    /// The least multiple of 2⁶⁴ / stride above it: `k * stride * magic` is `k` times a little, modulo 2⁶⁴, and of any other offset much more.
+    /// The least number above 2⁶⁴ / stride: `k * stride * magic` is `k` times a little, modulo 2⁶⁴, and of any other offset much more.
     pub(super) magic: AtomicU64,
-    /// What the product of an offset and the magic is below exactly when an object begins there; 0 while none does.
+    /// The product of an offset and the magic is below this exactly when an object begins there; 0 while none does.
     pub(super) bound: AtomicU64,
-    /// Where an object's mark lies in it, or [`super::slot::IN_ENTRY`].
+    /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
     /// Where the cache's array lies in a processor's area.
     pub(super) array_at: AtomicUsize,
@@ -54,8 +56,8 @@ fn magic(stride: usize) -> u64 {
 }
 
 impl Entry {
-    /// Enters the page's first object that goes out.
-    pub(super) fn begin(&self, slot: &Slot, cache: &Cache, first: *mut u8) {
+    /// Enters a page for its cache, when the first object on it goes out.
+    pub(super) fn begin(&self, slot: &Slot<CacheSlots>, cache: &Cache, first: *mut u8) {
         let stride = cache.layout.stride();
         self.first.store(first as usize, Relaxed);
         let magic = magic(stride);
@@ -63,15 +65,15 @@ impl Entry {
         let little = (stride as u64).wrapping_mul(magic);
         self.bound.store((cache.layout.capacity() as u64 - 1) * little + 1, Relaxed);
         self.mark_at.store(cache.mark_at, Relaxed);
-        self.array_at.store(arrays::place(slot.live()), Relaxed);
-        self.cache.store(slot.live(), Relaxed);
+        self.array_at.store(arrays::place(slot.handle()), Relaxed);
+        self.cache.store(slot.handle(), Relaxed);
     }
 
     /// Whether the page is entered for a cache, and an object could begin at an address on it.
     #[cfg(all(target_arch = "x86_64", not(feature = "portable"), not(loom)))]
     #[inline(always)]
     pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
-        // Atomic loads of Rust's are instructions of their own; here each is part of the one that uses it.
+        // Rust compiles each atomic load to an instruction; here each is an operand of the one that uses it.
         // SAFETY: reads the entry's words, each at once.
         unsafe {
             core::arch::asm!(
@@ -111,7 +113,7 @@ impl Entry {
         }
     }
 
-    /// Marks it as free, unless it is so already; says whether it did.
+    /// Marks it as free; `false` if it was so already.
     #[inline(always)]
     pub(super) fn mark_free(&self, key: usize, object: *mut u8) -> bool {
         match self.mark_at.load(Relaxed) {
@@ -122,7 +124,7 @@ impl Entry {
                 was_out
             }
             at => {
-                // SAFETY: as in `is_marked`; who has the object may write it.
+                // SAFETY: as in `is_marked`; the caller has the object.
                 unsafe {
                     let (place, mark) = (object.add(at).cast::<usize>(), mark(key, object));
                     let was_out = place.read() != mark;
@@ -138,14 +140,14 @@ impl Entry {
     pub(super) fn set_mark(&self, key: usize, object: *mut u8, free: bool) {
         match self.mark_at.load(Relaxed) {
             IN_ENTRY => self.mark(object).store(free.into(), Relaxed),
-            // SAFETY: as in `is_marked`; who has the object may write it.
+            // SAFETY: as in `is_marked`; the caller has the object.
             at => unsafe { object.add(at).cast::<usize>().write(if free { mark(key, object) } else { 0 }) },
         }
     }
 
-    /// Wipes the mark that it has here.
+    /// Clears the mark that an object has here.
     #[inline(always)]
-    pub(super) fn unmark(&self, object: *mut u8) {
+    pub(super) fn clear_mark(&self, object: *mut u8) {
         self.mark(object).store(0, Relaxed);
     }
 
@@ -167,25 +169,26 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
-    pub(super) const NONE: Self =
-        Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0), open: Opened::new() };
+    /// Without entries.
+    pub(super) const fn new() -> Self {
+        Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0), open: Opened::new() }
+    }
 
     /// Reserves the entries, once; under the table's lock.
-    pub(super) fn reserve<F: Platform, C: Clock, H: Hooks>(&self, under: &Heap<F, C, H>) -> Option<()> {
+    pub(super) fn reserve<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) -> Option<()> {
         if self.first.load(Relaxed) == 0 {
-            let pages = under.layout().records.len();
+            let pages = heap.layout().records.len();
             let bytes = pages * size_of::<Entry>();
             debug_assert!(bytes <= PARTS * PART);
             let at = guarded::reserve_zeros(bytes)?;
-            self.base.store(under.layout().base, Relaxed);
+            self.base.store(heap.layout().base, Relaxed);
             self.first.store(at, Relaxed);
             self.pages.store(pages, Relaxed);
         }
         Some(())
     }
 
-    /// Lets the entries of pages be written; `false` if the system does not.
+    /// Opens the entries of pages for writing; `false` if the system refuses.
     fn open(&self, first: *mut u8, pages: Pages) -> bool {
         let page = (first as usize - self.base.load(Relaxed)) >> PAGE_SHIFT;
         let parts = page * size_of::<Entry>() / PART..=(page + pages.0 as usize - 1) * size_of::<Entry>() / PART;
@@ -216,7 +219,7 @@ impl Entries {
     /// It has: what is read here was written before there was any.
     #[inline(always)]
     pub(super) unsafe fn known(&self, address: usize) -> Option<&Entry> {
-        // SAFETY: by the contract nobody writes these words any more. As plain loads they are part of the instructions that use them.
+        // SAFETY: by the contract these words are not written any more. Plain loads become operands of the instructions that use them.
         unsafe {
             let page = address.wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT;
             if page < self.pages.as_ptr().read() { Some(self.at(page)) } else { None }
@@ -254,7 +257,7 @@ impl Entries {
     }
 }
 
-/// So many pages: caches' slabs are of whole ones.
+/// Caches' slabs are whole pages.
 fn pages_of(bytes: usize) -> Pages {
     debug_assert!(bytes.is_multiple_of(PAGE_SIZE), "{bytes} bytes are no pages");
     Pages((bytes >> PAGE_SHIFT) as u32)
@@ -262,55 +265,50 @@ fn pages_of(bytes: usize) -> Pages {
 
 /// The page heap as one cache's slabs see it.
 pub(super) struct Supply<'a, F: Platform, C: Clock, H: Hooks> {
-    under: &'a Heap<F, C, H>,
+    heap: &'a Heap<F, C, H>,
+    entries: &'a Entries,
     id: u16,
     limit: Pages,
     held: &'a mut Pages,
 }
 
-impl Cache {
-    /// The depot, the slabs, and where both have their pages from.
-    pub(super) fn parts<'a, F: Platform, C: Clock, H: Hooks>(
-        &'a mut self,
-        under: &'a Heap<F, C, H>,
-    ) -> (&'a mut Depot, &'a mut ObjectSlabs, Supply<'a, F, C, H>) {
-        let supply = Supply { under, id: self.id, limit: self.limit_pages, held: &mut self.held };
-        (&mut self.depot, &mut self.slabs, supply)
+impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, P> {
+    /// A cache's depot, its slabs, and the source of pages for both.
+    pub(super) fn parts<'c>(&self, cache: &'c mut Cache) -> (&'c mut Depot, &'c mut ObjectSlabs, Supply<'c, F, C, H>)
+    where
+        'a: 'c,
+    {
+        let (heap, entries) = (self.heap, &self.caches.entries);
+        let supply = Supply { heap, entries, id: cache.id, limit: cache.limit_pages, held: &mut cache.held };
+        (&mut cache.depot, &mut cache.slabs, supply)
     }
 }
 
-impl<F: Platform, C: Clock, H: Hooks> Supply<'_, F, C, H> {
-    /// The cache's number.
-    pub(super) fn id(&self) -> u16 {
-        self.id
-    }
-}
-
-// SAFETY: spans are nobody else's until they are given back; the region begins at a multiple of every alignment that is asked for, so
-// that a span that is aligned in it is aligned.
+// SAFETY: spans are nobody else's until they are freed; the region begins at a multiple of every alignment that slabs ask for, so
+// that a span which is aligned in it is aligned.
 unsafe impl<F: Platform, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (pages_of(bytes), pages_of(align));
         if self.limit != Pages(0) && u64::from(self.held.0) + u64::from(pages.0) > u64::from(self.limit.0) {
             return None;
         }
-        let range = self.under.take_own(pages, align, Density::Dense).ok()?.range;
-        if !crate::front::OBJECT_CACHES.entries.open(self.under.address(range.first), pages) {
-            self.under.give_own(range);
+        let range = self.heap.take_own(pages, align, Density::Dense).ok()?.range;
+        if !self.entries.open(self.heap.address(range.first), pages) {
+            self.heap.give_own(range);
             return None;
         }
-        self.under.mark_own(range, true, self.id, CLASS);
+        self.heap.mark_own(range, true, self.id, CACHE_CLASS);
         self.held.0 += pages.0;
-        Some(self.under.address(range.first))
+        Some(self.heap.address(range.first))
     }
 
     unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
         let pages = pages_of(bytes);
-        crate::front::OBJECT_CACHES.entries.forget(first, pages);
-        let page = (first as usize - self.under.layout().base) >> PAGE_SHIFT;
+        self.entries.forget(first, pages);
+        let page = (first as usize - self.heap.layout().base) >> PAGE_SHIFT;
         let range = PageRange::new(PageId(page as u32), pages);
-        self.under.unmark_own(range, true);
+        self.heap.unmark_own(range, true);
         self.held.0 -= pages.0;
-        self.under.give_own(range);
+        self.heap.give_own(range);
     }
 }

@@ -1,29 +1,29 @@
 //! One cache: what its fast paths read, and what its lock protects.
 //!
-//! **State.** One page for each cache. Its first line is written when a cache is made and when it is destroyed, and only read by the fast
-//! paths.
+//! **State.** One page for each cache. Its first line is written when a cache is made and when it is destroyed; the fast paths only
+//! read it.
 //!
 //! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
 
-use super::paths::MOST_FILL;
-use super::{
-    ALIGN, Constructor, Destructor, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS, hooks,
-};
+use super::arrays::MOST_FILL;
+use super::{Constructor, Destructor, MOST, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS};
+use crate::slots::{Kind, SLOT_ALIGN, Slot};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Bytes, Pages};
-use craton_os::{Event, Mutex};
+use craton_heap::Misuse;
+use craton_os::Event;
 use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
 /// In the place of the distance of an object's mark: it lies in the entry of its page.
 pub(super) const IN_ENTRY: usize = usize::MAX;
-/// So many calls that arrays have not served make them hold more.
+/// After this many calls that arrays have not served, they hold more.
 const MANY_MISSES: u16 = 16;
 /// Bytes of objects that an array and the depot exchange at a time, at most, for this alone.
 const MOST_BYTES: usize = 64 << 10;
-/// Objects from this stride on can have their mark there.
+/// Objects from this stride on have their marks in their pages' entries.
 const LEAST_IN_ENTRY: usize = 64;
 
 /// Whether a handle's cache has its objects' marks elsewhere than in their first words.
@@ -38,69 +38,71 @@ pub(super) fn marks_in_entries(handle: usize) -> bool {
     handle & 2 != 0
 }
 
-#[repr(C, align(4096))]
-pub(super) struct Slot {
-    /// The living cache's handle; 0 while there is none. It is the slot's address, and in the lower bits a generation,
-    /// [`marks_in_entries`] and [`marks_elsewhere`].
-    pub(super) handle: AtomicUsize,
-    /// Where an object's mark lies in it, or [`IN_ENTRY`].
-    pub(super) mark_at: AtomicUsize,
-    generation: AtomicU32,
-    /// The next free slot, plus 1; under the table's lock.
-    pub(super) next_free: AtomicU32,
-    /// Objects were given back that somebody waits for.
-    pub(super) freed: Event,
-    /// Somebody is to look after what the working set has left, or memory is short: a call that may run the program's functions.
-    pub(super) wants_look: AtomicU32,
-    /// The debugging kit looks at each object.
-    pub(super) debugged: AtomicBool,
-    pub(super) name: UnsafeCell<[u8; NAME_MAX + 1]>,
-    pub(super) cache: Mutex<Cache>,
+/// The slots of caches. The bits of a handle below `STEP` are [`marks_elsewhere`] and [`marks_in_entries`].
+pub(super) struct CacheSlots;
+
+// SAFETY: zeros are a cache that never was: null functions and pointers, empty slabs and depot, atomics of 0.
+unsafe impl Kind for CacheSlots {
+    type Locked = Cache;
+    type Shared = Shared;
+    const MOST: usize = MOST;
+    /// The bits of an address below all slots' bytes are a slot's number, and those of a handle its cache's.
+    const ALIGN: usize = (MOST * SLOT_ALIGN).next_power_of_two();
+    const STEP: usize = 4;
+    const UNKNOWN: Misuse = Misuse::NoCache;
+    const GONE: Misuse = Misuse::CacheDestroyed;
 }
 
-const _: () = assert!(cfg!(loom) || size_of::<Slot>() == ALIGN);
+const _: () = assert!(cfg!(loom) || size_of::<Slot<CacheSlots>>() == SLOT_ALIGN);
 
-// SAFETY: the name is written while no cache lives in the slot; the rest is atomic, or under the lock.
-unsafe impl Sync for Slot {}
+/// What is read of a cache without its lock.
+#[repr(C)]
+pub(super) struct Shared {
+    /// Where an object's mark lies in it, or [`IN_ENTRY`].
+    pub(super) mark_at: AtomicUsize,
+    /// Objects were freed for which threads wait.
+    pub(super) freed: Event,
+    /// What the next slow call, which may run the program's functions, is to do: bits of [`super::trim`].
+    pub(super) deferred: AtomicU32,
+    /// The objects are buffers of the watcher.
+    pub(super) watched: AtomicBool,
+    pub(super) name: UnsafeCell<[u8; NAME_MAX + 1]>,
+}
 
-impl Slot {
-    /// The living cache's handle; 0 while there is none.
-    #[inline(always)]
-    pub(super) fn live(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `begin`: whoever sees the cache alive sees it set up.
-        self.handle.load(Ordering::Acquire)
+// SAFETY: the name is written while no cache lives in the slot; the rest is atomic.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub(super) fn name(&self) -> [u8; NAME_MAX + 1] {
+        // SAFETY: written before any cache of the slot lives; a report may meet a slot that changes hands, and prints either name.
+        unsafe { *self.name.get() }
     }
+}
 
-    /// Puts a cache into the slot.
-    pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) {
-        let generation = self.generation.load(Relaxed).wrapping_add(1);
-        self.generation.store(generation, Relaxed);
+impl Slot<CacheSlots> {
+    /// Puts a cache into the slot, under the table's lock; returns the kind's bits of its handle. `taken` is what its arrays have
+    /// counted before.
+    pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) -> usize {
         let mark_at = cache.mark_at;
-        self.mark_at.store(mark_at, Relaxed);
-        self.wants_look.store(0, Relaxed);
-        self.debugged.store(cache.is_debugged(), Relaxed);
+        self.shared.mark_at.store(mark_at, Relaxed);
+        self.shared.deferred.store(0, Relaxed);
+        self.shared.watched.store(cache.is_watched(), Relaxed);
         // SAFETY: no cache lives in the slot, and the table's lock is held.
-        unsafe { *self.name.get() = cache.name };
+        unsafe { *self.shared.name.get() = cache.name };
         (cache.id, cache.taken_before) = (id, taken);
-        *self.cache.lock() = cache;
-        let kind = match mark_at {
+        *self.locked.lock() = cache;
+        match mark_at {
             0 => 0,
             IN_ENTRY => 3,
             _ => 1,
-        };
-        let handle = core::ptr::from_ref(self) as usize + generation as usize * 4 % ALIGN + kind;
-        // ORDERING: Release pairs with the Acquire in `live`.
-        self.handle.store(handle, Ordering::Release);
+        }
     }
 
-    /// No cache lives here any more.
-    pub(super) fn end(&self) {
-        self.handle.store(0, Relaxed);
-    }
-
-    pub(super) fn name(&self) -> [u8; NAME_MAX + 1] {
-        // SAFETY: written before any cache of the slot lives; a report may meet a slot that changes hands, and names either.
-        unsafe { *self.name.get() }
+    /// Wakes the threads that wait for an object.
+    pub(super) fn announce(&self, wait: bool) {
+        if wait {
+            self.shared.freed.announce();
+        }
     }
 }
 
@@ -111,8 +113,9 @@ pub(super) struct Cache {
     pub(super) layout: ObjectLayout,
     pub(super) slabs: ObjectSlabs,
     pub(super) depot: Depot,
-    /// Half of what an array holds, if that is more than a magazine has; and calls that arrays have not served since that was last looked at.
+    /// Half of what an array holds, if that is more than a magazine has.
     fill: u16,
+    /// Calls that arrays have not served since `fill` last changed.
     misses: u16,
     /// Objects that the last such call exchanged, and whether it took one.
     exchanged: u16,
@@ -127,19 +130,20 @@ pub(super) struct Cache {
     pub(super) limit_objects: usize,
     pub(super) limit_pages: Pages,
     pub(super) held: Pages,
-    /// Requests come to the slow path, each: the option, or the debugging kit.
+    /// Each request takes the slow path: by the flag, or since the objects are watched.
     pub(super) closed: bool,
-    /// What the debugging kit checks of the objects, which are then its buffers; 0 if they are not. And how many of them are out.
+    /// The watcher's checks of the objects, which are then its buffers; 0 if they are not.
     pub(super) checks: u8,
+    /// Live buffers of the watcher.
     pub(super) buffers: u64,
-    /// Objects that may be out at a time without failure.
+    /// Objects that may be live at a time without failure: the promise of `prefill`.
     pub(super) reserved: usize,
-    /// Those who sleep until an object comes back.
+    /// Threads that sleep until an object comes free.
     pub(super) waiters: u32,
-    /// What arrays had counted before the cache was made.
+    /// Objects taken out of the slot's arrays before the cache was made.
     pub(super) taken_before: u64,
     pub(super) slow_allocs: u64,
-    /// Objects that the slow path itself took out of arrays.
+    /// Objects that the slow path took out of arrays.
     pub(super) moved: u64,
     pub(super) refused: u64,
     /// Objects constructed and destroyed since the start, and constructors that failed.
@@ -148,12 +152,12 @@ pub(super) struct Cache {
     pub(super) failed: u64,
 }
 
-// SAFETY: the program's functions and argument are its own; it says that any thread may use the cache.
+// SAFETY: functions and argument are the program's, which promises that any thread may use the cache.
 unsafe impl Send for Cache {}
 
 impl Cache {
-    /// A cache by options whose name and flags have been looked at.
-    pub(super) fn new(options: &Options<'_>) -> Result<Self, BadLayout> {
+    /// A cache by options whose name and flags are right, watched by `checks`.
+    pub(super) fn new(options: &Options<'_>, checks: u8) -> Result<Self, BadLayout> {
         let (layout, mark_at) = layout(options.size, options.align, options.constructor.is_some())?;
         let mut name = [0; NAME_MAX + 1];
         name[..options.name.len()].copy_from_slice(options.name);
@@ -164,7 +168,6 @@ impl Cache {
             NEVER => u64::MAX,
             ms => u64::from(ms) * 1_000_000,
         });
-        let checks = hooks::checks_of(options.name);
         Ok(Self {
             id: 0,
             name,
@@ -200,12 +203,11 @@ impl Cache {
         })
     }
 
-    /// Counts a call that its processor's array did not serve, one that takes an object or gives one back, and says how many objects the array
-    /// and the depot shall exchange.
+    /// Counts a call that its processor's array did not serve; returns how many objects the array and the depot shall exchange.
     ///
-    /// The more such calls, the more arrays hold: by doubling, up to what one can hold and to [`MOST_BYTES`]. The first call of its kind exchanges
-    /// what a magazine has, and each that follows it twice as many as the one before, up to half of an array: a program that takes a little more
-    /// than its array has finds room in it for all of that when it gives it back.
+    /// [`MANY_MISSES`] such calls double what arrays hold, up to their size and to [`MOST_BYTES`]. The first alloc after a free (or
+    /// free after an alloc) exchanges a magazine, each that follows twice as many as the one before, up to half of an array: a
+    /// program that takes a little more than its array has finds room in it for all of that when it frees it.
     pub(super) fn pace(&mut self, takes: bool) -> usize {
         self.misses += 1;
         if self.misses >= MANY_MISSES {
@@ -219,31 +221,31 @@ impl Cache {
         self.exchanged.into()
     }
 
-    /// Objects that an array and the depot exchange at a time, at the most: half of what an array holds.
+    /// Objects that an array and the depot exchange at a time, at most: half of what an array holds.
     pub(super) fn rounds(&self) -> usize {
         self.depot.rounds().max(self.fill.into()).min(MOST_FILL)
     }
 
-    /// Has arrays hold less from now on, unless they miss it.
-    pub(super) fn slow_down(&mut self) {
+    /// Halves what arrays hold beyond a magazine.
+    pub(super) fn shrink_arrays(&mut self) {
         (self.fill, self.misses) = (self.fill / 2, 0);
     }
 
-    /// Of no cache.
+    /// Forgets the program's functions.
     pub(super) fn clear(&mut self) {
         (self.constructor, self.destructor, self.reclaim, self.argument) = (None, None, None, null_mut());
     }
 }
 
-/// The slabs' layout for such objects, and where their marks lie. A free object of a cache with a constructor is not touched, so that
+/// The slabs' layout for such objects, and where their marks lie. A free object of a cache with a constructor stays untouched, so that
 /// a small one gets a word behind it for the mark.
 fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout, usize), BadLayout> {
     const WORD: usize = 8;
-    // A bad size or alignment is to be told as it was given.
+    // An error names size and alignment as they were given.
     let plain = ObjectLayout::of(size, align, constructed)?;
     if !constructed {
         let layout = ObjectLayout::of(size.max(2 * WORD), align, false)?;
-        // The first word of a free object is its mark.
+        // The last word may be a link; the first is free for the mark.
         return Ok((layout, 0));
     }
     if plain.stride() >= LEAST_IN_ENTRY {

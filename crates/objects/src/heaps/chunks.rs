@@ -1,9 +1,9 @@
-//! Runs of pages that a heap of its own cuts its slabs from.
+//! Runs of pages that a heap cuts its slabs from.
 //!
-//! **What.** A chunk is one span of the page heap, of at most a hugepage, with a set of the pages that slabs have. A heap that is
-//! destroyed gives chunks back, not slabs, and its slabs share no hugepage line by line with those of others.
+//! **What.** A chunk is one span of the page heap, of at most a hugepage, with a set of the pages that slabs have. To destroy a heap
+//! is to free its chunks, not its slabs; slabs of two heaps do not alternate on a hugepage.
 //!
-//! **State.** A table ordered by first page, in a mapping of its own that doubles; zeros are an empty one.
+//! **State.** A table ordered by first page, in a mapping that doubles; zeros are an empty one.
 //!
 //! **Invariants.** H1 chunks do not overlap; H2 pages behind a chunk's end count as taken; H3 no chunk before `cursor` has a free page.
 //!
@@ -17,8 +17,8 @@ use craton_os::{mapping, process};
 
 /// One span that slabs are cut from.
 #[derive(Clone, Copy)]
-pub(crate) struct Chunk {
-    pub(crate) range: PageRange,
+pub(super) struct Chunk {
+    pub(super) range: PageRange,
     taken: PageBits,
 }
 
@@ -47,7 +47,7 @@ impl Chunk {
 }
 
 /// All chunks of one heap.
-pub(crate) struct Chunks {
+pub(super) struct Chunks {
     first: *mut Chunk,
     len: usize,
     capacity: usize,
@@ -59,10 +59,10 @@ unsafe impl Send for Chunks {}
 
 impl Chunks {
     #[cfg(test)]
-    pub(crate) const EMPTY: Self = Self { first: core::ptr::null_mut(), len: 0, capacity: 0, cursor: 0 };
+    pub(super) const EMPTY: Self = Self { first: core::ptr::null_mut(), len: 0, capacity: 0, cursor: 0 };
 
     /// The chunks, by address.
-    pub(crate) fn all(&self) -> &[Chunk] {
+    pub(super) fn all(&self) -> &[Chunk] {
         if self.len == 0 {
             return &[];
         }
@@ -78,8 +78,8 @@ impl Chunks {
         unsafe { slice::from_raw_parts_mut(self.first, self.len) }
     }
 
-    /// Takes `pages` pages at a multiple of `align` out of a chunk that has them.
-    pub(crate) fn take(&mut self, pages: Pages, align: Pages) -> Option<PageRange> {
+    /// Takes `pages` pages at a multiple of `align` from the first chunk that has them.
+    pub(super) fn alloc(&mut self, pages: Pages, align: Pages) -> Option<PageRange> {
         while self.all().get(self.cursor).is_some_and(Chunk::is_full) {
             self.cursor += 1;
         }
@@ -91,8 +91,8 @@ impl Chunks {
         })
     }
 
-    /// Gives pages of a chunk back; the chunk, if no page of it is in use any more, and others remain.
-    pub(crate) fn put(&mut self, range: PageRange) -> Option<PageRange> {
+    /// Frees pages of a chunk; returns the chunk when no page of it is in use any more, and others remain.
+    pub(super) fn free(&mut self, range: PageRange) -> Option<PageRange> {
         let i = self.all().partition_point(|c| c.range.end().0 <= range.first.0);
         self.cursor = self.cursor.min(i);
         let chunk = &mut self.all_mut()[i];
@@ -107,7 +107,7 @@ impl Chunks {
     }
 
     /// The last chunk, if there is just one and no page of it is in use.
-    pub(crate) fn take_empty(&mut self) -> Option<PageRange> {
+    pub(super) fn take_empty(&mut self) -> Option<PageRange> {
         let [only] = self.all() else { return None };
         let range = only.is_empty().then_some(only.range)?;
         self.clear();
@@ -115,7 +115,7 @@ impl Chunks {
     }
 
     /// Makes room for one more chunk, so that the next `add` cannot fail.
-    pub(crate) fn prepare(&mut self) -> Result<(), NoMemory> {
+    pub(super) fn prepare(&mut self) -> Result<(), NoMemory> {
         if self.len < self.capacity {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Chunks {
     }
 
     /// Adds a chunk of at most a hugepage, for which `prepare` has made room.
-    pub(crate) fn add(&mut self, range: PageRange) {
+    pub(super) fn add(&mut self, range: PageRange) {
         debug_assert!(self.len < self.capacity && range.len.0 <= PAGES_PER_HUGEPAGE);
         // SAFETY: `prepare` has seen to it that the mapping has a place more.
         unsafe { self.first.add(self.len).write(Chunk::new(range)) };
@@ -139,8 +139,8 @@ impl Chunks {
         self.cursor = 0;
     }
 
-    /// Forgets all chunks, which the caller has given back. A small table stays for the next ones.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets all chunks, which the caller has freed. A small table stays for the next ones.
+    pub(super) fn clear(&mut self) {
         (self.len, self.cursor) = (0, 0);
         if self.bytes() > process::page_size() {
             self.unmap();
@@ -160,61 +160,5 @@ impl Chunks {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn range(first: u32, len: u32) -> PageRange {
-        PageRange::new(PageId(first), Pages(len))
-    }
-
-    fn with(ranges: &[(u32, u32)]) -> Chunks {
-        let mut chunks = Chunks::EMPTY;
-        for (first, len) in ranges {
-            chunks.prepare().unwrap();
-            chunks.add(range(*first, *len));
-        }
-        chunks
-    }
-
-    #[test]
-    fn h2_pages_come_from_inside_a_chunk_aligned_as_pages_of_the_region() {
-        let mut chunks = with(&[(96, 32)]);
-        assert_eq!(chunks.take(Pages(1), Pages(1)), Some(range(96, 1)));
-        assert_eq!(chunks.take(Pages(8), Pages(8)), Some(range(104, 8)));
-        assert_eq!(chunks.take(Pages(17), Pages(1)), None);
-        assert_eq!(chunks.take(Pages(16), Pages(16)), Some(range(112, 16)));
-        assert_eq!(chunks.take(Pages(7), Pages(1)), Some(range(97, 7)));
-        assert_eq!(chunks.take(Pages(1), Pages(1)), None);
-    }
-
-    #[test]
-    fn h1_a_chunk_leaves_with_its_last_page_but_one_stays() {
-        let mut chunks = with(&[(512, 256), (0, 32), (1024, 64)]);
-        assert!(chunks.all().is_sorted_by_key(|c| c.range.first.0));
-        let all: Vec<_> = core::iter::from_fn(|| chunks.take(Pages(4), Pages(4))).collect();
-        assert_eq!(all.len(), (256 + 32 + 64) / 4);
-        let mut left: Vec<_> = all.iter().filter_map(|r| chunks.put(*r)).collect();
-        left.sort_by_key(|r| r.first.0);
-        assert_eq!(left, [range(0, 32), range(512, 256)], "the last one that came free stays");
-        assert_eq!(chunks.take(Pages(64), Pages(64)), Some(range(1024, 64)));
-        assert_eq!((chunks.take_empty(), chunks.put(range(1024, 64))), (None, None));
-        assert_eq!((chunks.take_empty(), chunks.take_empty()), (Some(range(1024, 64)), None));
-    }
-
-    #[test]
-    fn h3_many_chunks_are_kept_in_order_while_the_table_grows() {
-        let order: Vec<_> = (0..500).map(|i| (i * 7919 % 500 * 256, 256)).collect();
-        let mut chunks = with(&order);
-        assert!(chunks.all().is_sorted_by_key(|c| c.range.first.0) && chunks.all().len() == 500);
-        for i in 0..500 {
-            assert_eq!(chunks.take(Pages(256), Pages(1)), Some(range(i * 256, 256)));
-        }
-        assert_eq!(chunks.put(range(300 * 256, 256)), Some(range(300 * 256, 256)));
-        assert_eq!(chunks.take(Pages(1), Pages(1)), None);
-        chunks.clear();
-        assert!(chunks.all().is_empty());
-    }
-
-    use std::vec::Vec;
-}
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,143 @@
+//! malloc when the fast path has no object.
+//!
+//! **What.** The mode of the thread says who serves the request ([`crate::thread_mode`]). A refusal is tried once more if a
+//! hard limit was in the way and the thread's caches could make room.
+//!
+//! **Unsafe.** Uses the calling thread's cache, and clears objects.
+
+use super::apart::{malloc_apart, malloc_apart_class};
+use super::threads::{cache_for, register_threads, server};
+use super::{MAX_SIZE, set_up, with_errno};
+use crate::cpu_cache::thread::ThreadCache;
+use crate::size_class::{self, MAX_CLASSED};
+use crate::statics::{FAILURES, HEAP, PROCESSOR_CACHES};
+use crate::thread_mode::Server;
+use crate::{debug, govern, nested, tls};
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::Relaxed;
+use craton_base::PAGE_SIZE;
+use craton_os::process::errno;
+use craton_os::rseq::Rseq;
+
+#[cold]
+#[inline(never)]
+pub(super) fn malloc_quick(size: usize) -> *mut u8 {
+    match debug::alloc(size, 1) {
+        Some(buffer) => buffer,
+        None => malloc_class(size_class::class_of_tabled(size)),
+    }
+}
+
+#[inline(never)]
+pub(super) fn malloc_beyond_quick(size: usize) -> *mut u8 {
+    if size > MAX_CLASSED {
+        return malloc_large(size, 1, false);
+    }
+    let class = size_class::class_of(size);
+    // SAFETY: the pointer is this thread's cache or one on which `pop` fails.
+    let object = unsafe { ThreadCache::pop(tls::get(), class) };
+    if object.is_null() { malloc_sized(class, size, 1) } else { object }
+}
+
+/// `size` bytes of a class of which the thread's cache has no object.
+#[cold]
+#[inline(never)]
+pub(super) fn malloc_sized(class: usize, size: usize, align: usize) -> *mut u8 {
+    debug::alloc(size, align).unwrap_or_else(|| malloc_class(class))
+}
+
+/// An object of a class of which the thread's cache has none.
+#[cold]
+#[inline(never)]
+fn malloc_class(class: usize) -> *mut u8 {
+    let saved = errno();
+    let cache = match server() {
+        Server::PerCpu(rseq) => return malloc_per_cpu(rseq, class),
+        Server::Apart => return malloc_apart_class(class),
+        other => cache_for(other),
+    };
+    let object = match cache {
+        // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
+        Some(cache) => unsafe {
+            let object = ThreadCache::pop(cache, class);
+            if object.is_null() { or_with_room(|| HEAP.refill(cache, class)) } else { object }
+        },
+        None if set_up() => nested::within(|| HEAP.take_one(class)),
+        None => null_mut(),
+    };
+    if object.is_null() {
+        count_failure(class);
+    }
+    govern::poke();
+    with_errno(object, saved)
+}
+
+fn malloc_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
+    let object = PROCESSOR_CACHES.pop(rseq, class);
+    if !object.is_null() {
+        HEAP.wipe_mark(object)
+    } else if nested::is_nested() {
+        malloc_apart_class(class)
+    } else {
+        refill_per_cpu(rseq, class)
+    }
+}
+
+#[inline(never)]
+fn refill_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
+    let saved = errno();
+    register_threads();
+    let object = or_with_room(|| PROCESSOR_CACHES.refill(&HEAP, rseq, class));
+    if object.is_null() {
+        count_failure(class);
+    }
+    let object = HEAP.wipe_mark(object);
+    govern::poke();
+    with_errno(object, saved)
+}
+
+/// What a refill gives; tried twice, if a limit kept the first from giving anything and room could be made.
+fn or_with_room(refill: impl Fn() -> *mut u8) -> *mut u8 {
+    let object = nested::within(&refill);
+    if object.is_null() && nested::within(govern::make_room) { nested::within(&refill) } else { object }
+}
+
+#[cold]
+fn count_failure(class: usize) {
+    FAILURES[class].fetch_add(1, Relaxed);
+    govern::count_refusal(size_class::geometry(class).pages.bytes().0);
+}
+
+#[inline(never)]
+pub(super) fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
+    let at_hand = if zero || align > PAGE_SIZE { null_mut() } else { HEAP.large_at_hand(size) };
+    if at_hand.is_null() { malloc_large_anew(size, align, zero) } else { at_hand }
+}
+
+#[cold]
+fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
+    if nested::is_nested() {
+        return malloc_apart(size, align);
+    }
+    if let Some(buffer) = debug::alloc(size, align) {
+        if zero && !buffer.is_null() {
+            // SAFETY: the buffer holds `size` bytes and is ours until we return it.
+            unsafe { buffer.write_bytes(0, size) };
+        }
+        return buffer;
+    }
+    let saved = errno();
+    let possible = size <= MAX_SIZE && set_up();
+    let allocate = || nested::within(|| HEAP.allocate_large(size, align, zero));
+    let mut object = if possible { allocate() } else { null_mut() };
+    if object.is_null() && possible {
+        if nested::within(govern::make_room) {
+            object = allocate();
+        }
+        if object.is_null() {
+            govern::count_refusal(size);
+        }
+    }
+    govern::poke();
+    with_errno(object, saved)
+}

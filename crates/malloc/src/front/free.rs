@@ -1,0 +1,129 @@
+//! free when the fast path does not take the object.
+//!
+//! **What.** The fast path takes an object of a class whose page bears that class's mark, if the thread's cache has room.
+//! All other pointers come here and meet these questions, each of which may end the call:
+//!
+//! | # | question                                              | why at this place |
+//! |---|-------------------------------------------------------|-------------------|
+//! | 1 | null, or no heap yet?                                 | nothing below works without a heap |
+//! | 2 | debugging kit: a buffer of its, or does it check all? | its buffers look like large objects; it must see each free before that is done |
+//! | 3 | large object?                                         | the commonest one here, with a cache without locks; not in a handler, which may have interrupted that cache |
+//! | 4 | on a morphed slab, and the thread has a cache?        | the fast path does not know the mark; what comes next would go to the central list |
+//! | 5 | thread on per-CPU caches?                             | no lock; a handler may do it, too |
+//! | 6 | in a handler?                                         | from here on locks are taken: the object waits instead |
+//! | 7 | anything else, and bad pointers                       | [`Heap::take_back`](crate::heap::Heap::take_back) finds what it is, under locks |
+//!
+//! **Unsafe.** Takes objects from callers.
+
+use super::apart::free_apart;
+use super::threads::{cache_for, existing_cache, register_threads, server};
+use crate::route::Misuse;
+use crate::statics::{HEAP, HEAPS, PROCESSOR_CACHES, READY};
+use crate::thread_mode::Server;
+use crate::{debug, govern, nested};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_base::PageRange;
+use craton_os::process::{errno, set_errno};
+use craton_os::rseq::Rseq;
+
+/// Frees an object; null is nothing to free.
+///
+/// # Safety
+/// Any pointer may be given; if it is an object of ours the caller gives it up.
+pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
+    // The numbers are those of the table.
+    if pointer.is_null() {
+        return Ok(()); // 1
+    }
+    if !READY.load(Relaxed) {
+        return Err(Misuse::Foreign); // 1
+    }
+    // SAFETY: by the contract.
+    if let Some(freed) = unsafe { debug::free(pointer) } {
+        return freed; // 2
+    }
+    if !nested::is_nested()
+        && let Some(first) = HEAP.large_at(pointer as usize)
+    {
+        if let Some(span) = HEAP.give_large(first) {
+            give_span(span);
+        }
+        return Ok(()); // 3
+    }
+    // SAFETY: by the contract.
+    if unsafe { free_on_morphed(pointer) } {
+        return Ok(()); // 4
+    }
+    let cache = match server() {
+        // SAFETY: by the contract.
+        Server::PerCpu(rseq) if unsafe { free_per_cpu(rseq, pointer) } => return Ok(()), // 5
+        Server::PerCpu(_) if !nested::is_nested() => None,
+        Server::PerCpu(_) | Server::Apart => {
+            // SAFETY: by the contract.
+            unsafe { free_apart(pointer) };
+            return Ok(()); // 6
+        }
+        other => cache_for(other),
+    };
+    let saved = errno();
+    // SAFETY: it is this thread's cache, and by the contract.
+    let result = nested::within(|| unsafe {
+        match HEAP.take_back(cache, pointer)? {
+            // `take_back` has looked the object up.
+            Some(object) => HEAPS.over(&HEAP).free(object, pointer),
+            None => Ok(()),
+        }
+    }); // 7
+    govern::poke_in_free();
+    set_errno(saved);
+    if result == Err(Misuse::Foreign) && nested::size_of(pointer).is_some() { Ok(()) } else { result }
+}
+
+/// Returns the span of a large object, which no cache keeps.
+#[cold]
+fn give_span(span: PageRange) {
+    let saved = errno();
+    nested::within(|| HEAP.give_span(span));
+    govern::poke_in_free();
+    set_errno(saved);
+}
+
+/// Frees an object whose slab has morphed to its class into the thread's cache; `false` when it is none, or there is no room.
+///
+/// # Safety
+/// As [`free`], unless the answer is `false`.
+unsafe fn free_on_morphed(pointer: *mut u8) -> bool {
+    if nested::is_nested() {
+        return false;
+    }
+    let Some(cache) = existing_cache() else { return false };
+    let class = nested::within(|| HEAP.recognise_morphed(pointer));
+    // SAFETY: it is this thread's cache; the object is one of the class, and given up.
+    class.is_some_and(|class| unsafe { (*cache).push_checked(class, pointer) })
+}
+
+/// Frees an object into this processor's cache; `false` when it is none that could go there.
+///
+/// # Safety
+/// As [`free`].
+unsafe fn free_per_cpu(rseq: &Rseq, pointer: *mut u8) -> bool {
+    let Some(class) = HEAP.recognise(pointer) else { return false };
+    // SAFETY: the object is one of the class, out, and given up.
+    unsafe {
+        HEAP.set_mark(pointer);
+        if PROCESSOR_CACHES.push(rseq, class, pointer) {
+            govern::look_in_free();
+        } else {
+            if nested::is_nested() {
+                free_apart(HEAP.wipe_mark(pointer));
+                return true;
+            }
+            let saved = errno();
+            register_threads();
+            nested::within(|| PROCESSOR_CACHES.overflow(&HEAP, rseq, class, pointer));
+            govern::poke_in_free();
+            set_errno(saved);
+        }
+    }
+    true
+}

@@ -1,0 +1,81 @@
+//! The state of the process: every static that changes while it runs.
+//!
+//! **What.** One value of each part. A part knows nothing of this file: it gets what it needs as an argument, or the front
+//! and `govern.rs`, which know both, bind it. Constant tables (`INSPECT`, the entries of `.init_array`) stand where they
+//! are made.
+//!
+//! **State.** All zeros where the size matters (the heap, the per-CPU caches, the area of signal handlers), so that these
+//! take no room in the file and no memory before they are used.
+
+use crate::admission::Admission;
+use crate::background::Background;
+use crate::background::thread::HelperThread;
+use crate::caches::Here;
+use crate::clock::ProcessClock;
+use crate::cpu_cache::processor::ProcessorCaches;
+use crate::cpu_cache::thread::NoCaches;
+use crate::govern::{self, TheSystem};
+use crate::heap::Heap;
+use crate::limits::Limits;
+use crate::mailbox::Mailbox;
+use crate::nested::Area;
+use crate::options::PATH_MAX;
+use crate::process::Process;
+use crate::registry::Registry;
+use crate::segment::Segment;
+use crate::size_class::CLASSES;
+use crate::trace::Tracer;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32};
+use craton_objects::caches::Caches;
+use craton_objects::heaps::Heaps;
+use craton_os::{Linux, Mutex, Region};
+
+/// The heap, and its type.
+pub(crate) type TheHeap = Heap<Region, ProcessClock, Process>;
+pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, ProcessClock, ProcessClock);
+/// Heaps and object caches that the program makes, over the same page heap.
+pub(crate) static HEAPS: Heaps = Heaps::new();
+pub(crate) static OBJECT_CACHES: Caches<ProcessClock, Here> = Caches::new(ProcessClock);
+
+/// The thread caches, and the per-CPU caches of the threads that have none.
+pub(crate) static REGISTRY: Mutex<Registry> = Mutex::new(Registry::EMPTY);
+pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
+pub(crate) static ADMISSION: Admission = Admission::new();
+/// What the pointers of threads without a cache point at.
+pub(crate) static NO_CACHE: NoCaches = NoCaches::new();
+/// Requests of each class that got no memory.
+pub(crate) static FAILURES: [AtomicU32; CLASSES + 1] = [const { AtomicU32::new(0) }; CLASSES + 1];
+
+/// The heap is set up; who does that; and the key, plus 1, whose value makes a thread's end known.
+pub(crate) static READY: AtomicBool = AtomicBool::new(false);
+pub(crate) static SETTING_UP: Mutex<()> = Mutex::new(());
+pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Seconds that pass in a second, as a power of two ([`crate::clock`]).
+pub(crate) static CLOCK_SHIFT: AtomicU32 = AtomicU32::new(0);
+/// What the heap does by itself, and its limits.
+pub(crate) static BACKGROUND: Background<ProcessClock, HelperThread> =
+    Background::new(ProcessClock, HelperThread::new(govern::run));
+pub(crate) static LIMITS: Limits<ProcessClock, TheSystem> = Limits::new(ProcessClock, TheSystem, &SEGMENT);
+
+/// The process's numbers, exported for readers of its memory.
+#[unsafe(export_name = "craton_segment")]
+pub static SEGMENT: Segment = Segment::new();
+/// The option `stats`; where statistics go, since programs such as `ls` close standard error before they are printed; and
+/// the option `stats_file`, the path with its closing 0 and its length.
+pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
+pub(crate) static STATS_TO: AtomicI32 = AtomicI32::new(2);
+pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
+
+/// Requests of signal handlers that interrupted a request.
+pub(crate) static APART: Area = Area::new();
+/// Where another process leaves settings. Never constant: that process writes it.
+pub(crate) static MAILBOX: Mailbox = Mailbox::empty();
+/// The recording of spans.
+pub(crate) static TRACE: Tracer = Tracer::new();
+/// A list of free objects that lost some was reported.
+pub(crate) static LOSS_REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// The keys of the thread's words where these are POSIX thread-specific values, plus 1.
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+pub(crate) static TLS_KEYS: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];

@@ -1,0 +1,370 @@
+//! A process in virtual time: a heap over a simulated floor, its limits and background work, a thread that sleeps by moving
+//! the clock on, and a machine whose control group and pressure the test sets.
+
+use crate::background::{Background, Chore, Helper, Tended};
+use crate::limits::{Limited, Limits, System, Whose};
+use crate::segment::Segment;
+use core::cell::{Cell, RefCell};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use craton_base::{Clock, HugePages, Pages, Table};
+use craton_heap::gate::Gate;
+use craton_heap::hooks::{Event, Hooks, Usage};
+use craton_heap::page_map::PageMap;
+use craton_heap::record::PageRecord;
+use craton_heap::thread_cache::ThreadCache;
+use craton_heap::{Heap, Parts, size_class};
+use craton_os::cgroup;
+use craton_pages::Tracker;
+use craton_sim::{RealFloor, SimSystem, VirtualClock};
+use std::boxed::Box;
+use std::vec::Vec;
+
+pub(crate) const MIB: u64 = 1 << 20;
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+
+std::thread_local! {
+    /// The process that the test's thread plays.
+    static CURRENT: Cell<Option<&'static Process>> = const { Cell::new(None) };
+}
+
+/// What the process does with its heap's reports, as `process.rs` does.
+pub(crate) struct Reports;
+
+impl Hooks for Reports {
+    fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
+        if let Some(p) = CURRENT.get() {
+            p.background.note(usage.backed, usage.in_use, releasable);
+        }
+    }
+    fn event(event: Event) -> u64 {
+        let Some(p) = CURRENT.get() else { return 0 };
+        match event {
+            Event::LimitPassed => p.background.want(Chore::Limits),
+            Event::MappingKept => p.background.want_thread(),
+            _ => {}
+        }
+        0
+    }
+    fn keeps_mappings() -> bool {
+        CURRENT.get().is_some_and(|p| p.background.life.is_running())
+    }
+}
+
+pub(crate) type TestHeap = Heap<RealFloor, VirtualClock, Reports>;
+
+/// The library's thread: its sleep moves the clock on.
+pub(crate) struct Thread {
+    clock: VirtualClock,
+    rung: Cell<bool>,
+    pub(crate) nudges: Cell<u32>,
+    pub(crate) starts: Cell<u32>,
+    /// The system gives no thread.
+    pub(crate) refused: Cell<bool>,
+    /// It has begun a sleep without end.
+    pub(crate) sleeps_on: Cell<bool>,
+    /// What the program does during the next sleep.
+    pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
+}
+
+impl Helper for &'static Thread {
+    fn start(&self) -> bool {
+        self.rung.set(false);
+        self.starts.set(self.starts.get() + 1);
+        !self.refused.get()
+    }
+    fn join(&self) -> bool {
+        true
+    }
+    fn ring(&self) {
+        self.rung.set(true);
+    }
+    fn nudge(&self) {
+        self.nudges.set(self.nudges.get() + 1);
+    }
+    fn is_rung(&self) -> bool {
+        self.rung.get()
+    }
+    fn sleep(&self, ns: Option<u64>) -> bool {
+        match ns {
+            Some(ns) => _ = self.clock.advance(ns),
+            None => self.sleeps_on.set(true),
+        }
+        let meanwhile = self.meanwhile.borrow_mut().take();
+        if let Some(program) = meanwhile {
+            program();
+        }
+        self.rung.get()
+    }
+}
+
+/// The system, as the test wants it.
+#[derive(Default)]
+pub(crate) struct Machine {
+    /// The control group's limit; how often it was read; whether the next reading fails in part.
+    pub(crate) group: Cell<Option<u64>>,
+    pub(crate) group_read: Cell<u32>,
+    pub(crate) is_partial: Cell<bool>,
+    pub(crate) pressure: Cell<Option<u32>>,
+    pub(crate) pressure_read: Cell<u32>,
+    pub(crate) memory: Cell<u64>,
+    /// The process restricts its system calls.
+    pub(crate) is_sealed: Cell<bool>,
+    /// The calling thread has a small stack.
+    pub(crate) is_shallow: Cell<bool>,
+}
+
+impl System for &'static Machine {
+    fn may_ask(&self) -> bool {
+        !self.is_sealed.get()
+    }
+    fn group(&self) -> cgroup::Limits {
+        self.group_read.set(self.group_read.get() + 1);
+        let mut limits = cgroup::Limits::default();
+        limits.memory_bytes = self.group.get();
+        limits.memory_source = cgroup::Source::V2;
+        limits.is_partial = self.is_partial.get();
+        limits
+    }
+    fn pressure(&self) -> Option<u32> {
+        self.pressure_read.set(self.pressure_read.get() + 1);
+        self.pressure.get()
+    }
+    fn memory(&self) -> u64 {
+        self.memory.get()
+    }
+    fn is_stack_deep(&self) -> bool {
+        !self.is_shallow.get()
+    }
+    fn set_quota(&self, _thousandths: Option<u64>) -> usize {
+        3
+    }
+}
+
+/// The process. Lives for ever, as a process's statics do.
+pub(crate) struct Process {
+    pub(crate) heap: &'static TestHeap,
+    pub(crate) clock: VirtualClock,
+    pub(crate) thread: &'static Thread,
+    pub(crate) machine: &'static Machine,
+    pub(crate) segment: &'static Segment,
+    pub(crate) background: Background<VirtualClock, &'static Thread>,
+    pub(crate) limits: Limits<VirtualClock, &'static Machine>,
+    cache: *mut ThreadCache,
+    /// How often the calling thread's caches were emptied.
+    pub(crate) shrunk: Cell<u32>,
+    /// Collapses in all.
+    pub(crate) collapses: Cell<u32>,
+}
+
+/// A process whose heap can have so many hugepages, and whose clock stands at 1,000 s. The test's thread plays it from now on.
+pub(crate) fn process(hugepages: u32) -> &'static Process {
+    let (capacity, clock) = (HugePages(hugepages), VirtualClock::new(1000 * SECOND_NS));
+    let floor = RealFloor::new(capacity);
+    let pages = capacity.pages().0;
+    let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
+    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
+    let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
+    let heap: &'static TestHeap = Box::leak(Box::new(Heap::new(
+        RealFloor::new(HugePages(1)),
+        SimSystem::default(),
+        clock.clone(),
+        clock.clone(),
+    )));
+    let parts = Parts {
+        base: floor.base() as usize,
+        // SAFETY: there is a zero entry for each page, for ever.
+        map: unsafe { PageMap::new(marks.leak().as_ptr()) },
+        records: Table::from_slice(records.leak()),
+        trackers: Table::from_slice(trackers.leak()),
+        capacity,
+        metadata_at_start: 0,
+        metadata_per_hugepage: 0,
+        frames: None,
+        key: 0x1357_9bdf_0246_8acf,
+    };
+    // SAFETY: called once, with parts that belong to the floor.
+    unsafe { heap.install(floor, parts) };
+    let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
+    // SAFETY: memory for one cache, ours.
+    unsafe { ThreadCache::begin(cache, heap.view(), &heap.flush_requests, 0, 256 << 10) };
+    let thread: &'static Thread = Box::leak(Box::new(Thread {
+        clock: clock.clone(),
+        rung: Cell::new(false),
+        nudges: Cell::new(0),
+        starts: Cell::new(0),
+        refused: Cell::new(false),
+        sleeps_on: Cell::new(false),
+        meanwhile: RefCell::new(None),
+    }));
+    let machine: &'static Machine = Box::leak(Box::default());
+    let segment: &'static Segment = Box::leak(Box::default());
+    machine.pressure.set(Some(0));
+    let process: &'static Process = Box::leak(Box::new(Process {
+        heap,
+        thread,
+        machine,
+        segment,
+        background: Background::new(clock.clone(), thread),
+        limits: Limits::new(clock.clone(), machine, segment),
+        clock,
+        cache,
+        shrunk: Cell::new(0),
+        collapses: Cell::new(0),
+    }));
+    CURRENT.set(Some(process));
+    process
+}
+
+impl Tended for Process {
+    fn set_rate(&self, bytes_per_s: u64) {
+        self.heap.set_release_rate(bytes_per_s);
+    }
+    fn tick(&self) -> (bool, Pages) {
+        let (tick, in_use) = self.heap.tick();
+        let kept = self.heap.age_kept();
+        (tick.released > 0 || kept, in_use)
+    }
+    fn collapse(&self, is_first: bool) -> (bool, bool) {
+        if is_first && !self.heap.collapse_is_due() {
+            return (false, false);
+        }
+        let Some(id) = self.heap.begin_collapse() else { return (false, false) };
+        self.collapses.set(self.collapses.get() + 1);
+        (true, self.heap.end_collapse(id, Ok(()), 1000))
+    }
+    fn keep_limits(&self, deep: bool) -> u64 {
+        self.limits.round(deep, self)
+    }
+    fn is_settled(&self) -> bool {
+        self.heap.surplus() == Pages(0) && !self.limits.heeds_pressure(self)
+    }
+    fn drop_kept(&self) {
+        self.heap.drop_kept();
+    }
+}
+
+impl Limited for Process {
+    fn gate(&self) -> &Gate {
+        &self.heap.gate
+    }
+    fn used(&self) -> u64 {
+        self.heap.used()
+    }
+    fn relieve(&self, most: u64) -> (u64, u64) {
+        self.heap.relieve(most)
+    }
+    fn releasable(&self) -> Pages {
+        self.heap.releasable()
+    }
+    fn shrink(&self, whose: Whose) {
+        if whose == Whose::Others {
+            self.heap.flush_requests.fetch_add(1, Relaxed);
+            return;
+        }
+        self.shrunk.set(self.shrunk.get() + 1);
+        // SAFETY: the cache is ours; empty lists may begin anew.
+        unsafe {
+            self.heap.empty_cache(self.cache);
+            ThreadCache::begin(self.cache, self.heap.view(), &self.heap.flush_requests, 0, 256 << 10);
+        }
+    }
+    fn looked(&self) {
+        self.background.forget(Chore::Limits);
+    }
+}
+
+impl Process {
+    /// What a slow request ends with: chores.
+    pub(crate) fn request(&self) {
+        for chore in Chore::ALL {
+            if self.background.take(chore, true, true) {
+                match chore {
+                    Chore::Limits => self.limits.act(self),
+                    Chore::Thread => self.background.start(self),
+                    Chore::Look => self.background.look_in_passing(!self.machine.is_shallow.get(), self),
+                    Chore::Wake => self.thread.nudge(),
+                    Chore::Later => {}
+                }
+            }
+        }
+    }
+
+    /// Some slow requests that change little, as of a program that goes on.
+    pub(crate) fn go_on(&self) {
+        let objects: Vec<_> = (0..64).map(|_| self.alloc(30 << 10)).collect();
+        objects.into_iter().for_each(|object| self.free(object));
+        self.request();
+    }
+
+    /// An object; null when it is refused. Above 256 KiB each is a slow request.
+    pub(crate) fn alloc(&self, bytes: usize) -> *mut u8 {
+        if bytes > size_class::MAX_CLASSED {
+            let object = self.heap.allocate_large(bytes, 1, false);
+            self.request();
+            return object;
+        }
+        let class = size_class::class_of(bytes);
+        // SAFETY: the cache is ours, and of this heap.
+        unsafe {
+            let object = ThreadCache::pop(self.cache, class);
+            if !object.is_null() {
+                return object;
+            }
+            let object = self.heap.refill(self.cache, class);
+            self.request();
+            object
+        }
+    }
+
+    pub(crate) fn free(&self, object: *mut u8) {
+        // SAFETY: the cache is ours; tests give up what they got.
+        unsafe {
+            if !ThreadCache::push(self.cache, object) {
+                self.heap.take_back(Some(self.cache), object).expect("it is out");
+                self.request();
+            }
+        }
+    }
+
+    /// Objects of 4,000 bytes, so many bytes of them.
+    pub(crate) fn fill(&self, bytes: u64) -> Vec<*mut u8> {
+        (0..bytes / 4000).map(|_| self.alloc(4000)).inspect(|object| assert!(!object.is_null())).collect()
+    }
+
+    /// Frees all but one in 64 of them; returns the rest.
+    pub(crate) fn leave_holes(&self, objects: Vec<*mut u8>) -> Vec<*mut u8> {
+        let (kept, freed): (Vec<_>, Vec<_>) = objects.into_iter().enumerate().partition(|(i, _)| i % 64 == 0);
+        freed.into_iter().for_each(|(_, object)| self.free(object));
+        kept.into_iter().map(|(_, object)| object).collect()
+    }
+
+    /// Bytes with memory.
+    pub(crate) fn backed(&self) -> u64 {
+        self.heap.pages().backed_pages().bytes().0 as u64
+    }
+
+    pub(crate) fn now_s(&self) -> u64 {
+        self.clock.now_ns() / SECOND_NS
+    }
+
+    /// The program sleeps for so many seconds; its thread, if there is one, does its rounds.
+    pub(crate) fn sleep(&self, seconds: u64) {
+        let end = self.clock.now_ns() + seconds * SECOND_NS;
+        let mut rounds = self.background.rounds();
+        while self.background.life.is_running() && self.clock.now_ns() < end {
+            let goes_on = self.background.rest(&mut rounds, self);
+            if !goes_on || self.thread.sleeps_on.get() || !self.background.turn(&mut rounds, self) {
+                break;
+            }
+        }
+        self.clock.advance(end.saturating_sub(self.clock.now_ns()));
+    }
+
+    /// The program goes on for so many seconds, with requests each tenth of a second; its own thread is not let run.
+    pub(crate) fn work(&self, seconds: u64) {
+        for _ in 0..10 * seconds {
+            self.clock.advance(SECOND_NS / 10);
+            self.go_on();
+        }
+    }
+}

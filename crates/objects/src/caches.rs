@@ -1,0 +1,231 @@
+//! Object caches: objects that stay constructed while they are free.
+//!
+//! **What.** A cache has objects of one size. Its constructor makes each once, and a freed object comes back in that state. Freed
+//! objects go into the array of this processor, from which the next request takes them without a lock. An array's surplus lies in the
+//! cache's depot. What the depot has not needed for a while is destroyed and goes to the slabs, and complete slabs to the page heap.
+//!
+//! **From.** Bonwick94 §2.3 (the interface) and §3.4 (working sets); Bonwick & Adams 2001 §3 (per-CPU layer, depot, arrays that grow
+//! with contention). Where we differ: one array for each processor instead of two magazines, by restartable sequences instead of a
+//! lock; half of an array goes to the depot as a magazine. Slabs keep objects constructed, too, so that a free needs no memory when
+//! no magazine can be had. Constructors and destructors run without a lock.
+//!
+//! **State.** A slot for each cache ([`crate::slots`]). An object that a cache has made is in one of these places:
+//! ```text
+//! slabs (raw) ──construct──► live (the program's) ──free──► array of a processor ⇄ depot ──► slabs (constructed) ──destroy──► pages
+//!                                ▲                              │               │            │
+//!                                └──────────────────────────────┴───────────────┴────────────┘
+//! ```
+//!
+//! **Invariants.** K1 a freed object bears the mark of free objects until it goes out again, a live one does not; K2 a page's entry
+//! ([`pages`]) names the cache exactly while the cache has the page and has handed out an object on it; K3 objects out of slabs =
+//! live + arrays + depot (+ objects under construction); K4 while a thread waits for an object, arrays are empty and have no room.
+//!
+//! **Threads.** A cache's lock is held over each step of the slow path, never over a call of the program's functions. Order: table →
+//! cache → arrays → page heap. A fork takes them all.
+//!
+//! **Failure.** No memory, a limit, and a constructor that fails are errors; after the last the object is raw again. A bad handle or
+//! pointer is a [`Misuse`] that has changed nothing.
+
+mod alloc;
+mod arrays;
+mod building;
+mod cache;
+mod destroy;
+mod free;
+pub mod name;
+mod pages;
+mod prefill;
+mod quick;
+mod shape;
+mod stats;
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod trim;
+mod watched;
+
+use crate::process::{Process, Watch};
+use crate::slots::{Slot, Slots};
+use arrays::Arrays;
+use cache::{Cache, CacheSlots};
+use core::ffi::{c_int, c_void};
+use core::marker::PhantomData;
+use craton_base::{Clock, Platform};
+use craton_heap::Heap;
+use craton_heap::Misuse;
+use craton_heap::hooks::Hooks;
+use craton_os::Guard;
+use craton_slab::object::BadLayout;
+use pages::Entries;
+
+pub use stats::{CacheStats, name_of};
+
+/// Bytes of a cache's name, at most.
+pub const NAME_MAX: usize = 31;
+/// Caches that there may be at a time.
+const MOST: usize = 4096;
+/// Milliseconds for which what is not needed stays, unless a cache says otherwise (Bonwick94 §3.4).
+pub const WORKING_SET_MS: u32 = 15_000;
+/// As an interval: nothing is freed by itself.
+pub const NEVER: u32 = u32::MAX;
+
+/// Makes an object at `object`; anything but 0 means that it failed, and has left nothing behind. May unwind, likewise a failure.
+pub type Constructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
+/// Ends what the constructor made.
+pub type Destructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void);
+/// Asks the program to free objects of the cache, because memory is short.
+pub type Reclaim = unsafe extern "C-unwind" fn(argument: *mut c_void);
+
+/// The flag that keeps a cache from having arrays: each request takes its lock.
+pub const NO_ARRAYS: u32 = 1;
+/// The flag that puts the objects of all slabs at the same place, as without colours.
+pub const NO_COLOURS: u32 = 2;
+
+/// How a cache is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// At most [`NAME_MAX`] bytes of UTF-8 that people can read and `debug` can have as a target ([`name`]): without control
+    /// characters, others that cannot be seen, `"`, `\`, `:`, `+`, `,` and `=`; no number, `large` or `malloc`.
+    pub name: &'a [u8],
+    /// Bytes of an object, 1 to 1 MiB.
+    pub size: usize,
+    /// What its address is a multiple of: a power of two up to 1 MiB; 0 for 8.
+    pub align: usize,
+    /// Makes an object; `None`: objects are raw memory.
+    pub constructor: Option<Constructor>,
+    /// Ends one.
+    pub destructor: Option<Destructor>,
+    /// Called when memory is short.
+    pub reclaim: Option<Reclaim>,
+    /// The argument of all three.
+    pub argument: *mut c_void,
+    /// Objects that there may be at a time, free ones included; 0 for no limit.
+    pub limit_objects: usize,
+    /// Bytes that its slabs may take; 0 for no limit.
+    pub limit_bytes: usize,
+    /// Milliseconds after which what was not needed is freed; 0 for [`WORKING_SET_MS`], [`NEVER`].
+    pub working_set_ms: u32,
+    /// [`NO_ARRAYS`], [`NO_COLOURS`], or both.
+    pub flags: u32,
+}
+
+/// Why there is no new cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// No memory, or too many caches.
+    NoMemory,
+    /// The name is too long, not UTF-8, or has characters that are not allowed.
+    Name,
+    /// There can be no objects of such a size or alignment.
+    Layout(BadLayout),
+    /// No such flag.
+    Flags,
+    /// A destructor without a constructor: nothing would be there for it to end.
+    Functions,
+}
+
+/// Why there is no object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The handle is bad.
+    Misuse(Misuse),
+    /// No memory, or a limit is reached.
+    NoMemory,
+    /// And no object came free in time.
+    TimedOut,
+    /// The calling thread is in a constructor or destructor of this cache.
+    Recursive,
+    /// The constructor failed.
+    Constructor,
+}
+
+impl From<Misuse> for Fault {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+/// All caches over one heap, by a clock, in a process. All zeros at first.
+pub struct Caches<C: Clock, P: Process + Watch> {
+    slots: Slots<CacheSlots>,
+    entries: Entries,
+    arrays: Arrays<P>,
+    clock: C,
+    process: PhantomData<fn() -> P>,
+}
+
+/// The caches, and the heap that they have their pages from.
+pub struct Over<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
+    caches: &'a Caches<C, P>,
+    heap: &'a Heap<F, C, H>,
+}
+
+/// What is found by a handle: the cache's number and slot, and what its lock protects.
+type Locked<'a> = (u16, &'a Slot<CacheSlots>, Guard<'a, Cache>);
+
+impl<C: Clock, P: Process + Watch> Caches<C, P> {
+    /// Without caches.
+    pub const fn new(clock: C) -> Self {
+        Self { slots: Slots::new(), entries: Entries::new(), arrays: Arrays::new(), clock, process: PhantomData }
+    }
+
+    /// These caches over `heap`, which is the same in every call.
+    #[inline(always)]
+    pub fn over<'a, F: Platform, H: Hooks>(&'a self, heap: &'a Heap<F, C, H>) -> Over<'a, F, C, H, P> {
+        Over { caches: self, heap }
+    }
+
+    /// Whether a handle is that of a living cache.
+    pub fn check(&self, handle: usize) -> Result<(), Misuse> {
+        self.slots.find(handle).map(|_| ())
+    }
+
+    /// The name of cache `id`, for reports.
+    pub fn name(&self, id: u16) -> [u8; NAME_MAX + 1] {
+        if usize::from(id) < self.slots.used() { self.slots.get(id).shared.name() } else { [0; NAME_MAX + 1] }
+    }
+
+    /// Whether there ever was a cache.
+    pub fn any_made(&self) -> bool {
+        self.slots.used() > 0
+    }
+
+    /// Takes every lock, for a fork.
+    pub fn hold_for_fork(&self, nested: bool) {
+        self.slots.hold_for_fork(nested);
+        self.arrays.hold_for_fork(nested);
+    }
+
+    /// Gives every lock up after a fork.
+    ///
+    /// # Safety
+    /// As [`craton_os::Mutex::release_after_fork`].
+    pub unsafe fn release_after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe {
+            self.arrays.release_after_fork();
+            self.slots.release_after_fork();
+        }
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
+    /// Makes a cache; returns its handle.
+    pub fn create(&self, options: &Options<'_>) -> Result<usize, Refused> {
+        if !name::is_name(options.name) {
+            return Err(Refused::Name);
+        }
+        if options.flags & !(NO_ARRAYS | NO_COLOURS) != 0 {
+            return Err(Refused::Flags);
+        }
+        if options.destructor.is_some() && options.constructor.is_none() {
+            return Err(Refused::Functions);
+        }
+        let cache = Cache::new(options, P::checks_of(options.name)).map_err(Refused::Layout)?;
+        let Caches { slots, entries, arrays, .. } = self.caches;
+        let mut free = slots.lock_free();
+        entries.reserve(self.heap).ok_or(Refused::NoMemory)?;
+        let id = slots.alloc(&mut free).ok_or(Refused::NoMemory)?;
+        let bits = slots.get(id).begin(id, cache, arrays.taken(id));
+        Ok(slots.publish(id, bits))
+    }
+}

@@ -1,0 +1,278 @@
+//! The slow path of an allocation: what the array of this processor could not serve.
+//!
+//! **Threads.** Each step is under the cache's lock; the program's constructor runs between two of them.
+//!
+//! **Failure.** An object whose constructor fails or unwinds is raw again. A refused request is tried once more after the program was
+//! asked to free objects, all arrays were emptied and other parts have freed memory.
+//!
+//! **Unsafe.** Calls the program's constructor and reclaim functions, and marks objects.
+
+use super::arrays::{MOST_FILL, Which};
+use super::building::Building;
+use super::cache::{Cache, CacheSlots};
+use super::{Fault, Locked, Over};
+use crate::process::{Process, Watch};
+use crate::slots::Slot;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::Relaxed;
+use craton_base::{Clock, Platform};
+use craton_heap::Misuse;
+use craton_heap::hooks::Hooks;
+use craton_os::process;
+use craton_os::rseq::Rseq;
+use craton_slab::object::Taken;
+
+/// A waiting thread retries at least this often: no event announces memory that came free elsewhere.
+const RETRY_NS: u64 = 10_000_000;
+/// The same, where only a free of this cache can help, which is announced.
+const SLEEP_NS: u64 = 1_000_000_000;
+
+/// Frees an object whose construction failed or unwound.
+struct Unbuilt<'a, 'o, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
+    over: &'a Over<'o, F, C, H, P>,
+    slot: &'a Slot<CacheSlots>,
+    object: *mut u8,
+    /// A caller asked for it and gets nothing: it was counted as handed out.
+    asked: bool,
+}
+
+impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Drop for Unbuilt<'_, '_, F, C, H, P> {
+    fn drop(&mut self) {
+        let saved = process::errno();
+        P::within(|| {
+            let mut cache = self.slot.locked.lock();
+            cache.failed += 1;
+            if self.asked {
+                cache.slow_allocs -= 1;
+                cache.refused += 1;
+            }
+            self.over.free_locked(&mut cache, self.object, false);
+            let wait = cache.waiters > 0;
+            drop(cache);
+            self.slot.announce(wait);
+        });
+        process::set_errno(saved);
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
+    /// An object of a cache, past the array; waits for one for `wait_ns` nanoseconds.
+    pub fn alloc(&self, handle: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
+        let (_, slot) = self.caches.slots.find(handle)?;
+        if Building::<P>::is_for(handle) {
+            return Err(Fault::Recursive);
+        }
+        let rseq = self.caches.arrays.sequences();
+        let clock = &self.caches.clock;
+        let until = wait_ns.map(|ns| clock.now_ns().saturating_add(ns));
+        let mut retried = false;
+        loop {
+            let times = slot.shared.freed.times();
+            let (taken, sleep_ns) = P::within(|| {
+                let (_, _, mut cache) = self.lock_counted(handle)?;
+                let found = self.alloc_or_flush(slot, &mut cache, rseq, until.is_some() && retried);
+                cache.slow_allocs += u64::from(found.0.is_some());
+                Ok::<_, Misuse>(found)
+            })?;
+            if let Some(taken) = taken {
+                return self.hand_out(slot, handle, taken);
+            }
+            if !core::mem::replace(&mut retried, true) {
+                // Once: the program may have objects to free, and caches of threads memory.
+                self.reclaim(slot, handle);
+                P::within(P::make_room);
+                continue;
+            }
+            let left = until.map_or(0, |until| until.saturating_sub(clock.now_ns()));
+            if left > 0 {
+                // A free since `times` was read has seen the waiter, and ends the wait at once.
+                slot.shared.freed.wait(times, left.min(sleep_ns));
+            }
+            let mut cache = slot.locked.lock();
+            cache.waiters -= u32::from(until.is_some());
+            if left == 0 {
+                cache.refused += 1;
+                return Err(if until.is_some() { Fault::TimedOut } else { Fault::NoMemory });
+            }
+        }
+    }
+
+    /// Locks a cache; counts a wait for the lock, since arrays that are too small are its cause.
+    pub(super) fn lock_counted(&self, handle: usize) -> Result<Locked<'_>, Misuse> {
+        self.caches.slots.lock_by(handle, |lock| {
+            lock.try_lock().unwrap_or_else(|| {
+                let mut cache = lock.lock();
+                cache.depot.note_contended();
+                cache
+            })
+        })
+    }
+
+    /// An object from the depot or the slabs; if they have none, from other processors' arrays. If those have none either and the
+    /// caller `waits`, it is counted as a waiter, and arrays stay closed (K4). Also returns for how long it may sleep.
+    fn alloc_or_flush(
+        &self,
+        slot: &Slot<CacheSlots>,
+        cache: &mut Cache,
+        rseq: Option<&Rseq>,
+        waits: bool,
+    ) -> (Option<Taken>, u64) {
+        let rseq = rseq.filter(|_| !cache.closed && cache.waiters == 0);
+        if let Some(taken) = self.alloc_locked(slot, cache, rseq) {
+            return (Some(taken), 0);
+        }
+        let is_closed = self.flush(cache, false);
+        let taken = self.alloc_locked(slot, cache, None);
+        cache.waiters += u32::from(taken.is_none() && waits);
+        // Only the cache's own limit ends by a free that is announced here.
+        let is_full = cache.limit_objects > 0 && cache.live() >= cache.limit_objects as u64;
+        (taken, if is_closed && is_full { SLEEP_NS } else { RETRY_NS })
+    }
+
+    /// An object from the depot or the slabs; fills this processor's array on the way.
+    fn alloc_locked(&self, slot: &Slot<CacheSlots>, cache: &mut Cache, rseq: Option<&Rseq>) -> Option<Taken> {
+        if cache.is_watched() {
+            let buffer = cache.alloc_buffer::<P>();
+            return (!buffer.is_null()).then_some(Taken::Raw(buffer));
+        }
+        let mut objects = [null_mut(); MOST_FILL];
+        let (id, rounds, constructed) = (cache.id, cache.pace(true), cache.constructor.is_some());
+        let (limit, handle) = (cache.limit_objects, slot.handle());
+        let rseq = rseq.filter(|rseq| self.caches.arrays.open(rseq, id, handle, 2 * cache.rounds()));
+        let (depot, slabs, mut supply) = self.parts(cache);
+        if rseq.is_some() {
+            // SAFETY: the supply is the cache's.
+            let n = unsafe { depot.fetch(&mut objects[..rounds], &mut supply) };
+            if n > 0 {
+                self.fill_array(cache, handle, rseq, &objects[..n - 1]);
+                return Some(Taken::Constructed(objects[n - 1]));
+            }
+        }
+        let left = match limit {
+            0 => usize::MAX,
+            limit => limit.saturating_sub(slabs.in_use() as usize),
+        };
+        let want = if rseq.is_some() { rounds.min(left) } else { left.min(1) };
+        let mut n = 0;
+        while n < want {
+            // SAFETY: the supply is the cache's.
+            match unsafe { slabs.take(&mut supply) } {
+                Some(Taken::Raw(object)) if constructed => {
+                    if n == 0 {
+                        self.enter_page(slot, cache, object);
+                        return Some(Taken::Raw(object));
+                    }
+                    // Construct an object only when a caller needs it. SAFETY: it came just now.
+                    let freed = unsafe { slabs.give(object, false) };
+                    debug_assert_eq!(freed, Ok(()), "the object came from there");
+                    break;
+                }
+                Some(taken) => {
+                    objects[n] = taken.object();
+                    n += 1;
+                }
+                None => break,
+            }
+        }
+        for object in &objects[..n] {
+            self.enter_page(slot, cache, *object);
+            self.set_mark(*object, true);
+        }
+        let last = objects[..n].last()?;
+        self.fill_array(cache, handle, rseq, &objects[..n - 1]);
+        Some(Taken::Constructed(*last))
+    }
+
+    /// Puts free objects into this processor's array, and back on their slabs as far as it has no room.
+    fn fill_array(&self, cache: &mut Cache, handle: usize, rseq: Option<&Rseq>, objects: &[*mut u8]) {
+        let put = rseq.map_or(0, |rseq| self.caches.arrays.put_many(rseq, handle, objects));
+        for object in &objects[put..] {
+            self.free_locked(cache, *object, cache.constructor.is_some());
+        }
+    }
+
+    /// Enters an object's page for its cache, when the first object on it goes out (K2).
+    pub(super) fn enter_page(&self, slot: &Slot<CacheSlots>, cache: &Cache, object: *mut u8) {
+        let Some(entry) = self.caches.entries.of(object as usize) else { return };
+        if entry.cache.load(Relaxed) != slot.handle() {
+            let first = cache.slabs.place_of(object).map_or(object, |place| place.first);
+            entry.begin(slot, cache, first);
+        }
+    }
+
+    /// Makes an object that was taken a live one.
+    fn hand_out(&self, slot: &Slot<CacheSlots>, handle: usize, taken: Taken) -> Result<*mut u8, Fault> {
+        let object = match taken {
+            Taken::Constructed(object) => object,
+            Taken::Raw(object) => self.construct(slot, handle, object, true)?,
+        };
+        if !slot.shared.watched.load(Relaxed) {
+            self.set_mark(object, false);
+        }
+        Ok(object)
+    }
+
+    /// Runs the constructor on a raw object, for a caller that has `asked` or for prefill.
+    pub(super) fn construct(
+        &self,
+        slot: &Slot<CacheSlots>,
+        handle: usize,
+        object: *mut u8,
+        asked: bool,
+    ) -> Result<*mut u8, Fault> {
+        let (constructor, argument) = {
+            let cache = slot.locked.lock();
+            (cache.constructor, cache.argument)
+        };
+        let Some(constructor) = constructor else { return Ok(object) };
+        let unbuilt = Unbuilt { over: self, slot, object, asked };
+        // SAFETY: the object is as large and aligned as the program said, and nobody else's.
+        if Building::<P>::run(handle, || unsafe { constructor(object.cast(), argument) }) != 0 {
+            return Err(Fault::Constructor);
+        }
+        core::mem::forget(unbuilt);
+        slot.locked.lock().built += 1;
+        Ok(object)
+    }
+
+    /// Asks the program to free objects of a cache.
+    pub(super) fn reclaim(&self, slot: &Slot<CacheSlots>, handle: usize) {
+        let (reclaim, argument) = {
+            let cache = slot.locked.lock();
+            (cache.reclaim, cache.argument)
+        };
+        if let Some(reclaim) = reclaim {
+            // SAFETY: the program's function, which by its promise any thread may call.
+            Building::<P>::run(handle, || unsafe { reclaim(argument) });
+        }
+    }
+
+    /// Moves all objects of arrays and depot to the slabs; arrays have no room until they are opened again. `false` if sequences
+    /// cannot be interrupted; with `alone` there are none.
+    pub(super) fn flush(&self, cache: &mut Cache, alone: bool) -> bool {
+        let (id, constructed) = (cache.id, cache.constructor.is_some());
+        let (depot, slabs, mut supply) = self.parts(cache);
+        let mut free = |object: *mut u8| {
+            // SAFETY: free objects are the cache's, and ours now.
+            if unsafe { slabs.give(object, constructed) }.is_err() {
+                P::corrupt(object, Misuse::Unallocated);
+            }
+        };
+        let is_closed = self.caches.arrays.empty(id, Which::All, alone, &mut free);
+        while let Some(mut magazine) = depot.get_any() {
+            while let Some(object) = magazine.pop() {
+                free(object);
+            }
+            // SAFETY: it is of this depot.
+            unsafe { depot.drop_empty(magazine, &mut supply) };
+        }
+        is_closed
+    }
+
+    /// Marks an object as free, or as live.
+    pub(super) fn set_mark(&self, object: *mut u8, free: bool) {
+        if let Some(entry) = self.caches.entries.of(object as usize) {
+            entry.set_mark(self.heap.layout().key, object, free);
+        }
+    }
+}

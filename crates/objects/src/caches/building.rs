@@ -1,0 +1,56 @@
+//! Which constructors and destructors the calling thread runs.
+//!
+//! **What.** A constructor that asks its own cache for an object would construct without end. While a thread runs one, its requests take
+//! the slow path, which searches this list.
+//!
+//! **State.** A list through the stack, from the innermost call outwards.
+//!
+//! **Unsafe.** Follows the list, whose entries live as long as their calls.
+
+use crate::process::{Process, Words};
+use core::marker::PhantomData;
+
+/// One running call. Taken off the list when it is dropped, also by an unwinding.
+pub(super) struct Building<P: Process> {
+    cache: usize,
+    /// The thread's words before the call; the list goes on there.
+    outer: Words,
+    /// The list is one thread's.
+    _stays: PhantomData<(*mut (), fn() -> P)>,
+}
+
+impl<P: Process> Building<P> {
+    /// Runs a constructor or destructor of a cache.
+    pub(super) fn run<R>(cache: usize, call: impl FnOnce() -> R) -> R {
+        let this = Self { cache, outer: P::words(), _stays: PhantomData };
+        P::set_words(Words { arrays: Words::NONE, building: core::ptr::from_ref(&this) as usize });
+        let result = call();
+        drop(this);
+        result
+    }
+
+    /// Whether the calling thread runs any such call.
+    pub(super) fn any() -> bool {
+        P::words().building != 0
+    }
+
+    /// Whether it runs one for this cache.
+    pub(super) fn is_for(cache: usize) -> bool {
+        let mut at = P::words().building as *const Self;
+        while !at.is_null() {
+            // SAFETY: entries stay until their calls have returned, and are this thread's.
+            let building = unsafe { &*at };
+            if building.cache == cache {
+                return true;
+            }
+            at = building.outer.building as *const Self;
+        }
+        false
+    }
+}
+
+impl<P: Process> Drop for Building<P> {
+    fn drop(&mut self) {
+        P::set_words(self.outer);
+    }
+}

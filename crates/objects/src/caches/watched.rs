@@ -1,0 +1,87 @@
+//! Caches whose objects are watched.
+//!
+//! **What.** The objects of a cache with checks are buffers of the watcher ([`Watch`]), the debugging kit: each is constructed when it is
+//! allocated and destroyed when it is freed (Bonwick94 §6.3). Neither arrays nor depot nor slabs have any.
+//!
+//! **Unsafe.** Takes buffers back, and calls the program's destructor.
+
+use super::Over;
+use super::building::Building;
+use super::cache::{Cache, CacheSlots};
+use crate::process::{Process, Watch};
+use crate::slots::Slot;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::Relaxed;
+use craton_base::{Clock, Platform};
+use craton_heap::Misuse;
+use craton_heap::hooks::Hooks;
+
+impl Cache {
+    /// Whether its objects are the watcher's buffers.
+    pub(super) fn is_watched(&self) -> bool {
+        self.checks != 0
+    }
+
+    /// Objects out of slabs, and live buffers.
+    pub(super) fn live(&self) -> u64 {
+        self.slabs.in_use() + self.buffers
+    }
+
+    /// A raw buffer; null without memory, or at a limit.
+    pub(super) fn alloc_buffer<W: Watch>(&mut self) -> *mut u8 {
+        let more = self.buffers + 1;
+        let bytes = (more as usize).saturating_mul(self.layout.stride());
+        let is_full = self.limit_objects > 0 && more > self.limit_objects as u64
+            || self.limit_pages.0 > 0 && bytes > self.limit_pages.bytes().0;
+        if is_full {
+            return null_mut();
+        }
+        let buffer = W::alloc(self.id, self.size, self.align, self.checks);
+        self.buffers += u64::from(!buffer.is_null());
+        buffer
+    }
+
+    /// Frees a raw buffer.
+    pub(super) fn free_buffer<W: Watch>(&mut self, buffer: *mut u8) {
+        // SAFETY: it is the cache's, and no caller has it any more.
+        unsafe { W::free(self.id, buffer) };
+        self.buffers -= 1;
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
+    /// Frees an object that is a buffer; `None` if it is none.
+    ///
+    /// # Safety
+    /// As [`Over::free`]. No lock is held, since the program's destructor runs.
+    pub(super) unsafe fn free_buffer(&self, handle: usize, object: *mut u8) -> Option<Result<(), Misuse>> {
+        let (id, slot) = self.caches.slots.find(handle).ok()?;
+        if !P::is_buffer(id, object) {
+            return None;
+        }
+        let (destructor, argument) = {
+            let mut cache = slot.locked.lock();
+            cache.destroyed += u64::from(cache.constructor.is_some());
+            (cache.destructor, cache.argument)
+        };
+        if let Some(destructor) = destructor {
+            // SAFETY: the object is constructed, and the program has given it up.
+            Building::<P>::run(handle, || unsafe { destructor(object.cast(), argument) });
+        }
+        P::within(|| {
+            let mut cache = slot.locked.lock();
+            self.free_locked(&mut cache, object, false);
+            let wait = cache.waiters > 0;
+            drop(cache);
+            slot.announce(wait);
+        });
+        Some(Ok(()))
+    }
+
+    /// A cache cannot be destroyed: reports who has its objects, as far as they are watched.
+    pub(super) fn report_live(&self, slot: &Slot<CacheSlots>, id: u16) {
+        if slot.shared.watched.load(Relaxed) {
+            P::report_live(id);
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Heaps with names, each destroyed whole.
+//!
+//! **What.** A heap has slabs and spans that no other heap uses, over one page heap. The program frees its objects one by one, also
+//! by the plain `free`, or all at once with the heap. Some heaps are the library's: objects with a hint go there ([`crate::hints`]).
+//!
+//! **State.** A slot for each heap ([`crate::slots`]); its pages are chunks for slabs, and spans for large objects.
+//!
+//! **Invariants.** H4 a page's mark is `OWNED` exactly while a heap's slab or large object has it; the page's record names heap and
+//! class. H5 `spare` counts the pages that heaps hold and do not use.
+//!
+//! **Threads.** A heap's lock is held over each call; any thread may use any heap, and free any object. Order: table → heap →
+//! page heap. A fork takes them all.
+//!
+//! **Failure.** No memory and a limit that is reached are null. A bad handle, or an object of another heap, is a [`Misuse`] that
+//! has changed nothing.
+
+mod chunks;
+mod own;
+mod pages;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use crate::slots::{Kind, Slot, Slots};
+use core::mem::offset_of;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use craton_base::{Bytes, Clock, Pages, Platform};
+use craton_heap::Heap;
+use craton_heap::hooks::Hooks;
+use craton_heap::owned::Owned;
+use craton_heap::{Found, Misuse};
+use craton_slab::SlabStats;
+use own::OwnHeap;
+pub use pages::Place;
+
+/// Bytes of a heap's name, at most.
+pub const NAME_MAX: usize = 31;
+/// Heaps of the library.
+pub const BUILT_IN: usize = 4;
+
+/// How a heap is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// At most [`NAME_MAX`] printable ASCII bytes without `"` and `\`.
+    pub name: &'a [u8],
+    /// Bytes that its slabs and large objects may take, rounded up to pages of 8 KiB; 0 for no limit.
+    pub limit: usize,
+    /// Where its memory lies.
+    pub place: Place,
+}
+
+/// Why there is no new heap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// No memory, or too many heaps.
+    NoMemory,
+    /// The name is too long, or has other bytes than allowed.
+    Name,
+}
+
+craton_tables::count_struct! { heap,
+    /// Counts of one heap. The layout is that of `struct craton_heap_stats` behind its first field.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    #[repr(C)]
+    pub struct OwnStats {
+        /// Its name, ended by a 0.
+        pub name: [u8; NAME_MAX + 1],
+    }
+}
+
+struct OwnSlots;
+
+// SAFETY: zeros are an `OwnHeap` that was never used: null pointers, no pages, unset slab caches.
+unsafe impl Kind for OwnSlots {
+    type Locked = OwnHeap;
+    type Shared = ();
+    const MOST: usize = 1 << 16;
+    const LEAST: usize = 16;
+    const UNKNOWN: Misuse = Misuse::NoHeap;
+    const GONE: Misuse = Misuse::HeapDestroyed;
+}
+
+/// All heaps with names over one page heap. All zeros at first.
+pub struct Heaps {
+    slots: Slots<OwnSlots>,
+    spare: AtomicUsize,
+    built_in: [AtomicU32; BUILT_IN],
+}
+
+/// The heaps with names, and the heap that they have their pages from.
+pub struct Over<'a, F: Platform, C: Clock, H: Hooks> {
+    heaps: &'a Heaps,
+    heap: &'a Heap<F, C, H>,
+}
+
+impl Default for Heaps {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Heaps {
+    /// Offsets and sizes in bytes, exported to `craton core`.
+    pub const SHAPE: [(&'static str, usize); 6] = [
+        ("own.slots", offset_of!(Self, slots) + Slots::<OwnSlots>::SHAPE[0]),
+        ("own.used", offset_of!(Self, slots) + Slots::<OwnSlots>::SHAPE[1]),
+        ("own.slot.bytes", size_of::<Slot<OwnSlots>>()),
+        ("own.slot.generation", Slot::<OwnSlots>::SHAPE[1]),
+        ("own.slot.lock", Slot::<OwnSlots>::SHAPE[3]),
+        ("own.slot.name", Slot::<OwnSlots>::SHAPE[4] + OwnHeap::NAME),
+    ];
+
+    /// Without heaps.
+    pub const fn new() -> Self {
+        Self { slots: Slots::new(), spare: AtomicUsize::new(0), built_in: [const { AtomicU32::new(0) }; BUILT_IN] }
+    }
+
+    /// These heaps over `heap`, which is the same in every call.
+    pub fn over<'a, F: Platform, C: Clock, H: Hooks>(&'a self, heap: &'a Heap<F, C, H>) -> Over<'a, F, C, H> {
+        Over { heaps: self, heap }
+    }
+
+    /// Pages that heaps hold and do not use.
+    pub fn spare(&self) -> Pages {
+        Pages(self.spare.load(Relaxed) as u32)
+    }
+
+    fn change_spare(&self, more: Pages, less: Pages) {
+        self.spare.fetch_add((more.0 as usize).wrapping_sub(less.0 as usize), Relaxed);
+    }
+
+    /// Makes a heap; returns its handle.
+    pub fn create(&self, options: Options<'_>) -> Result<usize, Refused> {
+        let allowed = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
+        if options.name.len() > NAME_MAX || !options.name.iter().all(allowed) {
+            return Err(Refused::Name);
+        }
+        let limit = Bytes(options.limit).pages_up().unwrap_or(Pages(u32::MAX));
+        let mut free = self.slots.lock_free();
+        let id = self.slots.alloc(&mut free).ok_or(Refused::NoMemory)?;
+        self.slots.get(id).locked.lock().begin(id, options.name, options.place, limit);
+        Ok(self.slots.publish(id, 0))
+    }
+
+    /// Whether a handle is that of a living heap.
+    pub fn check(&self, handle: usize) -> Result<(), Misuse> {
+        self.slots.find(handle).map(|_| ())
+    }
+
+    /// The library's heap number `which`, made at its first use; `None` without memory.
+    pub fn built_in(&self, which: usize, name: &[u8], place: Place) -> Option<usize> {
+        let id = match self.built_in[which].load(Relaxed) {
+            0 => {
+                let handle = self.create(Options { name, limit: 0, place }).ok()?;
+                let id = self.slots.find(handle).ok()?.0;
+                match self.built_in[which].compare_exchange(0, u32::from(id) + 1, Relaxed, Relaxed) {
+                    Ok(_) => id,
+                    Err(other) => {
+                        // Another thread was faster; this heap is still empty.
+                        let mut free = self.slots.lock_free();
+                        self.slots.retire(id);
+                        self.slots.free(&mut free, id);
+                        (other - 1) as u16
+                    }
+                }
+            }
+            made => (made - 1) as u16,
+        };
+        // The count of used slots makes the slot's mapping known here.
+        (usize::from(id) < self.slots.used()).then(|| self.slots.get(id).handle())
+    }
+
+    /// Counts of a heap.
+    pub fn stats(&self, handle: usize) -> Result<OwnStats, Misuse> {
+        Ok(self.slots.lock(handle)?.2.stats())
+    }
+
+    /// Counts of each living heap, by number.
+    pub fn each(&self, mut each: impl FnMut(OwnStats)) {
+        for (id, _) in self.slots.living() {
+            if let Some(stats) = self.slots.lock_id(id).map(|h| h.stats()) {
+                each(stats);
+            }
+        }
+    }
+
+    /// Counts of one class of heap `id`, if it lives.
+    pub fn class_stats(&self, id: u16, class: usize) -> Option<SlabStats> {
+        let is_used = usize::from(id) < self.slots.used();
+        if is_used { self.slots.lock_id(id).map(|h| h.class_stats(class)) } else { None }
+    }
+
+    /// Takes every lock, for a fork.
+    pub fn hold_for_fork(&self, nested: bool) {
+        self.slots.hold_for_fork(nested);
+    }
+
+    /// Gives every lock up after a fork.
+    ///
+    /// # Safety
+    /// As [`craton_os::Mutex::release_after_fork`].
+    pub unsafe fn release_after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.slots.release_after_fork() };
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
+    /// Destroys a heap, with all its objects.
+    pub fn destroy(&self, handle: usize) -> Result<(), Misuse> {
+        let slots = &self.heaps.slots;
+        let (id, _) = slots.find(handle)?;
+        if self.heaps.built_in.iter().any(|b| b.load(Relaxed) == u32::from(id) + 1) {
+            return Err(Misuse::HeapStays);
+        }
+        // The free list first, which orders two threads that destroy one heap.
+        let mut free = slots.lock_free();
+        let (_, _, mut own) = slots.lock(handle)?;
+        self.destroy_own(&mut own);
+        slots.retire(id);
+        slots.free(&mut free, id);
+        Ok(())
+    }
+
+    /// An object of a heap; null when there is no memory, the limit is reached, or the alignment is above 2 MiB.
+    pub fn alloc(&self, handle: usize, size: usize, align: usize, zero: bool) -> Result<*mut u8, Misuse> {
+        Ok(self.alloc_in(&mut self.heaps.slots.lock(handle)?.2, size, align, zero))
+    }
+
+    /// An object in the heap of another object; null when there is no memory.
+    pub fn alloc_beside(&self, object: Owned, size: usize) -> *mut u8 {
+        self.heaps.slots.lock_id(object.heap).map_or(null_mut(), |mut own| self.alloc_in(&mut own, size, 1, false))
+    }
+
+    /// Frees an object. [`Misuse::Unallocated`] if its slab never had it, or another thread was faster.
+    ///
+    /// # Safety
+    /// `object` is what the heap found at `pointer`; the caller gives it up.
+    pub unsafe fn free(&self, object: Owned, pointer: *mut u8) -> Result<(), Misuse> {
+        let mut own = self.heaps.slots.lock_id(object.heap).ok_or(Misuse::Unallocated)?;
+        // SAFETY: by the contract.
+        unsafe { self.free_in(&mut own, object, pointer) }
+    }
+
+    /// Changes an object's size where it stands; `false` when it must be copied.
+    pub fn resize(&self, object: Owned, size: usize) -> bool {
+        self.heaps.slots.lock_id(object.heap).is_some_and(|mut own| self.resize_in(&mut own, object, size))
+    }
+
+    /// What is at a pointer, which must be an object of the heap.
+    pub fn find_in(&self, handle: usize, pointer: *mut u8) -> Result<Owned, Misuse> {
+        let (id, _) = self.heaps.slots.find(handle)?;
+        match self.heap.find(pointer) {
+            Found::Owned(object) if object.heap == id => Ok(object),
+            Found::Bad(misuse) => Err(misuse),
+            _ => Err(Misuse::OtherHeap),
+        }
+    }
+
+    /// Frees what heaps without objects hold.
+    pub fn trim(&self) {
+        for (id, _) in self.heaps.slots.living() {
+            if let Some(mut own) = self.heaps.slots.lock_id(id) {
+                self.trim_pages(&mut own.pages);
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! One heap: slabs for each size class and large objects, over pages that no other heap has.
+//!
+//! **Cost.** An object: the heap's lock and a step of its slab. No cache is in front, so that no object of a heap lies elsewhere when
+//! the heap is destroyed.
+//!
+//! **Failure.** Null, and everything as before.
+//!
+//! **Unsafe.** Takes objects back, and clears memory just allocated.
+
+use super::pages::{ClassPages, OwnPages, Place};
+use super::{NAME_MAX, Over, OwnStats};
+use core::ptr::null_mut;
+use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, PageId, Pages, Platform};
+use craton_heap::Misuse;
+use craton_heap::beyond::small_stays;
+use craton_heap::hooks::Hooks;
+use craton_heap::mark::mark;
+use craton_heap::owned::Owned;
+use craton_heap::size_class::{self, CLASSES, LARGE, MAX_CLASSED, OWNED};
+use craton_slab::{Chain, SlabCache, SlabStats};
+
+/// One heap; zeros are one that was never used.
+pub(super) struct OwnHeap {
+    pub(super) pages: OwnPages,
+    name: [u8; NAME_MAX + 1],
+    refused: u64,
+    caches: [SlabCache; CLASSES],
+}
+
+impl OwnHeap {
+    /// Where the name lies in it, in bytes.
+    pub(super) const NAME: usize = core::mem::offset_of!(Self, name);
+
+    /// Begins anew as heap `id`.
+    pub(super) fn begin(&mut self, id: u16, name: &[u8], place: Place, limit: Pages) {
+        self.pages.begin(id, place, limit);
+        self.name = [0; NAME_MAX + 1];
+        self.name[..name.len()].copy_from_slice(name);
+        self.refused = 0;
+    }
+
+    /// Counts of one class, `1..=CLASSES`.
+    pub(super) fn class_stats(&self, class: usize) -> SlabStats {
+        self.caches[class - 1].stats()
+    }
+
+    /// Counts of the heap.
+    pub(super) fn stats(&self) -> OwnStats {
+        let classes = (1..=CLASSES).map(|c| (self.class_stats(c).objects_out, size_class::size_of_class(c) as u64));
+        let (objects, bytes) = classes.fold((0, 0), |(n, b), (out, size)| (n + out, b + out * size));
+        OwnStats {
+            id: self.pages.id.into(),
+            objects: objects + u64::from(self.pages.large_objects),
+            object_bytes: bytes + self.pages.large_pages.bytes().0 as u64,
+            used_bytes: self.pages.used.bytes().0 as u64,
+            held_bytes: self.pages.held.bytes().0 as u64,
+            limit_bytes: self.pages.limit.bytes().0 as u64,
+            refused: self.refused,
+            name: self.name,
+        }
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
+    /// An object; null when there is no memory, the limit is reached, or the alignment is above a hugepage.
+    pub(super) fn alloc_in(&self, own: &mut OwnHeap, size: usize, align: usize, zero: bool) -> *mut u8 {
+        let object = match class_for(size, align) {
+            Some(class) => self.alloc_small(own, class, size, zero),
+            None => self.alloc_large(own, size, align, zero),
+        };
+        own.refused += u64::from(object.is_null());
+        object
+    }
+
+    fn alloc_small(&self, own: &mut OwnHeap, class: usize, size: usize, zero: bool) -> *mut u8 {
+        let cache = &mut own.caches[class - 1];
+        if cache.is_unset() {
+            *cache = SlabCache::new(size_class::geometry(class));
+        }
+        let mut source = ClassPages { pages: &mut own.pages, over: self, class };
+        let object = self.heap.take_from(cache, 1, &mut source).pop().unwrap_or(null_mut());
+        if zero && !object.is_null() {
+            // SAFETY: the object holds `size` bytes and is ours until we return it.
+            unsafe { object.write_bytes(0, size) };
+        }
+        self.heap.wipe_mark(object)
+    }
+
+    fn alloc_large(&self, own: &mut OwnHeap, size: usize, align: usize, zero: bool) -> *mut u8 {
+        // The region begins at a hugepage's boundary, and at no larger one.
+        let align = Bytes(align).pages_up().filter(|_| align <= HUGEPAGE_SIZE);
+        let (Some(pages), Some(align)) = (Bytes(size.max(1)).pages_up(), align) else { return null_mut() };
+        let Ok(span) = self.alloc_span(&mut own.pages, pages, Pages(align.0.max(1))) else { return null_mut() };
+        let object = self.heap.address(span.range.first);
+        if zero && !span.zeroed {
+            // SAFETY: the span is ours and holds `size` bytes.
+            unsafe { object.write_bytes(0, size) };
+        }
+        object
+    }
+
+    /// Whether a page is that of heap `id` and class `class`.
+    fn is_of(&self, page: PageId, id: u16, class: usize) -> bool {
+        self.heap.mark(page) == OWNED && self.heap.record(page).heap() == (id, class as u8)
+    }
+
+    /// Frees an object.
+    ///
+    /// # Safety
+    /// `object` is what the heap found at `pointer`, an object of this heap at that time; the caller gives it up.
+    pub(super) unsafe fn free_in(&self, own: &mut OwnHeap, object: Owned, pointer: *mut u8) -> Result<(), Misuse> {
+        // Another thread may have been faster.
+        if !self.is_of(object.first, own.pages.id, object.class) {
+            return Err(Misuse::Unallocated);
+        }
+        if object.class == usize::from(LARGE) {
+            self.free_span(&mut own.pages, object.first);
+            return Ok(());
+        }
+        let mark = mark(self.heap.view().key, pointer);
+        let mut chain = Chain::EMPTY;
+        // SAFETY: the page's mark is still that of the class, so that the object's memory is readable; it is ours if it has no mark
+        // of a free object.
+        unsafe {
+            if pointer.cast::<usize>().add(1).read() == mark {
+                return Err(Misuse::Freed { size: object.bytes });
+            }
+            pointer.cast::<usize>().add(1).write(mark);
+            chain.push(pointer);
+        }
+        let mut source = ClassPages { pages: &mut own.pages, over: self, class: object.class };
+        // SAFETY: the object is of this class of this heap, by its page's record.
+        let freed = unsafe { self.heap.give_back(&mut own.caches[object.class - 1], chain, &mut source) };
+        freed.map_err(|_| Misuse::Unallocated)
+    }
+
+    /// Changes an object's size where it stands; `false` when it must be copied.
+    pub(super) fn resize_in(&self, own: &mut OwnHeap, object: Owned, size: usize) -> bool {
+        if object.class != usize::from(LARGE) {
+            return small_stays(object.class, size);
+        }
+        let Some(pages) = Bytes(size).pages_up() else { return false };
+        if pages == self.heap.large_pages(object.first) {
+            return true;
+        }
+        size > MAX_CLASSED / 2 && self.resize_span(&mut own.pages, object.first, pages).is_ok()
+    }
+
+    /// Frees all objects at once.
+    pub(super) fn destroy_own(&self, own: &mut OwnHeap) {
+        self.free_all_pages(&mut own.pages);
+        own.caches.iter_mut().filter(|c| !c.is_unset()).for_each(|c| *c = SlabCache::UNSET);
+    }
+}
+
+/// The class for a size at an alignment; `None` for a large object.
+fn class_for(size: usize, align: usize) -> Option<usize> {
+    if align > 16 {
+        return size_class::class_of_aligned(size, align);
+    }
+    (size <= MAX_CLASSED).then(|| size_class::class_of(size))
+}

@@ -1,0 +1,101 @@
+//! What object caches ask of the process around them.
+//!
+//! **What.** Two small traits. Calls are resolved at compile time; every method has a default for a heap without a process, so that
+//! tests run caches over a simulated floor.
+
+use craton_heap::Misuse;
+use craton_os::rseq::Rseq;
+
+/// Two words of each thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Words {
+    /// Where the thread finds the arrays of processors: an address, [`Words::NOT_ASKED`], or [`Words::NONE`].
+    pub arrays: usize,
+    /// The innermost constructor or destructor that the thread runs, an address on its stack; 0 for none.
+    pub building: usize,
+}
+
+impl Words {
+    /// The thread has not asked for arrays yet.
+    pub const NOT_ASKED: usize = 0;
+    /// The thread must not use arrays.
+    pub const NONE: usize = 1;
+}
+
+/// The process around the caches.
+pub trait Process: 'static {
+    /// Runs a part that takes locks; a signal handler that interrupts it then keeps away from them.
+    fn within<R>(part: impl FnOnce() -> R) -> R {
+        part()
+    }
+
+    /// A request was refused: has other parts free memory; whether another try is worth it.
+    fn make_room() -> bool {
+        false
+    }
+
+    /// A cache holds much free memory: a background thread should free it if the program sleeps.
+    fn holds_much() {}
+
+    /// Restartable sequences. With `own`, for a use by the calling thread, which must be registered for itself.
+    fn sequences(own: bool) -> Option<&'static Rseq> {
+        let _ = own;
+        None
+    }
+
+    /// The calling thread's words.
+    fn words() -> Words {
+        Words::default()
+    }
+
+    /// Sets them.
+    fn set_words(words: Words) {
+        let _ = words;
+    }
+}
+
+/// Who watches objects: the debugging kit, and reports of corruption.
+pub trait Watch: 'static {
+    /// Checks for the objects of a cache with this name, made now; 0 for none. Objects with checks are buffers of the watcher.
+    fn checks_of(name: &[u8]) -> u8 {
+        let _ = name;
+        0
+    }
+
+    /// A buffer for cache `id`; null without memory.
+    fn alloc(id: u16, size: usize, align: usize, checks: u8) -> *mut u8 {
+        let _ = (id, size, align, checks);
+        core::ptr::null_mut()
+    }
+
+    /// Frees a buffer of cache `id`.
+    ///
+    /// # Safety
+    /// The caller gives the buffer up.
+    unsafe fn free(id: u16, buffer: *mut u8) {
+        let _ = (id, buffer);
+    }
+
+    /// Whether an object that the program frees to cache `id` is a buffer. Does not return if it is one of another owner.
+    fn is_buffer(id: u16, object: *mut u8) -> bool {
+        let _ = (id, object);
+        false
+    }
+
+    /// Cache `id` cannot be destroyed while its buffers are live: reports who has them.
+    fn report_live(id: u16) {
+        let _ = id;
+    }
+
+    /// An array or magazine held what is no live object of its cache: memory was overwritten.
+    fn corrupt(object: *mut u8, misuse: Misuse) -> ! {
+        panic!("{misuse:?} at {object:?}")
+    }
+}
+
+/// No process.
+#[derive(Clone, Copy, Debug)]
+pub struct Alone;
+
+impl Process for Alone {}
+impl Watch for Alone {}

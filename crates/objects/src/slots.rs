@@ -1,0 +1,246 @@
+//! A table of slots for what the program knows by handle.
+//!
+//! **What.** One reservation of address space, a slot for each cache or heap. A handle names its slot and a generation, so that
+//! the table checks a handle before it reads anything behind it. A slot serves again after its tenant has gone.
+//!
+//! **State.**
+//! ```text
+//! handle: | address of the slot, a multiple of 4096 | generation / 2, as far as it fits | bits of the kind, below STEP |
+//! slot:   | handle, 0 while free | generation, odd while in use | next free slot | shared | lock and what it protects |
+//! ```
+//!
+//! **Invariants.** O1 a handle is found exactly from `publish` to `retire`; O2 two tenants of one slot have different handles
+//! (until the generation wraps after 4096 / STEP tenants).
+//!
+//! **Threads.** The free list has a lock; each slot has its own. Order: free list → slot.
+//!
+//! **Unsafe.** Reads slots of the mapping by number.
+
+use core::marker::PhantomData;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
+use craton_heap::Misuse;
+use craton_os::{Guard, Mutex, mapping};
+
+/// Slots lie at multiples of this; a handle's lower bits are a generation.
+pub(crate) const SLOT_ALIGN: usize = 4096;
+
+/// What the slots of a table hold.
+///
+/// # Safety
+/// All zero bytes are a valid value of both types.
+pub(crate) unsafe trait Kind {
+    /// What a slot's lock protects.
+    type Locked: Send;
+    /// What any thread reads without it.
+    type Shared: Sync;
+    /// Slots at most; where address space is short a sixteenth of it, and so on down to `LEAST`.
+    const MOST: usize;
+    /// See `MOST`.
+    const LEAST: usize = Self::MOST;
+    /// What the first slot's address is a multiple of.
+    const ALIGN: usize = SLOT_ALIGN;
+    /// Distance of two generations in a handle; the bits below are the kind's.
+    const STEP: usize = 1;
+    /// The error for what never was a handle.
+    const UNKNOWN: Misuse;
+    /// The error for the handle of a tenant that has gone.
+    const GONE: Misuse;
+}
+
+/// One slot.
+#[repr(C, align(4096))]
+pub(crate) struct Slot<K: Kind> {
+    handle: AtomicUsize,
+    generation: AtomicU32,
+    /// The next free slot, plus 1; under the lock of the free list.
+    next_free: AtomicU32,
+    pub(crate) shared: K::Shared,
+    pub(crate) locked: Mutex<K::Locked>,
+}
+
+impl<K: Kind> Slot<K> {
+    /// Offsets in bytes: handle, generation, shared part, lock, what the lock protects.
+    pub(crate) const SHAPE: [usize; 5] = [
+        offset_of!(Self, handle),
+        offset_of!(Self, generation),
+        offset_of!(Self, shared),
+        offset_of!(Self, locked) + Mutex::<K::Locked>::SHAPE[0],
+        offset_of!(Self, locked) + Mutex::<K::Locked>::SHAPE[1],
+    ];
+
+    /// The tenant's handle; 0 while there is none.
+    #[inline(always)]
+    pub(crate) fn handle(&self) -> usize {
+        // ORDERING: Acquire pairs with the Release in `Slots::publish`: whoever sees the tenant sees it set up.
+        self.handle.load(Ordering::Acquire)
+    }
+}
+
+/// The first free slot, plus 1; 0 for none.
+pub(crate) struct FreeList(u32);
+
+/// A table of slots.
+pub(crate) struct Slots<K: Kind> {
+    /// Address of slot 0; 0 before the first use.
+    base: AtomicUsize,
+    capacity: AtomicUsize,
+    /// Slots that were ever used: the first ones.
+    used: AtomicUsize,
+    free: Mutex<FreeList>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Kind> Slots<K> {
+    /// Offsets in bytes: address of slot 0, and how many were used.
+    pub(crate) const SHAPE: [usize; 2] = [offset_of!(Self, base), offset_of!(Self, used)];
+
+    /// Without slots; all zeros.
+    pub(crate) const fn new() -> Self {
+        Self {
+            base: AtomicUsize::new(0),
+            capacity: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
+            free: Mutex::new(FreeList(0)),
+            kind: PhantomData,
+        }
+    }
+
+    /// Slots that were ever used.
+    pub(crate) fn used(&self) -> usize {
+        // ORDERING: Acquire pairs with the Release in `alloc`: whoever counts a slot sees the mapping.
+        self.used.load(Ordering::Acquire)
+    }
+
+    /// Slot `id`, which was used.
+    pub(crate) fn get(&self, id: u16) -> &Slot<K> {
+        debug_assert!(usize::from(id) < self.used());
+        let base = self.base.load(Relaxed) as *const Slot<K>;
+        // SAFETY: `id` counts a slot of the mapping, which is never unmapped; zeros are a valid slot by `Kind`.
+        unsafe { &*base.add(id.into()) }
+    }
+
+    /// Locks the free list, for `alloc` and `free`.
+    pub(crate) fn lock_free(&self) -> Guard<'_, FreeList> {
+        self.free.lock()
+    }
+
+    /// A free slot; `None` without memory, or when all are used.
+    pub(crate) fn alloc(&self, free: &mut FreeList) -> Option<u16> {
+        if let Some(id) = free.0.checked_sub(1) {
+            free.0 = self.get(id as u16).next_free.load(Relaxed);
+            return Some(id as u16);
+        }
+        if self.base.load(Relaxed) == 0 {
+            self.reserve()?;
+        }
+        let id = self.used.load(Relaxed);
+        if id == self.capacity.load(Relaxed) {
+            return None;
+        }
+        // ORDERING: Release pairs with the Acquire in `used`.
+        self.used.store(id + 1, Ordering::Release);
+        Some(id as u16)
+    }
+
+    fn reserve(&self) -> Option<()> {
+        let mut capacity = K::MOST;
+        while capacity >= K::LEAST {
+            let bytes = capacity * size_of::<Slot<K>>();
+            if let Some(at) = mapping::map(bytes, K::ALIGN) {
+                // A tenant takes the pages that it touches, not a hugepage.
+                mapping::advise_small(at, bytes);
+                self.base.store(at, Relaxed);
+                self.capacity.store(capacity, Relaxed);
+                return Some(());
+            }
+            capacity /= 16;
+        }
+        None
+    }
+
+    /// Lets a slot's new tenant be found; returns its handle, in which `bits` (below `STEP`) are the kind's.
+    pub(crate) fn publish(&self, id: u16, bits: usize) -> usize {
+        let slot = self.get(id);
+        let generation = slot.generation.load(Relaxed).wrapping_add(1);
+        slot.generation.store(generation, Relaxed);
+        let handle = core::ptr::from_ref(slot) as usize + (generation as usize >> 1) * K::STEP % SLOT_ALIGN + bits;
+        // ORDERING: Release pairs with the Acquire in `Slot::handle`.
+        slot.handle.store(handle, Ordering::Release);
+        handle
+    }
+
+    /// From here on nobody finds the tenant.
+    pub(crate) fn retire(&self, id: u16) {
+        let slot = self.get(id);
+        slot.handle.store(0, Relaxed);
+        slot.generation.fetch_add(1, Relaxed);
+    }
+
+    /// Lets a retired slot serve again.
+    pub(crate) fn free(&self, free: &mut FreeList, id: u16) {
+        self.get(id).next_free.store(free.0, Relaxed);
+        free.0 = u32::from(id) + 1;
+    }
+
+    /// The tenant of a handle.
+    pub(crate) fn find(&self, handle: usize) -> Result<(u16, &Slot<K>), Misuse> {
+        let offset = (handle & !(SLOT_ALIGN - 1)).wrapping_sub(self.base.load(Relaxed));
+        if offset >= self.used() * size_of::<Slot<K>>() || !offset.is_multiple_of(size_of::<Slot<K>>()) {
+            return Err(K::UNKNOWN);
+        }
+        let id = (offset / size_of::<Slot<K>>()) as u16;
+        let slot = self.get(id);
+        if slot.handle() == handle { Ok((id, slot)) } else { Err(K::GONE) }
+    }
+
+    /// The tenant of a handle, locked.
+    pub(crate) fn lock(&self, handle: usize) -> Result<(u16, &Slot<K>, Guard<'_, K::Locked>), Misuse> {
+        self.lock_by(handle, Mutex::lock)
+    }
+
+    /// As [`Slots::lock`], by the caller's way to lock.
+    pub(crate) fn lock_by<'a>(
+        &'a self,
+        handle: usize,
+        lock: impl FnOnce(&'a Mutex<K::Locked>) -> Guard<'a, K::Locked>,
+    ) -> Result<(u16, &'a Slot<K>, Guard<'a, K::Locked>), Misuse> {
+        let (id, slot) = self.find(handle)?;
+        let locked = lock(&slot.locked);
+        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the next one.
+        if slot.handle() == handle { Ok((id, slot, locked)) } else { Err(K::GONE) }
+    }
+
+    /// The tenant of slot `id`, locked; `None` if there is none.
+    pub(crate) fn lock_id(&self, id: u16) -> Option<Guard<'_, K::Locked>> {
+        let slot = self.get(id);
+        let locked = slot.locked.lock();
+        (slot.handle() != 0).then_some(locked)
+    }
+
+    /// The slots with a tenant, by number.
+    pub(crate) fn living(&self) -> impl Iterator<Item = (u16, &Slot<K>)> {
+        (0..self.used()).map(|id| (id as u16, self.get(id as u16))).filter(|(_, slot)| slot.handle() != 0)
+    }
+
+    /// Takes every lock, for a fork.
+    pub(crate) fn hold_for_fork(&self, nested: bool) {
+        self.free.hold_for_fork(nested);
+        (0..self.used()).for_each(|id| self.get(id as u16).locked.hold_for_fork(nested));
+    }
+
+    /// Gives every lock up after a fork.
+    ///
+    /// # Safety
+    /// As [`Mutex::release_after_fork`].
+    pub(crate) unsafe fn release_after_fork(&self) {
+        // SAFETY: by the contract; no slot was added while the lock of the free list was held.
+        unsafe {
+            (0..self.used()).for_each(|id| self.get(id as u16).locked.release_after_fork());
+            self.free.release_after_fork();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

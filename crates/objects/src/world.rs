@@ -1,0 +1,207 @@
+//! A heap with object caches and heaps with names, over real bytes of a simulated floor, which can refuse; and a process for them that
+//! counts what it is asked.
+
+use crate::caches::Caches;
+use crate::heaps::{self, Heaps};
+use crate::process::{Process, Watch, Words};
+use core::cell::Cell;
+use core::sync::atomic::AtomicU32;
+use craton_base::{HugePages, Pages, Table};
+use craton_heap::hooks::NoHooks;
+use craton_heap::page_map::PageMap;
+use craton_heap::record::PageRecord;
+use craton_heap::{Heap, Parts};
+use craton_os::rseq::Rseq;
+use craton_pages::Tracker;
+use craton_sim::{FaultPlan, RealFloor, SimSystem, VirtualClock};
+use std::boxed::Box;
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
+use std::thread_local;
+use std::vec::Vec;
+
+const KEY: usize = 0x1357_9bdf_0246_8acf;
+
+pub(crate) type TestHeap = Heap<RealFloor, VirtualClock, NoHooks>;
+
+/// What a thread's calls asked of the process.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Asked {
+    pub(crate) room: u32,
+    pub(crate) much: u32,
+    pub(crate) live: u32,
+}
+
+thread_local! {
+    static WORDS: Cell<Words> = const { Cell::new(Words { arrays: Words::NOT_ASKED, building: 0 }) };
+    static ASKED: Cell<Asked> = const { Cell::new(Asked { room: 0, much: 0, live: 0 }) };
+    static INSIDE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Live buffers of the watcher: layout and owner.
+static BUFFERS: Mutex<Option<HashMap<usize, (std::alloc::Layout, u16)>>> = Mutex::new(None);
+
+/// What the calling thread has asked so far.
+pub(crate) fn asked() -> Asked {
+    ASKED.get()
+}
+
+/// Whether the calling thread is in a part that takes locks.
+pub(crate) fn is_inside() -> bool {
+    INSIDE.get() > 0
+}
+
+fn ask(change: impl FnOnce(&mut Asked)) {
+    let mut asked = ASKED.get();
+    change(&mut asked);
+    ASKED.set(asked);
+}
+
+/// A process with one thread's words, and the machine's restartable sequences.
+pub(crate) struct Here;
+
+/// The same, without restartable sequences.
+pub(crate) struct Locked;
+
+impl Process for Here {
+    fn within<R>(part: impl FnOnce() -> R) -> R {
+        INSIDE.set(INSIDE.get() + 1);
+        let result = part();
+        INSIDE.set(INSIDE.get() - 1);
+        result
+    }
+
+    fn make_room() -> bool {
+        ask(|asked| asked.room += 1);
+        false
+    }
+
+    fn holds_much() {
+        ask(|asked| asked.much += 1);
+    }
+
+    fn sequences(own: bool) -> Option<&'static Rseq> {
+        static FOUND: OnceLock<Option<Rseq>> = OnceLock::new();
+        let rseq = FOUND.get_or_init(Rseq::find).as_ref()?;
+        (!own || rseq.is_registered()).then_some(rseq)
+    }
+
+    fn words() -> Words {
+        WORDS.get()
+    }
+
+    fn set_words(words: Words) {
+        WORDS.set(words);
+    }
+}
+
+impl Process for Locked {
+    fn within<R>(part: impl FnOnce() -> R) -> R {
+        Here::within(part)
+    }
+
+    fn make_room() -> bool {
+        Here::make_room()
+    }
+
+    fn words() -> Words {
+        WORDS.get()
+    }
+
+    fn set_words(words: Words) {
+        WORDS.set(words);
+    }
+}
+
+impl Watch for Here {}
+
+impl Watch for Locked {
+    fn checks_of(name: &[u8]) -> u8 {
+        name.starts_with(b"watched").into()
+    }
+
+    fn alloc(id: u16, size: usize, align: usize, _: u8) -> *mut u8 {
+        let layout = std::alloc::Layout::from_size_align(size.max(1), align.max(1)).unwrap();
+        // SAFETY: the layout has bytes.
+        let buffer = unsafe { std::alloc::alloc(layout) };
+        BUFFERS.lock().unwrap().get_or_insert_default().insert(buffer as usize, (layout, id));
+        buffer
+    }
+
+    unsafe fn free(id: u16, buffer: *mut u8) {
+        let (layout, its) = BUFFERS.lock().unwrap().get_or_insert_default().remove(&(buffer as usize)).unwrap();
+        assert_eq!(its, id);
+        // SAFETY: it was allocated above, with this layout.
+        unsafe { std::alloc::dealloc(buffer, layout) };
+    }
+
+    fn is_buffer(_: u16, object: *mut u8) -> bool {
+        BUFFERS.lock().unwrap().get_or_insert_default().contains_key(&(object as usize))
+    }
+
+    fn report_live(_: u16) {
+        ask(|asked| asked.live += 1);
+    }
+}
+
+/// One heap, and what lies over it in a process `P`.
+pub(crate) struct World<P: Process + Watch = Locked> {
+    pub(crate) heap: &'static TestHeap,
+    pub(crate) heaps: &'static Heaps,
+    pub(crate) caches: &'static Caches<VirtualClock, P>,
+    pub(crate) clock: VirtualClock,
+    pub(crate) faults: FaultPlan,
+}
+
+/// A world without arrays, of so many hugepages.
+pub(crate) fn world(hugepages: u32) -> World {
+    world_in(hugepages)
+}
+
+pub(crate) fn world_in<P: Process + Watch>(hugepages: u32) -> World<P> {
+    // The thread may have used the arrays of another world.
+    P::set_words(Words::default());
+    let (capacity, faults, clock) = (HugePages(hugepages), FaultPlan::default(), VirtualClock::new(1));
+    let floor = RealFloor::with_faults(capacity, faults.clone());
+    let pages = capacity.pages().0;
+    let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
+    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
+    let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
+    let (empty, system) = (RealFloor::new(HugePages(1)), SimSystem::new(faults.clone()));
+    let heap = Box::leak(Box::new(Heap::new(empty, system, clock.clone(), clock.clone())));
+    let parts = Parts {
+        base: floor.base() as usize,
+        // SAFETY: there is a zero entry for each page, for ever.
+        map: unsafe { PageMap::new(marks.leak().as_ptr()) },
+        records: Table::from_slice(records.leak()),
+        trackers: Table::from_slice(trackers.leak()),
+        capacity,
+        metadata_at_start: 0,
+        metadata_per_hugepage: 0,
+        frames: None,
+        key: KEY,
+    };
+    // SAFETY: called once, with parts that belong to the floor.
+    unsafe { heap.install(floor, parts) };
+    let caches = Box::leak(Box::new(Caches::new(clock.clone())));
+    World { heap, heaps: Box::leak(Box::new(Heaps::new())), caches, clock, faults }
+}
+
+impl<P: Process + Watch> World<P> {
+    /// Heaps with names.
+    pub(crate) fn own(&self) -> heaps::Over<'static, RealFloor, VirtualClock, NoHooks> {
+        self.heaps.over(self.heap)
+    }
+
+    /// Object caches.
+    pub(crate) fn cached(&self) -> crate::caches::Over<'static, RealFloor, VirtualClock, NoHooks, P> {
+        self.caches.over(self.heap)
+    }
+
+    /// Pages in spans, after a walk through the page heap.
+    pub(crate) fn pages_in_use(&self) -> Pages {
+        let pages = self.heap.pages();
+        pages.check().unwrap();
+        pages.in_use()
+    }
+}
