@@ -23,7 +23,7 @@ use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use craton_base::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use craton_base::{Clock, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Platform, SpanError, Table};
-use craton_os::{Guard, Mutex};
+use craton_os::{Guard, Mutex, Rank};
 use craton_pages::{HugeBacking, LargeCache, SpanCache, Tracker};
 use craton_slab::{Morphs, SlabCache, SlabStats};
 
@@ -146,14 +146,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 more_shards: AtomicUsize::new(0),
             }),
             shards: [const { Shard::EMPTY }; SHARDS],
-            pages: Mutex::new(PageHeap::empty(floor, clock)),
+            pages: Mutex::ranked(Rank::Pages, PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
             large: LargeCache::EMPTY,
             in_use_pages: AtomicU32::new(0),
-            huge: Mutex::new(HugeTable::EMPTY),
+            huge: Mutex::ranked(Rank::Huge, HugeTable::EMPTY),
             huge_bytes: AtomicU64::new(0),
             gate: Gate::open(),
-            morphs: Mutex::new(Morphs::EMPTY),
+            morphs: Mutex::ranked(Rank::Morphs, Morphs::EMPTY),
             search: Search::NEW,
             collapsing: AtomicU32::new(0),
             flush_requests: AtomicU32::new(0),

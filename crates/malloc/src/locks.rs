@@ -5,8 +5,7 @@
 //!
 //! **Unsafe.** Gives up, after a fork, locks that were taken before it.
 
-use crate::debug;
-use crate::statics::{HEAP, HEAPS, LIMITS, OBJECT_CACHES, REGISTRY, SETTING_UP, STATS_FILE, TRACE};
+use crate::statics::{HEAP, HEAPS, KIT, LIMITS, OBJECT_CACHES, REGISTRY, SETTING_UP, STATS_FILE, TRACE};
 
 /// A lock, or the locks of a part, which has an order among them.
 struct Entry {
@@ -34,7 +33,7 @@ const LOCKS: [Entry; 11] = [
     lock!(OBJECT_CACHES.),
     // Size classes → morphs → page heap → huge objects.
     lock!(HEAP.),
-    lock!(debug::),
+    lock!(KIT.),
     lock!(STATS_FILE.),
     // Under the page heap's lock, too.
     lock!(TRACE.recorder.),

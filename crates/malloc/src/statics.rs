@@ -10,10 +10,11 @@
 use crate::admission::Admission;
 use crate::background::Background;
 use crate::background::thread::HelperThread;
-use crate::caches::Here;
+use crate::caches;
 use crate::clock::ProcessClock;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::NoCaches;
+use crate::debug;
 use crate::govern::{self, TheSystem};
 use crate::heap::Heap;
 use crate::limits::Limits;
@@ -26,19 +27,22 @@ use crate::segment::Segment;
 use crate::size_class::CLASSES;
 use crate::trace::Tracer;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32};
+use craton_kit::Kit;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
-use craton_os::{Linux, Mutex, Region};
+use craton_os::{Linux, Mutex, Rank, Region};
 
 /// The heap, and its type.
 pub(crate) type TheHeap = Heap<Region, ProcessClock, Process>;
 pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, ProcessClock, ProcessClock);
 /// Heaps and object caches that the program makes, over the same page heap.
 pub(crate) static HEAPS: Heaps = Heaps::new();
-pub(crate) static OBJECT_CACHES: Caches<ProcessClock, Here> = Caches::new(ProcessClock);
+pub(crate) static OBJECT_CACHES: Caches<ProcessClock, caches::Here> = Caches::new(ProcessClock);
+/// The debugging kit.
+pub(crate) static KIT: Kit<debug::Here> = Kit::new();
 
 /// The thread caches, and the per-CPU caches of the threads that have none.
-pub(crate) static REGISTRY: Mutex<Registry> = Mutex::new(Registry::EMPTY);
+pub(crate) static REGISTRY: Mutex<Registry> = Mutex::ranked(Rank::ThreadCaches, Registry::EMPTY);
 pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
 pub(crate) static ADMISSION: Admission = Admission::new();
 /// What the pointers of threads without a cache point at.
@@ -48,7 +52,7 @@ pub(crate) static FAILURES: [AtomicU32; CLASSES + 1] = [const { AtomicU32::new(0
 
 /// The heap is set up; who does that; and the key, plus 1, whose value makes a thread's end known.
 pub(crate) static READY: AtomicBool = AtomicBool::new(false);
-pub(crate) static SETTING_UP: Mutex<()> = Mutex::new(());
+pub(crate) static SETTING_UP: Mutex<()> = Mutex::ranked(Rank::SetUp, ());
 pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Seconds that pass in a second, as a power of two ([`crate::clock`]).
@@ -65,7 +69,7 @@ pub static SEGMENT: Segment = Segment::new();
 /// the option `stats_file`, the path with its closing 0 and its length.
 pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
 pub(crate) static STATS_TO: AtomicI32 = AtomicI32::new(2);
-pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
+pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::ranked(Rank::StatsFile, ([0; PATH_MAX], 0));
 
 /// Requests of signal handlers that interrupted a request.
 pub(crate) static APART: Area = Area::new();

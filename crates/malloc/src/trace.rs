@@ -22,7 +22,7 @@ use crate::text::Text;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Density, PageRange, Pages, Platform};
 use craton_heap::hooks::SpanEvent;
-use craton_os::{CoarseClock, FileMap, Line, Mutex, file_map, process};
+use craton_os::{CoarseClock, FileMap, Line, Mutex, Rank, file_map, process};
 use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};
 
 /// Bytes of the file that are mapped at a time.
@@ -63,10 +63,10 @@ impl Tracer {
     pub(crate) const fn new() -> Self {
         Self {
             bound: AtomicU64::new(DEFAULT_EVENTS),
-            asked: Mutex::new(None),
-            path: Mutex::new(([0; PATH_MAX], 0)),
+            asked: Mutex::ranked(Rank::TraceAsked, None),
+            path: Mutex::ranked(Rank::TracePath, ([0; PATH_MAX], 0)),
             on: AtomicBool::new(false),
-            recorder: Mutex::new(None),
+            recorder: Mutex::ranked(Rank::Recorder, None),
         }
     }
 

@@ -29,6 +29,7 @@ use craton_heap::Heap;
 use craton_heap::hooks::Hooks;
 use craton_heap::owned::Owned;
 use craton_heap::{Found, Misuse};
+use craton_os::Rank;
 use craton_slab::SlabStats;
 use own::OwnHeap;
 pub use pages::Place;
@@ -76,6 +77,7 @@ unsafe impl Kind for OwnSlots {
     type Shared = ();
     const MOST: usize = 1 << 16;
     const LEAST: usize = 16;
+    const RANK: Rank = Rank::HeapTable;
     const UNKNOWN: Misuse = Misuse::NoHeap;
     const GONE: Misuse = Misuse::HeapDestroyed;
 }

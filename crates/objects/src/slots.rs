@@ -20,7 +20,7 @@ use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_heap::Misuse;
-use craton_os::{Guard, Mutex, mapping};
+use craton_os::{Guard, Mutex, Rank, mapping};
 
 /// Slots lie at multiples of this; a handle's lower bits are a generation.
 pub(crate) const SLOT_ALIGN: usize = 4096;
@@ -42,6 +42,8 @@ pub(crate) unsafe trait Kind {
     const ALIGN: usize = SLOT_ALIGN;
     /// Distance of two generations in a handle; the bits below are the kind's.
     const STEP: usize = 1;
+    /// The rank of the lock of the free list. Those of slots begin as zeros, without a rank.
+    const RANK: Rank = Rank::None;
     /// The error for what never was a handle.
     const UNKNOWN: Misuse;
     /// The error for the handle of a tenant that has gone.
@@ -101,7 +103,7 @@ impl<K: Kind> Slots<K> {
             base: AtomicUsize::new(0),
             capacity: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
-            free: Mutex::new(FreeList(0)),
+            free: Mutex::ranked(K::RANK, FreeList(0)),
             kind: PhantomData,
         }
     }

@@ -7,8 +7,7 @@
 use super::{Options, OwnStats, Refused};
 use crate::front::{self, set_up};
 use crate::route::{Found, Misuse};
-use crate::statics::HEAP;
-use crate::statics::HEAPS;
+use crate::statics::{HEAP, HEAPS};
 use crate::{background, limits};
 use craton_os::process;
 

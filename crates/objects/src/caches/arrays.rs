@@ -26,9 +26,9 @@ use crate::process::{Process, Words};
 use crate::slots::SLOT_ALIGN;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use craton_os::Mutex;
 use craton_os::guarded::{self, Opened};
 use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
+use craton_os::{Mutex, Rank};
 
 /// Bytes of one array. A cache's number times this is its place in an area.
 pub(super) const ARRAY: usize = 2048;
@@ -71,7 +71,7 @@ impl<P: Process> Arrays<P> {
         Self {
             areas: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
-            making: Mutex::new(()),
+            making: Mutex::ranked(Rank::CacheArrays, ()),
             open: Opened::new(),
             process: PhantomData,
         }

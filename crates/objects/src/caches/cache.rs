@@ -14,7 +14,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Bytes, Pages};
 use craton_heap::Misuse;
-use craton_os::Event;
+use craton_os::{Event, Rank};
 use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
 /// In the place of the distance of an object's mark: it lies in the entry of its page.
@@ -49,6 +49,7 @@ unsafe impl Kind for CacheSlots {
     /// The bits of an address below all slots' bytes are a slot's number, and those of a handle its cache's.
     const ALIGN: usize = (MOST * SLOT_ALIGN).next_power_of_two();
     const STEP: usize = 4;
+    const RANK: Rank = Rank::CacheTable;
     const UNKNOWN: Misuse = Misuse::NoCache;
     const GONE: Misuse = Misuse::CacheDestroyed;
 }
@@ -245,7 +246,7 @@ fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout,
     let plain = ObjectLayout::of(size, align, constructed)?;
     if !constructed {
         let layout = ObjectLayout::of(size.max(2 * WORD), align, false)?;
-        // The last word may be a link; the first is free for the mark.
+        // The first word of a free object is its mark.
         return Ok((layout, 0));
     }
     if plain.stride() >= LEAST_IN_ENTRY {

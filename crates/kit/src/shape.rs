@@ -1,22 +1,26 @@
-//! Where the kit's notes lie, for those who read the memory of another process.
+//! Field offsets of the kit, exported to `craton core`.
 
-use super::table::{Buffer, Event, Kind, State};
-use super::{guard, quarantine, setting, stacks, table};
+use crate::setting::Setting;
+use crate::stacks::Stacks;
+use crate::table::{Buffer, Event, Kind, State};
+use crate::{Kit, Process, guard, quarantine, stacks, table};
 use core::mem::offset_of;
 
-/// Addresses.
-pub(crate) const ADDRESSES: [(&str, *const u8); 6] = [
-    ("kit.table", table::WHERE),
-    ("kit.stacks", stacks::WHERE),
-    ("kit.quarantine", quarantine::WHERE),
-    ("kit.guard", guard::WHERE),
-    ("kit.log", setting::WHERE[0]),
-    // A byte: whether there is a log.
-    ("kit.log.made", setting::WHERE[1]),
-];
+impl<P: Process> Kit<P> {
+    /// Parts whose addresses are exported: by these distances from the kit's.
+    pub const PARTS: [(&'static str, usize); 6] = [
+        ("kit.table", offset_of!(Self, table) + table::PARTS_AT),
+        ("kit.stacks", offset_of!(Self, stacks) + Stacks::AT),
+        ("kit.quarantine", offset_of!(Self, quarantine) + quarantine::RING_AT),
+        ("kit.guard", offset_of!(Self, guards)),
+        ("kit.log", offset_of!(Self, setting) + Setting::LOG[0]),
+        // A byte: whether there is a log.
+        ("kit.log.made", offset_of!(Self, setting) + Setting::LOG[1]),
+    ];
+}
 
 /// Offsets and sizes in bytes, and what some bytes mean.
-pub(crate) const SHAPE: [(&str, usize); 30] = [
+pub const SHAPE: [(&str, usize); 30] = [
     table::SHAPE[0],
     table::SHAPE[1],
     table::SHAPE[2],
