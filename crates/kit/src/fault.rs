@@ -6,6 +6,7 @@
 //!
 //! **Unsafe.** Reads buffers.
 
+use crate::pattern;
 use crate::report::{Finding, Mistake};
 use crate::table::{Buffer, Kind, State};
 use crate::{Kit, Process};
@@ -14,7 +15,6 @@ use craton_heap::Heap;
 use craton_heap::hooks::Hooks;
 use craton_os::fault::Fault;
 use craton_os::{process, unwind};
-use craton_slab::debug::pattern;
 
 /// A finding, or a pattern without a buffer: the address, and whether it is that of freed memory.
 #[derive(Clone, Copy, Debug)]

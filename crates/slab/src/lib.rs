@@ -37,7 +37,6 @@
 mod cache;
 mod chain;
 mod check;
-pub mod debug;
 mod geometry;
 mod lists;
 mod morph;
