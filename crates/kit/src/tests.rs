@@ -1,4 +1,5 @@
-//! The kit over a simulated floor: buffers with each check, mistakes that are found, requests that are refused.
+//! The kit over a simulated floor: buffers with each check, mistakes that are found, requests that
+//! are refused.
 
 use crate::pattern;
 use crate::setting::{AUDIT, GUARD, LEAK, POISON, REDZONE, SAMPLED, UNMAP, VERIFY};
@@ -388,7 +389,8 @@ fn options_are_what_they_were_set_to() {
 fn a_kit_that_was_never_used_is_all_zeros() {
     let kit = Box::new(Kit::<Alone>::new());
     let bytes = core::ptr::from_ref(&*kit).cast::<u8>();
-    // SAFETY: the kit's bytes, all of which `new` has written, or which are padding of a zeroed box.
+    // SAFETY: the kit's bytes, all of which `new` has written, or which are padding of a zeroed
+    // box.
     let some = (0..size_of::<Kit<Alone>>()).filter(|i| unsafe { bytes.add(*i).read_volatile() } != 0).count();
     // Debug builds keep the ranks of the kit's locks.
     let ranks = if cfg!(debug_assertions) { 19 } else { 0 };

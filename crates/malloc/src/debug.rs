@@ -1,7 +1,8 @@
-//! The debugging kit in the process: which requests are buffers of [`craton_kit`], and what is done around its calls.
+//! The debugging kit in the process: which requests are buffers of [`craton_kit`], and what is done
+//! around its calls.
 //!
-//! **What.** The kit knows neither threads' caches nor limits nor signal handlers. Each call here runs where locks may be taken
-//! ([`nested`]); a [`Finding`] of the kit ends the process.
+//! **What.** The kit knows neither threads' caches nor limits nor signal handlers. Each call here
+//! runs where locks may be taken ([`nested`]); a [`Finding`] of the kit ends the process.
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -11,10 +12,10 @@ use crate::options;
 use crate::route::Misuse;
 use crate::segment;
 use crate::size_class::{CLASSES, MAX_CLASSED, class_of};
-use crate::statics::{HEAP, KIT, OBJECT_CACHES, PROCESSOR_CACHES, SEGMENT};
+use crate::statics::{HEAP, KIT, KIT_RUNS_CHORES, OBJECT_CACHES, PROCESSOR_CACHES, SEGMENT};
 use crate::{background, lifecycle, limits, nested, tls};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 use craton_kit::{Finding, Process};
 use craton_objects::caches::NAME_MAX;
 use craton_os::fault::Fault;
@@ -33,7 +34,8 @@ impl Process for Here {
     }
 
     fn may_unwind() -> bool {
-        // A program that is linked statically allocates before the C library can find its call frame information.
+        // A program that is linked statically allocates before the C library can find its call
+        // frame information.
         lifecycle::is_set_up()
     }
 
@@ -64,13 +66,15 @@ pub(crate) fn checks_of(size: usize) -> u8 {
     KIT.checks_of(size)
 }
 
-/// Counts objects of a class that are about to leave the slabs; returns how many of `want` may at once.
+/// Counts objects of a class that are about to leave the slabs; returns how many of `want` may at
+/// once.
 #[inline]
 pub(crate) fn bound(class: usize, want: u32) -> u32 {
     KIT.bound(class, want)
 }
 
-/// A buffer for a request that its thread's cache did not serve; `None` if it is to be a plain object.
+/// A buffer for a request that its thread's cache did not serve; `None` if it is to be a plain
+/// object.
 #[inline]
 pub(crate) fn alloc(size: usize, align: usize) -> Option<*mut u8> {
     if !in_use() || nested::is_nested() {
@@ -112,10 +116,9 @@ fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
 
 /// As [`background::poke`], which may allocate: that request does not come here again.
 fn run_background() {
-    static RUNS: AtomicBool = AtomicBool::new(false);
-    if !RUNS.swap(true, Relaxed) {
+    if !KIT_RUNS_CHORES.swap(true, Relaxed) {
         background::poke();
-        RUNS.store(false, Relaxed);
+        KIT_RUNS_CHORES.store(false, Relaxed);
     }
 }
 
@@ -209,7 +212,8 @@ pub(crate) fn is_buffer_of(pointer: *mut u8, target: Target) -> bool {
     in_use() && !nested::is_nested() && within(|| KIT.is_buffer_of(pointer, target))
 }
 
-/// Whether a pointer is a buffer; does not return if the program says a wrong size or alignment of it.
+/// Whether a pointer is a buffer; does not return if the program says a wrong size or alignment of
+/// it.
 pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -> bool {
     in_use() && !nested::is_nested() && within(|| KIT.check_claim(pointer, size, align))
 }
@@ -221,7 +225,8 @@ pub(crate) fn report_misuse(call: &'static str, pointer: *mut u8, misuse: Misuse
     }
 }
 
-/// Closes the lists of a cache for classes that are checked (D3): a thread frees objects of these classes elsewhere.
+/// Closes the lists of a cache for classes that are checked (D3): a thread frees objects of these
+/// classes elsewhere.
 pub(crate) fn close_lists(cache: &mut ThreadCache) {
     if in_use() {
         for class in 1..=CLASSES {
@@ -239,14 +244,14 @@ pub(crate) fn at_exit() {
     }
 }
 
-/// Checks every buffer now: live ones for writes around them, free ones for writes into them. Does not return if one is found; else
-/// returns how many there were.
+/// Checks every buffer now: live ones for writes around them, free ones for writes into them. Does
+/// not return if one is found; else returns how many there were.
 pub fn check() -> usize {
     if in_use() && !nested::is_nested() { within(|| KIT.check_all("craton_debug_check")) } else { 0 }
 }
 
-/// Objects are freed by their sizes alone, as [`crate::front::try_free_trusted`] does: the option `debug` can then be set at the start
-/// only.
+/// Objects are freed by their sizes alone, as [`crate::front::try_free_trusted`] does: the option
+/// `debug` can then be set at the start only.
 pub fn note_trust() {
     KIT.trust();
 }
@@ -282,7 +287,8 @@ pub(crate) fn set(value: &[u8]) -> bool {
     }
     // Threads empty their caches of these classes, and close their lists, as they come by.
     limits::ask_for_caches();
-    // Processors' caches have no lists to close: their objects go before the first buffer of a thread that uses them.
+    // Processors' caches have no lists to close: their objects go before the first buffer of a
+    // thread that uses them.
     if checks {
         nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
     }

@@ -216,3 +216,6 @@ pub fn die(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
 }
 
 const _: () = assert!(PAGE_SIZE >= 4096);
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -6,6 +6,8 @@
 //!
 //! **State.** All zeros where the size matters (the heap, the per-CPU caches, the area of signal handlers), so that these
 //! take no room in the file and no memory before they are used.
+//!
+//! **Unsafe.** Exports the segment under the name that readers look up.
 
 use crate::admission::Admission;
 use crate::background::Background;
@@ -21,6 +23,7 @@ use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::nested::Area;
 use crate::options::PATH_MAX;
+use crate::page_heap;
 use crate::process::Process;
 use crate::registry::Registry;
 use crate::segment::Segment;
@@ -40,6 +43,9 @@ pub(crate) static HEAPS: Heaps = Heaps::new();
 pub(crate) static OBJECT_CACHES: Caches<ProcessClock, caches::Here> = Caches::new(ProcessClock);
 /// The debugging kit.
 pub(crate) static KIT: Kit<debug::Here> = Kit::new();
+
+/// Which page heap there is.
+pub(crate) static PAGE_HEAP: page_heap::Choice = page_heap::Choice::new();
 
 /// The thread caches, and the per-CPU caches of the threads that have none.
 pub(crate) static REGISTRY: Mutex<Registry> = Mutex::ranked(Rank::ThreadCaches, Registry::EMPTY);
@@ -79,6 +85,9 @@ pub(crate) static MAILBOX: Mailbox = Mailbox::empty();
 pub(crate) static TRACE: Tracer = Tracer::new();
 /// A list of free objects that lost some was reported.
 pub(crate) static LOSS_REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// A request of the debugging kit runs chores, which may allocate.
+pub(crate) static KIT_RUNS_CHORES: AtomicBool = AtomicBool::new(false);
 
 /// The keys of the thread's words where these are POSIX thread-specific values, plus 1.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]

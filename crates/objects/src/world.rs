@@ -1,5 +1,7 @@
-//! A heap with object caches and heaps with names, over real bytes of a simulated floor, which can refuse; and a process for them that
-//! counts what it is asked.
+//! A heap with object caches and heaps with names, over real bytes of a simulated floor, which can
+//! refuse; and a process for them that counts what it is asked.
+//!
+//! **Unsafe.** Plays the kit over the test's allocator.
 
 use crate::caches::Caches;
 use crate::heaps::{self, Heaps};

@@ -8,9 +8,9 @@
 use crate::admission::CachesFor;
 use crate::background::{self, Mode};
 use crate::front::set_up;
-use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
+use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
 use crate::text::Text;
-use crate::{debug, limits, page_heap, trace};
+use crate::{debug, limits, trace};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Decimal, Line, process};
 use craton_pages::HugeBacking;
@@ -48,7 +48,7 @@ fn handler(key: Key) -> Handler {
         Key::MemoryLimit => {
             Text(|v| limits::set_option(b"memory_limit", v), |t| _ = limits::show_option(b"memory_limit", t))
         }
-        Key::PageHeap => Text(page_heap::set, |t| _ = t.text(page_heap::name())),
+        Key::PageHeap => Text(|v| PAGE_HEAP.set(v), |t| _ = t.text(PAGE_HEAP.name())),
         Key::Pressure => Text(|v| limits::set_option(b"pressure", v), |t| _ = limits::show_option(b"pressure", t)),
         Key::Quarantine => Number(
             |n| {

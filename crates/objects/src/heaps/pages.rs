@@ -1,7 +1,7 @@
 //! The pages of one heap: chunks for its slabs, and spans for its large objects.
 //!
-//! **What.** Counts the pages against the heap's limit. When the heap is destroyed all of them are freed at once: a step for each
-//! chunk and each large object, none for an object.
+//! **What.** Counts the pages against the heap's limit. When the heap is destroyed all of them are
+//! freed at once: a step for each chunk and each large object, none for an object.
 //!
 //! **Units.** The limit counts the pages of slabs and large objects, not the free ones of chunks.
 //!
