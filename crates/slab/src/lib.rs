@@ -32,11 +32,9 @@
 //! **Threads.** A cache and its slabs are used under the cache's lock. Records of classes are
 //! relaxed atomics only because records of different caches share a table.
 //!
-//! **Failure.** When the source refuses, a shorter chain, down to an empty one, or no object is the
-//! answer.
+//! **Failure.** When the source refuses, a shorter or empty chain, or no object is the answer.
 //!
-//! **Not here.** Whether a pointer to an object of a class is valid: the front end checks that
-//! before.
+//! **Not here.** Whether a pointer to an object of a class is valid: the front end checks that.
 //!
 //! **Unsafe.** Uses links inside free objects, whose memory belongs to the cache.
 #![no_std]

@@ -95,8 +95,8 @@ impl<S: Copy> Lists<S> {
     /// The list of a slab of a level up to its capacity: a higher number is a fuller slab.
     #[inline]
     pub(crate) fn list_of(&self, level: u16) -> usize {
-        // From 1 on something is added to the sum's whole part, and at the capacity the scale's
-        // little more adds another.
+        // From 1 on the sum's whole part has one more, and at the capacity, by the little more,
+        // two.
         ((u32::from(level) * self.scale + (1 << POINT) - 1) >> POINT) as usize
     }
 

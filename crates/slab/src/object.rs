@@ -41,8 +41,7 @@
 //! depot:  full magazines → … → · empty magazines → … →
 //! ```
 //!
-//! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`], besides S2 to S4 of the
-//! crate):
+//! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`], besides S2 to S4):
 //! - O1 a slab's count in use is the number of its objects whose bit says out, bits behind its last
 //!   object are set, and no free object's bit comes before the word that its record names;
 //! - O2 the table finds each slab by its first and its last byte, and nothing else;

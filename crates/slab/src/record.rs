@@ -12,8 +12,7 @@
 //! that no old object is out any more. The last free object is kept by its distance from the slab's
 //! start in units of 16 bytes, and means nothing when there is none.
 //!
-//! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free
-//! objects.
+//! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
 use crate::chain::{self, Chain};
 use crate::lists::Links;
@@ -142,8 +141,7 @@ macro_rules! field {
 }
 
 impl SlabRecord {
-    /// Where what lies, and how words are divided, for those who read the memory of another
-    /// process.
+    /// Where what lies, and how words are divided, for who reads another process.
     pub const SHAPE: [(&'static str, usize); 11] = [
         ("record.bytes", size_of::<Self>()),
         ("record.free", offset_of!(Self, free)),
@@ -214,14 +212,13 @@ impl SlabRecord {
         entry_of(morph) != 0 && morph >> ENTRY_BITS == object / UNIT as u32
     }
 
-    /// Makes the record that of a slab of two sizes, or of a part of one: where its entry lies, and
-    /// the new size.
+    /// Makes the record that of a slab of two sizes, or a part: where its entry lies, and the new
+    /// size.
     pub(crate) fn set_morph(&self, entry: u32, object: u32) {
         self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
     }
 
-    /// Makes the record that of a slab of two sizes, of whose new objects none is in use; `places`
-    /// are those that are free.
+    /// Makes the record that of a slab of two sizes with no new object in use, only free `places`.
     pub(crate) fn begin_morph(&self, start: *mut u8, places: Chain) {
         self.set_used(0);
         self.set_alone(false);
@@ -256,8 +253,8 @@ impl SlabRecord {
         start.wrapping_add(usize::from(self.last()) * UNIT)
     }
 
-    /// Moves up to `want` free objects to a chain, and says how many there were. The count in use
-    /// is the caller's to change.
+    /// Moves up to `want` free objects to a chain; says how many. The caller changes the count in
+    /// use.
     ///
     /// # Safety
     /// The slab begins at `start`, its record and its free objects are the caller's.
@@ -287,8 +284,8 @@ impl SlabRecord {
         want as u16
     }
 
-    /// Puts free objects that are linked from `first` to `last` in front of the slab's others. The
-    /// count in use is the caller's to change.
+    /// Puts objects linked from `first` to `last` before the others. The caller changes the count
+    /// in use.
     ///
     /// # Safety
     /// As [`SlabRecord::take_free`]; the objects lie on the slab, and the caller gives them up.
@@ -314,8 +311,7 @@ impl SlabRecord {
         self.morph.load(Ordering::Relaxed) & !TAG
     }
 
-    /// The neighbours of a span that is no slab, in a list of the front end's: the next and the one
-    /// before, as pages plus 1, or 0.
+    /// Next and previous of a span that is no slab, in a front end's list, as pages plus 1, or 0.
     pub fn neighbours(&self) -> (u32, u32) {
         (self.next(), self.prev())
     }

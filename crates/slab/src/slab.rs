@@ -60,8 +60,7 @@ impl SlabStats {
     }
 }
 
-/// The slabs of one cache. A slab's *level* is how full it is: its objects in use, and places that
-/// cannot be used.
+/// The slabs of one cache. A slab's *level*: its objects in use and places that cannot be used.
 #[derive(Debug)]
 pub(crate) struct Slabs<S> {
     pub(crate) lists: Lists<S>,
@@ -71,8 +70,7 @@ pub(crate) struct Slabs<S> {
 }
 
 impl<S: Copy> Slabs<S> {
-    /// None, of `capacity` objects each, of which up to `most` complete ones are kept by who asks.
-    /// Zeros for two zeros.
+    /// None, of `capacity` objects; who asks keeps up to `most` complete ones. Zeros for two zeros.
     pub(crate) const fn new(capacity: u16, most: u16) -> Self {
         Self { lists: Lists::new(capacity), kept: WorkingSet::up_to(most), stats: SlabStats::NONE }
     }

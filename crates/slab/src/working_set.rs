@@ -9,8 +9,7 @@
 //!
 //! **Units.** Whatever is counted.
 
-/// A number of things, and the least that it was of late. All zeros are none, of which none are
-/// kept.
+/// A number of things, and the least that it was of late. Zeros are none, of which none are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WorkingSet {
     count: u32,

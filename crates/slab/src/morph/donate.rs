@@ -79,8 +79,7 @@ impl SlabCache {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// Whether a slab with so many live objects, wherever they are, is likely to have a gap for one
-    /// of the new size.
+    /// Whether a slab with so many live objects is likely to have a gap for one of the new size.
     fn promises(&self, record: &SlabRecord, new: Geometry) -> bool {
         let (all, free) = (u64::from(self.geometry.capacity), u64::from(record.free_objects()));
         let together = new.object.div_ceil(self.geometry.object);
@@ -90,8 +89,7 @@ impl SlabCache {
 
     /// Whether a slab of this cache may morph.
     pub fn is_candidate(&self, record: &SlabRecord) -> bool {
-        // One that is still being cut is what this cache allocates from next, and a complete one is
-        // kept.
+        // One that is still being cut serves next, and a complete one is kept.
         record.morph_entry() == 0
             && record.carved() == self.geometry.capacity
             && (1..self.most_live()).contains(&record.used())
@@ -103,8 +101,7 @@ impl SlabCache {
     /// is out is the error.
     ///
     /// # Safety
-    /// As [`SlabCache::alloc`]; `morphs` are those of all caches of the region, and `object` lies
-    /// in the region.
+    /// As [`SlabCache::alloc`]; `morphs` are all caches', and `object` lies in the region.
     pub unsafe fn free_mixed(
         &mut self,
         object: *mut u8,
@@ -236,8 +233,7 @@ impl SlabCache {
     }
 }
 
-/// When the last old object is back: leaves free places only on the grid, wherever no object lies.
-/// `open` is told of them.
+/// Without old objects: leaves free places only on the grid, and tells `open` of them.
 ///
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.

@@ -95,8 +95,7 @@ impl Depot {
         Self { size, most, interval_ns: Self::INTERVAL_NS, ..Self::UNSET }
     }
 
-    /// Sets the length of an interval, in ns. 0: all here is idle at each [`Depot::tick`];
-    /// `u64::MAX`: nothing ever is.
+    /// Sets the interval. 0: all here is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
     pub fn set_interval_ns(&mut self, ns: u64) {
         self.interval_ns = ns;
     }
@@ -164,8 +163,7 @@ impl Depot {
         }
     }
 
-    /// Stores rounds in magazines. Returns how many, the first ones: less than all if the supplier
-    /// refused.
+    /// Stores rounds; returns how many, the first ones: not all if the supplier refused.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
@@ -182,8 +180,7 @@ impl Depot {
         stored
     }
 
-    /// Fills `into` with the rounds of full magazines that were stored last, in the order in which
-    /// they were. Returns how many they are.
+    /// Fills `into` with the rounds that were stored last, in their order; returns how many.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
@@ -262,8 +259,7 @@ impl Depot {
         unsafe { self.discard(magazine, supplier) };
     }
 
-    /// Gives the memory of empty magazines back: of those that were idle, or of `all`. Returns how
-    /// many pages went.
+    /// Gives the memory of idle empty magazines back, or of `all`; returns how many bytes went.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].

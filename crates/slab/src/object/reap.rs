@@ -40,8 +40,7 @@ impl ObjectSlabs {
         self.slabs.kept.turn();
     }
 
-    /// Complete slabs that nobody needed in the whole of the interval that [`ObjectSlabs::turn`]
-    /// ended last, nor since.
+    /// Complete slabs that nobody needed in the whole of the last interval, nor since.
     pub fn idle(&self) -> u32 {
         self.slabs.kept.idle()
     }
@@ -56,8 +55,7 @@ impl ObjectSlabs {
         Some(Detached(slab, self.layout))
     }
 
-    /// Gives a slab's pages back, and what else the cache does not need any more; returns how many
-    /// bytes.
+    /// Gives a slab's pages back, and what else is not needed any more; returns how many bytes.
     ///
     /// # Safety
     /// As [`ObjectSlabs::take`]; the slab comes from [`ObjectSlabs::detach`] of this cache.

@@ -1,7 +1,6 @@
 //! Where the pages of a cache's slabs come from.
 //!
-//! **From.** Bonwick94 §7.1: the page supplier is a parameter of the cache, so that one allocator
-//! manages several kinds of memory.
+//! **From.** Bonwick94 §7.1: one allocator manages several kinds of memory.
 //!
 //! **Unsafe.** Suppliers promise memory; the adapters turn places in a range into addresses.
 
@@ -45,8 +44,7 @@ impl<'a, S: SpanSource> SpanPages<'a, S> {
     }
 }
 
-// SAFETY: by the contract of `new`, spans are memory, and their places are aligned where their
-// numbers are.
+// SAFETY: by the contract of `new`, spans are memory, aligned as their numbers are.
 unsafe impl<S: SpanSource> PageSupplier for SpanPages<'_, S> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (whole(bytes)?, whole(align)?);
@@ -87,8 +85,7 @@ impl<'a, F: FrameSource> FramePages<'a, F> {
     }
 }
 
-// SAFETY: by the contract of `new`, frames are memory; a block of 2^k frames is aligned to its
-// size.
+// SAFETY: by the contract of `new`, frames are memory; blocks of 2^k are aligned to their size.
 unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         if !bytes.is_multiple_of(1 << FRAME_SHIFT) {
@@ -96,8 +93,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
         }
         let (frames, block) = (bytes >> FRAME_SHIFT, bytes.max(align).next_power_of_two() >> FRAME_SHIFT);
         let first = self.source.get(block.trailing_zeros(), Density::Dense).ok()?;
-        // A source gives powers of two. What is too much goes back, in blocks of powers of two, the
-        // smallest first.
+        // A source gives powers of two. What is too much goes back in such blocks, smallest first.
         let (mut at, end) = (first + frames, first + block);
         while at < end {
             let part = 1 << (at - first).trailing_zeros();
@@ -115,8 +111,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     }
 }
 
-/// Pages of a fixed buffer. Which are in use is told by bits of the caller's, so that a page is not
-/// touched before it is given.
+/// Pages of a fixed buffer; bits of the caller's tell which are in use, so that none is touched.
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,
@@ -134,12 +129,12 @@ pub struct BufferPages<'a> {
 unsafe impl Send for BufferPages<'_> {}
 
 impl<'a> BufferPages<'a> {
-    /// The whole pages of `bytes` bytes from `buffer` on, as far as `map` has bits for them, which
-    /// are cleared.
+    /// The whole pages in `bytes` bytes from `buffer` on, as far as `map` has bits, which are
+    /// cleared.
     ///
     /// # Safety
-    /// The buffer is readable and writable, and the supplier's alone as long as it or one of its
-    /// pages lives.
+    /// The buffer is readable and writable, and the supplier's alone while it or a page of it
+    /// lives.
     pub unsafe fn new(buffer: *mut u8, bytes: usize, map: &'a mut [u64]) -> Self {
         // SAFETY: by the contract.
         unsafe { Self::with_pages(buffer, bytes, PAGE_SIZE, map) }

@@ -123,8 +123,7 @@ impl SlabTable {
         }
     }
 
-    /// Moves all to a table of so many places, if the supplier has the pages; the table's own are
-    /// those of 0.
+    /// Moves all to a table of so many places, if there are pages; 0 stands for the table's own.
     fn resize(&mut self, layout: &ObjectLayout, more_bits: u32, supplier: &mut impl PageSupplier) -> bool {
         let mut new = Self { more_bits, ..Self::EMPTY };
         if more_bits > 0 {
