@@ -99,6 +99,7 @@ mod witness {
     }
 
     impl Held {
+        #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
         pub(super) const NONE: Self =
             Self { thread: AtomicUsize::new(0), counts: [const { AtomicU16::new(0) }; RANKS] };
 
