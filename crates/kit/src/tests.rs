@@ -1,6 +1,7 @@
 //! The kit over a simulated floor: buffers with each check, mistakes that are found, requests that
 //! are refused.
 
+use crate::pattern;
 use crate::setting::{AUDIT, GUARD, LEAK, POISON, REDZONE, SAMPLED, UNMAP, VERIFY};
 use crate::table::{Event, Kind, State};
 use crate::*;
@@ -14,7 +15,6 @@ use craton_os::fault::Fault;
 use craton_pages::PageHeapExt;
 use craton_pages::Tracker;
 use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, SimSystem, VirtualClock};
-use craton_slab::debug::pattern;
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::vec::Vec;

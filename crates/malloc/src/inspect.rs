@@ -41,10 +41,10 @@ use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 use craton_heap::record::PageRecord;
 use craton_heap::shard::SHARDS;
 use craton_kit::Kit;
+use craton_kit::audit::Log;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
 use craton_os::Mutex;
-use craton_slab::debug::audit::Log;
 use craton_slab::object::ObjectSlabs;
 use craton_slab::{Morph, Morphs, SlabCache, SlabRecord};
 
