@@ -1,25 +1,21 @@
 #!/usr/bin/env bash
 # Fuzzes the page heap with libFuzzer, guided by coverage, on the stable compiler; cargo-fuzz is not needed.
-#   scripts/fuzz.sh [--tiny] [SECONDS]     --tiny: hugepages of 8 pages; 60 seconds if not told otherwise
+#   scripts/fuzz.sh [SECONDS]     60 seconds unless told otherwise
 # Inputs that found something new stay in fuzz/corpus/, those that failed in fuzz/artifacts/:
 # run the program that is named at the end with one as its argument to see it fail again.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
-features=() name=pages seconds=60
-for arg; do
-  case "$arg" in
-    --tiny) features=(--features tiny) name=pages-tiny ;;
-    "" | *[!0-9]*) echo "usage: scripts/fuzz.sh [--tiny] [SECONDS]; \"$arg\" is neither" >&2; exit 2 ;;
-    *) seconds=$arg ;;
-  esac
-done
+name=pages seconds=${1-60}
+case "$seconds" in
+  "" | *[!0-9]*) echo "usage: scripts/fuzz.sh [SECONDS]; \"$seconds\" is no number" >&2; exit 2 ;;
+esac
 
 # What cargo-fuzz passes. With a target named, it does not apply to build scripts.
 host=$(rustc -vV | sed -n 's/^host: //p')
 sancov=(level=4 inline-8bit-counters pc-table trace-compares)
 export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 ${sancov[*]/#/-Cllvm-args=-sanitizer-coverage-}"
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/$name
-"${CARGO:-cargo}" build --release --target "$host" --target-dir "$target" "${features[@]}"
+"${CARGO:-cargo}" build --release --target "$host" --target-dir "$target"
 
 mkdir -p "corpus/$name" "artifacts/$name"
 run=$target/$host/release/pages

@@ -2,66 +2,27 @@
 //!
 //! **Cost.** 32 bytes; every question is a handful of word operations, so the page heap asks it under its lock.
 
-use crate::PAGES_PER_HUGEPAGE;
+use crate::{Geometry, Huge2M};
+use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
-const PAGES: u32 = PAGES_PER_HUGEPAGE;
-const WORDS: usize = PAGES.div_ceil(64) as usize;
-/// The bits of the last word that stand for a page.
-const LAST: u64 = u64::MAX >> (WORDS as u32 * 64 - PAGES);
+/// Words for the largest hugepage, 256 pages.
+const MOST_WORDS: usize = 4;
 
 /// Runs so short are measured all at a time.
 const SHORT_RUNS: u32 = 6;
 
-/// The first bit at or behind `from` that is set in `word(0)`, `word(1)` and so on, or 256.
-#[inline]
-fn next(from: u32, word: impl Fn(usize) -> u64) -> u32 {
-    let mut w = (from / 64) as usize;
-    if w >= WORDS {
-        return PAGES;
-    }
-    let mut left = word(w) & (u64::MAX << (from % 64));
-    while left == 0 {
-        w += 1;
-        if w == WORDS {
-            return PAGES;
-        }
-        left = word(w);
-    }
-    (w as u32 * 64 + left.trailing_zeros()).min(PAGES)
-}
-
-/// A set of `0..256`. All zero bytes are the empty set.
+/// A set of `0..G::PAGES`, 256 unless told otherwise. All zero bytes are the empty set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub struct PageBits {
-    words: [u64; WORDS],
+pub struct PageBits<G = Huge2M> {
+    words: [u64; MOST_WORDS],
+    geometry: PhantomData<G>,
 }
 
 /// `len` bits from bit 0 on; `len` is at most 64.
 #[inline]
 const fn ones(len: u32) -> u64 {
     if len < 64 { (1 << len) - 1 } else { u64::MAX }
-}
-
-/// The word that all of `first..first + len` lies in, and its bits there; `None` if it goes on in the next.
-#[inline]
-const fn within(first: u32, len: u32) -> Option<(usize, u64)> {
-    let (w, bit) = ((first / 64) as usize, first % 64);
-    if bit + len <= 64 && w < WORDS { Some((w, ones(len) << bit)) } else { None }
-}
-
-/// The words that `first..first + len` lies in, and its bits in each.
-fn covered(first: u32, len: u32) -> impl Iterator<Item = (usize, u64)> {
-    let (mut at, end) = (first, (first + len).min(PAGES));
-    core::iter::from_fn(move || {
-        if at >= end {
-            return None;
-        }
-        let (w, bit) = (at / 64, at % 64);
-        let here = (end - at).min(64 - bit);
-        at += here;
-        Some((w as usize, ones(here) << bit))
-    })
 }
 
 /// The free blocks of 1, 2, 4 and 8 pages among the bits of a word, each by its first bit.
@@ -72,61 +33,108 @@ fn blocks(free: u64) -> [u64; 4] {
     [free, two, four, four & (four >> 4) & 0x0101_0101_0101_0101]
 }
 
-impl PageBits {
+impl<G: Geometry> PageBits<G> {
+    const WORDS: usize = G::PAGES.div_ceil(64) as usize;
+    /// The bits of the last word that stand for a page.
+    const LAST: u64 = u64::MAX >> (Self::WORDS as u32 * 64 - G::PAGES);
+
     /// The empty set.
-    pub const EMPTY: Self = Self { words: [0; WORDS] };
+    pub const EMPTY: Self = Self { words: [0; MOST_WORDS], geometry: PhantomData };
     /// All pages of a hugepage.
     pub const ALL: Self = {
-        let mut words = [u64::MAX; WORDS];
-        words[WORDS - 1] = LAST;
-        Self { words }
+        let (mut words, mut w) = ([0; MOST_WORDS], 0);
+        while w < Self::WORDS {
+            words[w] = u64::MAX;
+            w += 1;
+        }
+        words[Self::WORDS - 1] = Self::LAST;
+        Self { words, geometry: PhantomData }
     };
+
+    /// The first bit at or behind `from` that is set in `word(0)`, `word(1)` and so on, or 256.
+    #[inline]
+    fn next(from: u32, word: impl Fn(usize) -> u64) -> u32 {
+        let mut w = (from / 64) as usize;
+        if w >= Self::WORDS {
+            return G::PAGES;
+        }
+        let mut left = word(w) & (u64::MAX << (from % 64));
+        while left == 0 {
+            w += 1;
+            if w == Self::WORDS {
+                return G::PAGES;
+            }
+            left = word(w);
+        }
+        (w as u32 * 64 + left.trailing_zeros()).min(G::PAGES)
+    }
+
+    /// The word that all of `first..first + len` lies in, and its bits there; `None` if it goes on in the next.
+    #[inline]
+    fn within(first: u32, len: u32) -> Option<(usize, u64)> {
+        let (w, bit) = ((first / 64) as usize, first % 64);
+        if bit + len <= 64 && w < Self::WORDS { Some((w, ones(len) << bit)) } else { None }
+    }
+
+    /// The words that `first..first + len` lies in, and its bits in each.
+    fn covered(first: u32, len: u32) -> impl Iterator<Item = (usize, u64)> {
+        let (mut at, end) = (first, (first + len).min(G::PAGES));
+        core::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let (w, bit) = (at / 64, at % 64);
+            let here = (end - at).min(64 - bit);
+            at += here;
+            Some((w as usize, ones(here) << bit))
+        })
+    }
 
     /// Adds `first..first + len`; `first + len` is at most 256.
     #[inline]
     pub fn insert(&mut self, first: u32, len: u32) {
-        match within(first, len) {
+        match Self::within(first, len) {
             Some((w, bits)) => self.words[w] |= bits,
-            None => covered(first, len).for_each(|(w, bits)| self.words[w] |= bits),
+            None => Self::covered(first, len).for_each(|(w, bits)| self.words[w] |= bits),
         }
     }
 
     /// Takes `first..first + len` out; `first + len` is at most 256.
     #[inline]
     pub fn remove(&mut self, first: u32, len: u32) {
-        match within(first, len) {
+        match Self::within(first, len) {
             Some((w, bits)) => self.words[w] &= !bits,
-            None => covered(first, len).for_each(|(w, bits)| self.words[w] &= !bits),
+            None => Self::covered(first, len).for_each(|(w, bits)| self.words[w] &= !bits),
         }
     }
 
     /// Whether `i` is in the set; `false` from 256 on.
     #[inline]
     pub fn contains(&self, i: u32) -> bool {
-        i < PAGES && self.words[(i / 64) as usize] >> (i % 64) & 1 == 1
+        i < G::PAGES && self.words[(i / 64) as usize] >> (i % 64) & 1 == 1
     }
 
     /// How many of `first..first + len` are in the set.
     #[inline]
     pub fn count(&self, first: u32, len: u32) -> u32 {
-        covered(first, len).map(|(w, bits)| (self.words[w] & bits).count_ones()).sum()
+        Self::covered(first, len).map(|(w, bits)| (self.words[w] & bits).count_ones()).sum()
     }
 
     /// Whether any of `first..first + len` is in the set.
     #[inline]
     pub fn any(&self, first: u32, len: u32) -> bool {
-        match within(first, len) {
+        match Self::within(first, len) {
             Some((w, bits)) => self.words[w] & bits != 0,
-            None => covered(first, len).any(|(w, bits)| self.words[w] & bits != 0),
+            None => Self::covered(first, len).any(|(w, bits)| self.words[w] & bits != 0),
         }
     }
 
     /// Whether all of `first..first + len` are in the set.
     #[inline]
     pub fn all(&self, first: u32, len: u32) -> bool {
-        match within(first, len) {
+        match Self::within(first, len) {
             Some((w, bits)) => !self.words[w] & bits == 0,
-            None => covered(first, len).all(|(w, bits)| !self.words[w] & bits == 0),
+            None => Self::covered(first, len).all(|(w, bits)| !self.words[w] & bits == 0),
         }
     }
 
@@ -143,26 +151,26 @@ impl PageBits {
     /// The first member at or behind `from`, or 256.
     #[inline]
     pub fn next_set(&self, from: u32) -> u32 {
-        next(from, |w| self.words[w])
+        Self::next(from, |w| self.words[w])
     }
 
     /// The first non-member at or behind `from`, or 256.
     #[inline]
     pub fn next_clear(&self, from: u32) -> u32 {
-        next(from, |w| !self.words[w])
+        Self::next(from, |w| !self.words[w])
     }
 
     /// The first page at or behind `from` that is no member, or is one of `ends`; or 256.
     #[inline]
     pub fn next_clear_or(&self, ends: &Self, from: u32) -> u32 {
-        next(from, |w| !self.words[w] | ends.words[w])
+        Self::next(from, |w| !self.words[w] | ends.words[w])
     }
 
     /// The last member in front of `before`, plus 1; 0 if there is none.
     #[inline]
     pub fn end_of_last_set(&self, before: u32) -> u32 {
         let mut w = (before / 64) as usize;
-        let mut word = if w < WORDS { self.words[w] & ones(before % 64) } else { 0 };
+        let mut word = if w < Self::WORDS { self.words[w] & ones(before % 64) } else { 0 };
         while word == 0 {
             if w == 0 {
                 return 0;
@@ -181,12 +189,12 @@ impl PageBits {
     }
 
     /// The runs of non-members as `(first, len)`, in order.
-    pub fn clear_runs(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+    pub fn clear_runs(&self) -> impl Iterator<Item = (u32, u32)> + use<G> {
         let bits = *self;
         let mut at = 0;
         core::iter::from_fn(move || {
             let first = bits.next_clear(at);
-            if first >= PAGES {
+            if first >= G::PAGES {
                 return None;
             }
             at = bits.next_set(first);
@@ -204,7 +212,7 @@ impl PageBits {
         self.try_clear_runs(|first, len| {
             longest = longest.max(len);
             // What is left cannot hold a longer one.
-            if longest >= at_most || first + len + longest >= PAGES {
+            if longest >= at_most || first + len + longest >= G::PAGES {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
@@ -221,7 +229,10 @@ impl PageBits {
         let (mut first, mut len) = (0, 0);
         for (w, word) in self.words.iter().enumerate() {
             let base = w as u32 * 64;
-            let mut clear = if w == WORDS - 1 { !word & LAST } else { !word };
+            if Self::WORDS < MOST_WORDS && w == Self::WORDS {
+                break;
+            }
+            let mut clear = if w == Self::WORDS - 1 { !word & Self::LAST } else { !word };
             if len > 0 {
                 let more = (!clear).trailing_zeros();
                 len += more;
@@ -258,8 +269,8 @@ impl PageBits {
         let mut longest = 0;
         while left.iter().any(|word| *word != 0) {
             longest += 1;
-            for w in 0..WORDS {
-                let behind = if w + 1 < WORDS { left[w + 1] << 63 } else { 0 };
+            for w in 0..Self::WORDS {
+                let behind = if w + 1 < Self::WORDS { left[w + 1] << 63 } else { 0 };
                 left[w] &= (left[w] >> 1) | behind;
             }
         }
@@ -271,7 +282,7 @@ impl PageBits {
     #[inline]
     pub fn largest_clear_block(&self) -> u32 {
         let mut found = [0u64; 4];
-        for free in self.complement().words {
+        for free in self.complement().words.into_iter() {
             let here = blocks(free);
             if here[3] != 0 {
                 return 4;
@@ -303,7 +314,7 @@ impl PageBits {
     /// Members of `self` that are not in `other`.
     pub fn minus(&self, other: &Self) -> Self {
         let mut out = *self;
-        for w in 0..WORDS {
+        for w in 0..Self::WORDS {
             out.words[w] &= !other.words[w];
         }
         out

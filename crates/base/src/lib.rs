@@ -16,6 +16,7 @@
 
 pub mod atomic;
 mod bits;
+mod geometry;
 mod ones;
 mod platform;
 mod seams;
@@ -23,6 +24,7 @@ mod table;
 mod units;
 
 pub use bits::PageBits;
+pub use geometry::{Geometry, Huge2M, Huge64K};
 pub use ones::Ones;
 pub use platform::{Machine, Mappings, Platform};
 pub use seams::{

@@ -6,7 +6,7 @@ use std::vec::Vec;
 #[test]
 fn bits_agree_with_a_list_of_booleans() {
     // A fixed walk over awkward ranges: word edges, whole words, single bits, the end.
-    let mut bits = PageBits::EMPTY;
+    let mut bits = <PageBits>::EMPTY;
     let mut model = [false; 256];
     let ranges = [(0, 1), (63, 2), (64, 64), (10, 100), (255, 1), (128, 128), (0, 256), (5, 0)];
     for round in 0..64u32 {
@@ -97,6 +97,35 @@ fn a_block_is_cut_from_the_smallest_that_will_do() {
             assert!(found.is_none_or(|page| page % (1 << level) == 0 && free(page, 1 << level)));
         }
     }
+}
+
+#[test]
+fn a_set_of_eight_pages_ends_at_the_eighth() {
+    type Bits = PageBits<Huge64K>;
+    assert_eq!((Bits::ALL.len(), Bits::ALL.next_clear(0), Bits::EMPTY.next_set(0)), (8, 8, 8));
+    for used in 0..256u32 {
+        let mut bits = Bits::EMPTY;
+        (0..8).filter(|i| used >> i & 1 == 1).for_each(|i| bits.insert(i, 1));
+        let runs: Vec<_> = bits.clear_runs().collect();
+        assert_eq!(runs.iter().map(|r| r.1).sum::<u32>(), 8 - used.count_ones());
+        assert_eq!(bits.longest_clear(8), runs.iter().map(|r| r.1).max().unwrap_or(0));
+        assert_eq!(bits.complement().len() + bits.len(), 8);
+        assert_eq!(bits.end_of_last_set(8), 32 - used.leading_zeros());
+        assert_eq!(bits.largest_clear_block() == 4, used == 0);
+    }
+}
+
+#[test]
+fn a_geometry_converts_as_the_units_of_the_machine_do() {
+    let range = PageRange::new(PageId(500), Pages(300));
+    let parts: Vec<_> = Huge2M::parts(range).collect();
+    assert_eq!(parts, [(HugePageId(1), 244, 12), (HugePageId(2), 0, 256), (HugePageId(3), 0, 32)]);
+    for page in [PageId(0), PageId(255), PageId(256), PageId(513)] {
+        assert_eq!((Huge2M::hugepage(page), Huge2M::in_hugepage(page)), (page.hugepage(), page.in_hugepage()));
+    }
+    assert_eq!(Huge2M::run(HugePageId(3), HugePages(2)), HugePageId(3).run(HugePages(2)));
+    assert_eq!(Huge2M::hugepages_up(Pages(257)), Pages(257).hugepages_up());
+    assert_eq!(Huge64K::part(HugePageId(2), 3, 2), PageRange::new(PageId(19), Pages(2)));
 }
 
 #[test]

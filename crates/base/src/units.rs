@@ -1,11 +1,15 @@
 //! Units: a type says which, a named function converts, and rounding is in the open.
+//!
+//! Hugepages here are the machine's, [`Huge2M`]; code over any [`Geometry`] converts by that.
+
+use crate::{Geometry, Huge2M};
 
 /// log2 of [`PAGE_SIZE`].
 pub const PAGE_SHIFT: u32 = 13;
 /// Bytes in a page, the unit of the page heap (TEMERAIRE §3).
 pub const PAGE_SIZE: usize = 1 << PAGE_SHIFT;
-/// log2 of [`HUGEPAGE_SIZE`]. With the feature `tiny`, for tests that try every state, a hugepage has 8 pages.
-pub const HUGEPAGE_SHIFT: u32 = if cfg!(feature = "tiny") { PAGE_SHIFT + 3 } else { 21 };
+/// log2 of [`HUGEPAGE_SIZE`].
+pub const HUGEPAGE_SHIFT: u32 = PAGE_SHIFT + Huge2M::SHIFT;
 /// Bytes in a hugepage.
 pub const HUGEPAGE_SIZE: usize = 1 << HUGEPAGE_SHIFT;
 /// Pages in a hugepage.

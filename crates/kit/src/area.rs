@@ -5,7 +5,8 @@
 //! object of the heap: | redzone: 16 bytes, or its alignment | buffer | redzone: up to 64 bytes, at least 16 |
 //! pages:              closed page | redzone | buffer | redzone up to the alignment | closed page
 //! ```
-//! On pages a buffer lies as close to the end as its alignment lets it, so that an access behind it faults at once.
+//! On pages a buffer lies as close to the end as its alignment lets it, so that an access behind it
+//! faults at once.
 //!
 //! **Unsafe.** Writes to memory that is handed out.
 
@@ -30,7 +31,8 @@ pub(crate) struct Area {
     pub(crate) kind: Kind,
 }
 
-/// Bytes before and behind a buffer in its object of the heap; `None` where no object is large enough.
+/// Bytes before and behind a buffer in its object of the heap; `None` where no object is large
+/// enough.
 pub(crate) fn around(size: usize, align: usize) -> Option<(usize, usize)> {
     let front = align.max(UNIT);
     let total = front.checked_add(size)?.checked_add(LEAST_TAIL).filter(|total| *total <= isize::MAX as usize)?;
@@ -92,7 +94,8 @@ pub(crate) unsafe fn check_redzones(buffer: &Buffer) -> Option<(isize, Wrong)> {
     })
 }
 
-/// Bytes of the object of the heap under a buffer with `front` and `tail` around it: its class, or `None` and its size.
+/// Bytes of the object of the heap under a buffer with `front` and `tail` around it: its class, or
+/// `None` and its size.
 pub(crate) fn object_for(size: usize, align: usize, (front, tail): (usize, usize)) -> (Option<usize>, usize) {
     (class_for(front + size + LEAST_TAIL, align), front + size + tail)
 }

@@ -1,6 +1,7 @@
 //! The life of a buffer: allocated, freed, retired.
 //!
-//! **State.** A buffer's record goes `Live` → `Freeing` → `Freed`, or `Closed` where its pages cannot be touched any more → gone.
+//! **State.** A buffer's record goes `Live` → `Freeing` → `Freed`, or `Closed` where its pages
+//! cannot be touched any more → gone.
 //!
 //! **Failure.** A mistake of the program is a [`Finding`], with which the caller ends the process.
 //!
@@ -130,7 +131,8 @@ impl<P: Process> Kit<P> {
         self.sample.is_due(class)
     }
 
-    /// Counts objects of a class that are about to leave the slabs; returns how many of `want` may at once.
+    /// Counts objects of a class that are about to leave the slabs; returns how many of `want` may
+    /// at once.
     #[inline]
     pub fn bound(&self, class: usize, want: u32) -> u32 {
         self.sample.bound(class, want)
@@ -224,7 +226,8 @@ impl<P: Process> Kit<P> {
         Ok(true)
     }
 
-    /// Removes the record of a buffer that has waited enough; a finding if it was written meanwhile.
+    /// Removes the record of a buffer that has waited enough; a finding if it was written
+    /// meanwhile.
     fn forget(&self, address: usize) -> Result<Option<Buffer>, Finding> {
         let Some(buffer) = self.table.with(address, |b| (*b, Then::Remove)) else { return Ok(None) };
         check_freed(&buffer, "alloc")?;
@@ -249,7 +252,8 @@ impl<P: Process> Kit<P> {
         self.check_where(found_by, |_| true, |_| {})
     }
 
-    /// As [`Kit::check_all`], at the end of a process that is a copy of another: its parent checks what waited when it was made.
+    /// As [`Kit::check_all`], at the end of a process that is a copy of another: its parent checks
+    /// what waited when it was made.
     pub(crate) fn check_own(&self, found_by: &'static str) -> Result<usize, Finding> {
         let is_ringed = |buffer: &Buffer| buffer.state == State::Freed && buffer.kind != Kind::Slot;
         self.check_where(
@@ -291,7 +295,8 @@ impl<P: Process> Kit<P> {
         Ok(buffers)
     }
 
-    /// Bytes of a live buffer of malloc's, for a call that needs them; `None` if the pointer is no buffer.
+    /// Bytes of a live buffer of malloc's, for a call that needs them; `None` if the pointer is no
+    /// buffer.
     pub fn size_for(&self, call: &'static str, pointer: *mut u8) -> Result<Option<usize>, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(None) };
         if buffer.state != State::Live {
@@ -303,8 +308,8 @@ impl<P: Process> Kit<P> {
         Ok(Some(buffer.size))
     }
 
-    /// Whether a pointer is a live buffer of the target; `false` if it is no buffer. A finding if it is free, another one's, or written
-    /// around.
+    /// Whether a pointer is a live buffer of the target; `false` if it is no buffer. A finding if
+    /// it is free, another one's, or written around.
     pub fn is_buffer_of(&self, pointer: *mut u8, target: Target) -> Result<bool, Finding> {
         match self.table.get(pointer as usize) {
             None => Ok(false),
@@ -312,7 +317,8 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Whether a pointer is a buffer; a finding if the program says a wrong size or alignment of it.
+    /// Whether a pointer is a buffer; a finding if the program says a wrong size or alignment of
+    /// it.
     pub fn check_claim(&self, pointer: *mut u8, size: Option<usize>, align: usize) -> Result<bool, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(false) };
         if buffer.state != State::Live {
@@ -341,8 +347,9 @@ impl<P: Process> Kit<P> {
         self.report_out(call, target, count, &some[..count.min(MOST)]);
     }
 
-    /// A pointer that the heap refuses: ends the process with a report of the buffer that it points into, or of what the log has of the
-    /// address. Returns if no object is wrong but the handle of a heap or a cache, which the kit does not know.
+    /// A pointer that the heap refuses: ends the process with a report of the buffer that it points
+    /// into, or of what the log has of the address. Returns if no object is wrong but the handle of
+    /// a heap or a cache, which the kit does not know.
     pub fn report_misuse(&self, call: &'static str, pointer: *mut u8, misuse: Misuse) {
         use Misuse::{CacheDestroyed, HeapDestroyed, HeapStays, NoCache, NoHeap};
         if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {
@@ -402,7 +409,8 @@ fn check_freed(buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Whether a byte was written that the program may not write. The buffer cannot go meanwhile: its record's lock is held.
+/// Whether a byte was written that the program may not write. The buffer cannot go meanwhile: its
+/// record's lock is held.
 fn is_written(buffer: &Buffer) -> bool {
     // SAFETY: buffers that are not closed can be read.
     unsafe {

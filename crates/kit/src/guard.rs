@@ -1,21 +1,24 @@
 //! Pages for single buffers.
 //!
-//! **What.** A small buffer gets a page of the arena, in which every other page stays closed. A larger one gets a mapping with a closed
-//! page at each end. A freed page waits behind all others before it serves again.
+//! **What.** A small buffer gets a page of the arena, in which every other page stays closed. A
+//! larger one gets a mapping with a closed page at each end. A freed page waits behind all others
+//! before it serves again.
 //!
-//! **State.** The arena: `| closed | slot 0 | closed | slot 1 | … | closed |`, pages of the machine. Freed slots form a ring, each with
-//! the buffer that it had.
+//! **State.** The arena: `| closed | slot 0 | closed | slot 1 | … | closed |`, pages of the
+//! machine. Freed slots form a ring, each with the buffer that it had.
 //!
-//! To the system a slot is one mapping, by an advice that the closed pages beside it do not have. To open or close it changes one
-//! mapping, instead of splitting it off its neighbours and joining them again (3.6 µs a pair against 7.9; callgrind sees no difference).
+//! To the system a slot is one mapping, by an advice that the closed pages beside it do not have.
+//! To open or close it changes one mapping, instead of splitting it off its neighbours and joining
+//! them again (3.6 µs a pair against 7.9; callgrind sees no difference).
 //!
-//! A fork copies all these mappings, some tens of milliseconds of work. So from a process's first fork on, guard pages are marks in the
-//! system's page table ([`guarded::shut`], Linux 6.13 on). Closed pages then become few mappings; only slots that were open stay
-//! mappings (each has its list of pages, the system's `anon_vma`, and such ones are never joined). A mark costs more at each free and
-//! allocation, 8 µs a pair against 4.4, since closed pages lose their memory.
+//! A fork copies all these mappings, some tens of milliseconds of work. So from a process's first
+//! fork on, guard pages are marks in the system's page table ([`guarded::shut`], Linux 6.13 on).
+//! Closed pages then become few mappings; only slots that were open stay mappings (each has its
+//! list of pages, the system's `anon_vma`, and such ones are never joined). A mark costs more at
+//! each free and allocation, 8 µs a pair against 4.4, since closed pages lose their memory.
 //!
-//! **Failure.** The system limits a process's mappings: when most of them are here, and when an alignment is above a page, there is
-//! no area, and the buffer lies on the heap.
+//! **Failure.** The system limits a process's mappings: when most of them are here, and when an
+//! alignment is above a page, there is no area, and the buffer lies on the heap.
 //!
 //! **Unsafe.** Keeps the ring in a mapping.
 
@@ -86,7 +89,8 @@ impl Pages {
     fn set_up(&mut self) -> bool {
         if self.arena == 0 {
             self.page = process::page_size();
-            // A slot is two mappings with the closed page behind it, a mapped buffer three at the most.
+            // A slot is two mappings with the closed page behind it, a mapped buffer three at the
+            // most.
             let mappings = guarded::most_mappings().saturating_sub(OTHERS);
             self.unmarked = SLOTS;
             (self.most_slots, self.most_mapped) = ((mappings * 3 / 8).min(SLOTS), mappings / 12);
@@ -112,7 +116,8 @@ impl Pages {
         (!self.marked || guarded::unshut(at, self.page)) && (!has_mapping || guarded::open(at, self.page))
     }
 
-    /// Replaces mappings by marks, as far as slots are not open; nothing has changed if the system has no marks.
+    /// Replaces mappings by marks, as far as slots are not open; nothing has changed if the system
+    /// has no marks.
     fn mark(&mut self) {
         if self.marked || self.fresh == 0 || !guarded::shut(self.arena, self.page) {
             return;
@@ -127,8 +132,8 @@ impl Pages {
         }
     }
 
-    /// Calls `each` with each run of closed pages, from behind an open slot to the next one, up to the first unused slot; until it
-    /// returns `false`.
+    /// Calls `each` with each run of closed pages, from behind an open slot to the next one, up to
+    /// the first unused slot; until it returns `false`.
     fn closed_runs(&self, mut each: impl FnMut(usize, usize) -> bool) -> bool {
         let mut closed = [0u64; SLOTS / 64];
         for i in 0..self.waiting {
@@ -240,7 +245,8 @@ impl Guards {
         ))
     }
 
-    /// Takes pages for a buffer; `None` if there are none for it. `guards` says that the option asks for them, not samples alone.
+    /// Takes pages for a buffer; `None` if there are none for it. `guards` says that the option
+    /// asks for them, not samples alone.
     pub(crate) fn alloc(&self, size: usize, align: usize, guards: bool) -> Option<Taken> {
         let mut pages = self.0.lock();
         if !pages.set_up() || align > pages.page {

@@ -1,7 +1,8 @@
 //! The debugging kit: checks of what an unmodified program does with its objects.
 //!
-//! **What.** Under the option `debug=CHECKS[:TARGETS]` objects of the classes and caches that it names become *buffers* of the kit. Each
-//! has a record apart from it. Under `guard_sample=N` one object in N is a buffer on pages of its own.
+//! **What.** Under the option `debug=CHECKS[:TARGETS]` objects of the classes and caches that it
+//! names become *buffers* of the kit. Each has a record apart from it. Under `guard_sample=N` one
+//! object in N is a buffer on pages of its own.
 //!
 //! | check | what it does |
 //! |---|---|
@@ -13,9 +14,10 @@
 //! | `verify` | checks every address that is freed |
 //! | `leak` | at the exit, searches for buffers to which nothing leads |
 //!
-//! **From.** Bonwick94 §6. Where we differ: it can be turned on in a running program, for one class if need be; redzones stand at both
-//! ends of exactly what was asked for; a buffer's last two owners are kept with it, however far the log has gone on; leaks are
-//! found by reachability. The sampled form is that of GWP-ASan (arXiv 2311.09394).
+//! **From.** Bonwick94 §6. Where we differ: it can be turned on in a running program, for one class
+//! if need be; redzones stand at both ends of exactly what was asked for; a buffer's last two
+//! owners are kept with it, however far the log has gone on; leaks are found by reachability. The
+//! sampled form is that of GWP-ASan (arXiv 2311.09394).
 //!
 //! **State.** No statics: one [`Kit`], all zeros at first, over the heap that is handed in:
 //! ```text
@@ -24,17 +26,21 @@
 //!                         └─ freed ─► quarantine, or the arena's ring ─► memory serves again
 //! ```
 //!
-//! **Invariants.** D1 a buffer's pointer is never the start of an object of the heap, so that no fast path takes it; D2 a record is
-//! `Live` from before the pointer goes out until it is freed; D3 lists of a class that is checked are empty and have no room, so that
-//! its requests come here.
+//! **Invariants.** D1 a buffer's pointer is never the start of an object of the heap, so that no
+//! fast path takes it; D2 a record is `Live` from before the pointer goes out until it is freed; D3
+//! lists of a class that is checked are empty and have no room, so that its requests come here.
 //!
-//! **Threads.** Records lie in parts, each under a lock; of two threads that free one buffer, one finds it free already. Order:
-//! quarantine, pages, records; under a lock of records none is taken.
+//! **Threads.** Records lie in parts, each under a lock; of two threads that free one buffer, one
+//! finds it free already. Order: quarantine, pages, records; under a lock of records none is taken.
 //!
-//! **Failure.** Without memory for a record, or for pages, a buffer has fewer checks, or the request is refused. A mistake of the program
-//! is a [`Finding`]: the caller ends the process with [`Kit::end`], which prints a report on standard error and aborts.
+//! **Failure.** Without memory for a record, or for pages, a buffer has fewer checks, or the
+//! request is refused. A mistake of the program is a [`Finding`]: the caller ends the process with
+//! [`Kit::end`], which prints a report on standard error and aborts.
 //!
-//! **Cost.** Nothing when off: the fast paths do not know of it. All of it on: two system calls and two stacks for an object.
+//! **Cost.** Nothing when off: the fast paths do not know of it. All of it on: two system calls and
+//! two stacks for an object.
+//!
+//! **Unsafe.** Releases locks that a fork took.
 #![no_std]
 
 mod area;
@@ -95,7 +101,8 @@ pub trait Process: 'static {
     }
 }
 
-/// The debugging kit of one process. All zeros at first, so that a static one takes no room in the file.
+/// The debugging kit of one process. All zeros at first, so that a static one takes no room in the
+/// file.
 pub struct Kit<P: Process> {
     /// Whether there are, or may be, buffers: from when the kit was first turned on.
     in_use: AtomicBool,
@@ -164,7 +171,8 @@ impl<P: Process> Kit<P> {
         counts
     }
 
-    /// At the exit: checks all buffers, and searches for leaks. `made_caches` says whether the program has made object caches.
+    /// At the exit: checks all buffers, and searches for leaks. `made_caches` says whether the
+    /// program has made object caches.
     pub fn at_exit(&self, made_caches: bool) -> Result<(), Finding> {
         if self.is_copy.load(Relaxed) {
             self.check_own("exit")?;
@@ -178,7 +186,8 @@ impl<P: Process> Kit<P> {
         Ok(())
     }
 
-    /// Calls `each` with address and length of the kit's mappings with addresses that lead nowhere; for the copy of a process.
+    /// Calls `each` with address and length of the kit's mappings with addresses that lead nowhere;
+    /// for the copy of a process.
     fn own_ranges(&self, each: &mut impl FnMut(usize, usize)) {
         self.table.ranges(each);
         for (at, bytes) in [self.quarantine.range(), self.guards.range(), self.stacks.range(), self.setting.log_range()]

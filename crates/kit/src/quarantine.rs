@@ -34,7 +34,8 @@ impl Ring {
     /// The `i`-th buffer that waits.
     fn get(&self, i: usize) -> (usize, usize) {
         debug_assert!(i < self.len);
-        // SAFETY: places from `first` on, `len` of them modulo the ring's length, have been written.
+        // SAFETY: places from `first` on, `len` of them modulo the ring's length, have been
+        // written.
         unsafe { self.at.add((self.first + i) % MOST).read() }
     }
 }
@@ -76,8 +77,9 @@ impl Quarantine {
         self.bytes.store(bytes ^ BYTES, Relaxed);
     }
 
-    /// Lets a buffer of `bytes` wait. Calls `leave` with each that has waited enough, and `soon` with one that will leave soon, both
-    /// outside of the lock. Ends early with the first finding of `leave`.
+    /// Lets a buffer of `bytes` wait. Calls `leave` with each that has waited enough, and `soon`
+    /// with one that will leave soon, both outside of the lock. Ends early with the first finding
+    /// of `leave`.
     pub(crate) fn wait(
         &self,
         address: usize,
@@ -117,7 +119,8 @@ impl Quarantine {
         Ok(())
     }
 
-    /// Visits each buffer that waits and that this process has freed itself. Under the lock: `visit` takes no lock but those of records.
+    /// Visits each buffer that waits and that this process has freed itself. Under the lock:
+    /// `visit` takes no lock but those of records.
     pub(crate) fn each_own(&self, mut visit: impl FnMut(usize)) {
         let ring = self.ring.lock();
         (ring.inherited..ring.len).for_each(|i| visit(ring.get(i).0));

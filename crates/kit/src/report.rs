@@ -312,7 +312,8 @@ impl<P: Process> Kit<P> {
         print_here(frames);
     }
 
-    /// The buffer that an address lay in last, if it was freed and the log alone has it: its memory was freed.
+    /// The buffer that an address lay in last, if it was freed and the log alone has it: its memory
+    /// was freed.
     pub(crate) fn logged(&self, address: usize) -> Option<Buffer> {
         let (mut given, mut found) = (None, None);
         self.setting.log()?.each(|t| {
@@ -344,7 +345,8 @@ impl<P: Process> Kit<P> {
         found
     }
 
-    /// Reports a pointer that the heap refuses and that points into no buffer, and ends the process.
+    /// Reports a pointer that the heap refuses and that points into no buffer, and ends the
+    /// process.
     pub(crate) fn end_bad_pointer(&self, call: &'static str, address: usize, misuse: Misuse) -> ! {
         if let Some(buffer) = self.logged(address) {
             let offset = address as isize - buffer.address as isize;
@@ -375,7 +377,8 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// Reports a leaked buffer: with `held` bytes in `buffers` more that hang on it, and `same` buffers leaked from its place.
+    /// Reports a leaked buffer: with `held` bytes in `buffers` more that hang on it, and `same`
+    /// buffers leaked from its place.
     pub(crate) fn report_leak(&self, buffer: &Buffer, buffers: usize, held: usize, same: usize) {
         self.reports.begin();
         let line = headline("leak", "nothing leads to a buffer");
@@ -394,7 +397,8 @@ impl<P: Process> Kit<P> {
         self.print_event("allocated", buffer.taken);
     }
 
-    /// Reports live objects that keep a cache from being destroyed: `count` of them, `some` one by one.
+    /// Reports live objects that keep a cache from being destroyed: `count` of them, `some` one by
+    /// one.
     pub(crate) fn report_out(&self, call: &'static str, target: Target, count: usize, some: &[Buffer]) {
         self.reports.begin();
         let line = self.cache_name(Line::new().text("craton: ").text(call).text(" of "), target);

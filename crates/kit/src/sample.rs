@@ -1,12 +1,13 @@
 //! The sampled form: one object in N is a buffer on pages of its own.
 //!
-//! **What.** Objects that leave the slabs are counted; after a random number of them the next one is a sample. The numbers are those of a
-//! coin thrown for each object, so that each has the same chance, 1 / N.
+//! **What.** Objects that leave the slabs are counted; after a random number of them the next one
+//! is a sample. The numbers are those of a coin thrown for each object, so that each has the same
+//! chance, 1 / N.
 //!
 //! **From.** GWP-ASan (arXiv 2311.09394).
 //!
-//! **Units.** Objects that are handed out to threads' caches or past them: an object that a thread frees and takes again from its
-//! cache was counted once.
+//! **Units.** Objects that are handed out to threads' caches or past them: an object that a thread
+//! frees and takes again from its cache was counted once.
 //!
 //! **Cost.** One load in each slow request when off; a subtraction when on.
 
@@ -81,7 +82,8 @@ impl Sample {
         geometric(x, every) - 1
     }
 
-    /// Whether the next object of a class that leaves the slabs is to be a sample. This counts large objects, class 0.
+    /// Whether the next object of a class that leaves the slabs is to be a sample. This counts
+    /// large objects, class 0.
     #[inline]
     pub(crate) fn is_due(&self, class: usize) -> bool {
         if self.every.load(Relaxed) == 0 {
@@ -93,8 +95,8 @@ impl Sample {
         self.due[class].load(Relaxed) || self.left.load(Relaxed) <= 0
     }
 
-    /// Counts objects of a class that are about to leave the slabs; returns how many of `want` may at once. Where the sample falls
-    /// between them, it is the class's next one.
+    /// Counts objects of a class that are about to leave the slabs; returns how many of `want` may
+    /// at once. Where the sample falls between them, it is the class's next one.
     #[inline]
     pub(crate) fn bound(&self, class: usize, want: u32) -> u32 {
         let every = self.every.load(Relaxed);
@@ -110,7 +112,8 @@ impl Sample {
         left.max(1) as u32
     }
 
-    /// The sample of a class that was due is about to be taken; `false` if samples are off meanwhile.
+    /// The sample of a class that was due is about to be taken; `false` if samples are off
+    /// meanwhile.
     pub(crate) fn begin(&self, class: usize) -> bool {
         let every = self.every.load(Relaxed);
         if every > 0 && !self.due[class].swap(false, Relaxed) {
@@ -125,8 +128,8 @@ impl Sample {
     }
 }
 
-/// The number of throws until the first success, by a uniform number: ⌈ln u / ln(1 − 1/every)⌉, with ln by its series, for want of a
-/// library.
+/// The number of throws until the first success, by a uniform number: ⌈ln u / ln(1 − 1/every)⌉,
+/// with ln by its series, for want of a library.
 fn geometric(uniform: u64, every: u64) -> i64 {
     if every <= 1 {
         return 1;

@@ -1,10 +1,11 @@
 //! What is checked of which objects: the option `debug`.
 //!
-//! **What.** `debug=CHECKS[:TARGETS]`: checks by name, separated by commas; targets, separated by `+`, are sizes in bytes (the class
-//! that serves them), `large` for objects above all classes, `malloc` for all of these, and names of caches. Without targets all of
-//! malloc and all caches.
+//! **What.** `debug=CHECKS[:TARGETS]`: checks by name, separated by commas; targets, separated by
+//! `+`, are sizes in bytes (the class that serves them), `large` for objects above all classes,
+//! `malloc` for all of these, and names of caches. Without targets all of malloc and all caches.
 //!
-//! **Threads.** Checks of classes are read without a lock; each request follows what it finds. Names of caches are under a lock.
+//! **Threads.** Checks of classes are read without a lock; each request follows what it finds.
+//! Names of caches are under a lock.
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
@@ -70,7 +71,8 @@ pub(crate) struct Setting {
     /// All checks of any class or cache that are or were on.
     ever: AtomicU8,
     caches: AtomicU8,
-    /// Objects were freed by their sizes alone, so that what threads' caches hold cannot be checked.
+    /// Objects were freed by their sizes alone, so that what threads' caches hold cannot be
+    /// checked.
     trusts: AtomicBool,
     /// Whether `log` may be read.
     log_made: AtomicBool,
@@ -78,12 +80,14 @@ pub(crate) struct Setting {
     log_entries: AtomicU32,
     /// The option's value, and its length.
     text: Mutex<([u8; TEXT_MAX], usize)>,
-    /// For which of the targets a cache was made, by a bit each; changed under the lock of the text.
+    /// For which of the targets a cache was made, by a bit each; changed under the lock of the
+    /// text.
     met: AtomicU64,
     log: UnsafeCell<MaybeUninit<Log>>,
 }
 
-// SAFETY: `log` is written once, under a lock, before `log_made` says that it may be read; the rest is atomic or under the lock.
+// SAFETY: `log` is written once, under a lock, before `log_made` says that it may be read; the rest
+// is atomic or under the lock.
 unsafe impl Sync for Setting {}
 
 impl Setting {
@@ -134,7 +138,8 @@ impl Setting {
         }
     }
 
-    /// Calls `each` with the caches among the targets of which none was made since the option was set: of the first 64 targets.
+    /// Calls `each` with the caches among the targets of which none was made since the option was
+    /// set: of the first 64 targets.
     fn each_unmet(&self, mut each: impl FnMut(&[u8])) {
         if self.caches.load(Relaxed) == 0 {
             return;
@@ -186,7 +191,8 @@ impl Setting {
 
     /// The log, if there is one.
     pub(crate) fn log(&self) -> Option<&Log> {
-        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized before, and not written any more.
+        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized before, and
+        // not written any more.
         if self.log_made.load(Ordering::Acquire) { Some(unsafe { (*self.log.get()).assume_init_ref() }) } else { None }
     }
 
@@ -268,7 +274,8 @@ impl Setting {
         }
         let entries = self.log_entries() as usize;
         if let Some(at) = mapping::map(entries * size_of::<Entry>(), align_of::<Entry>()) {
-            // SAFETY: the mapping is the log's for ever, zeros are valid entries; no thread reads the log before the flag is set.
+            // SAFETY: the mapping is the log's for ever, zeros are valid entries; no thread reads
+            // the log before the flag is set.
             unsafe { (*self.log.get()).write(Log::new(Table::new(at as *mut Entry, entries), entries)) };
             // ORDERING: Release pairs with the Acquire in `log`.
             self.log_made.store(true, Ordering::Release);
@@ -305,18 +312,21 @@ impl<P: Process> Kit<P> {
         self.setting.ever_checks()
     }
 
-    /// The program frees objects by their sizes alone: the option `debug` can then be set at the start only.
+    /// The program frees objects by their sizes alone: the option `debug` can then be set at the
+    /// start only.
     pub fn trust(&self) {
         self.setting.trust();
     }
 
-    /// Whether the option `debug` can be set to a value, and if so, whether that turns any check on.
+    /// Whether the option `debug` can be set to a value, and if so, whether that turns any check
+    /// on.
     pub fn check_option<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
         self.setting.check(value)
     }
 
-    /// Sets the option `debug` over a heap that is set up; `None` if the value is wrong, else whether that has changed anything.
-    /// `on_hugepages` says whether hugepages may be asked for. From now on `on_fault` is called at each fault.
+    /// Sets the option `debug` over a heap that is set up; `None` if the value is wrong, else
+    /// whether that has changed anything. `on_hugepages` says whether hugepages may be asked for.
+    /// From now on `on_fault` is called at each fault.
     pub fn set_option(&self, value: &[u8], on_hugepages: bool, on_fault: fn(&Fault)) -> Option<bool> {
         let checks = self.setting.check(value).ok()?;
         self.table.ask_for_huge(on_hugepages);
@@ -337,7 +347,8 @@ impl<P: Process> Kit<P> {
         Sample::allows(every)
     }
 
-    /// Sets the option `guard_sample` over a heap that is set up. From now on `on_fault` is called at each fault.
+    /// Sets the option `guard_sample` over a heap that is set up. From now on `on_fault` is called
+    /// at each fault.
     pub fn set_sample(&self, every: u64, on_fault: fn(&Fault)) {
         self.sample.set(every);
         if every > 0 {

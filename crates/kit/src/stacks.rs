@@ -1,15 +1,17 @@
 //! Stacks of calls, each kept once and named by a number.
 //!
-//! **State.** One reservation, opened part by part as it fills, so that the rest is in no core file. It has chains of entries by hash:
+//! **State.** One reservation, opened part by part as it fills, so that the rest is in no core
+//! file. It has chains of entries by hash:
 //! ```text
 //! | next of the chain (4) · frames (4) | return addresses, innermost first (8 each) |
 //! ```
 //! A stack's number is where its entry begins, in units of 8 bytes; 0 is none.
 //!
-//! **Threads.** An entry is written, and then becomes the first of its chain by one exchange. Two threads that write the same stack at
-//! a time leave it there twice.
+//! **Threads.** An entry is written, and then becomes the first of its chain by one exchange. Two
+//! threads that write the same stack at a time leave it there twice.
 //!
-//! **Failure.** When the reservation is full, and without one, a new stack gets the number 0 and is counted.
+//! **Failure.** When the reservation is full, and without one, a new stack gets the number 0 and is
+//! counted.
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 
@@ -55,7 +57,8 @@ impl Stacks {
         match self.at.load(Ordering::Acquire) {
             0 => {
                 let at = guarded::reserve_zeros(BYTES)?;
-                // ORDERING: Release pairs with the Acquire above; on failure Acquire pairs with the winner's Release.
+                // ORDERING: Release pairs with the Acquire above; on failure Acquire pairs with the
+                // winner's Release.
                 match self.at.compare_exchange(0, at, Ordering::Release, Ordering::Acquire) {
                     Ok(_) => Some(at),
                     Err(other) => {

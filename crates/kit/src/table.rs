@@ -1,10 +1,11 @@
 //! The records of buffers, by address.
 //!
-//! **State.** Sixteen parts, each a table of open addressing in a mapping that doubles when it is two thirds full. The entries behind a
-//! removed one move up, so that there are no tombstones.
+//! **State.** Sixteen parts, each a table of open addressing in a mapping that doubles when it is
+//! two thirds full. The entries behind a removed one move up, so that there are no tombstones.
 //!
-//! **Cost.** A lookup misses the cache and mostly the TLB: a quarter of a microsecond. So parts lie on hugepages from 2 MiB on, and
-//! callers that will need an entry soon prefetch it ([`Table::prefetch`]).
+//! **Cost.** A lookup misses the cache and mostly the TLB: a quarter of a microsecond. So parts lie
+//! on hugepages from 2 MiB on, and callers that will need an entry soon prefetch it
+//! ([`Table::prefetch`]).
 //!
 //! **Failure.** Without memory for a larger table a record is refused.
 //!
@@ -152,7 +153,8 @@ impl Part {
     fn find(&self, address: usize) -> usize {
         let mut i = self.home(address);
         loop {
-            // SAFETY: `i` is below `places`; at most two thirds of them are used, so that the loop ends.
+            // SAFETY: `i` is below `places`; at most two thirds of them are used, so that the loop
+            // ends.
             let there = unsafe { (*self.entry(i)).address };
             if there == address || there == 0 {
                 return i;
@@ -255,8 +257,8 @@ impl Table {
         true
     }
 
-    /// Visits an address's record, and may change or remove it; `None` if there is none. Under a lock: `visit` takes no memory and no
-    /// other lock.
+    /// Visits an address's record, and may change or remove it; `None` if there is none. Under a
+    /// lock: `visit` takes no memory and no other lock.
     pub(crate) fn with<R>(&self, address: usize, visit: impl FnOnce(&mut Buffer) -> (R, Then)) -> Option<R> {
         let mut part = self.part(address).lock();
         if part.places == 0 {
@@ -306,7 +308,8 @@ impl Table {
         found
     }
 
-    /// As [`Table::each`], past the locks: for the copy of a process, in which no other thread runs.
+    /// As [`Table::each`], past the locks: for the copy of a process, in which no other thread
+    /// runs.
     pub(crate) fn each_in_copy(&self, mut visit: impl FnMut(&Buffer)) {
         for part in &self.parts {
             // SAFETY: the copy has one thread, which holds none of the locks through a guard.

@@ -1,4 +1,5 @@
-//! The kit over a simulated floor: buffers with each check, mistakes that are found, requests that are refused.
+//! The kit over a simulated floor: buffers with each check, mistakes that are found, requests that
+//! are refused.
 
 use crate::setting::{AUDIT, GUARD, LEAK, POISON, REDZONE, SAMPLED, UNMAP, VERIFY};
 use crate::table::{Event, Kind, State};
@@ -7,11 +8,11 @@ use core::sync::atomic::AtomicU32;
 use craton_base::{HugePages, Pages, Table as Entries};
 use craton_heap::hooks::NoHooks;
 use craton_heap::page_map::PageMap;
+use craton_heap::record::PageRecord;
 use craton_heap::{Heap, Misuse, Parts};
 use craton_os::fault::Fault;
 use craton_pages::Tracker;
 use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, SimSystem, VirtualClock};
-use craton_slab::SlabRecord;
 use craton_slab::debug::pattern;
 use std::boxed::Box;
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ fn world(hugepages: u32) -> World {
     let floor = RealFloor::with_faults(capacity, faults.clone());
     let pages = capacity.pages().0;
     let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-    let records: Vec<SlabRecord> = (0..pages).map(|_| SlabRecord::default()).collect();
+    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
     let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
     let (empty, system) = (RealFloor::new(HugePages(1)), SimSystem::new(faults.clone()));
     let heap = Box::leak(Box::new(Heap::new(empty, system, clock.clone(), clock)));
@@ -388,7 +389,8 @@ fn options_are_what_they_were_set_to() {
 fn a_kit_that_was_never_used_is_all_zeros() {
     let kit = Box::new(Kit::<Alone>::new());
     let bytes = core::ptr::from_ref(&*kit).cast::<u8>();
-    // SAFETY: the kit's bytes, all of which `new` has written, or which are padding of a zeroed box.
+    // SAFETY: the kit's bytes, all of which `new` has written, or which are padding of a zeroed
+    // box.
     let some = (0..size_of::<Kit<Alone>>()).filter(|i| unsafe { bytes.add(*i).read_volatile() } != 0).count();
     // Debug builds keep the ranks of the kit's locks.
     let ranks = if cfg!(debug_assertions) { 19 } else { 0 };

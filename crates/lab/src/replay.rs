@@ -21,7 +21,7 @@ use craton_base::{Clock, Density, HugePages, PAGE_SHIFT, PageId, PageRange, Page
 use craton_frames::{Config, Init, Pages as Frames, Seat, Sizes, Zone};
 pub use craton_pages::HugeBacking;
 pub use craton_pages::trace::{Event, Kind, Trace};
-use craton_pages::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst, PageHeap, Tracker};
+use craton_pages::{ByFrames, Fit, FullestFirst, GlobalBestFit, LongestFreeFirst, PageHeap, Tracker};
 use floor::{FloorCounts, LeanFloor};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -173,7 +173,7 @@ struct Sums {
 }
 
 struct Player<'a, P: Fit> {
-    heap: PageHeap<LeanFloor, TraceClock<'a>, P, Seat<'a, 'a, Frames>>,
+    heap: PageHeap<LeanFloor, TraceClock<'a>, P, Option<ByFrames<Seat<'a, 'a, Frames>>>>,
     now_ns: &'a Cell<u64>,
     places: Vec<u64>,
     outcome: Outcome,

@@ -1,7 +1,8 @@
-//! The debugging kit in the process: which requests are buffers of [`craton_kit`], and what is done around its calls.
+//! The debugging kit in the process: which requests are buffers of [`craton_kit`], and what is done
+//! around its calls.
 //!
-//! **What.** The kit knows neither threads' caches nor limits nor signal handlers. Each call here runs where locks may be taken
-//! ([`nested`]); a [`Finding`] of the kit ends the process.
+//! **What.** The kit knows neither threads' caches nor limits nor signal handlers. Each call here
+//! runs where locks may be taken ([`nested`]); a [`Finding`] of the kit ends the process.
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -200,7 +201,8 @@ pub(crate) fn is_buffer_of(pointer: *mut u8, target: Target) -> bool {
     in_use() && !nested::is_nested() && within(|| KIT.is_buffer_of(pointer, target))
 }
 
-/// Whether a pointer is a buffer; does not return if the program says a wrong size or alignment of it.
+/// Whether a pointer is a buffer; does not return if the program says a wrong size or alignment of
+/// it.
 pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -> bool {
     in_use() && !nested::is_nested() && within(|| KIT.check_claim(pointer, size, align))
 }
@@ -219,14 +221,14 @@ pub(crate) fn at_exit() {
     }
 }
 
-/// Checks every buffer now: live ones for writes around them, free ones for writes into them. Does not return if one is found; else
-/// returns how many there were.
+/// Checks every buffer now: live ones for writes around them, free ones for writes into them. Does
+/// not return if one is found; else returns how many there were.
 pub fn check() -> usize {
     if in_use() && !nested::is_nested() { within(|| KIT.check_all("craton_debug_check")) } else { 0 }
 }
 
-/// Objects are freed by their sizes alone, as [`crate::front::try_free_trusted`] does: the option `debug` can then be set at the start
-/// only.
+/// Objects are freed by their sizes alone, as [`crate::front::try_free_trusted`] does: the option
+/// `debug` can then be set at the start only.
 pub fn note_trust() {
     KIT.trust();
 }

@@ -15,10 +15,10 @@ use core::sync::atomic::Ordering;
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGES_PER_HUGEPAGE, Table};
 use craton_heap::heap::Parts;
 use craton_heap::page_map::PageMap;
+use craton_heap::record::PageRecord;
 use craton_os::thread::Key;
 use craton_os::{PartSpec, Region, process};
 use craton_pages::Tracker;
-use craton_slab::SlabRecord;
 
 /// Sets the heap up at the first request, whoever makes it; `false` when there is no address space.
 pub(crate) fn set_up() -> bool {
@@ -49,7 +49,7 @@ fn set_up_alone() -> Option<bool> {
     }
     let parts = [
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
-        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SlabRecord>() },
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<PageRecord>() },
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
     ];
     let on_frames = PAGE_HEAP.wants_frames(in_environment);

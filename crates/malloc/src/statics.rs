@@ -6,6 +6,8 @@
 //!
 //! **State.** All zeros where the size matters (the heap, the per-CPU caches, the area of signal handlers), so that these
 //! take no room in the file and no memory before they are used.
+//!
+//! **Unsafe.** Exports the segment under the name that readers look up.
 
 use crate::govern::background::thread::HelperThread;
 use crate::govern::background::{Background, Errands};

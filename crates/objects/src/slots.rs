@@ -1,7 +1,8 @@
 //! A table of slots for what the program knows by handle.
 //!
-//! **What.** One reservation of address space, a slot for each cache or heap. A handle names its slot and a generation, so that
-//! the table checks a handle before it reads anything behind it. A slot serves again after its tenant has gone.
+//! **What.** One reservation of address space, a slot for each cache or heap. A handle names its
+//! slot and a generation, so that the table checks a handle before it reads anything behind it. A
+//! slot serves again after its tenant has gone.
 //!
 //! **State.**
 //! ```text
@@ -9,8 +10,8 @@
 //! slot:   | handle, 0 while free | generation, odd while in use | next free slot | shared | lock and what it protects |
 //! ```
 //!
-//! **Invariants.** O1 a handle is found exactly from `publish` to `retire`; O2 two tenants of one slot have different handles
-//! (until the generation wraps after 4096 / STEP tenants).
+//! **Invariants.** O1 a handle is found exactly from `publish` to `retire`; O2 two tenants of one
+//! slot have different handles (until the generation wraps after 4096 / STEP tenants).
 //!
 //! **Threads.** The free list has a lock; each slot has its own. Order: free list → slot.
 //!
@@ -74,7 +75,8 @@ impl<K: Kind> Slot<K> {
     /// The tenant's handle; 0 while there is none.
     #[inline(always)]
     pub(crate) fn handle(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `Slots::publish`: whoever sees the tenant sees it set up.
+        // ORDERING: Acquire pairs with the Release in `Slots::publish`: whoever sees the tenant
+        // sees it set up.
         self.handle.load(Ordering::Acquire)
     }
 }
@@ -110,7 +112,8 @@ impl<K: Kind> Slots<K> {
 
     /// Slots that were ever used.
     pub(crate) fn used(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `alloc`: whoever counts a slot sees the mapping.
+        // ORDERING: Acquire pairs with the Release in `alloc`: whoever counts a slot sees the
+        // mapping.
         self.used.load(Ordering::Acquire)
     }
 
@@ -118,7 +121,8 @@ impl<K: Kind> Slots<K> {
     pub(crate) fn get(&self, id: u16) -> &Slot<K> {
         debug_assert!(usize::from(id) < self.used());
         let base = self.base.load(Relaxed) as *const Slot<K>;
-        // SAFETY: `id` counts a slot of the mapping, which is never unmapped; zeros are a valid slot by `Kind`.
+        // SAFETY: `id` counts a slot of the mapping, which is never unmapped; zeros are a valid
+        // slot by `Kind`.
         unsafe { &*base.add(id.into()) }
     }
 
@@ -161,7 +165,8 @@ impl<K: Kind> Slots<K> {
         None
     }
 
-    /// Lets a slot's new tenant be found; returns its handle, in which `bits` (below `STEP`) are the kind's.
+    /// Lets a slot's new tenant be found; returns its handle, in which `bits` (below `STEP`) are
+    /// the kind's.
     pub(crate) fn publish(&self, id: u16, bits: usize) -> usize {
         let slot = self.get(id);
         let generation = slot.generation.load(Relaxed).wrapping_add(1);
@@ -209,7 +214,8 @@ impl<K: Kind> Slots<K> {
     ) -> Result<(u16, &'a Slot<K>, Guard<'a, K::Locked>), Misuse> {
         let (id, slot) = self.find(handle)?;
         let locked = lock(&slot.locked);
-        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the next one.
+        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the
+        // next one.
         if slot.handle() == handle { Ok((id, slot, locked)) } else { Err(K::GONE) }
     }
 

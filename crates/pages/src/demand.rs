@@ -81,3 +81,6 @@ impl Demand {
         peak.min(level.saturating_add(swing))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,12 +8,12 @@
 //! **Invariants.** P3: a hugepage of the filler is on the list that its numbers name; P7: the sums of used and of backed pages
 //! are those of its hugepages.
 
+use crate::backing::Backing;
 use crate::fit::{Fit, Found, dense};
-use crate::frames::Frames;
 use crate::lists::{LISTS, Lists, Sums};
-use crate::tracker::{Place, Tracker};
+use crate::tracker::{Place, Tracker, Trackers};
 use core::marker::PhantomData;
-use craton_base::{Density, FrameSource, HugePageId, PAGES_PER_HUGEPAGE, Table};
+use craton_base::{Density, Floor, Geometry, HugePageId, HugePages};
 
 /// The families.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -60,7 +60,7 @@ impl Family {
     }
 
     /// The family of a hugepage.
-    fn of(t: &Tracker) -> Self {
+    fn of<G: Geometry>(t: &Tracker<G>) -> Self {
         match (t.dense, t.broken, t.donated) {
             (true, true, _) => Self::DenseBroken,
             (true, false, _) => Self::Dense,
@@ -71,26 +71,14 @@ impl Family {
     }
 }
 
-pub(crate) struct Filler<P, S> {
+/// The hugepages that hold short spans, and the tails of long ones.
+pub struct Filler<P, G> {
     families: [Lists; FAMILIES],
-    policy: PhantomData<P>,
-    /// Who says where spans go, if not the lists.
-    frames: Option<Frames<S>>,
+    policy: PhantomData<(P, G)>,
 }
 
-impl<P: Fit, S: FrameSource> Filler<P, S> {
-    pub(crate) const EMPTY: Self =
-        Self { families: [const { Lists::EMPTY }; FAMILIES], policy: PhantomData, frames: None };
-
-    /// Lets page frames say where spans go, before there are any.
-    pub(crate) fn set_frames(&mut self, source: S) {
-        self.frames = Some(Frames::new(source));
-    }
-
-    /// Whether page frames say where spans go.
-    pub(crate) fn has_frames(&self) -> bool {
-        self.frames.is_some()
-    }
+impl<P: Fit, G: Geometry> Filler<P, G> {
+    pub(crate) const EMPTY: Self = Self { families: [const { Lists::EMPTY }; FAMILIES], policy: PhantomData };
 
     /// What the hugepages of all families amount to.
     pub(crate) fn sums(&self) -> Sums {
@@ -102,7 +90,7 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
     /// Free pages behind the tails of large spans, in hugepages that are whole.
     pub(crate) fn slack(&self) -> u32 {
         let donated = self.lists(Family::Donated);
-        donated.len() * PAGES_PER_HUGEPAGE - donated.sums.used
+        donated.len() * G::PAGES - donated.sums.used
     }
 
     /// Hugepages in the filler.
@@ -120,37 +108,11 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
     }
 
     /// A hugepage with room for `pages` at a multiple of `align`, and where in it.
-    pub(crate) fn find(&self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
+    pub(crate) fn find(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         Family::for_density(density).iter().find_map(|family| self.find_in(*family, trackers, pages, align))
     }
 
-    /// The place for a span that is about to be put there. Where frames say where, they are taken: blocks of 2^k pages as they say, others in
-    /// the gap that the lists find, and in a block where there is none.
-    pub(crate) fn choose(&mut self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
-        if self.frames.is_none() {
-            return self.find(trackers, pages, align, density);
-        }
-        let is_block = pages.is_power_of_two();
-        let block = if is_block { self.take_block(pages, align, density) } else { None };
-        block.or_else(|| {
-            let gap = self.find(trackers, pages, align, density);
-            self.take_frames(gap, pages);
-            if is_block { gap } else { gap.or_else(|| self.take_block(pages, align, density)) }
-        })
-    }
-
-    fn take_block(&mut self, pages: u32, align: u32, density: Density) -> Found {
-        self.frames.as_mut()?.take(pages, align, density)
-    }
-
-    /// Takes the frames of a place that the lists have found.
-    fn take_frames(&self, found: Found, pages: u32) {
-        if let (Some(frames), Some((id, at))) = (&self.frames, found) {
-            frames.take_at(id, at, pages);
-        }
-    }
-
-    fn find_in(&self, family: Family, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+    fn find_in(&self, family: Family, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         let lists = self.lists(family);
         match family.is_dense() {
             true if pages.max(align) > dense::MAX_PAGES => None,
@@ -161,17 +123,13 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
 
     /// As [`Filler::find`], on hugepages for spans of the other kind, where these stand so empty that to keep the kinds apart would
     /// cost more memory than it can save.
-    pub(crate) fn find_in_hollow(&self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
+    pub(crate) fn find_in_hollow(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let family = match density {
             Density::Sparse => Family::Dense,
             Density::Dense => Family::Sparse,
         };
-        if self.frames.is_some() {
-            // They have looked everywhere.
-            return None;
-        }
         let lists = self.lists(family);
-        let free = lists.len() * PAGES_PER_HUGEPAGE - lists.sums.used;
+        let free = lists.len() * G::PAGES - lists.sums.used;
         let least = if lists.len() > SMALL_FAMILY { lists.sums.used / HOLLOW_PART } else { 0 };
         if free <= least { None } else { self.find_in(family, trackers, pages, align) }
     }
@@ -179,7 +137,7 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
     /// As [`Filler::find`] when there is no memory for another hugepage: any hugepage that has room, also one for spans of the
     /// other kind, or one that the lists do not show. Walks over all of them if it must.
     #[cold]
-    pub(crate) fn find_in_need(&self, trackers: &Table<Tracker>, pages: u32, align: u32, density: Density) -> Found {
+    pub(crate) fn find_in_need(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let families = || Family::for_density(density).iter().chain(Family::in_need(density));
         let walk = |family: &Family| {
             let lists = self.lists(*family);
@@ -187,35 +145,22 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
                 .flat_map(|at| lists.walk(trackers, at))
                 .find_map(|id| trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place)))
         };
-        let found = families()
+        families()
             .find_map(|family| self.find_in(*family, trackers, pages, align))
-            .or_else(|| families().find_map(walk));
-        self.take_frames(found, pages);
-        found
-    }
-
-    /// Puts a span where [`Filler::choose`] or another of its kind said; says whether it reads as zeros.
-    pub(crate) fn occupy(&mut self, trackers: &mut Table<Tracker>, id: HugePageId, at: u32, pages: u32) -> bool {
-        self.relist(trackers, id, |t| t.occupy(at, pages))
+            .or_else(|| families().find_map(walk))
     }
 
     /// Takes a hugepage in that has just been given its first pages.
-    pub(crate) fn adopt(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
+    pub(crate) fn adopt(&mut self, trackers: &mut Trackers<G>, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         t.place = Place::Filler;
         let (family, rank) = Self::list_of(t);
-        if let Some(frames) = &mut self.frames {
-            frames.adopt(id, t);
-        }
         self.enlist(trackers, id, family, rank);
     }
 
     /// Gives a hugepage up.
-    pub(crate) fn expel(&mut self, trackers: &mut Table<Tracker>, id: HugePageId) {
+    pub(crate) fn expel(&mut self, trackers: &mut Trackers<G>, id: HugePageId) {
         let t = &trackers[id.0 as usize];
-        if let Some(frames) = &mut self.frames {
-            frames.expel(id, t);
-        }
         let sums = Sums::of(t);
         self.delist(trackers, id, sums);
     }
@@ -224,25 +169,9 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
     #[inline]
     pub(crate) fn update<R>(
         &mut self,
-        trackers: &mut Table<Tracker>,
+        trackers: &mut Trackers<G>,
         id: HugePageId,
-        change: impl FnOnce(&mut Tracker) -> R,
-    ) -> R {
-        let before = self.frames.as_ref().map(|_| *trackers[id.0 as usize].used());
-        let result = self.relist(trackers, id, change);
-        if let (Some(frames), Some(before)) = (&mut self.frames, before) {
-            frames.follow(id, &before, &trackers[id.0 as usize]);
-        }
-        result
-    }
-
-    /// As [`Filler::update`], where the frames know already.
-    #[inline]
-    fn relist<R>(
-        &mut self,
-        trackers: &mut Table<Tracker>,
-        id: HugePageId,
-        change: impl FnOnce(&mut Tracker) -> R,
+        change: impl FnOnce(&mut Tracker<G>) -> R,
     ) -> R {
         let t = &mut trackers[id.0 as usize];
         let old = Sums::of(t);
@@ -257,7 +186,89 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
         result
     }
 
-    fn enlist(&mut self, trackers: &mut Table<Tracker>, id: HugePageId, family: Family, rank: u16) {
+    /// Takes the memory of `want` free pages away, or of a few more: of one hugepage all go. Returns how many.
+    ///
+    /// From hugepages in the order of [`release_order`]; of a list, the emptiest first (§4.6).
+    pub(crate) fn release(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        backing: &mut Backing<G>,
+        want: u64,
+    ) -> u64 {
+        let mut done = 0;
+        for (family, least) in release_order::<G>() {
+            // Lists are ordered by how full their hugepages are: the last ones are the emptiest.
+            let mut to = LISTS;
+            while done < want
+                && let Some(at) = self.lists(family).last_before(to)
+            {
+                to = at;
+                let mut next = self.lists(family).head(at);
+                while let Some(id) = next
+                    && done < want
+                {
+                    // The hugepage may go to another list.
+                    let t = &trackers[id.0 as usize];
+                    next = t.next.checked_sub(1).map(HugePageId);
+                    if t.backed_pages() - t.used_pages() >= least {
+                        done += self.break_up(trackers, floor, backing, id);
+                    }
+                }
+            }
+        }
+        done
+    }
+
+    /// Takes the memory of a hugepage's free pages away; returns how many lost theirs.
+    fn break_up(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        backing: &mut Backing<G>,
+        id: HugePageId,
+    ) -> u64 {
+        let t = &trackers[id.0 as usize];
+        let gone = t.free_backed();
+        if gone.is_empty() || t.collapsing {
+            return 0;
+        }
+        let was_broken = t.broken;
+        if !was_broken {
+            backing.guard(trackers, floor, id);
+        }
+        let mut pages = 0;
+        for (at, len) in gone.complement().clear_runs() {
+            pages += self.unback(trackers, floor, id, at, len);
+        }
+        if pages == 0 && !was_broken {
+            // The system would not take any: it stays whole.
+            backing.unguard(trackers, floor, id, HugePages(1));
+        }
+        pages
+    }
+
+    /// Takes the memory of some free pages of a hugepage away; returns how many lost theirs.
+    pub(crate) fn unback(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        id: HugePageId,
+        at: u32,
+        len: u32,
+    ) -> u64 {
+        if trackers[id.0 as usize].collapsing || floor.unback(G::part(id, at, len)).is_err() {
+            return 0;
+        }
+        let lost = self.update(trackers, id, |t| {
+            t.broken = true;
+            t.unback(at, len)
+        });
+        u64::from(lost)
+    }
+
+    #[inline]
+    fn enlist(&mut self, trackers: &mut Trackers<G>, id: HugePageId, family: Family, rank: u16) {
         let t = &mut trackers[id.0 as usize];
         (t.family, t.list) = (family, rank + 1);
         let lists = &mut self.families[family as usize];
@@ -266,7 +277,8 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
     }
 
     /// Takes a hugepage off its list, where it counted for `sums`.
-    fn delist(&mut self, trackers: &mut Table<Tracker>, id: HugePageId, sums: Sums) {
+    #[inline]
+    fn delist(&mut self, trackers: &mut Trackers<G>, id: HugePageId, sums: Sums) {
         let t = &mut trackers[id.0 as usize];
         let rank = core::mem::take(&mut t.list) - 1;
         let lists = &mut self.families[t.family as usize];
@@ -275,13 +287,13 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
     }
 
     /// Whether a hugepage says of itself that it is on the list where it should be.
-    pub(crate) fn is_listed_right(t: &Tracker) -> bool {
+    pub(crate) fn is_listed_right(t: &Tracker<G>) -> bool {
         Self::list_of(t) == (t.family, t.list.wrapping_sub(1))
     }
 
     /// The family, and the list of it, that a hugepage should be on (P3).
     #[inline]
-    pub(crate) fn list_of(t: &Tracker) -> (Family, u16) {
+    pub(crate) fn list_of(t: &Tracker<G>) -> (Family, u16) {
         let family = Family::of(t);
         let rank = if family.is_dense() {
             dense::rank(t.largest_block(), t.allocs())
@@ -292,4 +304,17 @@ impl<P: Fit, S: FrameSource> Filler<P, S> {
     }
 }
 
+/// The families in the order in which they are broken up, each with the free pages that a hugepage must have: broken
+/// ones, then those that are mostly free, and nearly full ones last, since many used pages lose their hugepage for a
+/// few free ones. Sparse before dense (§4.6).
+fn release_order<G: Geometry>() -> impl Iterator<Item = (Family, u32)> {
+    const WHOLE: [Family; 3] = [Family::Sparse, Family::Donated, Family::Dense];
+    let broken = [(Family::SparseBroken, 1), (Family::DenseBroken, 1)].into_iter();
+    let quarters = [3, 2, 1].map(|n| n * (G::PAGES / 4)).into_iter().chain([1]);
+    broken.chain(quarters.flat_map(|least| WHOLE.map(|family| (family, least))))
+}
+
 const _: () = assert!(LISTS < u16::MAX as usize);
+
+#[cfg(test)]
+mod tests;

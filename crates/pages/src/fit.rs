@@ -4,8 +4,8 @@
 //! are here to be measured.
 
 use crate::lists::{LISTS, Lists};
-use crate::tracker::Tracker;
-use craton_base::{HugePageId, PAGES_PER_HUGEPAGE, Table};
+use crate::tracker::Trackers;
+use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
 /// Chunks by number of spans, Cmax.
 const CHUNKS: usize = 8;
@@ -20,13 +20,13 @@ pub trait Fit: sealed::Fit {}
 impl<T: sealed::Fit> Fit for T {}
 
 pub(crate) mod sealed {
-    use super::{Found, Lists, Table, Tracker};
+    use super::{Found, Geometry, Lists, Trackers};
 
     pub trait Fit {
         /// The list of a hugepage with longest free range `longest` and `allocs` spans.
         fn rank(longest: u32, allocs: u32) -> usize;
         /// A hugepage with room for `pages` at a multiple of `align`.
-        fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found;
+        fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found;
     }
 }
 
@@ -37,7 +37,7 @@ fn chunk(allocs: u32) -> usize {
 }
 
 /// The first of a few lists from `from` on, whose first hugepage holds the aligned span.
-fn look(lists: &Lists, trackers: &Table<Tracker>, from: usize, to: usize, pages: u32, align: u32) -> Found {
+fn look<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, from: usize, to: usize, pages: u32, align: u32) -> Found {
     let mut from = from;
     for _ in 0..LOOKS {
         let at = lists.first_in(from, to)?;
@@ -59,10 +59,10 @@ impl sealed::Fit for LongestFreeFirst {
         CHUNKS * longest as usize + chunk(allocs)
     }
 
-    fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+    fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         look(lists, trackers, CHUNKS * pages as usize, LISTS, pages, align).or_else(|| {
             // Any hugepage with this much room holds an aligned place.
-            let sure = (pages + align - 1).min(PAGES_PER_HUGEPAGE);
+            let sure = (pages + align - 1).min(G::PAGES);
             let at = lists.first_in(CHUNKS * sure as usize, LISTS)?;
             let id = lists.head(at)?;
             trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))
@@ -81,10 +81,10 @@ impl sealed::Fit for FullestFirst {
         LENGTHS * chunk(allocs) + longest as usize
     }
 
-    fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+    fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         (0..CHUNKS).find_map(|c| {
             look(lists, trackers, LENGTHS * c + pages as usize, LENGTHS * (c + 1), pages, align).or_else(|| {
-                let sure = (pages + align - 1).min(PAGES_PER_HUGEPAGE) as usize;
+                let sure = (pages + align - 1).min(G::PAGES) as usize;
                 let id = lists.head(lists.first_in(LENGTHS * c + sure, LENGTHS * (c + 1))?)?;
                 trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))
             })
@@ -101,7 +101,7 @@ impl sealed::Fit for GlobalBestFit {
         LongestFreeFirst::rank(longest, allocs)
     }
 
-    fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+    fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         let mut best: Option<(u32, (HugePageId, u32))> = None;
         let mut from = CHUNKS * pages as usize;
         while let Some(at) = lists.first_in(from, LISTS) {
@@ -125,18 +125,17 @@ impl sealed::Fit for GlobalBestFit {
 /// Dense hugepages: ranked by the number of spans only, most first, since all of their spans are short. Lists of hugepages with
 /// the same largest free block lie together, so that one which has room is found without a search.
 pub(crate) mod dense {
-    use super::{Found, LENGTHS, Lists, Table, Tracker};
-    use craton_base::PAGES_PER_HUGEPAGE;
+    use super::{Found, Geometry, LENGTHS, Lists, Trackers};
 
     /// Longest span that is packed so, in pages; longer ones are sparse.
-    pub(crate) const MAX_PAGES: u32 = if PAGES_PER_HUGEPAGE < 8 { PAGES_PER_HUGEPAGE } else { 8 };
+    pub(crate) const MAX_PAGES: u32 = 8;
     const BLOCKS: usize = 5;
 
     pub(crate) fn rank(free_block: u32, allocs: u32) -> usize {
         LENGTHS * free_block as usize + (LENGTHS - 1 - allocs as usize)
     }
 
-    pub(crate) fn find(lists: &Lists, trackers: &Table<Tracker>, pages: u32, align: u32) -> Found {
+    pub(crate) fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         let level = pages.max(align).next_power_of_two().trailing_zeros();
         // Of each list of blocks the fullest hugepage; of these the fullest.
         let mut best: Option<(usize, usize)> = None;
@@ -154,3 +153,6 @@ pub(crate) mod dense {
 
     const _: () = assert!(BLOCKS * LENGTHS <= super::LISTS);
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,107 +1,98 @@
-//! The page heap: routes requests, and keeps every hugepage in one place.
+//! The page heap: routes requests, and composes the parts.
 //!
-//! **From.** TEMERAIRE §4.1 and Figure 7: up to half a hugepage, the filler; up to a hugepage, the filler if it has room;
-//! beyond, a region if there is one with room, else whole hugepages whose last one's slack is donated to the filler (Figure 8).
+//! **From.** TEMERAIRE §4.1 and Figure 7.
+//! ```text
+//! pages ≤ half a hugepage   the filler, where the placement says; else a hugepage more for it
+//! < a hugepage              the filler if it has room; else as below
+//! beyond                    a region with room if there are any; else whole hugepages, and the slack of the last one
+//!                           is donated to the filler (Figure 8)
+//! whole hugepages           the cache; on a miss the allocator below it
+//! ```
+//!
+//! **State.** Each part has its own; what several need is handed to them: trackers, floor, time. [`Self::change`] is the
+//! door to a hugepage of the filler: it keeps lists and placement in step.
+
+mod background;
+mod check;
+mod figures;
+mod resize;
+mod spans;
+
+pub use check::Broken;
+pub use figures::PageHeapStats;
 
 use crate::backing::{Backing, HugeBacking};
+use crate::collapse::Collapse;
 use crate::demand::Demand;
+use crate::donation::{Donation, Large, leave_tail, occupy_whole};
 use crate::filler::Filler;
-use crate::fit::{Fit, LongestFreeFirst};
-use crate::frames::NoFrames;
-use crate::huge_cache::CacheLimit;
-use crate::ranges::Ranges;
-use crate::region::{REGION, Regions};
-use crate::release::Pace;
-use crate::tracker::{Place, Tracker};
+use crate::fit::{Fit, Found, LongestFreeFirst};
+use crate::frames::ByFrames;
+use crate::huge_cache::HugeCache;
+use crate::placement::{ByLists, Placement, Wanted};
+use crate::region::Regions;
+use crate::release::Release;
+use crate::tracker::{Place, Tracker, Trackers};
 use core::cmp::Ordering;
 use craton_base::{
-    Clock, Density, Floor, FrameSource, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
-    Span, SpanError, SpanSource, Table,
+    Clock, Density, Floor, FrameSource, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE,
+    PageRange, Pages, Span, SpanError, SpanSource,
 };
 
-/// Spans of up to half a hugepage always go to the filler.
-const HALF: u32 = PAGES_PER_HUGEPAGE / 2;
-/// From a region's size, 1 GiB, on, slack is too small to matter.
-const HUGE_REQUEST: u32 = REGION * PAGES_PER_HUGEPAGE;
-
 /// A hugepage-aware heap of pages over a floor.
-pub struct PageHeap<F, C, P = LongestFreeFirst, S = NoFrames> {
-    pub(crate) floor: F,
-    pub(crate) clock: C,
-    pub(crate) trackers: Table<Tracker>,
-    pub(crate) unbacked: Ranges<{ Place::Unbacked as u8 }>,
-    pub(crate) cached: Ranges<{ Place::Cached as u8 }>,
-    pub(crate) limit: CacheLimit,
-    pub(crate) filler: Filler<P, S>,
-    pub(crate) regions: Regions,
-    pub(crate) backing: Backing,
-    pub(crate) demand: Demand,
-    pub(crate) pace: Pace,
-    pub(crate) granted: HugePages,
-    pub(crate) capacity: HugePages,
+pub struct PageHeap<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2M> {
+    floor: F,
+    clock: C,
+    trackers: Trackers<G>,
+    pub(crate) cache: HugeCache<G>,
+    filler: Filler<P, G>,
+    placement: K,
+    regions: Regions<G>,
+    donation: Donation<G>,
+    backing: Backing<G>,
+    collapse: Collapse,
+    demand: Demand,
+    release: Release,
     in_use: u32,
-    /// Pages in spans that always go to the filler.
-    small: u32,
-    pub(crate) released_total: u64,
 }
 
-impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
+    /// Spans of up to half a hugepage always go to the filler.
+    const HALF: u32 = G::PAGES / 2;
+    /// From a region's size on, slack is too small to matter.
+    const HUGE_REQUEST: u32 = G::REGION * G::PAGES;
+
     /// A heap over `floor`, which must grant from its first page and have been granted nothing yet; at most `capacity`
     /// hugepages, each with an entry in `trackers` that is zero when granted.
-    pub const fn new(floor: F, clock: C, trackers: Table<Tracker>, capacity: HugePages, backing: HugeBacking) -> Self {
+    pub const fn new(floor: F, clock: C, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) -> Self {
         Self {
             floor,
             clock,
             trackers,
-            unbacked: Ranges::EMPTY,
-            cached: Ranges::EMPTY,
-            limit: CacheLimit::new(),
+            cache: HugeCache::new(capacity),
             filler: Filler::EMPTY,
+            placement: K::BY_LISTS,
             regions: Regions::EMPTY,
+            donation: Donation::NONE,
             backing: Backing::new(backing),
+            collapse: Collapse::new(),
             demand: Demand::NONE,
-            pace: Pace::STILL,
-            granted: HugePages(0),
-            capacity,
+            release: Release::STILL,
             in_use: 0,
-            small: 0,
-            released_total: 0,
         }
     }
 
-    /// A heap without memory, all zeros if `floor` and `clock` are, so that a static one takes no place in a program's file.
+    /// A heap without memory, all zeros if `floor` and `clock` are: a static one takes no place in a program's file.
     pub const fn empty(floor: F, clock: C) -> Self {
-        Self::new(floor, clock, Table::EMPTY, HugePages(0), HugeBacking::ALWAYS)
+        Self::new(floor, clock, Trackers::EMPTY, HugePages(0), HugeBacking::ALWAYS)
     }
 
-    /// Makes an empty heap one as [`PageHeap::new`] makes it, in place: a heap is too large to be moved for nothing.
-    pub fn install(&mut self, floor: F, trackers: Table<Tracker>, capacity: HugePages, backing: HugeBacking) {
-        debug_assert_eq!(self.granted, HugePages(0));
-        (self.floor, self.trackers, self.capacity) = (floor, trackers, capacity);
+    /// Makes an empty heap one as [`Self::new`] makes it, in place, since a heap is large.
+    pub fn install(&mut self, floor: F, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) {
+        debug_assert_eq!(self.granted(), HugePages(0));
+        (self.floor, self.trackers) = (floor, trackers);
+        self.cache = HugeCache::new(capacity);
         self.backing = Backing::new(backing);
-    }
-
-    /// Lets page frames say where spans of up to half a hugepage go, and what is left of the hugepages of longer ones, in place of the
-    /// filler's choice; before anything is granted. All of their huge frames are offline, and as many as the heap's hugepages.
-    pub fn set_frames(&mut self, frames: S) {
-        debug_assert_eq!(self.granted, HugePages(0));
-        self.filler.set_frames(frames);
-        self.regions.set_allowed(false);
-    }
-
-    /// Hugepages that the floor granted so far.
-    pub fn granted(&self) -> HugePages {
-        self.granted
-    }
-
-    /// The most hugepages that the floor may be asked for.
-    pub fn capacity(&self) -> HugePages {
-        self.capacity
-    }
-
-    /// Pages in spans.
-    pub fn in_use(&self) -> Pages {
-        Pages(self.in_use)
     }
 
     /// The floor below.
@@ -109,182 +100,297 @@ impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
         &self.floor
     }
 
-    /// Whether spans that cross hugepages may be packed into regions (§4.5), which they may from the start, but not where frames decide.
+    /// Whether spans that cross hugepages may be packed into regions (§4.5). They may from the start, but not where
+    /// frames place spans.
     pub fn set_regions(&mut self, allowed: bool) {
-        self.regions.set_allowed(allowed && !self.filler.has_frames());
+        self.regions.set_allowed(allowed && self.placement.is_by_lists());
     }
 
     /// Whether a span can be had without memory that the heap does not have yet.
     pub fn has_memory_for(&self, pages: Pages, align: Pages, density: Density) -> bool {
         let (pages, align) = (pages.0, align.0);
-        if self.cached.total() >= Pages(pages).hugepages_up() {
+        if self.cache.total() >= G::hugepages_up(Pages(pages)) {
             return true;
         }
-        if pages >= PAGES_PER_HUGEPAGE || align >= PAGES_PER_HUGEPAGE {
+        if pages >= G::PAGES || align >= G::PAGES {
             return false;
         }
-        let packing = if pages <= HALF { Filler::<P, S>::packing(pages, align, density) } else { Density::Sparse };
-        let found = self.filler.find(&self.trackers, pages, align, packing).or_else(|| {
-            (pages <= HALF).then(|| self.filler.find_in_hollow(&self.trackers, pages, align, packing)).flatten()
-        });
+        let is_small = pages <= Self::HALF;
+        let packing = if is_small { Filler::<P, G>::packing(pages, align, density) } else { Density::Sparse };
+        let found = self
+            .filler
+            .find(&self.trackers, pages, align, packing)
+            .or_else(|| if is_small { self.find_in_hollow(Wanted { pages, align, density: packing }) } else { None });
         found.is_some_and(|(id, at)| self.trackers[id.0 as usize].has_memory(at, pages))
     }
 
     /// Hugepages that serve the program now: all but those without a page in use.
     pub(crate) fn in_demand(&self) -> HugePages {
-        HugePages(self.granted.0 - self.unbacked.total().0 - self.cached.total().0 - self.regions.held().idle)
+        HugePages(self.cache.out().0 - self.regions.held().idle)
     }
 
     fn alloc_span(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
-        if pages <= HALF && align < PAGES_PER_HUGEPAGE {
+        if pages <= Self::HALF && align < G::PAGES {
             return self.alloc_small(pages, align, density);
         }
-        let slack = pages.next_multiple_of(PAGES_PER_HUGEPAGE) - pages;
-        if slack > 0 && pages < HUGE_REQUEST && align < PAGES_PER_HUGEPAGE {
-            if pages < PAGES_PER_HUGEPAGE
-                && let Some((id, at)) = self.filler.choose(&self.trackers, pages, align, Density::Sparse)
+        let slack = pages.next_multiple_of(G::PAGES) - pages;
+        let sparse = Wanted { pages, align, density: Density::Sparse };
+        if slack > 0 && pages < Self::HUGE_REQUEST && align < G::PAGES {
+            if pages < G::PAGES
+                && let Some(found) = self.placement.choose(&self.filler, &self.trackers, sparse)
             {
-                return Ok(self.place(id, at, pages));
+                return Ok(self.place(found, pages));
             }
             if let Some(span) = self.alloc_in_region(pages, align, false) {
                 return Ok(span);
             }
-            if self.slack_outweighs_small_spans(slack)
+            if self.donation.is_outweighed(self.filler.slack() + slack)
                 && self.start_region()
                 && let Some(span) = self.alloc_in_region(pages, align, false)
             {
                 return Ok(span);
             }
         }
-        self.alloc_large(pages, align)
-            .or_else(|refused| self.alloc_in_need(pages, align, Density::Sparse).ok_or(refused.into()))
-    }
-
-    /// A span wherever there is room, after a hugepage was refused: better in bad company than not at all.
-    #[cold]
-    fn alloc_in_need(&mut self, pages: u32, align: u32, packing: Density) -> Option<Span> {
-        if pages < PAGES_PER_HUGEPAGE
-            && align < PAGES_PER_HUGEPAGE
-            && let Some((id, at)) = self.filler.find_in_need(&self.trackers, pages, align, packing)
-        {
-            return Some(self.place(id, at, pages));
-        }
-        self.alloc_in_region(pages, align, true)
-    }
-
-    /// Whether what donations leave unused, with this one's, is more than all that could fill it (§4.5).
-    fn slack_outweighs_small_spans(&self, more: u32) -> bool {
-        let slack = self.filler.slack() + more;
-        slack >= self.small && slack >= Regions::LEAST_SLACK
+        self.alloc_large(pages, align).or_else(|refused| self.alloc_in_need(sparse).ok_or(refused.into()))
     }
 
     /// A span inside one hugepage.
     fn alloc_small(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
-        let packing = Filler::<P, S>::packing(pages, align, density);
-        if let Some((id, at)) = self.filler.choose(&self.trackers, pages, align, packing) {
-            return Ok(self.place(id, at, pages));
+        let span = Wanted { pages, align, density: Filler::<P, G>::packing(pages, align, density) };
+        if let Some(found) = self.placement.choose(&self.filler, &self.trackers, span) {
+            return Ok(self.place(found, pages));
         }
-        if let Some((id, at)) = self.filler.find_in_hollow(&self.trackers, pages, align, packing) {
-            return Ok(self.place(id, at, pages));
+        if let Some(found) = self.find_in_hollow(span) {
+            return Ok(self.place(found, pages));
         }
         match self.take(HugePages(1), HugePages(1)) {
             Ok(id) => {
                 let t = &mut self.trackers[id.0 as usize];
                 t.reset();
-                t.dense = packing == Density::Dense;
+                t.dense = span.density == Density::Dense;
                 let zeroed = t.occupy(0, pages);
-                self.filler.adopt(&mut self.trackers, id);
-                Ok(Span { range: PageRange::new(id.first_page(), Pages(pages)), zeroed })
+                self.adopt(id);
+                Ok(Span { range: G::part(id, 0, pages), zeroed })
             }
-            Err(refused) => self.alloc_in_need(pages, align, packing).ok_or(refused.into()),
+            Err(refused) => self.alloc_in_need(span).ok_or(refused.into()),
         }
     }
 
-    /// A span at a place that the filler found.
-    fn place(&mut self, id: HugePageId, at: u32, pages: u32) -> Span {
-        let zeroed = self.filler.occupy(&mut self.trackers, id, at, pages);
-        Span { range: PageRange::new(PageId(id.first_page().0 + at), Pages(pages)), zeroed }
+    /// A place on hollow hugepages of the other kind; frames have looked there already.
+    fn find_in_hollow(&self, span: Wanted) -> Found {
+        if !self.placement.is_by_lists() {
+            return None;
+        }
+        self.filler.find_in_hollow(&self.trackers, span.pages, span.align, span.density)
+    }
+
+    /// A span wherever there is room, after a hugepage was refused: better in bad company than not at all.
+    #[cold]
+    fn alloc_in_need(&mut self, span: Wanted) -> Option<Span> {
+        let Wanted { pages, align, density } = span;
+        if pages < G::PAGES
+            && align < G::PAGES
+            && let Some((id, at)) = self.filler.find_in_need(&self.trackers, pages, align, density)
+        {
+            self.placement.taken(id, at, pages);
+            return Some(self.place((id, at), pages));
+        }
+        self.alloc_in_region(pages, align, true)
+    }
+
+    /// A span at a place that was taken for it.
+    fn place(&mut self, (id, at): (HugePageId, u32), pages: u32) -> Span {
+        let zeroed = self.filler.update(&mut self.trackers, id, |t| t.occupy(at, pages));
+        Span { range: G::part(id, at, pages), zeroed }
     }
 
     /// A span of one or more whole hugepages; the slack of the last is donated.
     fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
-        let len = Pages(pages).hugepages_up();
-        let first = self.take(len, HugePages(align.div_ceil(PAGES_PER_HUGEPAGE).max(1)))?;
-        let (whole, tail) = (pages / PAGES_PER_HUGEPAGE, pages % PAGES_PER_HUGEPAGE);
-        let mut zeroed = self.occupy_whole(first, HugePages(whole), true);
-        if tail > 0 {
-            zeroed &= self.donate(HugePageId(first.0 + whole), tail, whole == 0);
+        let len = G::hugepages_up(Pages(pages));
+        let first = self.take(len, HugePages(align.div_ceil(G::PAGES).max(1)))?;
+        let range = PageRange::new(G::page(first, 0), Pages(pages));
+        let large = Large::of::<G>(range);
+        let mut zeroed = occupy_whole(&mut self.trackers, first, large.whole, true);
+        if large.tail > 0 {
+            zeroed &= self.donate(large, large.whole.0 == 0);
         }
-        Ok(Span { range: PageRange::new(first.first_page(), Pages(pages)), zeroed })
+        Ok(Span { range, zeroed })
     }
 
-    /// Marks hugepages as wholly used by one span, which begins there or before; says whether they read as zeros.
-    pub(crate) fn occupy_whole(&mut self, first: HugePageId, len: HugePages, begins: bool) -> bool {
-        let mut zeroed = true;
-        for i in first.0..first.0 + len.0 {
-            let t = &mut self.trackers[i as usize];
-            t.reset();
-            t.place = Place::Large;
-            zeroed &= match begins && i == first.0 {
-                true => t.occupy(0, PAGES_PER_HUGEPAGE),
-                false => t.carry(0, PAGES_PER_HUGEPAGE),
-            };
-        }
+    /// Gives the slack behind a span's tail to the filler, which packs the tail as a span of its own.
+    fn donate(&mut self, span: Large, begins: bool) -> bool {
+        let zeroed = leave_tail(&mut self.trackers, span.last(), span.tail, begins);
+        self.adopt(span.last());
         zeroed
     }
 
-    /// Gives the slack behind the first `pages` of a hugepage to the filler: the span's tail counts as a span of it.
-    pub(crate) fn donate(&mut self, id: HugePageId, pages: u32, begins: bool) -> bool {
-        let t = &mut self.trackers[id.0 as usize];
-        t.reset();
-        t.donated = true;
-        let zeroed = if begins { t.occupy(0, pages) } else { t.carry(0, pages) };
+    /// Gives a hugepage with its first pages to the filler.
+    fn adopt(&mut self, id: HugePageId) {
+        self.placement.adopt(id, &self.trackers[id.0 as usize]);
         self.filler.adopt(&mut self.trackers, id);
-        zeroed
     }
 
-    /// Frees pages of one hugepage of the filler; the hugepage leaves it when that was its last span.
-    pub(crate) fn vacate(&mut self, id: HugePageId, at: u32, pages: u32) {
-        self.filler.update(&mut self.trackers, id, |t| {
+    /// Takes a hugepage from the filler.
+    fn expel(&mut self, id: HugePageId) {
+        self.placement.expel(id, &self.trackers[id.0 as usize]);
+        self.filler.expel(&mut self.trackers, id);
+    }
+
+    /// Changes a hugepage of the filler.
+    #[inline]
+    fn change<R>(&mut self, id: HugePageId, change: impl FnOnce(&mut Tracker<G>) -> R) -> R {
+        if self.placement.is_by_lists() {
+            return self.filler.update(&mut self.trackers, id, change);
+        }
+        let before = *self.trackers[id.0 as usize].used();
+        let result = self.filler.update(&mut self.trackers, id, change);
+        self.placement.follow(id, &before, &self.trackers[id.0 as usize]);
+        result
+    }
+
+    /// Frees pages of one hugepage of the filler, which it leaves with its last span.
+    fn vacate(&mut self, id: HugePageId, at: u32, pages: u32) {
+        self.change(id, |t| {
             t.vacate(at, pages);
             // Without the tail that brought it here it is a hugepage like any other.
             t.donated &= at != 0;
-            // What little is left of a dense hugepage must not keep longer spans off it.
-            t.dense &= t.used_pages() >= PAGES_PER_HUGEPAGE / 4;
+            // A little left of a dense hugepage must not keep longer spans off it.
+            t.dense &= t.used_pages() >= G::PAGES / 4;
         });
         let t = &self.trackers[id.0 as usize];
         if t.used_pages() == 0 && !t.collapsing {
             self.retire(id);
         } else if t.broken {
-            // What is broken already loses nothing by it (TEMERAIRE §4.6, "freed to the system at once").
-            self.unback_free(id, at, pages);
+            // A broken hugepage loses nothing by it (TEMERAIRE §4.6, "freed to the system at once").
+            self.unback(id, at, pages);
         }
     }
 
+    /// Takes the memory of free pages of a broken hugepage away.
+    fn unback(&mut self, id: HugePageId, at: u32, pages: u32) {
+        let lost = self.filler.unback(&mut self.trackers, &mut self.floor, id, at, pages);
+        self.release.count(lost);
+    }
+
     /// Takes a hugepage without spans out of the filler.
-    pub(crate) fn retire(&mut self, id: HugePageId) {
-        self.filler.expel(&mut self.trackers, id);
+    fn retire(&mut self, id: HugePageId) {
+        self.expel(id);
         let was_broken = self.trackers[id.0 as usize].broken;
-        self.unguard(id, HugePages(1));
+        self.backing.unguard(&mut self.trackers, &mut self.floor, id, HugePages(1));
+        let t = &mut self.trackers[id.0 as usize];
         // What is left of a broken hugepage would keep the next use on small pages.
-        if was_broken && self.will_be_huge(id) && self.floor.unback(id.range()).is_ok() {
-            let t = &mut self.trackers[id.0 as usize];
-            self.released_total += u64::from(t.backed_pages());
-            t.unbacked();
-            self.unbacked.insert(&mut self.trackers, id, HugePages(1));
+        if was_broken && self.backing.will_be_huge(id, t) && self.floor.unback(G::range(id)).is_ok() {
+            self.release.count(t.unbacked().into());
+            self.cache.put_unbacked(&mut self.trackers, id, HugePages(1));
             self.note_demand();
         } else {
             self.put(id, HugePages(1));
         }
     }
 
+    // Whole hugepages: the cache over the allocator, with the backing that they get.
+
+    /// Takes whole free hugepages: with memory if there are any.
+    fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
+        let granted = self.granted();
+        let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
+        self.back_new(granted, (taken.first, len), len);
+        self.note_taken(taken.missing);
+        Ok(taken.first)
+    }
+
+    /// After hugepages were taken, for a span of `span`, from a heap of which so many were granted.
+    fn back_new(&mut self, granted: HugePages, taken: (HugePageId, HugePages), span: HugePages) {
+        self.follow_grant(granted);
+        let demand = self.in_demand();
+        self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, demand);
+    }
+
+    /// Advises what was granted since `old` were.
+    fn follow_grant(&mut self, old: HugePages) {
+        let granted = self.granted();
+        if granted > old {
+            self.backing.grown(&mut self.floor, old, granted);
+        }
+    }
+
+    /// Takes whole hugepages back; those above the limit lose their memory.
+    fn put(&mut self, first: HugePageId, len: HugePages) {
+        self.cache.put(&mut self.trackers, first, len);
+        self.note_demand();
+        self.shrink_to_limit();
+    }
+
+    /// Records how many hugepages serve the program now.
+    fn note_demand(&mut self) {
+        self.note_taken(HugePages(0));
+    }
+
+    /// Likewise, after a request that found `missing` too few in the cache.
+    fn note_taken(&mut self, missing: HugePages) {
+        let (now, demand) = (self.clock.now_ns(), self.in_demand());
+        if missing.0 > 0 {
+            self.cache.limit.missed(missing, demand, now);
+        }
+        self.cache.limit.note(demand, now);
+    }
+
+    // Regions.
+
+    /// Makes a region of hugepages without memory; `false` when there are none.
+    #[cold]
+    fn start_region(&mut self) -> bool {
+        let (granted, size) = (self.granted(), HugePages(G::REGION));
+        if !self.regions.are_allowed() {
+            return false;
+        }
+        let taken = self.cache.take_unbacked(&mut self.trackers, &mut self.floor, size, size);
+        self.follow_grant(granted);
+        taken.is_ok_and(|head| {
+            self.regions.begin(&mut self.trackers, head);
+            true
+        })
+    }
+
+    fn alloc_in_region(&mut self, pages: u32, align: u32, in_need: bool) -> Option<Span> {
+        let range = self.regions.find(&self.trackers, pages, align, in_need)?;
+        let zeroed = self.occupy_in_region(range, true);
+        Some(Span { range, zeroed })
+    }
+
+    fn occupy_in_region(&mut self, range: PageRange, begins: bool) -> bool {
+        let huge = |id: HugePageId, t: &Tracker<G>| self.backing.will_be_huge(id, t);
+        let occupied = self.regions.occupy(&mut self.trackers, range, begins, huge);
+        self.note_taken(occupied.missing);
+        occupied.zeroed
+    }
+
+    /// Frees pages of a region, which ends with its last span.
+    fn vacate_in_region(&mut self, range: PageRange, whole: bool) {
+        if let Some(head) = self.regions.vacate(&mut self.trackers, range, whole) {
+            self.regions.end(&mut self.trackers, head);
+            // One by one: neighbours of the same kind are joined.
+            for id in (head.0..head.0 + G::REGION).map(HugePageId) {
+                if self.trackers[id.0 as usize].backed_pages() > 0 {
+                    self.cache.put(&mut self.trackers, id, HugePages(1));
+                } else {
+                    self.cache.put_unbacked(&mut self.trackers, id, HugePages(1));
+                }
+            }
+        }
+        self.note_demand();
+        self.shrink_to_limit();
+    }
+
+    // What comes back.
+
     /// What is wrong with a span that is given back; `None` if it is out, just so.
     pub(crate) fn fault(&self, span: PageRange) -> Option<SpanError> {
-        let page = span.first;
-        if page.0 >= self.granted.pages().0 || span.len.0 > self.granted.pages().0 - page.0 {
+        let (page, granted) = (span.first, self.granted());
+        if page.0 >= G::pages(granted).0 || span.len.0 > G::pages(granted).0 - page.0 {
             return Some(SpanError::NeverGiven(page));
         }
-        let (mut id, at) = (page.hugepage(), page.in_hugepage());
+        let (mut id, at) = (G::hugepage(page), G::in_hugepage(page));
         let t = &self.trackers[id.0 as usize];
         if !t.used().contains(at) {
             return Some(SpanError::AlreadyFree(page));
@@ -294,7 +400,7 @@ impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
         }
         let mut end = t.end_of_span(at);
         let mut len = end - at;
-        while end == PAGES_PER_HUGEPAGE && len <= span.len.0 && id.0 + 1 < self.granted.0 {
+        while end == G::PAGES && len <= span.len.0 && id.0 + 1 < granted.0 {
             id.0 += 1;
             let t = &self.trackers[id.0 as usize];
             if !t.continues() {
@@ -308,7 +414,7 @@ impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
 
     /// What is wrong with a length and an alignment.
     fn unfit(&self, pages: Pages, align: Pages) -> Option<SpanError> {
-        let most = self.capacity.pages();
+        let most = G::pages(self.capacity());
         match () {
             () if pages.0 == 0 => Some(SpanError::Empty),
             () if !align.0.is_power_of_two() => Some(SpanError::Alignment(align)),
@@ -317,31 +423,41 @@ impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
         }
     }
 
-    pub(crate) fn free_span(&mut self, span: PageRange) {
-        let (first, at) = (span.first.hugepage(), span.first.in_hugepage());
-        match self.trackers[first.0 as usize].place {
-            Place::Filler => self.vacate(first, at, span.len.0),
-            Place::Region => self.free_in_region(span),
+    fn free_span(&mut self, span: PageRange) {
+        let id = G::hugepage(span.first);
+        match self.trackers[id.0 as usize].place {
+            Place::Filler => self.vacate(id, G::in_hugepage(span.first), span.len.0),
+            Place::Region => self.vacate_in_region(span, true),
             _ => {
-                let (whole, tail) = (span.len.0 / PAGES_PER_HUGEPAGE, span.len.0 % PAGES_PER_HUGEPAGE);
-                if tail > 0 {
-                    self.vacate(HugePageId(first.0 + whole), 0, tail);
+                let large = Large::of::<G>(span);
+                if large.tail > 0 {
+                    self.vacate(large.last(), 0, large.tail);
                 }
-                self.put(first, HugePages(whole));
+                self.put(large.first, large.whole);
             }
         }
     }
 
     /// Counts `new` pages in a span instead of `old`.
-    pub(crate) fn count(&mut self, old: u32, new: u32) {
-        let small = |pages: u32| if pages <= HALF { pages } else { 0 };
+    fn count(&mut self, old: u32, new: u32) {
         self.in_use = self.in_use - old + new;
-        self.small = self.small - small(old) + small(new);
+        self.donation.count(old, new);
         self.demand.note(self.in_use);
     }
 }
 
-impl<F: Floor, C: Clock, P: Fit, S: FrameSource> SpanSource for PageHeap<F, C, P, S> {
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> PageHeap<F, C, P, Option<ByFrames<S>>, G> {
+    /// Lets page frames place short spans, before anything is granted. All of their huge frames are offline, and as many
+    /// as the heap's hugepages.
+    pub fn set_frames(&mut self, source: S) {
+        const { assert!(G::PAGES == PAGES_PER_HUGEPAGE, "frames are pages of the machine's hugepages") };
+        debug_assert_eq!(self.granted(), HugePages(0));
+        self.placement = Some(ByFrames::new(source));
+        self.regions.set_allowed(false);
+    }
+}
+
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> SpanSource for PageHeap<F, C, P, K, G> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         if let Some(unfit) = self.unfit(pages, align) {
             return Err(unfit);
@@ -376,3 +492,6 @@ impl<F: Floor, C: Clock, P: Fit, S: FrameSource> SpanSource for PageHeap<F, C, P
         Ok(zeroed)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,142 +1,128 @@
-//! Whole hugepages without memory: address space that was never used, or whose memory went back.
+//! Whole hugepages without memory: address space never used, or whose memory went back.
 //!
-//! **From.** TEMERAIRE §4.2. Free ranges are kept by [`crate::ranges`]; here is where new ones come from. Address space is made
-//! usable in large steps from the region's front on, so that it is one mapping of the system's however large it grows.
+//! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; here is where new ones come from.
+//!
+//! **State.** The floor grants address space in large steps from the region's front on, so that it stays one mapping
+//! of the system's however large it grows.
+//!
+//! **Failure.** A refused grant changes nothing.
 
-use crate::backing::LONG;
-use crate::fit::Fit;
-use crate::heap::PageHeap;
-use crate::tracker::Place;
-use craton_base::{Clock, Floor, FrameSource, HugePageId, HugePages, NoMemory};
+use crate::ranges::Ranges;
+use crate::tracker::{Place, Trackers};
+use core::marker::PhantomData;
+use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory};
 
 /// Address space is made usable in steps of at least 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
-/// Hugepages at the region's front that are left out for that, at the most.
-const MOST_LEFT_OUT: u32 = 64;
+/// Spans of so many hugepages, 8 MiB, are huge in a small heap too: the last one's rest is an eighth on average.
+pub(crate) const LONG: HugePages = HugePages(4);
 
-impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
-    /// Takes hugepages without memory. What is long is worth hugepages of the machine in a small heap too, so it leaves the
-    /// region's front alone, where they are not asked for; what is short goes there first.
-    pub(crate) fn take_unbacked(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
-        let from = self.backing().from.0;
-        let front = if from <= MOST_LEFT_OUT { from } else { 0 };
-        let first = if len >= LONG {
-            self.take_granted_or_grow(len, align, front).or_else(|_| self.take_granted_or_grow(len, align, 0))
-        } else {
-            let in_front = self.unbacked.take(&mut self.trackers, len, align, 0..front);
-            in_front.map_or_else(|| self.take_granted_or_grow(len, align, 0), Ok)
-        };
-        let first = first.or_else(|refused| self.take_mixed(len, align).ok_or(refused))?;
-        self.expect_backing(first, len, len);
-        Ok(first)
+/// Free hugepages without memory, and the grant that they come from.
+pub(crate) struct HugeAllocator<G> {
+    free: Ranges<{ Place::Unbacked as u8 }>,
+    granted: HugePages,
+    capacity: HugePages,
+    geometry: PhantomData<G>,
+}
+
+impl<G: Geometry> HugeAllocator<G> {
+    /// An allocator of at most `capacity` hugepages, none granted yet.
+    pub(crate) const fn new(capacity: HugePages) -> Self {
+        Self { free: Ranges::EMPTY, granted: HugePages(0), capacity, geometry: PhantomData }
     }
 
-    /// Takes hugepages without memory from `least` on.
-    pub(crate) fn take_granted_or_grow(
+    pub(crate) fn granted(&self) -> HugePages {
+        self.granted
+    }
+
+    pub(crate) fn capacity(&self) -> HugePages {
+        self.capacity
+    }
+
+    /// The free ranges.
+    pub(crate) fn free(&self) -> &Ranges<{ Place::Unbacked as u8 }> {
+        &self.free
+    }
+
+    /// Takes `len` hugepages whose first is a multiple of `align`. Hugepages are not asked for in the `front` first ones
+    /// of the region: long spans leave those alone, and short ones go there first.
+    pub(crate) fn take(
         &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        len: HugePages,
+        align: HugePages,
+        front: u32,
+    ) -> Result<HugePageId, NoMemory> {
+        if len >= LONG {
+            return self
+                .take_behind(trackers, floor, len, align, front)
+                .or_else(|_| self.take_behind(trackers, floor, len, align, 0));
+        }
+        let in_front = self.free.take(trackers, len, align, 0..front);
+        in_front.map_or_else(|| self.take_behind(trackers, floor, len, align, 0), Ok)
+    }
+
+    /// Takes hugepages from `least` on.
+    pub(crate) fn take_behind(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
         len: HugePages,
         align: HugePages,
         least: u32,
     ) -> Result<HugePageId, NoMemory> {
-        match self.unbacked.take(&mut self.trackers, len, align, least..u32::MAX) {
-            Some(first) => Ok(first),
-            None => self.grow(len, align, least),
+        if let Some(first) = self.free.take(trackers, len, align, least..u32::MAX) {
+            return Ok(first);
         }
-    }
-
-    /// Takes hugepages from where free ones of both kinds, or not yet granted ones, lie side by side: a walk over the region, and
-    /// so the last resort.
-    #[cold]
-    fn take_mixed(&mut self, len: HugePages, align: HugePages) -> Option<HugePageId> {
-        let mut start = 0u32;
-        while start.checked_add(len.0)? <= self.capacity.0 {
-            let end = (start + len.0).min(self.granted.0);
-            // The last one in the way; the next place to look is behind it.
-            let taken = (start..end).rev().find(|i| {
-                let place = self.trackers[*i as usize].place;
-                place != Place::Unbacked && place != Place::Cached
-            });
-            match taken {
-                Some(i) => start = (i + 1).next_multiple_of(align.0),
-                None => {
-                    let first = HugePageId(start);
-                    return self.free_from(first, len).then(|| {
-                        self.take_from(first, len, len);
-                        first
-                    });
-                }
-            }
-        }
-        None
-    }
-
-    /// Makes more address space usable and takes `len` hugepages of it.
-    #[cold]
-    fn grow(&mut self, len: HugePages, align: HugePages, least: u32) -> Result<HugePageId, NoMemory> {
         // What is free at the end of the region already counts.
-        let free = self.unbacked.run_at_end(&self.trackers);
+        let free = self.free.run_at_end(trackers);
         let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
-        self.grow_to(HugePages(start.checked_add(len.0).ok_or(NoMemory)?))?;
-        Ok(self.unbacked.take(&mut self.trackers, len, align, least..u32::MAX).expect("just granted"))
+        self.grow_to(trackers, floor, HugePages(start.checked_add(len.0).ok_or(NoMemory)?))?;
+        Ok(self.free.take(trackers, len, align, least..u32::MAX).expect("just granted"))
     }
 
-    /// Makes at least `need` hugepages usable, and more if that is not refused: steps are large, so that they are rare.
-    fn grow_to(&mut self, need: HugePages) -> Result<(), NoMemory> {
+    /// Takes exactly `first..first + len`, free ones of one range.
+    pub(crate) fn take_at(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
+        self.free.take_at(trackers, first, len);
+    }
+
+    /// Takes the last `len` hugepages of the range that ends before `end`; constant time.
+    pub(crate) fn take_end(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
+        self.free.take_end(trackers, end, len);
+    }
+
+    /// Takes hugepages back that have no memory.
+    pub(crate) fn put(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
+        self.free.insert(trackers, first, len);
+    }
+
+    /// Makes at least `need` hugepages usable, and more if that is not refused: large steps are rare steps.
+    #[cold]
+    pub(crate) fn grow_to(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        need: HugePages,
+    ) -> Result<(), NoMemory> {
         if need > self.capacity {
             return Err(NoMemory);
         }
         let step = (self.granted.0 / 4).max(GROW_MIN.0);
         let generous = HugePages(need.0.max(self.granted.0 + step).min(self.capacity.0));
-        let granted = match self.floor.reserve(generous) {
+        let granted = match floor.reserve(generous) {
             Ok(()) => generous,
             Err(NoMemory) => {
-                self.floor.reserve(need)?;
+                floor.reserve(need)?;
                 need
             }
         };
         let old = core::mem::replace(&mut self.granted, granted);
-        self.unbacked.set_end(granted);
-        self.cached.set_end(granted);
-        self.advise_granted(HugePageId(old.0));
-        self.unbacked.insert(&mut self.trackers, HugePageId(old.0), HugePages(granted.0 - old.0));
+        self.free.set_end(granted);
+        self.free.insert(trackers, HugePageId(old.0), HugePages(granted.0 - old.0));
         Ok(())
     }
-
-    /// Whether the `len` hugepages from `at` on are free, growing the region when it ends there.
-    pub(crate) fn free_from(&mut self, at: HugePageId, len: HugePages) -> bool {
-        let mut end = at.0;
-        while end < at.0 + len.0 {
-            let run = self.cached.run_from(&self.trackers, HugePageId(end)).0
-                + self.unbacked.run_from(&self.trackers, HugePageId(end)).0;
-            if run == 0 {
-                break;
-            }
-            end += run;
-        }
-        if end >= at.0 + len.0 {
-            return true;
-        }
-        if end != self.granted.0 {
-            return false;
-        }
-        self.grow_to(HugePages(at.0 + len.0)).is_ok()
-    }
-
-    /// Takes the free hugepages `at..at + len`, of whichever kind they are, for a span of `span` hugepages.
-    pub(crate) fn take_from(&mut self, at: HugePageId, len: HugePages, span: HugePages) {
-        let (mut at, end) = (at.0, at.0 + len.0);
-        while at < end {
-            let id = HugePageId(at);
-            let cached = self.cached.run_from(&self.trackers, id).0.min(end - at);
-            let unbacked = self.unbacked.run_from(&self.trackers, id).0.min(end - at);
-            if cached > 0 {
-                self.cached.take_at(&mut self.trackers, id, HugePages(cached));
-            } else {
-                self.unbacked.take_at(&mut self.trackers, id, HugePages(unbacked));
-            }
-            self.expect_backing(id, HugePages(cached.max(unbacked)), span);
-            at += cached + unbacked;
-        }
-        self.note_demand();
-    }
 }
+
+#[cfg(test)]
+mod tests;

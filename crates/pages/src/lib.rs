@@ -3,18 +3,26 @@
 //! **What.** Hands out spans of pages so that the program's memory lies densely on few hugepages, and whole hugepages
 //! come free again and can go back to the system. It decides with numbers and never touches the memory it manages.
 //!
-//! **From.** TEMERAIRE §4, a file for each of its parts: [`heap`] routes requests and donates slack (§4.1), [`huge_allocator`]
-//! (§4.2) over [`ranges`], [`huge_cache`] (§4.3), [`filler`] with [`lists`] and the policy [`fit`] (§4.4), [`region`] (§4.5),
-//! [`release`] (§4.6). From what followed it: dense spans apart from sparse ones, [`demand`] that says what not to release, and
-//! the collapse of [`backing`]. Where we differ: free ranges are found by boundary tags and size bins instead of a
-//! treap, since their metadata is at hand anyway; the cache's limit starts small and grows when demand that was just
-//! released returns, so that a single drop goes back to the system at once; small heaps stay on small pages
-//! ([`HugeBacking`]).
+//! **From.** TEMERAIRE §4. Each part is an object with its own state, made and tested alone; [`heap`] composes them:
+//! ```text
+//! §4.1  heap            routes requests            donation   tails of large spans, and their slack
+//! §4.2  huge_allocator  hugepages without memory   ranges     free ranges of hugepages
+//! §4.3  huge_cache      those with memory          cache_limit  how many stay
+//! §4.4  filler          packs short spans          lists, fit   ranked lists, and the policy over them
+//! §4.5  region          spans across hugepages
+//! §4.6  release         what goes back, and when
+//! later demand          what not to release        backing, collapse  hugepages of the machine
+//! all   tracker         what is known of a hugepage
+//! ```
+//! Where we differ: boundary tags and size bins find free ranges instead of a treap, since their metadata is at hand
+//! anyway; the cache's limit grows when demand that was just released returns, so that a single drop goes back at once;
+//! dense spans lie apart from sparse ones; small heaps stay on small pages ([`HugeBacking`]).
 //!
-//! **Two heaps.** Where spans of less than a hugepage go says the filler, or a [`craton_base::FrameSource`], as LLFree's frames are:
-//! [`PageHeap::set_frames`], in [`frames`]. All else is the same.
+//! **Two heaps.** A [`placement`] says where spans of up to half a hugepage go: the filler's lists, or page frames as
+//! LLFree's are ([`frames`]). All else is the same.
 //!
-//! **Units.** Pages of 8 KiB, hugepages of 256 pages, nanoseconds; places count from the region's first page.
+//! **Units.** Pages of 8 KiB, hugepages of 256 pages unless the [`Geometry`](craton_base::Geometry) says otherwise,
+//! nanoseconds; places count from the region's first page.
 //!
 //! **State.** One [`tracker::Tracker`] a hugepage, in a table; each hugepage below the granted size is in one place:
 //! ```text
@@ -32,7 +40,7 @@
 //! - P8 a region is in the bin of its longest free range, and the sums over hugepages of regions are right;
 //! - P9 as many hugepages are guarded as the budget counts, all of them broken ones of the filler;
 //! - P10 a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]);
-//! - P11 of a hugepage in the filler the pages of spans are taken from the frame source, if there is one, and all of other hugepages.
+//! - P11 of a hugepage in the filler the pages of spans are taken from the frame source, if there is one, and all of others.
 //!
 //! **Threads.** The heap has none: the caller holds a lock. The caches in front of it may be used by all at a time.
 //!
@@ -43,10 +51,11 @@
 //! best-fit walk over 32 bytes.
 #![no_std]
 
-mod advice;
 mod backing;
-mod check;
+mod cache_limit;
+mod collapse;
 mod demand;
+mod donation;
 mod filler;
 mod fit;
 mod frames;
@@ -55,28 +64,26 @@ mod huge_allocator;
 mod huge_cache;
 mod large_cache;
 mod lists;
+mod placement;
 mod ranges;
 mod region;
 mod release;
-mod resize;
 mod span_cache;
-mod spans;
-mod stats;
 pub mod trace;
 mod tracker;
 
-pub use backing::{CollapseStats, HugeBacking};
-pub use check::Broken;
+pub use backing::HugeBacking;
+pub use cache_limit::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
+pub use collapse::CollapseStats;
 pub use demand::{LONG_S, SHORT_S};
 pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
-pub use frames::NoFrames;
-pub use heap::PageHeap;
-pub use huge_cache::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
+pub use frames::ByFrames;
+pub use heap::{Broken, PageHeap, PageHeapStats};
 pub use large_cache::LargeCache;
+pub use placement::{ByLists, Placement};
 pub use release::{Breaking, Tick, TooMuch};
 pub use span_cache::SpanCache;
-pub use stats::PageHeapStats;
 pub use tracker::Tracker;
 
-#[cfg(all(test, not(feature = "tiny")))]
-mod tests;
+#[cfg(test)]
+mod testing;

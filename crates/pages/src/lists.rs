@@ -5,10 +5,10 @@
 //! **State.** A list is linked through `next`/`prev` of the trackers; links hold the place plus 1, so that zeros are
 //! empty lists.
 
-use crate::tracker::Tracker;
-use craton_base::{HugePageId, PAGES_PER_HUGEPAGE, Table};
+use crate::tracker::{Tracker, Trackers};
+use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
-/// Lists in a family: eight for each longest free range from 0 to 256.
+/// Lists in a family: eight for each longest free range from 0 to 256, the most that a hugepage has.
 pub(crate) const LISTS: usize = 8 * (PAGES_PER_HUGEPAGE as usize + 1);
 const WORDS: usize = LISTS.div_ceil(64);
 const _: () = assert!(WORDS < 64);
@@ -33,7 +33,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    pub(crate) fn of(t: &Tracker) -> Self {
+    pub(crate) fn of<G: Geometry>(t: &Tracker<G>) -> Self {
         Self { used: t.used_pages(), backed: t.backed_pages() }
     }
 
@@ -50,7 +50,7 @@ impl Lists {
         Self { heads: [0; LISTS], occupied: [0; WORDS], words: 0, len: 0, sums: Sums { used: 0, backed: 0 } };
 
     /// Puts a hugepage on top of list `at`.
-    pub(crate) fn push(&mut self, trackers: &mut Table<Tracker>, at: usize, id: HugePageId) {
+    pub(crate) fn push<G: Geometry>(&mut self, trackers: &mut Trackers<G>, at: usize, id: HugePageId) {
         let head = self.heads[at];
         if head != 0 {
             trackers[(head - 1) as usize].prev = id.0 + 1;
@@ -64,7 +64,7 @@ impl Lists {
     }
 
     /// Takes a hugepage off list `at`, on which it must be.
-    pub(crate) fn remove(&mut self, trackers: &mut Table<Tracker>, at: usize, id: HugePageId) {
+    pub(crate) fn remove<G: Geometry>(&mut self, trackers: &mut Trackers<G>, at: usize, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let (next, prev) = (t.next, t.prev);
         (t.next, t.prev) = (0, 0);
@@ -123,11 +123,11 @@ impl Lists {
     }
 
     /// Walks list `at`.
-    pub(crate) fn walk<'a>(
+    pub(crate) fn walk<'a, G: Geometry>(
         &'a self,
-        trackers: &'a Table<Tracker>,
+        trackers: &'a Trackers<G>,
         at: usize,
-    ) -> impl Iterator<Item = HugePageId> + use<'a> {
+    ) -> impl Iterator<Item = HugePageId> + use<'a, G> {
         let mut next = self.head(at);
         core::iter::from_fn(move || {
             let id = next?;
@@ -141,3 +141,6 @@ impl Lists {
         self.len
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,9 +6,9 @@
 //!
 //! **Invariants.** P4 ranges are maximal; P1 every hugepage of a range has the set's place.
 
-use crate::tracker::{Place, Tracker};
+use crate::tracker::{Place, Trackers};
 use core::ops::Range;
-use craton_base::{HugePageId, HugePages, Pages, Table};
+use craton_base::{Geometry, HugePageId, HugePages, Pages};
 
 const BINS: usize = 25;
 /// Ranges of a bin that are looked at for a better fit, or for a shorter range.
@@ -54,7 +54,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
     }
 
     /// Adds a range, joining it with free neighbours of the same kind. The trackers are reset.
-    pub(crate) fn insert(&mut self, trackers: &mut Table<Tracker>, first: HugePageId, len: HugePages) {
+    pub(crate) fn insert<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.total.0 += len.0;
         for i in first.0..first.0 + len.0 {
             let t = &mut trackers[i as usize];
@@ -78,9 +78,9 @@ impl<const PLACE: u8> Ranges<PLACE> {
     }
 
     /// Takes `len` hugepages inside `within` whose first is a multiple of `align`, from the front of the range where they fit.
-    pub(crate) fn take(
+    pub(crate) fn take<G: Geometry>(
         &mut self,
-        trackers: &mut Table<Tracker>,
+        trackers: &mut Trackers<G>,
         len: HugePages,
         align: HugePages,
         within: Range<u32>,
@@ -107,7 +107,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
     }
 
     /// How many free hugepages of this kind lie from `at` on.
-    pub(crate) fn run_from(&self, trackers: &Table<Tracker>, at: HugePageId) -> HugePages {
+    pub(crate) fn run_from<G: Geometry>(&self, trackers: &Trackers<G>, at: HugePageId) -> HugePages {
         if at.0 >= self.end || trackers[at.0 as usize].place != Self::PLACE {
             return HugePages(0);
         }
@@ -116,27 +116,27 @@ impl<const PLACE: u8> Ranges<PLACE> {
     }
 
     /// The free hugepages of this kind that begin at `at`, which no free one of this kind precedes; constant time.
-    pub(crate) fn run_at_start(&self, trackers: &Table<Tracker>, at: HugePageId) -> HugePages {
+    pub(crate) fn run_at_start<G: Geometry>(&self, trackers: &Trackers<G>, at: HugePageId) -> HugePages {
         let here = at.0 < self.end && trackers[at.0 as usize].place == Self::PLACE;
         HugePages(if here { trackers[at.0 as usize].run } else { 0 })
     }
 
     /// The free hugepages of this kind that end before `end`, where none follows; constant time.
-    pub(crate) fn run_before(&self, trackers: &Table<Tracker>, end: HugePageId) -> HugePages {
+    pub(crate) fn run_before<G: Geometry>(&self, trackers: &Trackers<G>, end: HugePageId) -> HugePages {
         let there = end.0 > 0 && trackers[end.0 as usize - 1].place == Self::PLACE;
         HugePages(if there { trackers[end.0 as usize - 1].run } else { 0 })
     }
 
     /// Takes the last `len` hugepages of the range that ends before `end`.
-    pub(crate) fn take_end(&mut self, trackers: &mut Table<Tracker>, end: HugePageId, len: HugePages) {
+    pub(crate) fn take_end<G: Geometry>(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
         let start = end.0 - trackers[end.0 as usize - 1].run;
         self.split(trackers, start, HugePageId(end.0 - len.0), len);
     }
 
     /// Some ranges of the set, long ones first.
-    pub(crate) fn longest<'a>(
+    pub(crate) fn longest<'a, G: Geometry>(
         &'a self,
-        trackers: &'a Table<Tracker>,
+        trackers: &'a Trackers<G>,
     ) -> impl Iterator<Item = (HugePageId, HugePages)> + 'a {
         self.bins.iter().rev().flat_map(move |head| {
             core::iter::successors(head.checked_sub(1), move |at| trackers[*at as usize].next.checked_sub(1))
@@ -145,13 +145,13 @@ impl<const PLACE: u8> Ranges<PLACE> {
     }
 
     /// Where the range around `at` begins: in front of it, unless an aligned place inside the range is asked for.
-    fn start_of(trackers: &Table<Tracker>, at: HugePageId) -> u32 {
+    fn start_of<G: Geometry>(trackers: &Trackers<G>, at: HugePageId) -> u32 {
         let before = (0..at.0).rev().take_while(|i| trackers[*i as usize].place == Self::PLACE).count();
         at.0 - before as u32
     }
 
     /// How many free hugepages of this kind lie at the end of the region.
-    pub(crate) fn run_at_end(&self, trackers: &Table<Tracker>) -> HugePages {
+    pub(crate) fn run_at_end<G: Geometry>(&self, trackers: &Trackers<G>) -> HugePages {
         match self.end.checked_sub(1) {
             Some(last) if trackers[last as usize].place == Self::PLACE => HugePages(trackers[last as usize].run),
             _ => HugePages(0),
@@ -159,13 +159,13 @@ impl<const PLACE: u8> Ranges<PLACE> {
     }
 
     /// Takes exactly `first..first + len`, which must lie in one range.
-    pub(crate) fn take_at(&mut self, trackers: &mut Table<Tracker>, first: HugePageId, len: HugePages) {
+    pub(crate) fn take_at<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         let start = Self::start_of(trackers, first);
         self.split(trackers, start, first, len);
     }
 
     /// Takes `first..first + len` out of the range that begins at `start`.
-    fn split(&mut self, trackers: &mut Table<Tracker>, start: u32, first: HugePageId, len: HugePages) {
+    fn split<G: Geometry>(&mut self, trackers: &mut Trackers<G>, start: u32, first: HugePageId, len: HugePages) {
         let run = trackers[start as usize].run;
         debug_assert!(start <= first.0 && start + run >= first.0 + len.0);
         self.unlink(trackers, start);
@@ -186,7 +186,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
 
     /// Some range of the set, about the shortest, for release: a long one is what a large request wants back, and broken up it
     /// would be missed at once.
-    pub(crate) fn any(&self, trackers: &Table<Tracker>) -> Option<(HugePageId, HugePages)> {
+    pub(crate) fn any<G: Geometry>(&self, trackers: &Trackers<G>) -> Option<(HugePageId, HugePages)> {
         let mut at = *self.bins.iter().find(|head| **head != 0)?;
         let mut shortest: Option<(u32, u32)> = None;
         for _ in 0..LOOKS {
@@ -200,7 +200,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         shortest.map(|(first, run)| (HugePageId(first), HugePages(run)))
     }
 
-    fn link(&mut self, trackers: &mut Table<Tracker>, first: u32, len: u32) {
+    fn link<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: u32, len: u32) {
         let b = bin(len);
         let head = self.bins[b];
         if head != 0 {
@@ -212,7 +212,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.bins[b] = first + 1;
     }
 
-    fn unlink(&mut self, trackers: &mut Table<Tracker>, first: u32) {
+    fn unlink<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: u32) {
         let t = &mut trackers[first as usize];
         let (b, next, prev) = (bin(t.run), t.next, t.prev);
         (t.next, t.prev) = (0, 0);
@@ -227,3 +227,6 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

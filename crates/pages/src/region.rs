@@ -1,4 +1,4 @@
-//! Packs spans across hugepages, for programs whose spans leave more slack than they have small spans to fill it.
+//! Packs spans across hugepages, for programs whose slack exceeds their small spans.
 //!
 //! **From.** TEMERAIRE §4.5. A region is 1 GiB, found by the best fit among all of its pages; regions are sorted by their
 //! longest free range. The bitmaps are those of its hugepages' trackers. A region without spans is given up.
@@ -10,26 +10,31 @@
 //!
 //! **Cost.** A request walks one region's trackers, 512 of two cache lines: little beside touching the megabyte it asks for.
 
-use crate::fit::Fit;
-use crate::heap::PageHeap;
-use crate::tracker::{Place, Tracker};
-use craton_base::{
-    Clock, Floor, FrameSource, HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages, Span, Table,
-};
+use crate::tracker::{Place, Tracker, Trackers};
+use core::marker::PhantomData;
+use craton_base::{Floor, Geometry, HugePageId, HugePages, PageId, PageRange, Pages};
 
-/// Hugepages in a region: 1 GiB.
-pub(crate) const REGION: u32 = if PAGES_PER_HUGEPAGE < 256 { 2 } else { 512 };
-const REGION_PAGES: u32 = REGION * PAGES_PER_HUGEPAGE;
-const BINS: usize = (u32::BITS - REGION_PAGES.leading_zeros()) as usize;
+/// Bins by the logarithm of a free range: 1 GiB is 2^17 pages.
+const BINS: usize = 18;
 /// Regions of a bin that are looked at for room.
 const LOOKS: usize = 4;
 
 /// The regions.
-pub(crate) struct Regions {
+pub(crate) struct Regions<G> {
     /// First hugepages of regions, plus 1, by the logarithm of the longest free range.
     bins: [u32; BINS],
     held: Held,
     forbidden: bool,
+    geometry: PhantomData<G>,
+}
+
+/// What became of pages of a region that were marked used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Occupied {
+    /// They read as zeros.
+    pub(crate) zeroed: bool,
+    /// Hugepages of them that had no memory.
+    pub(crate) missing: HugePages,
 }
 
 /// What hugepages of regions amount to.
@@ -46,7 +51,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) fn of(t: &Tracker) -> Self {
+    pub(crate) fn of<G: Geometry>(t: &Tracker<G>) -> Self {
         let backed = t.backed_pages();
         match t.used_pages() {
             0 => Self { idle: 1, idle_backed: u32::from(backed > 0), idle_pages: backed, between: 0 },
@@ -69,40 +74,26 @@ impl Held {
     }
 }
 
-/// The parts of a range in each hugepage: which, the first page in it, and how many.
-fn parts(range: PageRange) -> impl Iterator<Item = (HugePageId, u32, u32)> {
-    let (mut at, end) = (range.first, range.end());
-    core::iter::from_fn(move || {
-        if at >= end {
-            return None;
-        }
-        let (id, first) = (at.hugepage(), at.in_hugepage());
-        let len = (PAGES_PER_HUGEPAGE - first).min(end.0 - at.0);
-        at.0 += len;
-        Some((id, first, len))
-    })
-}
-
 fn bin(longest: u32) -> usize {
     (u32::BITS - longest.leading_zeros()).saturating_sub(1) as usize
 }
 
 /// The first hugepage of the region around a hugepage.
-fn head_of(id: HugePageId) -> HugePageId {
-    HugePageId(id.0 & !(REGION - 1))
+pub(crate) fn head_of<G: Geometry>(id: HugePageId) -> HugePageId {
+    HugePageId(id.0 & !(G::REGION - 1))
 }
 
 /// Tells `each` the free ranges of a region: the first page, counted from the region's, and the length.
-fn free_ranges(trackers: &Table<Tracker>, head: HugePageId, mut each: impl FnMut(u32, u32)) {
+fn free_ranges<G: Geometry>(trackers: &Trackers<G>, head: HugePageId, mut each: impl FnMut(u32, u32)) {
     let (mut start, mut len) = (0, 0);
-    for i in 0..REGION {
+    for i in 0..G::REGION {
         let t = &trackers[(head.0 + i) as usize];
-        let base = i * PAGES_PER_HUGEPAGE;
+        let base = i * G::PAGES;
         if t.used_pages() == 0 {
             if len == 0 {
                 start = base;
             }
-            len += PAGES_PER_HUGEPAGE;
+            len += G::PAGES;
             continue;
         }
         for (first, run) in t.used().clear_runs() {
@@ -114,12 +105,12 @@ fn free_ranges(trackers: &Table<Tracker>, head: HugePageId, mut each: impl FnMut
                 }
                 (start, len) = (base + first, run);
             }
-            if first + run < PAGES_PER_HUGEPAGE {
+            if first + run < G::PAGES {
                 each(start, len);
                 len = 0;
             }
         }
-        if t.used().contains(PAGES_PER_HUGEPAGE - 1) && len > 0 {
+        if t.used().contains(G::PAGES - 1) && len > 0 {
             each(start, len);
             len = 0;
         }
@@ -130,20 +121,29 @@ fn free_ranges(trackers: &Table<Tracker>, head: HugePageId, mut each: impl FnMut
 }
 
 /// The length of a region's longest free range.
-pub(crate) fn longest(trackers: &Table<Tracker>, head: HugePageId) -> u32 {
+pub(crate) fn longest<G: Geometry>(trackers: &Trackers<G>, head: HugePageId) -> u32 {
     let mut longest = 0;
     free_ranges(trackers, head, |_, len| longest = longest.max(len));
     longest
 }
 
-impl Regions {
-    pub(crate) const EMPTY: Self =
-        Self { bins: [0; BINS], held: Held { idle: 0, idle_backed: 0, idle_pages: 0, between: 0 }, forbidden: false };
+impl<G: Geometry> Regions<G> {
+    pub(crate) const EMPTY: Self = Self {
+        bins: [0; BINS],
+        held: Held { idle: 0, idle_backed: 0, idle_pages: 0, between: 0 },
+        forbidden: false,
+        geometry: PhantomData,
+    };
+    const PAGES: u32 = G::REGION * G::PAGES;
     /// Slack, in pages, below which a region is not worth its trackers: a 64th of it, 16 MiB.
-    pub(crate) const LEAST_SLACK: u32 = REGION.div_ceil(64) * PAGES_PER_HUGEPAGE;
+    pub(crate) const LEAST_SLACK: u32 = G::REGION.div_ceil(64) * G::PAGES;
 
     pub(crate) fn set_allowed(&mut self, allowed: bool) {
         self.forbidden = !allowed;
+    }
+
+    pub(crate) fn are_allowed(&self) -> bool {
+        !self.forbidden
     }
 
     /// What their hugepages hold.
@@ -152,7 +152,7 @@ impl Regions {
     }
 
     /// Changes the tracker of a region's hugepage.
-    pub(crate) fn change<R>(&mut self, t: &mut Tracker, change: impl FnOnce(&mut Tracker) -> R) -> R {
+    pub(crate) fn change<R>(&mut self, t: &mut Tracker<G>, change: impl FnOnce(&mut Tracker<G>) -> R) -> R {
         self.held.sub(Held::of(t));
         let result = change(t);
         self.held.add(Held::of(t));
@@ -160,7 +160,7 @@ impl Regions {
     }
 
     /// Walks all regions.
-    pub(crate) fn walk<'a>(&'a self, trackers: &'a Table<Tracker>) -> impl Iterator<Item = HugePageId> + use<'a> {
+    pub(crate) fn walk<'a>(&'a self, trackers: &'a Trackers<G>) -> impl Iterator<Item = HugePageId> + use<'a, G> {
         self.bins.iter().flat_map(move |head| {
             let mut next = head.checked_sub(1);
             core::iter::from_fn(move || {
@@ -172,7 +172,7 @@ impl Regions {
     }
 
     /// Whether a region is in the bin that its longest free range names.
-    pub(crate) fn is_listed(&self, trackers: &Table<Tracker>, head: HugePageId) -> bool {
+    pub(crate) fn is_listed(&self, trackers: &Trackers<G>, head: HugePageId) -> bool {
         let mut at = self.bins[bin(trackers[head.0 as usize].run)].checked_sub(1);
         while let Some(id) = at {
             if id == head.0 {
@@ -183,7 +183,7 @@ impl Regions {
         false
     }
 
-    fn link(&mut self, trackers: &mut Table<Tracker>, head: HugePageId) {
+    fn link(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         let longest = longest(trackers, head);
         let first = core::mem::replace(&mut self.bins[bin(longest)], head.0 + 1);
         if let Some(first) = first.checked_sub(1) {
@@ -193,7 +193,7 @@ impl Regions {
         (t.run, t.next, t.prev) = (longest, first, 0);
     }
 
-    fn unlink(&mut self, trackers: &mut Table<Tracker>, head: HugePageId) {
+    fn unlink(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         let t = &mut trackers[head.0 as usize];
         let (longest, next, prev) = (t.run, t.next, t.prev);
         (t.next, t.prev) = (0, 0);
@@ -208,7 +208,7 @@ impl Regions {
 
     /// The best place for a span: in a region with the smallest longest free range that will do, the smallest free range. Of
     /// regions with about the same, `looks` are looked at.
-    fn find(&self, trackers: &Table<Tracker>, pages: u32, align: u32, looks: usize) -> Option<PageId> {
+    fn find_in_some(&self, trackers: &Trackers<G>, pages: u32, align: u32, looks: usize) -> Option<PageId> {
         (bin(pages)..BINS).find_map(|b| {
             let mut at = self.bins[b].checked_sub(1);
             for _ in 0..looks {
@@ -224,10 +224,10 @@ impl Regions {
         })
     }
 
-    fn best_fit(trackers: &Table<Tracker>, head: HugePageId, pages: u32, align: u32) -> Option<PageId> {
+    fn best_fit(trackers: &Trackers<G>, head: HugePageId, pages: u32, align: u32) -> Option<PageId> {
         let mut best: Option<(u32, u32)> = None;
         free_ranges(trackers, head, |first, len| {
-            let start = head.first_page().0 + first;
+            let start = G::page(head, first).0;
             let fits = |at: &u32| at - start <= len && len - (at - start) >= pages;
             if let Some(at) = start.checked_next_multiple_of(align).filter(fits)
                 && best.is_none_or(|(_, l)| len < l)
@@ -237,50 +237,50 @@ impl Regions {
         });
         best.map(|(at, _)| PageId(at))
     }
-}
 
-impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
-    /// Makes a region of hugepages without memory; `false` when there are none.
-    #[cold]
-    pub(crate) fn start_region(&mut self) -> bool {
-        if self.regions.forbidden {
-            return false;
-        }
-        let size = HugePages(REGION);
-        let taken = self.take_granted_or_grow(size, size, 0).ok();
-        let Some(head) = taken else { return false };
-        for i in head.0..head.0 + REGION {
-            let t = &mut self.trackers[i as usize];
-            t.reset();
-            t.place = Place::Region;
-            self.regions.held.add(Held::of(t));
-        }
-        self.regions.link(&mut self.trackers, head);
-        true
-    }
-
-    /// A span of a region that has room for it; `in_need`, every region is looked at.
-    pub(crate) fn alloc_in_region(&mut self, pages: u32, align: u32, in_need: bool) -> Option<Span> {
-        if pages > REGION_PAGES {
+    /// The best place for a span, in a region that has room; `in_need`, all regions are looked at.
+    pub(crate) fn find(&self, trackers: &Trackers<G>, pages: u32, align: u32, in_need: bool) -> Option<PageRange> {
+        if pages > Self::PAGES {
             return None;
         }
         let looks = if in_need { usize::MAX } else { LOOKS };
-        let range = PageRange::new(self.regions.find(&self.trackers, pages, align, looks)?, Pages(pages));
-        let zeroed = self.occupy_in_region(range, true);
-        Some(Span { range, zeroed })
+        Some(PageRange::new(self.find_in_some(trackers, pages, align, looks)?, Pages(pages)))
     }
 
-    /// Marks pages of a region used, by a span that begins with them or goes on there.
-    pub(crate) fn occupy_in_region(&mut self, range: PageRange, begins: bool) -> bool {
-        let head = head_of(range.first.hugepage());
-        self.regions.unlink(&mut self.trackers, head);
+    /// Makes a region of free hugepages that were taken from the allocator, `head` the first.
+    pub(crate) fn begin(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
+        for i in head.0..head.0 + G::REGION {
+            let t = &mut trackers[i as usize];
+            t.reset();
+            t.place = Place::Region;
+            self.held.add(Held::of(t));
+        }
+        self.link(trackers, head);
+    }
+
+    /// Forgets an empty region, whose hugepages are the caller's again.
+    pub(crate) fn end(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
+        self.unlink(trackers, head);
+        (head.0..head.0 + G::REGION).for_each(|i| self.held.sub(Held::of(&trackers[i as usize])));
+    }
+
+    /// Marks pages used, by a span that begins with them or goes on there. `huge` says of a hugepage without memory
+    /// whether the system will back it as a whole.
+    pub(crate) fn occupy(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        range: PageRange,
+        begins: bool,
+        huge: impl Fn(HugePageId, &Tracker<G>) -> bool,
+    ) -> Occupied {
+        let head = head_of::<G>(G::hugepage(range.first));
+        self.unlink(trackers, head);
         let (mut zeroed, mut missing) = (true, 0);
-        for (id, at, len) in parts(range) {
-            let huge = self.will_be_huge(id);
-            let first = at == range.first.in_hugepage() && id == range.first.hugepage();
-            zeroed &= self.regions.change(&mut self.trackers[id.0 as usize], |t| {
+        for (id, at, len) in G::parts(range) {
+            let first = G::page(id, at) == range.first;
+            zeroed &= self.change(&mut trackers[id.0 as usize], |t| {
                 if t.backed_pages() == 0 {
-                    t.intact = huge;
+                    t.intact = huge(id, t);
                     missing += 1;
                 }
                 match (first, begins, at) {
@@ -291,87 +291,87 @@ impl<F: Floor, C: Clock, P: Fit, S: FrameSource> PageHeap<F, C, P, S> {
                 }
             });
         }
-        self.regions.link(&mut self.trackers, head);
-        if missing > 0 {
-            let now = self.clock.now_ns();
-            self.limit.missed(HugePages(missing), self.in_demand(), now);
-        }
-        self.note_demand();
-        zeroed
+        self.link(trackers, head);
+        Occupied { zeroed, missing: HugePages(missing) }
     }
 
-    /// Frees a span of a region.
-    pub(crate) fn free_in_region(&mut self, span: PageRange) {
-        self.vacate_in_region(span, true);
-    }
-
-    /// Frees pages of a region: a whole span, or the end of one that becomes shorter.
-    pub(crate) fn vacate_in_region(&mut self, range: PageRange, whole: bool) {
-        let head = head_of(range.first.hugepage());
-        self.regions.unlink(&mut self.trackers, head);
-        for (id, at, len) in parts(range) {
-            let stays = !whole && id == range.first.hugepage() && at > 0;
-            self.regions.change(&mut self.trackers[id.0 as usize], |t| match stays {
+    /// Marks pages free: a `whole` span, or the end of one that becomes shorter. Returns the region when that leaves it
+    /// without spans.
+    pub(crate) fn vacate(&mut self, trackers: &mut Trackers<G>, range: PageRange, whole: bool) -> Option<HugePageId> {
+        let head = head_of::<G>(G::hugepage(range.first));
+        self.unlink(trackers, head);
+        for (id, at, len) in G::parts(range) {
+            let stays = !whole && id == G::hugepage(range.first) && at > 0;
+            self.change(&mut trackers[id.0 as usize], |t| match stays {
                 true => t.truncate(at, len),
                 false => t.vacate(at, len),
             });
         }
-        self.regions.link(&mut self.trackers, head);
-        if self.trackers[head.0 as usize].run == REGION_PAGES {
-            self.end_region(head);
-        }
-        self.note_demand();
-        self.shrink_to_limit();
+        self.link(trackers, head);
+        (trackers[head.0 as usize].run == Self::PAGES).then_some(head)
     }
 
-    /// Whether the pages behind a region's span are free, so that it can become longer by them.
-    pub(crate) fn is_free_in_region(&self, range: PageRange) -> bool {
-        let region = head_of(PageId(range.first.0 - 1).hugepage());
-        let room = (region.0 + REGION) * PAGES_PER_HUGEPAGE - range.first.0;
-        range.len.0 <= room && parts(range).all(|(id, at, len)| !self.trackers[id.0 as usize].used().any(at, len))
+    /// Whether pages behind a region's span are free, so that it can become longer by them.
+    pub(crate) fn is_free(&self, trackers: &Trackers<G>, range: PageRange) -> bool {
+        let region = head_of::<G>(G::hugepage(PageId(range.first.0 - 1)));
+        let room = G::page(region, Self::PAGES).0 - range.first.0;
+        range.len.0 <= room && G::parts(range).all(|(id, at, len)| !trackers[id.0 as usize].used().any(at, len))
     }
 
-    /// Gives the hugepages of an empty region back.
-    fn end_region(&mut self, head: HugePageId) {
-        self.regions.unlink(&mut self.trackers, head);
-        for i in head.0..head.0 + REGION {
-            self.regions.held.sub(Held::of(&self.trackers[i as usize]));
-            let backed = self.trackers[i as usize].backed_pages() > 0;
-            // One by one: neighbours of the same kind are joined.
-            if backed {
-                self.cached.insert(&mut self.trackers, HugePageId(i), HugePages(1));
-            } else {
-                self.unbacked.insert(&mut self.trackers, HugePageId(i), HugePages(1));
-            }
-        }
-    }
-
-    /// Takes the memory of up to `want` hugepages without a used page away; returns how many hugepages and pages lost theirs.
-    pub(crate) fn shrink_regions(&mut self, want: u32) -> (u32, u64) {
+    /// Takes the memory of up to `want` hugepages without a used page away; returns how many hugepages and pages lost
+    /// theirs.
+    pub(crate) fn shrink(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, want: u32) -> (u32, u64) {
         let (mut done, mut pages) = (0, 0);
-        while done < want && self.regions.held.idle_backed > 0 {
+        while done < want && self.held.idle_backed > 0 {
             let idle = |i: u32| {
-                let t = &self.trackers[i as usize];
+                let t = &trackers[i as usize];
                 t.used_pages() == 0 && t.backed_pages() > 0 && !t.collapsing
             };
-            let found = self.regions.walk(&self.trackers).find_map(|head| {
-                let end = head.0 + REGION;
+            let found = self.walk(trackers).find_map(|head| {
+                let end = head.0 + G::REGION;
                 let first = (head.0..end).find(|i| idle(*i))?;
                 Some((HugePageId(first), (first..end).take((want - done) as usize).take_while(|i| idle(*i)).count()))
             });
             let Some((first, len)) = found else { break };
             let len = HugePages(len as u32);
-            if self.floor.unback(first.run(len)).is_err() {
+            if floor.unback(G::run(first, len)).is_err() {
                 break;
             }
             for i in first.0..first.0 + len.0 {
-                let t = &mut self.trackers[i as usize];
-                pages += u64::from(t.backed_pages());
-                self.regions.change(t, Tracker::unbacked);
+                pages += u64::from(self.change(&mut trackers[i as usize], Tracker::unbacked));
             }
             done += len.0;
         }
-        self.released_total += pages;
         (done, pages)
     }
+
+    /// Takes the memory of free pages between spans away, of `most` pages or a few more; returns how many. Walks the
+    /// hugepages below `granted`.
+    pub(crate) fn break_up(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        granted: HugePages,
+        most: u64,
+    ) -> u64 {
+        let mut pages = 0;
+        for id in (0..granted.0).map(HugePageId) {
+            if pages >= most || self.held.between == 0 {
+                break;
+            }
+            let t = &mut trackers[id.0 as usize];
+            if t.place != Place::Region || t.collapsing || t.used_pages() == 0 {
+                continue;
+            }
+            for (at, len) in t.free_backed().complement().clear_runs() {
+                if floor.unback(G::part(id, at, len)).is_ok() {
+                    pages += u64::from(self.change(t, |t| t.unback(at, len)));
+                }
+            }
+        }
+        pages
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,9 @@
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
 use crate::filler::Family;
+use core::marker::PhantomData;
 use core::ops::ControlFlow;
-use craton_base::{Bytes, PAGES_PER_HUGEPAGE, PageBits, Pages, Zeroed};
+use craton_base::{Bytes, Geometry, Huge2M, PageBits, Pages, Table, Zeroed};
 
 /// Where a hugepage is (P1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -34,13 +35,13 @@ pub(crate) enum Place {
 /// The record of one hugepage. Tests tell states apart by its hash.
 #[derive(Default, Hash, Debug)]
 #[repr(align(128))]
-pub struct Tracker {
+pub struct Tracker<G = Huge2M> {
     /// Pages in spans.
-    used: PageBits,
+    used: PageBits<G>,
     /// First pages of the spans that begin here.
-    starts: PageBits,
+    starts: PageBits<G>,
     /// Pages handed out at least once since they were last unbacked: they may have memory, and need not read as zeros (P5).
-    touched: PageBits,
+    touched: PageBits<G>,
     /// Link to the next hugepage of the same list or bin, plus 1; 0 ends it.
     pub(crate) next: u32,
     /// Link to the previous one, plus 1; 0 when this is the first.
@@ -71,37 +72,43 @@ pub struct Tracker {
     pub(crate) asked: bool,
     /// Being collapsed at this moment; its memory must not be released meanwhile.
     pub(crate) collapsing: bool,
+    geometry: PhantomData<G>,
 }
 
+/// One for each hugepage that the heap may have.
+pub(crate) type Trackers<G> = Table<Tracker<G>>;
+
 // SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond`, `Family::Sparse` and `false`s.
-unsafe impl Zeroed for Tracker {}
+unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 
 const _: () = assert!(size_of::<Tracker>() == 128);
 
-impl Tracker {
+impl<G: Geometry> Tracker<G> {
     /// Makes the record that of an empty hugepage, keeping what is known of its memory.
     pub(crate) fn reset(&mut self) {
         self.used = PageBits::EMPTY;
         self.starts = PageBits::EMPTY;
         self.used_pages = 0;
-        self.longest_free = PAGES_PER_HUGEPAGE as u16;
+        self.longest_free = G::PAGES as u16;
         self.allocs = 0;
         self.dense = false;
         self.donated = false;
         self.broken = false;
     }
 
-    /// Notes that the hugepage has no memory any more.
-    pub(crate) fn unbacked(&mut self) {
+    /// Notes that the hugepage has no memory any more; returns how many pages had.
+    pub(crate) fn unbacked(&mut self) -> u32 {
+        let lost = self.backed_pages();
         self.touched = PageBits::EMPTY;
         self.touched_pages = 0;
         self.intact = false;
+        lost
     }
 
-    pub(crate) fn used(&self) -> &PageBits {
+    pub(crate) fn used(&self) -> &PageBits<G> {
         &self.used
     }
-    pub(crate) fn starts(&self) -> &PageBits {
+    pub(crate) fn starts(&self) -> &PageBits<G> {
         &self.starts
     }
     /// Used pages, U.
@@ -118,7 +125,7 @@ impl Tracker {
     }
     /// Pages that may have memory.
     pub(crate) fn backed_pages(&self) -> u32 {
-        if self.intact { PAGES_PER_HUGEPAGE } else { self.touched_pages.into() }
+        if self.intact { G::PAGES } else { self.touched_pages.into() }
     }
 
     /// Whether all of so many pages may have memory.
@@ -127,7 +134,7 @@ impl Tracker {
     }
 
     /// Free pages that may have memory.
-    pub(crate) fn free_backed(&self) -> PageBits {
+    pub(crate) fn free_backed(&self) -> PageBits<G> {
         if self.intact { self.used.complement() } else { self.touched.minus(&self.used) }
     }
 
@@ -186,7 +193,7 @@ impl Tracker {
         self.intact = false;
         if resident.0 > Pages(self.touched_pages.into()).bytes().0 {
             // Nobody knows which.
-            (self.touched, self.touched_pages) = (PageBits::ALL, PAGES_PER_HUGEPAGE as u16);
+            (self.touched, self.touched_pages) = (PageBits::ALL, G::PAGES as u16);
         }
     }
 
@@ -205,7 +212,7 @@ impl Tracker {
     pub(crate) fn unback(&mut self, first: u32, pages: u32) -> u32 {
         if core::mem::take(&mut self.intact) {
             // All of it had memory until now.
-            (self.touched, self.touched_pages) = (PageBits::ALL, PAGES_PER_HUGEPAGE as u16);
+            (self.touched, self.touched_pages) = (PageBits::ALL, G::PAGES as u16);
         }
         let lost = self.touched.count(first, pages);
         self.touched.remove(first, pages);
@@ -250,3 +257,6 @@ impl Tracker {
         self.used.contains(0) && !self.starts.contains(0)
     }
 }
+
+#[cfg(test)]
+mod tests;

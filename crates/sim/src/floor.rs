@@ -6,8 +6,8 @@
 
 use crate::fault::{Call, FaultPlan};
 use craton_base::{
-    Advice, Bytes, CollapseError, Floor, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageBits, PageRange,
-    Pages, Residency,
+    Advice, Bytes, CollapseError, Floor, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PageBits, PageRange, Pages,
+    Residency,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,18 +50,18 @@ pub struct FloorCalls {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct Hugepage {
-    backed: PageBits,
-    written: PageBits,
-    advised_huge: PageBits,
-    advised_small: PageBits,
+struct Hugepage<G> {
+    backed: PageBits<G>,
+    written: PageBits<G>,
+    advised_huge: PageBits<G>,
+    advised_small: PageBits<G>,
     huge: bool,
 }
 
-struct State {
+struct State<G> {
     thp: ThpMode,
     granted: u32,
-    hugepages: Vec<Hugepage>,
+    hugepages: Vec<Hugepage<G>>,
     calls: FloorCalls,
     backed_pages: u64,
     huge: u64,
@@ -74,30 +74,15 @@ struct State {
 
 /// A floor that keeps only the state of memory. Clones are handles to the same memory.
 #[derive(Clone)]
-pub struct SimFloor {
-    state: Arc<Mutex<State>>,
+pub struct SimFloor<G = Huge2M> {
+    state: Arc<Mutex<State<G>>>,
 }
 
-/// The parts of `range` in each hugepage: its place, the first page in it, and how many.
-fn parts(range: PageRange) -> impl Iterator<Item = (usize, u32, u32)> {
-    let end = u64::from(range.first.0) + u64::from(range.len.0);
-    let mut at = u64::from(range.first.0);
-    std::iter::from_fn(move || {
-        if at >= end {
-            return None;
-        }
-        let (id, first) = (at / u64::from(PAGES_PER_HUGEPAGE), (at % u64::from(PAGES_PER_HUGEPAGE)) as u32);
-        let len = u64::from(PAGES_PER_HUGEPAGE - first).min(end - at);
-        at += len;
-        Some((id as usize, first, len as u32))
-    })
-}
-
-impl State {
+impl<G: Geometry> State<G> {
     /// The contract of every range: inside what was granted.
     fn assert_granted(&self, call: &str, range: PageRange) {
         let end = u64::from(range.first.0) + u64::from(range.len.0);
-        let granted = u64::from(self.granted) * u64::from(PAGES_PER_HUGEPAGE);
+        let granted = u64::from(self.granted) * u64::from(G::PAGES);
         assert!(
             end <= granted,
             "{call}: pages {}..{end} reach beyond the {granted} pages ({} hugepages) that reserve granted",
@@ -111,23 +96,23 @@ impl State {
         Err(NoMemory)
     }
 
-    fn may_be_huge(&self, page: &Hugepage) -> bool {
+    fn may_be_huge(&self, page: &Hugepage<G>) -> bool {
         match self.thp {
             ThpMode::Always => page.advised_small.is_empty(),
-            ThpMode::Madvise => page.advised_huge.len() == PAGES_PER_HUGEPAGE,
+            ThpMode::Madvise => page.advised_huge.len() == G::PAGES,
             ThpMode::Never => false,
         }
     }
 
     fn fault_in(&mut self, range: PageRange, write: bool) {
-        for (id, first, len) in parts(range) {
-            let mut page = self.hugepages[id];
+        for (id, first, len) in G::parts(range) {
+            let mut page = self.hugepages[id.0 as usize];
             if page.backed.is_empty() && self.may_be_huge(&page) && !self.no_huge_frames {
                 page.backed = PageBits::ALL;
                 page.huge = true;
                 self.huge += 1;
                 self.calls.huge_faults += 1;
-                self.backed_pages += u64::from(PAGES_PER_HUGEPAGE);
+                self.backed_pages += u64::from(G::PAGES);
             } else {
                 let new = u64::from(len - page.backed.count(first, len));
                 page.backed.insert(first, len);
@@ -137,20 +122,20 @@ impl State {
             if write {
                 page.written.insert(first, len);
             }
-            self.hugepages[id] = page;
+            self.hugepages[id.0 as usize] = page;
         }
     }
 
     fn drop_memory(&mut self, range: PageRange) {
-        for (id, first, len) in parts(range) {
-            let page = &mut self.hugepages[id];
+        for (id, first, len) in G::parts(range) {
+            let page = &mut self.hugepages[id.0 as usize];
             let gone = u64::from(page.backed.count(first, len));
             page.backed.remove(first, len);
             page.written.remove(first, len);
             if page.huge {
                 page.huge = false;
                 self.huge -= 1;
-                self.calls.splits += u64::from(len < PAGES_PER_HUGEPAGE);
+                self.calls.splits += u64::from(len < G::PAGES);
             }
             self.calls.pages_unbacked += gone;
             self.backed_pages -= gone;
@@ -159,12 +144,14 @@ impl State {
 }
 
 impl SimFloor {
-    /// A region of at most `capacity` hugepages, none granted yet.
+    /// A region of at most `capacity` hugepages of the machine's, none granted yet.
     pub fn new(capacity: HugePages, thp: ThpMode) -> Self {
         Self::with_faults(capacity, thp, FaultPlan::default())
     }
+}
 
-    /// As [`Self::new`]; `faults` says which calls are refused.
+impl<G: Geometry> SimFloor<G> {
+    /// As [`SimFloor::new`], with hugepages of any geometry; `faults` says which calls are refused.
     pub fn with_faults(capacity: HugePages, thp: ThpMode, faults: FaultPlan) -> Self {
         let state = State {
             thp,
@@ -180,7 +167,7 @@ impl SimFloor {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<G>> {
         // A test that expects the panic of a broken contract goes on looking at the state, which is still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -196,25 +183,25 @@ impl SimFloor {
     pub fn written(&self, range: PageRange) -> Pages {
         let s = self.lock();
         s.assert_granted("written", range);
-        Pages(parts(range).map(|(id, first, len)| s.hugepages[id].written.count(first, len)).sum())
+        Pages(G::parts(range).map(|(id, first, len)| s.hugepages[id.0 as usize].written.count(first, len)).sum())
     }
 
     /// Whether the hugepage's memory is physically one.
     pub fn is_huge(&self, id: HugePageId) -> bool {
         let s = self.lock();
-        s.assert_granted("is_huge", id.range());
+        s.assert_granted("is_huge", G::range(id));
         s.hugepages[id.0 as usize].huge
     }
 
     /// The advice last given for the whole hugepage; `None` if there was none, or not the same for all of it.
     pub fn advice(&self, id: HugePageId) -> Option<Advice> {
         let s = self.lock();
-        s.assert_granted("advice", id.range());
+        s.assert_granted("advice", G::range(id));
         let page = &s.hugepages[id.0 as usize];
-        match (page.advised_huge.len(), page.advised_small.len()) {
-            (PAGES_PER_HUGEPAGE, _) => Some(Advice::Huge),
-            (_, PAGES_PER_HUGEPAGE) => Some(Advice::Small),
-            _ => None,
+        match () {
+            () if page.advised_huge == PageBits::ALL => Some(Advice::Huge),
+            () if page.advised_small == PageBits::ALL => Some(Advice::Small),
+            () => None,
         }
     }
 
@@ -230,7 +217,7 @@ impl SimFloor {
 
     /// Bytes on physical hugepages.
     pub fn huge_bytes(&self) -> Bytes {
-        Bytes(self.lock().huge as usize * HugePages(1).bytes().0)
+        Bytes(self.lock().huge as usize * G::pages(HugePages(1)).bytes().0)
     }
 
     /// The counters.
@@ -262,7 +249,7 @@ impl SimFloor {
             if !page.written.minus(&page.backed).is_empty() {
                 return fail("M1");
             }
-            if page.huge && page.backed.len() != PAGES_PER_HUGEPAGE {
+            if page.huge && page.backed.len() != G::PAGES {
                 return fail("M2");
             }
             if i >= s.granted as usize && *page != Hugepage::default() {
@@ -278,7 +265,7 @@ impl SimFloor {
     }
 }
 
-impl Floor for SimFloor {
+impl<G: Geometry> Floor for SimFloor<G> {
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory> {
         let mut s = self.lock();
         assert!(total.0 >= s.granted, "reserve: the grant of {} hugepages cannot shrink to {}", s.granted, total.0);
@@ -317,26 +304,28 @@ impl Floor for SimFloor {
         let mut s = self.lock();
         s.assert_granted("collapse", range);
         assert!(
-            range.first.in_hugepage() == 0 && range.end().in_hugepage() == 0,
+            G::in_hugepage(range.first) == 0 && G::in_hugepage(range.end()) == 0,
             "collapse: {} pages from page {} on are not whole hugepages",
             range.len.0,
             range.first.0
         );
         s.calls.collapse += 1;
         // As Linux: nothing resident, or advised against, is not for it; its mode does not matter.
-        let unfit = |page: &Hugepage| page.backed.is_empty() || !page.advised_small.is_empty();
+        let unfit = |page: &Hugepage<G>| page.backed.is_empty() || !page.advised_small.is_empty();
         let error = match () {
             () if s.faults.refuses(Call::Collapse) => Some(s.collapse_error),
-            () if parts(range).any(|(id, ..)| unfit(&s.hugepages[id])) => Some(CollapseError::Unsupported),
+            () if G::parts(range).any(|(id, ..)| unfit(&s.hugepages[id.0 as usize])) => {
+                Some(CollapseError::Unsupported)
+            }
             () => None,
         };
         if let Some(error) = error {
             s.calls.refused += 1;
             return Err(error);
         }
-        for (id, ..) in parts(range) {
-            let page = &mut s.hugepages[id];
-            let new = u64::from(PAGES_PER_HUGEPAGE - page.backed.len());
+        for (id, ..) in G::parts(range) {
+            let page = &mut s.hugepages[id.0 as usize];
+            let new = u64::from(G::PAGES - page.backed.len());
             let was_huge = core::mem::replace(&mut page.huge, true);
             page.backed = PageBits::ALL;
             s.calls.pages_collapsed += new;
@@ -350,8 +339,8 @@ impl Floor for SimFloor {
         let mut s = self.lock();
         s.assert_granted("advise", range);
         s.calls.advise += 1;
-        for (id, first, len) in parts(range) {
-            let page = &mut s.hugepages[id];
+        for (id, first, len) in G::parts(range) {
+            let page = &mut s.hugepages[id.0 as usize];
             let (on, off) = match advice {
                 Advice::Huge => (&mut page.advised_huge, &mut page.advised_small),
                 Advice::Small => (&mut page.advised_small, &mut page.advised_huge),
@@ -365,8 +354,9 @@ impl Floor for SimFloor {
     fn residency(&self, range: PageRange) -> Residency {
         let s = self.lock();
         s.assert_granted("residency", range);
-        let pages: u32 = parts(range).map(|(id, first, len)| s.hugepages[id].backed.count(first, len)).sum();
-        let huge: u32 = parts(range).map(|(id, _, len)| if s.hugepages[id].huge { len } else { 0 }).sum();
+        let pages: u32 =
+            G::parts(range).map(|(id, first, len)| s.hugepages[id.0 as usize].backed.count(first, len)).sum();
+        let huge: u32 = G::parts(range).map(|(id, _, len)| if s.hugepages[id.0 as usize].huge { len } else { 0 }).sum();
         Residency { resident_bytes: Pages(pages).bytes().0, huge_bytes: Some(Pages(huge).bytes().0) }
     }
 }

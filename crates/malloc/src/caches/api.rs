@@ -102,7 +102,8 @@ pub fn alloc(cache: usize) -> Result<*mut u8, Fault> {
     if object.is_null() { alloc_slowly(cache, None) } else { Ok(object) }
 }
 
-/// As [`alloc`]; when there is no memory or a limit is reached, waits up to `ns` nanoseconds for an object to come free.
+/// As [`alloc`]; when there is no memory or a limit is reached, waits up to `ns` nanoseconds for an
+/// object to come free.
 pub fn alloc_wait(cache: usize, ns: u64) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
     if object.is_null() { alloc_slowly(cache, Some(ns)) } else { Ok(object) }
@@ -173,7 +174,8 @@ pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     result
 }
 
-/// Makes objects until `objects` of them may be live at a time without another request for memory; 0 takes the promise back.
+/// Makes objects until `objects` of them may be live at a time without another request for memory;
+/// 0 takes the promise back.
 pub fn prefill(cache: usize, objects: usize) -> Result<(), Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).prefill(cache, objects))
 }

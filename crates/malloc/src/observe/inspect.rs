@@ -35,6 +35,7 @@ use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 use craton_heap::cpu_cache::ProcessorCaches;
 use craton_heap::huge::HugeTable;
 use craton_heap::huge::Kept;
+use craton_heap::record::PageRecord;
 use craton_heap::shard::SHARDS;
 use craton_heap::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
 use craton_heap::thread_cache::{LIST_BYTES, ThreadCache};
@@ -151,10 +152,11 @@ const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 const NAMED: usize = 12;
 
 /// The shapes of structures, in groups as their modules have them.
-const SHAPES: [&[(&str, usize)]; 15] = [
+const SHAPES: [&[(&str, usize)]; 16] = [
     &NUMBERS,
     &TheHeap::SHAPE,
     &SlabRecord::SHAPE,
+    &PageRecord::SHAPE,
     &SlabCache::SHAPE,
     &Morphs::SHAPE,
     &Morph::SHAPE,

@@ -11,12 +11,12 @@ use craton_base::{Clock, HugePages, Pages, Table};
 use craton_heap::gate::Gate;
 use craton_heap::hooks::{Event, Hooks, SpanEvent, Usage};
 use craton_heap::page_map::PageMap;
+use craton_heap::record::PageRecord;
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Heap, Parts, size_class};
 use craton_os::cgroup;
 use craton_pages::Tracker;
 use craton_sim::{RealFloor, SimSystem, VirtualClock};
-use craton_slab::SlabRecord;
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -169,7 +169,7 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
     let floor = RealFloor::new(capacity);
     let pages = capacity.pages().0;
     let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-    let records: Vec<SlabRecord> = (0..pages).map(|_| SlabRecord::default()).collect();
+    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
     let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
     let heap: &'static TestHeap = Box::leak(Box::new(Heap::new(
         RealFloor::new(HugePages(1)),

@@ -120,7 +120,7 @@ fn the_region_ends_at_its_capacity() {
 #[test]
 fn after_a_refusal_the_state_is_as_before() {
     let plan = FaultPlan::default();
-    let mut floor = SimFloor::with_faults(HugePages(8), ThpMode::Always, plan.clone());
+    let mut floor = <SimFloor>::with_faults(HugePages(8), ThpMode::Always, plan.clone());
     floor.reserve(HugePages(2)).unwrap();
     floor.advise(range(0, 512), Advice::Huge);
     floor.set_collapse_error(CollapseError::Busy);

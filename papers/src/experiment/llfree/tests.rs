@@ -37,8 +37,7 @@ fn ratios_are_of_the_same_loop_and_below_one_where_craton_is_faster() {
 
 #[test]
 fn a_row_has_the_median_and_the_least_of_its_rounds_and_says_what_failed() {
-    let times =
-        |ns| Ok(vec![Times { of: Loop::Repeat, ns_per_get: None, ns_per_put: None, ns_per_pair: Some(ns) }]);
+    let times = |ns| Ok(vec![Times { of: Loop::Repeat, ns_per_get: None, ns_per_put: None, ns_per_pair: Some(ns) }]);
     let job = Loops { of: &[], order: 3, threads: 2, blocks: 1, pairs: 1 };
     let found = [times(3.0), Err("no room".to_owned()), times(1.0), times(2.0)];
     let row = super::row(Design::Buddy, &job, Loop::Repeat, 4, &found).expect("rounds");

@@ -17,8 +17,5 @@ fn a_level_that_a_run_did_not_touch_as_computed_is_a_failure() {
     assert!(rows_of(1, 1, &levels).iter().all(|row| row.status == "ok"));
     levels[1].touched = Some(3);
     let rows = rows_of(1, 1, &levels);
-    assert_eq!(
-        rows.iter().filter(|row| row.status != "ok").map(|row| row.level).collect::<Vec<_>>(),
-        ["huge frames"]
-    );
+    assert_eq!(rows.iter().filter(|row| row.status != "ok").map(|row| row.level).collect::<Vec<_>>(), ["huge frames"]);
 }

@@ -28,8 +28,7 @@ fn memory_is_near_demand_from_the_last_time_on_that_it_was_far() {
 
 #[test]
 fn lives_are_the_profile_s_whatever_the_heap() {
-    let (rate, bytes) =
-        rate_and_bytes(&Profile::parse("8192, 10, 20\n100000000, 1, 1\n", "p").expect("good"), 1 << 30);
+    let (rate, bytes) = rate_and_bytes(&Profile::parse("8192, 10, 20\n100000000, 1, 1\n", "p").expect("good"), 1 << 30);
     assert_eq!((rate, bytes), (10.0, 20.0 * 8192.0));
 }
 

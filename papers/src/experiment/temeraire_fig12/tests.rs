@@ -6,11 +6,7 @@ fn regions_take_most_of_the_slack_away() {
         let last = |regions| play(name, range, regions, 1 << 30).expect("room").pop().expect("rows");
         let (with, without) = (last(true), last(false));
         assert!(with.region_hugepages > 0 && without.region_hugepages == 0, "{name}");
-        assert!(
-            with.backed_per_used - 1.0 < (without.backed_per_used - 1.0) / 2.0,
-            "{name}: {}",
-            with.backed_per_used
-        );
+        assert!(with.backed_per_used - 1.0 < (without.backed_per_used - 1.0) / 2.0, "{name}: {}", with.backed_per_used);
         assert!(with.backed_per_used >= 1.0);
     }
 }

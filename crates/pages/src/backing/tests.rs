@@ -1,0 +1,134 @@
+extern crate std;
+use super::*;
+use crate::testing::{Counting, trackers};
+use craton_base::{Huge64K, Residency};
+use std::vec::Vec;
+
+const BYTES: usize = 8 * craton_base::PAGE_SIZE;
+
+struct World {
+    backing: Backing<Huge64K>,
+    trackers: Trackers<Huge64K>,
+    floor: Counting,
+}
+
+impl World {
+    /// A heap of which 16 hugepages are granted and advised.
+    fn new(from: u32) -> Self {
+        let backing = Backing::new(HugeBacking { from: HugePageId(from) });
+        let mut w = Self { backing, trackers: trackers(16), floor: Counting::new(16) };
+        w.backing.grown(&mut w.floor, HugePages(0), HugePages(16));
+        w
+    }
+
+    fn expect(&mut self, first: u32, len: u32, demand: u32) {
+        let taken = (HugePageId(first), HugePages(len));
+        self.backing.expect(&mut self.trackers, &mut self.floor, taken, HugePages(len), HugePages(demand));
+    }
+
+    fn intact(&self) -> Vec<u32> {
+        (0..16).filter(|i| self.trackers[*i as usize].intact).collect()
+    }
+
+    fn look_up(&mut self) -> (bool, Vec<u32>) {
+        let mut seen = Vec::new();
+        let asked = self.backing.look_up(&mut self.trackers, &mut self.floor, HugePages(16), |t, id, resident| {
+            t[id.0 as usize].came_in_parts(resident);
+            seen.push(id.0);
+        });
+        (asked, seen)
+    }
+}
+
+#[test]
+fn a_small_heap_stays_on_small_pages_and_what_lies_behind_is_huge() {
+    let mut w = World::new(8);
+    assert_eq!(w.floor.advised, [(Huge64K::run(HugePageId(8), HugePages(8)), Advice::Huge)]);
+    w.expect(0, 2, 2);
+    w.expect(9, 2, 4);
+    assert_eq!((w.intact(), w.backing.front()), (Vec::from([9, 10]), 8));
+    assert_eq!([7, 8].map(|i| w.backing.usual(HugePageId(i))), [Advice::Small, Advice::Huge]);
+}
+
+#[test]
+fn in_front_hugepages_are_asked_for_when_a_span_is_long_or_the_heap_has_grown() {
+    for (len, demand, asked) in [(1, 8, 0), (1, 9, 1), (LONG.0, 4, LONG.0)] {
+        let mut w = World::new(8);
+        w.expect(0, len, demand);
+        assert_eq!(w.intact().len() as u32, asked, "{len} at a demand of {demand}");
+    }
+    let mut w = World::new(8);
+    w.expect(0, 1, 9);
+    w.trackers[0].unbacked();
+    w.expect(0, 1, 5);
+    assert!(w.trackers[0].asked, "down to half of the threshold");
+    w.trackers[0].unbacked();
+    w.expect(0, 1, 4);
+    assert!(!w.trackers[0].asked && w.intact().is_empty());
+}
+
+#[test]
+fn a_guard_keeps_the_system_away_until_it_is_lifted() {
+    let mut w = World::new(0);
+    let id = HugePageId(3);
+    w.backing.guard(&mut w.trackers, &mut w.floor, id);
+    assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(id), Advice::Small)));
+    assert!(!w.backing.asks_for(id, &w.trackers[3]) && w.backing.guarded() == HugePages(1));
+    w.backing.unguard(&mut w.trackers, &mut w.floor, HugePageId(0), HugePages(16));
+    assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(id), Advice::Huge)));
+    assert!(w.backing.asks_for(id, &w.trackers[3]) && w.backing.guarded() == HugePages(0));
+}
+
+#[test]
+fn guards_have_a_budget() {
+    let len = MOST_GUARDS + 1;
+    let mut backing = Backing::<Huge64K>::new(HugeBacking::ALWAYS);
+    let (mut t, mut floor) = (trackers(len), Counting::new(len));
+    (0..len).for_each(|i| backing.guard(&mut t, &mut floor, HugePageId(i)));
+    assert_eq!((backing.guarded(), t[MOST_GUARDS as usize].guarded), (HugePages(MOST_GUARDS), false));
+}
+
+#[test]
+fn a_change_of_what_is_wanted_goes_over_guards_and_collapses() {
+    let mut w = World::new(0);
+    w.backing.guard(&mut w.trackers, &mut w.floor, HugePageId(2));
+    w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(4));
+    w.backing.set(&mut w.trackers, &mut w.floor, HugePages(16), HugeBacking::NEVER);
+    let asks = |w: &World| -> Vec<u32> {
+        (0..16).filter(|i| w.backing.asks_for(HugePageId(*i), &w.trackers[*i as usize])).collect()
+    };
+    assert_eq!((asks(&w), w.backing.guarded()), (Vec::from([4]), HugePages(0)));
+    assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(4)), Advice::Huge)));
+    w.trackers[4].collapsing = false;
+    w.backing.end_collapse(&mut w.trackers, &mut w.floor, HugePageId(4));
+    assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(4)), Advice::Small)));
+}
+
+#[test]
+fn hugepages_that_came_in_parts_are_found() {
+    let mut w = World::new(0);
+    w.expect(0, 3, 3);
+    w.floor.residency = Residency { resident_bytes: 3 * BYTES, huge_bytes: Some(3 * BYTES) };
+    assert_eq!(w.look_up(), (false, Vec::new()), "one question tells that all are huge");
+    w.floor.residency = Residency { resident_bytes: 0, huge_bytes: Some(0) };
+    assert_eq!(w.look_up(), (false, Vec::new()), "untouched ones may still come as a whole");
+    w.floor.residency = Residency { resident_bytes: 4096, huge_bytes: Some(0) };
+    w.trackers[1].collapsing = true;
+    assert_eq!((w.look_up(), w.intact()), ((false, Vec::from([0, 2])), Vec::from([1])));
+    w.floor.residency = Residency { resident_bytes: 4096, huge_bytes: None };
+    assert_eq!((w.look_up().1, w.backing.untold), (Vec::new(), true));
+}
+
+#[test]
+fn a_system_that_gives_none_is_asked_again() {
+    let mut w = World::new(0);
+    w.floor.deaf = true;
+    w.backing.grown(&mut w.floor, HugePages(8), HugePages(16));
+    assert!(w.backing.is_in_vain());
+    w.expect(0, 1, 1);
+    assert!(w.intact().is_empty());
+    w.floor.deaf = false;
+    let asked: Vec<bool> = (0..ASK_AGAIN).map(|_| w.look_up().0).collect();
+    assert!(asked.iter().rev().skip(1).all(|asked| !asked) && asked.ends_with(&[true]));
+    assert!(!w.backing.is_in_vain());
+}

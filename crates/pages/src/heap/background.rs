@@ -1,0 +1,304 @@
+//! What the heap does besides requests: gives memory back, looks after its backing, collapses hugepages.
+//!
+//! **What.** [`PageHeap::tick`] does all of it. A caller that lets go of the heap's lock in between takes
+//! [`PageHeap::tick_step`] and the parts of a collapse.
+
+use super::PageHeap;
+use crate::backing::HugeBacking;
+use crate::collapse::{Candidate, CollapseStats, ROUND_COLLAPSES, Search};
+use crate::filler::Filler;
+use crate::fit::Fit;
+use crate::huge_cache::HugeCache;
+use crate::placement::Placement;
+use crate::region::Regions;
+use crate::release::{Breaking, Release, STEP, Tick, TooMuch};
+use crate::tracker::{Place, Tracker, Trackers};
+use craton_base::{Advice, Clock, CollapseError, Floor, Geometry, HugePageId, HugePages, PageRange, Pages};
+
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
+    /// How much memory goes back by itself, in bytes per second, from now on; 0, as at the start, for none.
+    pub fn set_release_rate(&mut self, bytes_per_s: u64) {
+        self.release.set_rate(bytes_per_s, self.clock.now_ns());
+    }
+
+    /// To be called about every second, also in an idle process: lowers the cache's limit to what recent demand
+    /// justifies, releases what is due, and collapses some hugepages.
+    pub fn tick(&mut self) -> Tick {
+        let mut all = Tick::default();
+        loop {
+            let step = self.tick_step();
+            all.released += step.released;
+            if !step.more {
+                return Tick { collapsed: self.collapse_round(), ..all };
+            }
+        }
+    }
+
+    /// As [`Self::tick`], but without collapses, and only for so long; to be called again at once if there is more.
+    pub fn tick_step(&mut self) -> Tick {
+        let now = self.clock.now_ns();
+        self.demand.fold(self.in_use, now);
+        self.note_demand();
+        self.look_up_backing();
+        let mut released = self.shrink_to_limit();
+        let due = self.release.due(now);
+        let mut more = false;
+        if due.0 > 0 {
+            let pages = due.min(self.releasable(Breaking::Surplus));
+            let paced = self.release_some(pages.min(STEP), Breaking::Surplus);
+            self.release.paced(paced);
+            released += paced;
+            // Where the system refuses, the next tick tries again.
+            more = pages > STEP && paced >= u64::from(STEP.0);
+        }
+        Tick { released, collapsed: 0, more }
+    }
+
+    /// Pages that a release of this kind can give back.
+    pub fn releasable(&mut self, breaking: Breaking) -> Pages {
+        let free = self.free_backed();
+        match breaking {
+            Breaking::Never => Pages(self.cache.backed().0 + self.regions.held().idle_pages),
+            Breaking::Always => free,
+            Breaking::Surplus => {
+                let now = self.clock.now_ns();
+                self.demand.fold(self.in_use, now);
+                Release::surplus(Pages(self.in_use), free, Pages(self.demand.wanted(now)))
+            }
+        }
+    }
+
+    /// Gives the memory of `pages` pages back to the system, or of a few more since hugepages go as a whole; of fewer
+    /// where the system refuses. Returns how many.
+    ///
+    /// # Errors
+    /// There are not so many to release.
+    pub fn release(&mut self, pages: Pages, breaking: Breaking) -> Result<u64, TooMuch> {
+        let there = self.releasable(breaking);
+        if pages > there {
+            return Err(TooMuch { asked: pages, there });
+        }
+        Ok(self.release_some(pages, breaking))
+    }
+
+    /// Gives back what a release of this kind can; returns how many pages lost their memory.
+    pub fn release_all(&mut self, breaking: Breaking) -> u64 {
+        let there = self.releasable(breaking);
+        self.release_some(there, breaking)
+    }
+
+    /// Whole hugepages first, then the filler's in its order, then regions.
+    fn release_some(&mut self, pages: Pages, breaking: Breaking) -> u64 {
+        let (want, mut done) = (u64::from(pages.0), 0);
+        // Not all of a free hugepage need have memory.
+        while done < want {
+            let more = G::hugepages_up(Pages(pages.0 - done as u32));
+            match self.shrink(more.min(self.free_backed_hugepages())) {
+                0 => break,
+                pages => done += pages,
+            }
+        }
+        if breaking == Breaking::Never {
+            return done;
+        }
+        let (trackers, floor) = (&mut self.trackers, &mut self.floor);
+        if done < want {
+            let broken = self.filler.release(trackers, floor, &mut self.backing, want - done);
+            done += self.release.count(broken);
+        }
+        if done < want {
+            let broken = self.regions.break_up(trackers, floor, self.cache.below().granted(), want - done);
+            done += self.release.count(broken);
+        }
+        done
+    }
+
+    /// Takes the memory of what lies above the cache's limit away; returns how many pages lost theirs.
+    pub(super) fn shrink_to_limit(&mut self) -> u64 {
+        let excess = self.free_backed_hugepages().0.saturating_sub(self.cache_limit().0);
+        self.shrink(HugePages(excess))
+    }
+
+    /// Takes the memory of up to `want` free hugepages away, regions' first; returns how many pages lost theirs.
+    fn shrink(&mut self, want: HugePages) -> u64 {
+        if want.0 == 0 {
+            return 0;
+        }
+        let (done, pages) = self.regions.shrink(&mut self.trackers, &mut self.floor, want.0);
+        let left = HugePages(want.0 - done);
+        let lost = self.cache.release(&mut self.trackers, &mut self.floor, left);
+        self.release.count(pages + lost)
+    }
+
+    // Backing.
+
+    /// From where on hugepages are asked for.
+    pub fn backing(&self) -> HugeBacking {
+        self.backing.wanted()
+    }
+
+    /// Changes from where on hugepages are asked for; what has been granted already is advised anew.
+    pub fn set_backing(&mut self, backing: HugeBacking) {
+        let granted = self.granted();
+        self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
+    }
+
+    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has grown or a collapse asks
+    /// for them, but not where one was broken up.
+    pub fn asks_for(&self, id: HugePageId) -> bool {
+        self.backing.asks_for(id, &self.trackers[id.0 as usize])
+    }
+
+    /// Says how the hugepages that a span covers whole should be backed, for an owner that knows better, until
+    /// [`Self::unadvise_span`], which comes before the span is given back. Advice that the system does not take changes
+    /// nothing.
+    pub fn advise_span(&mut self, span: PageRange, advice: Advice) {
+        for id in whole_hugepages::<G>(span) {
+            if self.backing.usual(id) != advice {
+                self.floor.advise(G::range(id), advice);
+            }
+            if advice == Advice::Small {
+                self.trackers[id.0 as usize].intact = false;
+            }
+        }
+    }
+
+    /// Takes back what [`Self::advise_span`] said, with the same arguments.
+    pub fn unadvise_span(&mut self, span: PageRange, advice: Advice) {
+        for id in whole_hugepages::<G>(span) {
+            let usual = self.backing.usual(id);
+            if usual != advice {
+                self.floor.advise(G::range(id), usual);
+            }
+        }
+    }
+
+    /// Looks up whether some of the hugepages that should have come as a whole did, and whether the system's mode has
+    /// changed.
+    fn look_up_backing(&mut self) {
+        let granted = self.granted();
+        let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
+        let in_parts = |trackers: &mut Trackers<G>, id, resident| {
+            reback(trackers, filler, regions, cache, id, |t| t.came_in_parts(resident));
+        };
+        if self.backing.look_up(&mut self.trackers, &mut self.floor, granted, in_parts) {
+            self.collapse.hope();
+        }
+    }
+
+    /// Changes what is known of a hugepage's memory.
+    fn reback(&mut self, id: HugePageId, change: impl FnOnce(&mut Tracker<G>)) {
+        reback(&mut self.trackers, &mut self.filler, &mut self.regions, &mut self.cache, id, change);
+    }
+
+    // Collapses.
+
+    /// How collapses went so far.
+    pub fn collapse_stats(&self) -> CollapseStats {
+        self.collapse.stats()
+    }
+
+    /// Whether this round may collapse hugepages; to be asked once a round. After bad ones some are left out.
+    pub fn collapse_is_due(&mut self) -> bool {
+        self.collapse.is_due()
+    }
+
+    /// One round: looks at some hugepages and collapses a few. Returns how many it collapsed.
+    fn collapse_round(&mut self) -> u32 {
+        if !self.collapse.is_due() {
+            return 0;
+        }
+        let mut collapsed = 0;
+        for _ in 0..ROUND_COLLAPSES {
+            let Some(id) = self.begin_collapse() else { break };
+            let start = self.clock.now_ns();
+            let result = self.floor.collapse(G::range(id));
+            let took_ns = self.clock.now_ns() - start;
+            collapsed += u32::from(result.is_ok());
+            if !self.end_collapse(id, result, took_ns) {
+                break;
+            }
+        }
+        collapsed
+    }
+
+    /// The next hugepage that is worth a collapse. Until [`Self::end_collapse`] none of its pages loses its memory by
+    /// itself; the caller may let go of the heap's lock meanwhile.
+    pub fn begin_collapse(&mut self) -> Option<HugePageId> {
+        let hopeless = self.backing.is_in_vain() || self.collapse.is_hopeless();
+        if hopeless || self.in_demand().0 <= self.backing.wanted().from.0 {
+            return None;
+        }
+        let granted = self.granted();
+        let mut search = Search::new(granted);
+        loop {
+            match self.collapse.next(&mut search, &self.trackers, &self.floor, granted)? {
+                Candidate::Dense(id) => {
+                    self.backing.begin_collapse(&mut self.trackers, &mut self.floor, id);
+                    return Some(id);
+                }
+                Candidate::Whole(id) => {
+                    self.reback(id, |t| {
+                        t.intact = true;
+                        t.broken = false;
+                    });
+                    self.backing.unguard(&mut self.trackers, &mut self.floor, id, HugePages(1));
+                }
+            }
+        }
+    }
+
+    /// What came of the collapse of a hugepage, and how long it took; returns whether the round may go on. Of one that
+    /// was not begun nothing changes.
+    pub fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
+        if id >= HugePageId(self.granted().0) || !self.trackers[id.0 as usize].collapsing {
+            return false;
+        }
+        let well = self.collapse.record(result, took_ns);
+        let done = result.is_ok();
+        let t = &mut self.trackers[id.0 as usize];
+        t.collapsing = false;
+        let lost_memory = t.place == Place::Unbacked;
+        if lost_memory && done {
+            // And has some again.
+            self.cache.take_at(&mut self.trackers, id, HugePages(1));
+            self.trackers[id.0 as usize].intact = true;
+            self.put(id, HugePages(1));
+        } else if !lost_memory {
+            self.reback(id, |t| {
+                t.intact |= done;
+                t.broken &= !done;
+            });
+        }
+        self.backing.end_collapse(&mut self.trackers, &mut self.floor, id);
+        // Its last span came back meanwhile.
+        let t = &self.trackers[id.0 as usize];
+        if t.place == Place::Filler && t.used_pages() == 0 {
+            self.retire(id);
+        }
+        well
+    }
+}
+
+/// Changes what is known of a hugepage's memory, in whichever part it is.
+fn reback<P: Fit, G: Geometry>(
+    trackers: &mut Trackers<G>,
+    filler: &mut Filler<P, G>,
+    regions: &mut Regions<G>,
+    cache: &mut HugeCache<G>,
+    id: HugePageId,
+    change: impl FnOnce(&mut Tracker<G>),
+) {
+    let t = &mut trackers[id.0 as usize];
+    match t.place {
+        Place::Filler => filler.update(trackers, id, change),
+        Place::Region => regions.change(t, change),
+        Place::Cached => cache.update(t, change),
+        Place::Large | Place::Unbacked | Place::Beyond => change(t),
+    }
+}
+
+/// The hugepages of which no page lies outside of a span.
+fn whole_hugepages<G: Geometry>(span: PageRange) -> impl Iterator<Item = HugePageId> {
+    (span.first.0.div_ceil(G::PAGES)..span.end().0 / G::PAGES).map(HugePageId)
+}

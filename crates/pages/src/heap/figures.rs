@@ -1,0 +1,115 @@
+//! Where the region's pages are.
+
+use super::PageHeap;
+use crate::fit::Fit;
+use crate::placement::Placement;
+use crate::tracker::Place;
+use craton_base::{Clock, Floor, Geometry, HugePages, Pages};
+
+/// Counts of a page heap. Pages with memory are counted as far as the heap knows: those that were handed out since they last
+/// lost theirs, and all of a hugepage that the system backs as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageHeapStats {
+    /// Hugepages that the floor granted.
+    pub granted: HugePages,
+    /// Pages in spans.
+    pub in_use: Pages,
+    /// Those of them on hugepages for spans of many small objects.
+    pub dense: Pages,
+    /// Pages with memory, in spans or free.
+    pub backed: Pages,
+    /// Those of them on hugepages that the system backs as a whole.
+    pub intact: Pages,
+    /// Free pages with memory: on whole free hugepages.
+    pub cached: Pages,
+    /// Free pages with memory: between the spans of partly used hugepages.
+    pub free_backed: Pages,
+    /// Free pages behind the tails of large spans, for the filler to use last.
+    pub slack: Pages,
+    /// Hugepages that the filler packs.
+    pub filler: HugePages,
+    /// Hugepages of regions, for spans that cross hugepages.
+    pub region: HugePages,
+    /// Hugepages that lost part of their memory.
+    pub broken: HugePages,
+    /// Free hugepages that may keep their memory at the moment.
+    pub cache_limit: HugePages,
+    /// Pages given back to the system since the start.
+    pub released_total: u64,
+}
+
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
+    /// Hugepages that the floor granted so far.
+    pub fn granted(&self) -> HugePages {
+        self.cache.below().granted()
+    }
+
+    /// The most hugepages that the floor may be asked for.
+    pub fn capacity(&self) -> HugePages {
+        self.cache.below().capacity()
+    }
+
+    /// Pages in spans.
+    pub fn in_use(&self) -> Pages {
+        Pages(self.in_use)
+    }
+
+    /// Free pages with memory.
+    pub(super) fn free_backed(&self) -> Pages {
+        let (sums, regions) = (self.filler.sums(), self.regions.held());
+        Pages(self.cache.backed().0 + regions.idle_pages + regions.between + (sums.backed - sums.used))
+    }
+
+    /// Free hugepages with memory.
+    pub(super) fn free_backed_hugepages(&self) -> HugePages {
+        HugePages(self.cache.total().0 + self.regions.held().idle_backed)
+    }
+
+    /// Pages with memory, in spans or free; as [`PageHeapStats::backed`], without a walk.
+    pub fn backed_pages(&self) -> Pages {
+        Pages(self.in_use + self.free_backed().0)
+    }
+
+    /// Hugepages that may have memory: those that serve the program and those that are free and backed.
+    pub fn backed(&self) -> HugePages {
+        HugePages(self.in_demand().0 + self.free_backed_hugepages().0)
+    }
+
+    /// Hugepages that are advised against hugepages at the moment, because they were broken up.
+    pub fn guarded(&self) -> HugePages {
+        self.backing.guarded()
+    }
+
+    /// Free hugepages that may keep their memory at the moment.
+    pub fn cache_limit(&self) -> HugePages {
+        self.cache.limit.limit()
+    }
+
+    /// Counts, by a walk over all granted hugepages.
+    pub fn stats(&self) -> PageHeapStats {
+        let mut s = PageHeapStats {
+            granted: self.granted(),
+            slack: Pages(self.filler.slack()),
+            filler: HugePages(self.filler.len()),
+            cache_limit: self.cache_limit(),
+            released_total: self.release.total(),
+            ..PageHeapStats::default()
+        };
+        for i in 0..self.granted().0 as usize {
+            let t = &self.trackers[i];
+            let (used, backed) = (t.used_pages(), t.backed_pages());
+            s.in_use.0 += used;
+            s.backed.0 += backed;
+            s.intact.0 += if t.intact { G::PAGES } else { 0 };
+            s.dense.0 += if t.dense { used } else { 0 };
+            s.region.0 += u32::from(t.place == Place::Region);
+            s.broken.0 += u32::from(t.broken);
+            if used == 0 {
+                s.cached.0 += backed;
+            } else {
+                s.free_backed.0 += backed - used;
+            }
+        }
+        s
+    }
+}

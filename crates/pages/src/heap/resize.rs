@@ -1,0 +1,176 @@
+//! Spans that become longer or shorter where they stand.
+//!
+//! **What.** `realloc` of a large object need not copy when the pages behind it are free. A span inside one hugepage may
+//! grow to its end; one that begins a hugepage, over the free hugepages behind it.
+
+use super::PageHeap;
+use crate::donation::{Large, occupy_whole};
+use crate::fit::Fit;
+use crate::placement::Placement;
+use crate::tracker::Place;
+use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages, SpanError};
+
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
+    /// Makes a span longer; returns whether what was added reads as zeros.
+    pub(super) fn lengthen(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
+        let (old, new) = (span.len.0, pages.0);
+        let (id, at) = (G::hugepage(span.first), G::in_hugepage(span.first));
+        match self.trackers[id.0 as usize].place {
+            Place::Region => {
+                let more = PageRange::new(span.end(), Pages(new - old));
+                let free = self.regions.is_free(&self.trackers, more);
+                free.then(|| self.occupy_in_region(more, false)).ok_or(NoMemory)
+            }
+            // A span that fills its hugepage leaves the filler.
+            Place::Filler if at == 0 && new >= G::PAGES => self.extend_across(span, pages),
+            Place::Filler => self.extend_within(id, at + old, new - old),
+            _ => {
+                let large = Large::of::<G>(span);
+                if large.tail > 0 && large.whole.0 == new / G::PAGES {
+                    self.extend_within(large.last(), large.tail, new - old)
+                } else {
+                    self.extend_across(span, pages)
+                }
+            }
+        }
+    }
+
+    /// Lengthens a span whose last hugepage is `id`, inside that hugepage.
+    fn extend_within(&mut self, id: HugePageId, at: u32, pages: u32) -> Result<bool, NoMemory> {
+        let t = &self.trackers[id.0 as usize];
+        if t.place != Place::Filler || at + pages > G::PAGES || t.used().any(at, pages) {
+            return Err(NoMemory);
+        }
+        Ok(self.change(id, |t| t.extend(at, pages)))
+    }
+
+    /// Lengthens a span that starts at a hugepage's start over the free hugepages behind it.
+    fn extend_across(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
+        let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
+        let (end, granted) = (old.end(), self.granted());
+        let more = HugePages(new.end().0 - end.0);
+        if old.tail > 0 {
+            // The rest of the present tail must be free.
+            let t = &self.trackers[old.last().0 as usize];
+            if t.place != Place::Filler || t.used_pages() != old.tail || t.collapsing {
+                return Err(NoMemory);
+            }
+        }
+        if !self.cache.is_free(&mut self.trackers, &mut self.floor, end, more) {
+            return Err(NoMemory);
+        }
+        let mut zeroed = true;
+        if old.tail > 0 {
+            let id = old.last();
+            self.backing.unguard(&mut self.trackers, &mut self.floor, id, HugePages(1));
+            self.expel(id);
+            let t = &mut self.trackers[id.0 as usize];
+            zeroed &= t.extend(old.tail, G::PAGES - old.tail);
+            t.place = Place::Large;
+            (t.donated, t.broken, t.dense) = (false, false, false);
+        }
+        self.cache.take_at(&mut self.trackers, end, more);
+        self.back_new(granted, (end, more), G::hugepages_up(pages));
+        self.note_demand();
+        zeroed &= occupy_whole(&mut self.trackers, end, HugePages(new.last().0 - end.0), false);
+        if new.tail > 0 {
+            zeroed &= self.donate(new, false);
+        }
+        Ok(zeroed)
+    }
+
+    /// Makes a span shorter.
+    pub(super) fn shorten(&mut self, span: PageRange, pages: Pages) {
+        let (id, at) = (G::hugepage(span.first), G::in_hugepage(span.first));
+        match self.trackers[id.0 as usize].place {
+            Place::Filler => self.trim_span(id, at + pages.0, span.len.0 - pages.0),
+            Place::Region => {
+                let end = PageRange::new(PageId(span.first.0 + pages.0), Pages(span.len.0 - pages.0));
+                self.vacate_in_region(end, false);
+            }
+            _ => self.shorten_across(span, pages),
+        }
+    }
+
+    /// Frees the end of a span on a hugepage of the filler.
+    fn trim_span(&mut self, id: HugePageId, at: u32, pages: u32) {
+        self.change(id, |t| t.truncate(at, pages));
+        if self.trackers[id.0 as usize].broken {
+            self.unback(id, at, pages);
+        }
+    }
+
+    /// Shortens a span of several hugepages: whole hugepages at its end come free, the new last one's rest is donated.
+    fn shorten_across(&mut self, span: PageRange, pages: Pages) {
+        let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
+        if old.whole == new.whole && new.tail > 0 {
+            self.trim_span(old.last(), new.tail, old.tail - new.tail);
+            return;
+        }
+        if old.tail > 0 {
+            self.vacate(old.last(), 0, old.tail);
+        }
+        if new.tail > 0 {
+            self.donate(new, new.whole.0 == 0);
+        }
+        if new.end() < old.last() {
+            self.put(new.end(), HugePages(old.last().0 - new.end().0));
+        }
+    }
+
+    /// Makes two spans, of which the second begins where the first ends, one; both lie in one hugepage, and neither is
+    /// longer than a quarter of it.
+    pub fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
+        if let Some(fault) = self.fault(first).or_else(|| self.fault(second)) {
+            return Err(fault);
+        }
+        let (id, at) = (G::hugepage(second.first), G::in_hugepage(second.first));
+        let is_small = first.len.0.max(second.len.0) <= G::PAGES / 4;
+        if first.end() != second.first || G::hugepage(first.first) != id || !is_small {
+            return Err(SpanError::WrongLength(first.first));
+        }
+        match self.trackers[id.0 as usize].place {
+            Place::Filler => self.filler.update(&mut self.trackers, id, |t| t.join(at)),
+            // A region counts no spans.
+            _ => self.trackers[id.0 as usize].join(at),
+        }
+        Ok(())
+    }
+
+    /// The whole hugepages at the front of a span whose memory can be moved elsewhere: none of a span that shares its
+    /// first hugepage, of which some is being collapsed, or of which hugepages are asked for in part: to the system
+    /// those are several mappings.
+    pub fn movable(&self, span: PageRange) -> HugePages {
+        if self.fault(span).is_some() {
+            return HugePages(0);
+        }
+        let Large { first, whole, .. } = Large::of::<G>(span);
+        let all = (first.0..first.0 + whole.0).all(|i| {
+            let t = &self.trackers[i as usize];
+            t.place == Place::Large && !t.collapsing && self.asks_for(HugePageId(i)) == self.asks_for(first)
+        });
+        if all { whole } else { HugePages(0) }
+    }
+
+    /// Takes a span back whose whole hugepages, as [`Self::movable`] named them, have lost their memory.
+    pub fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
+        if let Some(fault) = self.fault(span) {
+            return Err(fault);
+        }
+        self.count(span.len.0, 0);
+        let large = Large::of::<G>(span);
+        if self.trackers[large.first.0 as usize].place != Place::Large || large.whole.0 == 0 {
+            self.free_span(span);
+            return Ok(());
+        }
+        if large.tail > 0 {
+            self.vacate(large.last(), 0, large.tail);
+        }
+        for i in large.first.0..large.last().0 {
+            self.trackers[i as usize].unbacked();
+        }
+        self.cache.put_unbacked(&mut self.trackers, large.first, large.whole);
+        self.note_demand();
+        Ok(())
+    }
+}

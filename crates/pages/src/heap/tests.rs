@@ -1,0 +1,271 @@
+extern crate std;
+use super::*;
+use crate::cache_limit::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
+use crate::release::Breaking;
+use crate::testing::{Counting, trackers};
+use core::cell::Cell;
+use craton_base::{Advice, HugePageId, PageId};
+use std::rc::Rc;
+use std::vec::Vec;
+
+struct Ticks(Rc<Cell<u64>>);
+impl Clock for Ticks {
+    fn now_ns(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+type Heap = PageHeap<Counting, Ticks>;
+
+fn heap(capacity: u32) -> (Heap, Rc<Cell<u64>>) {
+    let now = Rc::new(Cell::new(WINDOW_NS));
+    let (floor, ticks) = (Counting::new(capacity), Ticks(now.clone()));
+    (PageHeap::new(floor, ticks, trackers(capacity), HugePages(capacity), HugeBacking::AUTO), now)
+}
+
+fn take(heap: &mut Heap, pages: u32) -> PageRange {
+    let span = heap.alloc(Pages(pages), Pages(1), Density::Sparse).expect("room");
+    heap.check().unwrap();
+    span.range
+}
+
+fn give(heap: &mut Heap, span: PageRange) {
+    heap.free(span, Density::Sparse).expect("the span is out");
+    heap.check().unwrap();
+}
+
+#[test]
+fn a_full_hugepage_is_preferred_to_an_empty_one() {
+    let (mut heap, _) = heap(64);
+    let a: Vec<_> = (0..4).map(|_| take(&mut heap, 64)).collect();
+    let b = take(&mut heap, 100);
+    assert_eq!((a[3].first.hugepage(), b.first.hugepage()), (HugePageId(0), HugePageId(1)));
+    give(&mut heap, a[1]);
+    // Both hugepages have room for 64; the fuller one's longest free range is smaller.
+    assert_eq!(take(&mut heap, 64), a[1]);
+}
+
+#[test]
+fn slack_of_a_large_span_is_donated_and_comes_back_with_it() {
+    let (mut heap, _) = heap(64);
+    let large = take(&mut heap, 2 * 256 + 64);
+    assert_eq!(heap.stats().in_use, Pages(2 * 256 + 64));
+    let small = take(&mut heap, 64);
+    assert_eq!(small.first.hugepage(), HugePageId(large.first.hugepage().0 + 2));
+    give(&mut heap, large);
+    assert_eq!(heap.stats().in_use, Pages(64));
+    give(&mut heap, small);
+    assert_eq!((heap.stats().in_use, heap.in_demand()), (Pages(0), HugePages(0)));
+}
+
+#[test]
+fn a_drop_goes_back_to_the_system_at_once_but_for_the_minimum() {
+    let (mut heap, _) = heap(256);
+    let spans: Vec<_> = (0..100).map(|_| take(&mut heap, 256)).collect();
+    spans.into_iter().for_each(|s| give(&mut heap, s));
+    assert_eq!(heap.cache.total(), CACHE_MIN_HUGEPAGES);
+    assert_eq!(heap.stats().released_total, u64::from(100 - CACHE_MIN_HUGEPAGES.0) * 256);
+}
+
+#[test]
+fn demand_that_returns_is_kept_from_then_on() {
+    let (mut heap, now) = heap(256);
+    for round in 0..4 {
+        let spans: Vec<_> = (0..100).map(|_| take(&mut heap, 256)).collect();
+        spans.into_iter().for_each(|s| give(&mut heap, s));
+        now.set(now.get() + WINDOW_NS / 20);
+        if round == 1 {
+            heap.floor.unbacked.clear();
+        }
+    }
+    assert!(heap.floor.unbacked.is_empty(), "an oscillation was released again");
+    // Two quiet windows later the limit has fallen, and the next free shows it.
+    now.set(now.get() + 2 * WINDOW_NS);
+    let one = take(&mut heap, 1);
+    give(&mut heap, one);
+    assert_eq!(heap.cache.total(), CACHE_MIN_HUGEPAGES);
+}
+
+#[test]
+fn hugepages_are_asked_for_from_the_threshold_on() {
+    let (mut heap, _) = heap(256);
+    let first = take(&mut heap, 1);
+    let asked: Vec<_> = heap.floor.advised.iter().filter(|(_, advice)| *advice == Advice::Huge).collect();
+    assert!(!asked.is_empty() && asked.iter().all(|(r, _)| r.first.hugepage() >= HugeBacking::AUTO.from));
+    give(&mut heap, first);
+}
+
+#[test]
+fn a_span_grows_and_shrinks_where_it_stands() {
+    let (mut heap, _) = heap(64);
+    let mut span = take(&mut heap, 10);
+    let mut grow = |heap: &mut Heap, pages: u32| {
+        let zeroed = heap.resize(span, Pages(pages));
+        heap.check().unwrap();
+        if zeroed.is_ok() {
+            span.len = Pages(pages);
+        }
+        zeroed
+    };
+    assert_eq!(grow(&mut heap, 200), Ok(true));
+    assert_eq!(grow(&mut heap, 256), Ok(true));
+    assert_eq!(grow(&mut heap, 300), Ok(true));
+    assert_eq!(grow(&mut heap, 5000), Ok(true));
+    assert_eq!(grow(&mut heap, 600), Ok(true));
+    assert_eq!(grow(&mut heap, 601), Ok(false), "pages used before do not read as zeros");
+    assert_eq!(grow(&mut heap, 64 * 256 + 1), Err(SpanError::TooLong(Pages(64 * 256 + 1))));
+    assert_eq!(heap.stats().in_use, Pages(601));
+    let behind = take(&mut heap, 10);
+    assert_eq!(behind.first, span.end(), "the donated slack serves others");
+    assert_eq!(heap.resize(span, Pages(602)), Err(SpanError::NoMemory));
+    assert_eq!(heap.resize(span, Pages(1)), Ok(true));
+    heap.check().unwrap();
+    give(&mut heap, PageRange::new(span.first, Pages(1)));
+    give(&mut heap, behind);
+    assert_eq!(heap.stats().in_use, Pages(0));
+}
+
+#[test]
+fn two_neighbours_become_one_span() {
+    let (mut heap, _) = heap(64);
+    let span = |first, len| PageRange::new(PageId(first), Pages(len));
+    for first in 0..4 {
+        assert_eq!(heap.alloc(Pages(1), Pages(1), Density::Dense).unwrap().range, span(first, 1));
+    }
+    assert_eq!(heap.join(span(0, 1), span(2, 1)), Err(SpanError::WrongLength(PageId(0))), "they are none");
+    assert_eq!(heap.join(span(0, 2), span(2, 1)), Err(SpanError::WrongLength(PageId(0))));
+    assert_eq!(heap.join(span(2, 1), span(3, 1)), Ok(()));
+    heap.check().unwrap();
+    assert_eq!(heap.free(span(3, 1), Density::Dense), Err(SpanError::NeverGiven(PageId(3))));
+    assert_eq!(heap.free(span(2, 1), Density::Dense), Err(SpanError::WrongLength(PageId(2))));
+    for range in [span(0, 1), span(2, 2), span(1, 1)] {
+        assert_eq!(heap.free(range, Density::Dense), Ok(()));
+        heap.check().unwrap();
+    }
+    assert_eq!(heap.in_use(), Pages(0));
+}
+
+#[test]
+fn release_takes_whole_hugepages_first_and_breaks_others_only_when_allowed() {
+    let (mut heap, _) = heap(64);
+    let spans: Vec<_> = (0..8).map(|_| take(&mut heap, 64)).collect();
+    let (keep, lose) = (spans[0], spans[1]);
+    give(&mut heap, lose);
+    let whole = take(&mut heap, 512);
+    give(&mut heap, whole);
+    assert_eq!(heap.release(Pages(256), Breaking::Never), Ok(256));
+    assert_eq!(heap.release_all(Breaking::Never), 256);
+    assert_eq!(heap.release_all(Breaking::Always), 64);
+    heap.check().unwrap();
+    assert_eq!(heap.release_all(Breaking::Always), 0);
+    let again = heap.alloc(Pages(64), Pages(1), Density::Sparse).unwrap();
+    assert!(again.zeroed && again.range == lose, "a broken hugepage is used when nothing else has room");
+    give(&mut heap, keep);
+}
+
+#[test]
+fn bad_requests_are_refused_with_the_state_unchanged() {
+    let (mut heap, _) = heap(4);
+    let before = heap.stats();
+    for (pages, align, error) in [
+        (0, 1, SpanError::Empty),
+        (u32::MAX, 1, SpanError::TooLong(Pages(u32::MAX))),
+        (5 * 256, 1, SpanError::TooLong(Pages(5 * 256))),
+        (1, 1 << 20, SpanError::TooLong(Pages(1 << 20))),
+        (1, 3, SpanError::Alignment(Pages(3))),
+    ] {
+        assert_eq!(heap.alloc(Pages(pages), Pages(align), Density::Dense), Err(error));
+        assert_eq!(heap.stats(), before);
+    }
+    let span = heap.alloc(Pages(1), Pages(512), Density::Sparse).unwrap();
+    assert_eq!(span.range.first.0 % 512, 0);
+}
+
+#[test]
+fn a_span_that_is_not_out_just_so_is_refused_with_its_fault() {
+    let (mut heap, _) = heap(64);
+    let spans = [take(&mut heap, 10), take(&mut heap, 20), take(&mut heap, 300), take(&mut heap, 512)];
+    let [a, b, c, d] = spans;
+    give(&mut heap, b);
+    let before = heap.stats();
+    let range = |first: PageId, len: u32| PageRange::new(first, Pages(len));
+    let (inside, beyond) = (PageId(a.first.0 + 1), PageId(64 * 256));
+    for (span, error) in [
+        (b, SpanError::AlreadyFree(b.first)),
+        (range(inside, 9), SpanError::NeverGiven(inside)),
+        (range(a.first, 9), SpanError::WrongLength(a.first)),
+        (range(a.first, 11), SpanError::WrongLength(a.first)),
+        (range(c.first, 256), SpanError::WrongLength(c.first)),
+        (range(c.first, 301), SpanError::WrongLength(c.first)),
+        (range(PageId(c.first.0 + 256), 44), SpanError::NeverGiven(PageId(c.first.0 + 256))),
+        (range(d.first, 256), SpanError::WrongLength(d.first)),
+        (range(d.first, 0), SpanError::WrongLength(d.first)),
+        (range(beyond, 1), SpanError::NeverGiven(beyond)),
+        (range(PageId(u32::MAX), 1), SpanError::NeverGiven(PageId(u32::MAX))),
+        (range(d.first, u32::MAX), SpanError::NeverGiven(d.first)),
+    ] {
+        assert_eq!(heap.free(span, Density::Sparse), Err(error), "{span:?}");
+        assert_eq!(heap.resize(span, Pages(5)), Err(error), "{span:?}");
+        assert_eq!(heap.stats(), before);
+        heap.check().unwrap();
+    }
+    [a, c, d].into_iter().for_each(|span| give(&mut heap, span));
+}
+
+#[test]
+fn more_than_there_is_cannot_be_released() {
+    let (mut heap, _) = heap(64);
+    let (keep, lose) = (take(&mut heap, 64), take(&mut heap, 64));
+    give(&mut heap, lose);
+    let before = heap.stats();
+    let error = heap.release(Pages(65), Breaking::Always).unwrap_err();
+    assert_eq!((error.asked, error.there), (Pages(65), Pages(64)));
+    assert_eq!(heap.stats(), before);
+    assert_eq!(heap.release(Pages(64), Breaking::Always), Ok(64));
+    give(&mut heap, keep);
+}
+
+/// Dense spans of one page, until they fill so many hugepages; and how many pages have memory then.
+fn dense(heap: &mut Heap, hugepages: u32) -> Vec<PageRange> {
+    let spans = (0..hugepages * 256).map(|_| heap.alloc(Pages(1), Pages(1), Density::Dense).expect("room").range);
+    let spans = spans.collect();
+    heap.check().unwrap();
+    spans
+}
+
+#[test]
+fn kinds_share_hugepages_only_where_one_of_them_left_many_free_pages() {
+    let (mut heap, _) = heap(64);
+    let small = dense(&mut heap, 8);
+    let sparse = take(&mut heap, 8);
+    assert_eq!(sparse.first.hugepage(), HugePageId(8), "the dense hugepages are full");
+    // 16 of 2048 free pages are no reason to mix; every second one of them is.
+    small[..16].iter().for_each(|s| give(&mut heap, *s));
+    assert_eq!(take(&mut heap, 8).first.hugepage(), HugePageId(8));
+    let last = take(&mut heap, 240);
+    assert_eq!(last.first.hugepage(), HugePageId(8));
+    small[16..1024].iter().for_each(|s| give(&mut heap, *s));
+    assert!(take(&mut heap, 8).first.hugepage() < HugePageId(8));
+    assert_eq!(take(&mut heap, 100).first.hugepage(), HugePageId(0), "which came wholly free");
+}
+
+#[test]
+fn a_small_heap_takes_no_hugepage_for_one_kind_while_the_other_has_room() {
+    for (hugepages, shared) in [(8, true), (32, true), (33, false)] {
+        let (mut heap, _) = heap(64);
+        let small = dense(&mut heap, hugepages);
+        small[..16].iter().for_each(|s| give(&mut heap, *s));
+        let first = take(&mut heap, 8).first.hugepage();
+        assert_eq!(first, HugePageId(if shared { 0 } else { hugepages }), "with {hugepages} dense hugepages");
+    }
+}
+
+#[test]
+fn a_dense_hugepage_of_which_little_is_left_takes_long_spans() {
+    let (mut heap, _) = heap(64);
+    let small = dense(&mut heap, 1);
+    small[..192].iter().for_each(|s| give(&mut heap, *s));
+    assert_eq!(take(&mut heap, 100).first.hugepage(), HugePageId(1), "a quarter is left");
+    give(&mut heap, small[192]);
+    assert_eq!(take(&mut heap, 190).first.hugepage(), HugePageId(0));
+}

@@ -1,0 +1,62 @@
+//! A floor and trackers for the unit tests of the parts.
+
+extern crate std;
+use crate::tracker::{Tracker, Trackers};
+use craton_base::{Advice, CollapseError, Floor, Geometry, HugePages, NoMemory, PageRange, Residency};
+use std::vec::Vec;
+
+/// A floor that grants up to a limit and records what it is told.
+#[derive(Default)]
+pub(crate) struct Counting {
+    pub(crate) limit: u32,
+    pub(crate) granted: Vec<HugePages>,
+    pub(crate) unbacked: Vec<PageRange>,
+    pub(crate) advised: Vec<(PageRange, Advice)>,
+    /// Every unback is refused.
+    pub(crate) keeps: bool,
+    /// No advice is heeded.
+    pub(crate) deaf: bool,
+    /// What is held of any range.
+    pub(crate) residency: Residency,
+}
+
+impl Counting {
+    pub(crate) fn new(limit: u32) -> Self {
+        Self { limit, ..Self::default() }
+    }
+}
+
+impl Floor for Counting {
+    fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory> {
+        if total.0 > self.limit {
+            return Err(NoMemory);
+        }
+        self.granted.push(total);
+        Ok(())
+    }
+    fn back(&mut self, _: PageRange) -> Result<(), NoMemory> {
+        Ok(())
+    }
+    fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
+        if self.keeps {
+            return Err(NoMemory);
+        }
+        self.unbacked.push(range);
+        Ok(())
+    }
+    fn collapse(&mut self, _: PageRange) -> Result<(), CollapseError> {
+        Ok(())
+    }
+    fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
+        self.advised.push((range, advice));
+        !self.deaf
+    }
+    fn residency(&self, _: PageRange) -> Residency {
+        self.residency
+    }
+}
+
+/// Trackers of hugepages that were not granted yet.
+pub(crate) fn trackers<G: Geometry>(len: u32) -> Trackers<G> {
+    Trackers::from_slice((0..len).map(|_| Tracker::default()).collect::<Vec<_>>().leak())
+}
