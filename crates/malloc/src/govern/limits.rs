@@ -144,7 +144,7 @@ impl<C: Clock, S: System> Limits<C, S> {
             next_pressure_ns: AtomicU64::new(0),
             no_pressure: AtomicBool::new(false),
             at_work: AtomicBool::new(false),
-            callback: Callback::NONE,
+            callback: Callback::new(),
         }
     }
 

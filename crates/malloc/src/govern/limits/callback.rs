@@ -23,11 +23,13 @@ pub(crate) struct Callback {
 }
 
 impl Callback {
-    pub(crate) const NONE: Self = Self {
-        function: Mutex::ranked(Rank::LimitCallback, None),
-        argument: AtomicPtr::new(null_mut()),
-        caller: AtomicUsize::new(0),
-    };
+    pub(crate) const fn new() -> Self {
+        Self {
+            function: Mutex::ranked(Rank::LimitCallback, None),
+            argument: AtomicPtr::new(null_mut()),
+            caller: AtomicUsize::new(0),
+        }
+    }
 
     /// Sets the function; `None` for none. A call that has begun in another thread may still go on afterwards.
     ///
