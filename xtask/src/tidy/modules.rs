@@ -1,6 +1,6 @@
 //! Arrows between the modules of a crate.
 //!
-//! **What.** For each crate below `crates/`, the graph of files and of the paths by which they name each other; tests apart. A name
+//! **What.** For each crate, the graph of files and of the paths by which they name each other; tests apart. A name
 //! that a module re-exports is followed to the file that declares it, so that a door is no arrow. No circle has more
 //! than [`MOST`] files, or the number that the list allows a crate until it is mended. A crate of [`ORDERS`] has no circle
 //! at all between its layers: each layer names only those before it.
@@ -96,6 +96,9 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
                 format!("its largest circle has {} files, not {most}: run `cargo xtask tidy --fix`", circle.len());
             found.push(Complaint::new(LIST, 0, format!("{}: {text}", unit.name)));
         }
+        for file in unit.strays() {
+            found.push(Complaint::new(file, 0, "no `mod` declares it, so that nothing is made of it: take it out"));
+        }
         for (from, to) in upward {
             found.push(Complaint::new(&path, 0, format!("{from} names {to}, which is no layer before it")));
         }
@@ -156,7 +159,7 @@ fn units(files: &[File]) -> Vec<Unit<'_>> {
     let mut units: BTreeMap<String, Vec<Module<'_>>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_product(file)) {
         let Some(source) = &file.rust else { continue };
-        let Some((owner, inner)) = file.path["crates/".len()..].split_once("/src/") else { continue };
+        let Some((owner, inner)) = file.path.trim_start_matches("crates/").split_once("/src/") else { continue };
         let mut path: Vec<String> = inner.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
         let mut name = owner.to_owned();
         if path[0] == "bin" && path.len() > 1 {
@@ -226,6 +229,18 @@ impl Unit<'_> {
         };
         let out: Vec<Vec<String>> = self.modules.iter().flat_map(under).collect();
         self.modules.retain(|m| !out.iter().any(|path| m.path.starts_with(path)));
+    }
+
+    /// Files that no other file declares, neither as a module nor by an attribute `path`.
+    fn strays(&self) -> impl Iterator<Item = &str> {
+        let is_declared = |m: &&Module<'_>| {
+            let Some((name, above)) = m.path.split_last() else { return true };
+            let tokens = self.find(above).map_or(&[][..], |i| &self.modules[i].source.tokens);
+            let by_path = format!("path = \"{}.rs\"", m.path.join("/"));
+            tokens.windows(2).any(|two| two[0].text == "mod" && two[1].text == *name)
+                || self.modules.iter().any(|other| other.file.text.contains(&by_path))
+        };
+        self.modules.iter().filter(move |m| !is_declared(m)).map(|m| m.file.path.as_str())
     }
 
     fn find(&self, path: &[String]) -> Option<usize> {

@@ -16,9 +16,10 @@ fn arrows(sources: &[(&str, &str)]) -> Vec<String> {
 
 /// A ring of `n` files, each of which names the next.
 fn ring(n: usize) -> Vec<File> {
-    let file =
-        |i: usize| File::new(&format!("crates/x/src/m{i}.rs"), &format!("use crate::m{0}::A{0};\n", (i + 1) % n));
-    (0..n).map(file).chain([File::new("crates/x/src/lib.rs", "")]).collect()
+    let text = |i: usize| format!("use crate::m{0}::A{0};\n", (i + 1) % n);
+    let mods: String = (0..n).map(|i| format!("mod m{i};\n")).collect();
+    let files = (0..n).map(|i| File::new(&format!("crates/x/src/m{i}.rs"), &text(i)));
+    files.chain([File::new("crates/x/src/lib.rs", &mods)]).collect()
 }
 
 #[test]
@@ -86,6 +87,26 @@ fn the_list_allows_a_larger_circle_and_can_only_shrink() {
     assert_eq!(lowered(&with(13, "x | 12\n")), "x | 12\n");
     assert_eq!(lowered(&with(8, "x | 12\n")), "");
     assert!(check(&with(8, "y | 12\n"))[0].text.contains("no crate y"));
+}
+
+#[test]
+fn a_file_that_nothing_declares_fails() {
+    let lib = "mod b;\n// mod a;\n#[cfg_attr(unix, path = \"d/e.rs\")]\nmod e;\n";
+    let found = check(&crate_of(&[("a", ""), ("b", "mod c;\n"), ("b/c", ""), ("d/e", ""), ("lib", lib)]));
+    assert!(found.len() == 1 && found[0].path == "crates/x/src/a.rs", "{found:?}");
+}
+
+#[test]
+fn an_arrow_against_the_order_fails() {
+    let layer = |name: &str, text: &str| File::new(&format!("crates/heap/src/{name}.rs"), text);
+    let files = |low: &str, high: &str| {
+        [layer("lib", "mod mark;\nmod heap;\npub struct Root;\n"), layer("mark", low), layer("heap", high)]
+    };
+    assert_eq!(check(&files("", "use crate::mark::M;\n")), []);
+    for low in ["use crate::heap::H;\n", "use crate::Root;\n"] {
+        let found = check(&files(low, ""));
+        assert!(found.len() == 1 && found[0].text.starts_with("mark.rs names "), "{found:?}");
+    }
 }
 
 #[test]
