@@ -79,6 +79,19 @@ impl<K: Kind> Slot<K> {
         // sees it set up.
         self.handle.load(Ordering::Acquire)
     }
+
+    /// Locks the tenant that was found by a handle, in the caller's way to lock.
+    #[inline]
+    pub(crate) fn lock<'a>(
+        &'a self,
+        handle: usize,
+        lock: impl FnOnce(&'a Mutex<K::Locked>) -> Guard<'a, K::Locked>,
+    ) -> Result<Guard<'a, K::Locked>, Misuse> {
+        let locked = lock(&self.locked);
+        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the
+        // next one.
+        if self.handle() == handle { Ok(locked) } else { Err(K::GONE) }
+    }
 }
 
 /// The first free slot, plus 1; 0 for none.
@@ -203,20 +216,8 @@ impl<K: Kind> Slots<K> {
 
     /// The tenant of a handle, locked.
     pub(crate) fn lock(&self, handle: usize) -> Result<(u16, &Slot<K>, Guard<'_, K::Locked>), Misuse> {
-        self.lock_by(handle, Mutex::lock)
-    }
-
-    /// As [`Slots::lock`], by the caller's way to lock.
-    pub(crate) fn lock_by<'a>(
-        &'a self,
-        handle: usize,
-        lock: impl FnOnce(&'a Mutex<K::Locked>) -> Guard<'a, K::Locked>,
-    ) -> Result<(u16, &'a Slot<K>, Guard<'a, K::Locked>), Misuse> {
         let (id, slot) = self.find(handle)?;
-        let locked = lock(&slot.locked);
-        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the
-        // next one.
-        if slot.handle() == handle { Ok((id, slot, locked)) } else { Err(K::GONE) }
+        Ok((id, slot, slot.lock(handle, Mutex::lock)?))
     }
 
     /// The tenant of slot `id`, locked; `None` if there is none.

@@ -14,7 +14,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Bytes, Pages};
 use craton_heap::Misuse;
-use craton_os::{Event, Rank};
+use craton_os::{Event, Guard, Rank};
 use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
 /// In the place of the distance of an object's mark: it lies in the entry of its page.
@@ -102,6 +102,20 @@ impl Slot<CacheSlots> {
             IN_ENTRY => 3,
             _ => 1,
         }
+    }
+
+    /// Locks the cache of a handle; counts a wait for the lock, of which arrays that are too small
+    /// are the cause.
+    #[inline]
+    pub(super) fn lock_counted(&self, handle: usize) -> Result<Guard<'_, Cache>, Misuse> {
+        self.lock(handle, |lock| match lock.try_lock() {
+            Some(cache) => cache,
+            None => {
+                let mut cache = lock.lock();
+                cache.depot.note_contended();
+                cache
+            }
+        })
     }
 
     /// Wakes the threads that wait for an object.

@@ -74,22 +74,6 @@ fn a_circle_of_more_than_eight_files_fails_and_names_them() {
 }
 
 #[test]
-fn the_list_allows_a_larger_circle_and_can_only_shrink() {
-    let with = |n, list: &str| {
-        let mut files = ring(n);
-        files.push(File::new(LIST, list));
-        files
-    };
-    assert_eq!(check(&with(12, "# reason\nx | 12\n")), []);
-    assert_eq!(check(&with(13, "x | 12\n")).len(), 1);
-    assert!(check(&with(11, "x | 12\n"))[0].text.contains("has 11 files, not 12"));
-    assert_eq!(lowered(&with(11, "# reason\nx | 12\n")), "# reason\nx | 11\n");
-    assert_eq!(lowered(&with(13, "x | 12\n")), "x | 12\n");
-    assert_eq!(lowered(&with(8, "x | 12\n")), "");
-    assert!(check(&with(8, "y | 12\n"))[0].text.contains("no crate y"));
-}
-
-#[test]
 fn a_file_that_nothing_declares_fails() {
     let lib = "mod b;\n// mod a;\n#[cfg_attr(unix, path = \"d/e.rs\")]\nmod e;\n";
     let found = check(&crate_of(&[("a", ""), ("b", "mod c;\n"), ("b/c", ""), ("d/e", ""), ("lib", lib)]));
