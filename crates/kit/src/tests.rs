@@ -103,7 +103,7 @@ fn d1_buffers_have_exactly_their_sizes_at_their_alignments_and_go_back_whole() {
                 }
                 assert!(buffer.addr().is_multiple_of(align.max(16)), "{size} at {align}");
                 assert_eq!(w.kit.size_for("test", buffer).ok(), Some(Some(size)));
-                // SAFETY: the buffer is ours, and has so many bytes.
+                // SAFETY: the buffer is ours, and has `size` bytes.
                 unsafe {
                     if checks & POISON != 0 {
                         assert!(pattern::check(buffer, size, pattern::FRESH).is_none());
