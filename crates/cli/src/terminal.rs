@@ -52,8 +52,7 @@ pub struct Progress {
 
 impl Progress {
     /// A line, empty so far.
-    #[allow(clippy::new_without_default)] // It begins to run when made.
-    pub fn new() -> Self {
+    pub fn start() -> Self {
         Self { shown: io::stderr().is_terminal() }
     }
 
