@@ -149,7 +149,7 @@ fn seconds_of_turn(s: f64) -> String {
 }
 
 /// What a picture shows of a turn.
-type Figure = fn(&Turn) -> f64;
+type OfTurn = fn(&Turn) -> f64;
 
 fn draw(sheet: &mut Sheet, simulated: &[(String, Played)], figures: &[Turn]) {
     let bar = |(_, played): &(String, Played)| Some(Estimate::exact(played.steady_calls()));
@@ -164,7 +164,7 @@ fn draw(sheet: &mut Sheet, simulated: &[(String, Played)], figures: &[Turn]) {
     let groups = simulated.chunks(CACHES.len()).map(group).collect();
     sheet.bars(title, axis, &CACHES.map(str::to_owned), groups, None);
     let series: Vec<String> = figures.iter().map(|turn| turn.allocator.clone()).collect();
-    let of: [(&str, &str, Axis, Figure); 2] = [
+    let of: [(&str, &str, Axis, OfTurn); 2] = [
         ("time", "Time", Axis::linear("time of a turn", Unit::Seconds), |turn| turn.wall_s),
         ("faults", "Page faults", Axis::linear("page faults of a turn", Unit::Count), |turn| turn.faults),
     ];
