@@ -79,6 +79,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
     for experiment in experiments {
         let line = Line::new();
         let ask = Ask {
+            name: experiment.name,
             quick: args.quick,
             allocators: &allocators.list,
             peers_asked: args.peers.is_some(),

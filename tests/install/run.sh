@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
 # Installs into a private folder and uses what lies there as a stranger would: by pkg-config, by CMake, by the program.
+#   tests/install/run.sh [--release]     --release: what `make build` built; otherwise the programs that tests are built with
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 here=$PWD/tests/install
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+built=$target/release
+if [ "${1-}" != --release ]; then
+  built=$dir/built
+  mkdir "$built"
+  ln -s "$target"/debug/craton* "$built"
+  ln -sf "$target"/release/libcraton.* "$built"
+fi
 fail() { echo "tests/install: $*" >&2; exit 1; }
 
 # DESTDIR: the tree lies below it, but speaks of PREFIX.
-PREFIX=/usr/local DESTDIR=$dir/stage scripts/install.sh "$target/release" >/dev/null
+PREFIX=/usr/local DESTDIR=$dir/stage scripts/install.sh "$built" >/dev/null
 grep -qx 'prefix=/usr/local' "$dir/stage/usr/local/lib/pkgconfig/craton.pc" || fail "craton.pc does not say PREFIX"
 ! grep -rqF "$dir" "$dir/stage/usr/local/lib/pkgconfig" "$dir/stage/usr/local/lib/cmake" || fail "DESTDIR leaked into an installed file"
 ! grep -rq '@[A-Z]*@' "$dir/stage/usr/local/lib/pkgconfig" "$dir/stage/usr/local/lib/cmake" || fail "a template was not filled in"
@@ -18,7 +26,7 @@ left=$(find "$dir/stage" ! -type d)
 [ -z "$left" ] || fail "uninstall left: $left"
 
 prefix=$dir/usr
-PREFIX=$prefix scripts/install.sh "$target/release" >/dev/null
+PREFIX=$prefix scripts/install.sh "$built" >/dev/null
 
 # served COMMAND…: runs it and fails unless its statistics show objects handed out by Craton.
 served() {

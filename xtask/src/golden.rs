@@ -12,9 +12,11 @@
 
 mod listing;
 
+use crate::library::library;
+
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The names of the linker, and those for people.
@@ -89,17 +91,6 @@ fn outcome(fix: bool) -> Result<Outcome, String> {
     }
 }
 
-/// The shared library, built as it is released.
-fn library(root: &Path) -> Result<PathBuf, String> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let args = ["build", "--release", "-p", "craton-preload", "--message-format=json-render-diagnostics"];
-    let messages = output(Command::new(cargo).args(args).current_dir(root))?;
-    let paths = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let mut names = paths.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
-    let found = names.find_map(|name| name.as_str().filter(|n| n.ends_with("/libcraton.so")).map(PathBuf::from));
-    found.ok_or_else(|| "cargo built no libcraton.so; is craton-preload still a cdylib?".to_owned())
-}
-
 /// The functions as text.
 fn disassembled(library: &Path) -> Result<String, String> {
     let names = output(Command::new("nm").args(["-D", "--defined-only"]).arg(library))?;
@@ -128,18 +119,4 @@ fn output(command: &mut Command) -> Result<String, String> {
         return Err(format!("{program} failed ({}):\n{}", done.status, String::from_utf8_lossy(&done.stderr)));
     }
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_fast_paths_are_those_of_the_listing() {
-        match outcome(false) {
-            Ok(Outcome::Same) => (),
-            Ok(Outcome::Skipped(why)) => eprintln!("nothing compared: {why}"),
-            Err(why) => panic!("{why}"),
-        }
-    }
 }

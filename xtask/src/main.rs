@@ -1,22 +1,31 @@
 //! `cargo xtask`: the repository's own checks.
 
 mod golden;
+mod library;
+mod test;
 mod tidy;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask tidy [--fix]
+usage: cargo xtask tidy [--fix | --arrows [CRATE] | --unsafe]
        cargo xtask golden [--fix]
+       cargo xtask test [--units | --nightly]
 
-Checks what the compiler does not: arrows between crates, file sizes, explained unsafe code and
-memory orderings, the ledger UNSAFE.md, the README's table of figures, words and paths that do not
-belong in the tree.
-  --fix   rewrite UNSAFE.md from the sources, and the table from results/
+tidy checks what the compiler does not: arrows between crates and between modules, file sizes, reasons of
+unsafe files and memory orderings, generated blocks of documents, words and paths that do not belong in the tree.
+  --fix      write the generated blocks, and lower the list of large circles
+  --arrows   print for each crate its arrows between modules, and the largest circle;
+             of one CRATE, the files from the bottom up, each with those that it names
+  --unsafe   print the ledger: each file with unsafe code, how many sites, and why
 
 golden compares the machine code of malloc, free and operators new and delete in the built library with
 the listing in tests/programs/golden.
   --fix   write the listing anew
+
+test builds the tests and runs their programs side by side; its last line is `N passed, N failed`.
+  --units    unit tests alone
+  --nightly  also tests that take minutes, and the long forms of the others
 
 Exit status: 0 all is well, 1 something is not, 2 wrong usage.
 Example: cargo xtask tidy --fix";
@@ -25,14 +34,20 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        ["-h" | "--help"] | ["tidy" | "golden", "-h" | "--help"] => {
+        ["-h" | "--help"] | ["tidy" | "golden" | "test", "-h" | "--help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
         ["tidy"] => tidy::run(false),
         ["tidy", "--fix"] => tidy::run(true),
+        ["tidy", "--arrows"] => tidy::print(tidy::modules::write),
+        ["tidy", "--arrows", name] => tidy::print(|files| tidy::modules::write_one(files, name)),
+        ["tidy", "--unsafe"] => tidy::print(tidy::ledger::write),
         ["golden"] => golden::run(false),
         ["golden", "--fix"] => golden::run(true),
+        ["test"] => test::run(test::Extent::All),
+        ["test", "--units"] => test::run(test::Extent::Units),
+        ["test", "--nightly"] => test::run(test::Extent::Nightly),
         other => {
             eprintln!("xtask: cannot do `{}`\n{USAGE}", other.join(" "));
             ExitCode::from(2)

@@ -2,17 +2,18 @@
 //!
 //! **What.** Each rule is a function from text to complaints, so that a test can show it a bad sample; this file
 //! collects the files, calls every rule and prints. The rules read text and tokens ([`lex`]), not types: they also see
-//! code that is compiled for another platform, or inside a macro, where clippy does not look.
+//! code that is compiled for another platform.
 
 mod arrows;
 mod files;
 mod generated;
-mod ledger;
+pub mod ledger;
 mod lex;
+pub mod modules;
 mod orderings;
+mod programs;
 mod records;
 mod size;
-mod unsafety;
 mod words;
 
 use files::File;
@@ -48,8 +49,7 @@ impl fmt::Display for Complaint {
 
 /// Runs every rule on the repository that holds this package; `fix` rewrites what is generated first.
 pub fn run(fix: bool) -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the repository's root");
-    match complaints(root, fix) {
+    match complaints(root(), fix) {
         Err(error) => {
             eprintln!("tidy: {error}");
             ExitCode::FAILURE
@@ -68,17 +68,33 @@ pub fn run(fix: bool) -> ExitCode {
     }
 }
 
+/// Prints what a rule measures.
+pub fn print(write: impl Fn(&[File]) -> String) -> ExitCode {
+    match files::read_tree(root()) {
+        Ok(files) => {
+            print!("{}", write(&files));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("tidy: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the repository's root")
+}
+
 fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String> {
     let mut files = files::read_tree(root)?;
     if fix {
-        let text = ledger::write(&files);
-        std::fs::write(root.join(ledger::PATH), text).map_err(|e| format!("cannot write {}: {e}", ledger::PATH))?;
         if let Some(table) = records::measured(root)? {
             std::fs::write(root.join(records::TABLE), table)
                 .map_err(|e| format!("cannot write {}: {e}", records::TABLE))?;
             files = files::read_tree(root)?;
         }
-        for (path, page) in generated::pages(&files) {
+        for (path, page) in generated::pages(&files).into_iter().chain([(modules::LIST, modules::lowered(&files))]) {
             std::fs::write(root.join(path), page).map_err(|e| format!("cannot write {path}: {e}"))?;
         }
         files = files::read_tree(root)?;
@@ -88,15 +104,14 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
         found.extend(arrows::check(&arrows::metadata(&root.join(manifest))?)?);
     }
     found.extend(size::check(&files));
+    found.extend(programs::check(&files));
     found.extend(ledger::check(&files));
+    found.extend(modules::check(&files));
     found.extend(generated::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
-        if let Some(source) = &file.rust {
-            found.extend(unsafety::check(&file.path, source));
-            if is_product(file) {
-                found.extend(orderings::check(&file.path, source));
-            }
+        if let Some(source) = file.rust.as_ref().filter(|_| is_product(file)) {
+            found.extend(orderings::check(&file.path, source));
         }
     }
     found.sort();

@@ -50,6 +50,8 @@ impl Default for Ones {
     }
 }
 
+/// # Safety
+/// The processor has the instruction.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
 fn count_by_instruction<const N: usize>(words: &[AtomicU64], counts: &mut [u16]) {

@@ -1,8 +1,6 @@
 //! `craton compare` with the real library.
 
-mod common;
-
-use common::{Place, craton, heeding_signals, into_said, library, said};
+use crate::common::{Place, craton, heeding_signals, into_said, library, said};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! `craton core` and `craton set` on programs that run on the real library: what they lose and break is known.
 
-mod common;
-
-use common::{HEAD, Place, Program, craton, row, said};
+use crate::common::{HEAD, Place, Program, craton, row, said};
 use serde_json::Value;
 use std::process::Command;
 
@@ -89,7 +87,7 @@ fn a_core_that_was_saved_and_one_of_the_kernel_show_what_the_process_did() {
         let mut shell = Command::new("sh");
         let script = "ulimit -c unlimited && exec \"$0\" run -- \"$1\"";
         shell.args(["-c", script, env!("CARGO_BIN_EXE_craton"), &program]).current_dir(&place.0);
-        let ended = said(shell.env("CRATON_LIBRARY", common::library()));
+        let ended = said(shell.env("CRATON_LIBRARY", crate::common::library()));
         assert_eq!(ended.status, 128 + libc::SIGABRT, "{}", ended.err);
         let core = std::fs::read_dir(&place.0).unwrap().flatten().map(|entry| entry.path());
         let is_core = |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("core");

@@ -1,8 +1,6 @@
 //! `craton core` on programs under the debugging kit, with object caches of their own, and linked in other ways than by `craton run`.
 
-mod common;
-
-use common::{Place, Program, craton, row, said};
+use crate::common::{Place, Program, craton, row, said};
 use serde_json::Value;
 use std::process::Command;
 
@@ -301,10 +299,10 @@ const ALONE: &str = "__attribute__((noinline)) static void lose(void) { void **p
 #[test]
 fn a_program_that_is_linked_statically_is_read_too() {
     let place = Place::new("core-static");
-    let library = common::library().with_file_name("libcraton.a");
+    let library = crate::common::library().with_file_name("libcraton.a");
     let program = place.compile(
         "alone",
-        &format!("{}{ALONE}", common::HEAD),
+        &format!("{}{ALONE}", crate::common::HEAD),
         &["-w", "-static", library.to_str().unwrap(), "-lpthread", "-ldl"],
     );
     let program = Program::run(&mut Command::new(program));
@@ -318,7 +316,7 @@ fn a_program_that_is_linked_statically_is_read_too() {
 
 #[test]
 fn a_rust_program_with_craton_as_its_allocator_is_read_too() {
-    let program = common::cargo_program("craton-programs", "craton-rust");
+    let program = crate::common::cargo_program("craton-programs", "craton-rust");
     let program = Program::run(Command::new(program).arg("waits"));
     let (found, status) = program.row(&["leaks"]);
     let lost = found["groups"].as_array().unwrap().iter().find(|g| g["address"] == program.address("lost"));

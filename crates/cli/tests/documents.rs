@@ -1,8 +1,6 @@
 //! The tables tell what the programs do: the options, their words and their defaults, and each field of the statistics.
 
-mod common;
-
-use common::{Place, craton, said};
+use crate::common::{Place, craton, said};
 use craton_tables::options::{Choice, Form, NO_SUCH_KEY, OPTIONS};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,8 +1,6 @@
 //! Traces of real programs: recorded by the library, replayed by `craton replay`.
 
-mod common;
-
-use common::{Place, Said, craton, library, said};
+use crate::common::{Place, Said, craton, library, said};
 use craton_lab::replay::Trace;
 use std::fs;
 

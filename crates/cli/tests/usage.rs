@@ -1,8 +1,6 @@
 //! Wrong usage is status 2 and says what is right; help and version are status 0.
 
-mod common;
-
-use common::{Place, craton, said};
+use crate::common::{Place, craton, said};
 
 fn wrong(args: &[&str], expected: &[&str]) {
     let said = said(&mut craton(args));

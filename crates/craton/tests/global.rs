@@ -143,3 +143,15 @@ fn batches_have_any_alignment() {
         unsafe { ALLOCATOR.free_batch(&objects) };
     }
 }
+
+/// All memory of this program is Craton's, and is freed by its size alone.
+#[test]
+fn the_kit_is_not_turned_on_in_a_program_that_frees_by_sizes_alone() {
+    drop(vec![1u8; 40]);
+    for value in ["all", "audit:64"] {
+        assert!(ALLOCATOR.set_option("debug", value).is_err(), "{value}");
+    }
+    assert_eq!(ALLOCATOR.option("debug", &mut [0; 64]), Some("none"));
+    ALLOCATOR.set_option("debug", "none").unwrap();
+    drop(vec![1u8; 40]);
+}

@@ -1,8 +1,6 @@
 //! Batches, ranges, huge frames that come and go, nodes, and requests that are refused.
 
-mod common;
-
-use common::Arrays;
+use crate::common::Arrays;
 use craton_frames::{
     Config, Error, Geometry, Init, Kind, Metadata, Node, Nodes, Request, Sizes, Standard, Thresholds, Tiny, Zone,
 };

@@ -4,11 +4,8 @@
 //! halves of a huge frame as 7 and 8, 4 is a huge frame as 9, and 5 two of them as 10. Each pair runs in an empty zone, where the
 //! processors have trees of their own; where all is allocated but what the larger one of the two asks for; and where one huge frame is left to
 //! both.
-#![cfg(loom)]
 
-mod common;
-
-use common::Arrays;
+use crate::common::Arrays;
 use craton_base::atomic::model::check;
 use craton_base::loom::thread;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Tiny, Zone};

@@ -1,11 +1,7 @@
 //! Requests of two processors at once in a zone that persists, where a split takes one step more: no frame is in two
 //! hands, none is lost, and the invariants hold at the end.
-#![cfg(loom)]
 
-#[allow(dead_code, reason = "no volatile zone is made here")]
-mod common;
-
-use common::{Arrays, array};
+use crate::common::{Arrays, array};
 use craton_base::atomic::model::check;
 use craton_base::loom::thread;
 use craton_frames::{Cached, Config, Geometry, Init, Kind, PAGE_WORDS, PersistentZone, Request, Sizes, Tiny};

@@ -1,9 +1,6 @@
 //! Requests of two processors at once: no frame is in two hands, none is lost, and the invariants hold at the end.
-#![cfg(loom)]
 
-mod common;
-
-use common::Arrays;
+use crate::common::Arrays;
 use craton_base::atomic::model::check;
 use craton_base::loom::thread;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Tiny, Zone};

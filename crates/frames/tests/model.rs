@@ -1,8 +1,6 @@
 //! A zone against a list of which frames are allocated.
 
-mod common;
-
-use common::Arrays;
+use crate::common::Arrays;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Standard, Tiny, Zone};
 use craton_sim::Rng;
 

@@ -1,8 +1,6 @@
 //! Every sequence of requests up to a length, in a zone of one tree of two huge frames of sixteen frames.
 
-mod common;
-
-use common::Arrays;
+use crate::common::Arrays;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Tiny, Zone};
 
 /// Frames of the zone: not all of the last huge frame's are there.

@@ -18,7 +18,7 @@ use crate::shard::Transfer;
 use crate::size_class::{self, CLASSES};
 use crate::spans::{Marked, NoSpans};
 use craton_base::atomic::Ordering;
-use craton_base::{Clock, Pages, Platform, SpanSource};
+use craton_base::{Clock, PageId, Pages, Platform, SpanSource};
 use craton_slab::{Chain, Freed, SlabCache};
 
 /// Free memory of the page heap from which on a shard takes another slab rather than another shard's objects: 1 MiB.
@@ -145,7 +145,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let mut slabs = self.slabs(owner, class);
         let given = self.counted(owner, class, &mut slabs, |slabs| {
             // SAFETY: as in `take`, and by the contract.
-            unsafe { slabs.free_first(first, n, owner, *base as *mut u8, records, &mut source) }
+            unsafe {
+                let is_ours = |slab: PageId| records[slab.0 as usize].owner() == owner;
+                slabs.free_first(first, n, is_ours, *base as *mut u8, records, &mut source)
+            }
         });
         drop(slabs);
         match given {

@@ -180,7 +180,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let page = self.page_of(pointer as usize).filter(|page| self.mark(*page) == MORPHED)?;
         let morphs = self.morphs.lock();
         let Layout { base, records, .. } = self.layout();
-        let class = morphs.new_at(&records[page.0 as usize], pointer as usize - base)?;
+        let class = morphs.new_at(records[page.0 as usize].as_ref(), pointer as usize - base)?;
         (!self.is_marked(pointer)).then_some(class.into())
     }
 

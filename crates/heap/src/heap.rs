@@ -15,6 +15,7 @@ use crate::huge::HugeTable;
 use crate::misuse::Misuse;
 use crate::page_heap::{Frames, PageHeap};
 use crate::page_map::PageMap;
+use crate::record::PageRecord;
 use crate::search::Search;
 use crate::shard::{SHARDS, Shard, fresh};
 use crate::thread_cache::HeapView;
@@ -22,9 +23,9 @@ use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use craton_base::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use craton_base::{Clock, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Platform, SpanError, Table};
-use craton_os::{Guard, Mutex};
+use craton_os::{Guard, Mutex, Rank};
 use craton_pages::{HugeBacking, LargeCache, SpanCache, Tracker};
-use craton_slab::{Morphs, SlabCache, SlabRecord, SlabStats};
+use craton_slab::{Morphs, SlabCache, SlabStats};
 
 /// What is set once, before the heap is used, on cache lines that no thread writes afterwards.
 #[repr(align(128))]
@@ -34,7 +35,7 @@ pub struct Layout {
     /// Which class, or what else, each page belongs to.
     pub map: PageMap,
     /// A record for each page.
-    pub records: Table<SlabRecord>,
+    pub records: Table<PageRecord>,
     metadata_at_start: usize,
     metadata_per_hugepage: usize,
     /// What marks free objects.
@@ -50,7 +51,7 @@ pub struct Parts {
     /// The page map.
     pub map: PageMap,
     /// A record for each page.
-    pub records: Table<SlabRecord>,
+    pub records: Table<PageRecord>,
     /// A tracker for each hugepage.
     pub trackers: Table<Tracker>,
     /// How many hugepages the floor can grant.
@@ -145,14 +146,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 more_shards: AtomicUsize::new(0),
             }),
             shards: [const { Shard::EMPTY }; SHARDS],
-            pages: Mutex::new(PageHeap::empty(floor, clock)),
+            pages: Mutex::ranked(Rank::Pages, PageHeap::empty(floor, clock)),
             spans: SpanCache::EMPTY,
             large: LargeCache::EMPTY,
             in_use_pages: AtomicU32::new(0),
-            huge: Mutex::new(HugeTable::EMPTY),
+            huge: Mutex::ranked(Rank::Huge, HugeTable::EMPTY),
             huge_bytes: AtomicU64::new(0),
             gate: Gate::open(),
-            morphs: Mutex::new(Morphs::EMPTY),
+            morphs: Mutex::ranked(Rank::Morphs, Morphs::EMPTY),
             search: Search::NEW,
             collapsing: AtomicU32::new(0),
             flush_requests: AtomicU32::new(0),
@@ -163,7 +164,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// The record of a granted page.
-    pub fn record(&self, page: PageId) -> &SlabRecord {
+    pub fn record(&self, page: PageId) -> &PageRecord {
         &self.layout().records[page.0 as usize]
     }
 
@@ -255,7 +256,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// How many objects of the slab that begins at a page have ever been handed out. Read without the lock: whoever asks about an object
     /// of his got it after it was counted.
     pub fn cut_objects(&self, slab: PageId) -> usize {
-        self.layout().records[slab.0 as usize].cut_objects().into()
+        self.layout().records[slab.0 as usize].as_ref().cut_objects().into()
     }
 
     /// Pages in spans, as of the last change.

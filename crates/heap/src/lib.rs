@@ -11,7 +11,7 @@
 //!
 //! **Layers**, each of which knows only those before it:
 //! ```text
-//! size_class misuse hooks mark page_map page_heap gate     names, numbers, seams
+//! size_class misuse hooks mark record page_map page_heap gate     names, numbers, seams
 //! shard huge morph(search) thread_cache                    state of the parts
 //! heap                                                     the parts together, and their locks
 //! spans limits                                             span sources as decorators
@@ -49,6 +49,7 @@ pub mod morph;
 pub mod owned;
 pub mod page_heap;
 pub mod page_map;
+pub mod record;
 pub mod refill;
 mod search;
 pub mod shape;

@@ -10,12 +10,13 @@
 use crate::heap::{Heap, Parts};
 use crate::hooks::NoHooks;
 use crate::page_map::PageMap;
+use crate::record::PageRecord;
 use crate::size_class;
 use crate::thread_cache::ThreadCache;
 use craton_base::atomic::AtomicU32;
 use craton_base::{Clock, HugePages, PageId, Pages, Platform, Table};
 use craton_pages::{PageHeapExt, Tracker};
-use craton_slab::{Chain, SlabRecord};
+use craton_slab::Chain;
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -34,7 +35,7 @@ pub struct World<F: Platform, C: Clock> {
     classes: Vec<usize>,
     /// What the heap's tables lie in.
     _marks: Box<[AtomicU32]>,
-    records: (*mut SlabRecord, usize),
+    records: (*mut PageRecord, usize),
     trackers: (*mut Tracker, usize),
 }
 
@@ -49,9 +50,9 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         let hugepages = 1;
         let pages = HugePages(hugepages).pages().0;
         let marks: Box<[AtomicU32]> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-        let records: &'static mut [SlabRecord] = (0..pages).map(|_| SlabRecord::default()).collect::<Vec<_>>().leak();
+        let records: &'static mut [PageRecord] = (0..pages).map(|_| PageRecord::default()).collect::<Vec<_>>().leak();
         let trackers: &'static mut [Tracker] = (0..hugepages).map(|_| Tracker::default()).collect::<Vec<_>>().leak();
-        records[..KNOWN as usize].iter().for_each(SlabRecord::touch);
+        records[..KNOWN as usize].iter().for_each(PageRecord::touch);
         // A thread of the model has too small a stack for a heap to be made on.
         let heap = std::thread::scope(|s| {
             s.spawn(|| Box::new(Heap::new(empty, F::System::default(), clock.clone(), clock))).join()

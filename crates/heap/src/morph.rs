@@ -152,12 +152,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         let owner = record.owner();
         if (owner, other) == (shard, class) {
-            return slabs.is_candidate(record).then_some((beside, other, None));
+            return slabs.is_candidate(record.as_ref()).then_some((beside, other, None));
         }
         let guard = self.try_slabs(owner, other)?;
         // With the lock what was seen before it holds.
         let is_theirs = usize::from(self.mark(beside)) == other && record.owner() == owner;
-        (is_theirs && guard.is_candidate(record)).then_some((beside, other, Some(guard)))
+        (is_theirs && guard.is_candidate(record.as_ref())).then_some((beside, other, Some(guard)))
     }
 
     /// Makes slabs whose caches are locked one slab of a class of which the caller holds the lock.
@@ -185,7 +185,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let joined = self.lock_pages().join(first, second);
             self.expect_given(first, joined);
         }
-        (0..range.len.0).for_each(|i| records[(range.first.0 + i) as usize].set_owner(home));
+        for i in 0..range.len.0 {
+            let record = &records[(range.first.0 + i) as usize];
+            record.set_owner(home);
+            // A second part begins no span any more.
+            record.set_pages(if i == 0 { range.len } else { Pages(0) });
+        }
         self.set_marks(range, MORPHED, true);
         Some(range)
     }
@@ -195,13 +200,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if self.mark(page) != MORPHED {
             return None;
         }
-        morphs.range_of(&self.layout().records[page.0 as usize]).map(|slab| slab.first)
+        morphs.range_of(self.record(page).as_ref()).map(|slab| slab.first)
     }
 
     /// What lies where a pointer to a page marked [`MORPHED`] points; none if the mark is no more that.
     pub(crate) fn look(&self, morphs: &Morphs, pointer: *mut u8, page: PageId) -> Option<Place> {
         let slab = self.mixed_slab(morphs, page)?;
-        morphs.look(&self.layout().records[slab.0 as usize], pointer as usize - self.address(slab) as usize)
+        morphs.look(self.record(slab).as_ref(), pointer as usize - self.address(slab) as usize)
     }
 
     /// Takes back an object of a slab of two classes, and says whether it was out; none if the slab is no such any more.
@@ -210,8 +215,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// The caller gives the object up.
     pub(crate) unsafe fn give_mixed(&self, object: *mut u8, page: PageId) -> Option<bool> {
         let owner = |morphs: &Morphs| {
-            let record = &self.layout().records[self.mixed_slab(morphs, page)?.0 as usize];
-            Some((record.owner(), morphs.class_of(record)?))
+            let record = self.record(self.mixed_slab(morphs, page)?);
+            Some((record.owner(), morphs.class_of(record.as_ref())?))
         };
         let mut known = owner(&self.morphs.lock())?;
         let ((home, to), mut slabs, mut morphs) = loop {

@@ -11,9 +11,12 @@
 //!
 //! **Unsafe.** Indexes the map by address, within the pages that the floor granted.
 
-use crate::thread_cache::LIST_BYTES;
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PageId, PageRange};
+
+/// Bytes from one list of a thread cache to the next: what a mark is multiplied by, so that `free` reaches the list by one
+/// addition.
+pub const LIST_BYTES: usize = 32;
 
 /// The map, as a pointer to the mark of page 0.
 #[derive(Clone, Copy, Debug)]

@@ -4,17 +4,18 @@ use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;
 use crate::huge::HugeTable;
 use crate::page_map::PageMap;
+use crate::record::PageRecord;
 use crate::shard::{Class, Shard, Transfer};
 use core::mem::offset_of;
 use craton_base::{Clock, Platform, Table};
 use craton_os::Mutex;
-use craton_slab::{Morphs, SlabCache, SlabRecord};
+use craton_slab::{Morphs, SlabCache};
 
 /// The part of a heap's layout that never changes.
 const LAYOUT: [(&str, usize); 5] = [
     ("layout.base", offset_of!(Layout, base)),
     ("layout.map", offset_of!(Layout, map) + PageMap::MARKS),
-    ("layout.records", offset_of!(Layout, records) + Table::<SlabRecord>::SHAPE[0]),
+    ("layout.records", offset_of!(Layout, records) + Table::<PageRecord>::SHAPE[0]),
     ("layout.key", offset_of!(Layout, key)),
     ("layout.more_shards", offset_of!(Layout, more_shards)),
 ];

@@ -13,7 +13,7 @@ pub(crate) use counts::Counts;
 pub use transfer::Transfer;
 
 use crate::size_class::{self, CLASSES};
-use craton_os::Mutex;
+use craton_os::{Mutex, Rank};
 use craton_slab::SlabCache;
 
 /// Shards at the most: more processors share them.
@@ -28,7 +28,7 @@ const MOST_COMPLETE: u32 = 128;
 pub(crate) struct Class(pub(crate) Mutex<SlabCache>);
 
 // A starting program faults in the pages of the classes that it uses.
-const _: () = assert!(cfg!(loom) || size_of::<Class>() == 128);
+const _: () = assert!(cfg!(any(loom, debug_assertions)) || size_of::<Class>() == 128);
 
 /// What threads of one home refill from.
 pub(crate) struct Shard {
@@ -41,7 +41,7 @@ pub(crate) struct Shard {
 impl Shard {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub(crate) const EMPTY: Self = Self {
-        classes: [const { Class(Mutex::new(SlabCache::UNSET)) }; CLASSES],
+        classes: [const { Class(Mutex::ranked(Rank::SizeClass, SlabCache::UNSET)) }; CLASSES],
         transfer: Transfer::EMPTY,
         complete: Complete::NONE,
         counts: Counts::NONE,

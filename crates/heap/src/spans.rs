@@ -61,7 +61,9 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
 
     /// Makes a span the class's.
     fn adopt(&self, range: PageRange) {
-        self.heap.record(range.first).set_owner(self.home);
+        let record = self.heap.record(range.first);
+        record.set_owner(self.home);
+        record.set_pages(range.len);
         self.mark(range, self.class as u8);
     }
 
@@ -79,6 +81,7 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
     }
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
+        self.heap.record(span.first).set_pages(Pages(0));
         self.mark(span, 0);
         // A slab that was one of another class may lie on a hugepage of another density, which the page heap knows.
         if self.heap.spans.put(self.heap.system.cpu(), span, density) {

@@ -29,6 +29,7 @@ mod view;
 
 use crate::hooks::{Damage, Hooks};
 use crate::mark::mark;
+pub use crate::page_map::LIST_BYTES;
 use crate::page_map::PageMap;
 use crate::size_class::{self, CLASSES, MARKS};
 use core::ptr::null_mut;
@@ -89,8 +90,7 @@ const fn min(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
 
-/// Bytes from one list to the next: what the page map names a class by, so that free reaches a list in one addition.
-pub const LIST_BYTES: usize = size_of::<List>();
+const _: () = assert!(size_of::<List>() == LIST_BYTES);
 
 /// Largest size of which the class is found by a single load.
 pub const MAX_QUICK: usize = 1024;

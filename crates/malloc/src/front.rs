@@ -211,8 +211,11 @@ pub fn class_stats(class: usize) -> craton_slab::SlabStats {
 
 /// Ends the process with a line about a bad pointer.
 pub fn die(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
-    debug::reported_misuse(call, pointer, misuse);
+    debug::report_misuse(call, pointer, misuse);
     crate::report::misuse(call, pointer, misuse)
 }
 
 const _: () = assert!(PAGE_SIZE >= 4096);
+
+#[cfg(all(test, not(loom)))]
+mod tests;

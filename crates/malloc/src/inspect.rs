@@ -21,11 +21,11 @@
 //! **Unsafe.** Exports the table under a name of its own; its addresses are for reading elsewhere.
 
 use crate::background::thread::HelperThread;
-use crate::caches::Here;
+use crate::caches;
 use crate::clock::ProcessClock;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::{LIST_BYTES, ThreadCache};
-use crate::debug::shape as kit;
+use crate::debug;
 use crate::huge::HugeTable;
 use crate::huge::Kept;
 use crate::mailbox::Mailbox;
@@ -33,12 +33,14 @@ use crate::nested::Area;
 use crate::registry::Registry;
 use crate::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
 use crate::statics::{
-    APART, BACKGROUND, HEAP, HEAPS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT, TheHeap,
+    APART, BACKGROUND, HEAP, HEAPS, KIT, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT, TheHeap,
 };
 use core::mem::offset_of;
 use core::ptr::{null, without_provenance};
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
+use craton_heap::record::PageRecord;
 use craton_heap::shard::SHARDS;
+use craton_kit::Kit;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
 use craton_os::Mutex;
@@ -144,14 +146,18 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("caches", (&raw const OBJECT_CACHES).cast()),
 ];
 
-/// How many there are.
+/// Parts of the debugging kit, by their distance from it.
+const KIT_PARTS: [(&str, usize); 6] = Kit::<debug::Here>::PARTS;
+
+/// How many addresses there are besides those.
 const NAMED: usize = 12;
 
 /// The shapes of structures, in groups as their modules have them.
-const SHAPES: [&[(&str, usize)]; 15] = [
+const SHAPES: [&[(&str, usize)]; 16] = [
     &NUMBERS,
     &TheHeap::SHAPE,
     &SlabRecord::SHAPE,
+    &PageRecord::SHAPE,
     &SlabCache::SHAPE,
     &Morphs::SHAPE,
     &Morph::SHAPE,
@@ -160,14 +166,14 @@ const SHAPES: [&[(&str, usize)]; 15] = [
     &ThreadCache::SHAPE,
     &ProcessorCaches::SHAPE,
     &Kept::SHAPE,
-    &Caches::<ProcessClock, Here>::SHAPE,
+    &Caches::<ProcessClock, caches::Here>::SHAPE,
     &ObjectSlabs::SHAPE,
-    &kit::SHAPE,
+    &craton_kit::SHAPE,
     &Log::SHAPE,
 ];
 
 const ENTRIES: usize = {
-    let (mut n, mut i) = (NAMED + kit::ADDRESSES.len() + Mailbox::SHAPE.len(), 0);
+    let (mut n, mut i) = (NAMED + KIT_PARTS.len() + Mailbox::SHAPE.len(), 0);
     while i < SHAPES.len() {
         n += SHAPES[i].len();
         i += 1;
@@ -189,8 +195,15 @@ const fn entry(name: &str, value: *const u8) -> Entry {
 const fn entries() -> [Entry; ENTRIES] {
     let mut all = [const { entry("", null()) }; ENTRIES];
     let (mut n, mut i) = (0, 0);
-    while i < NAMED + kit::ADDRESSES.len() {
-        let (name, value) = if i < NAMED { ADDRESSES[i] } else { kit::ADDRESSES[i - NAMED] };
+    while i < NAMED + KIT_PARTS.len() {
+        let (name, value) = if i < NAMED {
+            ADDRESSES[i]
+        } else {
+            {
+                let (name, at) = KIT_PARTS[i - NAMED];
+                (name, (&raw const KIT).cast::<u8>().wrapping_add(at))
+            }
+        };
         all[n] = entry(name, value);
         (n, i) = (n + 1, i + 1);
     }
@@ -226,45 +239,4 @@ const fn classes() -> [Class; CLASSES + 1] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-    use std::string::String;
-    use std::vec::Vec;
-
-    fn name(entry: &Entry) -> String {
-        let end = entry.name.iter().position(|b| *b == 0).unwrap();
-        String::from_utf8(entry.name[..end].to_vec()).unwrap()
-    }
-
-    #[test]
-    fn every_entry_has_a_name_of_its_own() {
-        let all: BTreeMap<String, usize> = INSPECT.all.iter().map(|e| (name(e), e.value as usize)).collect();
-        assert_eq!(all.len(), ENTRIES, "{:?}", all.keys().collect::<Vec<_>>());
-        assert!(!all.contains_key(""));
-        assert_eq!(all["self"], &raw const INSPECT as usize);
-        assert_eq!(all["heap"], &raw const HEAP as usize);
-        assert_eq!((all["page.bytes"], all["record.bytes"]), (8192, size_of::<SlabRecord>()));
-    }
-
-    #[test]
-    fn the_table_leads_to_the_heap() {
-        let all: BTreeMap<String, usize> = INSPECT.all.iter().map(|e| (name(e), e.value as usize)).collect();
-        let object = crate::front::malloc(100);
-        assert!(!object.is_null());
-        let word = |at: usize| {
-            // SAFETY: the table names words of this process that nobody writes any more.
-            unsafe { (at as *const usize).read_volatile() }
-        };
-        let base = word(all["heap"] + all["heap.layout"] + all["layout.base"]);
-        assert_eq!(base, HEAP.view().base);
-        assert_eq!(word(all["heap"] + all["heap.layout"] + all["layout.key"]), HEAP.view().key);
-        let page = (object as usize - base) / all["page.bytes"];
-        let map = word(all["heap"] + all["heap.layout"] + all["layout.map"]);
-        // SAFETY: the page is granted, and so has a mark.
-        let mark = unsafe { (map as *const u32).add(page).read() } as usize / all["map.unit"];
-        assert_eq!(INSPECT.geometry[mark].object_bytes, 112);
-        // SAFETY: the object is ours.
-        unsafe { crate::front::free(object) }.unwrap();
-    }
-}
+mod tests;

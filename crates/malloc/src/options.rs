@@ -9,7 +9,7 @@
 
 mod handlers;
 
-pub(crate) use crate::statics::{STATS, STATS_FILE, STATS_TO};
+pub(crate) use crate::statics::{KIT, STATS, STATS_FILE, STATS_TO};
 pub(crate) use handlers::PATH_MAX;
 
 use crate::text::Text;
@@ -38,8 +38,8 @@ pub(crate) unsafe fn debug_from_environment(environment: *const *const c_char) {
     // What is wrong with a value is said when all options are read.
     // SAFETY: by the contract.
     unsafe {
-        find(environment, b"audit_log", |value| _ = debug::setting::set_log_entries(value));
-        find(environment, b"debug", |value| _ = debug::setting::set(value));
+        find(environment, b"audit_log", |value| _ = KIT.set_log_entries(value));
+        find(environment, b"debug", |value| _ = debug::set(value));
     }
 }
 
@@ -111,7 +111,7 @@ impl<'a> Iterator for Items<'a> {
         while self.0.starts_with(b"debug=") && end < self.0.len() {
             let next = comma(end + 1);
             let word = &self.0[end + 1..next];
-            if word.contains(&b'=') && !debug::setting::is_check(word) {
+            if word.contains(&b'=') && !debug::is_check(word) {
                 break;
             }
             end = next;
@@ -162,7 +162,7 @@ pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result
         return Ok(());
     }
     let why = match key {
-        Key::Debug => debug::setting::why_not(value),
+        Key::Debug => debug::why_not(value),
         key => limits::why_not(key.row().key.as_bytes(), value).map(Wrong::from),
     };
     Err(why.unwrap_or(key.row().refusal.into()))

@@ -14,12 +14,8 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use craton_base::HugePages;
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use craton_frames::{Config, Init, Local, Metadata, Seat, Sizes, Zone};
+use craton_heap::page_heap::Frames;
 use craton_os::{mapping, process};
-
-/// Frames that are the heap's pages.
-pub type Frames = Seat<'static, 'static, craton_frames::Pages>;
-/// Either page heap.
-pub(crate) type PageHeap<F, C> = craton_pages::FrameHeap<F, C, Frames>;
 
 /// The heap's largest size with frames: 1 TiB.
 const MOST: HugePages = HugePages(1 << 19);
@@ -28,52 +24,62 @@ const MOST: HugePages = HugePages(1 << 19);
 const TEMERAIRE: &[u8] = b"temeraire";
 const FRAMES: &[u8] = b"frames";
 
-/// What was asked for, and whether anything was.
-static WANTS_FRAMES: AtomicBool = AtomicBool::new(false);
-static IS_ASKED: AtomicBool = AtomicBool::new(false);
-/// What there is: one of the following.
-static HAS: AtomicU8 = AtomicU8::new(NOTHING);
 const NOTHING: u8 = 0;
 const HAS_TEMERAIRE: u8 = 1;
 const HAS_FRAMES: u8 = 2;
 
-/// Sets the option. `false` for what is no page heap, and once there is another one.
-pub(crate) fn set(value: &[u8]) -> bool {
-    if value != TEMERAIRE && value != FRAMES {
-        return false;
+/// Which page heap is wanted, and which there is.
+pub(crate) struct Choice {
+    /// What was asked for, and whether anything was.
+    wants_frames: AtomicBool,
+    is_asked: AtomicBool,
+    /// What there is.
+    has: AtomicU8,
+}
+
+impl Choice {
+    /// Before the heap is set up.
+    pub(crate) const fn new() -> Self {
+        Self { wants_frames: AtomicBool::new(false), is_asked: AtomicBool::new(false), has: AtomicU8::new(NOTHING) }
     }
-    let wants = value == FRAMES;
-    match HAS.load(Relaxed) {
-        NOTHING => {
-            WANTS_FRAMES.store(wants, Relaxed);
-            IS_ASKED.store(true, Relaxed);
-            true
+
+    /// Sets the option. `false` for what is no page heap, and once there is another one.
+    pub(crate) fn set(&self, value: &[u8]) -> bool {
+        if value != TEMERAIRE && value != FRAMES {
+            return false;
         }
-        has => wants == (has == HAS_FRAMES),
+        let wants = value == FRAMES;
+        match self.has.load(Relaxed) {
+            NOTHING => {
+                self.wants_frames.store(wants, Relaxed);
+                self.is_asked.store(true, Relaxed);
+                true
+            }
+            has => wants == (has == HAS_FRAMES),
+        }
     }
-}
 
-/// The page heap's name; before there is one, of that which will be.
-pub(crate) fn name() -> &'static str {
-    let frames = match HAS.load(Relaxed) {
-        NOTHING => WANTS_FRAMES.load(Relaxed),
-        has => has == HAS_FRAMES,
-    };
-    if frames { "frames" } else { "temeraire" }
-}
-
-/// Whether frames are asked for, by the option or in the environment: said once, before there is a heap.
-pub(crate) fn wants_frames() -> bool {
-    if !IS_ASKED.load(Relaxed) && !process::is_privileged() {
-        // SAFETY: the C library keeps the environment; nobody changes it while the first request of the process is served.
-        unsafe { crate::options::find(process::environment(), b"page_heap", |value| _ = set(value)) };
+    /// The page heap's name; before there is one, of that which will be.
+    pub(crate) fn name(&self) -> &'static str {
+        let frames = match self.has.load(Relaxed) {
+            NOTHING => self.wants_frames.load(Relaxed),
+            has => has == HAS_FRAMES,
+        };
+        if frames { "frames" } else { "temeraire" }
     }
-    WANTS_FRAMES.load(Relaxed)
-}
 
-/// Notes which page heap there is.
-pub(crate) fn note(frames: bool) {
-    HAS.store(if frames { HAS_FRAMES } else { HAS_TEMERAIRE }, Relaxed);
+    /// Whether frames are wanted. Unless the option was set, `find` looks it up: it calls its argument with each value.
+    pub(crate) fn wants_frames(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
+        if !self.is_asked.load(Relaxed) {
+            find(&|value| _ = self.set(value));
+        }
+        self.wants_frames.load(Relaxed)
+    }
+
+    /// Notes which page heap there is.
+    pub(crate) fn note(&self, frames: bool) {
+        self.has.store(if frames { HAS_FRAMES } else { HAS_TEMERAIRE }, Relaxed);
+    }
 }
 
 /// The capacity of a heap with frames, if it could have so much.
@@ -135,24 +141,4 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use craton_base::{Density, FrameSource};
-
-    #[test]
-    fn frames_are_offline_at_first_and_every_page_can_be_had() {
-        let (frames, [at_once, each]) = frames(HugePages(100)).unwrap();
-        frames.zone().check().unwrap();
-        assert_eq!((frames.zone().frames(), frames.zone().free_frames()), (25_600, 0));
-        assert!(at_once > 200 && each == 64, "{at_once} {each}");
-        frames.online(99 * 256, 1).unwrap();
-        let first = frames.get(3, Density::Dense).unwrap();
-        assert!(first >= 99 * 256 && first % 8 == 0);
-        frames.put(first, 3).unwrap();
-        frames.put(first + 3, 5).unwrap();
-        assert!(frames.put(first, 1).is_err());
-        assert_eq!(frames.zone().free_frames(), 256);
-        frames.offline(99 * 256, 1).unwrap();
-        assert!(frames.get(0, Density::Sparse).is_err());
-    }
-}
+mod tests;

@@ -111,3 +111,6 @@ impl Registry {
         Some(cache)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -35,27 +35,6 @@ fn about_list(class: usize, objects: u32) -> Line {
     line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
 }
 
-/// What is wrong, in few words.
-pub(crate) fn brief(misuse: Misuse) -> &'static str {
-    match misuse {
-        Misuse::Freed { .. } => "free already",
-        Misuse::WrongSize { .. } => "of another size",
-        Misuse::WrongAlign { .. } => "of another alignment",
-        Misuse::OtherHeap => "not an object of this heap",
-        Misuse::NoHeap => "not a heap of Craton",
-        Misuse::HeapDestroyed => "this heap has been destroyed",
-        Misuse::HeapStays => "a heap of the library itself cannot be destroyed",
-        Misuse::NoCache => "not an object cache of Craton",
-        Misuse::CacheDestroyed => "this object cache has been destroyed",
-        Misuse::OfCache { .. } => "an object of an object cache: it goes back by craton_cache_free",
-        Misuse::OtherCache { .. } => "an object of another object cache",
-        Misuse::NotCached { .. } => "not an object of this object cache",
-        Misuse::Inside { .. } | Misuse::InsideLarge { .. } => "inside an object",
-        Misuse::Unallocated => "nothing is allocated there: it was freed long ago, or never was an object",
-        Misuse::Foreign => "not allocated by Craton",
-    }
-}
-
 /// Prints one line that names call and address, and aborts: the heap is no longer what the program thinks.
 #[cold]
 pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {

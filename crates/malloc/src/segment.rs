@@ -49,6 +49,7 @@ macro_rules! segment {
 
 counters!(process, segment);
 
+use crate::statics::PAGE_HEAP;
 pub use crate::statics::SEGMENT;
 
 /// How many numbers a segment has.
@@ -70,7 +71,7 @@ impl Segment {
         [
             ("cache_mode_name", word(CACHE_MODES, self.cache_mode.load(Relaxed))),
             ("memory_limit_source_name", word(LIMIT_SOURCES, self.memory_limit_source.load(Relaxed))),
-            ("page_heap", crate::page_heap::name()),
+            ("page_heap", PAGE_HEAP.name()),
         ]
     }
 }

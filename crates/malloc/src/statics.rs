@@ -6,39 +6,49 @@
 //!
 //! **State.** All zeros where the size matters (the heap, the per-CPU caches, the area of signal handlers), so that these
 //! take no room in the file and no memory before they are used.
+//!
+//! **Unsafe.** Exports the segment under the name that readers look up.
 
 use crate::admission::Admission;
 use crate::background::Background;
 use crate::background::thread::HelperThread;
-use crate::caches::Here;
+use crate::caches;
 use crate::clock::ProcessClock;
 use crate::cpu_cache::processor::ProcessorCaches;
 use crate::cpu_cache::thread::NoCaches;
+use crate::debug;
 use crate::govern::{self, TheSystem};
 use crate::heap::Heap;
 use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::nested::Area;
 use crate::options::PATH_MAX;
+use crate::page_heap;
 use crate::process::Process;
 use crate::registry::Registry;
 use crate::segment::Segment;
 use crate::size_class::CLASSES;
 use crate::trace::Tracer;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32};
+use craton_kit::Kit;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
-use craton_os::{Linux, Mutex, Region};
+use craton_os::{Linux, Mutex, Rank, Region};
 
 /// The heap, and its type.
 pub(crate) type TheHeap = Heap<Region, ProcessClock, Process>;
 pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, ProcessClock, ProcessClock);
 /// Heaps and object caches that the program makes, over the same page heap.
 pub(crate) static HEAPS: Heaps = Heaps::new();
-pub(crate) static OBJECT_CACHES: Caches<ProcessClock, Here> = Caches::new(ProcessClock);
+pub(crate) static OBJECT_CACHES: Caches<ProcessClock, caches::Here> = Caches::new(ProcessClock);
+/// The debugging kit.
+pub(crate) static KIT: Kit<debug::Here> = Kit::new();
+
+/// Which page heap there is.
+pub(crate) static PAGE_HEAP: page_heap::Choice = page_heap::Choice::new();
 
 /// The thread caches, and the per-CPU caches of the threads that have none.
-pub(crate) static REGISTRY: Mutex<Registry> = Mutex::new(Registry::EMPTY);
+pub(crate) static REGISTRY: Mutex<Registry> = Mutex::ranked(Rank::ThreadCaches, Registry::EMPTY);
 pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
 pub(crate) static ADMISSION: Admission = Admission::new();
 /// What the pointers of threads without a cache point at.
@@ -48,7 +58,7 @@ pub(crate) static FAILURES: [AtomicU32; CLASSES + 1] = [const { AtomicU32::new(0
 
 /// The heap is set up; who does that; and the key, plus 1, whose value makes a thread's end known.
 pub(crate) static READY: AtomicBool = AtomicBool::new(false);
-pub(crate) static SETTING_UP: Mutex<()> = Mutex::new(());
+pub(crate) static SETTING_UP: Mutex<()> = Mutex::ranked(Rank::SetUp, ());
 pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Seconds that pass in a second, as a power of two ([`crate::clock`]).
@@ -65,7 +75,7 @@ pub static SEGMENT: Segment = Segment::new();
 /// the option `stats_file`, the path with its closing 0 and its length.
 pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
 pub(crate) static STATS_TO: AtomicI32 = AtomicI32::new(2);
-pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::new(([0; PATH_MAX], 0));
+pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::ranked(Rank::StatsFile, ([0; PATH_MAX], 0));
 
 /// Requests of signal handlers that interrupted a request.
 pub(crate) static APART: Area = Area::new();
@@ -75,6 +85,9 @@ pub(crate) static MAILBOX: Mailbox = Mailbox::empty();
 pub(crate) static TRACE: Tracer = Tracer::new();
 /// A list of free objects that lost some was reported.
 pub(crate) static LOSS_REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// A request of the debugging kit runs chores, which may allocate.
+pub(crate) static KIT_RUNS_CHORES: AtomicBool = AtomicBool::new(false);
 
 /// The keys of the thread's words where these are POSIX thread-specific values, plus 1.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]

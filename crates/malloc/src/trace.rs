@@ -16,13 +16,13 @@
 
 use crate::front::set_up;
 use crate::options::PATH_MAX;
-use crate::page_heap::PageHeap;
 use crate::statics::{HEAP, TRACE};
 use crate::text::Text;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Density, PageRange, Pages, Platform};
 use craton_heap::hooks::SpanEvent;
-use craton_os::{CoarseClock, FileMap, Line, Mutex, file_map, process};
+use craton_heap::page_heap::PageHeap;
+use craton_os::{CoarseClock, FileMap, Line, Mutex, Rank, file_map, process};
 use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};
 use craton_pages::{PageHeap as _, PageHeapExt};
 
@@ -64,10 +64,10 @@ impl Tracer {
     pub(crate) const fn new() -> Self {
         Self {
             bound: AtomicU64::new(DEFAULT_EVENTS),
-            asked: Mutex::new(None),
-            path: Mutex::new(([0; PATH_MAX], 0)),
+            asked: Mutex::ranked(Rank::TraceAsked, None),
+            path: Mutex::ranked(Rank::TracePath, ([0; PATH_MAX], 0)),
             on: AtomicBool::new(false),
-            recorder: Mutex::new(None),
+            recorder: Mutex::ranked(Rank::Recorder, None),
         }
     }
 
@@ -96,7 +96,7 @@ impl Tracer {
     }
 
     /// Begins a recording of a heap that has the lock `pages`, into the file at `path`, ended by a 0.
-    fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
+    pub(crate) fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
         *self.recorder.lock() = Some(Recorder::new(path, self.bound.load(Relaxed), pages)?);
         self.on.store(true, Relaxed);
         Ok(())
@@ -277,3 +277,6 @@ impl Recorder {
         process::set_errno(saved);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,30 +1,37 @@
 //! Object caches: objects that stay constructed while they are free.
 //!
-//! **What.** A cache has objects of one size. Its constructor makes each once, and a freed object comes back in that state. Freed
-//! objects go into the array of this processor, from which the next request takes them without a lock. An array's surplus lies in the
-//! cache's depot. What the depot has not needed for a while is destroyed and goes to the slabs, and complete slabs to the page heap.
+//! **What.** A cache has objects of one size. Its constructor makes each once, and a freed object
+//! comes back in that state. Freed objects go into the array of this processor, from which the next
+//! request takes them without a lock. An array's surplus lies in the cache's depot. What the depot
+//! has not needed for a while is destroyed and goes to the slabs, and complete slabs to the page
+//! heap.
 //!
-//! **From.** Bonwick94 §2.3 (the interface) and §3.4 (working sets); Bonwick & Adams 2001 §3 (per-CPU layer, depot, arrays that grow
-//! with contention). Where we differ: one array for each processor instead of two magazines, by restartable sequences instead of a
-//! lock; half of an array goes to the depot as a magazine. Slabs keep objects constructed, too, so that a free needs no memory when
-//! no magazine can be had. Constructors and destructors run without a lock.
+//! **From.** Bonwick94 §2.3 (the interface) and §3.4 (working sets); Bonwick & Adams 2001 §3
+//! (per-CPU layer, depot, arrays that grow with contention). Where we differ: one array for each
+//! processor instead of two magazines, by restartable sequences instead of a lock; half of an array
+//! goes to the depot as a magazine. Slabs keep objects constructed, too, so that a free needs no
+//! memory when no magazine can be had. Constructors and destructors run without a lock.
 //!
-//! **State.** A slot for each cache ([`crate::slots`]). An object that a cache has made is in one of these places:
+//! **State.** A slot for each cache ([`crate::slots`]). An object that a cache has made is in one
+//! of these places:
 //! ```text
 //! slabs (raw) ──construct──► live (the program's) ──free──► array of a processor ⇄ depot ──► slabs (constructed) ──destroy──► pages
 //!                                ▲                              │               │            │
 //!                                └──────────────────────────────┴───────────────┴────────────┘
 //! ```
 //!
-//! **Invariants.** K1 a freed object bears the mark of free objects until it goes out again, a live one does not; K2 a page's entry
-//! ([`pages`]) names the cache exactly while the cache has the page and has handed out an object on it; K3 objects out of slabs =
-//! live + arrays + depot (+ objects under construction); K4 while a thread waits for an object, arrays are empty and have no room.
+//! **Invariants.** K1 a freed object bears the mark of free objects until it goes out again, a live
+//! one does not; K2 a page's entry ([`pages`]) names the cache exactly while the cache has the page
+//! and has handed out an object on it; K3 objects out of slabs = live + arrays + depot (+ objects
+//! under construction); K4 while a thread waits for an object, arrays are empty and have no room.
 //!
-//! **Threads.** A cache's lock is held over each step of the slow path, never over a call of the program's functions. Order: table →
-//! cache → arrays → page heap. A fork takes them all.
+//! **Threads.** A cache's lock is held over each step of the slow path, never over a call of the
+//! program's functions. Order: table → cache → arrays → page heap. A fork takes them all.
 //!
-//! **Failure.** No memory, a limit, and a constructor that fails are errors; after the last the object is raw again. A bad handle or
-//! pointer is a [`Misuse`] that has changed nothing.
+//! **Failure.** No memory, a limit, and a constructor that fails are errors; after the last the
+//! object is raw again. A bad handle or pointer is a [`Misuse`] that has changed nothing.
+//!
+//! **Unsafe.** Releases locks that a fork took.
 
 mod alloc;
 mod arrays;
@@ -68,7 +75,8 @@ pub const WORKING_SET_MS: u32 = 15_000;
 /// As an interval: nothing is freed by itself.
 pub const NEVER: u32 = u32::MAX;
 
-/// Makes an object at `object`; anything but 0 means that it failed, and has left nothing behind. May unwind, likewise a failure.
+/// Makes an object at `object`; anything but 0 means that it failed, and has left nothing behind.
+/// May unwind, likewise a failure.
 pub type Constructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
 /// Ends what the constructor made.
 pub type Destructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void);
@@ -83,8 +91,9 @@ pub const NO_COLOURS: u32 = 2;
 /// How a cache is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// At most [`NAME_MAX`] bytes of UTF-8 that people can read and `debug` can have as a target ([`name`]): without control
-    /// characters, others that cannot be seen, `"`, `\`, `:`, `+`, `,` and `=`; no number, `large` or `malloc`.
+    /// At most [`NAME_MAX`] bytes of UTF-8 that people can read and `debug` can have as a target
+    /// ([`name`]): without control characters, others that cannot be seen, `"`, `\`, `:`, `+`, `,`
+    /// and `=`; no number, `large` or `malloc`.
     pub name: &'a [u8],
     /// Bytes of an object, 1 to 1 MiB.
     pub size: usize,

@@ -1,9 +1,12 @@
 //! Hints: how the program will use an object.
 //!
-//! **What.** Each hint is a heap of the library ([`crate::heaps`]), whose slabs lie on hugepages that no other object shares. So
-//! objects of one kind share lines, pages and hugepages only with their like:
-//! - [`COLD`]: hardly used. On small pages, which the system can reclaim one by one; hugepages with used objects stay full of those.
-//! - [`HOT`]: in constant use. On hugepages, in a small heap too: few entries of the TLB reach all of them.
+//! **What.** Each hint is a heap of the library ([`crate::heaps`]), whose slabs lie on hugepages
+//! that no other object shares. So objects of one kind share lines, pages and hugepages only with
+//! their like:
+//! - [`COLD`]: hardly used. On small pages, which the system can reclaim one by one; hugepages with
+//!   used objects stay full of those.
+//! - [`HOT`]: in constant use. On hugepages, in a small heap too: few entries of the TLB reach all
+//!   of them.
 //! - [`DENSE`]: many that stay. They do not keep alive the hugepages of objects that come and go.
 //! - [`SHORT_LIVED`]: freed soon, together. Their hugepages come free whole.
 //!

@@ -1,7 +1,9 @@
 //! What object caches ask of the process around them.
 //!
-//! **What.** Two small traits. Calls are resolved at compile time; every method has a default for a heap without a process, so that
-//! tests run caches over a simulated floor.
+//! **What.** Two small traits. Calls are resolved at compile time; every method has a default for a
+//! heap without a process, so that tests run caches over a simulated floor.
+//!
+//! **Unsafe.** A buffer goes back by its address.
 
 use craton_heap::Misuse;
 use craton_os::rseq::Rseq;
@@ -9,9 +11,11 @@ use craton_os::rseq::Rseq;
 /// Two words of each thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Words {
-    /// Where the thread finds the arrays of processors: an address, [`Words::NOT_ASKED`], or [`Words::NONE`].
+    /// Where the thread finds the arrays of processors: an address, [`Words::NOT_ASKED`], or
+    /// [`Words::NONE`].
     pub arrays: usize,
-    /// The innermost constructor or destructor that the thread runs, an address on its stack; 0 for none.
+    /// The innermost constructor or destructor that the thread runs, an address on its stack; 0 for
+    /// none.
     pub building: usize,
 }
 
@@ -37,7 +41,8 @@ pub trait Process: 'static {
     /// A cache holds much free memory: a background thread should free it if the program sleeps.
     fn holds_much() {}
 
-    /// Restartable sequences. With `own`, for a use by the calling thread, which must be registered for itself.
+    /// Restartable sequences. With `own`, for a use by the calling thread, which must be registered
+    /// for itself.
     fn sequences(own: bool) -> Option<&'static Rseq> {
         let _ = own;
         None
@@ -56,7 +61,8 @@ pub trait Process: 'static {
 
 /// Who watches objects: the debugging kit, and reports of corruption.
 pub trait Watch: 'static {
-    /// Checks for the objects of a cache with this name, made now; 0 for none. Objects with checks are buffers of the watcher.
+    /// Checks for the objects of a cache with this name, made now; 0 for none. Objects with checks
+    /// are buffers of the watcher.
     fn checks_of(name: &[u8]) -> u8 {
         let _ = name;
         0
@@ -76,7 +82,8 @@ pub trait Watch: 'static {
         let _ = (id, buffer);
     }
 
-    /// Whether an object that the program frees to cache `id` is a buffer. Does not return if it is one of another owner.
+    /// Whether an object that the program frees to cache `id` is a buffer. Does not return if it is
+    /// one of another owner.
     fn is_buffer(id: u16, object: *mut u8) -> bool {
         let _ = (id, object);
         false

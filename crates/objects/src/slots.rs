@@ -1,7 +1,8 @@
 //! A table of slots for what the program knows by handle.
 //!
-//! **What.** One reservation of address space, a slot for each cache or heap. A handle names its slot and a generation, so that
-//! the table checks a handle before it reads anything behind it. A slot serves again after its tenant has gone.
+//! **What.** One reservation of address space, a slot for each cache or heap. A handle names its
+//! slot and a generation, so that the table checks a handle before it reads anything behind it. A
+//! slot serves again after its tenant has gone.
 //!
 //! **State.**
 //! ```text
@@ -9,8 +10,8 @@
 //! slot:   | handle, 0 while free | generation, odd while in use | next free slot | shared | lock and what it protects |
 //! ```
 //!
-//! **Invariants.** O1 a handle is found exactly from `publish` to `retire`; O2 two tenants of one slot have different handles
-//! (until the generation wraps after 4096 / STEP tenants).
+//! **Invariants.** O1 a handle is found exactly from `publish` to `retire`; O2 two tenants of one
+//! slot have different handles (until the generation wraps after 4096 / STEP tenants).
 //!
 //! **Threads.** The free list has a lock; each slot has its own. Order: free list → slot.
 //!
@@ -20,7 +21,7 @@ use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_heap::Misuse;
-use craton_os::{Guard, Mutex, mapping};
+use craton_os::{Guard, Mutex, Rank, mapping};
 
 /// Slots lie at multiples of this; a handle's lower bits are a generation.
 pub(crate) const SLOT_ALIGN: usize = 4096;
@@ -42,6 +43,8 @@ pub(crate) unsafe trait Kind {
     const ALIGN: usize = SLOT_ALIGN;
     /// Distance of two generations in a handle; the bits below are the kind's.
     const STEP: usize = 1;
+    /// The rank of the lock of the free list. Those of slots begin as zeros, without a rank.
+    const RANK: Rank = Rank::None;
     /// The error for what never was a handle.
     const UNKNOWN: Misuse;
     /// The error for the handle of a tenant that has gone.
@@ -72,7 +75,8 @@ impl<K: Kind> Slot<K> {
     /// The tenant's handle; 0 while there is none.
     #[inline(always)]
     pub(crate) fn handle(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `Slots::publish`: whoever sees the tenant sees it set up.
+        // ORDERING: Acquire pairs with the Release in `Slots::publish`: whoever sees the tenant
+        // sees it set up.
         self.handle.load(Ordering::Acquire)
     }
 }
@@ -101,14 +105,15 @@ impl<K: Kind> Slots<K> {
             base: AtomicUsize::new(0),
             capacity: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
-            free: Mutex::new(FreeList(0)),
+            free: Mutex::ranked(K::RANK, FreeList(0)),
             kind: PhantomData,
         }
     }
 
     /// Slots that were ever used.
     pub(crate) fn used(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `alloc`: whoever counts a slot sees the mapping.
+        // ORDERING: Acquire pairs with the Release in `alloc`: whoever counts a slot sees the
+        // mapping.
         self.used.load(Ordering::Acquire)
     }
 
@@ -116,7 +121,8 @@ impl<K: Kind> Slots<K> {
     pub(crate) fn get(&self, id: u16) -> &Slot<K> {
         debug_assert!(usize::from(id) < self.used());
         let base = self.base.load(Relaxed) as *const Slot<K>;
-        // SAFETY: `id` counts a slot of the mapping, which is never unmapped; zeros are a valid slot by `Kind`.
+        // SAFETY: `id` counts a slot of the mapping, which is never unmapped; zeros are a valid
+        // slot by `Kind`.
         unsafe { &*base.add(id.into()) }
     }
 
@@ -159,7 +165,8 @@ impl<K: Kind> Slots<K> {
         None
     }
 
-    /// Lets a slot's new tenant be found; returns its handle, in which `bits` (below `STEP`) are the kind's.
+    /// Lets a slot's new tenant be found; returns its handle, in which `bits` (below `STEP`) are
+    /// the kind's.
     pub(crate) fn publish(&self, id: u16, bits: usize) -> usize {
         let slot = self.get(id);
         let generation = slot.generation.load(Relaxed).wrapping_add(1);
@@ -207,7 +214,8 @@ impl<K: Kind> Slots<K> {
     ) -> Result<(u16, &'a Slot<K>, Guard<'a, K::Locked>), Misuse> {
         let (id, slot) = self.find(handle)?;
         let locked = lock(&slot.locked);
-        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the next one.
+        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the
+        // next one.
         if slot.handle() == handle { Ok((id, slot, locked)) } else { Err(K::GONE) }
     }
 

@@ -1,5 +1,7 @@
-//! A heap with object caches and heaps with names, over real bytes of a simulated floor, which can refuse; and a process for them that
-//! counts what it is asked.
+//! A heap with object caches and heaps with names, over real bytes of a simulated floor, which can
+//! refuse; and a process for them that counts what it is asked.
+//!
+//! **Unsafe.** Plays the kit over the test's allocator.
 
 use crate::caches::Caches;
 use crate::heaps::{self, Heaps};
@@ -9,11 +11,11 @@ use core::sync::atomic::AtomicU32;
 use craton_base::{HugePages, Pages, Table};
 use craton_heap::hooks::NoHooks;
 use craton_heap::page_map::PageMap;
+use craton_heap::record::PageRecord;
 use craton_heap::{Heap, Parts};
 use craton_os::rseq::Rseq;
 use craton_pages::{PageHeapExt, Tracker};
 use craton_sim::{FaultPlan, RealFloor, SimSystem, VirtualClock};
-use craton_slab::SlabRecord;
 use std::boxed::Box;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
@@ -165,7 +167,7 @@ pub(crate) fn world_in<P: Process + Watch>(hugepages: u32) -> World<P> {
     let floor = RealFloor::with_faults(capacity, faults.clone());
     let pages = capacity.pages().0;
     let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-    let records: Vec<SlabRecord> = (0..pages).map(|_| SlabRecord::default()).collect();
+    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
     let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
     let (empty, system) = (RealFloor::new(HugePages(1)), SimSystem::new(faults.clone()));
     let heap = Box::leak(Box::new(Heap::new(empty, system, clock.clone(), clock.clone())));

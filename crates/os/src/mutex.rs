@@ -18,10 +18,13 @@
 //!
 //! **Unsafe.** Hands out `&mut T` to the one holder.
 
+pub mod rank;
+
 use crate::{Line, futex, thread};
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use craton_base::atomic::{AtomicU64, Ordering};
+pub use rank::Rank;
 
 const FREE: u64 = 0;
 const CONTENDED: u64 = 1;
@@ -35,6 +38,8 @@ const DOUBT_NS: i64 = 10_000_000;
 /// A value that one thread at a time may use.
 pub struct Mutex<T> {
     state: AtomicU64,
+    #[cfg(all(debug_assertions, not(loom)))]
+    rank: Rank,
     value: UnsafeCell<T>,
 }
 
@@ -51,15 +56,36 @@ impl<T> Mutex<T> {
     /// lock is free.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
 
-    /// A free lock around `value`.
+    /// A free lock around `value`, under which no other lock is taken.
     pub const fn new(value: T) -> Self {
-        Self { state: AtomicU64::new(FREE), value: UnsafeCell::new(value) }
+        Self::ranked(Rank::None, value)
+    }
+
+    /// A free lock around `value`, for a thread that holds none of this rank or a higher one.
+    #[cfg_attr(any(not(debug_assertions), loom), allow(unused_variables))]
+    pub const fn ranked(rank: Rank, value: T) -> Self {
+        Self {
+            state: AtomicU64::new(FREE),
+            #[cfg(all(debug_assertions, not(loom)))]
+            rank,
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    #[inline(always)]
+    fn rank(&self) -> Rank {
+        #[cfg(all(debug_assertions, not(loom)))]
+        return self.rank;
+        #[cfg(any(not(debug_assertions), loom))]
+        return Rank::None;
     }
 
     /// Waits until the value is free and takes it.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
+        rank::check(self.rank(), false);
         self.acquire();
+        rank::took(self.rank());
         Guard { lock: self }
     }
 
@@ -69,7 +95,10 @@ impl<T> Mutex<T> {
         // ORDERING: as in `acquire`.
         let taken = self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed);
         // The guard is made only now: dropping one gives the lock up.
-        taken.is_ok().then(|| Guard { lock: self })
+        taken.is_ok().then(|| {
+            rank::took(self.rank());
+            Guard { lock: self }
+        })
     }
 
     /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up. A signal handler that forks may have
@@ -78,11 +107,15 @@ impl<T> Mutex<T> {
     pub fn hold_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
-        } else if nested {
+            return;
+        }
+        if nested {
             acquire_slowly(&self.state, thread::pointer() as u64, true);
         } else {
+            rank::check(self.rank(), true);
             self.acquire();
         }
+        rank::took(self.rank());
     }
 
     /// Gives up a lock taken by [`Mutex::hold_for_fork`], in the parent and in the child.
@@ -91,6 +124,7 @@ impl<T> Mutex<T> {
     /// The calling thread (or, in the child, the thread it is a copy of) holds the lock through `hold_for_fork`.
     pub unsafe fn release_after_fork(&self) {
         if self.state.load(Ordering::Relaxed) & AGAIN == 0 {
+            rank::gave(self.rank());
             self.release();
         } else {
             self.state.fetch_and(!AGAIN, Ordering::Relaxed);
@@ -196,6 +230,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
+        rank::gave(self.lock.rank());
         self.lock.release();
     }
 }

@@ -15,7 +15,7 @@ struct craton_segment {
     uint64_t magic;             /* "\0CRATON1" as a little-endian number */
     uint64_t version;           /* of this layout: 1 */
 /* begin: process, by cargo xtask tidy --fix */
-    /* process id; a forked child has its own numbers, which begin at its parent's */
+    /* process id; the numbers of a forked child begin with its parent's */
     uint64_t pid;
     /* batches of objects that caches received, from slabs or from threads that had too many,
        since the start */

@@ -9,10 +9,10 @@
 
 use crate::chain::{self, Chain};
 use crate::geometry::Geometry;
-use crate::record::{SlabId, SlabRecord};
+use crate::record::{Records, SlabId, SlabRecord};
 use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
-use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource, Table};
+use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
 /// What is left of a list of which the first objects were given back.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl SlabCache {
     }
 
     /// Slabs with room of which some object is in use; a step for each.
-    pub fn partial(&self, records: &Table<SlabRecord>) -> u32 {
+    pub fn partial(&self, records: &impl Records) -> u32 {
         self.slabs.partial(records)
     }
 
@@ -95,7 +95,7 @@ impl SlabCache {
         &mut self,
         want: u32,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         source: &mut impl SpanSource,
         cut: impl Fn(*mut u8),
     ) -> Chain {
@@ -127,11 +127,11 @@ impl SlabCache {
         slab: PageId,
         want: u32,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         out: &mut Chain,
         cut: &impl Fn(*mut u8),
     ) {
-        let record = &records[slab.0 as usize];
+        let record = records.of(slab);
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
         // SAFETY: the record's list is of free objects of this slab, and the chain takes what leaves it.
@@ -161,24 +161,22 @@ impl SlabCache {
         &mut self,
         chain: Chain,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         source: &mut impl SpanSource,
     ) -> Result<(), *mut u8> {
         let (first, n) = chain.into_raw();
         if n == 0 {
             return Ok(());
         }
-        let owner = records[self.slab_of(first as usize - base as usize).0 as usize].owner();
         // SAFETY: by the contract.
-        let freed = unsafe { self.free_first(first, n, owner, base, records, source) }?;
-        debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs have this cache as their owner");
+        let freed = unsafe { self.free_first(first, n, |_| true, base, records, source) }?;
+        debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs are this cache's");
         let _ = (freed.strays.into_raw(), freed.moved.into_raw());
         Ok(())
     }
 
-    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of another owner than `owner` are
-    /// strays, for the caller to give to the cache that has them; those on slabs that have gone to other sizes are
-    /// apart.
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of which `is_ours` says no are strays, for
+    /// the caller to give to the cache that has them; those on slabs that have gone to other sizes are apart.
     ///
     /// # Safety
     /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list, of which the caller gives up the
@@ -187,9 +185,9 @@ impl SlabCache {
         &mut self,
         mut first: *mut u8,
         n: u32,
-        owner: usize,
+        is_ours: impl Fn(PageId) -> bool,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         source: &mut impl SpanSource,
     ) -> Result<Freed, *mut u8> {
         let (mut strays, mut gone) = (Chain::EMPTY, Chain::EMPTY);
@@ -197,10 +195,9 @@ impl SlabCache {
         let mut left = n;
         while left > 0 && !first.is_null() {
             let slab = self.slab_of(first as usize - base as usize);
-            let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
-            // Who sees that the slab has moved to a cache of another size sees that it is one of two sizes: see
-            // `owner`.
-            let owned = record.owner() == owner;
+            let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
+            // First this: who sees by it that the slab has moved to a cache of another size sees below that it is one of two sizes.
+            let owned = is_ours(slab);
             let (morphed, moved) = record.sizes(self.geometry.object);
             // Of a slab without old objects places that come back are looked at one by one: see `free_mixed`.
             let alone = morphed && owned && !moved && record.is_alone();
@@ -247,7 +244,7 @@ impl SlabCache {
             }
             if now == 0 && !morphed {
                 // Cut anew, its objects come in the order of their places, and nobody has to follow links to them.
-                record.begin(self.geometry.pages);
+                record.begin();
             }
             let (before, after) =
                 if morphed { (self.mixed(used, record), self.mixed(now, record)) } else { (used, now) };
@@ -257,7 +254,7 @@ impl SlabCache {
     }
 
     /// Gives up to `most` complete slabs back to `source`.
-    pub fn give_complete(&mut self, most: u32, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+    pub fn give_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
         for _ in 0..most {
             let Some(slab) = self.slabs.complete() else { break };
             self.retire(slab.page(), 0, records, source);
@@ -265,7 +262,7 @@ impl SlabCache {
     }
 
     /// Gives those complete slabs back that nobody needed since the last call.
-    pub fn give_idle(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) {
+    pub fn give_idle(&mut self, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.kept.turn();
         self.give_complete(self.slabs.kept.idle(), records, source);
     }
@@ -290,32 +287,25 @@ impl SlabCache {
     }
 
     #[cold]
-    fn add_slab(&mut self, records: &Table<SlabRecord>, source: &mut impl SpanSource) -> Option<PageId> {
+    fn add_slab(&mut self, records: &impl Records, source: &mut impl SpanSource) -> Option<PageId> {
         let pages = self.geometry.pages;
         self.slabs.kept.missed();
         let span = source.alloc(pages, self.geometry.align(), self.geometry.density()).ok()?;
         let first = span.range.first;
-        let record = &records[first.0 as usize];
+        let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
             // Another cache has made the slab one of ours; see `donate`.
             self.slabs.stats.morphed += 1;
         } else {
-            record.begin(pages);
+            record.begin();
         }
         self.slabs.begin(SlabId::of(first), self.level(record), records);
         Some(first)
     }
 
     /// A slab goes back to the source; it is on the list of `level`.
-    pub(crate) fn retire(
-        &mut self,
-        slab: PageId,
-        level: u16,
-        records: &Table<SlabRecord>,
-        source: &mut impl SpanSource,
-    ) {
+    pub(crate) fn retire(&mut self, slab: PageId, level: u16, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.end(SlabId::of(slab), level, records);
-        records[slab.0 as usize].set_pages(Pages(0));
         let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());
         debug_assert_eq!(freed, Ok(()), "a slab is a whole span");
     }

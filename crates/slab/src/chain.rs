@@ -2,8 +2,7 @@
 //!
 //! **Unsafe.** Reads and writes the first word of free objects.
 
-/// Free objects on their way between a slab and a cache. Owns the objects; dropping a chain that is not empty leaks
-/// them.
+/// Free objects on their way between a slab and a cache. It owns them; dropping one that is not empty leaks them.
 #[derive(Debug)]
 #[must_use]
 pub struct Chain {
@@ -68,7 +67,7 @@ impl Chain {
         self.len == 0
     }
 
-    /// Puts a free object at the end, so that a chain hands its objects out in the order in which they came.
+    /// Puts a free object at the end: objects go out in the order in which they came.
     ///
     /// # Safety
     /// `object` is aligned to 16, at least 16 bytes long, free, and given up by the caller.

@@ -6,9 +6,9 @@ use crate::cache::SlabCache;
 use crate::chain;
 use crate::lists::{COMPLETE, FULL, LISTS, Links};
 use crate::morph::Morphs;
-use crate::record::{SlabId, SlabRecord};
+use crate::record::{Records, SlabId, SlabRecord};
 use crate::slab::Slabs;
-use craton_base::{PageId, Table};
+use craton_base::PageId;
 
 /// An invariant that does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,10 +72,10 @@ impl SlabCache {
     ///
     /// # Safety
     /// As [`SlabCache::alloc`].
-    pub unsafe fn check(&self, base: *mut u8, records: &Table<SlabRecord>, full: &[PageId]) -> Result<(), Broken> {
+    pub unsafe fn check(&self, base: *mut u8, records: &impl Records, full: &[PageId]) -> Result<(), Broken> {
         let full = full.iter().map(|page| SlabId::of(*page));
         let look = |slab: SlabId| {
-            let record = &records[slab.page().0 as usize];
+            let record = records.of(slab.page());
             // SAFETY: by the contract; the slab is ours.
             unsafe { self.check_slab(slab.page(), base, record) }?;
             Ok((self.level(record), record.used()))
@@ -109,13 +109,13 @@ impl Morphs {
     ///
     /// # Safety
     /// As [`SlabCache::alloc`].
-    pub unsafe fn check(&self, base: *mut u8, records: &Table<SlabRecord>) -> Result<(), Broken> {
+    pub unsafe fn check(&self, base: *mut u8, records: &impl Records) -> Result<(), Broken> {
         let (mut slabs, mut old_bytes) = (0, 0);
         for (at, entry) in self.live_entries() {
             let slab = entry.range().first;
-            let record = &records[slab.0 as usize];
+            let record = records.of(slab);
             let fail = |broken| if broken { Err(Broken { invariant: "S6", slab: slab.offset().0 }) } else { Ok(()) };
-            let mut pages = entry.pages().map(|page| &records[page.0 as usize]);
+            let mut pages = entry.pages().map(|page| records.of(page));
             fail(pages.any(|page| page.morph_entry() != at || !page.is_morph_to(entry.new)))?;
             let (live, bytes) = entry.count_live();
             fail(live != usize::from(entry.count) || record.is_alone() != (live == 0))?;

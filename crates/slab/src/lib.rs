@@ -1,31 +1,22 @@
 //! Caches of equal objects on slabs.
 //!
-//! **What.** A [`SlabCache`] cuts spans of pages into equal objects and hands them out and takes them back in chains. A
-//! size class of malloc is such a cache without a constructor; which classes there are is [`size_class`].
+//! **What.** A cache cuts spans of pages into equal objects. A [`SlabCache`] is a size class of malloc: its objects come and go
+//! in chains. An [`object::ObjectSlabs`] has objects that programs describe and that keep their constructed state; its
+//! magazines are in [`object`]. Which classes there are is [`size_class`].
 //!
-//! [`object`] is the object-caching allocator of the paper as a whole, for objects that programs describe; the rest of this page is about
-//! size classes.
+//! **From.** Bonwick94. Every cache's slabs live one life (`slab`): by fullness on lists (`lists`), complete ones as the
+//! working set wants (`working_set`), walked by one walker (`check`). A class's slab has a record by page (`record`) and links
+//! through its free objects (`chain`); a constructed one has bits beside them. Where we differ: the fullest partial slabs serve
+//! first, as in TCMalloc (TEMERAIRE §3); records lie apart, so that objects of powers of two waste no slab for them and a
+//! stray write cannot reach them; objects are cut one by one as they are first asked for, so that memory is not touched
+//! before it is used. A slab of a class may become one of another while objects live on it (`morph`, NVAlloc §5.2).
 //!
-//! **From.** Bonwick94 §3.2: a slab is one or more pages cut into equal objects with a count of those in use; partial
-//! slabs are used first; a slab whose last object comes back is given up whole. The fullest of the partial slabs come
-//! first, as in TCMalloc (TEMERAIRE §3). Where we differ from Bonwick: complete slabs are kept only as far as the cache
-//! has missed what it gave back, since one kept slab can keep a hugepage from coming free; the slab's
-//! record lies apart, in a table indexed by page, so that objects of powers of two do not waste a slab's worth for it,
-//! and so that a stray write of the program cannot reach it; a fresh slab's objects are cut one by one as they are
-//! first asked for, so that memory is not touched before it is used.
+//! **Units.** Objects; pages of 8 KiB; a class's slab is named by its first page.
 //!
-//! **Units.** Objects; pages of 8 KiB; a slab is named by its first page.
-//!
-//! **State.**
-//! ```text
-//! record (32 bytes, in a table by first page): free list, first and last · carved · used · links of the partial list
-//! free object: | link to the next free object | … the rest is the front end's … |
-//! ```
-//!
-//! **Invariants** (walked by [`SlabCache::check`]):
-//! - S1 used + free-list length = carved ≤ capacity, for each slab;
-//! - S2 a slab is on a partial list exactly when used < capacity, and on that of its eighth of fullness;
-//! - S3 slabs without an object in use are those that the cache has counted as kept, and no more than it may keep;
+//! **Invariants** (walked by `check`; O1 to D1 of [`object`]):
+//! - S1 used + free-list length = carved ≤ capacity, for each slab of a class;
+//! - S2 a slab is on a list exactly when its level is below the capacity, and on that of its eighth of fullness;
+//! - S3 the complete slabs are those that the working set counts;
 //! - S4 the cache's counts are the sums over its slabs;
 //! - S5 the record knows the last object of its free list, whose link is null;
 //! - S6 of a slab of two sizes, `carved` counts the places of the new size, which overlap neither each other nor a live
@@ -33,12 +24,12 @@
 //!   some old object lives it may have no object in use, and otherwise it has one, and a place off the grid. S1 to S5 hold
 //!   for it with `carved` in the place of the capacity.
 //!
-//! **Threads.** A cache and the records of its slabs are used under the cache's lock. Records are made of relaxed
-//! atomics only because records of different caches share a table.
+//! **Threads.** A cache and its slabs are used under the cache's lock. Records of classes are relaxed atomics only because
+//! records of different caches share a table.
 //!
-//! **Failure.** When the span source refuses, a shorter chain, down to an empty one, is the answer.
+//! **Failure.** When the source refuses, a shorter chain, down to an empty one, or no object is the answer.
 //!
-//! **Not here.** Whether a pointer is valid: the front end checks that before an object comes back.
+//! **Not here.** Whether a pointer to an object of a class is valid: the front end checks that before.
 //!
 //! **Unsafe.** Uses links inside free objects, whose memory belongs to the cache.
 #![no_std]
@@ -62,7 +53,7 @@ pub use check::Broken;
 pub use geometry::Geometry;
 pub use morph::donate::{Left, NO_OFFER, Offer, Wish, donate};
 pub use morph::{Morph, Morphs, Place};
-pub use record::SlabRecord;
+pub use record::{Records, SlabRecord};
 pub use slab::SlabStats;
 
 #[cfg(test)]

@@ -98,6 +98,13 @@ impl<S: Copy> Lists<S> {
         ((u32::from(level) * self.scale + (1 << POINT) - 1) >> POINT) as usize
     }
 
+    /// Whether one object more or less is another list.
+    #[inline]
+    pub(crate) fn is_last_of_list(&self, level: u16, by: i16) -> bool {
+        let at = u32::from(level) * self.scale + (1 << POINT) - 1;
+        (at ^ at.wrapping_add_signed(i32::from(by) * self.scale as i32)) >> POINT != 0
+    }
+
     /// The slab at the front of the fullest list.
     #[inline]
     pub(crate) fn fullest(&self) -> Option<S> {

@@ -4,15 +4,13 @@
 //! length: objects of the new size go wherever no live object of an old size lies. Until the last old object is back, an
 //! entry of [`Morphs`] says which old objects live and where the new places begin.
 //!
-//! **From.** NVAlloc §5.2. There new places are those of the new size's own slabs, so that each live object spoils one
-//! or two of them, and each has a counter of the old objects that cover it. Here new places begin anywhere in a gap:
-//! where half of the old objects live, that is twice the room. The price is that a slab whose old objects are all back is
-//! not yet like the others of its size. It *settles*: a place off the grid that comes back is none any more, and places
-//! on the grid take its room; with the last of them the slab is an ordinary one.
+//! **From.** NVAlloc §5.2, where new places are those of the new size's own slabs. Here they begin anywhere in a gap: where half
+//! of the old objects live, that is twice the room. The price: a slab whose old objects are all back has yet to *settle*. A
+//! place off the grid that comes back is none any more, and places on the grid take its room; with the last one it is
+//! an ordinary slab.
 //!
-//! **Units.** Bytes from the slab's start. Old places are numbered, those of a second part from [`HALF`] on. The start of
-//! a new place is a bit for each 512th part of the slab: the place on the grid that begins in that part, if there is one,
-//! or else the part's first byte.
+//! **Units.** Bytes from the slab's start. Old places are numbered, those of a second part from [`HALF`] on. A new place is a
+//! bit for the 512th part of the slab in which it begins: on the grid, if that has a place there, or else with the part.
 //!
 //! **State.**
 //! ```text
@@ -27,7 +25,7 @@
 //! **Cost.** 144 bytes for each such slab; a look is a few divisions and a search in eight words.
 
 use crate::geometry::Geometry;
-use crate::record::SlabRecord;
+use crate::record::{Records, SlabRecord};
 use craton_base::{PAGE_SIZE, PageId, PageRange, Pages, Table, Zeroed};
 
 /// Most objects of a slab that can morph, and of two that become one together.
@@ -128,8 +126,7 @@ pub struct Morph {
 unsafe impl Zeroed for Morph {}
 
 impl Morph {
-    /// Slabs of `old`, one or two of half the length, that are to become one of `new`, with the front end's names for the
-    /// sizes. No old object lives yet.
+    /// Slabs of `old`, one or two of half the length, that are to become one of `new`, without live objects as yet.
     pub(crate) fn new(slab: PageId, old: [(Geometry, u8); 2], new: (Geometry, u8)) -> Self {
         let (bytes, part_bytes) = (new.0.pages.bytes().0 as u32, old[0].0.pages.bytes().0 as u32);
         let part = |(g, from): (Geometry, u8)| Part { old: g.object, places: g.capacity, from };
@@ -174,8 +171,7 @@ impl Morph {
         (0..len.0).map(move |page| PageId(first.0 + page))
     }
 
-    /// The number of the old place around a byte, the byte's offset in it, and the name of its size; also of places that
-    /// are none, behind the last of a part.
+    /// The number of the old place around a byte, also behind the last of a part; the byte's offset in it; its size's name.
     fn old_at(&self, bytes: u32) -> (usize, u32, u8) {
         let part = bytes / self.part_bytes;
         let (Part { old, from, .. }, bytes) = (self.parts[part as usize], bytes % self.part_bytes);
@@ -247,8 +243,7 @@ impl Morph {
         if grid < start + self.unit() { grid } else { start }
     }
 
-    /// The first byte from `bytes` on at which a new place may begin: on the grid, or at a multiple of what sizes of its
-    /// class are aligned to.
+    /// The first byte from `bytes` on at which a new place may begin: on the grid, or aligned as its size is.
     fn allowed_from(&self, bytes: u32) -> u32 {
         let step = (1 << self.new.trailing_zeros()).max(self.unit());
         let (mut free, grid) = (bytes.next_multiple_of(step), bytes.next_multiple_of(self.new));
@@ -481,11 +476,11 @@ impl Morphs {
     }
 
     /// Forgets the entry of a slab whose old objects are all back, and makes its records those of ordinary slabs.
-    pub(crate) fn remove(&mut self, record: &SlabRecord, records: &Table<SlabRecord>) {
+    pub(crate) fn remove(&mut self, record: &SlabRecord, records: &impl Records) {
         let at = record.morph_entry();
         let entry = &mut self.entries[at as usize];
         debug_assert_eq!(entry.count, 0, "old objects live");
-        entry.pages().for_each(|page| records[page.0 as usize].settle());
+        entry.pages().for_each(|page| records.of(page).settle());
         (entry.new, entry.next) = (0, self.free);
         self.free = at;
         self.slabs -= 1;
@@ -526,8 +521,7 @@ impl Morphs {
         self.of(record).map(Morph::range)
     }
 
-    /// The name of the size of the new place that begins so many bytes behind the region's start; `None` if there is none.
-    /// The record is that of any page of the slab.
+    /// The name of the size of the new place that begins so many bytes behind the region's start, by any page's record.
     #[inline]
     pub fn new_at(&self, record: &SlabRecord, offset: usize) -> Option<u8> {
         self.of(record).filter(|e| e.starts_at(offset - e.slab.offset().0)).map(|entry| entry.to)

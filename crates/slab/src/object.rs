@@ -4,17 +4,10 @@
 //! [`ObjectLayout`], which keep their constructed state while they are free. Between it and the processors is a [`Depot`] of
 //! magazines. The front end constructs and destroys objects, takes locks, and keeps names and limits.
 //!
-//! **From.** Bonwick94 (§ numbers are its), and for magazines Bonwick & Adams, "Magazines and Vmem", USENIX ATC 2001. Where we differ:
-//! - An object that comes back is looked at: one of another cache, the middle of one, one that is free already are told apart, always
-//!   (§6.2 finds those of large objects, or of all when debugging). A table finds the slab without a look at what the pointer points
-//!   to, and a bit for each object says whether it is out.
-//! - Records lie apart only where the slab's tail has no room for them; objects on such slabs, and small ones for which a link's
-//!   word would be dear, are found by their bits, without links (`layout.rs`).
-//! - Of the partial slabs the fullest serve first; §3.3 takes any.
-//! - A fresh slab's objects are cut one by one as they are first asked for, so that memory is not touched before it is used, and each
-//!   is constructed when it is first taken rather than all with their slab.
-//! - Complete slabs go back by the least number of them in an interval, as magazines do, instead of after 15 s each (§3.4).
-//! - Links that a write to a free object has broken are seen and made anew by the bits.
+//! **From.** Bonwick94 (§ numbers are its); magazines are from Bonwick & Adams, "Magazines and Vmem", USENIX ATC 2001. Where we
+//! differ: an object that comes back is looked at always (§6.2 finds wrong ones of large objects, or of all when debugging);
+//! each is constructed when it is first taken rather than all with their slab; complete slabs go back by the least number
+//! of them in an interval, as magazines do, instead of after 15 s each (§3.4).
 //!
 //! ```
 //! use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, Taken};
@@ -41,28 +34,23 @@
 //!
 //! **State.**
 //! ```text
-//! small slab, a page:   | colour | object | object | … | tail | record, bits |
-//! free object:          | … | link (8) |        constructed: | … kept … | link (8) |
-//! large slab, pages:    | colour | object | object | … | tail, with the record if it fits |      record apart: (64) on a page of records
-//! lists:                complete · partial by eighths · full · and the current slab on none
-//! table:                address → record
-//! depot:                full magazines → … → · empty magazines → … →
+//! slab:   | colour | object | object | … | tail, with the record and its bits if they fit |   records apart: on pages of such
+//! table:  address → record
+//! depot:  full magazines → … → · empty magazines → … →
 //! ```
 //!
-//! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`]):
-//! - O1 a slab's count in use is the number of its objects whose bit says out, and bits behind its last object are set;
-//! - O2 a slab's links lead through those of its objects that were cut and are free, once each; where there are none, no free object's bit
-//!   comes before the word that its record names;
-//! - O3 a slab is on the list of its fullness; the current one is on none, and has room;
-//! - O4 the cache's counts are the sums over its slabs, and each slab has one record;
-//! - O5 the table finds each slab by its first and its last byte, and nothing else;
-//! - O6 a slab's objects begin at a colour, are aligned, and end before its record and its end;
+//! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`], besides S2 to S4 of the crate):
+//! - O1 a slab's count in use is the number of its objects whose bit says out, bits behind its last object are set, and no free
+//!   object's bit comes before the word that its record names;
+//! - O2 the table finds each slab by its first and its last byte, and nothing else;
+//! - O3 a slab's objects begin at a colour, are aligned, and end before its record and its end;
+//! - O4 each slab with its record apart has one;
 //! - D1 a full magazine in the depot has rounds, an empty one none, and the depot's counts are the sums over them.
 //!
 //! **Threads.** None of its own: all is under a lock of the caller's.
 //!
-//! **Failure.** When the supplier refuses, `take` is `None`, and nothing has changed but the count of failures. An object that cannot come
-//! back is an error ([`BadObject`]), and nothing has changed.
+//! **Failure.** When the supplier refuses, `take` is `None`, and nothing has changed. An object that cannot come back is an
+//! error ([`BadObject`]), and nothing has changed.
 //!
 //! **Not here.** Constructors, names, limits, waiting; what processors have in their magazines, which counts as out here.
 

@@ -1,17 +1,14 @@
-//! What a cache knows of one slab.
+//! What a cache of a class knows of one slab.
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
 //! ```text
-//! first free object (8) · next (4) · prev (4) · pages (4) · morph (4) · used (2) · carved (2) · last free object (2) ·
-//! owner (1) · alone (1)
+//! first free object (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2) · last free object (2) ·
+//! front end's byte (1) · alone (1)
 //! ```
 //! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs) keeps what is known of
-//! them (20 bits) and the size of the new ones in units of 16 bytes (11 bits); or, with its highest bit, the heap of its own (16 bits)
-//! and the class (8 bits) of a page that the page map marks so.
-//! The highest bit of `pages` says that a large object of so many pages began here and was freed.
-//! `alone` says of a slab of two sizes that no old object is out any more.
-//! The last free object is kept by its distance from the slab's start in units of 16 bytes, and means nothing when
-//! there is none.
+//! them (20 bits) and the size of the new ones in units of 16 bytes (11 bits); or, with its highest bit, a tag of the front end.
+//! `alone` says of a slab of two sizes that no old object is out any more. The last free object is kept by its distance
+//! from the slab's start in units of 16 bytes, and means nothing when there is none.
 //!
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
 
@@ -20,7 +17,7 @@ use crate::lists::Links;
 use core::mem::offset_of;
 use core::num::NonZeroU32;
 use craton_base::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
-use craton_base::{PageId, Pages, Table, Zeroed};
+use craton_base::{PageId, Table, Zeroed};
 
 /// A slab of a size class, by its first page: that plus 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,46 +44,59 @@ impl SlabId {
     }
 }
 
-impl Links for Table<SlabRecord> {
+/// Where the records of all slabs are, by first page.
+pub trait Records {
+    /// The record of the slab that begins at a page.
+    fn of(&self, first: PageId) -> &SlabRecord;
+}
+
+impl<R: AsRef<SlabRecord>> Records for Table<R> {
+    #[inline]
+    fn of(&self, first: PageId) -> &SlabRecord {
+        self[first.0 as usize].as_ref()
+    }
+}
+
+impl<R: Records> Links for R {
     type Slab = SlabId;
 
     #[inline]
     fn next(&self, slab: SlabId) -> Option<SlabId> {
-        SlabId::of_link(self[slab.page().0 as usize].next())
+        SlabId::of_link(self.of(slab.page()).next())
     }
 
     #[inline]
     fn prev(&self, slab: SlabId) -> Option<SlabId> {
-        SlabId::of_link(self[slab.page().0 as usize].prev())
+        SlabId::of_link(self.of(slab.page()).prev())
     }
 
     #[inline]
     fn set_next(&self, slab: SlabId, to: Option<SlabId>) {
-        self[slab.page().0 as usize].set_next(SlabId::link(to));
+        self.of(slab.page()).set_next(SlabId::link(to));
     }
 
     #[inline]
     fn set_prev(&self, slab: SlabId, to: Option<SlabId>) {
-        self[slab.page().0 as usize].set_prev(SlabId::link(to));
+        self.of(slab.page()).set_prev(SlabId::link(to));
     }
 }
 
-/// The record of one slab, or of a large object, which is a slab of one object.
-///
-/// The fields are atomics because records of different caches lie in one table, not because two threads would use one
-/// record at a time: the owner's lock orders all accesses.
+/// The record of one slab. Atomics, because records of different caches lie in one table: the cache's lock orders all accesses
+/// but those to the front end's own.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct SlabRecord {
     free: AtomicUsize,
     next: AtomicU32,
     prev: AtomicU32,
-    pages: AtomicU32,
+    /// The front end's own, at which the slab layer never looks.
+    pub front_word: AtomicU32,
     morph: AtomicU32,
     used: AtomicU16,
     carved: AtomicU16,
     last: AtomicU16,
-    owner: AtomicU8,
+    /// The front end's own as well.
+    pub front_byte: AtomicU8,
     alone: AtomicU8,
 }
 
@@ -98,23 +108,24 @@ const UNIT: usize = 16;
 const ENTRY_BITS: u32 = 20;
 /// Bits of `morph` for a size in units.
 const SIZE_BITS: u32 = 11;
-/// The bit of `morph` that says that it names a heap of its own and a class instead.
-const OWNED: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
-
-/// Where the class stands in `morph` then.
-const OWNED_CLASS_SHIFT: u32 = 16;
-
-/// The bit of `pages` that says that they were freed.
-const GONE: u32 = 1 << 31;
+/// The bit of `morph` that says that it is a tag of the front end.
+const TAG: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
 
 /// The entry of a slab of two sizes, by the record's `morph`; 0 for others.
 #[inline]
 fn entry_of(morph: u32) -> u32 {
-    if morph & OWNED == 0 { morph & ((1 << ENTRY_BITS) - 1) } else { 0 }
+    if morph & TAG == 0 { morph & ((1 << ENTRY_BITS) - 1) } else { 0 }
 }
 
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for SlabRecord {}
+
+impl AsRef<Self> for SlabRecord {
+    #[inline]
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
 
 macro_rules! field {
     ($get:ident, $set:ident, $field:ident, $t:ty) => {
@@ -129,22 +140,18 @@ macro_rules! field {
 
 impl SlabRecord {
     /// Where what lies, and how words are divided, for those who read the memory of another process.
-    pub const SHAPE: [(&'static str, usize); 15] = [
+    pub const SHAPE: [(&'static str, usize); 11] = [
         ("record.bytes", size_of::<Self>()),
         ("record.free", offset_of!(Self, free)),
         ("record.next", offset_of!(Self, next)),
-        ("record.pages", offset_of!(Self, pages)),
         ("record.morph", offset_of!(Self, morph)),
         ("record.used", offset_of!(Self, used)),
         ("record.carved", offset_of!(Self, carved)),
         ("record.last", offset_of!(Self, last)),
-        ("record.owner", offset_of!(Self, owner)),
         ("record.alone", offset_of!(Self, alone)),
         ("record.unit", UNIT),
         ("record.entry_bits", ENTRY_BITS as usize),
-        ("record.owned_bit", OWNED as usize),
-        ("record.owned_class_shift", OWNED_CLASS_SHIFT as usize),
-        ("record.gone_bit", GONE as usize),
+        ("record.owned_bit", TAG as usize),
     ];
 
     field!(free, set_free, free, usize);
@@ -157,8 +164,7 @@ impl SlabRecord {
     /// Looks at each field, as a model does before its threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
-        let _ = (self.free(), self.next(), self.prev(), self.used(), self.carved(), self.last());
-        let _ = (self.owner(), self.pages(), self.morph_entry());
+        let _ = (self.free(), self.next(), self.prev(), self.used(), self.carved(), self.last(), self.morph_entry());
     }
 
     /// How many objects of the slab have ever been handed out: the first so many of its places.
@@ -166,51 +172,11 @@ impl SlabRecord {
         self.carved()
     }
 
-    /// Which of a class's caches the slab belongs to.
-    #[inline]
-    pub fn owner(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `set_owner`: who sees the owner of a slab that has gone to
-        // another size, and has only that owner's lock for the old size, sees that the slab has gone.
-        self.owner.load(Ordering::Acquire).into()
-    }
-
-    /// Says which of a class's caches the slab belongs to; to be said when the slab is made, before it hands anything
-    /// out.
-    pub fn set_owner(&self, owner: usize) {
-        // ORDERING: Release pairs with the Acquire in `owner`.
-        self.owner.store(owner as u8, Ordering::Release);
-    }
-
-    /// Length of the span; 0 when no span begins here.
-    #[inline]
-    pub fn pages(&self) -> Pages {
-        let pages = self.pages.load(Ordering::Relaxed);
-        Pages(if pages & GONE == 0 { pages } else { 0 })
-    }
-
-    /// Length of the large object that began here last, if it was freed and nothing has begun here since.
-    pub fn gone(&self) -> Option<Pages> {
-        let pages = self.pages.load(Ordering::Relaxed);
-        (pages & GONE != 0).then_some(Pages(pages & !GONE))
-    }
-
-    /// Notes that the large object of so many pages that began here does no more.
-    #[inline]
-    pub fn set_gone(&self, pages: Pages) {
-        self.pages.store(pages.0 | GONE, Ordering::Relaxed);
-    }
-
-    /// Notes that a span of so many pages begins here, or, with 0, that none does any more.
-    pub fn set_pages(&self, pages: Pages) {
-        self.pages.store(pages.0, Ordering::Relaxed);
-    }
-
     /// Makes the record that of a fresh slab.
-    pub(crate) fn begin(&self, pages: Pages) {
+    pub(crate) fn begin(&self) {
         self.set_free(0);
         self.set_used(0);
         self.set_carved(0);
-        self.set_pages(pages);
     }
 
     /// So many slabs of two sizes can be told apart.
@@ -248,10 +214,8 @@ impl SlabRecord {
         self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
     }
 
-    /// Makes the record that of a slab of so many pages and two sizes, of whose new objects none is in use; `places` are
-    /// those that are free.
-    pub(crate) fn begin_morph(&self, pages: Pages, start: *mut u8, places: Chain) {
-        self.set_pages(pages);
+    /// Makes the record that of a slab of two sizes, of whose new objects none is in use; `places` are those that are free.
+    pub(crate) fn begin_morph(&self, start: *mut u8, places: Chain) {
         self.set_used(0);
         self.set_alone(false);
         self.set_carved(places.len() as u16);
@@ -332,23 +296,23 @@ impl SlabRecord {
         self.set_free(first as usize);
     }
 
-    /// Notes which heap of its own this page's objects belong to, and their class; for pages that the page map marks so.
-    pub fn set_heap(&self, heap: u16, class: u8) {
-        self.morph.store(OWNED | u32::from(class) << OWNED_CLASS_SHIFT | u32::from(heap), Ordering::Relaxed);
+    /// Tags a page whose slabs never morph with up to 31 bits of the front end's.
+    pub fn set_tag(&self, tag: u32) {
+        self.morph.store(TAG | tag, Ordering::Relaxed);
     }
 
-    /// What [`SlabRecord::set_heap`] noted.
-    pub fn heap(&self) -> (u16, u8) {
-        let noted = self.morph.load(Ordering::Relaxed);
-        (noted as u16, (noted >> OWNED_CLASS_SHIFT) as u8)
+    /// The tag.
+    #[inline]
+    pub fn tag(&self) -> u32 {
+        self.morph.load(Ordering::Relaxed) & !TAG
     }
 
-    /// The neighbours of a large object in a list of its owner's: the next one and the one before, as pages plus 1, or 0.
+    /// The neighbours of a span that is no slab, in a list of the front end's: the next and the one before, as pages plus 1, or 0.
     pub fn neighbours(&self) -> (u32, u32) {
         (self.next(), self.prev())
     }
 
-    /// Changes the neighbours of a large object, which lies on no list of slabs.
+    /// Changes them.
     pub fn set_neighbours(&self, next: u32, prev: u32) {
         self.set_next(next);
         self.set_prev(prev);

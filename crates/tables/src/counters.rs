@@ -47,7 +47,7 @@ pub struct Counter {
 #[macro_export]
 macro_rules! counters {
     (process, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
-        pid: Now, "process id; a forked child has its own numbers, which begin at its parent's";
+        pid: Now, "process id; the numbers of a forked child begin with its parent's";
         refills: Since, "batches of objects that caches received, from slabs or from threads that had too many";
         objects_out: Since, "objects in those batches; a cache serves the same object again and again, so that a program \
             allocates more";

@@ -87,7 +87,7 @@ pub struct Sample {
 }
 
 /// What the samples say as a whole.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Summary {
     /// The most live bytes of a sample.
     pub peak_live_bytes: u64,

@@ -28,6 +28,10 @@ fn build(arguments: &[&str], target: &Path) {
 fn built() -> &'static (PathBuf, PathBuf) {
     static BUILT: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     BUILT.get_or_init(|| {
+        // Whoever names the library has built `craton` beside these programs, too.
+        if let Some(library) = std::env::var_os("CRATON_LIBRARY") {
+            return (programs().join("craton"), library.into());
+        }
         let target = programs().parent().expect("a program built by cargo lies in target/PROFILE");
         // `target/papers` is the folder of these tests in that of the allocator's workspace.
         let of_all = if target.ends_with("target/papers") { target.parent().unwrap() } else { target };

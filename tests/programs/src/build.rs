@@ -8,7 +8,7 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The workspace's root.
 pub fn workspace() -> &'static Path {
@@ -71,16 +71,19 @@ pub fn cxx(source: &str, flags: &[&str]) -> PathBuf {
 }
 
 fn compile(compiler: &str, language: &[&str], source: &str, flags: &[&str]) -> PathBuf {
-    static DONE: Mutex<Option<HashMap<u64, PathBuf>>> = Mutex::new(None);
+    /// Each program has its lock, so that two tests that want the same one compile it once.
+    type Compiled = Arc<OnceLock<PathBuf>>;
+    static DONE: Mutex<Option<HashMap<u64, Compiled>>> = Mutex::new(None);
     let mut hasher = DefaultHasher::new();
     (compiler, source, flags).hash(&mut hasher);
     let key = hasher.finish();
-    // Held while compiling: a second test that wants the same program waits for it. A panic leaves the map as it was.
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let done = done.get_or_insert_default();
-    if let Some(path) = done.get(&key) {
-        return path.clone();
-    }
+    let program = done.get_or_insert_default().entry(key).or_default().clone();
+    drop(done);
+    program.get_or_init(|| compile_once(compiler, language, source, flags, key)).clone()
+}
+
+fn compile_once(compiler: &str, language: &[&str], source: &str, flags: &[&str], key: u64) -> PathBuf {
     let folder = programs_folder();
     let stem = Path::new(source).file_stem().expect("a source has a name").to_string_lossy().into_owned();
     let path = folder.join(format!("{stem}-{key:016x}"));
@@ -97,7 +100,6 @@ fn compile(compiler: &str, language: &[&str], source: &str, flags: &[&str]) -> P
     assert!(output.status.success(), "{source} {flags:?}:\n{}", String::from_utf8_lossy(&output.stderr));
     // A rename, so that another process that tests at the same time never runs half a program.
     fs::rename(&unfinished, &path).expect("the compiled program can be renamed");
-    done.insert(key, path.clone());
     path
 }
 

@@ -20,11 +20,13 @@ mod build;
 mod program;
 mod running;
 mod segment;
+mod side;
 
 pub use build::{cc, cxx, library, static_library, workspace};
 pub use program::{Output, Program};
 pub use running::Running;
 pub use segment::{Stats, live_segment};
+pub use side::side_by_side;
 
 use std::env;
 use std::path::Path;

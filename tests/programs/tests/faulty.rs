@@ -2,7 +2,7 @@
 
 #![cfg(target_arch = "x86_64")]
 
-use craton_programs::{Output, Program, cc, cxx, library};
+use craton_programs::{Output, Program, cc, cxx, library, side_by_side};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -301,20 +301,16 @@ fn complaints(case: &Case, output: &Output) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(format!("{wrong}{report:#?}")) }
 }
 
-/// Runs all cases of a program, and tells of all that are not reported as they should be.
+/// Runs all cases of a program, and names those that are not reported as they should be.
 fn all_are_reported(program: &PathBuf, cases: &[Case]) {
-    let mut failures = String::new();
-    let mut failed = Vec::new();
-    for case in cases {
-        for options in case.options {
-            let output = Program::new(program).arg(case.part).options(options).preloaded().run();
-            if let Err(why) = complaints(case, &output) {
-                failed.push(format!("{} ({options})", case.part));
-                let _ = writeln!(failures, "=== {} under {options}: {why}\n{output}", case.part);
-            }
-        }
-    }
-    assert!(failed.is_empty(), "{failures}\n{} are not reported as they should be: {failed:#?}", failed.len());
+    let runs: Vec<_> = cases.iter().flat_map(|case| case.options.iter().map(move |options| (case, *options))).collect();
+    let failures = side_by_side(&runs, |(case, options)| {
+        let output = Program::new(program).arg(case.part).options(options).preloaded().run();
+        let why = complaints(case, &output).err()?;
+        Some(format!("=== {} under {options}: {why}\n{output}", case.part))
+    });
+    let failures: Vec<String> = failures.into_iter().flatten().collect();
+    assert!(failures.is_empty(), "{}\n{} are not reported as they should be", failures.concat(), failures.len());
 }
 
 fn program(source: &str) -> PathBuf {
@@ -413,35 +409,34 @@ const LEAKS: [&str; 2] = ["debug=audit,leak", "debug=all"];
 
 #[test]
 fn buffers_that_nothing_leads_to_are_reported_at_the_exit() {
-    for (part, size, names) in LOST {
-        for options in LEAKS {
-            let output = Program::new(program("leaks.c")).arg(part).options(options).preloaded().run();
-            output.assert_success();
-            let report = Report::read(&output.stderr).unwrap_or_else(|why| panic!("{part}: {why}\n{output}"));
-            assert_eq!((report.kind.as_str(), report.size), ("leak", *size), "{output}");
-            assert!(has_names(report.stack("allocated"), names), "{names:?}:\n{output}");
-            // Of a circle either may be told.
-            let shown =
-                output.stdout.lines().find(|line| line.starts_with("0x")).expect("the program shows what it loses");
-            let address = format!("{:#x}", report.address);
-            assert!(shown.split('|').any(|a| a == address), "{output}");
-        }
-    }
+    let runs: Vec<_> = LOST.iter().flat_map(|lost| LEAKS.map(|options| (lost, options))).collect();
+    side_by_side(&runs, |((part, size, names), options)| {
+        let output = Program::new(program("leaks.c")).arg(part).options(options).preloaded().run();
+        output.assert_success();
+        let report = Report::read(&output.stderr).unwrap_or_else(|why| panic!("{part}: {why}\n{output}"));
+        assert_eq!((report.kind.as_str(), report.size), ("leak", *size), "{output}");
+        assert!(has_names(report.stack("allocated"), names), "{names:?}:\n{output}");
+        // Of a circle, either object may be reported.
+        let shown = output.stdout.lines().find(|line| line.starts_with("0x"));
+        let address = format!("{:#x}", report.address);
+        let shown = shown.expect("the program shows what it loses");
+        assert!(shown.split('|').any(|a| a == address), "{output}");
+    });
 }
 
 #[test]
 fn buffers_that_something_leads_to_are_not_reported() {
-    for part in KEPT.iter().copied().chain(["overwritten"]) {
-        for options in LEAKS {
-            let output = Program::new(program("leaks.c")).arg(part).options(options).preloaded().run();
-            output.assert_success();
-            let kept: Vec<_> = output.stdout.lines().filter_map(|line| line.strip_prefix('-')).collect();
-            assert!(!kept.is_empty(), "{output}");
-            for address in kept {
-                assert!(!output.stderr.contains(&format!("buffer {address} ")), "{address} is kept:\n{output}");
-            }
+    let parts = KEPT.iter().copied().chain(["overwritten"]);
+    let runs: Vec<_> = parts.flat_map(|part| LEAKS.map(|options| (part, options))).collect();
+    side_by_side(&runs, |(part, options)| {
+        let output = Program::new(program("leaks.c")).arg(part).options(options).preloaded().run();
+        output.assert_success();
+        let kept: Vec<_> = output.stdout.lines().filter_map(|line| line.strip_prefix('-')).collect();
+        assert!(!kept.is_empty(), "{output}");
+        for address in kept {
+            assert!(!output.stderr.contains(&format!("buffer {address} ")), "{address} is kept:\n{output}");
         }
-    }
+    });
 }
 
 #[test]

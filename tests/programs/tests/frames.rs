@@ -1,5 +1,5 @@
 //! The page heap in which LLFree's frames say where spans go, in whole programs. `make test` runs more of them so, by
-//! `CRATON_TEST_OPTIONS`, and `make test-full` all.
+//! `CRATON_TEST_OPTIONS`, and `make nightly` all.
 
 use craton_programs::{Output, Program, cc, cxx, workspace};
 use std::path::Path;

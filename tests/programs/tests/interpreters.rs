@@ -21,6 +21,33 @@ fn python() -> Option<Program> {
 }
 
 #[test]
+fn python_runs_a_script_with_threads_cycles_and_children() {
+    let Some(python) = python() else { return };
+    let script = r#"
+import gc, subprocess, sys, threading
+found = []
+def work(seed):
+    words = {f"{seed}-{i}": [i] * (i % 50) for i in range(20000)}
+    for i in range(0, 20000, 3):
+        del words[f"{seed}-{i}"]
+    ring = []
+    for _ in range(1000):
+        ring = [ring, {}]
+        ring[1]["self"] = ring
+    found.append(sum(map(len, words.values())))
+threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+child = subprocess.run([sys.executable, "-c", "print(len(sorted(map(str, range(50000)))))"], capture_output=True)
+print(len(set(found)), gc.collect() > 0, child.stdout.decode().strip(), child.returncode)
+"#;
+    let output = served(python.args(["-c", script]), "python3", "1 True 50000 0\n");
+    let objects = output.stats.iter().filter(|s| s.exe.starts_with("python3")).map(|s| s.objects_out);
+    assert_eq!(objects.filter(|n| *n > 10_000).count(), 2, "script and child:\n{output}");
+}
+
+#[test]
+#[ignore = "nightly: python's own suite takes minutes"]
 fn python_passes_its_own_tests() {
     let Some(python) = python() else { return };
     let stdlib = python.clone().args(["-c", "import sysconfig; print(sysconfig.get_path('stdlib'))"]).run().stdout;
@@ -93,6 +120,7 @@ fn java_says_its_version() {
 }
 
 #[test]
+#[ignore = "nightly: two starts of a virtual machine and a compiler"]
 fn java_runs_threads_with_memory_outside_its_heap() {
     if missing("java", "openjdk-17-jre-headless") || missing("javac", "openjdk-17-jdk-headless") {
         return;

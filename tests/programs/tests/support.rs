@@ -1,6 +1,6 @@
 //! What the other tests stand on: that a program which Craton does not serve, or which hangs, fails its test.
 
-use craton_programs::{Program, cc, missing};
+use craton_programs::{Program, cc, missing, side_by_side};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The message of a panic.
@@ -63,4 +63,12 @@ fn what_is_there_is_not_missing() {
 fn a_compiled_program_is_made_once() {
     assert_eq!(cc("plain.c", &[]), cc("plain.c", &[]));
     assert_ne!(cc("plain.c", &[]), cc("plain.c", &["-O2"]));
+}
+
+#[test]
+fn every_case_is_run_and_its_panic_is_one_of_the_test() {
+    let cases: Vec<usize> = (0..50).collect();
+    assert_eq!(side_by_side(&cases, |n| n * 2), (0..50).map(|n| n * 2).collect::<Vec<_>>());
+    let panics = catch_unwind(|| side_by_side(&cases, |n| assert!(*n != 33, "33 is wrong")));
+    assert!(panics.is_err());
 }

@@ -40,6 +40,9 @@ const MALLOC: [&str; 9] = [
     "craton-tables",
 ];
 
+/// The debugging kit knows object caches by their names.
+const KIT: [&str; 6] = ["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"];
+
 /// What the experiments simulate, and what measures; not the allocator, for the same reason as the lab.
 const PAPERS: [&str; 8] = [
     "craton-base",
@@ -66,7 +69,7 @@ const CRATES: [Crate; 19] = [
     // Of the system it names the lock and the restartable sequences; the rest comes through seams.
     core("craton-heap", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
     core("craton-objects", &["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-tables"]),
-    core("craton-kit", &["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"]),
+    core("craton-kit", &KIT),
     core("craton-malloc", &MALLOC),
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
     core("craton", &["craton-base", "craton-os", "craton-malloc", "craton-tables"]),

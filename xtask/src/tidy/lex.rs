@@ -1,28 +1,13 @@
-//! A Rust file as tokens and comments.
+//! A Rust file as tokens, and its comments by line.
 //!
-//! **What.** Enough of Rust's lexical grammar that a word inside a string or a comment is never taken for code, and
-//! that a comment is never missed: nested block comments, raw strings, byte strings, characters beside lifetimes.
-//! Strings and numbers become [`Kind::Literal`] without text; no rule asks what they say.
+//! **What.** Enough of Rust's lexical grammar that a rule never takes a word inside a string or a comment for code, and never
+//! misses a comment: nested block comments, raw strings, characters beside lifetimes. Strings and characters become the token
+//! `""`; no rule asks what they contain.
 
-/// What a token is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// An identifier, a keyword or `_`.
-    Word,
-    /// One character of punctuation.
-    Mark,
-    /// A string, a character or a number.
-    Literal,
-    /// `'a`.
-    Lifetime,
-}
-
-/// A token of code.
+/// A token of code: a word, a number, `""`, or one mark.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// What it is.
-    pub kind: Kind,
-    /// Its text; empty for a literal.
+    /// Its text.
     pub text: String,
     /// The line, from 1.
     pub line: usize,
@@ -35,14 +20,8 @@ pub struct Line {
     pub comment: String,
     /// Whether there is code on the line.
     pub has_code: bool,
-    /// Whether all the code of the line belongs to attributes.
-    pub only_attributes: bool,
     /// Whether the line lies in a `#[cfg(test)]` module.
     pub in_test: bool,
-    /// The last character of code on the line.
-    pub last: Option<char>,
-    /// Whether the line holds `=>`.
-    pub has_arm: bool,
 }
 
 /// A Rust file.
@@ -56,23 +35,40 @@ pub struct Source {
 impl Source {
     /// Reads a file. Text that is not Rust gives some tokens, never a panic.
     pub fn new(text: &str) -> Self {
-        let chars: Vec<char> = text.chars().collect();
-        let mut reader = Reader {
-            chars,
-            at: 0,
-            line: 1,
-            tokens: Vec::new(),
-            lines: vec![Line::default(); text.lines().count() + 2],
-        };
-        reader.read();
-        let mut source = Self { tokens: reader.tokens, lines: reader.lines };
-        source.mark_lines();
-        source
+        let mut this = Self { tokens: Vec::new(), lines: vec![Line::default(); text.lines().count() + 2] };
+        let (mut rest, mut line) = (text, 1);
+        while let Some(first) = rest.chars().next() {
+            let len = if let Some(len) = comment(rest) {
+                for (i, part) in rest[..len].split('\n').enumerate() {
+                    this.lines[line + i].comment.push_str(part);
+                }
+                len
+            } else if let Some(len) = literal(rest) {
+                this.push("\"\"", line);
+                len
+            } else {
+                let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                let len = word.max(first.len_utf8());
+                if !first.is_whitespace() {
+                    this.push(&rest[..len], line);
+                }
+                len
+            };
+            line += rest[..len].matches('\n').count();
+            rest = &rest[len..];
+        }
+        this.mark_tests();
+        this
     }
 
-    /// Whether token `i` is the word or mark `text`.
+    fn push(&mut self, text: &str, line: usize) {
+        self.tokens.push(Token { text: text.to_owned(), line });
+        self.lines[line].has_code = true;
+    }
+
+    /// Whether token `i` is `text`.
     pub fn is(&self, i: usize, text: &str) -> bool {
-        self.tokens.get(i).is_some_and(|t| t.kind != Kind::Literal && t.text == text)
+        self.tokens.get(i).is_some_and(|t| t.text == text)
     }
 
     /// The index behind the bracket that closes the one at `open`, or the end of the file.
@@ -91,217 +87,88 @@ impl Source {
         self.tokens.len()
     }
 
-    /// If an attribute starts at token `i`, the index behind it.
-    pub fn behind_attribute(&self, i: usize) -> Option<usize> {
-        if !self.is(i, "#") {
-            return None;
-        }
-        let open = if self.is(i + 1, "!") { i + 2 } else { i + 1 };
-        self.is(open, "[").then(|| self.behind_group(open))
-    }
-
-    fn mark_lines(&mut self) {
-        for token in &self.tokens {
-            let line = &mut self.lines[token.line];
-            line.has_arm |= line.last == Some('=') && token.text == ">";
-            line.has_code = true;
-            line.only_attributes = true;
-            line.last = token.text.chars().next_back().or(Some('"'));
-        }
+    /// The modules that only tests have, as the index of `mod`: behind an attribute `cfg` that names one of `words`.
+    pub fn modules_under(&self, words: &[&str]) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut is_under = false;
         let mut i = 0;
         while i < self.tokens.len() {
-            if let Some(behind) = self.behind_attribute(i) {
-                if self.is_cfg_test(i, behind) {
-                    self.mark_test_module(behind);
-                }
-                i = behind;
-            } else {
-                let line = self.tokens[i].line;
-                self.lines[line].only_attributes = false;
-                i += 1;
+            if self.is(i, "#") && self.is(i + 1, "[") {
+                let end = self.behind_group(i + 1);
+                let has = |word: &&str| (i + 4..end).any(|j| self.is(j, word) && !self.is(j - 2, "not"));
+                is_under |= self.is(i + 2, "cfg") && words.iter().any(has);
+                i = end;
+                continue;
             }
+            if self.is(i, "mod") && is_under {
+                found.push(i);
+            }
+            // A visibility may stand between.
+            is_under &= ["pub", "(", "crate", "super", ")"].iter().any(|word| self.is(i, word));
+            i += 1;
         }
+        found
     }
 
-    /// `#[cfg(test)]`, or `#[cfg(all(test, …))]`.
-    fn is_cfg_test(&self, i: usize, behind: usize) -> bool {
-        self.is(i + 2, "cfg")
-            && (self.is(i + 4, "test") || (self.is(i + 4, "all") && self.is(i + 6, "test")))
-            && i + 6 <= behind
-    }
-
-    fn mark_test_module(&mut self, mut i: usize) {
-        while let Some(behind) = self.behind_attribute(i) {
-            i = behind;
-        }
-        if self.is(i, "mod") && self.is(i + 2, "{") {
-            let end = self.behind_group(i + 2) - 1;
-            let (first, last) = (self.tokens[i].line, self.tokens[end].line);
-            self.lines[first..=last].iter_mut().for_each(|l| l.in_test = true);
+    fn mark_tests(&mut self) {
+        for i in self.modules_under(&["test"]) {
+            if self.is(i + 2, "{") {
+                let end = self.behind_group(i + 2) - 1;
+                let (first, last) = (self.tokens[i].line, self.tokens[end].line);
+                self.lines[first..=last].iter_mut().for_each(|l| l.in_test = true);
+            }
         }
     }
 }
 
-struct Reader {
-    chars: Vec<char>,
-    at: usize,
-    line: usize,
-    tokens: Vec<Token>,
-    lines: Vec<Line>,
+/// The length of the comment that `text` begins with.
+fn comment(text: &str) -> Option<usize> {
+    if text.starts_with("//") {
+        return Some(text.find('\n').unwrap_or(text.len()));
+    }
+    let (mut depth, mut at) = (0, 0);
+    while text.starts_with("/*") && at < text.len() {
+        let rest = &text[at..];
+        depth += i32::from(rest.starts_with("/*")) - i32::from(rest.starts_with("*/"));
+        let is_mark = rest.starts_with("/*") || rest.starts_with("*/");
+        at += if is_mark { 2 } else { rest.chars().next().map_or(1, char::len_utf8) };
+        if depth == 0 {
+            break;
+        }
+    }
+    (at > 0).then_some(at)
 }
 
-impl Reader {
-    fn peek(&self, ahead: usize) -> char {
-        self.chars.get(self.at + ahead).copied().unwrap_or('\0')
+/// The length of the string or character that `text` begins with, its prefix included. `'a` is a lifetime.
+fn literal(text: &str) -> Option<usize> {
+    let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| {
+        text.strip_prefix(*prefix).is_some_and(|rest| {
+            rest.starts_with('"')
+                || prefix.ends_with('r') && rest.trim_start_matches('#').starts_with('"')
+                || matches!(*prefix, "b" | "") && rest.starts_with('\'')
+        })
+    })?;
+    let body = &text[prefix.len()..];
+    if prefix.ends_with('r') {
+        let hashes = body.len() - body.trim_start_matches('#').len();
+        let end = format!("\"{}", &body[..hashes]);
+        let inner = &body[hashes + 1..];
+        return Some(prefix.len() + hashes + 1 + inner.find(&end).map_or(inner.len(), |at| at + end.len()));
     }
-
-    fn step(&mut self) -> char {
-        let c = self.peek(0);
-        self.at += 1;
-        self.line += usize::from(c == '\n');
-        c
-    }
-
-    fn done(&self) -> bool {
-        self.at >= self.chars.len()
-    }
-
-    fn push(&mut self, kind: Kind, text: String, line: usize) {
-        self.tokens.push(Token { kind, text, line });
-    }
-
-    fn read(&mut self) {
-        while !self.done() {
-            let (c, line) = (self.peek(0), self.line);
-            match c {
-                '/' if self.peek(1) == '/' => self.line_comment(),
-                '/' if self.peek(1) == '*' => self.block_comment(),
-                '"' => self.string(),
-                '\'' => self.quote(),
-                c if c.is_alphabetic() || c == '_' => self.word(),
-                c if c.is_ascii_digit() => {
-                    while self.peek(0).is_alphanumeric() || self.peek(0) == '_' {
-                        self.step();
-                    }
-                    self.push(Kind::Literal, String::new(), line);
-                }
-                c if c.is_whitespace() => {
-                    self.step();
-                }
-                c => {
-                    self.step();
-                    self.push(Kind::Mark, c.to_string(), line);
-                }
+    let quote = body.chars().next()?;
+    let mut chars = body.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => _ = chars.next(),
+            c if c == quote => return Some(prefix.len() + at + 1),
+            // One character closed by a quote, or a lifetime.
+            _ if quote == '\'' && !body[at + c.len_utf8()..].starts_with('\'') && !body.starts_with("'\\") => {
+                return None;
             }
+            _ => {}
         }
     }
-
-    fn line_comment(&mut self) {
-        let mut text = String::new();
-        while !self.done() && self.peek(0) != '\n' {
-            text.push(self.step());
-        }
-        self.lines[self.line].comment.push_str(&text);
-    }
-
-    fn block_comment(&mut self) {
-        let mut depth = 0;
-        while !self.done() {
-            let (here, line) = (self.peek(0), self.line);
-            match (here, self.peek(1)) {
-                ('/', '*') => depth += 1,
-                ('*', '/') => depth -= 1,
-                _ => {
-                    self.step();
-                    if here != '\n' {
-                        self.lines[line].comment.push(here);
-                    }
-                    continue;
-                }
-            }
-            let second = self.peek(1);
-            self.step();
-            self.step();
-            self.lines[line].comment.extend([here, second]);
-            if depth == 0 {
-                return;
-            }
-        }
-    }
-
-    fn string(&mut self) {
-        let line = self.line;
-        self.step();
-        while !self.done() {
-            match self.step() {
-                '\\' => {
-                    self.step();
-                }
-                '"' => break,
-                _ => {}
-            }
-        }
-        self.push(Kind::Literal, String::new(), line);
-    }
-
-    /// At the `"` or the first `#` of a raw string.
-    fn raw_string(&mut self) {
-        let line = self.line;
-        let mut hashes = 0;
-        while self.peek(0) == '#' {
-            hashes += 1;
-            self.step();
-        }
-        self.step();
-        while !self.done() {
-            if self.step() == '"' && (0..hashes).all(|i| self.peek(i) == '#') {
-                (0..hashes).for_each(|_| {
-                    self.step();
-                });
-                break;
-            }
-        }
-        self.push(Kind::Literal, String::new(), line);
-    }
-
-    /// A character, or a lifetime: `'a'` and `'\n'` close behind one character, `'a` does not.
-    fn quote(&mut self) {
-        let line = self.line;
-        self.step();
-        if self.peek(0) == '\\' {
-            self.step();
-            self.step();
-            while !self.done() && self.step() != '\'' {}
-            self.push(Kind::Literal, String::new(), line);
-        } else if self.peek(1) == '\'' {
-            (0..2).for_each(|_| {
-                self.step();
-            });
-            self.push(Kind::Literal, String::new(), line);
-        } else {
-            let mut text = String::from("'");
-            while self.peek(0).is_alphanumeric() || self.peek(0) == '_' {
-                text.push(self.step());
-            }
-            self.push(Kind::Lifetime, text, line);
-        }
-    }
-
-    /// A word, or a string with a prefix (`b"…"`, `r#"…"#`, `c"…"`, `b'…'`).
-    fn word(&mut self) {
-        let line = self.line;
-        let mut text = String::new();
-        while self.peek(0).is_alphanumeric() || self.peek(0) == '_' {
-            text.push(self.step());
-        }
-        let hashes = (0..).take_while(|&i| self.peek(i) == '#').count();
-        match text.as_str() {
-            "r" | "br" | "cr" if self.peek(hashes) == '"' => self.raw_string(),
-            "b" | "c" if self.peek(0) == '"' => self.string(),
-            "b" if self.peek(0) == '\'' => self.quote(),
-            _ => self.push(Kind::Word, text, line),
-        }
-    }
+    Some(text.len())
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 use super::Complaint;
 use super::lex::Source;
-use super::unsafety::says;
 
 /// The orderings that claim something.
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
@@ -67,6 +66,11 @@ fn is_explained(source: &Source, line: usize) -> bool {
         }
     }
     false
+}
+
+/// Whether `comment` has `mark` with a reason behind it, on the same line.
+pub fn says(comment: &str, mark: &str) -> bool {
+    comment.split_once(mark).is_some_and(|(_, reason)| !reason.trim().is_empty())
 }
 
 #[cfg(test)]

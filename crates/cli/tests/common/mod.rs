@@ -2,8 +2,6 @@
 //!
 //! **What.** The library is built once a test program; each test runs `craton` with `CRATON_LIBRARY` set to it.
 
-#![allow(dead_code, reason = "each test program uses a part")]
-
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -12,11 +10,20 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// `libcraton.so`, built from these sources.
+/// What whoever runs the tests has built: the library, and with it every other program.
+fn built_before() -> Option<PathBuf> {
+    std::env::var_os("CRATON_LIBRARY").map(PathBuf::from)
+}
+
+/// `libcraton.so`: `CRATON_LIBRARY`, or built from these sources.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
+        if let Some(library) = built_before() {
+            return library;
+        }
         let own = Path::new(env!("CARGO_BIN_EXE_craton"));
         let target = own.parent().and_then(Path::parent).expect("a program built by cargo lies in target/PROFILE");
         let mut cargo = Command::new(env!("CARGO"));
@@ -82,7 +89,9 @@ pub struct Place(pub PathBuf);
 impl Place {
     /// An empty one.
     pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("craton-cli-test-{name}-{}", std::process::id()));
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let (id, next) = (std::process::id(), NEXT.fetch_add(1, Relaxed));
+        let path = std::env::temp_dir().join(format!("craton-cli-test-{name}-{id}-{next}"));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -111,6 +120,9 @@ impl Drop for Place {
 /// A program of another package, built beside `craton`.
 pub fn cargo_program(package: &str, name: &str) -> PathBuf {
     let own = Path::new(env!("CARGO_BIN_EXE_craton"));
+    if built_before().is_some() {
+        return own.with_file_name(name);
+    }
     let target = own.parent().and_then(Path::parent).expect("a program built by cargo lies in target/PROFILE");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "-p", package, "--bin", name, "--target-dir"]).arg(target);

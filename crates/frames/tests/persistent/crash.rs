@@ -1,7 +1,7 @@
 //! A crash at every store, flush and fence of small random runs, also in the middle of a recovery.
 
+use super::world::{Watch, World};
 use crate::common::Arrays;
-use crate::world::{Watch, World};
 use craton_frames::{Config, Error, Geometry, Init, Kind, Media, Opened, PersistentZone, Request, Sizes, Tiny, Zone};
 use craton_sim::{Line, Lines, Rng};
 use std::ops::Deref;

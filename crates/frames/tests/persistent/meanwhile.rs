@@ -1,6 +1,6 @@
 //! One processor's request in the middle of another one's, at each of its stores, flushes and fences; then a crash.
 
-use crate::world::{Watch, World};
+use super::world::{Watch, World};
 use craton_base::atomic::Ordering;
 use craton_frames::{Cached, Config, Geometry, Init, Kind, Media, PersistentZone, Request, Tiny};
 use craton_sim::{Lines, Rng};

@@ -1,7 +1,7 @@
 //! Zone pages: those of other zones, damaged ones, and those of zones that were never completed.
 
+use super::world::{Watch, World};
 use crate::common::array;
-use crate::world::{Watch, World};
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_frames::{
     Cached, Config, Error, Geometry, Init, Kind, Metadata, Opened, PAGE_WORDS, PersistentZone, Request, Standard, Tiny,

@@ -109,7 +109,7 @@ fn t3_t4_threads_on_all_processors_lose_nothing_and_keep_the_bounds() {
     assert!(caches.empty(w.heap));
     assert_eq!(caches.bytes(), 0);
     w.empty();
-    assert_eq!((w.heap.pages.lock().in_use(), w.heap.bytes_out()), (Pages(0), 0));
+    assert_eq!((w.heap.bytes_out(), w.heap.pages.lock().in_use()), (0, Pages(0)));
 }
 
 #[test]

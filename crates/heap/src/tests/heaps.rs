@@ -228,5 +228,5 @@ fn m5_every_object_goes_back_to_the_shard_of_its_slab_whoever_frees_it() {
     letters.into_iter().flat_map(|l| l.into_inner().unwrap()).for_each(|o| w.give(o as *mut u8).unwrap());
     w.empty();
     assert_eq!(w.heap.slabs_in_shards(), [0; THREADS]);
-    assert_eq!((w.heap.pages.lock().in_use(), w.heap.bytes_out()), (Pages(0), 0));
+    assert_eq!((w.heap.bytes_out(), w.heap.pages.lock().in_use()), (0, Pages(0)));
 }

@@ -4,12 +4,12 @@ use crate::Misuse;
 use crate::heap::{Heap, Parts};
 use crate::hooks::NoHooks;
 use crate::page_map::PageMap;
+use crate::record::PageRecord;
 use crate::thread_cache::ThreadCache;
 use core::sync::atomic::AtomicU32;
 use craton_base::{HugePages, Table};
 use craton_pages::Tracker;
 use craton_sim::{FaultPlan, RealFloor, SimSystem, VirtualClock};
-use craton_slab::SlabRecord;
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -30,7 +30,7 @@ pub(crate) fn world(hugepages: u32, budget: usize) -> World {
     let floor = RealFloor::with_faults(capacity, faults.clone());
     let pages = capacity.pages().0;
     let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-    let records: Vec<SlabRecord> = (0..pages).map(|_| SlabRecord::default()).collect();
+    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
     let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
     let (clock, system) = (VirtualClock::new(1), SimSystem::new(faults.clone()));
     let empty = RealFloor::new(HugePages(1));

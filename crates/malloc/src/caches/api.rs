@@ -8,7 +8,7 @@ use super::{CacheStats, Fault, Options, Refused};
 use crate::debug::Target;
 use crate::front::set_up;
 use crate::route::Misuse;
-use crate::statics::{HEAP, OBJECT_CACHES, PROCESSOR_CACHES};
+use crate::statics::{HEAP, KIT, OBJECT_CACHES, PROCESSOR_CACHES};
 use crate::{background, debug, limits, nested, report, tls};
 use core::ptr::null_mut;
 use craton_objects::process::{Process, Watch, Words};
@@ -50,7 +50,7 @@ impl Process for Here {
 
 impl Watch for Here {
     fn checks_of(name: &[u8]) -> u8 {
-        debug::checks_of_cache(name)
+        KIT.checks_of_cache(name)
     }
 
     fn alloc(id: u16, size: usize, align: usize, checks: u8) -> *mut u8 {
@@ -64,11 +64,11 @@ impl Watch for Here {
     }
 
     fn is_buffer(id: u16, object: *mut u8) -> bool {
-        debug::in_use() && debug::is_buffer_of(object, Target::cache(id))
+        debug::is_buffer_of(object, Target::cache(id))
     }
 
     fn report_live(id: u16) {
-        debug::tell_live(Target::cache(id), "craton_cache_destroy");
+        KIT.report_live(Target::cache(id), "craton_cache_destroy");
     }
 
     fn corrupt(object: *mut u8, misuse: Misuse) -> ! {
@@ -102,7 +102,8 @@ pub fn alloc(cache: usize) -> Result<*mut u8, Fault> {
     if object.is_null() { alloc_slowly(cache, None) } else { Ok(object) }
 }
 
-/// As [`alloc`]; when there is no memory or a limit is reached, waits up to `ns` nanoseconds for an object to come free.
+/// As [`alloc`]; when there is no memory or a limit is reached, waits up to `ns` nanoseconds for an
+/// object to come free.
 pub fn alloc_wait(cache: usize, ns: u64) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
     if object.is_null() { alloc_slowly(cache, Some(ns)) } else { Ok(object) }
@@ -173,7 +174,8 @@ pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     result
 }
 
-/// Makes objects until `objects` of them may be live at a time without another request for memory; 0 takes the promise back.
+/// Makes objects until `objects` of them may be live at a time without another request for memory;
+/// 0 takes the promise back.
 pub fn prefill(cache: usize, objects: usize) -> Result<(), Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).prefill(cache, objects))
 }

@@ -8,10 +8,11 @@
 use super::threads::{count_threads, give_cache_up};
 use crate::cpu_cache::thread::ThreadCache;
 use crate::govern::ProcessHeap;
-use crate::statics::{BACKGROUND, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
-use crate::{debug, govern, locks, nested, tls};
+use crate::statics::{BACKGROUND, KIT, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
+use crate::{govern, locks, nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::process::id;
+use craton_os::trust_lock_order;
 
 /// Runs before a fork: no thread may be inside when the process is copied, and the library's own must not be missed.
 ///
@@ -50,7 +51,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
         caches.forked(tls::get());
         count_threads(caches);
         PROCESSOR_CACHES.forked();
-        debug::forked();
+        KIT.forked();
         locks::release_all();
     }
     tls::forget_number();
@@ -64,6 +65,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
 /// [`after_clone`] needs.
 pub fn before_clone(at_the_same_time: bool) -> usize {
     BACKGROUND.life.hold();
+    trust_lock_order();
     let cache = tls::get();
     tls::set_arrays(1);
     tls::share_number();

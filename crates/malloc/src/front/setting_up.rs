@@ -7,14 +7,14 @@ use crate::govern::ProcessHeap;
 use crate::heap::Parts;
 use crate::page_map::PageMap;
 use crate::process::Process;
-use crate::statics::{EXIT_KEY, HEAP, LIMITS, PROCESSOR_CACHES, READY, SETTING_UP};
+use crate::statics::{EXIT_KEY, HEAP, LIMITS, PAGE_HEAP, PROCESSOR_CACHES, READY, SETTING_UP};
 use crate::{nested, options, page_heap};
 use core::sync::atomic::Ordering;
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGES_PER_HUGEPAGE, Table};
+use craton_heap::record::PageRecord;
 use craton_os::thread::Key;
 use craton_os::{PartSpec, Region, process};
 use craton_pages::Tracker;
-use craton_slab::SlabRecord;
 
 /// Sets the heap up at the first request, whoever makes it; `false` when there is no address space.
 pub(crate) fn set_up() -> bool {
@@ -40,16 +40,16 @@ fn set_up_alone() -> Option<bool> {
     }
     let parts = [
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
-        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SlabRecord>() },
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<PageRecord>() },
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
     ];
-    let on_frames = page_heap::wants_frames();
+    let on_frames = PAGE_HEAP.wants_frames(in_environment);
     let wanted = wanted_capacity();
     let wanted = if on_frames { page_heap::capacity(wanted) } else { wanted };
     let region = Region::new(wanted, HugePages(1), &parts)?;
     let capacity = region.capacity();
     let frames = if on_frames { page_heap::frames(capacity) } else { None };
-    page_heap::note(frames.is_some());
+    PAGE_HEAP.note(frames.is_some());
     let (frames, [at_once, each]) = frames.map_or((None, [0; 2]), |(frames, bytes)| (Some(frames), bytes));
     let parts = Parts {
         base: region.base(),
@@ -77,6 +77,14 @@ fn set_up_alone() -> Option<bool> {
     // ORDERING: Release pairs with the Acquire in `set_up`.
     READY.store(true, Ordering::Release);
     Some(true)
+}
+
+/// Calls its argument with each value that the environment has for the option `page_heap`.
+fn in_environment(each: &dyn Fn(&[u8])) {
+    if !process::is_privileged() {
+        // SAFETY: the C library keeps the environment; nothing changes it during the first request of the process.
+        unsafe { options::find(process::environment(), b"page_heap", each) };
+    }
 }
 
 /// How large the region should be: four times the machine's memory, at least 64 GiB and at most 16 TiB, since huge objects lie

@@ -1,14 +1,14 @@
 //! Heaps with names in the process's heap: what C and Rust call.
 //!
-//! **Failure.** Null with `errno` `ENOMEM`, or a [`Misuse`] for the caller to report; `errno` is left alone on success.
+//! **Failure.** Null with `errno` `ENOMEM`, or a [`Misuse`] for the caller to report; `errno` is
+//! left alone on success.
 //!
 //! **Unsafe.** Takes objects from callers.
 
 use super::{Options, OwnStats, Refused};
 use crate::front::{self, set_up};
 use crate::route::{Found, Misuse};
-use crate::statics::HEAP;
-use crate::statics::HEAPS;
+use crate::statics::{HEAP, HEAPS};
 use crate::{background, limits};
 use craton_os::process;
 
@@ -29,7 +29,8 @@ pub fn destroy(heap: usize) -> Result<(), Misuse> {
     result
 }
 
-/// `size` bytes at a multiple of `align` (a power of two up to 2 MiB), which read as zeros if `zero`.
+/// `size` bytes at a multiple of `align` (a power of two up to 2 MiB), which read as zeros if
+/// `zero`.
 pub fn alloc(heap: usize, size: usize, align: usize, zero: bool) -> Result<*mut u8, Misuse> {
     let saved = process::errno();
     let mut object = HEAPS.over(&HEAP).alloc(heap, size, align, zero)?;
@@ -57,8 +58,8 @@ pub unsafe fn free(heap: usize, pointer: *mut u8) -> Result<(), Misuse> {
     result
 }
 
-/// Changes an object's size, in the same heap, keeping its contents; null makes a new one. Null means no memory: the object is as
-/// it was.
+/// Changes an object's size, in the same heap, keeping its contents; null makes a new one. Null
+/// means no memory: the object is as it was.
 ///
 /// # Safety
 /// As [`free`]; if the result is another pointer than null, the old one is given up.

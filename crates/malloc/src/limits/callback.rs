@@ -8,7 +8,7 @@
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
-use craton_os::{Mutex, thread};
+use craton_os::{Mutex, Rank, thread};
 
 /// A function to be called with its argument, the soft limit and the bytes in use. It may allocate and free; it must return.
 pub type LimitCallback = unsafe extern "C" fn(arg: *mut c_void, limit_bytes: usize, used_bytes: usize);
@@ -23,8 +23,11 @@ pub(crate) struct Callback {
 }
 
 impl Callback {
-    pub(crate) const NONE: Self =
-        Self { function: Mutex::new(None), argument: AtomicPtr::new(null_mut()), caller: AtomicUsize::new(0) };
+    pub(crate) const NONE: Self = Self {
+        function: Mutex::ranked(Rank::LimitCallback, None),
+        argument: AtomicPtr::new(null_mut()),
+        caller: AtomicUsize::new(0),
+    };
 
     /// Sets the function; `None` for none. A call that has begun in another thread may still go on afterwards.
     ///

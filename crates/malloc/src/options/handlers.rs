@@ -8,10 +8,10 @@
 use crate::admission::CachesFor;
 use crate::background::{self, Mode};
 use crate::front::set_up;
-use crate::statics::{ADMISSION, BACKGROUND, HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
+use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
 use crate::text::Text;
-use crate::{debug, limits, page_heap, trace};
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::{debug, limits, trace};
+use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Decimal, Line, process};
 use craton_pages::{HugeBacking, PageHeapExt};
 use craton_tables::options::{Form, Key, PATH_MOST};
@@ -33,7 +33,7 @@ enum Handler {
 fn handler(key: Key) -> Handler {
     use Handler::{Number, Text, Word};
     match key {
-        Key::AuditLog => Text(debug::setting::set_log_entries, |t| _ = t.number(debug::setting::log_entries())),
+        Key::AuditLog => Text(|v| KIT.set_log_entries(v), |t| _ = t.number(KIT.log_entries())),
         Key::Background => Word(
             |i| {
                 background::set_mode(MODES[i]);
@@ -42,15 +42,21 @@ fn handler(key: Key) -> Handler {
             || background::mode() as usize,
         ),
         Key::Caches => Word(set_caches, || ADMISSION.caches_for() as usize),
-        Key::Debug => Text(debug::setting::set, |t| _ = debug::setting::show(t)),
-        Key::GuardSample => Text(set_sample, |t| _ = t.number(debug::sample::every())),
+        Key::Debug => Text(debug::set, |t| KIT.show_option(|text| _ = t.bytes(text))),
+        Key::GuardSample => Text(set_sample, |t| _ = t.number(KIT.sample())),
         Key::HardLimit => Text(|v| limits::set_option(b"hard_limit", v), |t| _ = limits::show_option(b"hard_limit", t)),
         Key::MemoryLimit => {
             Text(|v| limits::set_option(b"memory_limit", v), |t| _ = limits::show_option(b"memory_limit", t))
         }
-        Key::PageHeap => Text(page_heap::set, |t| _ = t.text(page_heap::name())),
+        Key::PageHeap => Text(|v| PAGE_HEAP.set(v), |t| _ = t.text(PAGE_HEAP.name())),
         Key::Pressure => Text(|v| limits::set_option(b"pressure", v), |t| _ = limits::show_option(b"pressure", t)),
-        Key::Quarantine => Number(|n| store(&debug::QUARANTINE_BYTES, n), || load(&debug::QUARANTINE_BYTES)),
+        Key::Quarantine => Number(
+            |n| {
+                KIT.set_quarantine(n as usize);
+                true
+            },
+            || KIT.quarantine() as u64,
+        ),
         Key::ReleaseRate => Number(
             |n| {
                 background::set_rate(n);
@@ -111,15 +117,6 @@ fn number(form: &Form, value: &[u8]) -> Option<u64> {
     }
 }
 
-fn store(into: &AtomicUsize, number: u64) -> bool {
-    into.store(number as usize, Relaxed);
-    true
-}
-
-fn load(from: &AtomicUsize) -> u64 {
-    from.load(Relaxed) as u64
-}
-
 /// In the order of the row's words.
 const MODES: [Mode; 3] = [Mode::Off, Mode::Inline, Mode::Thread];
 
@@ -135,8 +132,8 @@ fn set_caches(i: usize) -> bool {
 }
 
 fn set_sample(value: &[u8]) -> bool {
-    let every = if value == b"auto" { Some(debug::sample::AUTO) } else { Decimal::parse(value) };
-    every.is_some_and(debug::sample::set)
+    let every = if value == b"auto" { Some(debug::AUTO) } else { Decimal::parse(value) };
+    every.is_some_and(debug::set_sample)
 }
 
 /// In the order of the row's words.

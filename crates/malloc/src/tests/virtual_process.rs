@@ -4,18 +4,19 @@
 use crate::background::{Background, Chore, Helper, Tended};
 use crate::limits::{Limited, Limits, System, Whose};
 use crate::segment::Segment;
+use crate::trace::Tracer;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{Clock, HugePages, Pages, Table};
 use craton_heap::gate::Gate;
-use craton_heap::hooks::{Event, Hooks, Usage};
+use craton_heap::hooks::{Event, Hooks, SpanEvent, Usage};
 use craton_heap::page_map::PageMap;
+use craton_heap::record::PageRecord;
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Heap, Parts, size_class};
 use craton_os::cgroup;
 use craton_pages::{PageHeapExt, Tracker};
 use craton_sim::{RealFloor, SimSystem, VirtualClock};
-use craton_slab::SlabRecord;
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -31,6 +32,11 @@ std::thread_local! {
 pub(crate) struct Reports;
 
 impl Hooks for Reports {
+    fn span(event: SpanEvent) {
+        if let Some(p) = CURRENT.get() {
+            p.trace.span(event);
+        }
+    }
     fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
         if let Some(p) = CURRENT.get() {
             p.background.note(usage.backed, usage.in_use, releasable);
@@ -149,6 +155,7 @@ pub(crate) struct Process {
     pub(crate) segment: &'static Segment,
     pub(crate) background: Background<VirtualClock, &'static Thread>,
     pub(crate) limits: Limits<VirtualClock, &'static Machine>,
+    pub(crate) trace: Tracer,
     cache: *mut ThreadCache,
     /// How often the calling thread's caches were emptied.
     pub(crate) shrunk: Cell<u32>,
@@ -162,7 +169,7 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
     let floor = RealFloor::new(capacity);
     let pages = capacity.pages().0;
     let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-    let records: Vec<SlabRecord> = (0..pages).map(|_| SlabRecord::default()).collect();
+    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
     let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
     let heap: &'static TestHeap = Box::leak(Box::new(Heap::new(
         RealFloor::new(HugePages(1)),
@@ -206,6 +213,7 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
         segment,
         background: Background::new(clock.clone(), thread),
         limits: Limits::new(clock.clone(), machine, segment),
+        trace: Tracer::new(),
         clock,
         cache,
         shrunk: Cell::new(0),

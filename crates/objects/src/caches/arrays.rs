@@ -1,23 +1,28 @@
 //! Processors' arrays of free objects, for all caches.
 //!
-//! **What.** Each processor has an area with an array for each cache. Restartable sequences take objects from arrays and add objects to
-//! them. An array holds nothing and has no room until the slow path opens it.
+//! **What.** Each processor has an area with an array for each cache. Restartable sequences take
+//! objects from arrays and add objects to them. An array holds nothing and has no room until the
+//! slow path opens it.
 //!
-//! **State.** One reservation, with an area for each number that a processor can have, so that a sequence computes its array's
-//! address. An open array has its cache's handle for owner, and a capacity; a sequence takes for the owner only, which is its whole
-//! check of a handle. A closed array serves nobody: arrays are closed before they are emptied.
+//! **State.** One reservation, with an area for each number that a processor can have, so that a
+//! sequence computes its array's address. An open array has its cache's handle for owner, and a
+//! capacity; a sequence takes for the owner only, which is its whole check of a handle. A closed
+//! array serves nobody: arrays are closed before they are emptied.
 //!
-//! **Threads.** Arrays change in sequences, or by the thread that has closed them and interrupted all sequences. They are opened,
-//! closed and emptied under the cache's lock. Another process may clear an array's owner (`craton set`), so that a request takes the
-//! slow path, which opens it again. A thread finds the areas by a word ([`Words::arrays`]), set once the kernel is known to restart
-//! its sequences.
+//! **Threads.** Arrays change in sequences, or by the thread that has closed them and interrupted
+//! all sequences. They are opened, closed and emptied under the cache's lock. Another process may
+//! clear an array's owner (`craton set`), so that a request takes the slow path, which opens it
+//! again. A thread finds the areas by a word ([`Words::arrays`]), set once the kernel is known to
+//! restart its sequences.
 //!
-//! **Failure.** Without restartable sequences, or without room for the areas, there are no arrays: each request takes its cache's lock.
-//! Where sequences cannot be interrupted, arrays keep their objects until they are opened again.
+//! **Failure.** Without restartable sequences, or without room for the areas, there are no arrays:
+//! each request takes its cache's lock. Where sequences cannot be interrupted, arrays keep their
+//! objects until they are opened again.
 //!
-//! **Not here.** The per-CPU cache of size classes is another array over the same sequences' layer. It maps an area at a processor's
-//! first use and finds it through a table, which costs two loads and a test more in each call; here an address is enough, since the
-//! reservation has all areas. It has no owner and no count of objects taken, which here are part of the one store that commits.
+//! **Not here.** The per-CPU cache of size classes is another array over the same sequences' layer.
+//! It maps an area at a processor's first use and finds it through a table, which costs two loads
+//! and a test more in each call; here an address is enough, since the reservation has all areas. It
+//! has no owner and no count of objects taken, which here are part of the one store that commits.
 //!
 //! **Unsafe.** Reads areas by address.
 
@@ -26,9 +31,9 @@ use crate::process::{Process, Words};
 use crate::slots::SLOT_ALIGN;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use craton_os::Mutex;
 use craton_os::guarded::{self, Opened};
 use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
+use craton_os::{Mutex, Rank};
 
 /// Bytes of one array. A cache's number times this is its place in an area.
 pub(super) const ARRAY: usize = 2048;
@@ -60,7 +65,8 @@ pub(super) struct Arrays<P: Process> {
     /// Areas that were ever used lie below this number.
     pub(super) end: AtomicUsize,
     making: Mutex<()>,
-    /// A bit for each area that may be written. The others read as zeros: nothing to take, and no room.
+    /// A bit for each area that may be written. The others read as zeros: nothing to take, and no
+    /// room.
     open: Opened<{ AREAS / 64 }>,
     process: PhantomData<fn() -> P>,
 }
@@ -71,13 +77,14 @@ impl<P: Process> Arrays<P> {
         Self {
             areas: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
-            making: Mutex::new(()),
+            making: Mutex::ranked(Rank::CacheArrays, ()),
             open: Opened::new(),
             process: PhantomData,
         }
     }
 
-    /// The sequences, if the calling thread may use arrays. Asks once whether the kernel restarts its sequences.
+    /// The sequences, if the calling thread may use arrays. Asks once whether the kernel restarts
+    /// its sequences.
     pub(super) fn sequences(&self) -> Option<&'static Rseq> {
         let words = P::words();
         match words.arrays {
@@ -106,7 +113,8 @@ impl<P: Process> Arrays<P> {
         self.areas.load(Relaxed)
     }
 
-    /// Opens this processor's array of a cache for `rounds` objects; `false` when it has none. Under the cache's lock.
+    /// Opens this processor's array of a cache for `rounds` objects; `false` when it has none.
+    /// Under the cache's lock.
     pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
         let Some(processor) = rseq.processor() else { return false };
         if !self.open.open(processor, self.areas.load(Relaxed) + processor * AREA, AREA) {
@@ -162,8 +170,9 @@ impl<P: Process> Arrays<P> {
         self.each(cache).map(|a| a.word.load(Relaxed) / (COUNT_BITS + 1)).fold(0, u64::wrapping_add)
     }
 
-    /// Empties arrays of a cache, and calls `each` with their objects; `false` when sequences cannot be interrupted. Under the cache's
-    /// lock. With `alone` no other thread uses the cache, so that there is no sequence to interrupt.
+    /// Empties arrays of a cache, and calls `each` with their objects; `false` when sequences
+    /// cannot be interrupted. Under the cache's lock. With `alone` no other thread uses the cache,
+    /// so that there is no sequence to interrupt.
     pub(super) fn empty(&self, cache: u16, which: Which, alone: bool, mut each: impl FnMut(*mut u8)) -> bool {
         let is_wanted = |array: &Counting| match which {
             Which::All => array.word.load(Relaxed) & COUNT_BITS != 0 || array.capacity.load(Relaxed) != 0,
@@ -180,7 +189,8 @@ impl<P: Process> Arrays<P> {
             return true;
         }
         let Some(rseq) = P::sequences(false) else { return true };
-        // Sequences may go on meanwhile: an array that is closed here stays closed until it is opened again.
+        // Sequences may go on meanwhile: an array that is closed here stays closed until it is
+        // opened again.
         let is_chosen = |array: &&Counting| {
             let word = array.word.load(Relaxed);
             which == Which::All || (word & COUNT_BITS != 0 && word as u32 == array.note.load(Relaxed))

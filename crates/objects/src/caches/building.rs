@@ -1,7 +1,7 @@
 //! Which constructors and destructors the calling thread runs.
 //!
-//! **What.** A constructor that asks its own cache for an object would construct without end. While a thread runs one, its requests take
-//! the slow path, which searches this list.
+//! **What.** A constructor that asks its own cache for an object would construct without end. While
+//! a thread runs one, its requests take the slow path, which searches this list.
 //!
 //! **State.** A list through the stack, from the innermost call outwards.
 //!

@@ -1,7 +1,7 @@
 //! One cache: what its fast paths read, and what its lock protects.
 //!
-//! **State.** One page for each cache. Its first line is written when a cache is made and when it is destroyed; the fast paths only
-//! read it.
+//! **State.** One page for each cache. Its first line is written when a cache is made and when it
+//! is destroyed; the fast paths only read it.
 //!
 //! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
 
@@ -14,7 +14,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Bytes, Pages};
 use craton_heap::Misuse;
-use craton_os::Event;
+use craton_os::{Event, Rank};
 use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
 /// In the place of the distance of an object's mark: it lies in the entry of its page.
@@ -38,17 +38,21 @@ pub(super) fn marks_in_entries(handle: usize) -> bool {
     handle & 2 != 0
 }
 
-/// The slots of caches. The bits of a handle below `STEP` are [`marks_elsewhere`] and [`marks_in_entries`].
+/// The slots of caches. The bits of a handle below `STEP` are [`marks_elsewhere`] and
+/// [`marks_in_entries`].
 pub(super) struct CacheSlots;
 
-// SAFETY: zeros are a cache that never was: null functions and pointers, empty slabs and depot, atomics of 0.
+// SAFETY: zeros are a cache that never was: null functions and pointers, empty slabs and depot,
+// atomics of 0.
 unsafe impl Kind for CacheSlots {
     type Locked = Cache;
     type Shared = Shared;
     const MOST: usize = MOST;
-    /// The bits of an address below all slots' bytes are a slot's number, and those of a handle its cache's.
+    /// The bits of an address below all slots' bytes are a slot's number, and those of a handle its
+    /// cache's.
     const ALIGN: usize = (MOST * SLOT_ALIGN).next_power_of_two();
     const STEP: usize = 4;
+    const RANK: Rank = Rank::CacheTable;
     const UNKNOWN: Misuse = Misuse::NoCache;
     const GONE: Misuse = Misuse::CacheDestroyed;
 }
@@ -62,7 +66,8 @@ pub(super) struct Shared {
     pub(super) mark_at: AtomicUsize,
     /// Objects were freed for which threads wait.
     pub(super) freed: Event,
-    /// What the next slow call, which may run the program's functions, is to do: bits of [`super::trim`].
+    /// What the next slow call, which may run the program's functions, is to do: bits of
+    /// [`super::trim`].
     pub(super) deferred: AtomicU32,
     /// The objects are buffers of the watcher.
     pub(super) watched: AtomicBool,
@@ -74,14 +79,15 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     pub(super) fn name(&self) -> [u8; NAME_MAX + 1] {
-        // SAFETY: written before any cache of the slot lives; a report may meet a slot that changes hands, and prints either name.
+        // SAFETY: written before any cache of the slot lives; a report may meet a slot that changes
+        // hands, and prints either name.
         unsafe { *self.name.get() }
     }
 }
 
 impl Slot<CacheSlots> {
-    /// Puts a cache into the slot, under the table's lock; returns the kind's bits of its handle. `taken` is what its arrays have
-    /// counted before.
+    /// Puts a cache into the slot, under the table's lock; returns the kind's bits of its handle.
+    /// `taken` is what its arrays have counted before.
     pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) -> usize {
         let mark_at = cache.mark_at;
         self.shared.mark_at.store(mark_at, Relaxed);
@@ -152,7 +158,8 @@ pub(super) struct Cache {
     pub(super) failed: u64,
 }
 
-// SAFETY: functions and argument are the program's, which promises that any thread may use the cache.
+// SAFETY: functions and argument are the program's, which promises that any thread may use the
+// cache.
 unsafe impl Send for Cache {}
 
 impl Cache {
@@ -203,11 +210,13 @@ impl Cache {
         })
     }
 
-    /// Counts a call that its processor's array did not serve; returns how many objects the array and the depot shall exchange.
+    /// Counts a call that its processor's array did not serve; returns how many objects the array
+    /// and the depot shall exchange.
     ///
-    /// [`MANY_MISSES`] such calls double what arrays hold, up to their size and to [`MOST_BYTES`]. The first alloc after a free (or
-    /// free after an alloc) exchanges a magazine, each that follows twice as many as the one before, up to half of an array: a
-    /// program that takes a little more than its array has finds room in it for all of that when it frees it.
+    /// [`MANY_MISSES`] such calls double what arrays hold, up to their size and to [`MOST_BYTES`].
+    /// The first alloc after a free (or free after an alloc) exchanges a magazine, each that
+    /// follows twice as many as the one before, up to half of an array: a program that takes a
+    /// little more than its array has finds room in it for all of that when it frees it.
     pub(super) fn pace(&mut self, takes: bool) -> usize {
         self.misses += 1;
         if self.misses >= MANY_MISSES {
@@ -221,7 +230,8 @@ impl Cache {
         self.exchanged.into()
     }
 
-    /// Objects that an array and the depot exchange at a time, at most: half of what an array holds.
+    /// Objects that an array and the depot exchange at a time, at most: half of what an array
+    /// holds.
     pub(super) fn rounds(&self) -> usize {
         self.depot.rounds().max(self.fill.into()).min(MOST_FILL)
     }
@@ -237,15 +247,15 @@ impl Cache {
     }
 }
 
-/// The slabs' layout for such objects, and where their marks lie. A free object of a cache with a constructor stays untouched, so that
-/// a small one gets a word behind it for the mark.
+/// The slabs' layout for such objects, and where their marks lie. A free object of a cache with a
+/// constructor stays untouched, so that a small one gets a word behind it for the mark.
 fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout, usize), BadLayout> {
     const WORD: usize = 8;
     // An error names size and alignment as they were given.
     let plain = ObjectLayout::of(size, align, constructed)?;
     if !constructed {
         let layout = ObjectLayout::of(size.max(2 * WORD), align, false)?;
-        // The last word may be a link; the first is free for the mark.
+        // The first word of a free object is its mark.
         return Ok((layout, 0));
     }
     if plain.stride() >= LEAST_IN_ENTRY {

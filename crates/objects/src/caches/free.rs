@@ -1,4 +1,5 @@
-//! The slow path of a free: no array has room for the object, or the pointer is none of the cache's.
+//! The slow path of a free: no array has room for the object, or the pointer is none of the
+//! cache's.
 //!
 //! **Unsafe.** Takes objects back, and marks them.
 
@@ -46,7 +47,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         })
     }
 
-    /// Adds a free object to this processor's array; when that is full, up to half of it goes to the depot.
+    /// Adds a free object to this processor's array; when that is full, up to half of it goes to
+    /// the depot.
     fn free_to_array(&self, cache: &mut Cache, handle: usize, rseq: &Rseq, object: *mut u8) -> bool {
         let (arrays, rounds) = (&self.caches.arrays, cache.pace(false));
         if !arrays.open(rseq, cache.id, handle, 2 * cache.rounds()) {
@@ -62,8 +64,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         arrays.put(rseq, handle, object)
     }
 
-    /// Puts free objects into the depot, or on their slabs where there is no memory for magazines; returns whether all are in the
-    /// depot.
+    /// Puts free objects into the depot, or on their slabs where there is no memory for magazines;
+    /// returns whether all are in the depot.
     pub(super) fn store(&self, cache: &mut Cache, objects: &[*mut u8]) -> bool {
         let (depot, _, mut supply) = self.parts(cache);
         // SAFETY: the supply is the cache's.

@@ -1,7 +1,8 @@
 //! Which cache has each page, and where slabs get their pages from.
 //!
-//! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made for the first cache. It reads as zeros.
-//! The part with a page's entry is opened for writing when a cache first has the page, so that the rest, gigabytes, is in no core file:
+//! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made
+//! for the first cache. It reads as zeros. The part with a page's entry is opened for writing when
+//! a cache first has the page, so that the rest, gigabytes, is in no core file:
 //! ```text
 //! | handle of the cache, once an object on the page went out | first object of the slab, and where objects and marks lie | 128 marks |
 //! ```
@@ -39,9 +40,11 @@ pub(super) struct Entry {
     pub(super) cache: AtomicUsize,
     /// Where the first object of the slab lies.
     pub(super) first: AtomicUsize,
-    /// The least number above 2⁶⁴ / stride: `k * stride * magic` is `k` times a little, modulo 2⁶⁴, and of any other offset much more.
+    /// The least number above 2⁶⁴ / stride: `k * stride * magic` is `k` times a little, modulo 2⁶⁴,
+    /// and of any other offset much more.
     pub(super) magic: AtomicU64,
-    /// The product of an offset and the magic is below this exactly when an object begins there; 0 while none does.
+    /// The product of an offset and the magic is below this exactly when an object begins there; 0
+    /// while none does.
     pub(super) bound: AtomicU64,
     /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
@@ -73,7 +76,8 @@ impl Entry {
     #[cfg(all(target_arch = "x86_64", not(feature = "portable"), not(loom)))]
     #[inline(always)]
     pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
-        // Rust compiles each atomic load to an instruction; here each is an operand of the one that uses it.
+        // Rust compiles each atomic load to an instruction; here each is an operand of the one that
+        // uses it.
         // SAFETY: reads the entry's words, each at once.
         unsafe {
             core::arch::asm!(
@@ -219,7 +223,8 @@ impl Entries {
     /// It has: what is read here was written before there was any.
     #[inline(always)]
     pub(super) unsafe fn known(&self, address: usize) -> Option<&Entry> {
-        // SAFETY: by the contract these words are not written any more. Plain loads become operands of the instructions that use them.
+        // SAFETY: by the contract these words are not written any more. Plain loads become operands
+        // of the instructions that use them.
         unsafe {
             let page = address.wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT;
             if page < self.pages.as_ptr().read() { Some(self.at(page)) } else { None }
@@ -284,8 +289,8 @@ impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, 
     }
 }
 
-// SAFETY: spans are nobody else's until they are freed; the region begins at a multiple of every alignment that slabs ask for, so
-// that a span which is aligned in it is aligned.
+// SAFETY: spans are nobody else's until they are freed; the region begins at a multiple of every
+// alignment that slabs ask for, so that a span which is aligned in it is aligned.
 unsafe impl<F: Platform, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (pages_of(bytes), pages_of(align));

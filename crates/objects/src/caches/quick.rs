@@ -1,6 +1,7 @@
 //! The fast paths of object caches: this processor's array, without a lock.
 //!
-//! **Cost.** An object from the array: 30 instructions; one that goes there: 43; 40 and 46 where marks lie in pages' entries.
+//! **Cost.** An object from the array: 30 instructions; one that goes there: 43; 40 and 46 where
+//! marks lie in pages' entries.
 //!
 //! **Unsafe.** Marks objects, and reads arrays and entries by address.
 
@@ -18,7 +19,8 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
     /// An object from this processor's array; null if it has none, or the handle is bad.
     ///
     /// # Safety
-    /// `areas` is the calling thread's word [`crate::process::Words::arrays`], above `NONE`, set with these caches.
+    /// `areas` is the calling thread's word [`crate::process::Words::arrays`], above `NONE`, set
+    /// with these caches.
     #[inline(always)]
     pub unsafe fn pop(&self, rseq: &Rseq, areas: usize, handle: usize) -> *mut u8 {
         // SAFETY: by the contract the thread may use the areas, which have an array for every word.
@@ -41,7 +43,8 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
             // SAFETY: the thread has used a cache, and the object lies on a page of one.
             return unsafe { self.entries.of_object(object) }.clear_mark(object);
         }
-        // SAFETY: the owner of an array is a living cache, of which an object is live now; its mark lies where the slot says.
+        // SAFETY: the owner of an array is a living cache, of which an object is live now; its mark
+        // lies where the slot says.
         unsafe {
             let slot = &*((handle & !(SLOT_ALIGN - 1)) as *const Slot<CacheSlots>);
             object.add(slot.shared.mark_at.load(Relaxed)).cast::<usize>().write(0);
@@ -50,7 +53,8 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Frees an object to this processor's array, if it is a live one of the cache and there is room.
+    /// Frees an object to this processor's array, if it is a live one of the cache and there is
+    /// room.
     ///
     /// # Safety
     /// As [`Over::free`], unless the answer is `false`; and as [`Caches::pop`].
@@ -61,7 +65,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         if !entry.is_start_of(handle, object as usize) {
             return false;
         }
-        // One load gives the place of the mark for every cache; a test for the usual place would be a jump more for all of them.
+        // One load gives the place of the mark for every cache; a test for the usual place would be
+        // a jump more for all of them.
         if !entry.mark_free(self.heap.layout().key, object) {
             return false;
         }

@@ -30,7 +30,8 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         ("caches.entry.marks", offset_of!(Entry, marks)),
         // Bytes of a page that one mark stands for.
         ("caches.entry.granule", GRANULE),
-        // Where the first area lies, if that is above 1, and how many there are, one behind the other.
+        // Where the first area lies, if that is above 1, and how many there are, one behind the
+        // other.
         ("caches.areas", offset_of!(Self, arrays) + offset_of!(Arrays<P>, areas)),
         ("caches.areas.end", offset_of!(Self, arrays) + offset_of!(Arrays<P>, end)),
         ("caches.areas.bytes", AREA * AREAS),

@@ -1,7 +1,8 @@
 //! Caches whose objects are watched.
 //!
-//! **What.** The objects of a cache with checks are buffers of the watcher ([`Watch`]), the debugging kit: each is constructed when it is
-//! allocated and destroyed when it is freed (Bonwick94 §6.3). Neither arrays nor depot nor slabs have any.
+//! **What.** The objects of a cache with checks are buffers of the watcher ([`Watch`]), the
+//! debugging kit: each is constructed when it is allocated and destroyed when it is freed
+//! (Bonwick94 §6.3). Neither arrays nor depot nor slabs have any.
 //!
 //! **Unsafe.** Takes buffers back, and calls the program's destructor.
 

@@ -1,13 +1,16 @@
 //! Runs of pages that a heap cuts its slabs from.
 //!
-//! **What.** A chunk is one span of the page heap, of at most a hugepage, with a set of the pages that slabs have. To destroy a heap
-//! is to free its chunks, not its slabs; slabs of two heaps do not alternate on a hugepage.
+//! **What.** A chunk is one span of the page heap, of at most a hugepage, with a set of the pages
+//! that slabs have. To destroy a heap is to free its chunks, not its slabs; slabs of two heaps do
+//! not alternate on a hugepage.
 //!
 //! **State.** A table ordered by first page, in a mapping that doubles; zeros are an empty one.
 //!
-//! **Invariants.** H1 chunks do not overlap; H2 pages behind a chunk's end count as taken; H3 no chunk before `cursor` has a free page.
+//! **Invariants.** H1 chunks do not overlap; H2 pages behind a chunk's end count as taken; H3 no
+//! chunk before `cursor` has a free page.
 //!
-//! **Cost.** A search looks at the chunks from the first that may have room on; a page's chunk is found by bisection.
+//! **Cost.** A search looks at the chunks from the first that may have room on; a page's chunk is
+//! found by bisection.
 //!
 //! **Unsafe.** Keeps its table in a mapping.
 
@@ -91,7 +94,8 @@ impl Chunks {
         })
     }
 
-    /// Frees pages of a chunk; returns the chunk when no page of it is in use any more, and others remain.
+    /// Frees pages of a chunk; returns the chunk when no page of it is in use any more, and others
+    /// remain.
     pub(super) fn free(&mut self, range: PageRange) -> Option<PageRange> {
         let i = self.all().partition_point(|c| c.range.end().0 <= range.first.0);
         self.cursor = self.cursor.min(i);

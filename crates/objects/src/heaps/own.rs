@@ -1,7 +1,7 @@
 //! One heap: slabs for each size class and large objects, over pages that no other heap has.
 //!
-//! **Cost.** An object: the heap's lock and a step of its slab. No cache is in front, so that no object of a heap lies elsewhere when
-//! the heap is destroyed.
+//! **Cost.** An object: the heap's lock and a step of its slab. No cache is in front, so that no
+//! object of a heap lies elsewhere when the heap is destroyed.
 //!
 //! **Failure.** Null, and everything as before.
 //!
@@ -62,7 +62,8 @@ impl OwnHeap {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
-    /// An object; null when there is no memory, the limit is reached, or the alignment is above a hugepage.
+    /// An object; null when there is no memory, the limit is reached, or the alignment is above a
+    /// hugepage.
     pub(super) fn alloc_in(&self, own: &mut OwnHeap, size: usize, align: usize, zero: bool) -> *mut u8 {
         let object = match class_for(size, align) {
             Some(class) => self.alloc_small(own, class, size, zero),
@@ -107,7 +108,8 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
     /// Frees an object.
     ///
     /// # Safety
-    /// `object` is what the heap found at `pointer`, an object of this heap at that time; the caller gives it up.
+    /// `object` is what the heap found at `pointer`, an object of this heap at that time; the
+    /// caller gives it up.
     pub(super) unsafe fn free_in(&self, own: &mut OwnHeap, object: Owned, pointer: *mut u8) -> Result<(), Misuse> {
         // Another thread may have been faster.
         if !self.is_of(object.first, own.pages.id, object.class) {
@@ -119,8 +121,8 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         }
         let mark = mark(self.heap.view().key, pointer);
         let mut chain = Chain::EMPTY;
-        // SAFETY: the page's mark is still that of the class, so that the object's memory is readable; it is ours if it has no mark
-        // of a free object.
+        // SAFETY: the page's mark is still that of the class, so that the object's memory is
+        // readable; it is ours if it has no mark of a free object.
         unsafe {
             if pointer.cast::<usize>().add(1).read() == mark {
                 return Err(Misuse::Freed { size: object.bytes });

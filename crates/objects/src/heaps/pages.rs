@@ -1,7 +1,7 @@
 //! The pages of one heap: chunks for its slabs, and spans for its large objects.
 //!
-//! **What.** Counts the pages against the heap's limit. When the heap is destroyed all of them are freed at once: a step for each
-//! chunk and each large object, none for an object.
+//! **What.** Counts the pages against the heap's limit. When the heap is destroyed all of them are
+//! freed at once: a step for each chunk and each large object, none for an object.
 //!
 //! **Units.** The limit counts the pages of slabs and large objects, not the free ones of chunks.
 //!
@@ -231,11 +231,13 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for ClassPages<'_, F, C, H> {
         };
         self.pages.used.0 += pages.0;
         self.over.heaps.change_spare(Pages(0), pages);
+        self.over.heap.record(range.first).set_pages(range.len);
         self.over.heap.mark_own(range, self.marks_all(), self.pages.id, self.class as u8);
         Ok(Span { range, zeroed: false })
     }
 
     fn free(&mut self, span: PageRange, _: Density) -> Result<(), SpanError> {
+        self.over.heap.record(span.first).set_pages(Pages(0));
         self.over.heap.unmark_own(span, self.marks_all());
         self.pages.used.0 -= span.len.0;
         self.over.heaps.change_spare(span.len, Pages(0));

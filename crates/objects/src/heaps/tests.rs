@@ -315,7 +315,8 @@ fn an_object_that_two_threads_free_is_freed_once() {
     for size in [48, 5000, 300_000] {
         let object = w.alloc(heap, size);
         let owned = w.own().find_in(heap, object).unwrap();
-        // SAFETY: both threads have looked the object up before either frees it; the heap has to notice.
+        // SAFETY: both threads have looked the object up before either frees it; the heap has to
+        // notice.
         let (first, second) = unsafe { (w.own().free(owned, object), w.own().free(owned, object)) };
         assert_eq!(first, Ok(()));
         assert!(matches!(second, Err(Misuse::Freed { .. } | Misuse::Unallocated)), "{second:?} for {size}");

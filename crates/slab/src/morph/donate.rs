@@ -1,9 +1,7 @@
 //! How a slab goes from one cache to another while objects live on it.
 //!
-//! **What.** [`SlabCache::donate`] makes a slab with few live objects one of another size, [`donate`] two neighbours one of
-//! twice the length, and leaves it to the cache of that size, which takes it as the answer of its span source.
-//! [`SlabCache::free_mixed`] takes the old objects back, one by one, around all caches in front. After the last one it
-//! takes new ones back, until all places are where those of an ordinary slab are, which the slab is then.
+//! **What.** [`donate`] makes a slab with few live objects one of another size, or two neighbours one of twice the length; the cache of that size gets it from its span source. [`SlabCache::free_mixed`] takes the old objects back, one
+//! by one, around all caches in front, and then new ones, until all places are those of an ordinary slab.
 //!
 //! **From.** NVAlloc §5.2.
 //!
@@ -16,8 +14,8 @@ use crate::chain::{self, Chain};
 use crate::geometry::Geometry;
 use crate::lists::LISTS;
 use crate::morph::{Morph, Morphs};
-use crate::record::{SlabId, SlabRecord};
-use craton_base::{PAGE_SIZE, PageId, PageRange, Pages, SpanSource, Table};
+use crate::record::{Records, SlabId, SlabRecord};
+use craton_base::{PAGE_SIZE, PageId, PageRange, SpanSource};
 
 /// A slab morphs when less than so many hundredths of its objects live.
 const MOST_LIVE: u32 = 90;
@@ -61,39 +59,15 @@ pub enum Left {
 }
 
 impl SlabCache {
-    /// Gives up a slab with few live objects, if there is one, as a slab of the size that is wished for: its record is
-    /// then that of a slab of the new size with all places free that fit between live objects, and `cut` has been told
-    /// of each of them. The span is no more this cache's; a cache of the new size takes it when its source gives it that
-    /// span. `from` is the front end's name for this cache's size.
-    ///
-    /// # Safety
-    /// As [`SlabCache::alloc`]; `morphs` are those of all caches of the region.
-    pub unsafe fn donate(
-        &mut self,
-        wish: Wish,
-        from: u8,
-        base: *mut u8,
-        records: &Table<SlabRecord>,
-        morphs: &mut Morphs,
-        cut: impl Fn(*mut u8),
-    ) -> Option<PageRange> {
-        if self.geometry.pages != wish.geometry.pages {
-            return None;
-        }
-        let slab = self.candidates(wish.geometry, records).next()?;
-        // SAFETY: by the contract.
-        unsafe { donate(wish, [Offer { cache: Some(self), slab, from }, NO_OFFER], base, records, morphs, cut) }
-    }
-
     /// Slabs that were in full use once and have few live objects now; some of the emptiest ones.
-    pub fn candidates(&self, new: Geometry, records: &Table<SlabRecord>) -> impl Iterator<Item = PageId> {
+    pub fn candidates(&self, new: Geometry, records: &impl Records) -> impl Iterator<Item = PageId> {
         let capacity = self.geometry.capacity;
         // The first list is of complete slabs, which are not given up here.
         let lists = &self.slabs.lists;
         let emptiest = 1..=lists.list_of(self.most_live().min(capacity - 1)).min(LISTS - 1);
         let slabs = emptiest.flat_map(|list| lists.list(list).iter(records)).map(SlabId::page);
         slabs.take(LOOKS).filter(move |slab| {
-            let record = &records[slab.0 as usize];
+            let record = records.of(*slab);
             self.is_candidate(record) && self.promises(record, new)
         })
     }
@@ -119,10 +93,9 @@ impl SlabCache {
             && (1..self.most_live()).contains(&record.used())
     }
 
-    /// Takes back an object of a slab of this cache that holds two sizes: one of an old size, which has not been in any
-    /// cache of this size, or, when no old object is out any more, one of the new size. Places of the new size that this
-    /// makes possible are free objects then, and `cut` is told of them. An address at which no such object is out is the
-    /// error.
+    /// Takes back an object of a slab of this cache that holds two sizes: one of an old size, or, when none of those is out any
+    /// more, one of the new size. Places of the new size that this makes possible are free then, and `cut` is told of them.
+    /// An address at which no such object is out is the error.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`]; `morphs` are those of all caches of the region, and `object` lies in the region.
@@ -130,14 +103,14 @@ impl SlabCache {
         &mut self,
         object: *mut u8,
         base: *mut u8,
-        records: &Table<SlabRecord>,
+        records: &impl Records,
         morphs: &mut Morphs,
         source: &mut impl SpanSource,
         cut: impl Fn(*mut u8),
     ) -> Result<Left, *mut u8> {
         let offset = object as usize - base as usize;
         let slab = self.slab_of(offset);
-        let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
+        let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
         let bytes = offset - slab.offset().0;
         if !record.is_morph_to(self.geometry.object) {
             return Err(object);
@@ -193,16 +166,17 @@ impl SlabCache {
 /// No second slab.
 pub const NO_OFFER: Offer<'static> = Offer { cache: None, slab: PageId(0), from: 0 };
 
-/// Makes one slab of the size that is wished for from one of the same length, or from two neighbours of half that, of which
-/// the one that comes first in memory may be either; see [`SlabCache::donate`]. The first offer names its cache.
+/// Makes one slab of the size that is wished for from one of the same length, or from two neighbours of half that, in either
+/// order. All places are free that fit between live objects, and `cut` has been told of each. A cache of the new size takes
+/// the span when its source gives it. The first offer names its cache.
 ///
 /// # Safety
-/// As [`SlabCache::donate`], for both caches.
+/// As [`SlabCache::alloc`], for both caches; `morphs` are those of all caches of the region.
 pub unsafe fn donate(
     wish: Wish,
     offers: [Offer<'_>; 2],
     base: *mut u8,
-    records: &Table<SlabRecord>,
+    records: &impl Records,
     morphs: &mut Morphs,
     cut: impl Fn(*mut u8),
 ) -> Option<PageRange> {
@@ -219,11 +193,11 @@ pub unsafe fn donate(
         old.swap(0, 1);
     }
     let slab = old[0].1;
-    let (record, start) = (&records[slab.0 as usize], base.wrapping_add(slab.offset().0));
+    let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
     let mut entry = Morph::new(slab, old.map(|(size, _)| size), (new, wish.to));
     for ((geometry, _), part) in old.into_iter().take(1 + usize::from(is_pair)) {
         // SAFETY: the slabs are the caches'.
-        unsafe { note_live(&mut entry, geometry, part, &records[part.0 as usize], base)? };
+        unsafe { note_live(&mut entry, geometry, part, records.of(part), base)? };
     }
     if entry.cut_gaps() * LEAST_SHARE < usize::from(new.capacity) {
         return None;
@@ -241,19 +215,17 @@ pub unsafe fn donate(
     }
     let (range, pages) = (entry.range(), entry.pages());
     let at = morphs.insert(entry);
-    pages.for_each(|page| records[page.0 as usize].set_morph(at, new.object));
-    record.begin_morph(new.pages, start, places);
+    pages.for_each(|page| records.of(page).set_morph(at, new.object));
+    record.begin_morph(start, places);
     Some(range)
 }
 
 impl SlabCache {
     /// Forgets a slab that goes to another cache.
-    fn give_up(&mut self, slab: PageId, records: &Table<SlabRecord>) {
-        let record = &records[slab.0 as usize];
+    fn give_up(&mut self, slab: PageId, records: &impl Records) {
+        let record = records.of(slab);
         self.slabs.end(SlabId::of(slab), record.used(), records);
         self.slabs.stats.objects_out -= u64::from(record.used());
-        // A second part begins no span.
-        record.set_pages(Pages(0));
     }
 }
 

@@ -131,7 +131,7 @@ impl ObjectSlabs {
     ///
     /// # Safety
     /// The supplier is the same each time, or one that gives and takes the same pages.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn take(&mut self, supplier: &mut impl PageSupplier) -> Option<Taken> {
         let slab = match self.slabs.lists.fullest() {
             Some(slab) => slab,
@@ -140,7 +140,7 @@ impl ObjectSlabs {
         let before = slab.used();
         // SAFETY: the slab is ours and has room, by the lists.
         let (object, constructed) = unsafe { slab.take(&self.layout) };
-        self.slabs.relist(slab, before, before + 1, &InRecords);
+        self.slabs.step(slab, before, 1, &InRecords);
         let stats = &mut self.slabs.stats;
         stats.objects_out += 1;
         stats.objects_refilled += 1;
@@ -164,7 +164,7 @@ impl ObjectSlabs {
             return Err(BadObject::Free);
         }
         self.slabs.stats.objects_out -= 1;
-        self.slabs.relist(slab, before, before - 1, &InRecords);
+        self.slabs.step(slab, before, -1, &InRecords);
         Ok(())
     }
 

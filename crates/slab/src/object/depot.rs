@@ -94,7 +94,7 @@ impl Depot {
         Self { size, most, interval_ns: Self::INTERVAL_NS, ..Self::UNSET }
     }
 
-    /// Sets the length of an interval, in nanoseconds. 0: all that lies here is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
+    /// Sets the length of an interval, in ns. 0: all here is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
     pub fn set_interval_ns(&mut self, ns: u64) {
         self.interval_ns = ns;
     }
@@ -208,8 +208,8 @@ impl Depot {
         self.contended += 1;
     }
 
-    /// Tells the depot the time. Says whether an interval has ended: then magazines grow if the lock was contended, and what lay here unused
-    /// through the whole of it is idle.
+    /// Tells the depot the time. Says whether an interval has ended: then magazines grow if the lock was contended, and what
+    /// lay here unused through the whole of it is idle.
     pub fn tick(&mut self, now_ns: u64) -> bool {
         let began = match self.began_ns {
             0 => {

@@ -6,7 +6,7 @@
 
 use super::layout::ObjectLayout;
 use crate::working_set::WorkingSet;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 
 /// Bytes of a magazine before its rounds.
 const HEAD: usize = 16;
@@ -14,6 +14,7 @@ const HEAD: usize = 16;
 const FIRST_SHIFT: usize = 6;
 /// Sizes of magazines: 6, 14, 30, 62 and 126 rounds, so that with the head they are powers of two of bytes.
 pub(super) const SIZES: usize = 5;
+
 /// Rounds of a magazine of each size.
 pub(super) const fn rounds_of(size: usize) -> usize {
     ((1 << (FIRST_SHIFT + size)) - HEAD) / size_of::<*mut u8>()
@@ -34,7 +35,7 @@ pub(super) const LAYOUTS: [ObjectLayout; SIZES] = {
 
 #[repr(C)]
 struct Head {
-    next: *mut Head,
+    next: Option<NonNull<Head>>,
     len: u16,
     size: u16,
 }
@@ -58,8 +59,19 @@ impl Magazine {
     pub(super) unsafe fn begin(at: *mut u8, size: u16) -> Option<Self> {
         let head = NonNull::new(at.cast::<Head>())?;
         // SAFETY: by the contract.
-        unsafe { head.write(Head { next: ptr::null_mut(), len: 0, size }) };
+        unsafe { head.write(Head { next: None, len: 0, size }) };
         Some(Self(head))
+    }
+
+    #[inline]
+    #[expect(clippy::mut_from_ref, reason = "a magazine stands for its head; references do not outlive an expression")]
+    fn head(&self) -> &mut Head {
+        // SAFETY: the magazine is ours.
+        unsafe { &mut *self.0.as_ptr() }
+    }
+
+    fn rounds(&self) -> *mut *mut u8 {
+        self.0.as_ptr().wrapping_add(1).cast()
     }
 
     /// Its memory.
@@ -69,18 +81,12 @@ impl Magazine {
 
     /// Which of the sizes it is of.
     pub(super) fn size(&self) -> usize {
-        // SAFETY: the magazine is ours.
-        unsafe { (*self.0.as_ptr()).size.into() }
-    }
-
-    fn rounds(&self) -> *mut *mut u8 {
-        self.0.as_ptr().wrapping_add(1).cast()
+        self.head().size.into()
     }
 
     /// Rounds that it holds.
     pub fn len(&self) -> usize {
-        // SAFETY: the magazine is ours.
-        unsafe { (*self.0.as_ptr()).len.into() }
+        self.head().len.into()
     }
 
     /// Whether it holds no round.
@@ -107,88 +113,73 @@ impl Magazine {
             return false;
         }
         // SAFETY: there is room for it.
-        unsafe {
-            *self.rounds().add(len) = object;
-            (*self.0.as_ptr()).len = len as u16 + 1;
-        }
+        unsafe { *self.rounds().add(len) = object };
+        self.head().len += 1;
         true
+    }
+
+    /// Takes the round that was added last.
+    #[inline]
+    pub fn pop(&mut self) -> Option<*mut u8> {
+        let object = *self.as_slice().last()?;
+        self.head().len -= 1;
+        Some(object)
     }
 
     /// Puts rounds into a magazine that has none; there is room for them.
     pub(super) fn fill(&mut self, rounds: &[*mut u8]) {
         debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
         // SAFETY: there is room for them.
-        unsafe {
-            self.rounds().copy_from_nonoverlapping(rounds.as_ptr(), rounds.len());
-            (*self.0.as_ptr()).len = rounds.len() as u16;
-        }
+        unsafe { self.rounds().copy_from_nonoverlapping(rounds.as_ptr(), rounds.len()) };
+        self.head().len = rounds.len() as u16;
     }
 
     /// Drops the `n` rounds that were added last; it has them.
     pub(super) fn drop_last(&mut self, n: usize) {
-        let left = self.len() - n;
-        // SAFETY: the magazine is ours.
-        unsafe { (*self.0.as_ptr()).len = left as u16 };
-    }
-
-    /// Takes the round that was added last.
-    #[inline]
-    pub fn pop(&mut self) -> Option<*mut u8> {
-        let len = self.len().checked_sub(1)?;
-        // SAFETY: the round was written.
-        unsafe {
-            (*self.0.as_ptr()).len = len as u16;
-            Some(*self.rounds().add(len))
-        }
+        self.head().len -= n as u16;
     }
 }
 
 /// Magazines of one kind: those with rounds, or those without.
 #[derive(Debug)]
 pub(super) struct Stack {
-    first: *mut Head,
+    first: Option<NonNull<Head>>,
     pub(super) set: WorkingSet,
 }
 
 impl Stack {
-    pub(super) const EMPTY: Self = Self { first: ptr::null_mut(), set: WorkingSet::EMPTY };
+    pub(super) const EMPTY: Self = Self { first: None, set: WorkingSet::EMPTY };
 
     pub(super) fn push(&mut self, magazine: Magazine) {
-        // SAFETY: the magazine is ours.
-        unsafe { (*magazine.0.as_ptr()).next = self.first };
-        self.first = magazine.0.as_ptr();
+        magazine.head().next = self.first;
+        self.first = Some(magazine.0);
         self.set.add();
     }
 
     fn unlink(&mut self) -> Option<Magazine> {
-        let first = NonNull::new(self.first)?;
-        // SAFETY: it is on our list.
-        self.first = unsafe { (*first.as_ptr()).next };
-        Some(Magazine(first))
+        let magazine = Magazine(self.first?);
+        self.first = magazine.head().next;
+        Some(magazine)
     }
 
     pub(super) fn pop(&mut self) -> Option<Magazine> {
-        let magazine = self.unlink()?;
-        self.set.remove();
-        Some(magazine)
+        self.unlink().inspect(|_| self.set.remove())
     }
 
     pub(super) fn pop_idle(&mut self) -> Option<Magazine> {
-        let magazine = self.unlink()?;
-        self.set.drop_idle();
-        Some(magazine)
+        self.unlink().inspect(|_| self.set.drop_idle())
     }
 
-    /// Whether it has as many magazines as it counts, with rounds or all without; how many, and their rounds.
+    /// How many magazines there are, and their rounds, if they are as many as are counted, and with rounds or all without.
     pub(super) fn check(&self, is_full: bool) -> Option<(u32, u64)> {
-        let (mut at, mut count, mut objects) = (NonNull::new(self.first), 0, 0);
+        let (mut at, mut count, mut objects) = (self.first, 0, 0);
         while let Some(head) = at {
             // SAFETY: it is on our list.
-            let Head { next, len, .. } = unsafe { head.as_ptr().read() };
+            let Head { next, len, .. } = unsafe { head.read() };
             if (len > 0) != is_full || count == self.set.count() {
                 return None;
             }
-            (count, objects, at) = (count + 1, objects + u64::from(len), NonNull::new(next));
+            (count, objects, at) = (count + 1, objects + u64::from(len), next);
         }
         (count == self.set.count()).then_some((count, objects))
     }

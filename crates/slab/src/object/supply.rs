@@ -12,9 +12,9 @@ use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange
 /// What [`PageSupplier::get`] returns is readable and writable, is nobody else's until it comes back by [`PageSupplier::put`], and
 /// begins at a multiple of `align`.
 pub unsafe trait PageSupplier {
-    /// Pages in a row of so many bytes in all, a multiple of a page of the cache's layout, or of 8 KiB for magazines; the address is a
-    /// multiple of `align`, a power of two of such pages. `None`: refused, as it is where the supplier's own pages are longer, and
-    /// nothing has changed. What they contain may be anything.
+    /// Pages in a row of so many bytes in all, a multiple of a page of the cache's layout, or of 8 KiB for magazines, at a multiple
+    /// of `align`, a power of two of such pages; with anything in them. `None`: refused, as it is where the supplier's own pages
+    /// are longer, and nothing has changed.
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8>;
 
     /// Takes pages back.
@@ -110,9 +110,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     }
 }
 
-/// Pages of a fixed buffer: static memory, a part of a larger mapping, a mapped range of persistent memory.
-///
-/// Which of them are in use is told by bits of the caller's, one for each page, so that a page is not touched before it is given.
+/// Pages of a fixed buffer. Which are in use is told by bits of the caller's, so that a page is not touched before it is given.
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,

@@ -1,14 +1,11 @@
 //! Finds the slab that an address lies on.
 //!
-//! **What.** A hash table from the address to the slab's record, by which a pointer that is no object of the cache is told for sure,
-//! without a look at the memory that it points to. It grows with the cache.
+//! **From.** Bonwick94 §3.2.3: large caches have "a self-scaling hash table" from buffers to their control structures. Ours is from
+//! slabs, for all caches: a pointer that is no object of the cache is told for sure, without a look at what it points to.
 //!
-//! **From.** Bonwick94 §3.2.3: large caches have "a self-scaling hash table" from buffers to their control structures. Ours is
-//! from slabs, for all caches, so that a pointer to the middle of an object is told from a foreign one.
-//!
-//! **State.** Addresses are divided into grains of a power of two of bytes, not below a slab: a slab lies on one grain, or on two. An
-//! entry is the record's address; its lowest bit says that it is the entry for the slab's second grain. Collisions go to the next
-//! place, and what is removed is closed up, so that there are no tombs. The first 32 places are the table's own.
+//! **State.** Addresses are divided into grains of a power of two of bytes, not below a slab: a slab lies on one, or on two. An
+//! entry is the record's address; its lowest bit says that it is for the slab's second grain. Collisions go to the next place,
+//! and what is removed is closed up, without tombs. The first 32 places are the table's own.
 //!
 //! **Unsafe.** Follows the entries to the records, and uses pages of the supplier for the entries.
 
@@ -106,19 +103,9 @@ impl SlabTable {
     /// Makes room for one more slab. `false`: the supplier refused; the table is as it was.
     pub(super) fn reserve(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> bool {
         let (places, count) = (1 << self.bits(), self.count as usize + 2);
-        // At three quarters more are wanted. Where there are none, it goes on to seven eighths.
-        if count * 4 <= places * 3 {
-            return true;
-        }
         let more = if self.far.is_null() { first_more(layout) } else { self.more_bits + 1 };
-        match supplier.get(bytes_of(more), layout.page_bytes()) {
-            Some(far) => {
-                // SAFETY: the pages are ours now, and hold so many places.
-                unsafe { self.move_to(layout, far.cast(), more, supplier) };
-                true
-            }
-            None => count * 8 <= places * 7,
-        }
+        // At three quarters more are wanted. Where there are none, it goes on to seven eighths.
+        count * 4 <= places * 3 || self.resize(layout, more, supplier) || count * 8 <= places * 7
     }
 
     /// Gives pages back when most places are empty; those of a table that is empty all the same.
@@ -127,29 +114,24 @@ impl SlabTable {
             return;
         }
         if self.more_bits > first_more(layout) {
-            let more = self.more_bits - 1;
-            if let Some(far) = supplier.get(bytes_of(more), layout.page_bytes()) {
-                // SAFETY: as above.
-                unsafe { self.move_to(layout, far.cast(), more, supplier) };
-            }
+            self.resize(layout, self.more_bits - 1, supplier);
         }
         if self.count as usize * 2 <= OWN {
-            // SAFETY: the table's own places are taken.
-            unsafe { self.move_to(layout, ptr::null_mut(), 0, supplier) };
+            self.resize(layout, 0, supplier);
         }
     }
 
-    /// # Safety
-    /// The pages at `far` have so many places and are the table's; or it is null, and `more` is 0.
-    unsafe fn move_to(&mut self, layout: &ObjectLayout, far: *mut usize, more: u32, supplier: &mut impl PageSupplier) {
-        let old = core::mem::replace(self, Self::EMPTY);
-        if !far.is_null() {
-            // SAFETY: by the contract.
-            unsafe { far.write_bytes(0, OWN << more) };
-            (self.far, self.more_bits) = (far, more);
+    /// Moves all to a table of so many places, if the supplier has the pages; the table's own are those of 0.
+    fn resize(&mut self, layout: &ObjectLayout, more_bits: u32, supplier: &mut impl PageSupplier) -> bool {
+        let mut new = Self { more_bits, ..Self::EMPTY };
+        if more_bits > 0 {
+            let Some(far) = supplier.get(bytes_of(more_bits), layout.page_bytes()) else { return false };
+            new.far = far.cast();
+            // SAFETY: the pages are ours now, and hold so many places.
+            unsafe { new.far.write_bytes(0, OWN << more_bits) };
         }
-        for place in 0..=old.mask() {
-            let entry = old.entry(place);
+        let old = core::mem::replace(self, new);
+        for entry in (0..=old.mask()).map(|place| old.entry(place)) {
             if let Some(slab) = slab_of(entry) {
                 self.put(Self::grain_of(layout, slab, entry), entry);
             }
@@ -158,6 +140,7 @@ impl SlabTable {
             // SAFETY: they came from the supplier, and all that was in them has moved.
             unsafe { supplier.put(old.far.cast(), old.bytes()) };
         }
+        true
     }
 
     /// The grain that a slab's entry stands for.
@@ -175,22 +158,20 @@ impl SlabTable {
         self.count += 1;
     }
 
+    /// The entries of a slab, with their grains.
+    fn entries_of(layout: &ObjectLayout, slab: Slab) -> impl Iterator<Item = (usize, usize)> {
+        let ((first, last), entry) = (Self::grains(layout, slab), slab.0.as_ptr() as usize);
+        [(first, entry)].into_iter().chain(last.map(|last| (last, entry | SECOND)))
+    }
+
     /// Adds a slab; there is room, by [`SlabTable::reserve`].
     pub(super) fn insert(&mut self, layout: &ObjectLayout, slab: Slab) {
-        let (first, last) = Self::grains(layout, slab);
-        self.put(first, slab.0.as_ptr() as usize);
-        if let Some(last) = last {
-            self.put(last, slab.0.as_ptr() as usize | SECOND);
-        }
+        Self::entries_of(layout, slab).for_each(|(grain, entry)| self.put(grain, entry));
     }
 
     /// Removes a slab.
     pub(super) fn remove(&mut self, layout: &ObjectLayout, slab: Slab) {
-        let (first, last) = Self::grains(layout, slab);
-        self.take_out(layout, first, slab.0.as_ptr() as usize);
-        if let Some(last) = last {
-            self.take_out(layout, last, slab.0.as_ptr() as usize | SECOND);
-        }
+        Self::entries_of(layout, slab).for_each(|(grain, entry)| self.take_out(layout, grain, entry));
     }
 
     fn take_out(&mut self, layout: &ObjectLayout, grain: usize, entry: usize) {
@@ -225,7 +206,7 @@ impl SlabTable {
 
     /// Entries for a slab.
     pub(super) fn entries(layout: &ObjectLayout, slab: Slab) -> u32 {
-        if Self::grains(layout, slab).1.is_some() { 2 } else { 1 }
+        Self::entries_of(layout, slab).count() as u32
     }
 
     /// Entries.

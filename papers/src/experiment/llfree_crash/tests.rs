@@ -18,16 +18,12 @@ fn figures_are_of_right_rows_and_wrong_ones_say_why() {
     ];
     assert_eq!(ratios(&rows)["open_closed_vs_crashed"], 0.25);
     let text = show(&rows);
-    for part in [
-        "2 kills with 2 threads",
-        "14 requests",
-        "1 kills lost frames",
-        "at most 2 frames",
-        "kill 2: failed: frame 9",
-    ] {
+    for part in
+        ["2 kills with 2 threads", "14 requests", "1 kills lost frames", "at most 2 frames", "kill 2: failed: frame 9"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert_eq!((rows[0].corrected, rows[0].opened, rows[2].open_us), (3, "crashed", 0.0));
+    assert_eq!((rows[0].int("corrected"), rows[0].word("opened"), rows[2].num("open_us")), (3, "crashed", 0.0));
 }
 
 #[test]

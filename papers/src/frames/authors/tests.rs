@@ -9,9 +9,7 @@ fn refusal(path: &Path) -> String {
 fn a_library_that_is_missing_is_named_with_the_places_and_what_builds_it() {
     let places = [PathBuf::from("/nowhere/a"), PathBuf::from("/nowhere/b")];
     let why = find_in(&places, Trees::ThirtyTwo).expect_err("none");
-    for part in
-        ["llfree32", "32 huge frames", "make frames-peer", "/nowhere/a/llfree32.so", "/nowhere/b/llfree32.so"]
-    {
+    for part in ["llfree32", "32 huge frames", "make frames-peer", "/nowhere/a/llfree32.so", "/nowhere/b/llfree32.so"] {
         assert!(why.contains(part), "{part}: {why}");
     }
     let scratch = Scratch::new("a test").expect("a place");
@@ -25,8 +23,7 @@ fn a_library_that_is_missing_is_named_with_the_places_and_what_builds_it() {
 fn a_library_without_the_functions_is_named_with_the_first_that_is_missing() {
     // One that is surely there: this program's own C library.
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");
-    let libc =
-        maps.lines().filter_map(|line| line.split_whitespace().last()).find(|path| path.contains("/libc.so"));
+    let libc = maps.lines().filter_map(|line| line.split_whitespace().last()).find(|path| path.contains("/libc.so"));
     let libc = libc.expect("a test program is linked dynamically");
     let why = refusal(Path::new(libc));
     assert!(why.starts_with(libc) && why.contains("no function llfree_abi"), "{why}");

@@ -10,8 +10,7 @@ fn a_zone_is_found_again_by_another_mapping() {
     let path = scratch.path().join("zone");
     let config = Config::new(1);
     let one = ZoneFile::create(&path, FRAMES, 1).expect("made");
-    let zone =
-        PersistentZone::<Standard, _>::create(FRAMES, one.page(), one.metadata(), Init::Free, config, Cached);
+    let zone = PersistentZone::<Standard, _>::create(FRAMES, one.page(), one.metadata(), Init::Free, config, Cached);
     let zone = zone.expect("made");
     let frame = zone.get(super::super::request(3, 0)).expect("room");
     let two = ZoneFile::open(&path, FRAMES, 1).expect("there");

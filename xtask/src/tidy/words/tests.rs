@@ -13,6 +13,11 @@ fn each_mark_of_undone_work_fails() {
 }
 
 #[test]
+fn a_test_that_runs_every_night_is_fine() {
+    assert_eq!(complaints(&format!("{NIGHTLY}minutes\"]\n")), [""; 0]);
+}
+
+#[test]
 fn a_local_path_fails_and_the_tail_of_another_does_not() {
     for local in LOCAL {
         for text in [format!("cd {local}x\n"), format!("\"{local}x\"\n"), format!("{local}\n"), format!("A={local}x\n")]

@@ -1,4 +1,5 @@
-//! What leaves the working set goes, when the clock says so; and what the program's functions have to do with it.
+//! What leaves the working set goes, when the clock says so; and what the program's functions have
+//! to do with it.
 
 use super::*;
 use crate::world::asked;

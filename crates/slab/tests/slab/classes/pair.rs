@@ -2,7 +2,7 @@
 
 use craton_base::{Density, HugePages, PageId, PageRange, Pages, Span, SpanError, SpanSource, Table};
 use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
-use craton_slab::{Chain, Geometry, Left, Morph, Morphs, Offer, Place, SlabCache, SlabRecord, Wish, donate};
+use craton_slab::{Chain, Geometry, Left, Morph, Morphs, NO_OFFER, Offer, Place, SlabCache, SlabRecord, Wish, donate};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,8 +44,14 @@ impl SpanSource for Source<'_> {
             let Ok(mut cache) = cache.try_borrow_mut() else { continue };
             let wish = Wish { geometry, to: to as u8 };
             let (base, mut morphs) = (world.memory.base(), world.morphs.borrow_mut());
-            // SAFETY: base, records and table belong together.
-            if let Some(range) = unsafe { cache.donate(wish, from as u8, base, &world.records, &mut morphs, |_| ()) } {
+            let is_as_long = cache.geometry().pages == geometry.pages;
+            let slab = cache.candidates(geometry, &world.records).next().filter(|_| is_as_long);
+            let morphed = slab.and_then(|slab| {
+                let offers = [Offer { cache: Some(&mut cache), slab, from: from as u8 }, NO_OFFER];
+                // SAFETY: base, records and table belong together.
+                unsafe { donate(wish, offers, base, &world.records, &mut morphs, |_| ()) }
+            });
+            if let Some(range) = morphed {
                 assert_eq!(world.slabs.borrow_mut().insert(range.first, to), Some(from));
                 return Ok(Span { range, zeroed: false });
             }
@@ -198,7 +204,7 @@ impl Caches {
             unsafe {
                 chain.push(object.at as *mut u8);
                 let ((first, n), mut source) = (chain.into_raw(), Source(self, object.class));
-                cache.free_first(first, n, 0, self.memory.base(), &self.records, &mut source).unwrap()
+                cache.free_first(first, n, |_| true, self.memory.base(), &self.records, &mut source).unwrap()
             }
         };
         assert!(freed.strays.is_empty(), "all slabs have one owner");

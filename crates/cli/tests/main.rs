@@ -1,0 +1,10 @@
+//! The tests of the program `craton`, as one program.
+
+mod common;
+mod compare;
+mod core;
+mod core_kit;
+mod documents;
+mod replay;
+mod run;
+mod usage;

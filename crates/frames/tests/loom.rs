@@ -1,0 +1,8 @@
+//! Requests of several processors at once in every order of their steps, as one program.
+#![cfg(loom)]
+
+#[allow(dead_code, reason = "the model's part is not used here")]
+mod common;
+mod loom_pairs;
+mod loom_persistent;
+mod loom_zone;

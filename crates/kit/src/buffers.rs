@@ -1,0 +1,426 @@
+//! The life of a buffer: allocated, freed, retired.
+//!
+//! **State.** A buffer's record goes `Live` → `Freeing` → `Freed`, or `Closed` where its pages
+//! cannot be touched any more → gone.
+//!
+//! **Failure.** A mistake of the program is a [`Finding`], with which the caller ends the process.
+//!
+//! **Unsafe.** Fills and reads buffers.
+
+use crate::area::{self, Area};
+use crate::report::{Finding, Mistake};
+use crate::setting::{AUDIT, GUARD, POISON, SAMPLED, UNMAP, VERIFY};
+use crate::table::{Buffer, Event, Kind, State, Then};
+use crate::{Kit, Process};
+use core::ptr::null_mut;
+use craton_base::{Clock, Platform};
+use craton_heap::hooks::Hooks;
+use craton_heap::{Heap, Misuse};
+use craton_os::precise_ns;
+use craton_slab::debug::audit::{Deed, Transaction};
+use craton_slab::debug::pattern;
+
+/// The owner of a buffer: malloc, or an object cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target(pub(crate) u32);
+
+impl Target {
+    /// Buffers that malloc handed out.
+    pub const MALLOC: Self = Self(0);
+
+    /// Cache `id`.
+    pub fn cache(id: u16) -> Self {
+        Self(u32::from(id) + 1)
+    }
+
+    /// The number of the cache; `None` for malloc.
+    pub(crate) fn id(self) -> Option<u16> {
+        u16::try_from(self.0.checked_sub(1)?).ok()
+    }
+}
+
+impl<P: Process> Kit<P> {
+    /// What the calling thread does now, as far as the checks ask for it.
+    fn event(&self, checks: u8) -> Event {
+        if checks & (AUDIT | SAMPLED) == 0 {
+            return Event::default();
+        }
+        let stack = if P::may_unwind() { self.stacks.capture() } else { 0 };
+        Event { time_ns: precise_ns(), stack, thread: P::thread_id() }
+    }
+
+    fn log(&self, buffer: &Buffer, event: Event, deed: Deed) {
+        if buffer.checks & AUDIT != 0
+            && let Some(log) = self.setting.log()
+        {
+            let Event { time_ns, stack, thread } = event;
+            log.add(Transaction { time_ns, address: buffer.address, size: buffer.size, stack, thread, deed });
+        }
+    }
+
+    /// The checks of an object of `size` bytes; 0 for none.
+    #[inline]
+    pub fn checks_of(&self, size: usize) -> u8 {
+        if self.in_use() { self.setting.checks_of_size(size) } else { 0 }
+    }
+
+    /// A buffer with `checks`; null without memory.
+    pub fn alloc<F: Platform, C: Clock, H: Hooks>(
+        &self,
+        heap: &Heap<F, C, H>,
+        size: usize,
+        align: usize,
+        target: Target,
+        checks: u8,
+    ) -> Result<*mut u8, Finding> {
+        let Some(area) = self.alloc_area(heap, size, align, checks)? else { return Ok(null_mut()) };
+        self.table.prefetch(area.address);
+        let taken = self.event(checks);
+        let buffer = Buffer {
+            address: area.address,
+            size,
+            under: area.under,
+            checks,
+            state: State::Live,
+            kind: area.kind,
+            align: align.max(1).trailing_zeros() as u8,
+            target: target.0,
+            taken,
+            given: Event::default(),
+        };
+        // SAFETY: the memory is ours until it is handed out.
+        unsafe {
+            area::write_redzones(&buffer);
+            if checks & POISON != 0 {
+                pattern::fill(area.address as *mut u8, size, pattern::FRESH);
+            }
+        }
+        if !self.table.insert(buffer) {
+            self.free_area(heap, &buffer);
+            return Ok(null_mut());
+        }
+        self.log(&buffer, taken, Deed::Alloc);
+        if buffer.kind != Kind::Heap {
+            // The heap counts only its own objects.
+            P::count_served();
+        }
+        Ok(area.address as *mut u8)
+    }
+
+    /// A sample of a class that is due, if there are pages for it; null if not.
+    pub fn alloc_sample<F: Platform, C: Clock, H: Hooks>(
+        &self,
+        heap: &Heap<F, C, H>,
+        class: usize,
+        size: usize,
+        align: usize,
+    ) -> Result<*mut u8, Finding> {
+        if !self.sample.begin(class) {
+            return Ok(null_mut());
+        }
+        let sample = self.alloc(heap, size, align, Target::MALLOC, SAMPLED | VERIFY)?;
+        if !sample.is_null() {
+            self.sample.count();
+        }
+        Ok(sample)
+    }
+
+    /// Whether the next object of a class is to be a sample; 0 is the class of large objects.
+    #[inline]
+    pub fn is_sample_due(&self, class: usize) -> bool {
+        self.sample.is_due(class)
+    }
+
+    /// Counts objects of a class that are about to leave the slabs; returns how many of `want` may
+    /// at once.
+    #[inline]
+    pub fn bound(&self, class: usize, want: u32) -> u32 {
+        self.sample.bound(class, want)
+    }
+
+    /// Memory for a buffer; `None` without memory.
+    fn alloc_area<F: Platform, C: Clock, H: Hooks>(
+        &self,
+        heap: &Heap<F, C, H>,
+        size: usize,
+        align: usize,
+        checks: u8,
+    ) -> Result<Option<Area>, Finding> {
+        if checks & (GUARD | SAMPLED) != 0
+            && let Some(taken) = self.guards.alloc(size, align.max(area::UNIT), self.setting.guards())
+        {
+            if let Some(soon) = taken.soon {
+                self.table.prefetch(soon);
+            }
+            if let Some(before) = taken.before {
+                self.forget(before)?;
+            }
+            return Ok(Some(taken.area));
+        }
+        if checks & SAMPLED != 0 {
+            return Ok(None);
+        }
+        let Some(around) = area::around(size, align) else { return Ok(None) };
+        let under = match area::object_for(size, align, around) {
+            (Some(class), _) => heap.take_one(class),
+            (None, total) => heap.allocate_large(total, align, false),
+        };
+        let (under, front) = (under as usize, around.0);
+        Ok((under != 0).then_some(Area { under, address: under + front, kind: Kind::Heap }))
+    }
+
+    /// Frees a buffer; `false` if the pointer is none.
+    ///
+    /// # Safety
+    /// The caller gives up what is at the pointer, if it is a buffer.
+    pub unsafe fn free<F: Platform, C: Clock, H: Hooks>(
+        &self,
+        heap: &Heap<F, C, H>,
+        pointer: *mut u8,
+        target: Target,
+    ) -> Result<bool, Finding> {
+        let address = pointer as usize;
+        self.table.prefetch(address);
+        // Where all buffers are audited, the stack is captured while the record comes.
+        let checks = match self.setting.checks_of_class(0) {
+            checks if checks & AUDIT != 0 => checks,
+            _ => match self.table.get(address) {
+                Some(buffer) => buffer.checks,
+                None => return Ok(false),
+            },
+        };
+        let given = self.event(checks);
+        let found = self.table.with(address, |b| {
+            let was = *b;
+            // Of two threads that free it one finds it free.
+            if was.state == State::Live && was.target == target.0 {
+                (b.state, b.given) = (State::Freeing, given);
+            }
+            (was, Then::Keep)
+        });
+        let Some(buffer) = found else { return Ok(false) };
+        check_owner(&buffer, target)?;
+        let buffer = Buffer { given, ..buffer };
+        self.log(&buffer, given, Deed::Free);
+        let closed = buffer.checks & (UNMAP | SAMPLED) != 0 && buffer.kind != Kind::Heap && self.guards.close(&buffer);
+        if !closed && buffer.checks & POISON != 0 {
+            // SAFETY: the program has given the buffer up.
+            unsafe { pattern::fill(pointer, buffer.size, pattern::FREED) };
+        }
+        self.table.with(address, |b| {
+            b.state = if closed { State::Closed } else { State::Freed };
+            ((), Then::Keep)
+        });
+        if buffer.kind == Kind::Slot {
+            self.guards.free_slot(&buffer, !closed);
+            return Ok(true);
+        }
+        // Closed pages may well be out of memory; their address space waits.
+        let soon = |address| self.table.prefetch(address);
+        self.quarantine.wait(address, buffer.size + 128, soon, |address| {
+            if let Some(buffer) = self.forget(address)? {
+                self.free_area(heap, &buffer);
+            }
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// Removes the record of a buffer that has waited enough; a finding if it was written
+    /// meanwhile.
+    fn forget(&self, address: usize) -> Result<Option<Buffer>, Finding> {
+        let Some(buffer) = self.table.with(address, |b| (*b, Then::Remove)) else { return Ok(None) };
+        check_freed(&buffer, "alloc")?;
+        Ok(Some(buffer))
+    }
+
+    /// Frees the memory under a buffer.
+    fn free_area<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, buffer: &Buffer) {
+        match buffer.kind {
+            Kind::Heap => {
+                // SAFETY: the object is the kit's, and the buffer on it is gone.
+                let freed = unsafe { heap.take_back(None, buffer.under as *mut u8) };
+                debug_assert_eq!(freed, Ok(None));
+            }
+            Kind::Slot => self.guards.free_slot(buffer, true),
+            Kind::Mapped => self.guards.free_mapped(buffer),
+        }
+    }
+
+    /// Checks every buffer; the first finding, or how many there were.
+    pub fn check_all(&self, found_by: &'static str) -> Result<usize, Finding> {
+        self.check_where(found_by, |_| true, |_| {})
+    }
+
+    /// As [`Kit::check_all`], at the end of a process that is a copy of another: its parent checks
+    /// what waited when it was made.
+    pub(crate) fn check_own(&self, found_by: &'static str) -> Result<usize, Finding> {
+        let is_ringed = |buffer: &Buffer| buffer.state == State::Freed && buffer.kind != Kind::Slot;
+        self.check_where(
+            found_by,
+            |buffer| !is_ringed(buffer),
+            |check| {
+                self.quarantine.each_own(|address| {
+                    self.table.with(address, |buffer| (check(buffer), Then::Keep));
+                });
+            },
+        )
+    }
+
+    /// Checks the buffers of the table that are wanted, and those that `others` visits.
+    fn check_where(
+        &self,
+        found_by: &'static str,
+        wanted: impl Fn(&Buffer) -> bool,
+        others: impl FnOnce(&mut dyn FnMut(&Buffer)),
+    ) -> Result<usize, Finding> {
+        let (mut buffers, mut bad) = (0, None);
+        let mut check = |buffer: &Buffer| {
+            if bad.is_none() && is_written(buffer) {
+                bad = Some(*buffer);
+            }
+        };
+        self.table.each(|buffer| {
+            buffers += 1;
+            if wanted(buffer) {
+                check(buffer);
+            }
+        });
+        others(&mut check);
+        // Outside of the lock: the report searches for neighbours.
+        if let Some(buffer) = bad {
+            check_freed(&buffer, found_by)?;
+            check_around(&buffer, found_by)?;
+        }
+        Ok(buffers)
+    }
+
+    /// Bytes of a live buffer of malloc's, for a call that needs them; `None` if the pointer is no
+    /// buffer.
+    pub fn size_for(&self, call: &'static str, pointer: *mut u8) -> Result<Option<usize>, Finding> {
+        let Some(buffer) = self.table.get(pointer as usize) else { return Ok(None) };
+        if buffer.state != State::Live {
+            return Err(Finding { mistake: Mistake::UsedFree { call }, buffer });
+        }
+        if buffer.target != Target::MALLOC.0 {
+            return Err(Finding { mistake: Mistake::WrongCache { given: Target::MALLOC }, buffer });
+        }
+        Ok(Some(buffer.size))
+    }
+
+    /// Whether a pointer is a live buffer of the target; `false` if it is no buffer. A finding if
+    /// it is free, another one's, or written around.
+    pub fn is_buffer_of(&self, pointer: *mut u8, target: Target) -> Result<bool, Finding> {
+        match self.table.get(pointer as usize) {
+            None => Ok(false),
+            Some(buffer) => check_owner(&buffer, target).map(|()| true),
+        }
+    }
+
+    /// Whether a pointer is a buffer; a finding if the program says a wrong size or alignment of
+    /// it.
+    pub fn check_claim(&self, pointer: *mut u8, size: Option<usize>, align: usize) -> Result<bool, Finding> {
+        let Some(buffer) = self.table.get(pointer as usize) else { return Ok(false) };
+        if buffer.state != State::Live {
+            return Err(Finding { mistake: Mistake::DoubleFree, buffer });
+        }
+        if size.is_some_and(|size| size != buffer.size) || !(pointer as usize).is_multiple_of(align.max(1)) {
+            let mistake = Mistake::Claimed { size: size.unwrap_or(buffer.size), align };
+            return Err(Finding { mistake, buffer });
+        }
+        Ok(true)
+    }
+
+    /// Prints a target's live buffers, and who has them.
+    pub fn report_live(&self, target: Target, call: &'static str) {
+        /// Buffers that are printed one by one.
+        const MOST: usize = 20;
+        let (mut count, mut some) = (0, [Buffer::default(); MOST]);
+        self.table.each(|buffer| {
+            if buffer.target == target.0 && buffer.state == State::Live {
+                if count < MOST {
+                    some[count] = *buffer;
+                }
+                count += 1;
+            }
+        });
+        self.report_out(call, target, count, &some[..count.min(MOST)]);
+    }
+
+    /// A pointer that the heap refuses: ends the process with a report of the buffer that it points
+    /// into, or of what the log has of the address. Returns if no object is wrong but the handle of
+    /// a heap or a cache, which the kit does not know.
+    pub fn report_misuse(&self, call: &'static str, pointer: *mut u8, misuse: Misuse) {
+        use Misuse::{CacheDestroyed, HeapDestroyed, HeapStays, NoCache, NoHeap};
+        if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {
+            return;
+        }
+        if let Some(finding) = self.find_place(call, pointer as usize) {
+            self.end(finding);
+        }
+        if self.setting.verifies() {
+            self.end_bad_pointer(call, pointer as usize, misuse);
+        }
+    }
+
+    /// The buffer that a bad pointer points at or into.
+    pub(crate) fn find_place(&self, call: &'static str, address: usize) -> Option<Finding> {
+        let around = |b: &Buffer| (b.address.min(b.under)..b.address + b.size.max(1) + area::UNIT).contains(&address);
+        let buffer = self.table.find_where(around)?;
+        let mistake = match address as isize - buffer.address as isize {
+            0 if buffer.state == State::Live => Mistake::Elsewhere { call },
+            0 => Mistake::UsedFree { call },
+            offset => Mistake::Inside { call, offset },
+        };
+        Some(Finding { mistake, buffer })
+    }
+}
+
+/// Checks a buffer that its owner frees.
+fn check_owner(buffer: &Buffer, target: Target) -> Result<(), Finding> {
+    if buffer.state != State::Live {
+        return Err(Finding { mistake: Mistake::DoubleFree, buffer: *buffer });
+    }
+    if buffer.target != target.0 {
+        return Err(Finding { mistake: Mistake::WrongCache { given: target }, buffer: *buffer });
+    }
+    check_around(buffer, "free")
+}
+
+fn check_around(buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
+    // SAFETY: a live buffer can be read, and so can its redzones.
+    match unsafe { area::check_redzones(buffer) } {
+        None => Ok(()),
+        Some((offset, wrong)) => {
+            Err(Finding { mistake: Mistake::Written { offset, wrong, found_by }, buffer: *buffer })
+        }
+    }
+}
+
+fn check_freed(buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
+    if buffer.state == State::Freed && buffer.checks & POISON != 0 {
+        // SAFETY: a buffer that waits can be read unless it is closed.
+        let wrong = unsafe { pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED) };
+        if let Some(wrong) = wrong {
+            return Err(Finding { mistake: Mistake::WrittenFree { wrong, found_by }, buffer: *buffer });
+        }
+        check_around(buffer, found_by)?;
+    }
+    Ok(())
+}
+
+/// Whether a byte was written that the program may not write. The buffer cannot go meanwhile: its
+/// record's lock is held.
+fn is_written(buffer: &Buffer) -> bool {
+    // SAFETY: buffers that are not closed can be read.
+    unsafe {
+        match buffer.state {
+            State::Live => area::check_redzones(buffer).is_some(),
+            State::Freed if buffer.checks & POISON != 0 => {
+                pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED).is_some()
+                    || area::check_redzones(buffer).is_some()
+            }
+            _ => false,
+        }
+    }
+}

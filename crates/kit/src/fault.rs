@@ -1,0 +1,119 @@
+//! Accesses to memory that the program may not touch.
+//!
+//! **What.** Closed pages beside and under buffers show as faults. The handler finds the buffer,
+//! and reports what was done to it; the signal then goes where it went before. An address that is
+//! made of a pattern was read from memory that was freed or never written: the registers may show
+//! from which buffer.
+//!
+//! **Unsafe.** Reads buffers.
+
+use crate::report::{Finding, Mistake};
+use crate::table::{Buffer, Kind, State};
+use crate::{Kit, Process};
+use craton_base::{Clock, Platform};
+use craton_heap::Heap;
+use craton_heap::hooks::Hooks;
+use craton_os::fault::Fault;
+use craton_os::{process, unwind};
+use craton_slab::debug::pattern;
+
+/// A finding, or a pattern without a buffer: the address, and whether it is that of freed memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cause {
+    Buffer(Finding),
+    Pattern(usize, bool),
+}
+
+impl<P: Process> Kit<P> {
+    /// Reports a fault that a buffer explains. To be called by the handler that [`Kit::set_option`]
+    /// installs, unless the thread is in the kit, whose locks it then holds.
+    pub fn on_fault<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, fault: &Fault) {
+        let mut frames = [0; 32];
+        let registers = unwind::Registers { pc: fault.at, sp: fault.stack, bp: fault.frame, bx: fault.base };
+        let n = unwind::capture_from(registers, &mut frames);
+        match self.cause_of(fault, |address| heap.page_of(address).is_some()) {
+            Some(Cause::Buffer(finding)) => self.print_fault(&finding, &frames[..n]),
+            Some(Cause::Pattern(value, freed)) => self.print_pattern(value, freed, &frames[..n]),
+            None => {}
+        }
+    }
+
+    /// What explains a fault. `in_heap` says whether an address lies in the heap.
+    pub(crate) fn cause_of(&self, fault: &Fault, in_heap: impl Fn(usize) -> bool) -> Option<Cause> {
+        let near = || self.buffer_near(fault.address, in_heap(fault.address)).or_else(|| self.logged(fault.address));
+        if fault.address != 0
+            && let Some(buffer) = near()
+        {
+            let offset = fault.address as isize - buffer.address as isize;
+            let mistake = Mistake::Touched { address: fault.address, write: fault.write, offset };
+            return Some(Cause::Buffer(Finding { mistake, buffer }));
+        }
+        let patterns = [(pattern::FREED, true), (pattern::FRESH, false)];
+        let made_of = |value| patterns.into_iter().find(|(word, _)| pattern::is_made_of(value, *word));
+        if let Some((at, buffer)) = fault.target_at.and_then(|at| Some((at, self.buffer_around(at)?))) {
+            // SAFETY: a word of a buffer that is not closed, or where that ends on the same page:
+            // the instruction has read it.
+            let value = unsafe { (at as *const usize).read_unaligned() };
+            if let Some((_, freed)) = made_of(value) {
+                let mistake = Mistake::Pattern { value, freed, buffers: 1 };
+                return Some(Cause::Buffer(Finding { mistake, buffer }));
+            }
+        }
+        let mut values = fault.registers.into_iter().chain([fault.address]);
+        let (value, (word, freed)) = values.find_map(|value| Some((value, made_of(value)?)))?;
+        Some(match self.buffer_with(fault, word, freed) {
+            Some((buffer, buffers)) => {
+                Cause::Buffer(Finding { mistake: Mistake::Pattern { value, freed, buffers }, buffer })
+            }
+            None => Cause::Pattern(value, freed),
+        })
+    }
+
+    /// The buffer on whose pages, or on the closed ones beside them, an address lies: of two the
+    /// nearer. Of buffers on the heap only those at its ends: an address a page before the first
+    /// one or behind the last, where no object is.
+    fn buffer_near(&self, address: usize, in_heap: bool) -> Option<Buffer> {
+        let page = process::page_size();
+        let mut best: Option<(usize, Buffer)> = None;
+        self.table.each(|b| {
+            if b.kind == Kind::Heap && in_heap {
+                return;
+            }
+            let end = (b.address + b.size).next_multiple_of(page).max(b.under + page);
+            let beside = b.under - page..end + page;
+            if beside.contains(&address) {
+                let distance =
+                    if address < b.address { b.address - address } else { address.saturating_sub(b.address + b.size) };
+                if best.is_none_or(|(least, _)| distance < least) {
+                    best = Some((distance, *b));
+                }
+            }
+        });
+        best.map(|(_, buffer)| buffer)
+    }
+
+    /// The buffer that an address lies in, if it can be read.
+    fn buffer_around(&self, address: usize) -> Option<Buffer> {
+        self.table.find_where(|b| (b.address..b.address + b.size).contains(&address) && b.state != State::Closed)
+    }
+
+    /// A buffer that a register points into and that holds the pattern, from which the address may
+    /// have been read; and how many such there are.
+    fn buffer_with(&self, fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
+        let (mut found, mut buffers) = (None, 0);
+        self.table.each(|b| {
+            let is_fit = if freed { b.state == State::Freed } else { b.state == State::Live };
+            let within = fault.registers.iter().any(|r| (b.address..b.address + b.size.max(1)).contains(r));
+            if is_fit && within {
+                // SAFETY: a buffer that is not closed can be read.
+                let holds =
+                    (0..b.size / 4).any(|i| unsafe { (b.address as *const u32).add(i).read_unaligned() } == word);
+                if holds {
+                    found = found.or(Some(*b));
+                    buffers += 1;
+                }
+            }
+        });
+        found.map(|buffer| (buffer, buffers))
+    }
+}

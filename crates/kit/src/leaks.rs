@@ -1,0 +1,193 @@
+//! The search for leaks at the exit: buffers to which nothing leads.
+//!
+//! **What.** A copy of the process reads its memory: every writable word outside of buffers is a
+//! root, as are the registers of the thread that ends the process; of that thread's stack the part
+//! in use, of other threads' all. Leaks from the same place are reported once.
+//!
+//! **Units.** Buffers that were made with the check `leak`.
+//!
+//! **Failure.** Without a copy, or without memory for the search, one line says so. Registers of
+//! other threads are not read: a buffer to which only they lead would be reported.
+//!
+//! **Unsafe.** Reads all memory of the process.
+
+use crate::report::report_leaks;
+use crate::setting::LEAK;
+use crate::table::{Buffer, State};
+use crate::{Kit, Process};
+use core::mem::size_of;
+use craton_os::{Line, copy, mapping, maps, unwind};
+use craton_slab::debug::leak::{Search, Suspect};
+
+/// Leaks that are reported one by one.
+const MOST_TOLD: usize = 50;
+/// Mappings that can be searched, at most.
+const MOST_RANGES: usize = 1 << 16;
+
+/// A table in a mapping.
+fn table_of<T>(len: usize) -> Option<&'static mut [T]> {
+    let at = mapping::map((len.max(1) * size_of::<T>()).next_multiple_of(4096), 1)? as *mut T;
+    // SAFETY: fresh memory of zeros, which are valid for what is kept here.
+    Some(unsafe { core::slice::from_raw_parts_mut(at, len) })
+}
+
+impl<P: Process> Kit<P> {
+    /// Searches, if the option says so.
+    pub(crate) fn leaks_at_exit(&self) {
+        if !self.setting.searches_leaks() {
+            return;
+        }
+        let mut place = 0usize;
+        // From here on the stack has all that registers held. Once `main` has returned none of it
+        // is the program's: the frames of the exit lie over those that `main` and its functions
+        // have left.
+        let here = core::hint::black_box(&raw mut place) as usize;
+        let stack_from = unwind::after_main().unwrap_or(here);
+        if copy::look(|| u8::from(!self.search_leaks(stack_from))) != Some(0) {
+            Line::new()
+                .text("craton: leaks: no search was possible: the system gave no copy of the process, or no memory")
+                .print();
+        }
+    }
+
+    fn search_leaks(&self, stack_from: usize) -> bool {
+        let mut count = 0;
+        self.table.each_in_copy(|b| count += usize::from(is_suspect(b)));
+        let parts = (table_of::<Suspect>(count), table_of::<u32>(count), table_of::<Buffer>(count));
+        let (Some(suspects), Some(stack), Some(buffers)) = parts else { return false };
+        let Some(ranges) = table_of::<(usize, usize)>(MOST_RANGES) else { return false };
+        let mut n = 0;
+        self.table.each_in_copy(|b| {
+            if is_suspect(b) && n < count {
+                suspects[n] = Suspect { address: b.address, size: b.size, index: n as u32, ..Default::default() };
+                buffers[n] = *b;
+                n += 1;
+            }
+        });
+        let mut skips = Skips { ranges: [(0, 0); Skips::MOST], len: 0 };
+        skips.add(suspects.as_ptr() as usize, size_of_val(suspects));
+        skips.add(stack.as_ptr() as usize, size_of_val(stack));
+        skips.add(buffers.as_ptr() as usize, size_of_val(buffers));
+        skips.add(ranges.as_ptr() as usize, size_of_val(ranges));
+        self.own_ranges(&mut |at, bytes| skips.add(at, bytes));
+        let mut known = 0;
+        let complete = maps::each(|m| {
+            if m.readable && m.writable && known < ranges.len() && !is_device(m.name) {
+                ranges[known] = (m.start, m.end);
+                known += 1;
+            }
+        });
+        if !complete {
+            return false;
+        }
+        let mut search = Search::new(suspects, stack);
+        let mut words = |at: usize, bytes: usize, see: &mut dyn FnMut(usize)| read(at, at + bytes, see);
+        let touched = maps::Touched::ask();
+        for (start, end) in &ranges[..known] {
+            // The unused part of this thread's stack holds what was.
+            let from = if (*start..*end).contains(&stack_from) { stack_from } else { *start };
+            touched.each(*start, *end, |first, end| {
+                if end > from {
+                    roots(&mut search, first.max(from), end, &skips, &mut words);
+                }
+            });
+        }
+        self.print_leaks(search, buffers, &mut words);
+        true
+    }
+
+    fn print_leaks(
+        &self,
+        mut search: Search<'_>,
+        buffers: &[Buffer],
+        words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
+    ) {
+        // By place: the stack's number; the first buffer of each stands for the others.
+        let Some(places) = table_of::<(u32, u32, usize, usize, usize)>(MOST_TOLD) else { return };
+        let (mut count, mut bytes, mut used) = (0, 0, 0);
+        search.finish(words, |s, hanging, hanging_bytes| {
+            let buffer = &buffers[s.index as usize];
+            (count, bytes) = (count + 1 + hanging, bytes + s.size + hanging_bytes);
+            let same = places[..used].iter_mut().find(|p| p.0 == buffer.taken.stack && p.0 != 0);
+            match same {
+                Some(place) => (place.2, place.3, place.4) = (place.2 + 1, place.3 + hanging, place.4 + hanging_bytes),
+                None if used < MOST_TOLD => {
+                    places[used] = (buffer.taken.stack, s.index, 1, hanging, hanging_bytes);
+                    used += 1;
+                }
+                None => {}
+            }
+        });
+        for (_, index, same, hanging, hanging_bytes) in &places[..used] {
+            self.report_leak(&buffers[*index as usize], *hanging, *hanging_bytes, *same);
+        }
+        if count > 0 {
+            report_leaks(count, bytes, buffers.len());
+        }
+    }
+}
+
+/// Ranges that are no roots: the library's records of buffers.
+struct Skips {
+    ranges: [(usize, usize); Skips::MOST],
+    len: usize,
+}
+
+impl Skips {
+    const MOST: usize = 32;
+
+    fn add(&mut self, at: usize, bytes: usize) {
+        if at != 0 && bytes > 0 {
+            self.ranges[self.len] = (at, at + bytes);
+            self.len += 1;
+        }
+    }
+
+    fn each(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.ranges[..self.len].iter().copied()
+    }
+}
+
+fn is_suspect(buffer: &Buffer) -> bool {
+    buffer.checks & LEAK != 0 && buffer.state == State::Live
+}
+
+fn is_device(name: &[u8]) -> bool {
+    name.starts_with(b"/dev/") || name.starts_with(b"[v")
+}
+
+fn read(from: usize, to: usize, see: &mut dyn FnMut(usize)) {
+    let mut at = from.next_multiple_of(size_of::<usize>());
+    while at + size_of::<usize>() <= to {
+        // SAFETY: the range is readable in this copy of the process, in which nothing changes.
+        see(unsafe { (at as *const usize).read_volatile() });
+        at += size_of::<usize>();
+    }
+}
+
+/// Marks from all words of a range outside of suspects and skipped ranges.
+fn roots(
+    search: &mut Search<'_>,
+    from: usize,
+    to: usize,
+    skips: &Skips,
+    words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
+) {
+    const WORD: usize = size_of::<usize>();
+    let mut at = from.next_multiple_of(WORD);
+    while at < to {
+        let skip = skips.each().find(|(start, end)| (*start..*end).contains(&at)).map(|(_, end)| end);
+        if let Some(end) = skip.or_else(|| search.end_of_suspect_at(at)) {
+            at = end.next_multiple_of(WORD);
+            continue;
+        }
+        let next = skips.each().map(|(start, _)| start).filter(|start| *start > at).min();
+        let stop = next.unwrap_or(to).min(search.next_suspect_after(at).unwrap_or(to)).min(to);
+        while at + WORD <= stop {
+            // SAFETY: as in `read`.
+            search.root(unsafe { (at as *const usize).read_volatile() }, words);
+            at += WORD;
+        }
+        at = stop.next_multiple_of(WORD);
+    }
+}

@@ -1,0 +1,232 @@
+//! The debugging kit: checks of what an unmodified program does with its objects.
+//!
+//! **What.** Under the option `debug=CHECKS[:TARGETS]` objects of the classes and caches that it
+//! names become *buffers* of the kit. Each has a record apart from it. Under `guard_sample=N` one
+//! object in N is a buffer on pages of its own.
+//!
+//! | check | what it does |
+//! |---|---|
+//! | `audit` | notes who allocated and freed a buffer, when and from where, in its record and in a log |
+//! | `redzone` | puts bytes around it that the program may not write |
+//! | `poison` | fills it with patterns while it is new or free |
+//! | `guard` | puts it on pages of its own, between closed ones |
+//! | `unmap` | closes those pages when it is freed |
+//! | `verify` | checks every address that is freed |
+//! | `leak` | at the exit, searches for buffers to which nothing leads |
+//!
+//! **From.** Bonwick94 §6. Where we differ: it can be turned on in a running program, for one class
+//! if need be; redzones stand at both ends of exactly what was asked for; a buffer's last two
+//! owners are kept with it, however far the log has gone on; leaks are found by reachability. The
+//! sampled form is that of GWP-ASan (arXiv 2311.09394).
+//!
+//! **State.** No statics: one [`Kit`], all zeros at first, over the heap that is handed in:
+//! ```text
+//!  program's pointer ─► table (record) ─► area: object of the heap, slot of the arena, or mapping (guard)
+//!                         │    └─► stacks (who, from where) ─► log (setting)
+//!                         └─ freed ─► quarantine, or the arena's ring ─► memory serves again
+//! ```
+//!
+//! **Invariants.** D1 a buffer's pointer is never the start of an object of the heap, so that no
+//! fast path takes it; D2 a record is `Live` from before the pointer goes out until it is freed; D3
+//! lists of a class that is checked are empty and have no room, so that its requests come here.
+//!
+//! **Threads.** Records lie in parts, each under a lock; of two threads that free one buffer, one
+//! finds it free already. Order: quarantine, pages, records; under a lock of records none is taken.
+//!
+//! **Failure.** Without memory for a record, or for pages, a buffer has fewer checks, or the
+//! request is refused. A mistake of the program is a [`Finding`]: the caller ends the process with
+//! [`Kit::end`], which prints a report on standard error and aborts.
+//!
+//! **Cost.** Nothing when off: the fast paths do not know of it. All of it on: two system calls and
+//! two stacks for an object.
+//!
+//! **Unsafe.** Releases locks that a fork took.
+#![no_std]
+
+mod area;
+mod buffers;
+mod fault;
+mod guard;
+mod leaks;
+mod quarantine;
+mod report;
+mod sample;
+mod setting;
+mod shape;
+mod stacks;
+mod table;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+#[cfg(test)]
+extern crate std;
+
+pub use buffers::Target;
+pub use report::{Finding, Mistake};
+pub use sample::AUTO;
+pub use setting::{Wrong, is_check};
+pub use shape::SHAPE;
+pub use table::Buffer;
+
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use craton_objects::caches::NAME_MAX;
+use guard::Guards;
+use quarantine::Quarantine;
+use report::Reports;
+use sample::Sample;
+use setting::Setting;
+use stacks::Stacks;
+use table::{State, Table};
+
+/// What the kit asks of the process around it. Calls are resolved at compile time.
+pub trait Process: 'static {
+    /// The calling thread's number.
+    fn thread_id() -> u32 {
+        craton_os::process::thread_id()
+    }
+
+    /// Whether stacks can be walked: the C library has loaded what they need.
+    fn may_unwind() -> bool {
+        true
+    }
+
+    /// A buffer went out that the heap has not counted.
+    fn count_served() {}
+
+    /// The name of an object cache, for reports.
+    fn cache_name(id: u16) -> Option<[u8; NAME_MAX + 1]> {
+        let _ = id;
+        None
+    }
+}
+
+/// The debugging kit of one process. All zeros at first, so that a static one takes no room in the
+/// file.
+pub struct Kit<P: Process> {
+    /// Whether there are, or may be, buffers: from when the kit was first turned on.
+    in_use: AtomicBool,
+    /// Whether the process is a copy of another that had buffers.
+    is_copy: AtomicBool,
+    setting: Setting,
+    sample: Sample,
+    table: Table,
+    stacks: Stacks,
+    quarantine: Quarantine,
+    guards: Guards,
+    reports: Reports,
+    process: PhantomData<fn() -> P>,
+}
+
+craton_tables::count_struct! { kit,
+    /// Counts of the kit.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct Counts {}
+}
+
+impl<P: Process> Default for Kit<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Process> Kit<P> {
+    /// A kit that is off.
+    pub const fn new() -> Self {
+        Self {
+            in_use: AtomicBool::new(false),
+            is_copy: AtomicBool::new(false),
+            setting: Setting::new(),
+            sample: Sample::new(),
+            table: Table::new(),
+            stacks: Stacks::new(),
+            quarantine: Quarantine::new(),
+            guards: Guards::new(),
+            reports: Reports::new(),
+            process: PhantomData,
+        }
+    }
+
+    /// Whether pointers may be buffers of the kit.
+    #[inline(always)]
+    pub fn in_use(&self) -> bool {
+        self.in_use.load(Relaxed)
+    }
+
+    /// What there is under the kit. `counts_buffers` walks all records, under their locks.
+    pub fn counts(&self, counts_buffers: bool) -> Counts {
+        let mut counts =
+            Counts { samples: self.sample.taken(), targets_unmet: self.setting.unmet(), ..Default::default() };
+        if let Some(log) = self.setting.log() {
+            (counts.transactions, counts.transactions_kept) = (log.count(), log.kept());
+        }
+        if counts_buffers && self.in_use() {
+            self.table.each(|b| match b.state {
+                State::Live => {
+                    (counts.buffers, counts.buffer_bytes) = (counts.buffers + 1, counts.buffer_bytes + b.size as u64);
+                }
+                _ => counts.waiting += 1,
+            });
+        }
+        counts
+    }
+
+    /// At the exit: checks all buffers, and searches for leaks. `made_caches` says whether the
+    /// program has made object caches.
+    pub fn at_exit(&self, made_caches: bool) -> Result<(), Finding> {
+        if self.is_copy.load(Relaxed) {
+            self.check_own("exit")?;
+        } else {
+            self.check_all("exit")?;
+        }
+        self.leaks_at_exit();
+        if made_caches {
+            self.setting.print_unmet();
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with address and length of the kit's mappings with addresses that lead nowhere;
+    /// for the copy of a process.
+    fn own_ranges(&self, each: &mut impl FnMut(usize, usize)) {
+        self.table.ranges(each);
+        for (at, bytes) in [self.quarantine.range(), self.guards.range(), self.stacks.range(), self.setting.log_range()]
+        {
+            each(at, bytes);
+        }
+    }
+
+    /// Takes every lock, for a fork.
+    pub fn hold_for_fork(&self, nested: bool) {
+        self.quarantine.hold_for_fork(nested);
+        self.guards.hold_for_fork(nested);
+        self.table.hold_for_fork(nested);
+        self.setting.hold_for_fork(nested);
+    }
+
+    /// In the child of a fork, before the locks are given up.
+    ///
+    /// # Safety
+    /// All locks are held for a fork.
+    pub unsafe fn forked(&self) {
+        if self.in_use() {
+            self.is_copy.store(true, Relaxed);
+            // SAFETY: by the contract.
+            unsafe { self.quarantine.forked() };
+        }
+    }
+
+    /// Gives every lock up after a fork.
+    ///
+    /// # Safety
+    /// As [`craton_os::Mutex::release_after_fork`].
+    pub unsafe fn release_after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe {
+            self.setting.release_after_fork();
+            self.table.release_after_fork();
+            self.guards.release_after_fork();
+            self.quarantine.release_after_fork();
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Freed buffers that wait before their memory serves again.
+//!
+//! **State.** A ring of addresses in a mapping, the oldest first, and the sum of their bytes.
+//!
+//! **Failure.** Without the mapping nothing waits.
+//!
+//! **Unsafe.** Keeps the ring in a mapping.
+
+use crate::Finding;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use craton_os::{Mutex, Rank, mapping};
+
+/// How many buffers ahead of the one that leaves are prefetched: as long as memory takes.
+const AHEAD: usize = 2;
+/// Buffers that wait at most.
+const MOST: usize = 1 << 18;
+/// Bytes of memory that wait unless the option `quarantine` says otherwise.
+const BYTES: usize = 16 << 20;
+
+struct Ring {
+    at: *mut (usize, usize),
+    first: usize,
+    len: usize,
+    bytes: usize,
+    /// How many of the first were there when the process was made as a copy of another.
+    inherited: usize,
+}
+
+// SAFETY: the ring's memory is its own.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// The `i`-th buffer that waits.
+    fn get(&self, i: usize) -> (usize, usize) {
+        debug_assert!(i < self.len);
+        // SAFETY: places from `first` on, `len` of them modulo the ring's length, have been
+        // written.
+        unsafe { self.at.add((self.first + i) % MOST).read() }
+    }
+}
+
+/// The buffers that wait.
+pub(crate) struct Quarantine {
+    ring: Mutex<Ring>,
+    /// The option, exclusive-or its default: zeros are the default.
+    bytes: AtomicUsize,
+}
+
+/// Offsets in a quarantine, and bytes of the ring, exported to `craton core`.
+pub(crate) const SHAPE: [(&str, usize); 2] = [
+    ("kit.ring.at", Mutex::<Ring>::SHAPE[1] + offset_of!(Ring, at)),
+    ("kit.ring.bytes", MOST * size_of::<(usize, usize)>()),
+];
+/// Where the ring lies in a quarantine.
+pub(crate) const RING_AT: usize = offset_of!(Quarantine, ring);
+
+impl Quarantine {
+    /// Nothing waits.
+    pub(crate) const fn new() -> Self {
+        Self {
+            ring: Mutex::ranked(
+                Rank::KitQuarantine,
+                Ring { at: core::ptr::null_mut(), first: 0, len: 0, bytes: 0, inherited: 0 },
+            ),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Bytes of memory that wait at most: the option `quarantine`.
+    pub(crate) fn limit(&self) -> usize {
+        self.bytes.load(Relaxed) ^ BYTES
+    }
+
+    /// Sets the option.
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        self.bytes.store(bytes ^ BYTES, Relaxed);
+    }
+
+    /// Lets a buffer of `bytes` wait. Calls `leave` with each that has waited enough, and `soon`
+    /// with one that will leave soon, both outside of the lock. Ends early with the first finding
+    /// of `leave`.
+    pub(crate) fn wait(
+        &self,
+        address: usize,
+        bytes: usize,
+        soon: impl Fn(usize),
+        mut leave: impl FnMut(usize) -> Result<(), Finding>,
+    ) -> Result<(), Finding> {
+        let limit = self.limit();
+        // One that is too large to wait does not push out all others.
+        if bytes > limit {
+            return leave(address);
+        }
+        let mut ring = self.ring.lock();
+        if ring.at.is_null() {
+            let Some(at) = mapping::map(MOST * size_of::<(usize, usize)>(), 1) else {
+                drop(ring);
+                return leave(address);
+            };
+            ring.at = at as *mut _;
+        }
+        let end = (ring.first + ring.len) % MOST;
+        // SAFETY: below the ring's length, and free: the ring is never full here.
+        unsafe { ring.at.add(end).write((address, bytes)) };
+        (ring.len, ring.bytes) = (ring.len + 1, ring.bytes + bytes);
+        while ring.len == MOST || ring.len > 0 && ring.bytes > limit {
+            let (address, bytes) = ring.get(0);
+            let next = (ring.len > AHEAD).then(|| ring.get(AHEAD).0);
+            (ring.first, ring.len, ring.bytes) = ((ring.first + 1) % MOST, ring.len - 1, ring.bytes - bytes);
+            ring.inherited = ring.inherited.saturating_sub(1);
+            drop(ring);
+            if let Some(next) = next {
+                soon(next);
+            }
+            leave(address)?;
+            ring = self.ring.lock();
+        }
+        Ok(())
+    }
+
+    /// Visits each buffer that waits and that this process has freed itself. Under the lock:
+    /// `visit` takes no lock but those of records.
+    pub(crate) fn each_own(&self, mut visit: impl FnMut(usize)) {
+        let ring = self.ring.lock();
+        (ring.inherited..ring.len).for_each(|i| visit(ring.get(i).0));
+    }
+
+    /// In the child of a fork, before the lock is given up: the buffers that wait are its parent's.
+    ///
+    /// # Safety
+    /// The lock is held for a fork.
+    pub(crate) unsafe fn forked(&self) {
+        // SAFETY: by the contract.
+        let ring = unsafe { self.ring.held_for_fork() };
+        ring.inherited = ring.len;
+    }
+
+    /// Where the ring lies: address and bytes; for the copy of a process.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        // SAFETY: the copy has one thread, which holds the lock through no guard.
+        (unsafe { self.ring.held_for_fork() }.at as usize, MOST * size_of::<(usize, usize)>())
+    }
+
+    pub(crate) fn hold_for_fork(&self, nested: bool) {
+        self.ring.hold_for_fork(nested);
+    }
+
+    /// # Safety
+    /// As [`Mutex::release_after_fork`].
+    pub(crate) unsafe fn release_after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.ring.release_after_fork() };
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,470 @@
+//! The report of a failed check: which buffer, where in it, who had it.
+//!
+//! **From.** Bonwick94 §6.8.
+//!
+//! **Failure.** Ends the process by `SIGABRT`, except for leaks.
+
+use crate::buffers::Target;
+use crate::setting::{AUDIT, class_bytes};
+use crate::table::{Buffer, Event, Kind, State};
+use crate::{Kit, Process};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use craton_heap::Misuse;
+use craton_objects::caches::name_of;
+use craton_os::{Line, names, precise_ns, process, unwind};
+use craton_slab::debug::audit::Deed;
+use craton_slab::debug::pattern::Wrong;
+
+/// A mistake, and the buffer that it was made with.
+#[derive(Clone, Copy, Debug)]
+pub struct Finding {
+    /// What the program did.
+    pub mistake: Mistake,
+    /// To which buffer.
+    pub buffer: Buffer,
+}
+
+/// What a program did to a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mistake {
+    /// Wrote into a redzone.
+    Written {
+        /// From the buffer's start.
+        offset: isize,
+        /// The byte.
+        wrong: Wrong,
+        /// The call that found it.
+        found_by: &'static str,
+    },
+    /// Wrote into the buffer after it had freed it.
+    WrittenFree {
+        /// The byte.
+        wrong: Wrong,
+        /// The call that found it.
+        found_by: &'static str,
+    },
+    /// Freed it twice.
+    DoubleFree,
+    /// Named it in a call after it had freed it.
+    UsedFree {
+        /// The call.
+        call: &'static str,
+    },
+    /// Freed it to another owner than its own.
+    WrongCache {
+        /// The other owner.
+        given: Target,
+    },
+    /// Freed it with a size or an alignment that it does not have.
+    Claimed {
+        /// The size.
+        size: usize,
+        /// The alignment.
+        align: usize,
+    },
+    /// Named it in a call that is not for it.
+    Elsewhere {
+        /// The call.
+        call: &'static str,
+    },
+    /// Named an address inside of it.
+    Inside {
+        /// The call.
+        call: &'static str,
+        /// From the buffer's start.
+        offset: isize,
+    },
+    /// Touched closed pages.
+    Touched {
+        /// Where.
+        address: usize,
+        /// Whether it wrote, if the processor says.
+        write: Option<bool>,
+        /// From the buffer's start.
+        offset: isize,
+    },
+    /// Used as an address what it read from the buffer, where it had written nothing.
+    Pattern {
+        /// The address.
+        value: usize,
+        /// Whether the pattern is that of freed memory.
+        freed: bool,
+        /// Buffers from which it may have come.
+        buffers: usize,
+    },
+}
+
+/// What reports share.
+pub(crate) struct Reports {
+    /// When the report began: times are told as so long before that, however long its lines take.
+    began_ns: AtomicU64,
+    /// A report that ends the process is being printed.
+    speaks: AtomicBool,
+}
+
+impl Reports {
+    /// No report yet.
+    pub(crate) const fn new() -> Self {
+        Self { began_ns: AtomicU64::new(0), speaks: AtomicBool::new(false) }
+    }
+
+    fn begin(&self) {
+        self.began_ns.store(precise_ns(), Relaxed);
+    }
+
+    /// One report at a time: threads with another one wait for the end of the process.
+    fn only_one(&self) {
+        if self.speaks.swap(true, Relaxed) {
+            loop {
+                process::pause();
+            }
+        }
+    }
+}
+
+/// Lines go where the program's own messages go.
+const TO: i32 = 2;
+
+fn headline(kind: &str, text: &str) -> Line {
+    Line::new().text("craton: BUG ").text(kind).text(": ").text(text)
+}
+
+fn detail() -> Line {
+    Line::new().text("craton:   ")
+}
+
+fn signed(line: Line, offset: isize) -> Line {
+    line.text(if offset < 0 { "-" } else { "" }).number(offset.unsigned_abs() as u64)
+}
+
+fn byte(line: Line, value: u8) -> Line {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    line.text("0x").bytes(&[DIGITS[usize::from(value >> 4)], DIGITS[usize::from(value & 15)]])
+}
+
+/// Where an offset lies in or beside a buffer of `size` bytes.
+fn place(line: Line, offset: isize, size: usize) -> Line {
+    let line = signed(line.text("at offset "), offset);
+    match usize::try_from(offset) {
+        Err(_) => line.text(", ").number(offset.unsigned_abs() as u64).text(" before the start"),
+        Ok(inside) if inside < size => line,
+        Ok(behind) => line.text(", ").number((behind - size + 1) as u64).text(" past the end"),
+    }
+}
+
+/// The first line of a report. `owner` writes the name of another owner into a line.
+fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Target) -> Line) -> Line {
+    match mistake {
+        Mistake::Written { offset, found_by, .. } => {
+            let line = if offset < 0 {
+                headline("underflow", "written before the start of a buffer")
+            } else {
+                headline("overflow", "written past the end of a buffer")
+            };
+            line.text(", found by ").text(found_by)
+        }
+        Mistake::WrittenFree { found_by, .. } => {
+            headline("use-after-free", "written into a buffer after it was freed, found by ").text(found_by)
+        }
+        Mistake::DoubleFree => headline("double-free", "freed a buffer that is free already"),
+        Mistake::UsedFree { call } => headline("use-after-free", call).text(" of a buffer that is free already"),
+        Mistake::WrongCache { given: Target::MALLOC } => {
+            headline("wrong-cache", "gave a buffer of a cache to malloc's functions; it goes back by craton_cache_free")
+        }
+        Mistake::WrongCache { given } => {
+            owner(headline("wrong-cache", "gave a buffer to "), given).text(", whose it is not")
+        }
+        Mistake::Claimed { size, align } => {
+            let line = headline("size-mismatch", "gave a buffer back as one of ").size(size);
+            if align > 1 { line.text(" aligned to ").number(align as u64) } else { line }
+        }
+        Mistake::Elsewhere { call } => {
+            headline("wrong-cache", call).text(" of a buffer that is another's: no heap has it that the call is for")
+        }
+        Mistake::Inside { call, .. } => headline("bad-free", call).text(" of an address inside a buffer"),
+        Mistake::Touched { offset, write, .. } => {
+            let (kind, of) = match buffer.state {
+                State::Live if offset < 0 => ("underflow", " before the start of a buffer"),
+                State::Live => ("overflow", " past the end of a buffer"),
+                _ => ("use-after-free", " a buffer after it was freed"),
+            };
+            let how = match (write, buffer.state) {
+                (Some(true), State::Live) => "written",
+                (Some(false), State::Live) => "read",
+                (None, State::Live) => "touched",
+                (Some(true), _) => "written into",
+                (Some(false), _) => "read from",
+                (None, _) => "touched",
+            };
+            headline(kind, how).text(of)
+        }
+        Mistake::Pattern { freed: true, .. } => {
+            headline("use-after-free", "used as an address what was read from a freed buffer")
+        }
+        Mistake::Pattern { freed: false, .. } => {
+            headline("uninitialised", "used as an address what was read from a buffer where nobody has written")
+        }
+    }
+}
+
+/// The line of a report about the place of the mistake; `None` if the headline says all.
+fn place_of(mistake: Mistake, buffer: &Buffer) -> Option<Line> {
+    Some(match mistake {
+        Mistake::Written { offset, wrong, .. } => expected(place(detail(), offset, buffer.size), wrong),
+        Mistake::WrittenFree { wrong, .. } => expected(place(detail(), wrong.offset as isize, buffer.size), wrong),
+        Mistake::Inside { offset, .. } => place(detail(), offset, buffer.size),
+        Mistake::Touched { address, offset, .. } => {
+            place(detail().text("touched ").address(address).text(", "), offset, buffer.size)
+        }
+        Mistake::Pattern { value, buffers, .. } => {
+            let line = detail().text("the address was ").address(value);
+            match buffers {
+                1 => line.text(", as this buffer has it, to which a register leads"),
+                n => line
+                    .text(", as ")
+                    .number(n as u64)
+                    .text(" buffers have it to which registers lead: this is one of them"),
+            }
+        }
+        _ => return None,
+    })
+}
+
+fn expected(line: Line, wrong: Wrong) -> Line {
+    byte(byte(line.text(": "), wrong.found).text(" instead of "), wrong.expected)
+}
+
+impl<P: Process> Kit<P> {
+    /// A target's name in a report about a buffer of `size` bytes.
+    fn owner(&self, line: Line, target: Target, size: usize) -> Line {
+        if target != Target::MALLOC {
+            return self.cache_name(line, target);
+        }
+        match class_bytes(size) {
+            Some(bytes) => line.text("class of ").number(bytes as u64),
+            None => line.text("large"),
+        }
+    }
+
+    fn cache_name(&self, line: Line, target: Target) -> Line {
+        let name = target.id().and_then(P::cache_name).unwrap_or_default();
+        line.text("cache \"").text(name_of(&name)).text("\"")
+    }
+
+    fn describe(&self, buffer: &Buffer) {
+        let line = detail().text("buffer ").address(buffer.address).text(" of ").size(buffer.size).text(", ");
+        self.owner(line, Target(buffer.target), buffer.size).write_to(TO);
+    }
+
+    fn print(&self, Finding { mistake, buffer }: &Finding) {
+        self.reports.begin();
+        headline_of(*mistake, buffer, |line, target| self.owner(line, target, buffer.size)).write_to(TO);
+        self.describe(buffer);
+        if let Some(line) = place_of(*mistake, buffer) {
+            line.write_to(TO);
+        }
+        self.print_event("allocated", buffer.taken);
+        if buffer.state != State::Live {
+            self.print_event("freed", buffer.given);
+        }
+    }
+
+    fn print_event(&self, what: &str, event: Event) {
+        if event.thread == 0 {
+            detail().text(what).text(" by nobody knows whom: nothing is noted without debug=audit").write_to(TO);
+            return;
+        }
+        let line = detail().text(what).text(" by thread ").number(event.thread.into());
+        at(line, event.time_ns, self.reports.began_ns.load(Relaxed)).text(":").write_to(TO);
+        match self.stacks.frames(event.stack) {
+            [] if self.stacks.not_kept() > 0 => {
+                Line::new().text("craton:     no stack: there was no room for more of them").write_to(TO)
+            }
+            [] => Line::new().text("craton:     no stack: none could be taken").write_to(TO),
+            frames => names::print_stack(TO, frames),
+        }
+    }
+
+    /// Reports a mistake, and ends the process.
+    #[cold]
+    #[inline(never)]
+    pub fn end(&self, finding: Finding) -> ! {
+        self.reports.only_one();
+        self.print(&finding);
+        last_line()
+    }
+
+    /// Reports a mistake that a fault showed; the process then ends by its signal.
+    pub(crate) fn print_fault(&self, finding: &Finding, frames: &[usize]) {
+        self.print(finding);
+        print_here(frames);
+    }
+
+    /// Reports that a pattern was used as an address, without a buffer that it may have come from.
+    pub(crate) fn print_pattern(&self, value: usize, freed: bool, frames: &[usize]) {
+        self.reports.begin();
+        if freed {
+            headline("use-after-free", "used as an address what freed memory is filled with").write_to(TO);
+        } else {
+            headline("uninitialised", "used as an address what new memory is filled with").write_to(TO);
+        }
+        detail().text("the address was ").address(value).write_to(TO);
+        print_here(frames);
+    }
+
+    /// The buffer that an address lay in last, if it was freed and the log alone has it: its memory
+    /// was freed.
+    pub(crate) fn logged(&self, address: usize) -> Option<Buffer> {
+        let (mut given, mut found) = (None, None);
+        self.setting.log()?.each(|t| {
+            let event = Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread };
+            let holds = (t.address..t.address + t.size.max(1)).contains(&address);
+            match (t.deed, given) {
+                (Deed::Free, None) if holds => given = Some((t.address, event)),
+                // The newest counts: it is live, or another buffer has its place.
+                (Deed::Alloc, None) if holds => return false,
+                (Deed::Alloc, Some((start, given))) if t.address == start => {
+                    found = Some(Buffer {
+                        address: start,
+                        size: t.size,
+                        under: start,
+                        checks: AUDIT,
+                        state: State::Closed,
+                        kind: Kind::Mapped,
+                        align: 0,
+                        target: 0,
+                        taken: event,
+                        given,
+                    });
+                    return false;
+                }
+                _ => {}
+            }
+            true
+        });
+        found
+    }
+
+    /// Reports a pointer that the heap refuses and that points into no buffer, and ends the
+    /// process.
+    pub(crate) fn end_bad_pointer(&self, call: &'static str, address: usize, misuse: Misuse) -> ! {
+        if let Some(buffer) = self.logged(address) {
+            let offset = address as isize - buffer.address as isize;
+            let mistake = if offset == 0 { Mistake::DoubleFree } else { Mistake::Inside { call, offset } };
+            self.end(Finding { mistake, buffer });
+        }
+        self.reports.only_one();
+        self.reports.begin();
+        let kind =
+            if matches!(misuse, Misuse::Freed { .. } | Misuse::Unallocated) { "double-free" } else { "bad-free" };
+        headline(kind, call).text("(").address(address).text("): ").text(brief(misuse)).write_to(TO);
+        let mut printed = 0;
+        if let Some(log) = self.setting.log() {
+            log.each(|t| {
+                if t.address == address {
+                    let what = if t.deed == Deed::Alloc { "allocated" } else { "freed" };
+                    detail().text("buffer ").address(address).text(" of ").size(t.size).write_to(TO);
+                    self.print_event(what, Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread });
+                    printed += 1;
+                }
+                printed < 2
+            });
+            if printed == 0 && log.count() > log.kept() {
+                let line = detail().text("the log has the last ").number(log.kept()).text(" of ").number(log.count());
+                line.text(" transactions, none with this address (audit_log=N keeps more)").write_to(TO);
+            }
+        }
+        last_line()
+    }
+
+    /// Reports a leaked buffer: with `held` bytes in `buffers` more that hang on it, and `same`
+    /// buffers leaked from its place.
+    pub(crate) fn report_leak(&self, buffer: &Buffer, buffers: usize, held: usize, same: usize) {
+        self.reports.begin();
+        let line = headline("leak", "nothing leads to a buffer");
+        let line = if same > 1 {
+            line.text(" and to ").number(same as u64 - 1).text(" more that were allocated there")
+        } else {
+            line
+        };
+        let line = match buffers {
+            0 => line,
+            1 => line.text("; 1 buffer of ").size(held).text(" hangs on it"),
+            n => line.text("; ").number(n as u64).text(" buffers of ").size(held).text(" hang on it"),
+        };
+        line.write_to(TO);
+        self.describe(buffer);
+        self.print_event("allocated", buffer.taken);
+    }
+
+    /// Reports live objects that keep a cache from being destroyed: `count` of them, `some` one by
+    /// one.
+    pub(crate) fn report_out(&self, call: &'static str, target: Target, count: usize, some: &[Buffer]) {
+        self.reports.begin();
+        let line = self.cache_name(Line::new().text("craton: ").text(call).text(" of "), target);
+        line.text(": ")
+            .number(count as u64)
+            .text(if count == 1 { " object is out" } else { " objects are out" })
+            .write_to(TO);
+        for buffer in some {
+            self.describe(buffer);
+            self.print_event("allocated", buffer.taken);
+        }
+        if count > some.len() {
+            detail().text("and ").number((count - some.len()) as u64).text(" more").write_to(TO);
+        }
+    }
+}
+
+fn print_here(frames: &[usize]) {
+    detail().text("found by thread ").number(process::thread_id().into()).text(":").write_to(TO);
+    names::print_stack(TO, frames);
+}
+
+fn last_line() -> ! {
+    let mut frames = [0; 32];
+    let n = unwind::capture_outside(&mut frames);
+    print_here(&frames[..n]);
+    Line::new().text("craton: the process ends here, since what it does from now on cannot be trusted").abort()
+}
+
+/// A moment in seconds with six digits, and how long before `began_ns` it was.
+fn at(line: Line, time_ns: u64, began_ns: u64) -> Line {
+    let seconds = |line: Line, ns: u64| {
+        let mut digits = [b'0'; 6];
+        let mut micros = ns / 1000 % 1_000_000;
+        for digit in digits.iter_mut().rev() {
+            (*digit, micros) = (b'0' + (micros % 10) as u8, micros / 10);
+        }
+        line.number(ns / 1_000_000_000).text(".").bytes(&digits).text(" s")
+    };
+    let line = seconds(line.text(" at "), time_ns);
+    seconds(line.text(", "), began_ns.saturating_sub(time_ns)).text(" ago")
+}
+
+/// One line about the search for leaks.
+pub(crate) fn report_leaks(count: usize, lost: usize, buffers: usize) {
+    let line = Line::new().text("craton: leaks: ").number(count as u64).text(" of ").number(buffers as u64);
+    line.text(" buffers, ").size(lost).text(", are lost").write_to(TO);
+}
+
+/// What is wrong, in few words.
+fn brief(misuse: Misuse) -> &'static str {
+    match misuse {
+        Misuse::Freed { .. } => "free already",
+        Misuse::WrongSize { .. } => "of another size",
+        Misuse::WrongAlign { .. } => "of another alignment",
+        Misuse::OtherHeap => "not an object of this heap",
+        Misuse::NoHeap => "not a heap of Craton",
+        Misuse::HeapDestroyed => "this heap has been destroyed",
+        Misuse::HeapStays => "a heap of the library itself cannot be destroyed",
+        Misuse::NoCache => "not an object cache of Craton",
+        Misuse::CacheDestroyed => "this object cache has been destroyed",
+        Misuse::OfCache { .. } => "an object of an object cache: it goes back by craton_cache_free",
+        Misuse::OtherCache { .. } => "an object of another object cache",
+        Misuse::NotCached { .. } => "not an object of this object cache",
+        Misuse::Inside { .. } | Misuse::InsideLarge { .. } => "inside an object",
+        Misuse::Unallocated => "nothing is allocated there: it was freed long ago, or never was an object",
+        Misuse::Foreign => "not allocated by Craton",
+    }
+}

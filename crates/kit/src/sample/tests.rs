@@ -1,0 +1,71 @@
+//! How often samples come.
+
+use super::*;
+
+#[test]
+fn samples_come_as_often_as_asked_for_on_average() {
+    for every in [1, 2, 10, 1000, 20_000] {
+        let (n, mut sum, mut x) = (20_000u64, 0u64, 88_172_645_463_325_252u64);
+        for _ in 0..n {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            sum += geometric(x, every) as u64;
+        }
+        let mean = sum as f64 / n as f64;
+        // The standard error of the mean is about `every` / 141.
+        assert!((mean / every as f64 - 1.0).abs() < 0.04, "{mean} for {every}");
+    }
+}
+
+#[test]
+fn the_logarithm_is_one() {
+    for (x, ln) in [(1.0, 0.0), (1.5, 0.405_465_108_1), (2.0, core::f64::consts::LN_2)] {
+        assert!((ln_near_one(x) - ln).abs() < 1e-8, "{x}");
+    }
+}
+
+#[test]
+fn while_samples_are_off_no_object_is_one() {
+    let sample = Sample::new();
+    assert!(!sample.is_due(0) && !sample.is_due(5) && !sample.begin(5));
+    assert_eq!((sample.bound(5, 100), sample.every(), sample.taken()), (100, 0, 0));
+    assert!(Sample::allows(0) && Sample::allows(MOST) && !Sample::allows(MOST + 1));
+}
+
+#[test]
+fn about_one_object_in_n_is_a_sample_however_they_are_asked_for() {
+    let sample = Sample::new();
+    sample.set(50);
+    let (mut objects, mut samples) = (0u64, 0u64);
+    for turn in 0..40_000u32 {
+        // A refill of up to 16 objects, or a large object by itself.
+        let class = (turn % 4) as usize;
+        if sample.is_due(class) {
+            assert!(sample.begin(class));
+            sample.count();
+            samples += 1;
+            objects += 1;
+        } else if class > 0 {
+            let n = sample.bound(class, 16);
+            assert!((1..=16).contains(&n));
+            objects += u64::from(n);
+        } else {
+            objects += 1;
+        }
+    }
+    assert_eq!(sample.taken(), samples);
+    let rate = objects as f64 / samples as f64;
+    assert!((35.0..70.0).contains(&rate), "one in {rate}");
+    sample.set(0);
+    assert!(!sample.is_due(1) && sample.every() == 0);
+}
+
+#[test]
+fn with_n_of_one_every_object_is_a_sample() {
+    let sample = Sample::new();
+    sample.set(1);
+    assert!(sample.is_due(0) && sample.is_due(3));
+    assert_eq!(sample.bound(3, 16), 1, "one goes out, and then the sample");
+    assert!(sample.is_due(3));
+}

@@ -1,0 +1,471 @@
+//! What is checked of which objects: the option `debug`.
+//!
+//! **What.** `debug=CHECKS[:TARGETS]`: checks by name, separated by commas; targets, separated by
+//! `+`, are sizes in bytes (the class that serves them), `large` for objects above all classes,
+//! `malloc` for all of these, and names of caches. Without targets all of malloc and all caches.
+//!
+//! **Threads.** Checks of classes are read without a lock; each request follows what it finds.
+//! Names of caches are under a lock.
+//!
+//! **Unsafe.** Keeps the log, which is made once, for all to read.
+
+use crate::sample::Sample;
+use crate::{Kit, Process};
+use core::cell::UnsafeCell;
+use core::mem::{MaybeUninit, offset_of};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
+use craton_base::Table;
+use craton_heap::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
+use craton_objects::caches::name;
+use craton_os::fault::{self, Fault};
+use craton_os::{Decimal, Line, Mutex, Rank, mapping};
+use craton_slab::debug::audit::{Entry, Log};
+
+/// The checks, as bits.
+pub(crate) const AUDIT: u8 = 1;
+pub(crate) const REDZONE: u8 = 2;
+pub(crate) const POISON: u8 = 4;
+pub(crate) const VERIFY: u8 = 8;
+pub(crate) const GUARD: u8 = 16;
+pub(crate) const UNMAP: u8 = 32;
+pub(crate) const LEAK: u8 = 64;
+/// A buffer of the sampled form: on pages of its own, with redzones and stacks.
+pub(crate) const SAMPLED: u8 = 128;
+
+const NAMES: [(&[u8], u8); 8] = [
+    (b"audit", AUDIT),
+    (b"redzone", REDZONE),
+    (b"poison", POISON),
+    (b"verify", VERIFY),
+    (b"guard", GUARD),
+    // Only pages of its own can be closed under a buffer.
+    (b"unmap", UNMAP | GUARD),
+    (b"leak", LEAK),
+    (b"all", AUDIT | REDZONE | POISON | VERIFY | GUARD | UNMAP | LEAK),
+];
+
+/// Bytes of the option's value, at most.
+const TEXT_MAX: usize = 256;
+/// Entries of the log unless the option `audit_log` says otherwise.
+const LOG_ENTRIES: u32 = 1 << 16;
+
+/// Which part of a value is wrong, and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wrong<'a> {
+    /// The part; empty if it is the whole.
+    pub part: &'a [u8],
+    /// Why.
+    pub why: &'static str,
+}
+
+impl From<&'static str> for Wrong<'_> {
+    fn from(why: &'static str) -> Self {
+        Self { part: b"", why }
+    }
+}
+
+/// The options of the kit. All zeros at first.
+pub(crate) struct Setting {
+    /// By class, `0` for objects above all of them.
+    checks: [AtomicU8; CLASSES + 1],
+    /// All checks of any class or cache that are or were on.
+    ever: AtomicU8,
+    caches: AtomicU8,
+    /// Objects were freed by their sizes alone, so that what threads' caches hold cannot be
+    /// checked.
+    trusts: AtomicBool,
+    /// Whether `log` may be read.
+    log_made: AtomicBool,
+    /// The option `audit_log`, exclusive-or its default: zeros are the default.
+    log_entries: AtomicU32,
+    /// The option's value, and its length.
+    text: Mutex<([u8; TEXT_MAX], usize)>,
+    /// For which of the targets a cache was made, by a bit each; changed under the lock of the
+    /// text.
+    met: AtomicU64,
+    log: UnsafeCell<MaybeUninit<Log>>,
+}
+
+// SAFETY: `log` is written once, under a lock, before `log_made` says that it may be read; the rest
+// is atomic or under the lock.
+unsafe impl Sync for Setting {}
+
+impl Setting {
+    /// Where the log lies, and the byte that says whether there is one.
+    pub(crate) const LOG: [usize; 2] = [offset_of!(Self, log), offset_of!(Self, log_made)];
+
+    /// No checks.
+    pub(crate) const fn new() -> Self {
+        Self {
+            checks: [const { AtomicU8::new(0) }; CLASSES + 1],
+            ever: AtomicU8::new(0),
+            caches: AtomicU8::new(0),
+            trusts: AtomicBool::new(false),
+            log_made: AtomicBool::new(false),
+            log_entries: AtomicU32::new(0),
+            text: Mutex::ranked(Rank::KitSetting, ([0; TEXT_MAX], 0)),
+            met: AtomicU64::new(0),
+            log: UnsafeCell::new(MaybeUninit::zeroed()),
+        }
+    }
+
+    /// The checks of a class, or, for 0, of large objects.
+    #[inline]
+    pub(crate) fn checks_of_class(&self, class: usize) -> u8 {
+        self.checks[class].load(Relaxed)
+    }
+
+    /// The checks of an object of `size` bytes.
+    #[inline]
+    pub(crate) fn checks_of_size(&self, size: usize) -> u8 {
+        self.checks_of_class(if size <= MAX_CLASSED { class_of(size) } else { 0 })
+    }
+
+    /// The checks of a cache of this name, which is made now.
+    pub(crate) fn checks_of_cache(&self, name: &[u8]) -> u8 {
+        let all = self.caches.load(Relaxed);
+        if all == 0 {
+            return 0;
+        }
+        let text = self.text.lock();
+        let Some(targets) = targets_in(&text.0[..text.1]) else { return all };
+        match targets.split(|b| *b == b'+').position(|target| target == name) {
+            Some(i) => {
+                self.met.fetch_or(1 << (i % 64), Relaxed);
+                all
+            }
+            None => 0,
+        }
+    }
+
+    /// Calls `each` with the caches among the targets of which none was made since the option was
+    /// set: of the first 64 targets.
+    fn each_unmet(&self, mut each: impl FnMut(&[u8])) {
+        if self.caches.load(Relaxed) == 0 {
+            return;
+        }
+        let text = self.text.lock();
+        let met = self.met.load(Relaxed);
+        let targets = targets_in(&text.0[..text.1]).unwrap_or_default().split(|b| *b == b'+').take(64);
+        for (_, name) in
+            targets.enumerate().filter(|(i, target)| met >> i & 1 == 0 && name::is_name(target) && !target.is_empty())
+        {
+            each(name);
+        }
+    }
+
+    /// One line for each: a name was mistyped, or its cache was made before the option was set.
+    pub(crate) fn print_unmet(&self) {
+        self.each_unmet(|name| {
+            let line = Line::new().text("craton: option \"debug\": no object cache \"").bytes(name);
+            line.text("\" was made since it was set, so that nothing was checked of it").print();
+        });
+    }
+
+    /// How many those are.
+    pub(crate) fn unmet(&self) -> u64 {
+        let mut count = 0;
+        self.each_unmet(|_| count += 1);
+        count
+    }
+
+    /// Whether any class or cache is or was checked, so that there may be buffers on the heap.
+    pub(crate) fn ever_checks(&self) -> bool {
+        self.ever.load(Relaxed) != 0
+    }
+
+    /// Whether any buffer may have been put on pages of its own by the option.
+    pub(crate) fn guards(&self) -> bool {
+        self.ever.load(Relaxed) & GUARD != 0
+    }
+
+    /// Whether addresses that are freed are checked.
+    pub(crate) fn verifies(&self) -> bool {
+        self.ever.load(Relaxed) & (VERIFY | AUDIT) != 0
+    }
+
+    /// Whether leaks are searched for at the exit.
+    pub(crate) fn searches_leaks(&self) -> bool {
+        self.ever.load(Relaxed) & LEAK != 0
+    }
+
+    /// The log, if there is one.
+    pub(crate) fn log(&self) -> Option<&Log> {
+        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized before, and
+        // not written any more.
+        if self.log_made.load(Ordering::Acquire) { Some(unsafe { (*self.log.get()).assume_init_ref() }) } else { None }
+    }
+
+    /// Where the log lies: address and bytes.
+    pub(crate) fn log_range(&self) -> (usize, usize) {
+        self.log().map_or((0, 0), |log| (log.address(), self.log_entries() as usize * size_of::<Entry>()))
+    }
+
+    /// The program frees objects past the checks of their pointers.
+    pub(crate) fn trust(&self) {
+        if !self.trusts.load(Relaxed) {
+            self.trusts.store(true, Relaxed);
+        }
+    }
+
+    /// What a value asks for, if this program can have it.
+    fn wanted<'a>(&self, value: &'a [u8]) -> Result<Wanted, Wrong<'a>> {
+        let wanted = Wanted::of(value)?;
+        if self.trusts.load(Relaxed) && wanted.checks != 0 {
+            return Err(
+                "this program frees objects by their sizes alone (Rust's global allocator): it can be set at the start only, by CRATON_OPTIONS; ignored".into(),
+            );
+        }
+        Ok(wanted)
+    }
+
+    /// Whether a value can be set, and if so, whether it turns any check on.
+    pub(crate) fn check<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
+        self.wanted(value).map(|wanted| wanted.checks != 0)
+    }
+
+    /// Sets the option to a value; `None` if it is wrong, else whether that has changed anything.
+    pub(crate) fn set(&self, value: &[u8]) -> Option<bool> {
+        let Wanted { checks, classes, caches } = self.wanted(value).ok()?;
+        let mut text = self.text.lock();
+        if text.0[..text.1] == *value {
+            return Some(false);
+        }
+        if checks & AUDIT != 0 {
+            self.make_log();
+        }
+        text.0[..value.len()].copy_from_slice(value);
+        text.1 = value.len();
+        self.met.store(0, Relaxed);
+        self.ever.fetch_or(checks, Relaxed);
+        for (kept, checks) in self.checks.iter().zip(classes) {
+            kept.store(checks, Relaxed);
+        }
+        self.caches.store(caches, Relaxed);
+        Some(true)
+    }
+
+    /// Calls `show` with the option's value.
+    pub(crate) fn show(&self, show: impl FnOnce(&[u8])) {
+        let text = self.text.lock();
+        show(if text.1 == 0 { b"none" } else { &text.0[..text.1] });
+    }
+
+    /// Sets the option `audit_log`: entries of the log, before it is made.
+    pub(crate) fn set_log_entries(&self, value: &[u8]) -> bool {
+        let entries = Decimal::parse(value).filter(|n| (1..=1 << 28).contains(n));
+        match entries {
+            Some(n) if !self.log_made.load(Relaxed) => self.log_entries.store(n as u32 ^ LOG_ENTRIES, Relaxed),
+            Some(n) => return n == self.log_entries(),
+            None => return false,
+        }
+        true
+    }
+
+    /// Entries of the log.
+    pub(crate) fn log_entries(&self) -> u64 {
+        (self.log_entries.load(Relaxed) ^ LOG_ENTRIES).into()
+    }
+
+    /// Makes the log, once; under the lock of the text.
+    fn make_log(&self) {
+        if self.log_made.load(Relaxed) {
+            return;
+        }
+        let entries = self.log_entries() as usize;
+        if let Some(at) = mapping::map(entries * size_of::<Entry>(), align_of::<Entry>()) {
+            // SAFETY: the mapping is the log's for ever, zeros are valid entries; no thread reads
+            // the log before the flag is set.
+            unsafe { (*self.log.get()).write(Log::new(Table::new(at as *mut Entry, entries), entries)) };
+            // ORDERING: Release pairs with the Acquire in `log`.
+            self.log_made.store(true, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn hold_for_fork(&self, nested: bool) {
+        self.text.hold_for_fork(nested);
+    }
+
+    /// # Safety
+    /// As [`Mutex::release_after_fork`].
+    pub(crate) unsafe fn release_after_fork(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.text.release_after_fork() };
+    }
+}
+
+impl<P: Process> Kit<P> {
+    /// The checks of a cache of this name, which is made now.
+    pub fn checks_of_cache(&self, name: &[u8]) -> u8 {
+        self.setting.checks_of_cache(name)
+    }
+
+    /// The checks of a class; 0 is that of large objects.
+    #[inline]
+    pub fn checks_of_class(&self, class: usize) -> u8 {
+        self.setting.checks_of_class(class)
+    }
+
+    /// Whether there may be buffers on the heap; samples lie elsewhere.
+    #[inline]
+    pub fn may_be_on_heap(&self) -> bool {
+        self.setting.ever_checks()
+    }
+
+    /// The program frees objects by their sizes alone: the option `debug` can then be set at the
+    /// start only.
+    pub fn trust(&self) {
+        self.setting.trust();
+    }
+
+    /// Whether the option `debug` can be set to a value, and if so, whether that turns any check
+    /// on.
+    pub fn check_option<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
+        self.setting.check(value)
+    }
+
+    /// Sets the option `debug` over a heap that is set up; `None` if the value is wrong, else
+    /// whether that has changed anything. `on_hugepages` says whether hugepages may be asked for.
+    /// From now on `on_fault` is called at each fault.
+    pub fn set_option(&self, value: &[u8], on_hugepages: bool, on_fault: fn(&Fault)) -> Option<bool> {
+        let checks = self.setting.check(value).ok()?;
+        self.table.ask_for_huge(on_hugepages);
+        let changed = self.setting.set(value)?;
+        if changed && checks {
+            self.turn_on(on_fault);
+        }
+        Some(changed)
+    }
+
+    /// Calls `show` with the value of the option `debug`.
+    pub fn show_option(&self, show: impl FnOnce(&[u8])) {
+        self.setting.show(show);
+    }
+
+    /// Whether the option `guard_sample` can have a value.
+    pub fn allows_sample(&self, every: u64) -> bool {
+        Sample::allows(every)
+    }
+
+    /// Sets the option `guard_sample` over a heap that is set up. From now on `on_fault` is called
+    /// at each fault.
+    pub fn set_sample(&self, every: u64, on_fault: fn(&Fault)) {
+        self.sample.set(every);
+        if every > 0 {
+            self.turn_on(on_fault);
+        }
+    }
+
+    /// The option `guard_sample`.
+    pub fn sample(&self) -> u64 {
+        self.sample.every()
+    }
+
+    /// Sets the option `audit_log`; `false` if the value is wrong, or the log is made already.
+    pub fn set_log_entries(&self, value: &[u8]) -> bool {
+        self.setting.set_log_entries(value)
+    }
+
+    /// The option `audit_log`.
+    pub fn log_entries(&self) -> u64 {
+        self.setting.log_entries()
+    }
+
+    /// Sets the option `quarantine`.
+    pub fn set_quarantine(&self, bytes: usize) {
+        self.quarantine.set_limit(bytes);
+    }
+
+    /// The option `quarantine`.
+    pub fn quarantine(&self) -> usize {
+        self.quarantine.limit()
+    }
+
+    fn turn_on(&self, on_fault: fn(&Fault)) {
+        self.in_use.store(true, Relaxed);
+        fault::install(on_fault);
+    }
+}
+
+/// The part of the option's value behind `:`.
+fn targets_in(value: &[u8]) -> Option<&[u8]> {
+    value.iter().position(|b| *b == b':').map(|i| &value[i + 1..])
+}
+
+fn checks_in(value: &[u8]) -> Result<u8, Wrong<'_>> {
+    if matches!(value, b"" | b"0" | b"none") {
+        return Ok(0);
+    }
+    value.split(|b| *b == b',').try_fold(0, |checks, name| match NAMES.iter().find(|(known, _)| *known == name) {
+        Some((_, bit)) => Ok(checks | bit),
+        None => Err(match name {
+            b"" => "has a comma too many: there is nothing before or behind it; ignored".into(),
+            b"none" | b"0" => Wrong { part: name, why: "turns all checks off, and so stands alone; ignored" },
+            _ => Wrong { part: name, why: NO_CHECK },
+        }),
+    })
+}
+
+/// Whether a word is one of a list of checks, as it stands behind a comma.
+pub fn is_check(word: &[u8]) -> bool {
+    let word = word.split(|b| *b == b':').next().unwrap_or_default();
+    NAMES.iter().any(|(name, _)| *name == word)
+}
+
+/// Why a word is no check.
+const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a colon, and + between them); ignored";
+
+/// What a value asks for.
+struct Wanted {
+    checks: u8,
+    classes: [u8; CLASSES + 1],
+    caches: u8,
+}
+
+impl Wanted {
+    fn of(value: &[u8]) -> Result<Self, Wrong<'_>> {
+        if value.len() > TEXT_MAX {
+            return Err("longer than 256 bytes; ignored".into());
+        }
+        let checks = checks_in(before_targets(value))?;
+        let Some(targets) = targets_in(value) else {
+            return Ok(Self { checks, classes: [checks; CLASSES + 1], caches: checks });
+        };
+        let mut this = Self { checks, classes: [0; CLASSES + 1], caches: 0 };
+        for target in targets.split(|b| *b == b'+') {
+            let wrong = |why| Wrong { part: target, why };
+            match target {
+                b"" => {
+                    return Err(
+                        "has an empty target: nothing stands behind the colon, or before or behind a +; ignored".into(),
+                    );
+                }
+                b"malloc" => this.classes = [checks; CLASSES + 1],
+                b"large" => this.classes[0] = checks,
+                size if size.iter().all(u8::is_ascii_digit) => match Decimal::parse(size) {
+                    Some(size) if size as usize <= MAX_CLASSED => this.classes[class_of(size as usize)] = checks,
+                    Some(size) if size <= isize::MAX as u64 => this.classes[0] = checks,
+                    _ => return Err(wrong("is larger than any object; ignored")),
+                },
+                number if name::is_number(number) => {
+                    return Err(wrong("is no size: give bytes as a plain number; ignored"));
+                }
+                cache if name::is_name(cache) => this.caches = checks,
+                _ => return Err(wrong("can be no cache's name, nor is it a size, large or malloc; ignored")),
+            }
+        }
+        Ok(this)
+    }
+}
+
+fn before_targets(value: &[u8]) -> &[u8] {
+    value.split(|b| *b == b':').next().unwrap_or_default()
+}
+
+/// Bytes of the class for a size; `None` for a large object.
+pub(crate) fn class_bytes(size: usize) -> Option<usize> {
+    (size <= MAX_CLASSED).then(|| size_of_class(class_of(size)))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,161 @@
+//! Stacks of calls, each kept once and named by a number.
+//!
+//! **State.** One reservation, opened part by part as it fills, so that the rest is in no core
+//! file. It has chains of entries by hash:
+//! ```text
+//! | next of the chain (4) · frames (4) | return addresses, innermost first (8 each) |
+//! ```
+//! A stack's number is where its entry begins, in units of 8 bytes; 0 is none.
+//!
+//! **Threads.** An entry is written, and then becomes the first of its chain by one exchange. Two
+//! threads that write the same stack at a time leave it there twice.
+//!
+//! **Failure.** When the reservation is full, and without one, a new stack gets the number 0 and is
+//! counted.
+//!
+//! **Unsafe.** Reads and writes entries in the reservation.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
+use craton_os::guarded::{self, Opened};
+use craton_os::{mapping, unwind};
+
+/// Frames that are kept of a stack.
+pub(crate) const DEPTH: usize = 16;
+/// Bytes for all stacks: some hundred thousand.
+pub(crate) const BYTES: usize = 64 << 20;
+/// Bytes that can be written together.
+const PART: usize = BYTES / 64;
+const CHAINS: usize = 1 << 16;
+
+/// All stacks.
+pub(crate) struct Stacks {
+    at: AtomicUsize,
+    open: Opened<1>,
+    /// Units in use besides the first, which stands for no stack.
+    used: AtomicU32,
+    not_kept: AtomicU64,
+    heads: [AtomicU32; CHAINS],
+}
+
+impl Stacks {
+    /// Where the reservation's address is.
+    pub(crate) const AT: usize = core::mem::offset_of!(Self, at);
+
+    /// Without stacks.
+    pub(crate) const fn new() -> Self {
+        Self {
+            at: AtomicUsize::new(0),
+            open: Opened::new(),
+            used: AtomicU32::new(0),
+            not_kept: AtomicU64::new(0),
+            heads: [const { AtomicU32::new(0) }; CHAINS],
+        }
+    }
+
+    fn base(&self) -> Option<usize> {
+        // ORDERING: Acquire pairs with the exchange below.
+        match self.at.load(Ordering::Acquire) {
+            0 => {
+                let at = guarded::reserve_zeros(BYTES)?;
+                // ORDERING: Release pairs with the Acquire above; on failure Acquire pairs with the
+                // winner's Release.
+                match self.at.compare_exchange(0, at, Ordering::Release, Ordering::Acquire) {
+                    Ok(_) => Some(at),
+                    Err(other) => {
+                        mapping::unmap(at, BYTES);
+                        Some(other)
+                    }
+                }
+            }
+            at => Some(at),
+        }
+    }
+
+    /// The number of the calling thread's stack, without the library's frames.
+    #[inline(never)]
+    pub(crate) fn capture(&self) -> u32 {
+        let mut frames = [0; DEPTH];
+        let n = unwind::capture_outside(&mut frames);
+        self.keep(&frames[..n])
+    }
+
+    /// Keeps a stack; returns its number.
+    pub(crate) fn keep(&self, frames: &[usize]) -> u32 {
+        let Some(base) = self.base().filter(|_| !frames.is_empty()) else { return 0 };
+        let hash = frames
+            .iter()
+            .fold(frames.len() as u64, |h, pc| (h ^ *pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
+        let head = &self.heads[(hash >> 40) as usize % CHAINS];
+        // ORDERING: Acquire pairs with the exchange below: whoever sees the number sees the entry.
+        let first = head.load(Ordering::Acquire);
+        let mut at = first;
+        while at != 0 {
+            if read(base, at) == frames {
+                return at;
+            }
+            // SAFETY: numbers in chains are those of entries.
+            at = unsafe { next(base, at).read() };
+        }
+        let units = 1 + frames.len() as u32;
+        let number = 1 + self.used.fetch_add(units, Relaxed);
+        let (from, to) = (number as usize * 8, (number + units) as usize * 8);
+        if to > BYTES {
+            // Not to wrap some day.
+            self.used.store((BYTES / 8) as u32, Relaxed);
+        }
+        if to > BYTES || !(from / PART..=(to - 1) / PART).all(|part| self.open.open(part, base + part * PART, PART)) {
+            self.not_kept.fetch_add(1, Relaxed);
+            return 0;
+        }
+        let entry = base + number as usize * 8;
+        // SAFETY: these units are ours alone.
+        unsafe {
+            ((entry + 4) as *mut u32).write(frames.len() as u32);
+            for (i, pc) in frames.iter().enumerate() {
+                ((entry + 8 + 8 * i) as *mut usize).write(*pc);
+            }
+        }
+        let mut first = first;
+        loop {
+            // SAFETY: as above: no other thread knows the entry before the exchange.
+            unsafe { next(base, number).write(first) };
+            // ORDERING: Release pairs with the Acquire above.
+            match head.compare_exchange(first, number, Ordering::Release, Relaxed) {
+                Ok(_) => return number,
+                Err(other) => first = other,
+            }
+        }
+    }
+
+    /// The frames of a stack; none for 0.
+    pub(crate) fn frames(&self, number: u32) -> &'static [usize] {
+        match self.at.load(Relaxed) {
+            0 => &[],
+            _ if number == 0 => &[],
+            base => read(base, number),
+        }
+    }
+
+    /// Where the stacks lie: address and bytes.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        (self.at.load(Relaxed), BYTES)
+    }
+
+    /// How many stacks there was no room for.
+    pub(crate) fn not_kept(&self) -> u64 {
+        self.not_kept.load(Relaxed)
+    }
+}
+
+fn next(base: usize, number: u32) -> *mut u32 {
+    (base + number as usize * 8) as *mut u32
+}
+
+fn read(base: usize, number: u32) -> &'static [usize] {
+    let entry = base + number as usize * 8;
+    // SAFETY: the number is that of an entry, which stays as it is.
+    unsafe { core::slice::from_raw_parts((entry + 8) as *const usize, ((entry + 4) as *const u32).read() as usize) }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,354 @@
+//! The records of buffers, by address.
+//!
+//! **State.** Sixteen parts, each a table of open addressing in a mapping that doubles when it is
+//! two thirds full. The entries behind a removed one move up, so that there are no tombstones.
+//!
+//! **Cost.** A lookup misses the cache and mostly the TLB: a quarter of a microsecond. So parts lie
+//! on hugepages from 2 MiB on, and callers that will need an entry soon prefetch it
+//! ([`Table::prefetch`]).
+//!
+//! **Failure.** Without memory for a larger table a record is refused.
+//!
+//! **Unsafe.** Keeps the entries in mappings, in which zeros are free places.
+
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use craton_base::HUGEPAGE_SIZE;
+use craton_os::{Mutex, Rank, mapping};
+
+/// The record of one buffer. All zeros are none.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Buffer {
+    /// The program's pointer.
+    pub address: usize,
+    /// Bytes asked for.
+    pub size: usize,
+    /// Start of what lies under it: an object of the heap, or pages.
+    pub(crate) under: usize,
+    /// The checks that it was made with.
+    pub(crate) checks: u8,
+    pub(crate) state: State,
+    pub(crate) kind: Kind,
+    /// log2 of its alignment.
+    pub(crate) align: u8,
+    /// Its owner: a [`super::Target`].
+    pub(crate) target: u32,
+    pub(crate) taken: Event,
+    pub(crate) given: Event,
+}
+
+const _: () = assert!(size_of::<Buffer>() == 64);
+
+/// Who did something, when, and from where.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Event {
+    pub(crate) time_ns: u64,
+    /// Number of the stack; 0 for none.
+    pub(crate) stack: u32,
+    /// The thread's number; 0 if it was not noted.
+    pub(crate) thread: u32,
+}
+
+/// What has become of a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub(crate) enum State {
+    #[default]
+    Live,
+    /// A thread is about to free it.
+    Freeing,
+    Freed,
+    /// Freed, and its pages cannot be touched.
+    Closed,
+}
+
+/// What lies under a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// An object of the heap.
+    #[default]
+    Heap,
+    /// A page of the arena.
+    Slot,
+    /// Pages mapped for it.
+    Mapped,
+}
+
+/// What becomes of an entry after a visit.
+pub(crate) enum Then {
+    Keep,
+    Remove,
+}
+
+const PARTS: usize = 16;
+const FIRST: usize = 1024;
+
+struct Part {
+    at: *mut Buffer,
+    /// Entries that there are places for; a power of two, or 0.
+    places: usize,
+    used: usize,
+}
+
+// SAFETY: the entries are the part's own.
+unsafe impl Send for Part {}
+
+/// The records of all buffers.
+pub(crate) struct Table {
+    parts: [Mutex<Part>; PARTS],
+    /// Where each part's entries lie, and the last one's number: for [`Table::prefetch`].
+    hints: [[AtomicUsize; 2]; PARTS],
+    /// Whether large parts lie on hugepages.
+    huge: AtomicBool,
+}
+
+/// Where the parts lie in a table.
+pub(crate) const PARTS_AT: usize = offset_of!(Table, parts);
+/// Offsets and sizes of parts, exported to `craton core`.
+pub(crate) const SHAPE: [(&str, usize); 5] = [
+    ("kit.table.parts", PARTS),
+    ("kit.part.bytes", size_of::<Mutex<Part>>()),
+    ("kit.part.lock", Mutex::<Part>::SHAPE[0]),
+    ("kit.part.at", Mutex::<Part>::SHAPE[1] + offset_of!(Part, at)),
+    ("kit.part.places", Mutex::<Part>::SHAPE[1] + offset_of!(Part, places)),
+];
+
+/// Buffers are at least 16 bytes apart.
+fn hash(address: usize) -> u64 {
+    (address as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn part_of(address: usize) -> usize {
+    (hash(address) >> 60) as usize % PARTS
+}
+
+/// Where an address belongs in a table of which the last place is `mask`.
+fn home(address: usize, mask: usize) -> usize {
+    (hash(address) >> 20) as usize & mask
+}
+
+impl Part {
+    fn each(&self, visit: &mut impl FnMut(&Buffer)) {
+        for i in 0..self.places {
+            // SAFETY: a place of the table.
+            let buffer = unsafe { &*self.entry(i) };
+            if buffer.address != 0 {
+                visit(buffer);
+            }
+        }
+    }
+
+    fn home(&self, address: usize) -> usize {
+        home(address, self.places - 1)
+    }
+
+    fn entry(&self, i: usize) -> *mut Buffer {
+        self.at.wrapping_add(i)
+    }
+
+    /// Where an address is, or the empty place where it belongs.
+    fn find(&self, address: usize) -> usize {
+        let mut i = self.home(address);
+        loop {
+            // SAFETY: `i` is below `places`; at most two thirds of them are used, so that the loop
+            // ends.
+            let there = unsafe { (*self.entry(i)).address };
+            if there == address || there == 0 {
+                return i;
+            }
+            i = (i + 1) & (self.places - 1);
+        }
+    }
+
+    fn grow_for_one(&mut self, on_hugepages: bool) -> bool {
+        if 3 * (self.used + 1) <= 2 * self.places {
+            return true;
+        }
+        let places = (2 * self.places).max(FIRST);
+        let bytes = places * size_of::<Buffer>();
+        let huge = bytes >= HUGEPAGE_SIZE && on_hugepages;
+        let Some(at) = mapping::map(bytes, if huge { HUGEPAGE_SIZE } else { 1 }) else { return false };
+        if huge {
+            mapping::advise_huge(at, bytes);
+        }
+        let old = core::mem::replace(self, Part { at: at as *mut Buffer, places, used: self.used });
+        for i in 0..old.places {
+            // SAFETY: `i` is below the old table's length, and `find` gives a place of the new one.
+            unsafe {
+                let buffer = old.entry(i).read();
+                if buffer.address != 0 {
+                    self.entry(self.find(buffer.address)).write(buffer);
+                }
+            }
+        }
+        if old.places > 0 {
+            mapping::unmap(old.at as usize, old.places * size_of::<Buffer>());
+        }
+        true
+    }
+
+    fn remove(&mut self, mut hole: usize) {
+        let mask = self.places - 1;
+        let mut i = hole;
+        loop {
+            i = (i + 1) & mask;
+            // SAFETY: places below `places`.
+            let buffer = unsafe { self.entry(i).read() };
+            if buffer.address == 0 {
+                break;
+            }
+            // It may move up to the hole unless that is before its home.
+            if (i.wrapping_sub(self.home(buffer.address)) & mask) >= (i.wrapping_sub(hole) & mask) {
+                // SAFETY: as above.
+                unsafe { self.entry(hole).write(buffer) };
+                hole = i;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.entry(hole).write(Buffer::default()) };
+        self.used -= 1;
+    }
+}
+
+impl Table {
+    /// Without records.
+    pub(crate) const fn new() -> Self {
+        Self {
+            parts: [const { Mutex::ranked(Rank::KitTable, Part { at: core::ptr::null_mut(), places: 0, used: 0 }) };
+                PARTS],
+            hints: [const { [const { AtomicUsize::new(0) }; 2] }; PARTS],
+            huge: AtomicBool::new(false),
+        }
+    }
+
+    /// Sets whether large parts lie on hugepages, from their next growth on.
+    pub(crate) fn ask_for_huge(&self, ask: bool) {
+        self.huge.store(ask, Relaxed);
+    }
+
+    fn part(&self, address: usize) -> &Mutex<Part> {
+        &self.parts[part_of(address)]
+    }
+
+    /// Adds a record; `false` without memory, or if there is one of this address.
+    pub(crate) fn insert(&self, buffer: Buffer) -> bool {
+        let mut part = self.part(buffer.address).lock();
+        let places = part.places;
+        if !part.grow_for_one(self.huge.load(Relaxed)) {
+            return false;
+        }
+        if part.places != places {
+            let hint = &self.hints[part_of(buffer.address)];
+            hint[0].store(part.at as usize, Relaxed);
+            hint[1].store(part.places - 1, Relaxed);
+        }
+        let i = part.find(buffer.address);
+        // SAFETY: `find` returns a place of the table.
+        unsafe {
+            if (*part.entry(i)).address != 0 {
+                return false;
+            }
+            part.entry(i).write(buffer);
+        }
+        part.used += 1;
+        true
+    }
+
+    /// Visits an address's record, and may change or remove it; `None` if there is none. Under a
+    /// lock: `visit` takes no memory and no other lock.
+    pub(crate) fn with<R>(&self, address: usize, visit: impl FnOnce(&mut Buffer) -> (R, Then)) -> Option<R> {
+        let mut part = self.part(address).lock();
+        if part.places == 0 {
+            return None;
+        }
+        let i = part.find(address);
+        // SAFETY: `find` returns a place of the table.
+        let buffer = unsafe { &mut *part.entry(i) };
+        if buffer.address == 0 {
+            return None;
+        }
+        let (result, then) = visit(buffer);
+        if matches!(then, Then::Remove) {
+            part.remove(i);
+        }
+        Some(result)
+    }
+
+    /// Prefetches what will be read soon: an address's record, and the memory there.
+    pub(crate) fn prefetch(&self, address: usize) {
+        // Without the lock: a hint only, and an address of the old table does no harm.
+        let hint = &self.hints[part_of(address)];
+        fetch(hint[0].load(Relaxed) + home(address, hint[1].load(Relaxed)) * size_of::<Buffer>());
+        // The redzone before it, and its beginning.
+        fetch(address.wrapping_sub(1));
+        fetch(address);
+    }
+
+    /// A copy of an address's record.
+    pub(crate) fn get(&self, address: usize) -> Option<Buffer> {
+        self.with(address, |buffer| (*buffer, Then::Keep))
+    }
+
+    /// Visits each record, part by part, each under its lock.
+    pub(crate) fn each(&self, mut visit: impl FnMut(&Buffer)) {
+        self.parts.iter().for_each(|part| part.lock().each(&mut visit));
+    }
+
+    /// A record for which a condition holds; of several any.
+    pub(crate) fn find_where(&self, holds: impl Fn(&Buffer) -> bool) -> Option<Buffer> {
+        let mut found = None;
+        self.each(|b| {
+            if holds(b) {
+                found = Some(*b);
+            }
+        });
+        found
+    }
+
+    /// As [`Table::each`], past the locks: for the copy of a process, in which no other thread
+    /// runs.
+    pub(crate) fn each_in_copy(&self, mut visit: impl FnMut(&Buffer)) {
+        for part in &self.parts {
+            // SAFETY: the copy has one thread, which holds none of the locks through a guard.
+            unsafe { part.held_for_fork() }.each(&mut visit);
+        }
+    }
+
+    /// Calls `each` with address and length of each part's entries; for the copy of a process.
+    pub(crate) fn ranges(&self, each: &mut impl FnMut(usize, usize)) {
+        for part in &self.parts {
+            // SAFETY: as in `each_in_copy`.
+            let part = unsafe { part.held_for_fork() };
+            each(part.at as usize, part.places * size_of::<Buffer>());
+        }
+    }
+
+    pub(crate) fn hold_for_fork(&self, nested: bool) {
+        self.parts.iter().for_each(|part| part.hold_for_fork(nested));
+    }
+
+    /// # Safety
+    /// As [`Mutex::release_after_fork`].
+    pub(crate) unsafe fn release_after_fork(&self) {
+        // SAFETY: by the contract.
+        self.parts.iter().rev().for_each(|part| unsafe { part.release_after_fork() });
+    }
+}
+
+/// Has the processor fetch a cache line; an address of nothing does no harm.
+#[inline(always)]
+fn fetch(address: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which never fails.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address as *const i8);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,40 @@
+use super::*;
+use std::collections::BTreeMap;
+use std::string::String;
+use std::vec::Vec;
+
+fn name(entry: &Entry) -> String {
+    let end = entry.name.iter().position(|b| *b == 0).unwrap();
+    String::from_utf8(entry.name[..end].to_vec()).unwrap()
+}
+
+#[test]
+fn every_entry_has_a_name_of_its_own() {
+    let all: BTreeMap<String, usize> = INSPECT.all.iter().map(|e| (name(e), e.value as usize)).collect();
+    assert_eq!(all.len(), ENTRIES, "{:?}", all.keys().collect::<Vec<_>>());
+    assert!(!all.contains_key(""));
+    assert_eq!(all["self"], &raw const INSPECT as usize);
+    assert_eq!(all["heap"], &raw const HEAP as usize);
+    assert_eq!((all["page.bytes"], all["record.bytes"]), (8192, size_of::<SlabRecord>()));
+}
+
+#[test]
+fn the_table_leads_to_the_heap() {
+    let all: BTreeMap<String, usize> = INSPECT.all.iter().map(|e| (name(e), e.value as usize)).collect();
+    let object = crate::front::malloc(100);
+    assert!(!object.is_null());
+    let word = |at: usize| {
+        // SAFETY: the table names words of this process that nobody writes any more.
+        unsafe { (at as *const usize).read_volatile() }
+    };
+    let base = word(all["heap"] + all["heap.layout"] + all["layout.base"]);
+    assert_eq!(base, HEAP.view().base);
+    assert_eq!(word(all["heap"] + all["heap.layout"] + all["layout.key"]), HEAP.view().key);
+    let page = (object as usize - base) / all["page.bytes"];
+    let map = word(all["heap"] + all["heap.layout"] + all["layout.map"]);
+    // SAFETY: the page is granted, and so has a mark.
+    let mark = unsafe { (map as *const u32).add(page).read() } as usize / all["map.unit"];
+    assert_eq!(INSPECT.geometry[mark].object_bytes, 112);
+    // SAFETY: the object is ours.
+    unsafe { crate::front::free(object) }.unwrap();
+}

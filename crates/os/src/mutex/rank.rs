@@ -1,0 +1,224 @@
+//! The order of a process's locks, and in debug builds a witness that threads keep to it.
+//!
+//! **What.** A thread that holds a lock waits only for locks of a higher rank. A fork takes all locks in this order, several
+//! of one rank too. A lock without a rank is checked by nobody; neither is one that is only tried.
+//!
+//! **State.** Debug builds keep, for each thread that holds ranked locks, how many it has of each rank, in a small table.
+//! Release builds keep nothing: ranks are gone at compile time.
+//!
+//! **Failure.** A lock out of order ends the process with a line that names both ranks.
+
+/// What a lock is around, in the order in which a thread may take them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Rank {
+    /// No order: a lock under which no other is taken.
+    None,
+    /// The heap's beginning.
+    SetUp,
+    /// The program's function for its soft limit.
+    LimitCallback,
+    /// The list of thread caches.
+    ThreadCaches,
+    /// The table of heaps with names.
+    HeapTable,
+    /// A heap with a name.
+    NamedHeap,
+    /// The table of object caches.
+    CacheTable,
+    /// An object cache.
+    ObjectCache,
+    /// The per-CPU arrays of object caches, while they are made.
+    CacheArrays,
+    /// A size class of a shard.
+    SizeClass,
+    /// Slabs with objects of two classes.
+    Morphs,
+    /// The page heap.
+    Pages,
+    /// Huge objects.
+    Huge,
+    /// The debugging kit's quarantine.
+    KitQuarantine,
+    /// The debugging kit's guarded slots.
+    KitGuards,
+    /// A part of the debugging kit's table of buffers.
+    KitTable,
+    /// The text of the option `debug`.
+    KitSetting,
+    /// The path of the option `stats_file`.
+    StatsFile,
+    /// The recording of spans.
+    Recorder,
+    /// The path of a recording that was asked for.
+    TraceAsked,
+    /// The path of the option `trace`.
+    TracePath,
+}
+
+#[cfg(all(debug_assertions, not(loom)))]
+pub use witness::trust;
+#[cfg(all(debug_assertions, not(loom)))]
+pub(super) use witness::{check, gave, took};
+
+#[cfg(any(not(debug_assertions), loom))]
+mod silent {
+    use super::Rank;
+
+    /// From now on no order is checked: two tasks share a thread pointer.
+    #[inline(always)]
+    pub fn trust() {}
+    #[inline(always)]
+    pub(in crate::mutex) fn check(_rank: Rank, _for_fork: bool) {}
+    #[inline(always)]
+    pub(in crate::mutex) fn took(_rank: Rank) {}
+    #[inline(always)]
+    pub(in crate::mutex) fn gave(_rank: Rank) {}
+}
+#[cfg(any(not(debug_assertions), loom))]
+pub use silent::trust;
+#[cfg(any(not(debug_assertions), loom))]
+pub(super) use silent::{check, gave, took};
+
+#[cfg(all(debug_assertions, not(loom)))]
+mod witness {
+    use super::Rank;
+    use crate::{Line, thread};
+    use core::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::Relaxed};
+
+    /// Ranks, that of no order included.
+    const RANKS: usize = Rank::TracePath as usize + 1;
+    /// Threads that hold ranked locks at a time, at most; those beyond are not watched.
+    const THREADS: usize = 64;
+
+    /// The ranks that a thread holds. Only that thread changes it.
+    pub(super) struct Held {
+        /// Its thread pointer; 0 for a free place.
+        thread: AtomicUsize,
+        counts: [AtomicU16; RANKS],
+    }
+
+    impl Held {
+        pub(super) const NONE: Self =
+            Self { thread: AtomicUsize::new(0), counts: [const { AtomicU16::new(0) }; RANKS] };
+
+        /// The highest rank that is held.
+        pub(super) fn highest(&self) -> Option<usize> {
+            (1..RANKS).rev().find(|rank| self.counts[*rank].load(Relaxed) > 0)
+        }
+
+        /// Whether a lock of a rank may be waited for.
+        pub(super) fn allows(&self, rank: Rank, for_fork: bool) -> bool {
+            self.highest().is_none_or(|highest| highest < rank as usize || for_fork && highest == rank as usize)
+        }
+
+        pub(super) fn add(&self, rank: Rank) {
+            self.counts[rank as usize].fetch_add(1, Relaxed);
+        }
+
+        /// Takes one back; whether none is left.
+        pub(super) fn remove(&self, rank: Rank) -> bool {
+            let count = &self.counts[rank as usize];
+            // A lock that was taken before the thread had a place is not known.
+            let _ = count.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
+            self.highest().is_none()
+        }
+    }
+
+    static TABLE: [Held; THREADS] = [const { Held::NONE }; THREADS];
+    static TRUSTS: AtomicBool = AtomicBool::new(false);
+
+    /// The calling thread's place; with `claim` a free one, if it has none yet.
+    fn own(claim: bool) -> Option<&'static Held> {
+        let thread = thread::pointer();
+        let has = |held: &&Held| held.thread.load(Relaxed) == thread;
+        let take = |held: &&Held| held.thread.compare_exchange(0, thread, Relaxed, Relaxed).is_ok();
+        TABLE.iter().find(has).or_else(|| if claim { TABLE.iter().find(take) } else { None })
+    }
+
+    /// From now on no order is checked: two tasks share a thread pointer.
+    pub fn trust() {
+        TRUSTS.store(true, Relaxed);
+    }
+
+    fn watches(rank: Rank) -> bool {
+        rank != Rank::None && !TRUSTS.load(Relaxed)
+    }
+
+    /// Before a lock is waited for.
+    pub(in crate::mutex) fn check(rank: Rank, for_fork: bool) {
+        if watches(rank)
+            && let Some(held) = own(false)
+            && !held.allows(rank, for_fork)
+        {
+            out_of_order(held.highest().unwrap_or(0), rank);
+        }
+    }
+
+    /// After a lock was taken.
+    pub(in crate::mutex) fn took(rank: Rank) {
+        if watches(rank)
+            && let Some(held) = own(true)
+        {
+            held.add(rank);
+        }
+    }
+
+    /// Before a lock is given up.
+    pub(in crate::mutex) fn gave(rank: Rank) {
+        if rank != Rank::None
+            && let Some(held) = own(false)
+            && held.remove(rank)
+        {
+            held.thread.store(0, Relaxed);
+        }
+    }
+
+    #[cold]
+    fn out_of_order(held: usize, rank: Rank) -> ! {
+        let line =
+            Line::new().text("craton: locks out of order: rank ").number(rank as u64).text(" is waited for while ");
+        line.number(held as u64).text(" is held (crates/os/src/mutex/rank.rs)").abort()
+    }
+}
+
+#[cfg(all(test, debug_assertions, not(loom)))]
+mod tests {
+    use super::witness::Held;
+    use super::*;
+
+    #[test]
+    fn a_thread_waits_only_for_higher_ranks() {
+        let held = Held::NONE;
+        assert!(held.allows(Rank::SetUp, false));
+        held.add(Rank::SizeClass);
+        assert!(held.allows(Rank::Morphs, false) && held.allows(Rank::TracePath, false));
+        for rank in [Rank::SetUp, Rank::ObjectCache, Rank::SizeClass] {
+            assert!(!held.allows(rank, false), "{rank:?}");
+        }
+        held.add(Rank::Pages);
+        assert!(!held.allows(Rank::Morphs, false));
+    }
+
+    #[test]
+    fn a_fork_takes_several_locks_of_a_rank() {
+        let held = Held::NONE;
+        held.add(Rank::SizeClass);
+        held.add(Rank::SizeClass);
+        assert!(held.allows(Rank::SizeClass, true) && !held.allows(Rank::CacheArrays, true));
+        assert!(!held.remove(Rank::SizeClass), "one is left");
+        assert!(held.remove(Rank::SizeClass));
+        assert_eq!(held.highest(), None);
+        assert!(held.remove(Rank::Huge), "a lock from before is not known");
+    }
+
+    #[test]
+    fn a_lock_given_up_out_of_turn_leaves_the_others() {
+        let held = Held::NONE;
+        held.add(Rank::SizeClass);
+        held.add(Rank::Pages);
+        assert!(!held.remove(Rank::SizeClass));
+        assert_eq!(held.highest(), Some(Rank::Pages as usize));
+        assert!(!held.allows(Rank::Morphs, false));
+    }
+}

@@ -1,0 +1,27 @@
+//! Many cases of one test, several at a time.
+
+use std::sync::Mutex;
+use std::thread;
+
+/// Cases that run at once: each is mostly the start and the end of a process.
+const AT_ONCE: usize = 4;
+
+/// Calls `act` with each case, on several threads; returns what came of them, in the cases' order.
+/// A panic of one case is a panic of this, after the others have ended.
+pub fn side_by_side<C: Sync, R: Send>(cases: &[C], act: impl Fn(&C) -> R + Sync) -> Vec<R> {
+    let next = Mutex::new(cases.iter().enumerate());
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            // A statement, so that the lock is not held while the case runs.
+            let case = next.lock().expect("no case runs under this lock").next();
+            let Some((place, case)) = case else { break };
+            let result = act(case);
+            done.lock().expect("no case runs under this lock").push((place, result));
+        }
+    };
+    thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+    let mut done = done.into_inner().expect("no case runs under this lock");
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
+}

@@ -1,0 +1,24 @@
+//! The tests of whole programs under Craton, as one program.
+
+mod background;
+mod caches;
+mod compilers;
+mod conformance;
+mod debug;
+mod faulty;
+mod frames;
+mod interpreters;
+mod large;
+mod limited;
+mod limits;
+mod linking;
+mod misuse;
+mod own;
+mod processes;
+mod rseq;
+mod servers;
+mod shells;
+mod stacks;
+mod support;
+mod symbols;
+mod threads;

@@ -1,0 +1,65 @@
+//! What a test program printed, read back: how many tests passed, and how long each took.
+//!
+//! **From.** The stable output of Rust's test harness: a line `test NAME ... ok` when a test ends, and
+//! a line `test result: ok. 3 passed; 0 failed; 1 ignored; …` at the end.
+
+use std::time::Duration;
+
+/// The tests of one or several programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub passed: u64,
+    pub failed: u64,
+    pub ignored: u64,
+}
+
+impl Counts {
+    /// Sums the closing lines; `None` where there is none.
+    pub fn read(output: &str) -> Option<Self> {
+        let results = output.lines().filter_map(|line| line.strip_prefix("test result: "));
+        results.map(Self::from_result).reduce(Self::plus)
+    }
+
+    fn from_result(text: &str) -> Self {
+        let number = |name: &str| {
+            let parts = text.split([';', '.']).map(str::trim);
+            parts.filter_map(|part| part.strip_suffix(name)).find_map(|n| n.trim().parse().ok()).unwrap_or(0)
+        };
+        Self { passed: number("passed"), failed: number("failed"), ignored: number("ignored") }
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            passed: self.passed + other.passed,
+            failed: self.failed + other.failed,
+            ignored: self.ignored + other.ignored,
+        }
+    }
+}
+
+/// The test that a line of the harness says has ended.
+pub fn ended_test(line: &str) -> Option<&str> {
+    let (name, how) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    let ended = how == "ok" || how == "FAILED" || how.starts_with("ignored");
+    ended.then(|| name.strip_suffix(" - should panic").unwrap_or(name))
+}
+
+/// How long each test took, from the moments at which the tests ended.
+///
+/// The harness starts tests in the order of their names, the first `threads` at once and then one
+/// whenever one ends. So the moment of each start follows from the moments of the ends.
+pub fn durations(ends: &[(String, Duration)], threads: usize) -> Vec<(String, Duration)> {
+    let mut names: Vec<&str> = ends.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    let mut moments: Vec<Duration> = ends.iter().map(|(_, end)| *end).collect();
+    moments.sort_unstable();
+    let started = |name: &str| {
+        let place = names.binary_search(&name).unwrap_or(0);
+        place.checked_sub(threads).map_or(Duration::ZERO, |earlier| moments[earlier])
+    };
+    ends.iter().map(|(name, end)| (name.clone(), end.saturating_sub(started(name)))).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! What is built and run: each plan is one call of cargo, with its flags.
+
+use super::job::Kind;
+use std::path::Path;
+use std::thread::available_parallelism;
+
+/// Packages, by the names of their folders, whose tests start other programs and wait for them.
+pub const WAITING: [&str; 4] = ["programs", "cli", "lab", "papers"];
+
+/// Crates with protocols between threads, which loom runs in every order of their steps.
+const LOOM: [&str; 4] = ["craton-os", "craton-frames", "craton-pages", "craton-malloc"];
+
+/// The experiments' tests that show that their program starts, measures and writes.
+const PAPERS: [&str; 3] = ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench"];
+
+/// Cargo builds tests with unwinding. Programs that unwind too use the same build of each library.
+pub const UNWINDING: [&str; 2] = ["CARGO_PROFILE_DEV_PANIC", "unwind"];
+
+/// How much is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Unit tests: `make check`.
+    Units,
+    /// `make test`.
+    All,
+    /// What takes minutes or hours as well: `make nightly`.
+    Nightly,
+}
+
+/// One build of tests.
+#[derive(Debug)]
+pub struct Plan {
+    /// Arguments of `cargo test`.
+    pub args: Vec<String>,
+    /// Environment of the build.
+    pub env: Vec<(String, String)>,
+    /// How its programs are run.
+    pub runs: Vec<Run>,
+}
+
+/// One run of the programs of a build.
+#[derive(Debug, Default)]
+pub struct Run {
+    pub name: &'static str,
+    /// Only programs of the package with this folder.
+    pub package: Option<&'static str>,
+    /// Environment of the programs.
+    pub env: Vec<(String, String)>,
+    /// Arguments of the programs: parts of names of tests.
+    pub filter: Vec<String>,
+}
+
+impl Kind {
+    /// Threads of the harness in a program of this kind.
+    pub fn threads(self) -> usize {
+        match self {
+            Self::Computes => cores(),
+            Self::Waits => 3 * cores(),
+        }
+    }
+
+    /// Programs of this kind that run at once.
+    pub fn at_once(self) -> usize {
+        match self {
+            Self::Computes => cores(),
+            Self::Waits => 2,
+        }
+    }
+}
+
+fn cores() -> usize {
+    available_parallelism().map_or(2, |n| n.get())
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| String::from(*text)).collect()
+}
+
+/// The builds, in their order.
+pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
+    let run = |name| Run { name, ..Run::default() };
+    let unwinding = vec![UNWINDING.map(str::to_owned).into()];
+    if extent == Extent::Units {
+        let args = owned(&["--workspace", "--lib", "--bins"]);
+        return vec![Plan { args, env: unwinding, runs: vec![run("unit")] }];
+    }
+    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    let loom_env = vec![
+        ("RUSTFLAGS".to_owned(), format!("{flags} --cfg loom").trim().to_owned()),
+        ("CARGO_TARGET_DIR".to_owned(), target.join("loom").to_string_lossy().into_owned()),
+        // Thousands of runs of each protocol: optimised, and with debug assertions.
+        ("CARGO_PROFILE_DEV_OPT_LEVEL".to_owned(), "2".to_owned()),
+    ];
+    let mut loom: Vec<String> = LOOM.iter().flat_map(|package| owned(&["-p", package])).collect();
+    loom.extend(owned(&["--test", "loom*"]));
+    let tiny = owned(&["-p", "craton-pages", "--features", "tiny", "--tests"]);
+    // The experiments share the folder: their programs start those of the workspace, beside them.
+    let mut papers = owned(&["--manifest-path", "papers/Cargo.toml", "--target-dir", &target.to_string_lossy()]);
+    let mut run_papers = run("papers");
+    if extent == Extent::All {
+        papers.extend(owned(&["--test", "lab"]));
+        run_papers.filter = owned(&PAPERS);
+    }
+    let mut all = vec![run("all")];
+    if extent == Extent::Nightly {
+        let env = vec![("CRATON_TEST_OPTIONS".to_owned(), "page_heap=frames".to_owned())];
+        all.push(Run { package: Some("programs"), env, ..run("on frames") });
+    }
+    vec![
+        Plan { args: owned(&["--workspace"]), env: unwinding.clone(), runs: all },
+        Plan { args: papers, env: unwinding.clone(), runs: vec![run_papers] },
+        Plan { args: loom, env: loom_env, runs: vec![run("loom")] },
+        Plan { args: tiny, env: Vec::new(), runs: vec![run("tiny")] },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Runs programs of tests side by side, the slowest first, while others are still being built.
+
+use super::job::{self, Finished, Job, Kind};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+/// What the pool waits for.
+#[derive(Debug)]
+pub enum Event {
+    /// Programs have been built.
+    Built(Vec<Job>),
+    /// The optimized library has been built, and lies there.
+    Library(PathBuf),
+    /// A build failed; what needs it cannot run.
+    Broken(String),
+    /// A builder has nothing more to build.
+    Done,
+    /// A program has ended.
+    Ended(Finished),
+}
+
+/// Programs that wait, and those that run.
+pub struct Pool {
+    /// Seconds that programs took last time, by name.
+    pub last: HashMap<String, f64>,
+    /// A program that runs for longer is killed.
+    pub limit: Duration,
+    waiting: Vec<Job>,
+    running: Vec<Kind>,
+    library: Option<PathBuf>,
+}
+
+impl Pool {
+    pub fn new(last: HashMap<String, f64>, limit: Duration) -> Self {
+        Self { last, limit, waiting: Vec::new(), running: Vec::new(), library: None }
+    }
+
+    /// Runs everything that `builders` threads build. `report` is called as programs end; returns
+    /// which builds failed.
+    pub fn run(
+        mut self,
+        (send, events): (Sender<Event>, Receiver<Event>),
+        mut builders: usize,
+        mut report: impl FnMut(Finished),
+    ) -> Vec<String> {
+        let mut broken = Vec::new();
+        while builders > 0 || !self.running.is_empty() {
+            match events.recv().expect("this thread keeps a sender") {
+                Event::Built(jobs) => self.waiting.extend(jobs),
+                Event::Library(path) => self.library = Some(path),
+                Event::Broken(why) => broken.push(why),
+                Event::Done => builders -= 1,
+                Event::Ended(finished) => {
+                    if let Some(place) = self.running.iter().position(|kind| *kind == finished.kind) {
+                        self.running.swap_remove(place);
+                    }
+                    report(finished);
+                }
+            }
+            while let Some(job) = self.next() {
+                self.running.push(job.kind);
+                let (send, limit) = (send.clone(), self.limit);
+                thread::spawn(move || send.send(Event::Ended(job::run(&job, limit))));
+            }
+        }
+        broken.extend(self.waiting.iter().map(|job| format!("{} did not run: the library was not built", job.name)));
+        broken
+    }
+
+    /// The slowest program that may start now. One that never ran counts as the slowest.
+    fn next(&mut self) -> Option<Job> {
+        let may_start = |job: &Job| {
+            let beside = self.running.iter().filter(|kind| **kind == job.kind).count();
+            beside < job.kind.at_once() && (self.library.is_some() || !job.needs_library)
+        };
+        let seconds = |job: &Job| self.last.get(&job.name).copied().unwrap_or(f64::INFINITY);
+        let ready = self.waiting.iter().enumerate().filter(|(_, job)| may_start(job));
+        // The first of equals: max_by alone would choose the last.
+        let (place, _) = ready.rev().max_by(|a, b| seconds(a.1).total_cmp(&seconds(b.1)))?;
+        let mut job = self.waiting.remove(place);
+        if let Some(library) = self.library.as_ref().filter(|_| job.needs_library) {
+            job.env.push(("CRATON_LIBRARY".to_owned(), library.to_string_lossy().into_owned()));
+        }
+        Some(job)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,346 @@
+//! Arrows between the modules of a crate.
+//!
+//! **What.** For each crate below `crates/`, the graph of files and of the paths by which they name each other; tests apart. A name
+//! that a module re-exports is followed to the file that declares it, so that a door is no arrow. No circle has more
+//! than [`MOST`] files, or the number that the list allows a crate until it is mended. A crate of [`ORDERS`] has no circle
+//! at all between its layers: each layer names only those before it.
+
+use super::files::File;
+use super::lex::Source;
+use super::{Complaint, is_product};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The most files of a circle.
+const MOST: usize = 8;
+
+/// The list of larger circles: one `crate | files` a line. It can only shrink; `--fix` lowers it.
+pub const LIST: &str = "xtask/tidy-circles.txt";
+
+/// Crates whose modules stand in layers, from the bottom up. A module below a named one belongs to its layer.
+const ORDERS: [(&str, &[&str]); 1] = [(
+    "heap",
+    &[
+        "misuse",
+        "hooks",
+        "mark",
+        "page_map",
+        "page_heap",
+        "gate",
+        "record",
+        "search",
+        "shard",
+        "huge",
+        "thread_cache",
+        "heap",
+        "spans",
+        "limits",
+        "morph",
+        "central",
+        "large",
+        "huge_object",
+        "owned",
+        "find",
+        "refill",
+        "beyond",
+        "cpu_cache",
+        "maintain",
+        "shape",
+        "model",
+    ],
+)];
+
+/// A crate, or a program of one in `src/bin`.
+struct Unit<'a> {
+    name: String,
+    modules: Vec<Module<'a>>,
+}
+
+/// A file.
+struct Module<'a> {
+    file: &'a File,
+    source: &'a Source,
+    /// Its path from the root; the root's is empty.
+    path: Vec<String>,
+    /// What its `use` declarations name: path, name here, and whether others see it.
+    uses: Vec<Use>,
+}
+
+struct Use {
+    path: Vec<String>,
+    name: String,
+    is_public: bool,
+}
+
+/// What a crate's graph is measured by.
+struct Measure {
+    arrows: usize,
+    circle: Vec<String>,
+    /// Arrows against the order: from, to.
+    upward: Vec<(String, String)>,
+}
+
+/// Complains of circles that are too large, of entries of the list that nothing needs, and of arrows against an order.
+pub fn check(files: &[File]) -> Vec<Complaint> {
+    let mut allowed = allowed(files);
+    let mut found = Vec::new();
+    for unit in units(files) {
+        let Measure { circle, upward, .. } = unit.measure();
+        let most = allowed.remove(&unit.name).unwrap_or(MOST);
+        let path = format!("crate {}", unit.name);
+        if circle.len() > most {
+            let (n, files) = (circle.len(), circle.join(" "));
+            found.push(Complaint::new(&path, 0, format!("a circle of {n} files, the most is {most}: {files}")));
+        } else if circle.len() < most && most > MOST {
+            let text =
+                format!("its largest circle has {} files, not {most}: run `cargo xtask tidy --fix`", circle.len());
+            found.push(Complaint::new(LIST, 0, format!("{}: {text}", unit.name)));
+        }
+        for (from, to) in upward {
+            found.push(Complaint::new(&path, 0, format!("{from} names {to}, which is no layer before it")));
+        }
+    }
+    found.extend(allowed.keys().map(|name| Complaint::new(LIST, 0, format!("there is no crate {name}"))));
+    found
+}
+
+/// The list with each number lowered to what is true.
+pub fn lowered(files: &[File]) -> String {
+    let text = files.iter().find(|f| f.path == LIST).map_or("", |f| f.text.as_str());
+    let mut out: String = text.lines().filter(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    let units = units(files);
+    for (name, most) in allowed(files) {
+        let now = units.iter().find(|unit| unit.name == name).map_or(0, |unit| unit.measure().circle.len());
+        if now > MOST {
+            let _ = writeln!(out, "{name} | {}", now.min(most));
+        }
+    }
+    out
+}
+
+/// A line for each crate: files, arrows, the largest circle, and arrows against its order.
+pub fn write(files: &[File]) -> String {
+    let mut out = String::from("crate                 files  arrows  largest circle  upward\n");
+    for unit in units(files) {
+        let Measure { arrows, circle, upward } = unit.measure();
+        let upward = if unit.order().is_some() { upward.len().to_string() } else { "-".to_owned() };
+        let (name, modules) = (&unit.name, unit.modules.len());
+        let _ = writeln!(out, "{name:<20} {modules:6} {arrows:7} {:15} {upward:>7}", circle.len());
+    }
+    out
+}
+
+/// The files of a crate from the bottom up, each with those that it names.
+pub fn write_one(files: &[File], name: &str) -> String {
+    let units = units(files);
+    let Some(unit) = units.iter().find(|unit| unit.name == name) else { return format!("there is no crate {name}\n") };
+    let arrows: Vec<BTreeSet<usize>> = (0..unit.modules.len()).map(|i| unit.arrows_of(i)).collect();
+    let mut files: Vec<usize> = (0..arrows.len()).collect();
+    // A file reaches more than each file that it names, unless they stand in a circle.
+    files.sort_by_key(|i| reachable(&arrows, *i).len());
+    let path = |i: usize| unit.modules[i].path.join("::");
+    let line = |i: usize| {
+        let named: Vec<String> = arrows[i].iter().map(|to| path(*to)).collect();
+        format!("{}: {}\n", path(i), named.join(" "))
+    };
+    files.into_iter().map(line).collect()
+}
+
+fn allowed(files: &[File]) -> BTreeMap<String, usize> {
+    let list = files.iter().find(|f| f.path == LIST).map_or("", |f| f.text.as_str());
+    let entries = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('|'));
+    entries.filter_map(|(name, n)| Some((name.trim().to_owned(), n.trim().parse().ok()?))).collect()
+}
+
+fn units(files: &[File]) -> Vec<Unit<'_>> {
+    let mut units: BTreeMap<String, Vec<Module<'_>>> = BTreeMap::new();
+    for file in files.iter().filter(|file| is_product(file)) {
+        let Some(source) = &file.rust else { continue };
+        let Some((owner, inner)) = file.path["crates/".len()..].split_once("/src/") else { continue };
+        let mut path: Vec<String> = inner.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
+        let mut name = owner.to_owned();
+        if path[0] == "bin" && path.len() > 1 {
+            name = format!("{owner}/{}", path[1]);
+            path.drain(..2);
+        }
+        path.pop_if(|last| ["lib", "main", "mod"].contains(&last.as_str()));
+        units.entry(name).or_default().push(Module { file, source, path, uses: uses(source) });
+    }
+    let mut units: Vec<Unit<'_>> = units.into_iter().map(|(name, modules)| Unit { name, modules }).collect();
+    units.iter_mut().for_each(Unit::drop_models);
+    units
+}
+
+/// What the `use` declarations of a file name, outside of tests.
+fn uses(source: &Source) -> Vec<Use> {
+    let mut found = Vec::new();
+    for (i, token) in source.tokens.iter().enumerate() {
+        if token.text == "use" && !source.is(i + 1, "<") && !source.lines[token.line].in_test {
+            let is_public = i > 0 && (source.is(i - 1, "pub") || source.is(i - 1, ")"));
+            tree(source, i + 1, &[], is_public, &mut found);
+        }
+    }
+    found
+}
+
+/// Reads the tree of a `use` at token `i`, behind `before`; returns the index behind it.
+fn tree(source: &Source, mut i: usize, before: &[String], is_public: bool, into: &mut Vec<Use>) -> usize {
+    let mut path = before.to_vec();
+    while let Some(token) = source.tokens.get(i) {
+        match token.text.as_str() {
+            "{" => {
+                i += 1;
+                while i < source.tokens.len() && !source.is(i, "}") {
+                    i = tree(source, i, &path, is_public, into);
+                }
+                return i + 1;
+            }
+            ":" => i += 1,
+            "," if path.len() == before.len() => return i + 1,
+            "," | "}" | ";" => break,
+            "as" => {
+                let name = source.tokens.get(i + 1).map_or(String::new(), |t| t.text.clone());
+                into.push(Use { path, name, is_public });
+                return i + 2;
+            }
+            word => {
+                path.push(word.to_owned());
+                i += 1;
+            }
+        }
+    }
+    // `a::{self, b}` names `a`.
+    path.pop_if(|last| last == "self" && !before.is_empty());
+    if let Some(name) = path.last().cloned() {
+        into.push(Use { path, name, is_public });
+    }
+    i
+}
+
+impl Unit<'_> {
+    /// Takes out the modules that only models of protocols are built with.
+    fn drop_models(&mut self) {
+        let under = |m: &Module<'_>| {
+            let names = m.source.modules_under(&["test", "loom"]).into_iter();
+            names.map(|i| [m.path.as_slice(), &[m.source.tokens[i + 1].text.clone()]].concat()).collect::<Vec<_>>()
+        };
+        let out: Vec<Vec<String>> = self.modules.iter().flat_map(under).collect();
+        self.modules.retain(|m| !out.iter().any(|path| m.path.starts_with(path)));
+    }
+
+    fn find(&self, path: &[String]) -> Option<usize> {
+        self.modules.iter().position(|m| m.path == path)
+    }
+
+    /// The file that `path` leads to from the module `from`; `None` for another crate's.
+    fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
+        let here = &self.modules[from];
+        let mut at = here.path.clone();
+        let mut rest = path;
+        match path.first()?.as_str() {
+            "crate" => at.clear(),
+            "self" => {}
+            "super" => _ = at.pop()?,
+            name => {
+                at.push(name.to_owned());
+                if self.find(&at).is_none() {
+                    let named = here.uses.iter().find(|u| u.name == name && depth < 9 && u.path[0] != name)?;
+                    return self.resolve(from, &[&named.path[..], &path[1..]].concat(), depth + 1);
+                }
+            }
+        }
+        rest = &rest[1..];
+        while rest.first().is_some_and(|name| name == "super") {
+            at.pop()?;
+            rest = &rest[1..];
+        }
+        let mut module = self.find(&at)?;
+        while let Some((name, behind)) = rest.split_first() {
+            at.push(name.clone());
+            if let Some(child) = self.find(&at) {
+                (module, rest) = (child, behind);
+                continue;
+            }
+            // A name that the module has from elsewhere.
+            let elsewhere = |u: &&Use| u.name == *name && depth < 9;
+            let door = self.modules[module].uses.iter().find(elsewhere);
+            let through = door.and_then(|u| self.resolve(module, &[&u.path[..], behind].concat(), depth + 1));
+            return through.or(door.is_none().then_some(module));
+        }
+        Some(module)
+    }
+
+    /// The files that a file names.
+    fn arrows_of(&self, from: usize) -> BTreeSet<usize> {
+        let Module { source, uses, .. } = &self.modules[from];
+        let is_named = |name: &str| source.tokens.iter().filter(|t| t.text == *name).count() > 1;
+        let imports = uses.iter().filter(|u| !u.is_public || is_named(&u.name));
+        // A module that is imported counts where it is used.
+        let is_module = |u: &&Use| {
+            let target = self.resolve(from, &u.path, 0);
+            target.is_some_and(|t| self.modules[t].path.last() == u.path.last())
+        };
+        let mut paths: Vec<Vec<String>> = imports.filter(|u| !is_module(u)).map(|u| u.path.clone()).collect();
+        let mut in_use = false;
+        let mut i = 0;
+        while i < source.tokens.len() {
+            let start = i;
+            in_use = source.is(i, "use") && !source.is(i + 1, "<") || in_use && !source.is(i, ";");
+            let mut path = Vec::new();
+            while source.is(i + 1, ":") && source.is(i + 2, ":") {
+                path.push(source.tokens[i].text.clone());
+                i += 3;
+            }
+            let is_inner = start >= 2 && source.is(start - 1, ":") && source.is(start - 2, ":");
+            if !path.is_empty() && !in_use && !is_inner && !source.lines[source.tokens[start].line].in_test {
+                path.extend(source.tokens.get(i).map(|t| t.text.clone()));
+                paths.push(path);
+            }
+            i += 1;
+        }
+        paths.iter().filter_map(|path| self.resolve(from, path, 0)).filter(|to| *to != from).collect()
+    }
+
+    fn measure(&self) -> Measure {
+        let arrows: Vec<BTreeSet<usize>> = (0..self.modules.len()).map(|i| self.arrows_of(i)).collect();
+        let reach: Vec<BTreeSet<usize>> = (0..arrows.len()).map(|i| reachable(&arrows, i)).collect();
+        let circles =
+            (0..arrows.len()).map(|i| reach[i].iter().filter(|j| reach[**j].contains(&i)).collect::<Vec<_>>());
+        let circle = circles.max_by_key(Vec::len).unwrap_or_default();
+        let name = |i: usize| self.modules[i].file.path.rsplit_once("/src/").map_or("", |(_, name)| name).to_owned();
+        let pairs = arrows.iter().enumerate().flat_map(|(i, to)| to.iter().map(move |j| (i, *j)));
+        let upward = pairs.filter(|(i, j)| self.layer(*i) < self.layer(*j)).map(|(i, j)| (name(i), name(j))).collect();
+        Measure {
+            arrows: arrows.iter().map(BTreeSet::len).sum(),
+            circle: circle.into_iter().map(|i| name(*i)).collect(),
+            upward,
+        }
+    }
+
+    fn order(&self) -> Option<&'static [&'static str]> {
+        ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| *order)
+    }
+
+    /// The number of a module's layer, by the longest name of the order that it lies in; all are equal without an order.
+    /// The root and what the order does not name are above all.
+    fn layer(&self, module: usize) -> usize {
+        let Some(order) = self.order() else { return 0 };
+        let path = self.modules[module].path.join("::");
+        let lies_in = |name: &str| path == name || path.starts_with(&format!("{name}::"));
+        let named = order.iter().enumerate().filter(|(_, name)| lies_in(name));
+        named.max_by_key(|(_, name)| name.len()).map_or(order.len(), |(i, _)| i)
+    }
+}
+
+/// Everything that can be reached from a file by one arrow or more.
+fn reachable(arrows: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(at) = open.pop() {
+        open.extend(arrows[at].iter().copied().filter(|to| reached.insert(*to)));
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+use super::*;
+
+fn crate_of(sources: &[(&str, &str)]) -> Vec<File> {
+    sources.iter().map(|(name, text)| File::new(&format!("crates/x/src/{name}.rs"), text)).collect()
+}
+
+/// The arrows of a crate, as `from>to`.
+fn arrows(sources: &[(&str, &str)]) -> Vec<String> {
+    let files = crate_of(sources);
+    let units = units(&files);
+    let unit = &units[0];
+    let name = |i: usize| unit.modules[i].path.join("::");
+    let all = (0..unit.modules.len()).flat_map(|i| unit.arrows_of(i).into_iter().map(move |j| (i, j)));
+    all.map(|(i, j)| format!("{}>{}", name(i), name(j))).collect()
+}
+
+/// A ring of `n` files, each of which names the next.
+fn ring(n: usize) -> Vec<File> {
+    let file =
+        |i: usize| File::new(&format!("crates/x/src/m{i}.rs"), &format!("use crate::m{0}::A{0};\n", (i + 1) % n));
+    (0..n).map(file).chain([File::new("crates/x/src/lib.rs", "")]).collect()
+}
+
+#[test]
+fn paths_and_imports_are_arrows() {
+    let lib = ("lib", "mod a;\nmod b;\n");
+    for text in [
+        "use crate::b::B;\n",
+        "use super::b::B;\n",
+        "use crate::{b::{B, C}};\n",
+        "use crate::b;\nfn f() { b::g() }\n",
+        "fn f() { crate::b::g() }\n",
+        "fn f(x: super::b::B) {}\n",
+        "use crate::b::{self, B};\n",
+        "use crate::b::B as D;\n",
+        "pub use crate::b::B;\nfn f(b: B) {}\n",
+    ] {
+        assert_eq!(arrows(&[("a", text), ("b", ""), lib]), ["a>b"], "{text}");
+    }
+}
+
+#[test]
+fn tests_doors_strings_and_other_crates_are_no_arrows() {
+    for text in [
+        "#[cfg(test)]\nmod tests { use crate::b::B; fn f() { crate::b::g() } }\n",
+        "pub use crate::b::B;\n",
+        "// crate::b::B\nconst A: &str = \"crate::b::B\";\n",
+        "use core::b::B;\nuse b_of_another_crate::B;\n",
+        "use crate::b;\n",
+    ] {
+        assert_eq!(arrows(&[("a", text), ("b", ""), ("lib", "")]), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn a_name_is_followed_through_doors_to_its_file() {
+    let door = ("lib", "mod a;\nmod b;\npub use b::B;\n");
+    assert_eq!(arrows(&[("a", "use crate::B;\n"), ("b", ""), door]), ["a>b"]);
+    let below = ("b", "mod c;\npub use c::*;\npub(crate) use self::c::C;\n");
+    assert_eq!(arrows(&[("a", "use crate::b::C;\n"), below, ("b/c", ""), ("lib", "")]), ["a>b::c"]);
+    assert_eq!(
+        arrows(&[("a", "use crate::b;\nfn f() { b::c::g() }\n"), ("b", "mod c;"), ("b/c", ""), ("lib", "")]),
+        ["a>b::c"]
+    );
+    assert_eq!(arrows(&[("a", "use crate::Own;\n"), ("lib", "mod a;\npub struct Own;\n")]), ["a>"]);
+}
+
+#[test]
+fn a_circle_of_more_than_eight_files_fails_and_names_them() {
+    assert_eq!(check(&ring(MOST)), []);
+    let found = check(&ring(MOST + 1));
+    assert!(found.len() == 1 && found[0].text.starts_with("a circle of 9 files") && found[0].text.contains("m8.rs"));
+}
+
+#[test]
+fn the_list_allows_a_larger_circle_and_can_only_shrink() {
+    let with = |n, list: &str| {
+        let mut files = ring(n);
+        files.push(File::new(LIST, list));
+        files
+    };
+    assert_eq!(check(&with(12, "# reason\nx | 12\n")), []);
+    assert_eq!(check(&with(13, "x | 12\n")).len(), 1);
+    assert!(check(&with(11, "x | 12\n"))[0].text.contains("has 11 files, not 12"));
+    assert_eq!(lowered(&with(11, "# reason\nx | 12\n")), "# reason\nx | 11\n");
+    assert_eq!(lowered(&with(13, "x | 12\n")), "x | 12\n");
+    assert_eq!(lowered(&with(8, "x | 12\n")), "");
+    assert!(check(&with(8, "y | 12\n"))[0].text.contains("no crate y"));
+}
+
+#[test]
+fn the_files_of_a_crate_are_listed_from_the_bottom_up() {
+    let files = crate_of(&[("a", "use crate::b::B;\n"), ("b", "use crate::c::C;\n"), ("c", ""), ("lib", "")]);
+    assert_eq!(write_one(&files, "x"), "c: \n: \nb: c\na: b\n");
+    assert_eq!(write_one(&files, "y"), "there is no crate y\n");
+}
+
+#[test]
+fn programs_are_apart_and_models_are_left_out() {
+    let files = [
+        File::new("crates/x/src/bin/p/main.rs", "mod a;\n"),
+        File::new("crates/x/src/bin/p/a.rs", ""),
+        File::new("crates/x/src/lib.rs", "#[cfg(loom)]\nmod model;\n"),
+        File::new("crates/x/src/model.rs", "use crate::model::world::W;\n"),
+        File::new("crates/x/src/model/world.rs", ""),
+    ];
+    let units: Vec<_> = units(&files).into_iter().map(|u| (u.name, u.modules.len())).collect();
+    assert_eq!(units, [("x".to_owned(), 1), ("x/p".to_owned(), 2)]);
+}
+
+#[test]
+fn every_module_of_an_order_is_there_once() {
+    for (name, order) in ORDERS {
+        let set: BTreeSet<_> = order.iter().collect();
+        assert_eq!(set.len(), order.len(), "{name}");
+    }
+}
