@@ -21,7 +21,7 @@ use craton_lab::format::bytes;
 use craton_lab::picture::{Axis, Line, Point, Unit};
 use craton_lab::rng::Rng;
 use craton_lab::summary::Spread;
-use craton_pages::{HugeBacking, PageHeap, Tracker};
+use craton_pages::{HugeBacking, PageHeapExt, Temeraire, Tracker};
 use std::time::Instant;
 
 const SIZES: [(&str, u64); 3] = [("1 GiB", 1 << 30), ("32 GiB", 32 << 30), ("1 TiB", 1 << 40)];
@@ -69,7 +69,7 @@ impl Clock for Still {
     }
 }
 
-type Heap = PageHeap<Lean, Still>;
+type Heap = Temeraire<Lean, Still>;
 
 const COLUMNS: [Column; 9] = [
     ("heap", "heap_bytes", Show::Bytes),

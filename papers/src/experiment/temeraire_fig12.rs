@@ -14,6 +14,7 @@ use super::{Ask, Findings, simulation};
 use craton_base::{Bytes, Density, PageRange, Pages};
 use craton_lab::picture::{Axis, Unit};
 use craton_lab::rng::Rng;
+use craton_pages::PageHeapExt;
 
 const FULL_BYTES: u64 = 16 << 30;
 const QUICK_BYTES: u64 = 2 << 30;
