@@ -12,6 +12,7 @@ use craton_heap::page_map::PageMap;
 use craton_heap::record::PageRecord;
 use craton_heap::{Heap, Misuse, Parts};
 use craton_os::fault::Fault;
+use craton_pages::PageHeapExt;
 use craton_pages::Tracker;
 use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, SimSystem, VirtualClock};
 use std::boxed::Box;

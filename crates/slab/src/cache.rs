@@ -105,10 +105,12 @@ impl SlabCache {
         while out.len() < want {
             let slab = match self.slabs.lists.fullest() {
                 Some(slab) => slab.page(),
-                None => match self.add_slab(records, source) {
-                    Some(slab) => slab,
-                    None => break,
-                },
+                None => {
+                    let Geometry { pages, .. } = self.geometry;
+                    self.slabs.kept.missed();
+                    let Ok(span) = source.alloc(pages, self.geometry.align(), self.geometry.density()) else { break };
+                    self.begin_slab(span.range.first, records)
+                }
             };
             // SAFETY: the slab is one of ours, by the lists.
             unsafe { self.take_from(slab, want, base, records, &mut out, &cut) };
@@ -291,12 +293,9 @@ impl SlabCache {
         self.geometry.slab_of(PageId((offset >> PAGE_SHIFT) as u32))
     }
 
+    /// Makes a new span a slab.
     #[cold]
-    fn add_slab(&mut self, records: &impl Records, source: &mut impl SpanSource) -> Option<PageId> {
-        let pages = self.geometry.pages;
-        self.slabs.kept.missed();
-        let span = source.alloc(pages, self.geometry.align(), self.geometry.density()).ok()?;
-        let first = span.range.first;
+    fn begin_slab(&mut self, first: PageId, records: &impl Records) -> PageId {
         let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
             // Another cache has made the slab one of ours; see `donate`.
@@ -305,7 +304,7 @@ impl SlabCache {
             record.begin();
         }
         self.slabs.begin(SlabId::of(first), self.level(record), records);
-        Some(first)
+        first
     }
 
     /// A slab goes back to the source; it is on the list of `level`.
