@@ -129,10 +129,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         HugePages(self.cache.out().0 - self.regions.held().idle)
     }
 
-    fn alloc_span(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
-        if pages <= Self::HALF && align < G::PAGES {
-            return self.alloc_small(pages, align, density);
-        }
+    /// A span of more than half a hugepage, or aligned to whole ones.
+    fn alloc_long(&mut self, pages: u32, align: u32) -> Result<Span, SpanError> {
         let slack = pages.next_multiple_of(G::PAGES) - pages;
         let sparse = Wanted { pages, align, density: Density::Sparse };
         if slack > 0 && pages < Self::HUGE_REQUEST && align < G::PAGES {
@@ -468,7 +466,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> SpanSource for Temer
         if let Some(unfit) = self.unfit(pages, align) {
             return Err(unfit);
         }
-        let span = self.alloc_span(pages.0, align.0, density)?;
+        let is_short = pages.0 <= Self::HALF && align.0 < G::PAGES;
+        let span = match is_short {
+            true => self.alloc_small(pages.0, align.0, density)?,
+            false => self.alloc_long(pages.0, align.0)?,
+        };
         self.count(0, pages.0);
         Ok(span)
     }

@@ -91,12 +91,12 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     }
     let table = table(&COLUMNS, &rows);
     let mut sheet = Sheet::new(ask, rows);
-    let title = Title {
-        name: "",
-        title: "New and Delete of one page, by the size of the heap",
-        subtitle: "one thread, no system below; the best of several repetitions, the band up to the median; the line: 60 ns, the \
+    let title = Title(
+        "",
+        "New and Delete of one page, by the size of the heap",
+        "one thread, no system below; the best of several repetitions, the band up to the median; the line: 60 ns, the \
                    most it may be",
-    };
+    );
     let axes = (Axis::log2("size of the heap", Unit::Bytes), Axis::linear("time of New and Delete", Unit::Seconds));
     let series = series(sheet.rows());
     sheet.lines(title, axes, series, Some(MOST_S));
