@@ -14,11 +14,15 @@ fn mode() -> ThreadMode {
     ThreadMode::now()
 }
 
+/// # Safety
+/// The caller owns the object, which has so many bytes.
 unsafe fn filled(object: *mut u8, bytes: usize, with: u8) {
     // SAFETY: by the callers, which own the object.
     unsafe { object.write_bytes(with, bytes) };
 }
 
+/// # Safety
+/// As [`filled`], and the bytes have been written.
 unsafe fn holds(object: *mut u8, bytes: usize, byte: u8) -> bool {
     // SAFETY: by the callers, which own the object and have written it.
     let bytes = unsafe { core::slice::from_raw_parts(object, bytes) };

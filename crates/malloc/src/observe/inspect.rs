@@ -40,10 +40,10 @@ use craton_heap::shard::SHARDS;
 use craton_heap::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
 use craton_heap::thread_cache::{LIST_BYTES, ThreadCache};
 use craton_kit::Kit;
+use craton_kit::audit::Log;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
 use craton_os::Mutex;
-use craton_slab::debug::audit::Log;
 use craton_slab::object::ObjectSlabs;
 use craton_slab::{Morph, Morphs, SlabCache, SlabRecord};
 

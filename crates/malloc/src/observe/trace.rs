@@ -20,6 +20,7 @@ use craton_heap::hooks::SpanEvent;
 use craton_heap::page_heap::PageHeap;
 use craton_os::{CoarseClock, FileMap, Line, Mutex, Rank, process};
 use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};
+use craton_pages::{PageHeap as _, PageHeapExt};
 use craton_tables::options::PATH_MOST;
 
 /// Longest path that an option takes, its closing 0 included.

@@ -16,7 +16,7 @@ use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACH
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Decimal, Line, process};
-use craton_pages::HugeBacking;
+use craton_pages::{HugeBacking, PageHeapExt};
 use craton_tables::options::{Form, Key};
 
 /// How an option is set and read.

@@ -15,7 +15,7 @@ use craton_heap::record::PageRecord;
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Heap, Parts, size_class};
 use craton_os::cgroup;
-use craton_pages::Tracker;
+use craton_pages::{PageHeapExt, Tracker};
 use craton_sim::{RealFloor, SimSystem, VirtualClock};
 use std::boxed::Box;
 use std::vec::Vec;

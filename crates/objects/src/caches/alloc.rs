@@ -221,7 +221,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         };
         let Some(constructor) = constructor else { return Ok(object) };
         let unbuilt = Unbuilt { over: self, slot, object, asked };
-        // SAFETY: the object is as large and aligned as the program said, and nobody else's.
+        // SAFETY: the object is as large and aligned as the program said, and only ours.
         if Building::<P>::run(handle, || unsafe { constructor(object.cast(), argument) }) != 0 {
             return Err(Fault::Constructor);
         }
@@ -243,7 +243,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
     }
 
     /// Moves all objects of arrays and depot to the slabs; arrays have no room until they are
-    /// opened again. `false` if sequences cannot be interrupted; with `alone` there are none.
+    /// opened again. `false` if sequences cannot be interrupted; with `alone` no sequence runs.
     pub(super) fn flush(&self, cache: &mut Cache, alone: bool) -> bool {
         let (id, constructed) = (cache.id, cache.constructor.is_some());
         let (depot, slabs, mut supply) = self.parts(cache);

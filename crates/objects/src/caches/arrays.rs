@@ -7,7 +7,7 @@
 //! **State.** One reservation, with an area for each number that a processor can have, so that a
 //! sequence computes its array's address. An open array has its cache's handle for owner, and a
 //! capacity; a sequence takes for the owner only, which is its whole check of a handle. A closed
-//! array serves nobody: arrays are closed before they are emptied.
+//! array serves no request: arrays are closed before they are emptied.
 //!
 //! **Threads.** Arrays change in sequences, or by the thread that has closed them and interrupted
 //! all sequences. They are opened, closed and emptied under the cache's lock. Another process may

@@ -59,14 +59,14 @@ unsafe impl Kind for CacheSlots {
 
 const _: () = assert!(cfg!(loom) || size_of::<Slot<CacheSlots>>() == SLOT_ALIGN);
 
-/// What is read of a cache without its lock.
+/// The part of a cache that is read without its lock.
 #[repr(C)]
 pub(super) struct Shared {
     /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
     /// Objects were freed for which threads wait.
     pub(super) freed: Event,
-    /// What the next slow call, which may run the program's functions, is to do: bits of
+    /// Work for the next slow call, which may run the program's functions: bits of
     /// [`super::trim`].
     pub(super) deferred: AtomicU32,
     /// The objects are buffers of the watcher.
@@ -126,7 +126,7 @@ impl Slot<CacheSlots> {
     }
 }
 
-/// What a cache's lock protects. Zeros are a cache that never was.
+/// The part of a cache under its lock. Zeros are a cache that never was.
 pub(super) struct Cache {
     pub(super) id: u16,
     pub(super) name: [u8; NAME_MAX + 1],

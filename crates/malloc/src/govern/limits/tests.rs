@@ -67,6 +67,8 @@ struct Called {
     last: Cell<(usize, usize)>,
 }
 
+/// # Safety
+/// `arg` points at a [`Called`].
 unsafe extern "C" fn called(arg: *mut c_void, limit: usize, used: usize) {
     // SAFETY: the tests give it such an argument.
     let called = unsafe { &*arg.cast::<Called>() };

@@ -3,7 +3,7 @@
 use super::*;
 use std::boxed::Box;
 
-/// What a test's functions know.
+/// The argument of a test's functions.
 struct Known {
     w: World,
     cache: AtomicUsize,
