@@ -21,13 +21,27 @@ use crate::thread::tls;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::Line;
 
+/// The part of a request that takes locks; ends when dropped.
+pub(crate) struct Inside(u64);
+
+/// Begins the part of a request that takes locks.
+#[inline(always)]
+pub(crate) fn enter() -> Inside {
+    Inside(tls::swap_inside(1))
+}
+
+impl Drop for Inside {
+    #[inline(always)]
+    fn drop(&mut self) {
+        tls::swap_inside(self.0);
+    }
+}
+
 /// Runs the part of a request that takes locks.
 #[inline(always)]
 pub(crate) fn within<R>(f: impl FnOnce() -> R) -> R {
-    let before = tls::swap_inside(1);
-    let result = f();
-    tls::swap_inside(before);
-    result
+    let _inside = enter();
+    f()
 }
 
 /// Whether this thread is in such a part already. A thread pointer that two tasks share says nothing.
