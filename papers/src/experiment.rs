@@ -9,6 +9,7 @@
 //!
 //! **Not here.** Figures of layers that do not exist yet: `docs/experiments.md` lists all of them with their state.
 
+mod ask;
 mod courses;
 mod llfree;
 mod llfree_crash;
@@ -22,6 +23,7 @@ mod nvalloc_fig1b;
 mod pages_pair;
 mod profiles;
 mod series;
+mod sheet;
 mod simulation;
 mod size_classes;
 mod slab;
@@ -42,14 +44,7 @@ mod temeraire_overhead;
 mod temeraire_redis;
 mod world;
 
-use craton_lab::document::Document;
-use craton_lab::measure::{Allocator, Progress};
-use craton_lab::picture::Heading;
-use serde::Serialize;
-use series::Case;
-use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+pub use ask::Ask;
 
 /// An experiment.
 pub struct Experiment {
@@ -61,28 +56,6 @@ pub struct Experiment {
     pub answers: &'static str,
     /// Does it.
     pub run: fn(&Ask<'_>) -> Result<Findings, String>,
-}
-
-/// How an experiment shall be done.
-pub struct Ask<'a> {
-    /// Whether in the quick form.
-    pub quick: bool,
-    /// The allocators, glibc's first, then Craton.
-    pub allocators: &'a [Allocator],
-    /// Whether some of them were asked for: a quick form then leaves none out.
-    pub peers_asked: bool,
-    /// Rounds that count; each experiment has its own number, if none is asked for.
-    pub runs: Option<usize>,
-    /// The workloads to do, by name; all, if empty.
-    pub only: &'a [String],
-    /// Where the lab's program of that name is, which allocators are preloaded into.
-    pub tool: &'a dyn Fn(&str) -> Result<PathBuf, String>,
-    /// What was typed, for the document.
-    pub command: &'a [OsString],
-    /// Set to end early.
-    pub stop: &'a AtomicBool,
-    /// Called before each run with the name of what runs.
-    pub progress: &'a dyn Fn(&str, Progress<'_>),
 }
 
 /// What an experiment found.
@@ -97,94 +70,71 @@ pub struct Findings {
     pub failed: usize,
 }
 
-/// Every experiment.
-pub const EXPERIMENTS: &[Experiment] = &[
-    speed::EXPERIMENT,
-    micro::EXPERIMENT,
-    temeraire_redis::EXPERIMENT,
-    temeraire_empirical::EXPERIMENT,
-    temeraire_fig9::EXPERIMENT,
-    temeraire_fig10::EXPERIMENT,
-    temeraire_fig11::EXPERIMENT,
-    temeraire_fig12::EXPERIMENT,
-    temeraire_fig13::EXPERIMENT,
-    temeraire_overhead::EXPERIMENT,
-    size_classes::EXPERIMENT,
-    pages_pair::EXPERIMENT,
-    llfree_fig5::EXPERIMENT,
-    llfree_fig7::EXPERIMENT,
-    llfree_fig9::EXPERIMENT,
-    llfree_tab1::EXPERIMENT,
-    llfree_fig10::EXPERIMENT,
-    llfree_crash::EXPERIMENT,
-    slab_objects::EXPERIMENT,
-    slab_speed::EXPERIMENT,
-    slab_frag::EXPERIMENT,
-    slab_colour::EXPERIMENT,
-    slab_reap::EXPERIMENT,
-    slab_debug::EXPERIMENT,
-    nvalloc_fig1b::EXPERIMENT,
-];
+macro_rules! experiments {
+    ($($name:literal $module:ident $answers:literal $about:literal)*) => {
+        /// Every experiment.
+        pub const EXPERIMENTS: &[Experiment] =
+            &[$(Experiment { name: $name, about: $about, answers: $answers, run: $module::run }),*];
+    };
+}
+
+// The name, the module, what it answers, and what it shows.
+experiments! {
+    "speed" speed "is it better, than what, and on which load?"
+        "all workloads and real programs on all allocators: time and memory, with geometric means"
+    "micro" micro "what the fast path costs, and where it ends"
+        "one malloc and its free: cold and warm, by size and threads, in ns and in instructions"
+    "temeraire-redis" temeraire_redis "TEMERAIRE §5.1, redis"
+        "redis-server, push and read five elements: allocators, and Craton with and without hugepages"
+    "temeraire-empirical" temeraire_empirical "TEMERAIRE §6.1; figure 11's question"
+        "the page heap alone in simulated memory: overhead and hugepage coverage under five courses of demand"
+    "temeraire-fig9" temeraire_fig9 "TEMERAIRE figure 9; the loop of §4.4"
+        "a loop that drains a hugepage each turn: calls to the system, time and page faults"
+    "temeraire-fig10" temeraire_fig10 "TEMERAIRE figure 10"
+        "the hugepage cache under a demand that swings like a saw and then stops"
+    "temeraire-fig11" temeraire_fig11 "TEMERAIRE figure 11"
+        "memory after half of the demand is gone: longest free range first, fullest first, global best fit"
+    "temeraire-fig12" temeraire_fig12 "TEMERAIRE figure 12, §4.5"
+        "spans of 1.1 MiB, and of 0.6 to 2.5 MiB: backed by used memory, with and without regions"
+    "temeraire-fig13" temeraire_fig13 "TEMERAIRE figure 13"
+        "hugepage coverage of the heap under a demand that varies, with and without release"
+    "temeraire-overhead" temeraire_overhead "TEMERAIRE §6.1; page-heap overhead"
+        "the page heap alone in simulated memory, by profile: overhead and hugepage coverage in steady state"
+    "size-classes" size_classes "TEMERAIRE §3: at most an eighth in each class; at most 4 % on a fleet"
+        "waste by size classes: the worst of each class, and on each profile, for the library's table and others"
+    "pages-pair" pages_pair "what a request to the page heap costs, and whether it grows with the heap"
+        "New and Delete of one page in a warm heap of 1 GiB to 1 TiB, in ns; metadata for each byte"
+    "llfree-fig5" llfree_fig5 "LLFree figure 5"
+        "page frames: ns for each get and put of orders 0 to 10, bulk, random and repeat"
+    "llfree-fig7" llfree_fig7 "LLFree figures 7 and 8"
+        "page frames: ns for each get and put of orders 0 and 9, from one thread to all processors"
+    "llfree-fig9" llfree_fig9 "LLFree figure 9, §5.4"
+        "page frames: lists with a lock, without one, and for each processor, against LLFree, by threads"
+    "llfree-tab1" llfree_tab1 "LLFree table 1, §5.5"
+        "page frames: bytes and cache lines of an allocator's state, by level, computed and counted"
+    "llfree-fig10" llfree_fig10 "LLFree figure 10, §5.6"
+        "page frames: free huge frames and the cost of compaction over 100 turns of random frees and gets"
+    "llfree-crash" llfree_crash "LLFree §5.7"
+        "page frames: processes killed at random on a zone that persists: frames lost, and time to find it again"
+    "slab-objects" slab_objects "Bonwick94 §2, §5.1"
+        "objects with locks, conditions, lists and buffers: constructed each time, and kept constructed by a cache"
+    "slab-speed" slab_speed "Bonwick94 §5.1; at most 4 ns, or no slower than the fastest malloc?"
+        "an object taken and given back: caches, slabs, every malloc, and three allocators of the paper's time"
+    "slab-frag" slab_frag "Bonwick94 §5.2; is it at most 10 % after all four?"
+        "kernel objects: total fragmentation after boot, a spike, find and kenbus, of slabs and three others"
+    "slab-colour" slab_colour "Bonwick94 §4.1, §4.3"
+        "objects whose first 48 bytes are hot: use of a cache's sets and time of a walk, with colouring and without"
+    "slab-reap" slab_reap "Bonwick94 §3.4"
+        "a cache after spikes: memory over time and what the next spike costs, with working sets of 0, 15 s and for ever"
+    "slab-debug" slab_debug "Bonwick94 §6; what do the checks cost?"
+        "real programs with the debugging kit off, sampled, and on: how much slower"
+    "nvalloc-fig1b" nvalloc_fig1b "NVAlloc figure 1(b), Table 1"
+        "peak memory on Fragbench W1 to W4, as a ratio to the live data"
+}
 
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS.iter().find(|experiment| experiment.name == name)
-}
-
-/// The program that runs workloads.
-fn craton_work(ask: &Ask<'_>) -> Result<OsString, String> {
-    (ask.tool)("craton-work").map(OsString::from)
-}
-
-/// A workload as a case, of so many percent; who serves it is proven for all of them together.
-fn workload(program: &OsStr, name: &str, percent: u64) -> Case {
-    let command = vec![program.to_owned(), name.into(), "--percent".into(), percent.to_string().into()];
-    Case { name: name.to_owned(), command, prove: false }
-}
-
-fn text<R: Serialize>(document: &Document<R>) -> Result<String, String> {
-    document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))
-}
-
-/// What an experiment that has no use for an option says when it is given.
-fn no_use(option: &str, experiment: &str) -> String {
-    format!("{experiment} has no use for {option}; leave it out")
-}
-
-/// The heading of a picture, with where its figures come from.
-fn heading<R>(title: &str, subtitle: &str, document: &Document<R>) -> Heading {
-    let machine = &document.machine;
-    Heading {
-        title: title.to_owned(),
-        subtitle: subtitle.to_owned(),
-        source: format!(
-            "{}, {} processors, Linux {}, THP {}; commit {}; {}",
-            machine.cpu,
-            machine.cpus,
-            machine.kernel,
-            machine.thp,
-            document.commit.get(..12).unwrap_or(&document.commit),
-            document.command.join(" ")
-        ),
-    }
-}
-
-/// Leaves the cases that are asked for.
-///
-/// # Errors
-/// A name that no case has.
-fn only(ask: &Ask<'_>, cases: &mut Vec<Case>) -> Result<(), String> {
-    for (place, name) in ask.only.iter().enumerate() {
-        if ask.only[..place].contains(name) {
-            return Err(format!("--only names {name} twice; take one out"));
-        }
-        if !cases.iter().any(|case| case.name == *name) {
-            let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-            return Err(format!("--only {name}: no such workload here; there are: {}", names.join(", ")));
-        }
-    }
-    cases.retain(|case| ask.only.is_empty() || ask.only.contains(&case.name));
-    Ok(())
 }
 
 #[cfg(test)]

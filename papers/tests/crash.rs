@@ -9,6 +9,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_craton-crash");
 #[test]
 fn killed_processes_lose_no_more_than_what_was_under_way() {
     let ask = Ask {
+        name: "llfree-crash",
         quick: true,
         allocators: &[],
         peers_asked: false,

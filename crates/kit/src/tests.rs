@@ -1,6 +1,7 @@
 //! The kit over a simulated floor: buffers with each check, mistakes that are found, requests that
 //! are refused.
 
+use crate::pattern;
 use crate::setting::{AUDIT, GUARD, LEAK, POISON, REDZONE, SAMPLED, UNMAP, VERIFY};
 use crate::table::{Event, Kind, State};
 use crate::*;
@@ -11,9 +12,9 @@ use craton_heap::page_map::PageMap;
 use craton_heap::record::PageRecord;
 use craton_heap::{Heap, Misuse, Parts};
 use craton_os::fault::Fault;
+use craton_pages::PageHeapExt;
 use craton_pages::Tracker;
 use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, SimSystem, VirtualClock};
-use craton_slab::debug::pattern;
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -103,7 +104,7 @@ fn d1_buffers_have_exactly_their_sizes_at_their_alignments_and_go_back_whole() {
                 }
                 assert!(buffer.addr().is_multiple_of(align.max(16)), "{size} at {align}");
                 assert_eq!(w.kit.size_for("test", buffer).ok(), Some(Some(size)));
-                // SAFETY: the buffer is ours, and has so many bytes.
+                // SAFETY: the buffer is ours, and has `size` bytes.
                 unsafe {
                     if checks & POISON != 0 {
                         assert!(pattern::check(buffer, size, pattern::FRESH).is_none());

@@ -14,7 +14,7 @@ use craton_heap::page_map::PageMap;
 use craton_heap::record::PageRecord;
 use craton_heap::{Heap, Parts};
 use craton_os::rseq::Rseq;
-use craton_pages::Tracker;
+use craton_pages::{PageHeapExt, Tracker};
 use craton_sim::{FaultPlan, RealFloor, SimSystem, VirtualClock};
 use std::boxed::Box;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ const KEY: usize = 0x1357_9bdf_0246_8acf;
 
 pub(crate) type TestHeap = Heap<RealFloor, VirtualClock, NoHooks>;
 
-/// What a thread's calls asked of the process.
+/// A thread's requests to the process.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Asked {
     pub(crate) room: u32,
@@ -43,7 +43,7 @@ thread_local! {
 /// Live buffers of the watcher: layout and owner.
 static BUFFERS: Mutex<Option<HashMap<usize, (std::alloc::Layout, u16)>>> = Mutex::new(None);
 
-/// What the calling thread has asked so far.
+/// The calling thread's requests so far.
 pub(crate) fn asked() -> Asked {
     ASKED.get()
 }
@@ -155,7 +155,7 @@ pub(crate) struct World<P: Process + Watch = Locked> {
     pub(crate) faults: FaultPlan,
 }
 
-/// A world without arrays, of so many hugepages.
+/// A world without arrays, of `hugepages` hugepages.
 pub(crate) fn world(hugepages: u32) -> World {
     world_in(hugepages)
 }

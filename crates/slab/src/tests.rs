@@ -1,6 +1,6 @@
 extern crate std;
 use crate::*;
-use craton_base::{Density, Pages};
+use craton_base::Pages;
 
 #[test]
 fn a_slab_wastes_at_most_a_32nd_or_is_of_the_largest_size_and_holds_a_few_objects() {

@@ -1,15 +1,15 @@
 //! Courses of demand on the page heap alone: the scenario that several experiments share.
 //!
 //! **What.** [`play`] has the empirical driver follow each course that is asked for with the built-in profile, with a rate of release
-//! or without one, and yields a row for each sample.
+//! or without one; [`rows`] has a row for each sample.
 //!
 //! **Units.** Bytes; seconds of simulated time.
 
+use super::sheet::{Row, json, with};
 use super::{Ask, simulation};
 use crate::empirical::profile::Profile;
 use crate::empirical::schedule::Schedule;
 use crate::empirical::sim::{self, Sample, Summary};
-use serde::Serialize;
 
 /// Without and with a rate of release, by the name in tables and pictures.
 pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", true)];
@@ -18,17 +18,31 @@ const RELEASE_SECONDS: u64 = 64;
 /// Samples of a course.
 const SAMPLES: u32 = 240;
 
-/// A row of the document.
-#[derive(Serialize)]
-pub struct CourseRow {
+/// A course at a rate.
+pub struct Course {
     /// The course.
     pub schedule: &'static str,
     /// What is given back by a rate.
     pub release_bytes_per_s: u64,
-    /// The heap at a moment.
-    #[serde(flatten)]
-    pub at: Sample,
-    status: &'static str,
+    /// The heap at moments.
+    pub samples: Vec<Sample>,
+}
+
+impl Course {
+    /// The name of the rate.
+    pub fn rate(&self) -> &'static str {
+        rate_name(self.release_bytes_per_s)
+    }
+
+    /// What the samples say as a whole.
+    pub fn summary(&self) -> Summary {
+        sim::summary(&self.samples)
+    }
+
+    /// The same as a row, for tables.
+    pub fn summary_row(&self) -> Row {
+        with(json!({ "course": self.schedule, "rate": self.rate() }), &self.summary(), "ok")
+    }
 }
 
 /// The rate of release of a heap.
@@ -47,13 +61,12 @@ pub fn rate_name(bytes_per_s: u64) -> &'static str {
 /// What a simulation has no use for; a heap that does not fit.
 pub fn play(
     ask: &Ask<'_>,
-    experiment: &str,
     ways: &[(&'static str, bool)],
     (heap_bytes, events): (u64, u64),
     seconds: f64,
-) -> Result<Vec<CourseRow>, String> {
-    let mut rows = Vec::new();
-    for ((name, schedule), (_, release)) in simulation::asked(ask, experiment, &Schedule::ALL, ways)? {
+) -> Result<Vec<Course>, String> {
+    let mut courses = Vec::new();
+    for ((name, schedule), (_, release)) in simulation::asked(ask, &Schedule::ALL, ways)? {
         let release_bytes_per_s = rate(heap_bytes, *release);
         let samples = sim::simulate(&sim::Config {
             schedule: *schedule,
@@ -62,23 +75,16 @@ pub fn play(
             release_bytes_per_s,
             ..sim::Config::new(Profile::built_in(), heap_bytes, events)
         })?;
-        let row = |at| CourseRow { schedule: name, release_bytes_per_s, at, status: "ok" };
-        rows.extend(samples.into_iter().map(row));
+        courses.push(Course { schedule: name, release_bytes_per_s, samples });
     }
-    Ok(rows)
+    Ok(courses)
 }
 
-/// The rows of each course, one rate after the other.
-pub fn by_course(rows: &[CourseRow]) -> impl Iterator<Item = &[CourseRow]> {
-    rows.chunk_by(|a, b| a.schedule == b.schedule)
-}
-
-/// The rows of each course at each rate.
-pub fn by_rate(rows: &[CourseRow]) -> impl Iterator<Item = &[CourseRow]> {
-    rows.chunk_by(|a, b| (a.schedule, a.release_bytes_per_s) == (b.schedule, b.release_bytes_per_s))
-}
-
-/// What the rows of a course at a rate say as a whole.
-pub fn summary(rows: &[CourseRow]) -> Summary {
-    sim::summary(&rows.iter().map(|row| row.at).collect::<Vec<_>>())
+/// A row for each sample.
+pub fn rows(courses: &[Course]) -> Vec<Row> {
+    let of = |course: &Course| {
+        let head = json!({ "schedule": course.schedule, "release_bytes_per_s": course.release_bytes_per_s });
+        course.samples.iter().map(move |sample| with(head.clone(), sample, "ok")).collect::<Vec<_>>()
+    };
+    courses.iter().flat_map(of).collect()
 }

@@ -1,26 +1,21 @@
 //! What the experiments that time allocators of frames have in common.
 //!
 //! **What.** A [`Grid`] is what is measured: designs, orders, threads. Each round makes every allocator anew, in turns (A B C, A B C, …),
-//! and does bulk, random and repeat with it. A [`TimeRow`] is a loop on a design, with the median over rounds and the least.
+//! and does bulk, random and repeat with it. A row is a loop on a design, with the median over rounds and the least.
 //! Besides: their table, ratios and pictures.
 //!
 //! **Units.** Nanoseconds for each operation and thread.
 //!
 //! **Failure.** What an allocator cannot do is a row with its status. Stopped early, rounds that were done count.
 
-use super::{Ask, Findings, heading, no_use};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, json, lines, pairs, table};
+use super::{Ask, Findings};
 use crate::frames::loops::{Loop, Loops, Times};
 use crate::frames::{Design, GIB, World, authors};
-use craton_lab::document::Document;
-use craton_lab::format::{Column, table_of};
 use craton_lab::machine::processors;
-use craton_lab::measure::Progress;
-use craton_lab::picture::{Axis, Line, Lines, Point, Unit};
-use craton_lab::ratios::{OURS, Ratios};
+use craton_lab::picture::{Axis, Unit};
+use craton_lab::ratios::OURS;
 use craton_lab::summary::Spread;
-use serde::Serialize;
-use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// GiB that the frames stand for, in the full form and in the quick one.
 pub const FULL_GIB: usize = 128;
@@ -40,36 +35,32 @@ pub struct Grid {
     pub threads: Vec<usize>,
 }
 
-/// A row of the document.
-#[derive(Clone, Debug, Serialize)]
-pub struct TimeRow {
-    pub workload: &'static str,
-    pub allocator: &'static str,
-    pub order: u32,
-    pub threads: usize,
-    pub memory_bytes: u64,
-    pub blocks: usize,
-    pub rounds: usize,
-    /// Medians over rounds, and the least of them.
-    pub ns_per_get: Option<f64>,
-    pub ns_per_get_min: Option<f64>,
-    pub ns_per_put: Option<f64>,
-    pub ns_per_put_min: Option<f64>,
-    pub ns_per_pair: Option<f64>,
-    pub ns_per_pair_min: Option<f64>,
-    pub status: String,
-}
-
-/// A figure of a loop: of which, what it is called, where it is.
-pub type Of = (Loop, &'static str, fn(&TimeRow) -> Option<f64>);
+/// A figure of a loop: of which, and what it is called; its field is `ns_per_` and that.
+pub type Of = (Loop, &'static str);
 
 /// The figures that ratios and pictures are made of.
-pub const FIGURES: [Of; 4] = [
-    (Loop::Bulk, "get", |row| row.ns_per_get),
-    (Loop::Bulk, "put", |row| row.ns_per_put),
-    (Loop::Random, "put", |row| row.ns_per_put),
-    (Loop::Repeat, "pair", |row| row.ns_per_pair),
+pub const FIGURES: [Of; 4] = [(Loop::Bulk, "get"), (Loop::Bulk, "put"), (Loop::Random, "put"), (Loop::Repeat, "pair")];
+
+const COLUMNS: [Column; 8] = [
+    ("loop", "workload", Show::Text),
+    ("order", "order", Show::Plain),
+    ("threads", "threads", Show::Plain),
+    ("allocator", "allocator", Show::Text),
+    ("get", "", Show::By(|row| cell(row, "get"))),
+    ("put", "", Show::By(|row| cell(row, "put"))),
+    ("pair", "", Show::By(|row| cell(row, "pair"))),
+    ("", "status", Show::Status),
 ];
+
+fn cell(row: &Row, what: &str) -> String {
+    match (&row[format!("ns_per_{what}")], &row[format!("ns_per_{what}_min")]) {
+        (Row::Number(median), Row::Number(min)) => {
+            let of = |number: &serde_json::Number| number.as_f64().unwrap_or(0.0);
+            format!("{:.1} [{:.1}]", of(median), of(min))
+        }
+        _ => String::new(),
+    }
+}
 
 /// Numbers of threads: powers of two up to all processors, and those.
 pub fn threads() -> Vec<usize> {
@@ -83,26 +74,20 @@ pub fn threads() -> Vec<usize> {
 ///
 /// # Errors
 /// An option that these experiments have no use for, or a loop that there is not.
-fn loops(ask: &Ask<'_>, experiment: &str) -> Result<Vec<Loop>, String> {
-    if ask.peers_asked {
-        return Err(no_use("--peers", &format!("{experiment}, which compares allocators of frames")));
-    }
-    if let Some(unknown) = ask.only.iter().find(|only| Loop::ALL.iter().all(|of| of.name() != only.as_str())) {
-        let names = Loop::ALL.map(Loop::name).join(", ");
-        return Err(format!("--only {unknown}: no such loop here; there are: {names}"));
-    }
-    let wanted = |of: &Loop| ask.only.is_empty() || ask.only.iter().any(|only| only == of.name());
-    Ok(Loop::ALL.into_iter().filter(wanted).collect())
+fn loops(ask: &Ask<'_>) -> Result<Vec<Loop>, String> {
+    ask.refuse(&["--peers"], ", which compares allocators of frames")?;
+    ask.known("loop", &Loop::ALL.map(Loop::name))?;
+    Ok(Loop::ALL.into_iter().filter(|of| ask.wants(of.name())).collect())
 }
 
 /// Measures all of the grid.
 ///
 /// # Errors
 /// As [`loops`].
-pub fn measure(ask: &Ask<'_>, experiment: &str, grid: &Grid) -> Result<Vec<TimeRow>, String> {
-    let loops = loops(ask, experiment)?;
-    let (gib, pairs) = if ask.quick { (QUICK_GIB, QUICK_PAIRS) } else { (FULL_GIB, FULL_PAIRS) };
-    let rounds = ask.runs.unwrap_or(if ask.quick { QUICK_ROUNDS } else { FULL_ROUNDS });
+pub fn measure(ask: &Ask<'_>, grid: &Grid) -> Result<Vec<Row>, String> {
+    let loops = loops(ask)?;
+    let (gib, pairs) = ask.form((QUICK_GIB, QUICK_PAIRS), (FULL_GIB, FULL_PAIRS));
+    let rounds = ask.rounds(QUICK_ROUNDS, FULL_ROUNDS);
     let most = grid.threads.iter().copied().max().unwrap_or(1);
     let total = grid.orders.len() * grid.threads.len() * rounds * grid.designs.len();
     let (mut rows, mut done) = (Vec::new(), 0);
@@ -114,11 +99,10 @@ pub fn measure(ask: &Ask<'_>, experiment: &str, grid: &Grid) -> Result<Vec<TimeR
         let mut found: Vec<Vec<Result<Vec<Times>, String>>> = vec![Vec::new(); grid.designs.len()];
         for round in 0..rounds {
             for (design, found) in grid.designs.iter().zip(&mut found) {
-                if ask.stop.load(Relaxed) {
+                if ask.stopped() {
                     break;
                 }
-                let name = format!("order {order}, {threads} threads");
-                (ask.progress)(&name, Progress { allocator: design.name(), round: Some(round), done, total });
+                ask.show(&format!("order {order}, {threads} threads"), design.name(), round, (done, total));
                 found.push(design.with(&world, job).and_then(|done| done));
                 done += 1;
             }
@@ -130,138 +114,114 @@ pub fn measure(ask: &Ask<'_>, experiment: &str, grid: &Grid) -> Result<Vec<TimeR
     if rows.is_empty() { Err("nothing was measured".to_owned()) } else { Ok(rows) }
 }
 
-fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Vec<Times>, String>]) -> Option<TimeRow> {
+fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Vec<Times>, String>]) -> Option<Row> {
     let wrong = found.iter().find_map(|round| round.as_ref().err());
     let good = || found.iter().flatten().flatten().filter(|times| times.of == of);
-    let spread = |figure: fn(&Times) -> Option<f64>| Spread::of(good().filter_map(figure));
+    let spread = |figure: fn(&Times) -> Option<f64>| {
+        let spread = Spread::of(good().filter_map(figure));
+        (spread.map(|of| of.median), spread.map(|of| of.min))
+    };
     let [get, put, pair] = [spread(|t| t.ns_per_get), spread(|t| t.ns_per_put), spread(|t| t.ns_per_pair)];
-    let (median, min) = (|of: Option<Spread>| Some(of?.median), |of: Option<Spread>| Some(of?.min));
-    (!found.is_empty()).then(|| TimeRow {
-        workload: of.name(),
-        allocator: design.name(),
-        order: job.order,
-        threads: job.threads,
-        memory_bytes: (gib as u64) << 30,
-        blocks: job.blocks,
-        rounds: good().count(),
-        ns_per_get: median(get),
-        ns_per_get_min: min(get),
-        ns_per_put: median(put),
-        ns_per_put_min: min(put),
-        ns_per_pair: median(pair),
-        ns_per_pair_min: min(pair),
-        status: wrong.map_or("ok".to_owned(), |wrong| format!("failed: {wrong}")),
-    })
+    let row = || {
+        json!({
+            "workload": of.name(),
+            "allocator": design.name(),
+            "order": job.order,
+            "threads": job.threads,
+            "memory_bytes": (gib as u64) << 30,
+            "blocks": job.blocks,
+            "rounds": good().count(),
+            // Medians over rounds, and the least of them.
+            "ns_per_get": get.0,
+            "ns_per_get_min": get.1,
+            "ns_per_put": put.0,
+            "ns_per_put_min": put.1,
+            "ns_per_pair": pair.0,
+            "ns_per_pair_min": pair.1,
+            "status": wrong.map_or("ok".to_owned(), |wrong| format!("failed: {wrong}")),
+        })
+    };
+    (!found.is_empty()).then(row)
 }
 
 /// The geometric means of Craton's times as parts of each other design's: of each figure, and of all (`time_vs_…`).
-pub fn ratios(rows: &[TimeRow]) -> BTreeMap<String, f64> {
-    let mut logs: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for ours in rows.iter().filter(|row| row.allocator == OURS) {
-        let same = |row: &&TimeRow| {
-            (row.workload, row.order, row.threads) == (ours.workload, ours.order, ours.threads) && row.allocator != OURS
-        };
-        for other in rows.iter().filter(same) {
-            for (of, what, figure) in FIGURES.iter().filter(|(of, ..)| of.name() == ours.workload) {
-                let (Some(mine), Some(its)) = (figure(ours), figure(other)) else { continue };
-                for name in [format!("{}_{what}", of.name()), "time".to_owned()] {
-                    logs.entry(format!("{name}_vs_{}", other.allocator)).or_default().push((mine / its).ln());
-                }
+pub fn ratios(rows: &[Row]) -> Map {
+    let mut ratios = Map::new();
+    let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| *name != OURS);
+    for other in others {
+        let mut logs = Vec::new();
+        for (of, what) in FIGURES {
+            let one = |name: &'static str| move |row: &Row| row.has(&[("allocator", name), ("workload", of.name())]);
+            let theirs = |row: &Row| row.has(&[("allocator", other), ("workload", of.name())]);
+            let same = ["workload", "order", "threads"];
+            let all = pairs(rows, &format!("ns_per_{what}"), (&one(OURS), &theirs), &same);
+            if !all.is_empty() {
+                ratios.insert(format!("{}_{what}_vs_{other}", of.name()), geomean(&all));
             }
+            logs.extend(all);
+        }
+        if !logs.is_empty() {
+            ratios.insert(format!("time_vs_{other}"), geomean(&logs));
         }
     }
-    let mean = |logs: Vec<f64>| (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-    logs.into_iter().map(|(name, logs)| (name, mean(logs))).collect()
+    ratios
 }
 
 /// Findings of rows, with a note on the paper's figures below the table.
 ///
 /// # Errors
 /// A number that the document cannot hold.
-pub fn findings(
-    ask: &Ask<'_>,
-    experiment: &str,
-    rows: Vec<TimeRow>,
-    paper: &str,
-    pictures: impl FnOnce(&Document<TimeRow>) -> Vec<(String, String)>,
-) -> Result<Findings, String> {
-    let failed = rows.iter().filter(|row| row.status != "ok").count();
-    let mut document = Document::new(experiment, ask.command, &[], rows, &Ratios::default());
-    document.ratios = ratios(&document.rows);
-    let ratios: String = document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.3}\n")).collect();
-    Ok(Findings {
-        text: format!("{}\n{ratios}\n{paper}{}", show(&document.rows), authors::note()),
-        pictures: pictures(&document),
-        failed,
-        document: super::text(&document)?,
-    })
+pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&mut Sheet)) -> Result<Findings, String> {
+    let mut sheet = Sheet::new(ask, rows);
+    let ratios = ratios(sheet.rows());
+    let ratios = sheet.ratios(ratios, 3);
+    draw(&mut sheet);
+    let place = |row: &&Row| Loop::ALL.iter().position(|of| of.name() == row.word("workload"));
+    let mut sorted: Vec<&Row> = sheet.rows().iter().collect();
+    sorted.sort_by_key(place);
+    let table = table(&COLUMNS, sorted);
+    sheet.findings(format!(
+        "ns for each operation, the median over rounds and [the least]\n\n{table}\n{ratios}\n{paper}{}",
+        authors::note()
+    ))
 }
 
-fn cell(median: Option<f64>, min: Option<f64>) -> String {
-    match (median, min) {
-        (Some(median), Some(min)) => format!("{median:.1} [{min:.1}]"),
-        _ => String::new(),
-    }
+/// The figures of which there are rows.
+pub fn done(sheet: &Sheet) -> Vec<Of> {
+    let done = |(of, _): &Of| sheet.rows().iter().any(|row| row.word("workload") == of.name());
+    FIGURES.into_iter().filter(done).collect()
 }
 
-fn show(rows: &[TimeRow]) -> String {
-    let columns: [Column<TimeRow>; 8] = [
-        ("loop", |row| row.workload.to_owned()),
-        ("order", |row| row.order.to_string()),
-        ("threads", |row| row.threads.to_string()),
-        ("allocator", |row| row.allocator.to_owned()),
-        ("get", |row| cell(row.ns_per_get, row.ns_per_get_min)),
-        ("put", |row| cell(row.ns_per_put, row.ns_per_put_min)),
-        ("pair", |row| cell(row.ns_per_pair, row.ns_per_pair_min)),
-        ("", |row| if row.status == "ok" { String::new() } else { row.status.clone() }),
-    ];
-    let mut sorted: Vec<&TimeRow> = rows.iter().collect();
-    sorted.sort_by_key(|row| Loop::ALL.iter().position(|of| of.name() == row.workload));
-    format!("ns for each operation, the median over rounds and [the least]\n\n{}", table_of(&columns, &[0, 3], sorted))
-}
-
-/// A picture of one figure: a line for each allocator, over what `x` says of a row.
+/// A picture of one figure: a line for each allocator, over a field of a row.
 pub fn picture(
-    document: &Document<TimeRow>,
-    (of, what, figure): Of,
-    (title, x, at): (&str, Axis, fn(&TimeRow) -> f64),
-    rows: impl Fn(&TimeRow) -> bool,
-) -> String {
-    let line = |design: Design| {
-        let of = |row: &&TimeRow| row.allocator == design.name() && row.workload == of.name() && rows(row);
-        let point = |row: &TimeRow| figure(row).map(|ns| Point::new(at(row), ns / 1e9));
-        Line { name: design.name().to_owned(), points: document.rows.iter().filter(of).filter_map(point).collect() }
-    };
-    let memory = document.rows.first().map_or(0, |row| row.memory_bytes >> 30);
-    Lines {
-        heading: heading(
-            &format!("{}: {what}{title}", of.name()),
-            &format!("time of an operation on each thread, {memory} GiB; medians"),
-            document,
-        ),
-        x,
-        y: Axis::log(format!("time of a {what}"), Unit::Seconds),
-        series: Design::ALL.into_iter().map(line).filter(|line| !line.points.is_empty()).collect(),
-        reference: None,
-        width_px: 760.0,
-    }
-    .svg()
+    sheet: &mut Sheet,
+    (of, what): Of,
+    (name, title): (&str, &str),
+    (x, field): (Axis, &str),
+    wanted: impl Fn(&Row) -> bool,
+) {
+    let memory = sheet.rows().first().map_or(0, |row| row.int("memory_bytes") >> 30);
+    let title = Title(
+        &format!("{}-{what}{name}", of.name()),
+        &format!("{}: {what}{title}", of.name()),
+        &format!("time of an operation on each thread, {memory} GiB; medians"),
+    );
+    let figure = format!("ns_per_{what}");
+    let has = |row: &&Row| row.word("workload") == of.name() && row[&figure].is_number() && wanted(row);
+    let rows: Vec<&Row> = sheet.rows().iter().filter(has).collect();
+    let series = lines(rows, |row| row.word("allocator").to_owned(), |row| (row.num(field), row.num(&figure) / 1e9));
+    sheet.lines(title, (x, Axis::log(format!("time of a {what}"), Unit::Seconds)), series, None);
 }
 
 /// Pictures of every figure at each order, over threads.
-pub fn over_threads(document: &Document<TimeRow>, orders: &[u32]) -> Vec<(String, String)> {
-    let of = |(figure, order): (Of, u32)| {
-        let over = (
-            &*format!(", order {order}"),
-            Axis::log2("threads", Unit::Count),
-            (|row| row.threads as f64) as fn(&TimeRow) -> f64,
-        );
-        let svg = picture(document, figure, over, |row| row.order == order);
-        (format!("{}-{}-order{order}", figure.0.name(), figure.1), svg)
-    };
-    let done = |figure: &Of| document.rows.iter().any(|row| row.workload == figure.0.name());
-    let figures = FIGURES.into_iter().filter(done);
-    figures.flat_map(|figure| orders.iter().map(move |order| (figure, *order))).map(of).collect()
+pub fn over_threads(sheet: &mut Sheet, orders: &[u32]) {
+    for figure in done(sheet) {
+        for order in orders {
+            let names = (&*format!("-order{order}"), &*format!(", order {order}"));
+            let x = (Axis::log2("threads", Unit::Count), "threads");
+            picture(sheet, figure, names, x, |row| row.int("order") == u64::from(*order));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,35 +16,23 @@
 //! **Failure.** A zone that is wrong, in the eyes of the process or of whoever looks afterwards, is a failed row, and nothing
 //! comes after it.
 
-use super::{Ask, Experiment, Findings, heading, no_use};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, table};
+use super::{Ask, Findings};
 use crate::frames::GIB;
 use crate::frames::crash::{Found, World};
 use craton_frames::Opened;
-use craton_lab::document::Document;
-use craton_lab::format::{Column, count, table_of};
+use craton_lab::format::count;
 use craton_lab::machine::processors;
-use craton_lab::measure::Progress;
-use craton_lab::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
-use craton_lab::ratios::{OURS, Ratios};
+use craton_lab::picture::{Axis, Estimate, Group, Unit};
+use craton_lab::ratios::OURS;
 use craton_lab::rng::Rng;
 use craton_lab::scratch::Scratch;
 use craton_lab::summary::Spread;
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "llfree-crash",
-    about: "page frames: processes killed at random on a zone that persists: frames lost, and time to find it again",
-    answers: "LLFree §5.7",
-    run,
-};
 
 const FULL_KILLS: usize = 1000;
 const QUICK_KILLS: usize = 50;
@@ -73,51 +61,30 @@ the paper's figures, 128 GiB on persistent memory, a Xeon Gold 5320, one thread:
 most one a core; 2460 us to find the zone after a crash, 477 us after closing
 ";
 
-/// A row of the document.
-#[derive(Clone, Debug, Serialize)]
-struct CrashRow {
-    workload: &'static str,
-    allocator: &'static str,
-    run: usize,
-    memory_bytes: u64,
-    threads: usize,
-    /// How the zone was found.
-    opened: &'static str,
-    /// How long that took.
-    open_us: f64,
-    /// Huge frames whose entry was wrong.
-    corrected: usize,
-    /// Requests that the process had done.
-    operations: u64,
-    requests_under_way: usize,
-    requests_losing: usize,
-    lost_frames: usize,
-    status: String,
-}
-
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    let option = [(ask.peers_asked, "--peers"), (!ask.only.is_empty(), "--only")].into_iter().find(|(asked, _)| *asked);
-    if let Some((_, option)) = option {
-        return Err(no_use(option, EXPERIMENT.name));
-    }
-    let kills = ask.runs.unwrap_or(if ask.quick { QUICK_KILLS } else { FULL_KILLS });
-    let mut rows = kill_all(ask, kills, if ask.quick { QUICK_GIB } else { FULL_GIB })?;
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    ask.refuse(&["--peers", "--only"], "")?;
+    let mut rows = kill_all(ask, ask.rounds(QUICK_KILLS, FULL_KILLS), ask.form(QUICK_GIB, FULL_GIB))?;
     rows.extend(times(ask)?);
-    findings(ask, rows)
+    let mut sheet = Sheet::new(ask, rows).measured()?;
+    let ratios = ratios(sheet.rows());
+    sheet.ratios(ratios, 3);
+    draw(&mut sheet);
+    let text = show(sheet.rows());
+    sheet.findings(text)
 }
 
 /// Kills processes, one after the other, until a zone is wrong.
-fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<CrashRow>, String> {
+fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String> {
     let program = (ask.tool)("craton-crash")?;
     let threads = processors().len().clamp(LEAST_THREADS, MOST_THREADS);
     let scratch = Scratch::new("zones of frames")?;
     let world = World::new(scratch.path(), gib * GIB, threads, SEED)?;
     let (mut rng, mut rows, mut closed) = (Rng::new(SEED, 0), Vec::new(), true);
     for run in 0..kills {
-        if ask.stop.load(Relaxed) {
+        if ask.stopped() {
             break;
         }
-        (ask.progress)("processes killed", Progress { allocator: OURS, round: Some(run), done: run, total: kills });
+        ask.show("processes killed", OURS, run, (run, kills));
         let life = Duration::from_micros(rng.below(LONGEST_US).into());
         let early = rng.one_in(EARLY_OF);
         let words = [(gib * GIB).to_string(), threads.to_string(), run.to_string()];
@@ -169,18 +136,17 @@ fn end(child: &mut Child) -> Result<(), String> {
 }
 
 /// Finds one zone again and again, after crashes and after it was closed.
-fn times(ask: &Ask<'_>) -> Result<Vec<CrashRow>, String> {
-    let runs = if ask.quick { QUICK_TIMES } else { FULL_TIMES };
+fn times(ask: &Ask<'_>) -> Result<Vec<Row>, String> {
+    let runs = ask.form(QUICK_TIMES, FULL_TIMES);
     let scratch = Scratch::new("zones of frames")?;
     let world = World::new(scratch.path(), TIMES_GIB * GIB, 1, SEED)?;
     // It is closed at first.
     let mut rows = Vec::new();
     for (run, workload) in (0..runs).flat_map(|run| [(run, CLOSED), (run, CRASHED)]) {
-        if ask.stop.load(Relaxed) {
+        if ask.stopped() {
             break;
         }
-        let progress = Progress { allocator: OURS, round: Some(run), done: run, total: runs };
-        (ask.progress)(workload, progress);
+        ask.show(workload, OURS, run, (run, runs));
         let found = world.reopen(workload == CRASHED).and_then(|(opened, took)| {
             if (opened == Opened::Clean) == (workload == CLOSED) {
                 Ok(Found { opened, took, operations: 0, audit: Default::default() })
@@ -193,144 +159,109 @@ fn times(ask: &Ask<'_>) -> Result<Vec<CrashRow>, String> {
     Ok(rows)
 }
 
-fn row(workload: &'static str, run: usize, gib: usize, threads: usize, found: Result<Found, String>) -> CrashRow {
+fn row(workload: &str, run: usize, gib: usize, threads: usize, found: Result<Found, String>) -> Row {
     let (status, found) = match found {
         Ok(found) => ("ok".to_owned(), Some(found)),
         Err(wrong) => (format!("failed: {wrong}"), None),
     };
-    let opened = found.as_ref().map(|found| found.opened);
     let audit = found.as_ref().map(|found| &found.audit);
-    CrashRow {
-        workload,
-        allocator: OURS,
-        run,
-        memory_bytes: (gib as u64) << 30,
-        threads,
-        opened: match opened {
-            Some(Opened::Clean) => "closed",
-            Some(Opened::Recovered { .. }) => "crashed",
-            None => "",
-        },
-        open_us: found.as_ref().map_or(0.0, |found| found.took.as_secs_f64() * 1e6),
-        corrected: if let Some(Opened::Recovered { corrected }) = opened { corrected } else { 0 },
-        operations: found.as_ref().map_or(0, |found| found.operations),
-        requests_under_way: audit.map_or(0, |audit| audit.under_way),
-        requests_losing: audit.map_or(0, |audit| audit.losing),
-        lost_frames: audit.map_or(0, |audit| audit.lost.len()),
-        status,
-    }
-}
-
-fn findings(ask: &Ask<'_>, rows: Vec<CrashRow>) -> Result<Findings, String> {
-    if rows.is_empty() {
-        return Err("nothing was measured".to_owned());
-    }
-    let mut document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    document.ratios = ratios(&document.rows);
-    Ok(Findings {
-        text: show(&document.rows),
-        pictures: vec![(String::new(), picture(&document))],
-        failed: document.rows.iter().filter(|row| row.status != "ok").count(),
-        document: super::text(&document)?,
+    let (opened, corrected) = match found.as_ref().map(|found| found.opened) {
+        Some(Opened::Clean) => ("closed", 0),
+        Some(Opened::Recovered { corrected }) => ("crashed", corrected),
+        None => ("", 0),
+    };
+    json!({
+        "workload": workload,
+        "allocator": OURS,
+        "run": run,
+        "memory_bytes": (gib as u64) << 30,
+        "threads": threads,
+        // How the zone was found, and how long that took.
+        "opened": opened,
+        "open_us": found.as_ref().map_or(0.0, |found| found.took.as_secs_f64() * 1e6),
+        // Huge frames whose entry was wrong.
+        "corrected": corrected,
+        // Requests that the process had done.
+        "operations": found.as_ref().map_or(0, |found| found.operations),
+        "requests_under_way": audit.map_or(0, |audit| audit.under_way),
+        "requests_losing": audit.map_or(0, |audit| audit.losing),
+        "lost_frames": audit.map_or(0, |audit| audit.lost.len()),
+        "status": status,
     })
 }
 
-/// Rows that are right, of a workload and of zones that were found so.
-fn good<'a>(rows: &'a [CrashRow], workload: &'a str, opened: &'a str) -> impl Iterator<Item = &'a CrashRow> {
-    rows.iter().filter(move |row| row.workload == workload && row.opened == opened && row.status == "ok")
+/// The times to find a zone, of rows that are right.
+fn times_us(rows: &[Row], workload: &str, opened: &str) -> Vec<f64> {
+    let wanted = [("workload", workload), ("opened", opened), ("status", "ok")];
+    rows.iter().filter(|row| row.has(&wanted)).map(|row| row.num("open_us")).collect()
 }
 
-fn spread<'a>(rows: impl Iterator<Item = &'a CrashRow>) -> Option<Spread> {
-    Spread::of(rows.map(|row| row.open_us))
+/// Time to find a closed zone as a part of that after a crash.
+fn ratios(rows: &[Row]) -> Map {
+    let median = |workload, opened| Spread::of(times_us(rows, workload, opened)).map(|spread| spread.median);
+    let both = median(CLOSED, "closed").zip(median(CRASHED, "crashed"));
+    both.map(|(closed, crashed)| ("open_closed_vs_crashed".to_owned(), closed / crashed)).into_iter().collect()
 }
 
-/// Time to find a closed zone as a part of that after a crash; the share of kills that lost frames.
-fn ratios(rows: &[CrashRow]) -> BTreeMap<String, f64> {
-    let mut ratios = BTreeMap::new();
-    if let (Some(closed), Some(crashed)) =
-        (spread(good(rows, CLOSED, "closed")), spread(good(rows, CRASHED, "crashed")))
-    {
-        ratios.insert("open_closed_vs_crashed".to_owned(), closed.median / crashed.median);
-    }
-    ratios
-}
+const COLUMNS: [Column; 6] = [
+    ("", "workload", Show::Text),
+    ("zone was left", "opened", Show::Text),
+    ("times", "times", Show::Plain),
+    ("us to find it", "median", Show::Fixed(0, "")),
+    ("least", "min", Show::Fixed(0, "")),
+    ("most", "max", Show::Fixed(0, "")),
+];
 
-/// How a kind of finding went.
-struct Line {
-    workload: &'static str,
-    opened: &'static str,
-    runs: usize,
-    median: f64,
-    min: f64,
-    max: f64,
-}
-
-fn show(rows: &[CrashRow]) -> String {
+fn show(rows: &[Row]) -> String {
     let kinds = [(KILL, "crashed"), (KILL, "closed"), (CRASHED, "crashed"), (CLOSED, "closed")];
     let line = |(workload, opened)| {
-        let all: Vec<f64> = good(rows, workload, opened).map(|row| row.open_us).collect();
+        let all = times_us(rows, workload, opened);
         let spread = Spread::of(all.iter().copied())?;
         let max = all.iter().copied().fold(0.0, f64::max);
-        Some(Line { workload, opened, runs: all.len(), median: spread.median, min: spread.min, max })
+        let (median, min) = (spread.median, spread.min);
+        let times = all.len();
+        Some(json!({
+            "workload": workload, "opened": opened, "times": times, "median": median, "min": min, "max": max,
+        }))
     };
-    let lines: Vec<Line> = kinds.into_iter().filter_map(line).collect();
-    let columns: [Column<Line>; 6] = [
-        ("", |line| line.workload.to_owned()),
-        ("zone was left", |line| line.opened.to_owned()),
-        ("times", |line| line.runs.to_string()),
-        ("us to find it", |line| format!("{:.0}", line.median)),
-        ("least", |line| format!("{:.0}", line.min)),
-        ("most", |line| format!("{:.0}", line.max)),
-    ];
-    let wrong = rows.iter().filter(|row| row.status != "ok");
-    let wrong: String = wrong.map(|row| format!("{} {}: {}\n", row.workload, row.run, row.status)).collect();
-    format!("{}\n{}{wrong}\n{PAPER}", table_of(&columns, &[0, 1], &lines), losses(rows))
+    let lines: Vec<Row> = kinds.into_iter().filter_map(line).collect();
+    let wrong = rows.iter().filter(|row| !row.is_ok());
+    let wrong = wrong.map(|row| format!("{} {}: {}\n", row.word("workload"), row.int("run"), row.word("status")));
+    format!("{}\n{}{}\n{PAPER}", table(&COLUMNS, &lines), losses(rows), wrong.collect::<String>())
 }
 
-fn losses(rows: &[CrashRow]) -> String {
-    let kills: Vec<&CrashRow> = rows.iter().filter(|row| row.workload == KILL && row.status == "ok").collect();
+fn losses(rows: &[Row]) -> String {
+    let kills: Vec<&Row> = rows.iter().filter(|row| row.has(&[("workload", KILL), ("status", "ok")])).collect();
     let Some(first) = kills.first() else { return String::new() };
-    let most = |of: fn(&CrashRow) -> usize| kills.iter().map(|row| of(row)).max().unwrap_or(0);
-    let with = |of: fn(&CrashRow) -> usize| kills.iter().filter(|row| of(row) > 0).count();
+    let most = |field| kills.iter().map(|row| row.int(field)).max().unwrap_or(0);
+    let with = |field| kills.iter().filter(|row| row.int(field) > 0).count();
     format!(
         "{} kills with {} threads, {} GiB; {} requests; {} kills with requests under way\n\
          {} kills lost frames; at most {} requests of one kill did, at most {} frames\n",
         kills.len(),
-        first.threads,
-        first.memory_bytes >> 30,
-        count(kills.iter().map(|row| row.operations).sum()),
-        with(|row| row.requests_under_way),
-        with(|row| row.requests_losing),
-        most(|row| row.requests_losing),
-        most(|row| row.lost_frames),
+        first.int("threads"),
+        first.int("memory_bytes") >> 30,
+        count(kills.iter().map(|row| row.int("operations")).sum()),
+        with("requests_under_way"),
+        with("requests_losing"),
+        most("requests_losing"),
+        most("lost_frames"),
     )
 }
 
 /// The paper's times, in µs.
 const PAPER_US: [f64; 2] = [2460.0, 477.0];
 
-fn picture(document: &Document<CrashRow>) -> String {
-    let of = |workload: &str, opened, paper: f64| Group {
-        name: workload.to_owned(),
-        bars: vec![
-            spread(good(&document.rows, workload, opened)).map(|spread| Estimate::exact(spread.median / 1e6)),
-            Some(Estimate::exact(paper / 1e6)),
-        ],
+fn draw(sheet: &mut Sheet) {
+    let of = |workload: &str, opened, paper_us: f64| {
+        let ours = Spread::of(times_us(sheet.rows(), workload, opened)).map(|spread| spread.median);
+        let bars = [ours, Some(paper_us)].map(|us| us.map(|us| Estimate::exact(us / 1e6))).to_vec();
+        Group { name: workload.to_owned(), bars }
     };
-    Bars {
-        heading: heading(
-            "Time to find a zone again",
-            "metadata of 128 GiB, medians; the paper's machine is another",
-            document,
-        ),
-        axis: Axis::linear("time", Unit::Seconds),
-        series: vec![OURS.to_owned(), "the paper".to_owned()],
-        groups: vec![of(CRASHED, "crashed", PAPER_US[0]), of(CLOSED, "closed", PAPER_US[1])],
-        reference: None,
-        direction: Direction::Right,
-        width_px: 760.0,
-    }
-    .svg()
+    let groups = vec![of(CRASHED, "crashed", PAPER_US[0]), of(CLOSED, "closed", PAPER_US[1])];
+    let title = Title("", "Time to find a zone again", "metadata of 128 GiB, medians; the paper's machine is another");
+    let series = [OURS, "the paper"].map(str::to_owned);
+    sheet.bars(title, Axis::linear("time", Unit::Seconds), &series, groups, None);
 }
 
 #[cfg(test)]

@@ -8,19 +8,11 @@
 //!
 //! **State.** As many threads as processors, eight at most; metadata of 128 GiB, of 4 GiB in the quick form.
 
-use super::llfree::{FIGURES, Grid, Of, TimeRow, findings, measure, picture, threads};
-use super::{Ask, Experiment, Findings};
+use super::llfree::{FIGURES, Grid, Of, done, findings, measure, picture, threads};
+use super::sheet::Sheet;
+use super::{Ask, Findings};
 use crate::frames::{Design, MAX_ORDER};
-use craton_lab::document::Document;
 use craton_lab::picture::{Axis, Unit};
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "llfree-fig5",
-    about: "page frames: ns for each get and put of orders 0 to 10, bulk, random and repeat",
-    answers: "LLFree figure 5",
-    run,
-};
 
 /// The paper's threads.
 const MOST_THREADS: usize = 8;
@@ -33,30 +25,27 @@ const PAPER: [[f64; 11]; 4] = [
     [91.0, 91.3, 90.8, 90.5, 90.5, 91.0, 139.0, 148.3, 183.8, 76.8, 69.0],
 ];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let ours = [Design::Craton, Design::Strict, Design::Buddy];
     let grid = Grid {
         designs: ours.into_iter().chain(Design::authors()).collect(),
         orders: (0..=MAX_ORDER).collect(),
         threads: vec![threads().last().copied().unwrap_or(1).min(MOST_THREADS)],
     };
-    let rows = measure(ask, EXPERIMENT.name, &grid)?;
-    findings(ask, EXPERIMENT.name, rows, &paper(), pictures)
+    let rows = measure(ask, &grid)?;
+    findings(ask, rows, &paper(), draw)
 }
 
 fn paper() -> String {
-    let line = |((of, what, _), figures): (Of, [f64; 11])| {
+    let line = |((of, what), figures): (Of, [f64; 11])| {
         format!("{} {what}: {}\n", of.name(), figures.map(|ns| format!("{ns:.1}")).join(", "))
     };
     let lines: String = FIGURES.into_iter().zip(PAPER).map(line).collect();
     format!("the paper's figures at orders 0 to 10, 8 cores of a Xeon Gold 5320, 2.2 GHz, 128 GiB\n{lines}")
 }
 
-fn pictures(document: &Document<TimeRow>) -> Vec<(String, String)> {
-    let done = |(of, ..): &Of| document.rows.iter().any(|row| row.workload == of.name());
-    let of = |figure: Of| {
-        let over = ("", Axis::linear("order", Unit::Count), (|row| f64::from(row.order)) as fn(&TimeRow) -> f64);
-        (format!("{}-{}", figure.0.name(), figure.1), picture(document, figure, over, |_| true))
-    };
-    FIGURES.into_iter().filter(done).map(of).collect()
+fn draw(sheet: &mut Sheet) {
+    for figure in done(sheet) {
+        picture(sheet, figure, ("", ""), (Axis::linear("order", Unit::Count), "order"), |_| true);
+    }
 }

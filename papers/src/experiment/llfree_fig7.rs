@@ -10,16 +10,8 @@
 //! **State.** Metadata of 128 GiB, of 4 GiB in the quick form. What a thread does is the same for any number of them.
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
-use super::{Ask, Experiment, Findings};
+use super::{Ask, Findings};
 use crate::frames::{Design, HUGE_ORDER};
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "llfree-fig7",
-    about: "page frames: ns for each get and put of orders 0 and 9, from one thread to all processors",
-    answers: "LLFree figures 7 and 8",
-    run,
-};
 
 /// The natural sizes.
 const ORDERS: [u32; 2] = [0, HUGE_ORDER];
@@ -43,11 +35,11 @@ const PAPER_PERSISTENT: [Figure; 4] = [
     ("repeat pair", [[91.0, 91.0, 91.5, 91.0], [72.0, 70.5, 69.0, 69.0]]),
 ];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let designs = Design::here().into_iter().chain(Design::authors()).collect();
     let grid = Grid { designs, orders: ORDERS.to_vec(), threads: threads() };
-    let rows = measure(ask, EXPERIMENT.name, &grid)?;
-    findings(ask, EXPERIMENT.name, rows, &paper(), |document| over_threads(document, &ORDERS))
+    let rows = measure(ask, &grid)?;
+    findings(ask, rows, &paper(), |sheet| over_threads(sheet, &ORDERS))
 }
 
 fn paper() -> String {

@@ -9,16 +9,8 @@
 //! `struct page` does.
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
-use super::{Ask, Experiment, Findings};
+use super::{Ask, Findings};
 use crate::frames::Design;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "llfree-fig9",
-    about: "page frames: lists with a lock, without one, and for each processor, against LLFree, by threads",
-    answers: "LLFree figure 9, §5.4",
-    run,
-};
 
 /// The paper's figures in ns for a bulk get with 1 and 26 cores.
 const PAPER: [(&str, [f64; 2]); 4] = [
@@ -28,12 +20,12 @@ const PAPER: [(&str, [f64; 2]); 4] = [
     ("ListLocal", [19.0, 75.0]),
 ];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let ours = Design::here().into_iter().filter(|design| *design != Design::Buddy && !design.persists());
     let designs = ours.chain(Design::authors()).collect();
     let grid = Grid { designs, orders: vec![0], threads: threads() };
-    let rows = measure(ask, EXPERIMENT.name, &grid)?;
-    findings(ask, EXPERIMENT.name, rows, &paper(), |document| over_threads(document, &[0]))
+    let rows = measure(ask, &grid)?;
+    findings(ask, rows, &paper(), |sheet| over_threads(sheet, &[0]))
 }
 
 fn paper() -> String {

@@ -7,26 +7,15 @@
 //!
 //! **State.** 1 GiB and, in the full form, 128 GiB, with this machine's processors; 128 GiB with the paper's 52 is computed only.
 
-use super::{Ask, Experiment, Findings, no_use, simulation};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, groups, json, part, table};
+use super::{Ask, Findings};
 use crate::frames::GIB;
 use crate::frames::place::Place;
 use crate::frames::touched::{Level, computed, counted};
 use craton_lab::arrays::LINE;
-use craton_lab::document::Document;
-use craton_lab::format::{Column, bytes, count, table_of};
-use craton_lab::measure::Progress;
-use craton_lab::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
-use craton_lab::ratios::{OURS, Ratios};
-use serde::Serialize;
-use std::collections::BTreeMap;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "llfree-tab1",
-    about: "page frames: bytes and cache lines of an allocator's state, by level, computed and counted",
-    answers: "LLFree table 1, §5.5",
-    run,
-};
+use craton_lab::format::bytes;
+use craton_lab::picture::{Axis, Unit};
+use craton_lab::ratios::OURS;
 
 const FULL_GIB: usize = 128;
 const QUICK_GIB: usize = 1;
@@ -39,66 +28,63 @@ LLFree: bit fields 4.0 MiB, counters 128.0 KiB, trees 10.5 KiB, global 128 B: 67
 Linux's buddy allocator: 516.0 MiB, 33,555,169 cache lines
 ";
 
-/// A row of the document.
-#[derive(Clone, Serialize)]
-struct StateRow {
-    allocator: &'static str,
-    level: &'static str,
-    memory_bytes: u64,
-    processors: usize,
-    state_bytes: u64,
-    cache_lines: u64,
-    /// Lines that a run wrote to; none where it was computed only.
-    touched_lines: Option<u64>,
-    status: String,
-}
+const COLUMNS: [Column; 8] = [
+    ("memory", "memory_bytes", Show::Bytes),
+    ("processors", "processors", Show::Plain),
+    ("allocator", "allocator", Show::Text),
+    ("level", "level", Show::Text),
+    ("state", "state_bytes", Show::Bytes),
+    ("cache lines", "cache_lines", Show::Count),
+    ("touched", "touched_lines", Show::Count),
+    ("", "status", Show::Status),
+];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    if ask.peers_asked || ask.runs.is_some() || !ask.only.is_empty() {
-        let option = match (ask.peers_asked, ask.runs) {
-            (true, _) => "--peers",
-            (_, Some(_)) => "--runs",
-            _ => "--only",
-        };
-        return Err(no_use(option, EXPERIMENT.name));
-    }
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    ask.refuse(&["--peers", "--runs", "--only"], "")?;
     let here = craton_lab::machine::processors().len().max(1);
-    let run: &[usize] = if ask.quick { &[QUICK_GIB] } else { &[QUICK_GIB, FULL_GIB] };
+    let run: &[usize] = ask.form(&[QUICK_GIB], &[QUICK_GIB, FULL_GIB]);
     let mut rows = Vec::new();
     for (done, gib) in run.iter().enumerate() {
-        (ask.progress)(&format!("{gib} GiB"), Progress { allocator: OURS, round: Some(0), done, total: run.len() });
+        ask.show(&format!("{gib} GiB"), OURS, 0, (done, run.len()));
         rows.extend(rows_of(*gib, here, &counted(gib * GIB, here)?));
     }
     rows.extend(rows_of(FULL_GIB, PAPER_PROCESSORS, &computed(FULL_GIB * GIB, PAPER_PROCESSORS)));
-    let mut document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    document.ratios = ratios(&document.rows);
-    Ok(Findings {
-        text: show(&document),
-        pictures: vec![(String::new(), picture(&document))],
-        failed: document.rows.iter().filter(|row| row.status != "ok").count(),
-        document: super::text(&document)?,
-    })
+    let mut sheet = Sheet::new(ask, rows);
+    let ratios = ratios(sheet.rows());
+    let ratios = sheet.ratios(ratios, 5);
+    let title = Title("", "Cache lines of an allocator's state", "all that a full scan has to load");
+    let series = [OURS, "list", "buddy"].map(str::to_owned);
+    let all: Vec<&Row> = sheet.rows().iter().filter(|row| row.word("level") == ALL).collect();
+    let place = |row: &Row| format!("{}, {} processors", bytes(row.int("memory_bytes")), row.int("processors"));
+    let bars =
+        groups(all, place, (&series, |row: &Row| row.word("allocator").to_owned()), |row| row.num("cache_lines"));
+    sheet.bars(title, Axis::log("cache lines", Unit::Count), &series, bars, None);
+    let table = table(&COLUMNS, sheet.rows());
+    sheet.findings(format!("{table}\n{ratios}\n{PAPER}"))
 }
 
 /// The levels, all of them together, and the state of designs with a place for each frame.
-fn rows_of(gib: usize, processors: usize, levels: &[Level]) -> Vec<StateRow> {
-    let row = |allocator, level, bytes: usize, lines: usize, touched: Option<usize>| StateRow {
-        allocator,
-        level,
-        memory_bytes: (gib as u64) << 30,
-        processors,
-        state_bytes: bytes as u64,
-        cache_lines: lines as u64,
-        touched_lines: touched.map(|lines| lines as u64),
-        // A run may leave a processor's line alone, and no other.
-        status: match touched {
-            Some(touched) if level != PROCESSORS && level != ALL && touched != lines => {
-                format!("{touched} lines were touched, not {lines}")
-            }
-            _ => "ok".to_owned(),
-        },
+fn rows_of(gib: usize, processors: usize, levels: &[Level]) -> Vec<Row> {
+    let row = |allocator: &str, level: &str, bytes: usize, lines: usize, touched: Option<usize>| {
+        json!({
+            "allocator": allocator,
+            "level": level,
+            "memory_bytes": (gib as u64) << 30,
+            "processors": processors,
+            "state_bytes": bytes,
+            "cache_lines": lines,
+            // Lines that a run wrote to; none where it was computed only.
+            "touched_lines": touched,
+            // A run may leave a processor's line alone, and no other.
+            "status": match touched {
+                Some(touched) if level != PROCESSORS && level != ALL && touched != lines => {
+                    format!("{touched} lines were touched, not {lines}")
+                }
+                _ => "ok".to_owned(),
+            },
+        })
     };
-    let mut rows: Vec<StateRow> =
+    let mut rows: Vec<Row> =
         levels.iter().map(|level| row(OURS, level.name, level.bytes, level.lines, level.touched)).collect();
     let sum = |of: fn(&Level) -> usize| levels.iter().map(of).sum::<usize>();
     let touched = levels.iter().map(|level| level.touched).sum::<Option<usize>>();
@@ -118,52 +104,16 @@ const ALL: &str = "all";
 const PROCESSORS: &str = "processors";
 
 /// Craton's bytes and lines as parts of others', for the largest memory.
-fn ratios(rows: &[StateRow]) -> BTreeMap<String, f64> {
-    let all = |allocator: &str| rows.iter().rfind(|row| row.allocator == allocator && row.level == ALL);
-    let mut ratios = BTreeMap::new();
+fn ratios(rows: &[Row]) -> Map {
+    let all = |allocator: &str| rows.iter().rfind(|row| row.has(&[("allocator", allocator), ("level", ALL)]));
+    let mut ratios = Map::new();
     for other in ["list", "buddy"] {
         let (Some(ours), Some(its)) = (all(OURS), all(other)) else { continue };
-        ratios.insert(format!("bytes_vs_{other}"), simulation::ratio(ours.state_bytes, its.state_bytes));
-        ratios.insert(format!("lines_vs_{other}"), simulation::ratio(ours.cache_lines, its.cache_lines));
+        for (name, field) in [("bytes", "state_bytes"), ("lines", "cache_lines")] {
+            ratios.insert(format!("{name}_vs_{other}"), part(ours.int(field), its.int(field)));
+        }
     }
     ratios
-}
-
-fn show(document: &Document<StateRow>) -> String {
-    let columns: [Column<StateRow>; 8] = [
-        ("memory", |row| bytes(row.memory_bytes)),
-        ("processors", |row| row.processors.to_string()),
-        ("allocator", |row| row.allocator.to_owned()),
-        ("level", |row| row.level.to_owned()),
-        ("state", |row| bytes(row.state_bytes)),
-        ("cache lines", |row| count(row.cache_lines)),
-        ("touched", |row| row.touched_lines.map_or("-".to_owned(), count)),
-        ("", |row| if row.status == "ok" { String::new() } else { row.status.clone() }),
-    ];
-    let ratios: String = document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.5}\n")).collect();
-    format!("{}\n{ratios}\n{PAPER}", table_of(&columns, &[2, 3], &document.rows))
-}
-
-fn picture(document: &Document<StateRow>) -> String {
-    let names = [OURS, "list", "buddy"];
-    let group = |rows: &[StateRow]| Group {
-        name: format!("{}, {} processors", bytes(rows[0].memory_bytes), rows[0].processors),
-        bars: names
-            .map(|name| rows.iter().find(|row| row.allocator == name && row.level == ALL))
-            .map(|row| row.map(|row| Estimate::exact(row.cache_lines as f64)))
-            .to_vec(),
-    };
-    let same = |a: &StateRow, b: &StateRow| (a.memory_bytes, a.processors) == (b.memory_bytes, b.processors);
-    Bars {
-        heading: super::heading("Cache lines of an allocator's state", "all that a full scan has to load", document),
-        axis: Axis::log("cache lines", Unit::Count),
-        series: names.map(str::to_owned).to_vec(),
-        groups: document.rows.chunk_by(same).map(group).collect(),
-        reference: None,
-        direction: Direction::Up,
-        width_px: 760.0,
-    }
-    .svg()
 }
 
 #[cfg(test)]

@@ -11,27 +11,18 @@
 //!
 //! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Nothing is behind the simulated bytes but the trackers.
 
-use super::{Ask, Experiment, Findings, heading, simulation};
+use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
+use super::{Ask, Findings, simulation};
 use craton_base::{
     Advice, Clock, CollapseError, Density, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Pages, Residency,
     SpanSource, Table,
 };
-use craton_lab::document::Document;
-use craton_lab::format::{Column, bytes, table_of};
-use craton_lab::picture::{Axis, Line, Lines, Point, Unit};
+use craton_lab::format::bytes;
+use craton_lab::picture::{Axis, Line, Point, Unit};
 use craton_lab::rng::Rng;
 use craton_lab::summary::Spread;
-use craton_pages::{HugeBacking, PageHeap, Tracker};
-use serde::Serialize;
+use craton_pages::{HugeBacking, PageHeapExt, Temeraire, Tracker};
 use std::time::Instant;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "pages-pair",
-    about: "New and Delete of one page in a warm heap of 1 GiB to 1 TiB, in ns; metadata for each byte",
-    answers: "what a request to the page heap costs, and whether it grows with the heap",
-    run,
-};
 
 const SIZES: [(&str, u64); 3] = [("1 GiB", 1 << 30), ("32 GiB", 32 << 30), ("1 TiB", 1 << 40)];
 const QUICK_SIZES: usize = 2;
@@ -78,32 +69,38 @@ impl Clock for Still {
     }
 }
 
-type Heap = PageHeap<Lean, Still>;
+type Heap = Temeraire<Lean, Still>;
 
-/// A row of the document.
-#[derive(Clone, Serialize)]
-struct PairRow {
-    heap_bytes: u64,
-    pattern: &'static str,
-    density: &'static str,
-    ns_min: f64,
-    ns_median: f64,
-    used_bytes: u64,
-    spans: usize,
-    /// Trackers, and the heap itself.
-    metadata_bytes: u64,
-    metadata_per_byte: f64,
-    status: &'static str,
-}
+const COLUMNS: [Column; 9] = [
+    ("heap", "heap_bytes", Show::Bytes),
+    ("", "density", Show::Text),
+    ("", "pattern", Show::Text),
+    ("best", "ns_min", Show::Fixed(1, " ns")),
+    ("median", "ns_median", Show::Fixed(1, " ns")),
+    ("in spans", "used_bytes", Show::Bytes),
+    ("spans", "spans", Show::Plain),
+    ("metadata", "metadata_bytes", Show::Bytes),
+    ("for each byte", "metadata_per_byte", Show::Percent(4)),
+];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let sizes = if ask.quick && ask.only.is_empty() { &SIZES[..QUICK_SIZES] } else { &SIZES[..] };
-    let repetitions = if ask.quick { QUICK_REPETITIONS } else { REPETITIONS };
     let mut rows = Vec::new();
-    for ((_, heap_bytes), _) in simulation::asked(ask, EXPERIMENT.name, sizes, &simulation::ONCE)? {
-        rows.extend(Filled::new(*heap_bytes)?.rows(repetitions)?);
+    for ((_, heap_bytes), _) in simulation::asked(ask, sizes, &simulation::ONCE)? {
+        rows.extend(Filled::new(*heap_bytes)?.rows(ask.form(QUICK_REPETITIONS, REPETITIONS))?);
     }
-    simulation::findings(ask, EXPERIMENT.name, rows, show, |document| vec![(String::new(), picture(document))])
+    let table = table(&COLUMNS, &rows);
+    let mut sheet = Sheet::new(ask, rows);
+    let title = Title(
+        "",
+        "New and Delete of one page, by the size of the heap",
+        "one thread, no system below; the best of several repetitions, the band up to the median; the line: 60 ns, the \
+                   most it may be",
+    );
+    let axes = (Axis::log2("size of the heap", Unit::Bytes), Axis::linear("time of New and Delete", Unit::Seconds));
+    let series = series(sheet.rows());
+    sheet.lines(title, axes, series, Some(MOST_S));
+    sheet.findings(format!("New and Delete of one page together, one thread, no system below\n\n{table}"))
 }
 
 /// A heap with nine tenths of its pages in spans.
@@ -145,7 +142,7 @@ impl Filled {
     }
 
     /// Times pairs and turnovers of both densities.
-    fn rows(mut self, repetitions: usize) -> Result<Vec<PairRow>, String> {
+    fn rows(mut self, repetitions: usize) -> Result<Vec<Row>, String> {
         let mut rows = Vec::new();
         for (name, density) in [("dense", Density::Dense), ("sparse", Density::Sparse)] {
             rows.push(self.row("pair", name, repetitions, |filled| filled.pairs(density))?);
@@ -167,7 +164,7 @@ impl Filled {
         density: &'static str,
         repetitions: usize,
         mut repeat: impl FnMut(&mut Self) -> Result<(), String>,
-    ) -> Result<PairRow, String> {
+    ) -> Result<Row, String> {
         repeat(self)?;
         let mut ns = Vec::with_capacity(repetitions);
         for _ in 0..repetitions {
@@ -177,18 +174,19 @@ impl Filled {
         }
         let spread = Spread::of(ns).ok_or("nothing was timed")?;
         let metadata = self.heap.granted().0 as usize * size_of::<Tracker>() + size_of::<Heap>();
-        Ok(PairRow {
-            heap_bytes: self.heap_bytes,
-            pattern,
-            density,
-            ns_min: spread.min,
-            ns_median: spread.median,
-            used_bytes: self.heap.in_use().bytes().0 as u64,
-            spans: self.spans,
-            metadata_bytes: metadata as u64,
-            metadata_per_byte: metadata as f64 / self.heap.granted().bytes().0 as f64,
-            status: "ok",
-        })
+        Ok(json!({
+            "heap_bytes": self.heap_bytes,
+            "pattern": pattern,
+            "density": density,
+            "ns_min": spread.min,
+            "ns_median": spread.median,
+            "used_bytes": self.heap.in_use().bytes().0 as u64,
+            "spans": self.spans,
+            // Trackers, and the heap itself.
+            "metadata_bytes": metadata,
+            "metadata_per_byte": metadata as f64 / self.heap.granted().bytes().0 as f64,
+            "status": "ok",
+        }))
     }
 
     fn take(&mut self, density: Density) -> Result<PageRange, String> {
@@ -219,47 +217,18 @@ impl Filled {
     }
 }
 
-fn show(rows: &[PairRow]) -> String {
-    let columns: [Column<PairRow>; 9] = [
-        ("heap", |row| bytes(row.heap_bytes)),
-        ("", |row| row.density.to_owned()),
-        ("", |row| row.pattern.to_owned()),
-        ("best", |row| format!("{:.1} ns", row.ns_min)),
-        ("median", |row| format!("{:.1} ns", row.ns_median)),
-        ("in spans", |row| bytes(row.used_bytes)),
-        ("spans", |row| row.spans.to_string()),
-        ("metadata", |row| bytes(row.metadata_bytes)),
-        ("for each byte", |row| format!("{:.4} %", row.metadata_per_byte * 100.0)),
-    ];
-    format!("New and Delete of one page together, one thread, no system below\n\n{}", table_of(&columns, &[1, 2], rows))
-}
-
-fn picture(document: &Document<PairRow>) -> String {
-    let mut series: Vec<Line> = Vec::new();
-    for density in ["dense", "sparse"] {
-        for pattern in ["pair", "turnover"] {
-            let of = document.rows.iter().filter(|row| row.density == density && row.pattern == pattern);
-            let points = of.map(|row| Point {
-                x: row.heap_bytes as f64,
-                y: row.ns_min / 1e9,
-                band: Some((row.ns_min / 1e9, row.ns_median / 1e9)),
-            });
-            series.push(Line { name: format!("{density} {pattern}"), points: points.collect() });
-        }
-    }
-    Lines {
-        heading: heading(
-            "New and Delete of one page, by the size of the heap",
-            "one thread, no system below; the best of several repetitions, the band up to the median; the line: 60 ns, the most it may be",
-            document,
-        ),
-        x: Axis::log2("size of the heap", Unit::Bytes),
-        y: Axis::linear("time of New and Delete", Unit::Seconds),
-        series,
-        reference: Some(MOST_S),
-        width_px: 760.0,
-    }
-    .svg()
+/// A line for each density and pattern.
+fn series(rows: &[Row]) -> Vec<Line> {
+    let names = [("dense", "pair"), ("dense", "turnover"), ("sparse", "pair"), ("sparse", "turnover")];
+    let line = |(density, pattern)| {
+        let of = rows.iter().filter(|row| row.has(&[("density", density), ("pattern", pattern)]));
+        let points = of.map(|row| {
+            let (best, median) = (row.num("ns_min") / 1e9, row.num("ns_median") / 1e9);
+            Point { x: row.num("heap_bytes"), y: best, band: Some((best, median)) }
+        });
+        Line { name: format!("{density} {pattern}"), points: points.collect() }
+    };
+    names.map(line).to_vec()
 }
 
 #[cfg(test)]

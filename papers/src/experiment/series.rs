@@ -7,11 +7,14 @@
 //! cases so far come back.
 
 use super::Ask;
-use craton_lab::document::Row;
+use super::sheet::{Row, Sheet};
+use crate::real::{self, REAL, Real, Size};
+use craton_lab::document;
 use craton_lab::measure::{self, Allocator, Plan, Progress, Run, Status};
+use craton_lab::ratios::{OURS, Ratios};
+use craton_lab::scratch::Scratch;
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// The longest that a run may take.
@@ -37,19 +40,24 @@ pub struct Result {
 }
 
 impl Result {
-    /// The rows of all results.
-    pub fn rows(results: &[Self]) -> Vec<Row> {
-        results.iter().flat_map(|result| result.runs.iter().map(|run| Row::new(&result.name, run))).collect()
+    /// The rows of all results, each with what `more` tells of it.
+    pub fn rows_with(results: &[Self], more: impl Fn(&Self, Row) -> Row) -> Vec<Row> {
+        let row = |of: &Self, run| serde_json::to_value(document::Row::new(&of.name, run)).unwrap_or_default();
+        results.iter().flat_map(|of| of.runs.iter().map(|run| more(of, row(of, run))).collect::<Vec<_>>()).collect()
+    }
+
+    /// A sheet of all results, with Craton's ratios; none where nothing was measured.
+    ///
+    /// # Errors
+    /// There is no result.
+    pub fn sheet(ask: &Ask<'_>, allocators: &[Allocator], results: &[Self]) -> std::result::Result<Sheet, String> {
+        let ratios = Ratios::of(&Self::runs(results), OURS);
+        Ok(Sheet::new(ask, Self::rows_with(results, |_, row| row)).measured()?.compared(allocators, &ratios))
     }
 
     /// The runs of each result.
     pub fn runs(results: &[Self]) -> Vec<&[Run]> {
         results.iter().map(|result| result.runs.as_slice()).collect()
-    }
-
-    /// How many runs failed.
-    pub fn failed(results: &[Self]) -> usize {
-        results.iter().flat_map(|result| &result.runs).filter(|run| run.status != Status::Ok).count()
     }
 }
 
@@ -91,7 +99,7 @@ pub fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: Vec<Case>, runs: 
         if !measured.is_empty() {
             results.push(Result { name: case.name, runs: measured });
         }
-        if ask.stop.load(Relaxed) {
+        if ask.stopped() {
             break;
         }
     }
@@ -111,4 +119,32 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
         stop: ask.stop,
         progress: &|_| {},
     }
+}
+
+/// Cases of the real programs that `wanted` names, with a line for each that is not here. Their commands come from [`prepare`].
+pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
+    let (mut cases, mut missing) = (Vec::new(), String::new());
+    for real in REAL.iter().filter(|real| wanted(real)) {
+        match real.available() {
+            Ok(()) => cases.push(Case { name: real.name.to_owned(), command: Vec::new(), prove: true }),
+            Err(why) => missing += &format!("not measured: {why}\n"),
+        }
+    }
+    (cases, missing)
+}
+
+/// Makes the inputs of cases that have no command yet, which takes its time. A case whose inputs cannot be made is taken out;
+/// the lines that say so come back.
+pub fn prepare(ask: &Ask<'_>, cases: &mut Vec<Case>, scratch: &Scratch, size: Size) -> String {
+    let mut missing = String::new();
+    for case in cases.iter_mut().filter(|case| case.command.is_empty()) {
+        let Some(real) = real::find(&case.name) else { continue };
+        (ask.progress)(&format!("inputs of {}", case.name), Progress { allocator: "", round: None, done: 0, total: 0 });
+        match real::prepare(&scratch.path().join(real.name), real, size) {
+            Ok(command) => case.command = command,
+            Err(why) => missing += &format!("not measured: {why}\n"),
+        }
+    }
+    cases.retain(|case| !case.command.is_empty());
+    missing
 }

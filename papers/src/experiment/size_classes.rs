@@ -10,23 +10,13 @@
 //!
 //! **Not here.** Sizes up to 128 B among the worst: objects are aligned to 16 B, as the C ABI asks for.
 
-use super::simulation::{self, ONCE, ratio};
-use super::{Ask, Experiment, Findings, heading, profiles};
+use super::sheet::{Column, Fields, Row, Sheet, Show, Title, groups, json, mean, part, percent, table};
+use super::simulation::{self, ONCE};
+use super::{Ask, Findings, profiles};
 use crate::empirical::profile::Profile;
 use craton_base::PAGE_SIZE;
-use craton_lab::document::Document;
-use craton_lab::format::{Column, table_of};
-use craton_lab::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
+use craton_lab::picture::{Axis, Unit};
 use craton_slab::size_class::{CLASSES, geometry};
-use serde::Serialize;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "size-classes",
-    about: "waste by size classes: the worst of each class, and on each profile, for the library's table and others",
-    answers: "TEMERAIRE §3: at most an eighth in each class; at most 4 % on a fleet",
-    run,
-};
 
 /// Sizes up to this are not among the worst.
 const ALIGNED: u64 = 128;
@@ -106,33 +96,41 @@ fn multiples() -> Vec<Class> {
     classes
 }
 
-/// A row of the document: one table on one profile.
-#[derive(Clone, Serialize)]
-struct WasteRow {
-    table: String,
-    profile: String,
-    classes: usize,
-    /// The largest part that a size above 128 B wastes, and that size.
-    worst_waste: f64,
-    worst_bytes: u64,
-    requested_bytes: u64,
-    taken_bytes: u64,
-    /// Parts of what is taken: all of the waste, up to the class's size, behind the last object of slabs, in whole pages beyond the
-    /// last class.
-    waste: f64,
-    rounding: f64,
-    tail: f64,
-    pages: f64,
-}
+const COLUMNS: [Column; 7] = [
+    ("profile", "profile", Show::Text),
+    ("table", "table", Show::Text),
+    ("classes", "classes", Show::Plain),
+    ("waste", "waste", Show::Percent(2)),
+    ("rounding", "rounding", Show::Percent(2)),
+    ("tails", "tail", Show::Percent(2)),
+    ("pages", "pages", Show::Percent(2)),
+];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let profiles = profiles::here()?;
     let mut rows = Vec::new();
-    for ((name, profile), _) in simulation::asked(ask, EXPERIMENT.name, &profiles, &ONCE)? {
+    for ((name, profile), _) in simulation::asked(ask, &profiles, &ONCE)? {
         rows.extend(RULES.iter().map(|rule| measure(rule.name, &(rule.classes)(), name, profile)));
     }
-    let text = |rows: &[WasteRow]| format!("{}\n{}", profiles::note(&profiles), show(rows));
-    simulation::findings(ask, EXPERIMENT.name, rows, text, |document| vec![(String::new(), picture(document))])
+    let text = format!("{}\n{}", profiles::note(&profiles), show(&rows));
+    let mut sheet = Sheet::new(ask, rows);
+    let title = Title(
+        "",
+        "Waste by size classes",
+        "objects in full slabs, tails counted in; the line: 4 %, the most it may be over all",
+    );
+    let names = RULES.map(|rule| rule.name.to_owned());
+    let profile = |row: &Row| row.word("profile").to_owned();
+    let of = |row: &Row| row.word("table").to_owned();
+    let bars = groups(sheet.rows(), profile, (&names, of), |row| row.num("waste"));
+    sheet.bars(
+        title,
+        Axis::linear("part of the memory taken", Unit::Part),
+        &RULES.each_ref().map(series),
+        bars,
+        Some(MOST_WASTE),
+    );
+    sheet.findings(text)
 }
 
 /// The waste of each class's smallest size, with that size.
@@ -141,7 +139,7 @@ fn worst(classes: &[Class]) -> impl Iterator<Item = (f64, u64)> {
     least.zip(classes).map(|(size, class)| (1.0 - size as f64 / class.taken(), size))
 }
 
-fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> WasteRow {
+fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> Row {
     let (mut requested, mut taken, mut rounding, mut tail, mut pages) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for row in objects.rows() {
         let size = row.size as f64;
@@ -162,48 +160,40 @@ fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> 
     let large = worst(classes).filter(|(_, size)| *size > ALIGNED);
     let (worst_waste, worst_bytes) = large.fold((0.0, 0), |most, one| if one.0 > most.0 { one } else { most });
     // Of a profile without live objects nothing is wasted.
-    let part = |waste: f64| if taken > 0.0 { waste / taken } else { 0.0 };
-    WasteRow {
-        table: table.to_owned(),
-        profile: profile.to_owned(),
-        classes: classes.len(),
-        worst_waste,
-        worst_bytes,
-        requested_bytes: requested as u64,
-        taken_bytes: taken as u64,
-        waste: part(taken - requested),
-        rounding: part(rounding),
-        tail: part(tail),
-        pages: part(pages),
-    }
+    let of_taken = |waste: f64| if taken > 0.0 { waste / taken } else { 0.0 };
+    json!({
+        "table": table,
+        "profile": profile,
+        "classes": classes.len(),
+        // The largest part that a size above 128 B wastes, and that size.
+        "worst_waste": worst_waste,
+        "worst_bytes": worst_bytes,
+        "requested_bytes": requested as u64,
+        "taken_bytes": taken as u64,
+        // Parts of what is taken: all of the waste, up to the class's size, behind the last object of slabs, in whole pages beyond
+        // the last class.
+        "waste": of_taken(taken - requested),
+        "rounding": of_taken(rounding),
+        "tail": of_taken(tail),
+        "pages": of_taken(pages),
+    })
 }
 
-fn show(rows: &[WasteRow]) -> String {
-    let columns: [Column<WasteRow>; 7] = [
-        ("profile", |row| row.profile.clone()),
-        ("table", |row| row.table.clone()),
-        ("classes", |row| row.classes.to_string()),
-        ("waste", |row| percent(row.waste)),
-        ("rounding", |row| percent(row.rounding)),
-        ("tails", |row| percent(row.tail)),
-        ("pages", |row| percent(row.pages)),
-    ];
+fn show(rows: &[Row]) -> String {
     let mut text: String = RULES.iter().map(|rule| format!("{}: {}\n", rule.name, rule.about)).collect();
-    text += &format!("\n{}\nmeans, and the worst of sizes above {ALIGNED} B\n", table_of(&columns, &[0, 1], rows));
+    text += &format!("\n{}\nmeans, and the worst of sizes above {ALIGNED} B\n", table(&COLUMNS, rows));
     for rule in &RULES {
-        let of: Vec<_> = rows.iter().filter(|row| row.table == rule.name).collect();
-        let Some(first) = of.first() else { continue };
+        let of = || rows.iter().filter(|row| row.word("table") == rule.name);
+        let Some(first) = of().next() else { continue };
         // All bytes of all profiles, and the profiles' parts.
-        let (requested, taken) =
-            of.iter().fold((0, 0), |sum, row| (sum.0 + row.requested_bytes, sum.1 + row.taken_bytes));
-        let mean = of.iter().map(|row| row.waste).sum::<f64>() / of.len() as f64;
+        let sum = |field| of().map(|row| row.int(field)).sum();
         text += &format!(
             "{:<10}  {} by profiles, {} by bytes; worst {} at {} B\n",
             rule.name,
-            percent(mean),
-            percent(1.0 - ratio(requested, taken)),
-            percent(first.worst_waste),
-            first.worst_bytes
+            percent(mean(of().map(|row| row.num("waste"))), 2),
+            percent(1.0 - part(sum("requested_bytes"), sum("taken_bytes")), 2),
+            percent(first.num("worst_waste"), 2),
+            first.int("worst_bytes")
         );
     }
     text += "\nthe library's classes: bytes, pages of a slab, objects in it, waste at the slab's end, of the smallest size\n";
@@ -213,40 +203,15 @@ fn show(rows: &[WasteRow]) -> String {
         .map(|((waste, _), class)| {
             let tail = 1.0 - class.object as f64 / class.taken();
             let numbers = [class.object, class.pages, class.objects].map(|n| n.to_string());
-            numbers.into_iter().chain([percent(tail), percent(waste)]).collect()
+            numbers.into_iter().chain([tail, waste].map(|part| percent(part, 2))).collect()
         })
         .collect();
     text + &craton_lab::format::table(&cells, &[])
 }
 
-fn percent(part: f64) -> String {
-    format!("{:.2} %", part * 100.0)
-}
-
 /// What a rule is called in the picture.
 fn series(rule: &Rule) -> String {
     format!("{}, with {} classes", rule.name, (rule.classes)().len())
-}
-
-fn picture(document: &Document<WasteRow>) -> String {
-    let group = |rows: &[WasteRow]| Group {
-        name: rows[0].profile.clone(),
-        bars: rows.iter().map(|row| Some(Estimate::exact(row.waste))).collect(),
-    };
-    Bars {
-        heading: heading(
-            "Waste by size classes",
-            "objects in full slabs, tails counted in; the line: 4 %, the most it may be over all",
-            document,
-        ),
-        axis: Axis::linear("part of the memory taken", Unit::Part),
-        series: RULES.iter().map(series).collect(),
-        groups: document.rows.chunk_by(|a, b| a.profile == b.profile).map(group).collect(),
-        reference: Some(MOST_WASTE),
-        direction: Direction::Up,
-        width_px: 700.0,
-    }
-    .svg()
 }
 
 #[cfg(test)]

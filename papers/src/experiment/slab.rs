@@ -5,20 +5,18 @@
 //!
 //! **Failure.** A case that an allocator fails at is a row with the reason; one that is not served is not tried again.
 
-use super::{Ask, Findings, text};
+use super::sheet::{self, Fields, Map, Row, Sheet, distinct, json};
+use super::{Ask, Findings};
 use crate::caching::{From, Measurement};
-use craton_lab::document::Document;
-use craton_lab::measure::{Allocator, Progress, once};
+use craton_lab::measure::{Allocator, once};
 use craton_lab::micro::process::{Ended, Process};
 use craton_lab::picture::is_craton;
 use craton_lab::ratios::Ratios;
 use craton_lab::scratch::Scratch;
 use craton_lab::summary::Spread;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// The longest that a process may take; one takes a tenth of a second.
@@ -50,30 +48,11 @@ impl Case {
     }
 }
 
-/// A row of the document.
-#[derive(Clone, Debug, Serialize)]
-pub struct ObjectRow {
-    /// What was preloaded, or the allocator in the program.
-    pub allocator: String,
-    /// Who served, by name.
-    pub from: &'static str,
-    /// What was taken: a type, or bytes.
-    pub what: String,
-    /// Objects at a time.
-    pub batch: usize,
-    /// Nanoseconds of one, median; 0 if there is none.
-    pub ns_median: f64,
-    /// The least.
-    pub ns_min: f64,
-    /// `ok`, or what went wrong.
-    pub status: String,
-}
-
 /// Measures all cases.
 ///
 /// # Errors
 /// The program is not there, or no place for its output.
-pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<ObjectRow>, String> {
+pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Row>, String> {
     let program = (ask.tool)("craton-objects")?;
     let program = std::path::absolute(&program).unwrap_or(program);
     let scratch = Scratch::new("what the processes write")?;
@@ -86,11 +65,10 @@ pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Objec
         let mut found: Vec<Result<Vec<Measurement>, String>> = vec![Ok(Vec::new()); on.len()];
         for round in 0..rounds {
             for (allocator, found) in on.iter().zip(&mut found) {
-                if ask.stop.load(Relaxed) {
+                if ask.stopped() {
                     return Ok(rows);
                 }
-                let now = Progress { allocator: &allocator.name, round: Some(round), done, total };
-                (ask.progress)(&format!("{} {}", case.from.name(), case.what), now);
+                ask.show(&format!("{} {}", case.from.name(), case.what), &allocator.name, round, (done, total));
                 done += 1;
                 let Ok(all) = found else { continue };
                 if let Some(why) = given_up.get(allocator.name.as_str()) {
@@ -116,21 +94,23 @@ pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Objec
     Ok(rows)
 }
 
-fn row(allocator: &Allocator, case: &Case, found: Result<Vec<Measurement>, String>) -> ObjectRow {
+fn row(allocator: &Allocator, case: &Case, found: Result<Vec<Measurement>, String>) -> Row {
     let (found, status) = match found {
         Ok(found) => (found, "ok".to_owned()),
         Err(why) => (Vec::new(), why),
     };
     let of = |figure: fn(&Measurement) -> f64| Spread::of(found.iter().map(figure));
-    ObjectRow {
-        allocator: if case.is_built_in() { case.from.name().to_owned() } else { allocator.name.clone() },
-        from: case.from.name(),
-        what: case.what.clone(),
-        batch: case.batch,
-        ns_median: of(|one| one.ns_median).map_or(0.0, |spread| spread.median),
-        ns_min: of(|one| one.ns_min).map_or(0.0, |spread| spread.min),
-        status,
-    }
+    json!({
+        // What was preloaded, or the allocator in the program.
+        "allocator": if case.is_built_in() { case.from.name() } else { &allocator.name },
+        "from": case.from.name(),
+        "what": case.what,
+        "batch": case.batch,
+        // Nanoseconds of one object; 0 if there is none.
+        "ns_median": of(|one| one.ns_median).map_or(0.0, |spread| spread.median),
+        "ns_min": of(|one| one.ns_min).map_or(0.0, |spread| spread.min),
+        "status": status,
+    })
 }
 
 const NOT_SERVED: &str = "not served";
@@ -149,8 +129,7 @@ fn once(
         Err(why) => return Some(Err(format!("{NOT_SERVED}: {why}"))),
     };
     let mut command = vec![program.as_os_str().to_owned()];
-    let count = if ask.quick { 20_000 } else { 200_000 };
-    let repetitions = if ask.quick { 5 } else { 9 };
+    let (count, repetitions) = ask.form((20_000, 5), (200_000, 9));
     command.extend([case.from.name(), &case.what, "--batch"].map(OsString::from));
     let words =
         [case.batch.to_string(), "--count".into(), count.to_string(), "--repetitions".into(), repetitions.to_string()];
@@ -183,28 +162,19 @@ fn parse(line: &str, library: Option<&PathBuf>) -> Result<Measurement, String> {
 }
 
 /// The geometric mean of `ours` by `theirs`, over what both have figures of.
-pub fn ratio(rows: &[ObjectRow], ours: (&str, &str), theirs: (&str, &str)) -> Option<f64> {
-    let of = |(allocator, from): (&str, &str), like: &ObjectRow| {
-        let same = |row: &&ObjectRow| row.allocator == allocator && row.from == from && row.status == "ok";
-        rows.iter().filter(same).find(|row| row.what == like.what && row.batch == like.batch).map(|row| row.ns_median)
-    };
-    let all: Vec<f64> = rows
-        .iter()
-        .filter(|row| row.allocator == ours.0 && row.from == ours.1)
-        .filter_map(|row| Some((of(ours, row)? / of(theirs, row)?).ln()))
-        .collect();
-    (!all.is_empty()).then(|| (all.iter().sum::<f64>() / all.len() as f64).exp())
+pub fn ratio<'a>(rows: &[Row], ours: (&'a str, &'a str), theirs: (&'a str, &'a str)) -> Option<f64> {
+    let of = |server: (&'a str, &'a str)| move |row: &Row| row.has(&[("allocator", server.0), ("from", server.1)]);
+    sheet::ratio(rows, "ns_median", (&of(ours), &of(theirs)), &["what", "batch"])
 }
 
 /// The allocators that a document compares, by their names and who serves.
-pub fn servers(rows: &[ObjectRow]) -> Vec<(&str, &str)> {
-    let mut servers: Vec<(&str, &str)> = Vec::new();
-    for row in rows {
-        if !servers.contains(&(&row.allocator, row.from)) {
-            servers.push((&row.allocator, row.from));
-        }
-    }
-    servers
+pub fn servers(rows: &[Row]) -> Vec<(&str, &str)> {
+    distinct(rows, |row| (row.word("allocator"), row.word("from")))
+}
+
+/// A row's server, as tables name it.
+pub fn server(row: &Row) -> String {
+    name((row.word("allocator"), row.word("from")))
 }
 
 /// A server's name in tables.
@@ -217,50 +187,38 @@ pub fn name((allocator, from): (&str, &str)) -> String {
 }
 
 /// A line for each thing and batch, a column for each server; then what failed.
-pub fn table(rows: &[ObjectRow]) -> String {
+pub fn table(rows: &[Row]) -> String {
     let servers = servers(rows);
     let mut lines = vec![vec!["what".to_owned(), "batch".to_owned()]];
     lines[0].extend(servers.iter().map(|server| name(*server)));
-    let mut places: Vec<(&str, usize)> = Vec::new();
-    for row in rows {
-        if !places.contains(&(&row.what, row.batch)) {
-            places.push((&row.what, row.batch));
-        }
-    }
-    for (what, batch) in places {
+    for (what, batch) in distinct(rows, |row| (row.word("what"), row.int("batch"))) {
         let cell = |(allocator, from): &(&str, &str)| {
-            let same = |row: &&ObjectRow| row.allocator == *allocator && row.from == *from && row.status == "ok";
-            let found = rows.iter().filter(same).find(|row| row.what == what && row.batch == batch);
-            found.map_or("-".to_owned(), |row| format!("{:.2}", row.ns_median))
+            let wanted = [("allocator", *allocator), ("from", *from), ("what", what), ("status", "ok")];
+            let found = rows.iter().find(|row| row.has(&wanted) && row.int("batch") == batch);
+            found.map_or("-".to_owned(), |row| format!("{:.2}", row.num("ns_median")))
         };
         lines.push([what.to_owned(), batch.to_string()].into_iter().chain(servers.iter().map(cell)).collect());
     }
-    let failed = rows.iter().filter(|row| row.status != "ok").map(|row| {
-        format!("{}, {}, batches of {}: {}\n", name((&row.allocator, row.from)), row.what, row.batch, row.status)
+    let failed = rows.iter().filter(|row| !row.is_ok()).map(|row| {
+        let (what, batch, status) = (row.word("what"), row.int("batch"), row.word("status"));
+        format!("{}, {what}, batches of {batch}: {status}\n", server(row))
     });
     craton_lab::format::table(&lines, &[0]) + &failed.collect::<String>()
 }
 
-/// The findings of rows.
+/// A sheet of rows.
+pub fn sheet(ask: &Ask<'_>, rows: Vec<Row>) -> Sheet {
+    Sheet::new(ask, rows).compared(ask.allocators, &Ratios::default())
+}
+
+/// The findings of a sheet.
 ///
 /// # Errors
 /// A number that the document cannot hold.
-pub fn findings(
-    ask: &Ask<'_>,
-    experiment: &str,
-    rows: Vec<ObjectRow>,
-    (ratios, notes): (BTreeMap<String, f64>, String),
-    picture: impl FnOnce(&Document<ObjectRow>) -> String,
-) -> Result<Findings, String> {
-    let mut document = Document::new(experiment, ask.command, ask.allocators, rows, &Ratios::default());
-    document.ratios = ratios;
-    let ratios: String = document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.3}\n")).collect();
-    Ok(Findings {
-        text: format!("ns of an object, taken and given back (median)\n{}\n{ratios}\n{notes}", table(&document.rows)),
-        pictures: vec![(String::new(), picture(&document))],
-        failed: document.rows.iter().filter(|row| row.status != "ok").count(),
-        document: text(&document)?,
-    })
+pub fn findings(mut sheet: Sheet, ratios: Map, notes: &str) -> Result<Findings, String> {
+    let ratios = sheet.ratios(ratios, 3);
+    let table = table(sheet.rows());
+    sheet.findings(format!("ns of an object, taken and given back (median)\n{table}\n{ratios}\n{notes}"))
 }
 
 #[cfg(test)]

@@ -12,28 +12,17 @@
 //!
 //! **Unsafe.** Takes objects as raw memory, and follows pointers that it put into them.
 
-use super::{Ask, Experiment, Findings, heading, simulation};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, groups, json, mean, percent, ratio, table};
+use super::{Ask, Findings, simulation};
 use crate::objects::{Arena, PowerOfTwo, Store};
 use craton_base::PAGE_SIZE;
-use craton_lab::document::Document;
-use craton_lab::format::{Column, table_of};
-use craton_lab::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
-use craton_lab::ratios::{OURS, Ratios};
+use craton_lab::picture::{Axis, Unit};
+use craton_lab::ratios::OURS;
 use craton_lab::rng::Rng;
 use craton_lab::summary::Spread;
 use craton_slab::object::{ObjectLayout, ObjectSlabs};
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "slab-colour",
-    about: "objects whose first 48 bytes are hot: use of a cache's sets and time of a walk, with colouring and without",
-    answers: "Bonwick94 §4.1, §4.3",
-    run,
-};
 
 /// Bytes of an object that are used.
 const HOT: usize = 48;
@@ -76,47 +65,50 @@ struct Cache {
 const SIMULATED: [Cache; 2] =
     [Cache { level: 1, bytes: 32 << 10, ways: 8 }, Cache { level: 2, bytes: 512 << 10, ways: 8 }];
 
-/// A row of the document.
-#[derive(Clone, Serialize)]
-struct ColourRow {
-    allocator: &'static str,
-    size_bytes: usize,
-    colours: u32,
-    level: u32,
-    cache_bytes: usize,
-    /// The part of the sets that the hot lines fall into.
-    sets_used: f64,
-    /// Lines in the fullest set, divided by the mean.
-    imbalance: f64,
-    /// The part of the lines for which their set has no room.
-    without_room: f64,
-    walk_objects: usize,
-    walk_cache_bytes: usize,
-    ns_median: f64,
-    ns_min: f64,
-    status: &'static str,
-}
+const COLUMNS: [Column; 9] = [
+    ("bytes", "size_bytes", Show::Plain),
+    ("level", "level", Show::Plain),
+    ("allocator", "allocator", Show::Text),
+    ("colours", "colours", Show::Plain),
+    ("sets used", "sets_used", Show::Percent(0)),
+    ("fullest ÷ mean", "imbalance", Show::Fixed(1, "")),
+    ("without room", "without_room", Show::Percent(0)),
+    ("ns a step", "ns_median", Show::Fixed(2, "")),
+    ("least", "ns_min", Show::Fixed(2, "")),
+];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    let mut sizes = Vec::new();
-    for (size, _) in simulation::asked(ask, EXPERIMENT.name, &SIZES, &simulation::ONCE)? {
-        if !ask.quick || QUICK.contains(&size.0) || !ask.only.is_empty() {
-            sizes.push(size.1);
-        }
-    }
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let mut rows = Vec::new();
-    for size in sizes {
+    for (size, _) in simulation::asked(ask, &SIZES, &simulation::ONCE)? {
+        if ask.quick && ask.only.is_empty() && !QUICK.contains(&size.0) {
+            continue;
+        }
         for (simulated, real) in SIMULATED.into_iter().zip(here()) {
-            rows.extend(measure(size, simulated, real, if ask.quick { 5 } else { 31 })?);
+            rows.extend(measure(size.1, simulated, real, ask.form(5, 31))?);
         }
     }
-    let mut document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    document.ratios = ratios(&document.rows);
-    let pictures = vec![
-        ("sets".to_owned(), picture(&document, "Sets of a cache that hot bytes fall into", |row| row.sets_used)),
-        ("walk".to_owned(), picture(&document, "A step of a walk over hot bytes", |row| row.ns_median / 1e9)),
-    ];
-    Ok(Findings { text: show(&document), pictures, failed: 0, document: super::text(&document)? })
+    let text = show(&rows);
+    let mut sheet = Sheet::new(ask, rows);
+    let ratios = ratios(sheet.rows());
+    let ratios = sheet.ratios(ratios, 3);
+    let subtitle = "objects of which the first 48 bytes are used, as many as three quarters of the lines";
+    let series = WAYS.map(|(name, _)| name.to_owned());
+    for (name, title, axis, field, unit) in [
+        (
+            "sets",
+            "Sets of a cache that hot bytes fall into",
+            Axis::linear("part of the sets", Unit::Part),
+            "sets_used",
+            1.0,
+        ),
+        ("walk", "A step of a walk over hot bytes", Axis::linear("time of a step", Unit::Seconds), "ns_median", 1e-9),
+    ] {
+        let place = |row: &Row| format!("{} B, level {}", row.int("size_bytes"), row.int("level"));
+        let of = |row: &Row| row.word("allocator").to_owned();
+        let bars = groups(sheet.rows(), place, (&series, of), |row| row.num(field) * unit);
+        sheet.bars(Title(name, title, subtitle), axis, &series, bars, None);
+    }
+    sheet.findings(text + &ratios)
 }
 
 /// The data caches of processor 0 of levels 1 and 2, as far as the kernel tells.
@@ -174,7 +166,7 @@ fn fill(cache: Cache) -> usize {
     cache.bytes / LINE * 3 / 4
 }
 
-fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Result<Vec<ColourRow>, String> {
+fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     let (mut walks, mut times) = (Vec::new(), vec![Vec::new(); WAYS.len()]);
     for (allocator, layout) in WAYS {
@@ -184,21 +176,23 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
         let walk = objects(size, fill(real), layout)?;
         link(&walk.at);
         walks.push(walk);
-        rows.push(ColourRow {
-            allocator,
-            size_bytes: size,
-            colours: of.colours,
-            level: simulated.level,
-            cache_bytes: simulated.bytes,
-            sets_used,
-            imbalance,
-            without_room,
-            walk_objects: fill(real),
-            walk_cache_bytes: real.bytes,
-            ns_median: 0.0,
-            ns_min: 0.0,
-            status: "ok",
-        });
+        rows.push(json!({
+            "allocator": allocator,
+            "size_bytes": size,
+            "colours": of.colours,
+            "level": simulated.level,
+            "cache_bytes": simulated.bytes,
+            // The part of the sets that the hot lines fall into; lines in the fullest set, divided by the mean; the part of the lines
+            // for which their set has no room.
+            "sets_used": sets_used,
+            "imbalance": imbalance,
+            "without_room": without_room,
+            "walk_objects": fill(real),
+            "walk_cache_bytes": real.bytes,
+            "ns_median": 0.0,
+            "ns_min": 0.0,
+            "status": "ok",
+        }));
     }
     // In turns, so that what disturbs the machine disturbs all.
     for _ in 0..repetitions {
@@ -208,7 +202,7 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
     }
     for (row, times) in rows.iter_mut().zip(times) {
         let spread = Spread::of(times).ok_or("no walk was timed")?;
-        (row.ns_median, row.ns_min) = (spread.median, spread.min);
+        (row["ns_median"], row["ns_min"]) = (spread.median.into(), spread.min.into());
     }
     Ok(rows)
 }
@@ -265,76 +259,30 @@ fn step_ns(at: &[*mut u8]) -> f64 {
     start.elapsed().as_nanos() as f64 / steps as f64
 }
 
-fn ratios(rows: &[ColourRow]) -> BTreeMap<String, f64> {
-    let mut ratios = BTreeMap::new();
+fn ratios(rows: &[Row]) -> Map {
+    let mut ratios = Map::new();
     for level in [1, 2] {
         for other in [WAYS[1].0, WAYS[2].0] {
-            let of = |name: &'static str| {
-                rows.iter().filter(move |row| row.allocator == name && row.level == level).map(|row| row.ns_median.ln())
-            };
-            let logarithms: Vec<f64> = of(OURS).zip(of(other)).map(|(ours, its)| ours - its).collect();
-            if !logarithms.is_empty() {
-                let mean = (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp();
-                ratios.insert(format!("walk_l{level}_vs_{other}"), mean);
-            }
+            let of = |name: &'static str| move |row: &Row| row.word("allocator") == name && row.int("level") == level;
+            let mean = ratio(rows, "ns_median", (&of(OURS), &of(other)), &["size_bytes", "level"]);
+            ratios.extend(mean.map(|mean| (format!("walk_l{level}_vs_{other}"), mean)));
         }
     }
     ratios
 }
 
-fn show(document: &Document<ColourRow>) -> String {
-    let percent = |part: f64| format!("{:.0} %", part * 100.0);
-    let columns: [Column<ColourRow>; 9] = [
-        ("bytes", |row| row.size_bytes.to_string()),
-        ("level", |row| row.level.to_string()),
-        ("allocator", |row| row.allocator.to_owned()),
-        ("colours", |row| row.colours.to_string()),
-        ("sets used", |row| format!("{:.0} %", row.sets_used * 100.0)),
-        ("fullest ÷ mean", |row| format!("{:.1}", row.imbalance)),
-        ("without room", |row| format!("{:.0} %", row.without_room * 100.0)),
-        ("ns a step", |row| format!("{:.2}", row.ns_median)),
-        ("least", |row| format!("{:.2}", row.ns_min)),
-    ];
-    let mean = |name: &str| {
-        let all: Vec<f64> = document.rows.iter().filter(|row| row.allocator == name).map(|row| row.sets_used).collect();
-        all.iter().sum::<f64>() / all.len().max(1) as f64
+fn show(rows: &[Row]) -> String {
+    let used = |(name, _): (&'static str, Layout)| {
+        let all = rows.iter().filter(|row| row.word("allocator") == name).map(|row| row.num("sets_used"));
+        format!("{name} uses {} of the sets\n", percent(mean(all), 0))
     };
-    let used: String =
-        WAYS.iter().map(|(name, _)| format!("{name} uses {} of the sets\n", percent(mean(name)))).collect();
-    let ratios: String = document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.3}\n")).collect();
-    let caches: Vec<String> =
-        here().iter().map(|cache| format!("{} KiB, {} ways", cache.bytes >> 10, cache.ways)).collect();
+    let caches = here().map(|cache| format!("{} KiB, {} ways", cache.bytes >> 10, cache.ways));
     format!(
-        "sets: 32 KiB and 512 KiB of 8 ways, simulated; walks over three quarters of {}\n\n{}\n{used}\n{ratios}",
+        "sets: 32 KiB and 512 KiB of 8 ways, simulated; walks over three quarters of {}\n\n{}\n{}\n",
         caches.join(" and of "),
-        table_of(&columns, &[2], &document.rows)
+        table(&COLUMNS, rows),
+        WAYS.map(used).concat()
     )
-}
-
-fn picture(document: &Document<ColourRow>, title: &str, figure: fn(&ColourRow) -> f64) -> String {
-    let sets = title.starts_with("Sets");
-    let group = |rows: &[ColourRow]| Group {
-        name: format!("{} B, level {}", rows[0].size_bytes, rows[0].level),
-        bars: rows.iter().map(|row| Some(Estimate::exact(figure(row)))).collect(),
-    };
-    Bars {
-        heading: heading(
-            title,
-            "objects of which the first 48 bytes are used, as many as three quarters of the lines",
-            document,
-        ),
-        axis: if sets {
-            Axis::linear("part of the sets", Unit::Part)
-        } else {
-            Axis::linear("time of a step", Unit::Seconds)
-        },
-        series: WAYS.map(|(name, _)| name.to_owned()).to_vec(),
-        groups: document.rows.chunk_by(|a, b| (a.size_bytes, a.level) == (b.size_bytes, b.level)).map(group).collect(),
-        reference: None,
-        direction: Direction::Up,
-        width_px: 860.0,
-    }
-    .svg()
 }
 
 #[cfg(test)]

@@ -9,26 +9,15 @@
 //! **State.** Full: a machine 16 times as large as the paper's 16 MB and one 4 times as large, and the paper's own; three seeds each.
 //! Quick: the paper's own, one seed.
 
-use super::{Ask, Experiment, Findings, heading, no_use};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, json, mean, percent, table};
+use super::{Ask, Findings};
 use crate::kernel::{Heap, Held, Kind, STEPS, Trace, kinds, play};
 use crate::objects::{Arena, Caches, FastFits, LazyBuddy, Policy, PowerOfTwo, Sized, Store};
 use craton_base::PAGE_SIZE;
-use craton_lab::document::Document;
-use craton_lab::format::{Column, bytes, table_of};
-use craton_lab::measure::Progress;
-use craton_lab::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
-use craton_lab::ratios::{OURS, Ratios};
-use serde::Serialize;
+use craton_lab::format::bytes;
+use craton_lab::picture::{Axis, Estimate, Group, Unit};
+use craton_lab::ratios::OURS;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::Relaxed;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "slab-frag",
-    about: "kernel objects: total fragmentation after boot, a spike, find and kenbus, of slabs and three others",
-    answers: "Bonwick94 §5.2; is it at most 10 % after all four?",
-    run,
-};
 
 /// The most that there may be after all steps.
 const REACH: f64 = 0.10;
@@ -83,174 +72,134 @@ fn checked(trace: &Trace, kinds: &[Kind], mut heap: impl Heap) -> Result<Vec<Hel
     heap.check().map(|()| steps)
 }
 
-/// A row of the document.
-#[derive(Clone, Serialize)]
-struct FragRow {
-    allocator: &'static str,
-    /// How many times as large as the paper's machine.
-    scale: usize,
-    seed: u64,
-    step: &'static str,
-    requested_bytes: usize,
-    consumed_bytes: usize,
-    peak_bytes: usize,
-    fragmentation: f64,
-    /// Of slabs: where it is.
-    unasked_bytes: Option<BTreeMap<&'static str, usize>>,
-    status: String,
-}
-
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    if ask.peers_asked || ask.runs.is_some() {
-        return Err(no_use(if ask.peers_asked { "--peers" } else { "--runs" }, EXPERIMENT.name));
-    }
-    let names = HEAPS.map(|(name, ..)| name);
-    if let Some(unknown) = ask.only.iter().find(|name| !names.contains(&name.as_str())) {
-        return Err(format!("--only {unknown}: no such heap here; there are: {}", names.join(", ")));
-    }
-    let (scales, seeds): (&[usize], u64) = if ask.quick { (&[1], 1) } else { (&[1, 4, 16], 3) };
-    let heaps: Vec<_> =
-        HEAPS.iter().filter(|(name, ..)| ask.only.is_empty() || ask.only.iter().any(|only| only == name)).collect();
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    ask.refuse(&["--peers", "--runs"], "")?;
+    ask.known("heap", &HEAPS.map(|(name, ..)| name))?;
+    let (scales, seeds): (&[usize], u64) = ask.form((&[1], 1), (&[1, 4, 16], 3));
+    let heaps: Vec<_> = HEAPS.iter().filter(|(name, ..)| ask.wants(name)).collect();
     let (total, kinds) = (scales.len() * seeds as usize * heaps.len(), kinds());
-    let mut rows = Vec::new();
-    let mut done = 0;
+    let (mut rows, mut done) = (Vec::new(), 0);
     for scale in scales.iter().copied() {
         for seed in 0..seeds {
             let trace = Trace::new(&kinds, scale, seed);
-            for (name, _, play) in &heaps {
-                if ask.stop.load(Relaxed) {
-                    break;
-                }
-                let of = Progress { allocator: name, round: Some(seed as usize), done, total };
-                (ask.progress)(&format!("{scale} × 16 MB"), of);
+            for (name, _, play) in heaps.iter().take_while(|_| !ask.stopped()) {
+                ask.show(&format!("{scale} × 16 MB"), name, seed as usize, (done, total));
                 rows.extend(rows_of(name, (scale, seed), play(&trace, &kinds, scale * ARENA_BYTES)));
                 done += 1;
             }
         }
     }
-    let mut document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &Ratios::default());
-    document.ratios = ratios(&document.rows);
-    Ok(Findings {
-        text: show(&document),
-        pictures: vec![(String::new(), picture(&document))],
-        failed: document.rows.iter().filter(|row| row.status != "ok").count(),
-        document: super::text(&document)?,
-    })
+    let (text, ratios) = (show(&rows), ratios(&rows));
+    let mut sheet = Sheet::new(ask, rows);
+    let ratios = sheet.ratios(ratios, 3);
+    draw(&mut sheet);
+    sheet.findings(format!("{text}{ratios}\n{PAPER}"))
 }
 
-fn rows_of(allocator: &'static str, (scale, seed): (usize, u64), played: Result<Vec<Held>, String>) -> Vec<FragRow> {
-    let row = |step, held: Held, status| FragRow {
-        allocator,
-        scale,
-        seed,
-        step,
-        requested_bytes: held.requested,
-        consumed_bytes: held.consumed,
-        peak_bytes: held.most,
-        fragmentation: held.fragmentation(),
-        unasked_bytes: held.unasked.map(|parts| parts.named().into_iter().collect()),
-        status,
+fn rows_of(allocator: &str, (scale, seed): (usize, u64), played: Result<Vec<Held>, String>) -> Vec<Row> {
+    let row = |step: &str, held: Held, status: &str| {
+        json!({
+            "allocator": allocator,
+            // How many times as large as the paper's machine.
+            "scale": scale,
+            "seed": seed,
+            "step": step,
+            "requested_bytes": held.requested,
+            "consumed_bytes": held.consumed,
+            "peak_bytes": held.most,
+            "fragmentation": held.fragmentation(),
+            // Of slabs: where it is.
+            "unasked_bytes": held.unasked.map(|parts| parts.named().into_iter().collect::<BTreeMap<_, _>>()),
+            "status": status,
+        })
     };
     match played {
-        Ok(steps) => STEPS.into_iter().zip(steps).map(|(step, held)| row(step, held, "ok".to_owned())).collect(),
-        Err(why) => vec![row(STEPS[0], Held::default(), why)],
+        Ok(steps) => STEPS.into_iter().zip(steps).map(|(step, held)| row(step, held, "ok")).collect(),
+        Err(why) => vec![row(STEPS[0], Held::default(), &why)],
     }
 }
 
 /// The mean over the seeds.
-fn mean(rows: &[FragRow], allocator: &str, scale: usize, step: &str) -> Option<f64> {
-    let of =
-        |row: &&FragRow| row.allocator == allocator && row.scale == scale && row.step == step && row.status == "ok";
-    let all: Vec<f64> = rows.iter().filter(of).map(|row| row.fragmentation).collect();
-    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+fn over_seeds(rows: &[Row], allocator: &str, scale: u64, step: &str) -> Option<f64> {
+    let wanted = [("allocator", allocator), ("step", step), ("status", "ok")];
+    let of = rows.iter().filter(|row| row.has(&wanted) && row.int("scale") == scale);
+    let all: Vec<f64> = of.map(|row| row.num("fragmentation")).collect();
+    (!all.is_empty()).then(|| mean(all))
 }
 
 /// What is consumed after all steps as a part of what others consume, on the largest machine; and the fragmentation of the
 /// smallest one as a part of what it may be.
-fn ratios(rows: &[FragRow]) -> BTreeMap<String, f64> {
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return BTreeMap::new() };
-    let end = |name: &str, scale| mean(rows, name, scale, STEPS[3]);
+fn ratios(rows: &[Row]) -> Map {
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Map::new() };
+    let end = |name: &str, scale| over_seeds(rows, name, scale, STEPS[3]);
     let used = |part: f64| 1.0 / (1.0 - part);
-    let Some(ours) = end(OURS, last.scale) else { return BTreeMap::new() };
-    let others = HEAPS[CRATONS..].iter().filter_map(|(name, ..)| Some((*name, end(name, last.scale)?)));
-    let mut ratios: BTreeMap<String, f64> =
-        others.map(|(name, its)| (format!("memory_vs_{name}"), used(ours) / used(its))).collect();
+    let Some(ours) = end(OURS, last.int("scale")) else { return Map::new() };
+    let others = HEAPS[CRATONS..].iter().filter_map(|(name, ..)| Some((*name, end(name, last.int("scale"))?)));
+    let mut ratios: Map = others.map(|(name, its)| (format!("memory_vs_{name}"), used(ours) / used(its))).collect();
     ratios.insert("fragmentation_vs_reach".to_owned(), ours / REACH);
-    ratios.extend(end(OURS, first.scale).map(|small| ("fragmentation_of_16_mb_vs_reach".to_owned(), small / REACH)));
+    ratios.extend(
+        end(OURS, first.int("scale")).map(|small| ("fragmentation_of_16_mb_vs_reach".to_owned(), small / REACH)),
+    );
     ratios
 }
 
-fn show(document: &Document<FragRow>) -> String {
-    let percent = |part: Option<f64>| part.map_or("-".to_owned(), |part| format!("{:.1} %", part * 100.0));
+fn show(rows: &[Row]) -> String {
     let mut text = String::new();
-    for scale in scales(&document.rows) {
-        let held = document.rows.iter().rfind(|row| row.scale == scale && row.step == STEPS[3]);
-        let live = held.map_or(0, |row| row.requested_bytes as u64);
+    for scale in distinct(rows, |row| row.int("scale")) {
+        let of = |wanted: &[(&str, &str)]| rows.iter().rfind(|row| row.int("scale") == scale && row.has(wanted));
+        let live = of(&[("step", STEPS[3])]).map_or(0, |row| row.int("requested_bytes"));
         text +=
             &format!("a machine of {} MB, total fragmentation; {} of objects in the end\n", 16 * scale, bytes(live));
         let mut lines = vec![["allocator", STEPS[0], STEPS[1], STEPS[2], STEPS[3], "", ""].map(str::to_owned).to_vec()];
         for (name, what, _) in HEAPS {
-            let of = STEPS.map(|step| percent(mean(&document.rows, name, scale, step)));
-            let peak = document.rows.iter().rfind(|row| row.allocator == name && row.scale == scale);
-            let peak = peak.map_or("-".to_owned(), |row| format!("peak {}", bytes(row.peak_bytes as u64)));
-            lines.push([vec![name.to_owned()], of.to_vec(), vec![peak, what.to_owned()]].concat());
+            let part = |step| over_seeds(rows, name, scale, step).map_or("-".to_owned(), |part| percent(part, 1));
+            let peak = of(&[("allocator", name)]);
+            let peak = peak.map_or("-".to_owned(), |row| format!("peak {}", bytes(row.int("peak_bytes"))));
+            lines.push([vec![name.to_owned()], STEPS.map(part).to_vec(), vec![peak, what.to_owned()]].concat());
         }
         text += &craton_lab::format::table(&lines, &[0, 6]);
         text.push('\n');
     }
-    text += &parts(&document.rows);
-    let failed: Vec<&FragRow> = document.rows.iter().filter(|row| row.status != "ok").collect();
+    text += &parts(rows);
+    let failed: Vec<&Row> = rows.iter().filter(|row| !row.is_ok()).collect();
     if !failed.is_empty() {
-        let columns: [Column<FragRow>; 2] =
-            [("failed", |row| row.allocator.to_owned()), ("", |row| row.status.clone())];
-        text += &table_of(&columns, &[0, 1], failed);
+        let columns: [Column; 2] = [("failed", "allocator", Show::Text), ("", "status", Show::Text)];
+        text += &table(&columns, failed);
     }
-    let ratios: String = document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.3}\n")).collect();
-    format!("{text}{ratios}\n{PAPER}")
+    text
 }
 
 /// Where the slabs' memory is that nobody asked for, in the end.
-fn parts(rows: &[FragRow]) -> String {
+fn parts(rows: &[Row]) -> String {
     let mut lines = vec![];
-    for row in rows.iter().filter(|row| row.seed == 0 && row.step == STEPS[3]) {
-        let Some(parts) = &row.unasked_bytes else { continue };
+    for row in rows.iter().filter(|row| row.int("seed") == 0 && row.word("step") == STEPS[3]) {
+        let Some(parts) = row["unasked_bytes"].as_object() else { continue };
         if lines.is_empty() {
-            let names = parts.keys().map(|name| (*name).to_owned());
-            lines.push(["in the end".to_owned(), String::new()].into_iter().chain(names).collect());
+            lines.push(
+                ["in the end", ""].into_iter().chain(parts.keys().map(String::as_str)).map(str::to_owned).collect(),
+            );
         }
-        let part = |bytes: &usize| format!("{:.1} %", *bytes as f64 / row.consumed_bytes.max(1) as f64 * 100.0);
-        let place = [row.allocator.to_owned(), format!("{} MB", 16 * row.scale)];
-        lines.push(place.into_iter().chain(parts.values().map(part)).collect::<Vec<String>>());
+        let whole = row.num("consumed_bytes").max(1.0);
+        let place = [row.word("allocator").to_owned(), format!("{} MB", 16 * row.int("scale"))];
+        let parts = parts.values().map(|bytes| percent(bytes.as_f64().unwrap_or(0.0) / whole, 1));
+        lines.push(place.into_iter().chain(parts).collect::<Vec<String>>());
     }
     craton_lab::format::table(&lines, &[0]) + "\n"
 }
 
-fn scales(rows: &[FragRow]) -> Vec<usize> {
-    let mut scales: Vec<usize> = rows.iter().map(|row| row.scale).collect();
-    scales.dedup();
-    scales
-}
-
-fn picture(document: &Document<FragRow>) -> String {
-    let scale = document.rows.last().map_or(1, |row| row.scale);
-    let group = |step: &str| Group {
-        name: step.to_owned(),
-        bars: HEAPS.iter().map(|(name, ..)| mean(&document.rows, name, scale, step).map(Estimate::exact)).collect(),
-    };
-    Bars {
-        heading: heading(
-            "Memory of a kernel that nobody asked for",
-            &format!("total fragmentation after each step, a machine of {} MB; the line: 10 %", 16 * scale),
-            document,
-        ),
-        axis: Axis::linear("part of the memory consumed", Unit::Part),
-        series: HEAPS.iter().map(|(name, ..)| (*name).to_owned()).collect(),
-        groups: STEPS.into_iter().map(group).collect(),
-        reference: Some(REACH),
-        direction: Direction::Up,
-        width_px: 860.0,
-    }
-    .svg()
+fn draw(sheet: &mut Sheet) {
+    let scale = sheet.rows().last().map_or(1, |row| row.int("scale"));
+    let bar = |step: &str, name: &str| over_seeds(sheet.rows(), name, scale, step).map(Estimate::exact);
+    let group =
+        |step: &str| Group { name: step.to_owned(), bars: HEAPS.iter().map(|(name, ..)| bar(step, name)).collect() };
+    let groups = STEPS.into_iter().map(group).collect();
+    let title = Title(
+        "",
+        "Memory of a kernel that nobody asked for",
+        &format!("total fragmentation after each step, a machine of {} MB; the line: 10 %", 16 * scale),
+    );
+    let series = HEAPS.map(|(name, ..)| name.to_owned());
+    sheet.bars(title, Axis::linear("part of the memory consumed", Unit::Part), &series, groups, Some(REACH));
 }
 
 #[cfg(test)]

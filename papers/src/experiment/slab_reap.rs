@@ -11,23 +11,13 @@
 //!
 //! **Unsafe.** Takes objects as raw memory, and moves magazines between a processor and the depot.
 
-use super::{Ask, Experiment, Findings, heading, simulation};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, lines, mean, part, table};
+use super::{Ask, Findings, simulation};
 use crate::objects::Arena;
-use craton_lab::document::Document;
-use craton_lab::format::{Column, bytes, count, table_of};
-use craton_lab::picture::{Axis, Lines, Unit};
+use craton_lab::format::bytes;
+use craton_lab::picture::{Axis, Unit};
 use craton_lab::rng::Rng;
 use craton_slab::object::{Depot, Magazine, ObjectLayout, ObjectSlabs, Taken};
-use serde::Serialize;
-use std::collections::BTreeMap;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "slab-reap",
-    about: "a cache after spikes: memory over time and what the next spike costs, with working sets of 0, 15 s and for ever",
-    answers: "Bonwick94 §3.4",
-    run,
-};
 
 /// Bytes of an object: an inode.
 const OBJECT: usize = 328;
@@ -43,31 +33,32 @@ const STEADY: usize = 8;
 /// Intervals by name, in nanoseconds.
 const INTERVALS: [(&str, u64); 3] = [("0 s", 0), ("15 s", Depot::INTERVAL_NS), ("for ever", u64::MAX)];
 
-/// A row of the document: a second.
-#[derive(Clone, Serialize)]
-struct ReapRow {
-    interval: &'static str,
-    second: u64,
-    objects: u64,
-    memory_bytes: usize,
-    /// Slabs taken from the supplier in this second.
-    slabs_made: u64,
-    /// Objects constructed in this second.
-    constructed: u64,
-    destroyed: u64,
-    status: &'static str,
-}
+const COLUMNS: [Column; 6] = [
+    ("interval", "interval", Show::Text),
+    ("spike at", "second", Show::Fixed(0, " s")),
+    ("objects", "objects", Show::Count),
+    ("memory", "memory_bytes", Show::Bytes),
+    ("slabs anew", "slabs_made", Show::Count),
+    ("constructors", "constructed", Show::Count),
+];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let mut rows = Vec::new();
-    for ((name, interval), _) in simulation::asked(ask, EXPERIMENT.name, &INTERVALS, &simulation::ONCE)? {
+    for ((name, interval), _) in simulation::asked(ask, &INTERVALS, &simulation::ONCE)? {
         rows.extend(play(name, *interval, SPIKE)?);
     }
-    let mut document = Document::new(EXPERIMENT.name, ask.command, &[], rows, &craton_lab::ratios::Ratios::default());
-    document.ratios = ratios(&document.rows);
-    let text = show(&document.rows, &document.ratios);
-    let pictures = vec![(String::new(), picture(&document))];
-    Ok(Findings { text, pictures, failed: 0, document: super::text(&document)? })
+    let (text, ratios) = (show(&rows), ratios(&rows));
+    let mut sheet = Sheet::new(ask, rows);
+    let ratios = sheet.ratios(ratios, 3);
+    let title = Title(
+        "",
+        "A cache's memory around spikes",
+        "by the interval of its working set; seven spikes of a second each, in virtual time",
+    );
+    let of = |row: &Row| row.word("interval").to_owned();
+    let series = lines(sheet.rows(), of, |row| (row.num("second"), row.num("memory_bytes")));
+    sheet.lines(title, (Axis::linear("time", Unit::Seconds), Axis::linear("memory", Unit::Bytes)), series, None);
+    sheet.findings(format!("{text}\n{ratios}"))
 }
 
 /// A cache: slabs, a depot, and the magazines of one processor.
@@ -179,10 +170,10 @@ fn give(slabs: &mut ObjectSlabs, object: *mut u8) {
 }
 
 /// The seconds at one interval.
-fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<ReapRow>, String> {
+fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Row>, String> {
     let mut cache = Cache::new(spike * OBJECT * 4 / craton_base::PAGE_SIZE + 64, interval_ns)?;
     let mut rng = Rng::new(1, 0);
-    let (mut out, mut rows): (Vec<*mut u8>, Vec<ReapRow>) = (Vec::new(), Vec::new());
+    let (mut out, mut rows): (Vec<*mut u8>, Vec<Row>) = (Vec::new(), Vec::new());
     for second in 0..SECONDS {
         let before = (cache.slabs.stats().slabs_made.into(), cache.constructed, cache.destroyed);
         // The steady load turns over.
@@ -220,88 +211,59 @@ fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Re
     Ok(rows)
 }
 
-fn row(cache: &Cache, interval: &'static str, second: u64, objects: u64, before: (u64, u64, u64)) -> ReapRow {
-    ReapRow {
-        interval,
-        second,
-        objects,
-        memory_bytes: cache.arena.consumed(),
-        slabs_made: u64::from(cache.slabs.stats().slabs_made) - before.0,
-        constructed: cache.constructed - before.1,
-        destroyed: cache.destroyed - before.2,
-        status: "ok",
-    }
+fn row(cache: &Cache, interval: &'static str, second: u64, objects: u64, before: (u64, u64, u64)) -> Row {
+    json!({
+        "interval": interval,
+        "second": second,
+        "objects": objects,
+        "memory_bytes": cache.arena.consumed(),
+        // In this second.
+        "slabs_made": u64::from(cache.slabs.stats().slabs_made) - before.0,
+        "constructed": cache.constructed - before.1,
+        "destroyed": cache.destroyed - before.2,
+        "status": "ok",
+    })
 }
 
-fn of<'a>(rows: &'a [ReapRow], interval: &'a str) -> impl Iterator<Item = &'a ReapRow> {
-    rows.iter().filter(move |row| row.interval == interval)
+fn of<'a>(rows: &'a [Row], interval: &'a str) -> impl Iterator<Item = &'a Row> {
+    rows.iter().filter(move |row| row.word("interval") == interval)
 }
 
 /// The mean memory.
-fn memory(rows: &[ReapRow], interval: &str) -> f64 {
-    let all: Vec<f64> = of(rows, interval).map(|row| row.memory_bytes as f64).collect();
-    all.iter().sum::<f64>() / all.len().max(1) as f64
+fn memory(rows: &[Row], interval: &str) -> f64 {
+    mean(of(rows, interval).map(|row| row.num("memory_bytes")))
 }
 
-fn constructors(rows: &[ReapRow], interval: &str) -> u64 {
-    of(rows, interval).map(|row| row.constructed).sum()
+fn constructors(rows: &[Row], interval: &str) -> u64 {
+    of(rows, interval).map(|row| row.int("constructed")).sum()
 }
 
 /// The usual interval against both ends: its mean memory, and its constructors.
-fn ratios(rows: &[ReapRow]) -> BTreeMap<String, f64> {
+fn ratios(rows: &[Row]) -> Map {
     let usual = INTERVALS[1].0;
-    let mut ratios = BTreeMap::new();
+    let mut ratios = Map::new();
     for (name, key) in [(INTERVALS[0].0, "0s"), (INTERVALS[2].0, "for_ever")] {
         if of(rows, usual).next().is_some() && of(rows, name).next().is_some() {
             ratios.insert(format!("memory_of_15s_vs_{key}"), memory(rows, usual) / memory(rows, name));
-            let calls = simulation::ratio(constructors(rows, usual), constructors(rows, name));
+            let calls = part(constructors(rows, usual), constructors(rows, name));
             ratios.insert(format!("constructors_of_15s_vs_{key}"), calls);
         }
     }
     ratios
 }
 
-fn show(rows: &[ReapRow], ratios: &BTreeMap<String, f64>) -> String {
-    let spikes: Vec<&ReapRow> = rows.iter().filter(|row| SPIKES.contains(&row.second)).collect();
-    let columns: [Column<ReapRow>; 6] = [
-        ("interval", |row| row.interval.to_owned()),
-        ("spike at", |row| format!("{} s", row.second)),
-        ("objects", |row| count(row.objects)),
-        ("memory", |row| bytes(row.memory_bytes as u64)),
-        ("slabs anew", |row| count(row.slabs_made)),
-        ("constructors", |row| count(row.constructed)),
-    ];
-    let mut text = table_of(&columns, &[0], spikes);
-    text += "\nmemory so many seconds after the last spike, and in the mean\n";
+fn show(rows: &[Row]) -> String {
+    let text = table(&COLUMNS, rows.iter().filter(|row| SPIKES.contains(&row.int("second"))));
     let mut lines = vec![["interval", "1 s", "15 s", "31 s", "60 s", "mean"].map(str::to_owned).to_vec()];
     for (name, _) in INTERVALS.iter().filter(|(name, _)| of(rows, name).next().is_some()) {
         let at = |after: u64| {
-            let found = of(rows, name).find(|row| row.second == SPIKES[SPIKES.len() - 1] + after);
-            found.map_or("-".to_owned(), |row| bytes(row.memory_bytes as u64))
+            let found = of(rows, name).find(|row| row.int("second") == SPIKES[SPIKES.len() - 1] + after);
+            found.map_or("-".to_owned(), |row| bytes(row.int("memory_bytes")))
         };
         lines.push(vec![(*name).to_owned(), at(1), at(15), at(31), at(60), bytes(memory(rows, name) as u64)]);
     }
-    text += &craton_lab::format::table(&lines, &[0]);
-    let ratios: String = ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.3}\n")).collect();
-    format!("{text}\n{ratios}")
-}
-
-fn picture(document: &Document<ReapRow>) -> String {
-    let line =
-        |rows: &[ReapRow]| simulation::line(rows[0].interval, rows, |row| (row.second as f64, row.memory_bytes as f64));
-    Lines {
-        heading: heading(
-            "A cache's memory around spikes",
-            "by the interval of its working set; seven spikes of a second each, in virtual time",
-            document,
-        ),
-        x: Axis::linear("time", Unit::Seconds),
-        y: Axis::linear("memory", Unit::Bytes),
-        series: document.rows.chunk_by(|a, b| a.interval == b.interval).map(line).collect(),
-        reference: None,
-        width_px: 860.0,
-    }
-    .svg()
+    let after = craton_lab::format::table(&lines, &[0]);
+    format!("{text}\nmemory so many seconds after the last spike, and in the mean\n{after}")
 }
 
 #[cfg(test)]

@@ -9,21 +9,11 @@
 //!
 //! **State.** Full: 8 GiB at the top. Quick: 1 GiB.
 
+use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, table, with};
 use super::world::{SECOND_NS, State, World};
-use super::{Ask, Experiment, Findings, simulation};
+use super::{Ask, Findings, simulation};
 use craton_base::{Density, HugePages, PageRange};
-use craton_lab::document::Document;
-use craton_lab::format::{Column, bytes, table_of};
 use craton_lab::picture::{Axis, Unit};
-use serde::Serialize;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "temeraire-fig10",
-    about: "the hugepage cache under a demand that swings like a saw and then stops",
-    answers: "TEMERAIRE figure 10",
-    run,
-};
 
 const FULL_BYTES: u64 = 8 << 30;
 const QUICK_BYTES: u64 = 1 << 30;
@@ -37,22 +27,35 @@ const STEP_NS: u64 = SECOND_NS / 100;
 /// What stays when demand falls, of a hundred.
 const LOW_PERCENT: u64 = 25;
 
-/// A row of the document.
-#[derive(Clone, Copy, Serialize)]
-struct SawRow {
-    time_s: f64,
-    demand_bytes: u64,
-    limit_bytes: u64,
-    backed_bytes: u64,
-    /// Calls to the system since the start.
-    system_calls: u64,
-    status: &'static str,
-}
+const COLUMNS: [Column; 5] = [
+    ("second", "second", Show::Plain),
+    ("demand", "demand_bytes", Show::Bytes),
+    ("may be kept", "limit_bytes", Show::Bytes),
+    ("memory", "backed_bytes", Show::Bytes),
+    ("calls since the last", "calls", Show::Plain),
+];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    simulation::check::<&str, ()>(ask, EXPERIMENT.name, &[])?;
-    let rows = play(if ask.quick { QUICK_BYTES } else { FULL_BYTES })?;
-    simulation::findings(ask, EXPERIMENT.name, rows, show, |document| vec![(String::new(), picture(document))])
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    simulation::check::<&str, ()>(ask, &[])?;
+    let rows = play(ask.form(QUICK_BYTES, FULL_BYTES))?;
+    let text = show(&rows);
+    let mut sheet = Sheet::new(ask, rows);
+    let title = Title(
+        "",
+        "The cache follows the first fall, then keeps what returns",
+        "spans of 8 MiB under a demand that swings for ten seconds, in simulated memory; limit: free memory that may be kept",
+    );
+    let line = |name: &'static str, of: fn(&Row) -> u64| {
+        lines(sheet.rows(), move |_| name.to_owned(), move |row| (row.num("time_s"), of(row) as f64))
+    };
+    let series = [
+        line("demand + limit", |row| row.int("demand_bytes") + row.int("limit_bytes")),
+        line("with memory", |row| row.int("backed_bytes")),
+        line("demand", |row| row.int("demand_bytes")),
+    ];
+    let axes = (Axis::linear("simulated time", Unit::Seconds), Axis::linear("memory", Unit::Bytes));
+    sheet.lines(title, axes, series.concat(), None);
+    sheet.findings(text)
 }
 
 /// The part of the top that is wanted at a time, of a hundred: from the low at the start of a tooth up to all of it.
@@ -65,7 +68,7 @@ fn wanted_percent(now_ns: u64) -> u64 {
     LOW_PERCENT + (100 - LOW_PERCENT) * part / TOOTH_NS
 }
 
-fn play(top_bytes: u64) -> Result<Vec<SawRow>, String> {
+fn play(top_bytes: u64) -> Result<Vec<Row>, String> {
     let mut world: World = World::new(2 * top_bytes);
     let spans_at_top = top_bytes / SPAN.bytes().0 as u64;
     let mut spans: Vec<PageRange> = Vec::new();
@@ -80,53 +83,32 @@ fn play(top_bytes: u64) -> Result<Vec<SawRow>, String> {
             world.free(span, Density::Sparse);
         }
         let State { used, backed, limit, .. } = world.state();
-        rows.push(SawRow {
-            time_s: now_ns as f64 / SECOND_NS as f64,
-            demand_bytes: used,
-            limit_bytes: limit,
-            backed_bytes: backed,
-            system_calls: world.system_calls(),
-            status: "ok",
-        });
+        rows.push(json!({
+            "time_s": now_ns as f64 / SECOND_NS as f64,
+            "demand_bytes": used,
+            "limit_bytes": limit,
+            "backed_bytes": backed,
+            // Since the start.
+            "system_calls": world.system_calls(),
+            "status": "ok",
+        }));
     }
     Ok(rows)
 }
 
 /// The row at a time, or the last before it.
-fn at(rows: &[SawRow], time_s: f64) -> Option<&SawRow> {
-    rows.iter().rfind(|row| row.time_s <= time_s + 1e-9)
+fn at(rows: &[Row], time_s: f64) -> Option<&Row> {
+    rows.iter().rfind(|row| row.num("time_s") <= time_s + 1e-9)
 }
 
-fn show(rows: &[SawRow]) -> String {
-    let columns: [Column<(u64, u64, SawRow)>; 5] = [
-        ("second", |(second, ..)| second.to_string()),
-        ("demand", |(.., row)| bytes(row.demand_bytes)),
-        ("may be kept", |(.., row)| bytes(row.limit_bytes)),
-        ("memory", |(.., row)| bytes(row.backed_bytes)),
-        ("calls since the last", |(_, before, row)| (row.system_calls - before).to_string()),
-    ];
+fn show(rows: &[Row]) -> String {
     // The moment before the next tooth begins: demand is at its top.
     let end_of = |second: u64| at(rows, second as f64 - 0.01);
-    let calls = |second| end_of(second).map_or(0, |row| row.system_calls);
-    let seconds: Vec<_> = (1..=END_NS / SECOND_NS).filter_map(|s| Some((s, calls(s - 1), *end_of(s)?))).collect();
-    let (end, table) = (TEETH * TOOTH_NS / SECOND_NS, table_of(&columns, &[], &seconds));
+    let calls = |second| end_of(second).map_or(0, |row| row.int("system_calls"));
+    let second = |s| Some(with(end_of(s)?.clone(), &json!({ "second": s, "calls": calls(s) - calls(s - 1) }), "ok"));
+    let seconds: Vec<Row> = (1..=END_NS / SECOND_NS).filter_map(second).collect();
+    let (end, table) = (TEETH * TOOTH_NS / SECOND_NS, table(&COLUMNS, &seconds));
     format!("at the end of each second; the saw stops after {end}\n\n{table}")
-}
-
-fn picture(document: &Document<SawRow>) -> String {
-    let line =
-        |name, of: fn(&SawRow) -> u64| simulation::line(name, &document.rows, |row| (row.time_s, of(row) as f64));
-    simulation::over_time(
-        "The cache follows the first fall, then keeps what returns",
-        "spans of 8 MiB under a demand that swings for ten seconds, in simulated memory; limit: free memory that may be kept",
-        document,
-        Axis::linear("memory", Unit::Bytes),
-        vec![
-            line("demand + limit", |row| row.demand_bytes + row.limit_bytes),
-            line("with memory", |row| row.backed_bytes),
-            line("demand", |row| row.demand_bytes),
-        ],
-    )
 }
 
 #[cfg(test)]

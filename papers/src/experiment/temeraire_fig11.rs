@@ -16,27 +16,16 @@
 //! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB before the drop. Quick: 512 MiB, of which the
 //! 16 MiB that the cache always keeps are a sixteenth of the demand after it.
 
-use super::profiles;
+use super::sheet::{Column, Fields, Row, Sheet, Show, Title, distinct, json, lines, part, percent, runs, table, with};
 use super::world::{SECOND_NS, World};
-use super::{Ask, Experiment, Findings, simulation};
+use super::{Ask, Findings, profiles, simulation};
 use crate::empirical::process::{self, Event, LARGEST_PART, Process};
-use crate::empirical::profile::{Profile, Row};
+use crate::empirical::profile::{self, Profile};
 use crate::empirical::schedule::Schedule;
 use crate::empirical::spans::{Lives, span_of, spans};
 use craton_base::{Density, PageRange};
-use craton_lab::document::Document;
-use craton_lab::format::{Column, bytes, table_of};
 use craton_lab::picture::{Axis, Unit};
 use craton_pages::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
-use serde::Serialize;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "temeraire-fig11",
-    about: "memory after half of the demand is gone: longest free range first, fullest first, global best fit",
-    answers: "TEMERAIRE figure 11",
-    run,
-};
 
 const FULL_BYTES: u64 = 1 << 30;
 const QUICK_BYTES: u64 = 512 << 20;
@@ -47,7 +36,7 @@ const AFTER_S: f64 = 60.0;
 const SEED: u64 = 1;
 
 /// A way to play the load, by its name: the search, and whether dense spans are asked for as such.
-type Play = fn(&Profile, u64) -> Result<Vec<DropRow>, String>;
+type Play = fn(&Profile, u64) -> Result<Vec<Row>, String>;
 const POLICIES: [(&str, Play); 4] = [
     ("craton", play::<LongestFreeFirst, true>),
     ("longest free first", play::<LongestFreeFirst, false>),
@@ -64,63 +53,52 @@ const LOADS: [(&str, Lives, &str); 3] = [
 /// Memory that is so near to demand, by it, has followed.
 const NEAR: f64 = 1.1;
 
-/// The heap at a moment.
-#[derive(Clone, Copy, Default, Serialize)]
-struct DropRow {
-    time_s: f64,
-    used_bytes: u64,
-    backed_bytes: u64,
-    huge_bytes: u64,
-}
+/// The fields that name a load, and one search on it.
+const LOAD: [&str; 2] = ["profile", "lives"];
+const SEARCH: [&str; 3] = ["profile", "lives", "policy"];
 
-/// A row of the document.
-#[derive(Serialize)]
-struct PolicyRow {
-    profile: String,
-    lives: &'static str,
-    policy: &'static str,
-    #[serde(flatten)]
-    at: DropRow,
-    status: &'static str,
-}
+const COLUMNS: [Column; 10] = [
+    ("profile", "profile", Show::Text),
+    ("lives", "lives", Show::Text),
+    ("search", "policy", Show::Text),
+    ("before the drop", "before", Show::Plain),
+    ("at once", "at_once", Show::Plain),
+    ("after 60 s", "after", Show::Plain),
+    ("on hugepages", "coverage", Show::Plain),
+    ("near after", "near_after_s", Show::Fixed(0, " s")),
+    ("demand", "used_bytes", Show::Bytes),
+    ("memory", "backed_bytes", Show::Bytes),
+];
 
-fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let profiles = profiles::here()?;
-    let heap_bytes = if ask.quick { QUICK_BYTES } else { FULL_BYTES };
+    let heap_bytes = ask.form(QUICK_BYTES, FULL_BYTES);
     let ways: Vec<_> = LOADS.iter().flat_map(|load| POLICIES.map(|(policy, play)| (policy, (load, play)))).collect();
     let mut rows = Vec::new();
-    for ((name, profile), (policy, ((lives, of, _), play))) in
-        simulation::asked(ask, EXPERIMENT.name, &profiles, &ways)?
-    {
+    for ((name, profile), (policy, ((lives, of, _), play))) in simulation::asked(ask, &profiles, &ways)? {
         let course =
             play(&spans(profile, *of), heap_bytes).map_err(|why| format!("{name}, {lives}, {policy}: {why}"))?;
-        rows.extend(course.into_iter().map(|at| PolicyRow { profile: name.clone(), lives, policy, at, status: "ok" }));
+        let head = json!({ "profile": name, "lives": lives, "policy": policy });
+        rows.extend(course.iter().map(|at| with(head.clone(), at, "ok")));
     }
-    let text = |rows: &[PolicyRow]| format!("{}\n{}", profiles::note(&profiles), show(rows));
-    simulation::findings(ask, EXPERIMENT.name, rows, text, |document| {
-        let name = |of: &[PolicyRow]| format!("{}-{}", of[0].profile, of[0].lives.replace(' ', "-"));
-        by_load(&document.rows).map(|of| (name(of), picture(of, document))).collect()
-    })
-}
-
-/// The rows of each load, one search after the other.
-fn by_load(rows: &[PolicyRow]) -> impl Iterator<Item = &[PolicyRow]> {
-    rows.chunk_by(|a, b| (&a.profile, a.lives) == (&b.profile, b.lives))
-}
-
-/// The rows of each search.
-fn by_search(rows: &[PolicyRow]) -> impl Iterator<Item = &[PolicyRow]> {
-    by_load(rows).flat_map(|of| of.chunk_by(|a, b| a.policy == b.policy))
+    let mut sheet = Sheet::new(ask, rows.clone());
+    runs(&rows, &LOAD).for_each(|of| draw(&mut sheet, of));
+    let table = table(&COLUMNS, &runs(&rows, &SEARCH).map(compared).collect::<Vec<_>>());
+    sheet.findings(format!(
+        "{}\nmemory ÷ bytes in spans; half of the demand goes after {HALF_S} simulated seconds; near: memory stays below {NEAR} \
+         times demand\n\n{table}",
+        profiles::note(&profiles)
+    ))
 }
 
 /// Births and deaths a second of the spans that fit, and their bytes, at the profile's own size.
 fn rate_and_bytes(spans: &Profile, heap_bytes: u64) -> (f64, f64) {
     let fit = spans.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART);
-    fit.fold((0.0, 0.0), |(rate, bytes), row: &Row| (rate + row.rate, bytes + row.live * row.size as f64))
+    fit.fold((0.0, 0.0), |(rate, bytes), row: &profile::Row| (rate + row.rate, bytes + row.live * row.size as f64))
 }
 
 /// Plays spans until [`HALF_S`] after the drop, with a row for each second.
-fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<Vec<DropRow>, String> {
+fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<Vec<Row>, String> {
     let (rate, bytes) = rate_and_bytes(spans, heap_bytes);
     // The process makes a larger heap by longer lives; time runs faster by as much, which makes lives the profile's.
     let scale = heap_bytes as f64 / bytes;
@@ -165,77 +143,70 @@ fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<V
     Ok(rows)
 }
 
-fn row<P: Fit>(world: &World<P>, time_s: f64) -> DropRow {
+fn row<P: Fit>(world: &World<P>, time_s: f64) -> Row {
     let state = world.state();
-    DropRow { time_s, used_bytes: state.used, backed_bytes: state.backed, huge_bytes: state.huge }
+    json!({ "time_s": time_s, "used_bytes": state.used, "backed_bytes": state.backed, "huge_bytes": state.huge })
 }
 
 /// The row at a time, or the last before it.
-fn at(rows: &[PolicyRow], time_s: f64) -> Option<&DropRow> {
-    rows.iter().map(|row| &row.at).rfind(|at| at.time_s <= time_s + 0.5)
+fn at(rows: &[Row], time_s: f64) -> Option<&Row> {
+    rows.iter().rfind(|row| row.num("time_s") <= time_s + 0.5)
 }
 
-impl DropRow {
-    /// Memory by demand.
-    fn per_used(&self) -> f64 {
-        simulation::ratio(self.backed_bytes, self.used_bytes)
-    }
-}
-
-/// Memory by demand at a time, for people.
-fn per_used(rows: &[PolicyRow], time_s: f64) -> String {
-    at(rows, time_s).map_or("-".to_owned(), |at| format!("{:.3}", at.per_used()))
+/// Memory by demand.
+fn per_used(row: &Row) -> f64 {
+    part(row.int("backed_bytes"), row.int("used_bytes"))
 }
 
 /// Seconds after the drop from which on memory stays near demand.
-fn near_after_s(rows: &[PolicyRow]) -> Option<f64> {
-    let far = rows.iter().rposition(|row| row.at.per_used() > NEAR);
+fn near_after_s(rows: &[Row]) -> Option<f64> {
+    let far = rows.iter().rposition(|row| per_used(row) > NEAR);
     let near = rows.get(far.map_or(0, |far| far + 1))?;
-    Some((near.at.time_s - HALF_S).max(0.0))
+    Some((near.num("time_s") - HALF_S).max(0.0))
 }
 
 /// The heap when the searches are compared.
-fn late(rows: &[PolicyRow]) -> DropRow {
-    at(rows, HALF_S + AFTER_S).copied().unwrap_or_default()
+fn late(rows: &[Row]) -> Row {
+    at(rows, HALF_S + AFTER_S).cloned().unwrap_or_default()
 }
 
-fn show(rows: &[PolicyRow]) -> String {
-    let columns: [Column<[PolicyRow]>; 10] = [
-        ("profile", |of| of[0].profile.clone()),
-        ("lives", |of| of[0].lives.to_owned()),
-        ("search", |of| of[0].policy.to_owned()),
-        ("before the drop", |of| per_used(of, HALF_S - 2.0)),
-        ("at once", |of| per_used(of, HALF_S + 1.0)),
-        ("after 60 s", |of| per_used(of, HALF_S + AFTER_S)),
-        ("on hugepages", |of| simulation::percent(simulation::ratio(late(of).huge_bytes, late(of).backed_bytes))),
-        ("near after", |of| near_after_s(of).map_or("-".to_owned(), |s| format!("{s:.0} s"))),
-        ("demand", |of| bytes(late(of).used_bytes)),
-        ("memory", |of| bytes(late(of).backed_bytes)),
-    ];
-    format!(
-        "memory ÷ bytes in spans; half of the demand goes after {HALF_S} simulated seconds; near: memory stays below {NEAR} \
-         times demand\n\n{}",
-        table_of(&columns, &[0, 1, 2], by_search(rows))
-    )
+/// A search on a load, for people.
+fn compared(rows: &[Row]) -> Row {
+    let per_used = |time_s| at(rows, time_s).map(|row| format!("{:.3}", per_used(row)));
+    let late = late(rows);
+    json!({
+        "profile": rows[0]["profile"],
+        "lives": rows[0]["lives"],
+        "policy": rows[0]["policy"],
+        "before": per_used(HALF_S - 2.0),
+        "at_once": per_used(HALF_S + 1.0),
+        "after": per_used(HALF_S + AFTER_S),
+        "coverage": percent(part(late.int("huge_bytes"), late.int("backed_bytes")), 1),
+        "near_after_s": near_after_s(rows),
+        "used_bytes": late["used_bytes"],
+        "backed_bytes": late["backed_bytes"],
+    })
 }
 
-fn picture(rows: &[PolicyRow], document: &Document<PolicyRow>) -> String {
-    let line = |name, rows: &[PolicyRow], of: fn(&DropRow) -> u64| {
-        simulation::line(name, rows, |row| (row.at.time_s, of(&row.at) as f64))
-    };
-    let mut series: Vec<_> = by_search(rows).map(|of| line(of[0].policy, of, |at| at.backed_bytes)).collect();
-    series.extend(by_search(rows).next().map(|of| line("demand", of, |at| at.used_bytes)));
-    let lives = LOADS.iter().find(|(name, ..)| *name == rows[0].lives).map_or("", |(.., lives)| lives);
-    simulation::over_time(
-        &format!("Memory when half of the demand goes at once: {}, lives: {}", rows[0].profile, rows[0].lives),
+fn draw(sheet: &mut Sheet, rows: &[Row]) {
+    let (profile, name) = (rows[0].word("profile"), rows[0].word("lives"));
+    let mut series =
+        lines(rows, |row| row.word("policy").to_owned(), |row| (row.num("time_s"), row.num("backed_bytes")));
+    let first = distinct(rows, |row| row.word("policy"))[0];
+    let demand = |row: &&Row| row.word("policy") == first;
+    let demand: Vec<Row> = rows.iter().filter(demand).cloned().collect();
+    series.extend(lines(&demand, |_| "demand".to_owned(), |row| (row.num("time_s"), row.num("used_bytes"))));
+    let lives = LOADS.iter().find(|(load, ..)| *load == name).map_or("", |(.., lives)| lives);
+    let title = Title(
+        &format!("{profile}-{}", name.replace(' ', "-")),
+        &format!("Memory when half of the demand goes at once: {profile}, lives: {name}"),
         &format!(
             "the page heap alone, simulated; {lives}; demand: bytes in spans; the others: memory, by where spans are placed; \
              craton: longest free first, dense spans apart"
         ),
-        document,
-        Axis::linear("memory", Unit::Bytes),
-        series,
-    )
+    );
+    let axes = (Axis::linear("simulated time", Unit::Seconds), Axis::linear("memory", Unit::Bytes));
+    sheet.lines(title, axes, series, None);
 }
 
 #[cfg(test)]

@@ -12,24 +12,15 @@
 mod loops;
 
 use super::series::{self, Case, Result};
-use super::{Ask, Experiment, Findings};
-use craton_lab::document::Document;
-use craton_lab::format::{Column, seconds, table, table_of};
-use craton_lab::measure::{Allocator, Run};
-use craton_lab::picture::{Axis, Bars, Direction, Estimate, Group, Unit};
+use super::sheet::{Column, Row, Sheet, Show, Title, json, table};
+use super::{Ask, Findings};
+use craton_lab::format::seconds;
+use craton_lab::measure::{Allocator, Run, Status};
+use craton_lab::picture::{Axis, Estimate, Group, Unit};
 use craton_lab::ratios::{BASE, OURS, Ratios, others};
 use craton_lab::summary::{Figure, summarize};
 use loops::{LOOPS, Played};
-use serde::Serialize;
 use std::ffi::OsString;
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "temeraire-fig9",
-    about: "a loop that drains a hugepage each turn: calls to the system, time and page faults",
-    answers: "TEMERAIRE figure 9; the loop of §4.4",
-    run,
-};
 
 const SIMULATED_TURNS: u32 = 5000;
 /// The heap as it is, and one that keeps no free hugepage.
@@ -41,21 +32,11 @@ const FULL_TURNS: u64 = 20_000;
 const QUICK_TURNS: u64 = 2000;
 const SHORT_TURNS: u64 = 1;
 
-/// A row of the document.
-#[derive(Serialize)]
-struct LoopRow {
-    /// `simulated`, or the allocator.
-    allocator: String,
-    workload: String,
-    turns: u64,
-    /// Calls to the system for a turn in steady state; simulated loops alone.
-    calls_per_turn: Option<f64>,
-    /// Hugepages' worth of memory beyond what is in spans at the end; simulated loops alone.
-    hugepages_over: Option<u64>,
-    turn_s: Option<f64>,
-    faults_per_turn: Option<f64>,
-    status: String,
-}
+const LOOP_COLUMNS: [Column; 3] = [
+    ("loop", "workload", Show::Text),
+    ("calls a turn", "calls_per_turn", Show::Fixed(3, "")),
+    ("hugepages over", "hugepages_over", Show::Plain),
+];
 
 /// What a turn took on an allocator.
 struct Turn {
@@ -64,10 +45,8 @@ struct Turn {
     faults: f64,
 }
 
-fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
-    if !ask.only.is_empty() {
-        return Err(super::no_use("--only", EXPERIMENT.name));
-    }
+pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
+    ask.refuse(&["--only"], "")?;
     let mut simulated = Vec::new();
     for (name, which) in LOOPS {
         for cache in CACHES {
@@ -77,30 +56,25 @@ fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
         }
     }
     let program = (ask.tool)("craton-micro").map(OsString::from)?;
-    let turns = if ask.quick { QUICK_TURNS } else { FULL_TURNS };
+    let turns = ask.form(QUICK_TURNS, FULL_TURNS);
     let allocators: Vec<Allocator> = ask
         .allocators
         .iter()
         .filter(|a| !ask.quick || ask.peers_asked || [BASE, OURS].contains(&a.name.as_str()))
         .cloned()
         .collect();
-    let rounds = ask.runs.unwrap_or(if ask.quick { 1 } else { ROUNDS });
     let cases = vec![case(&program, "loop", turns, true), case(&program, "start", SHORT_TURNS, false)];
-    let results = series::measure(ask, &allocators, cases, rounds, 1);
+    let results = series::measure(ask, &allocators, cases, ask.rounds(1, ROUNDS), 1);
     let figures = turn_figures(&results, turns);
-    let mut rows: Vec<LoopRow> = simulated.iter().map(|(name, played)| simulated_row(name, played)).collect();
+    let mut rows: Vec<Row> = simulated.iter().map(|(name, played)| simulated_row(name, played)).collect();
+    let loops = table(&LOOP_COLUMNS, &rows);
     rows.extend(results.first().into_iter().flat_map(|r| &r.runs).map(|run| real_row(run, &figures, turns)));
-    let document = Document::new(EXPERIMENT.name, ask.command, &allocators, rows, &Ratios::default());
-    Ok(Findings {
-        text: show(&simulated, &figures, &results),
-        pictures: vec![
-            ("calls".to_owned(), calls_picture(&simulated, &document)),
-            ("time".to_owned(), time_picture(&figures, &document)),
-            ("faults".to_owned(), faults_picture(&figures, &document)),
-        ],
-        failed: Result::failed(&results),
-        document: super::text(&document)?,
-    })
+    let mut sheet = Sheet::new(ask, rows).compared(&allocators, &Ratios::default());
+    draw(&mut sheet, &simulated, &figures);
+    // Processes that only start count as well.
+    let failed = results.iter().skip(1).flat_map(|of| &of.runs).filter(|run| run.status != Status::Ok).count();
+    sheet.failed += failed;
+    sheet.findings(show(&loops, &figures, &results))
 }
 
 /// Processes of so many turns and as many before them.
@@ -125,40 +99,35 @@ fn turn_figures(results: &[Result], turns: u64) -> Vec<Turn> {
     names.iter().filter_map(turn).collect()
 }
 
-fn simulated_row(name: &str, played: &Played) -> LoopRow {
-    LoopRow {
-        allocator: "simulated".to_owned(),
-        workload: name.to_owned(),
-        turns: played.calls.len() as u64,
-        calls_per_turn: Some(played.steady_calls()),
-        hugepages_over: Some(played.hugepages_over),
-        turn_s: None,
-        faults_per_turn: None,
-        status: "ok".to_owned(),
-    }
+fn simulated_row(name: &str, played: &Played) -> Row {
+    json!({
+        "allocator": "simulated",
+        "workload": name,
+        "turns": played.calls.len(),
+        // Calls to the system for a turn in steady state; hugepages' worth of memory beyond what is in spans at the end.
+        "calls_per_turn": played.steady_calls(),
+        "hugepages_over": played.hugepages_over,
+        "turn_s": null,
+        "faults_per_turn": null,
+        "status": "ok",
+    })
 }
 
-fn real_row(run: &Run, figures: &[Turn], turns: u64) -> LoopRow {
+fn real_row(run: &Run, figures: &[Turn], turns: u64) -> Row {
     let figure = figures.iter().find(|turn| turn.allocator == run.allocator);
-    LoopRow {
-        allocator: run.allocator.clone(),
-        workload: "drain".to_owned(),
-        turns: 2 * turns,
-        calls_per_turn: None,
-        hugepages_over: None,
-        turn_s: figure.map(|turn| turn.wall_s),
-        faults_per_turn: figure.map(|turn| turn.faults),
-        status: run.status.to_string(),
-    }
+    json!({
+        "allocator": run.allocator,
+        "workload": "drain",
+        "turns": 2 * turns,
+        "calls_per_turn": null,
+        "hugepages_over": null,
+        "turn_s": figure.map(|turn| turn.wall_s),
+        "faults_per_turn": figure.map(|turn| turn.faults),
+        "status": run.status.to_string(),
+    })
 }
 
-fn show(simulated: &[(String, Played)], figures: &[Turn], results: &[Result]) -> String {
-    let columns: [Column<(String, Played)>; 3] = [
-        ("loop", |(name, _)| name.clone()),
-        ("calls a turn", |(_, played)| format!("{:.3}", played.steady_calls())),
-        ("hugepages over", |(_, played)| played.hugepages_over.to_string()),
-    ];
-    let simulated = table_of(&columns, &[0], simulated);
+fn show(loops: &str, figures: &[Turn], results: &[Result]) -> String {
     let mut rows = vec![["", "a turn", "faults a turn"].map(str::to_owned).to_vec()];
     for turn in figures {
         rows.push(vec![turn.allocator.clone(), seconds_of_turn(turn.wall_s), format!("{:.2}", turn.faults)]);
@@ -169,9 +138,9 @@ fn show(simulated: &[(String, Played)], figures: &[Turn], results: &[Result]) ->
         }
     }
     format!(
-        "in simulated memory, steady state of {SIMULATED_TURNS} turns\n\n{simulated}\n\
+        "in simulated memory, steady state of {SIMULATED_TURNS} turns\n\n{loops}\n\
          malloc, a write to each of 128 pages of 4 KiB, free: medians, without the start of the process\n\n{}",
-        table(&rows, &[0])
+        craton_lab::format::table(&rows, &[0])
     )
 }
 
@@ -179,54 +148,35 @@ fn seconds_of_turn(s: f64) -> String {
     if s < 1e-3 { format!("{:.2} us", s * 1e6) } else { seconds(s) }
 }
 
-fn calls_picture(simulated: &[(String, Played)], document: &Document<LoopRow>) -> String {
+/// What a picture shows of a turn.
+type OfTurn = fn(&Turn) -> f64;
+
+fn draw(sheet: &mut Sheet, simulated: &[(String, Played)], figures: &[Turn]) {
     let bar = |(_, played): &(String, Played)| Some(Estimate::exact(played.steady_calls()));
     let group = |ways: &[(String, Played)]| Group { name: ways[0].0.clone(), bars: ways.iter().map(bar).collect() };
-    Bars {
-        heading: super::heading(
-            "A loop that drains a hugepage asks nothing of the system",
-            "in simulated memory; drain: 512 KiB taken and given back; pathological: 100 MiB and a page taken, a page taken \
-             that stays, the first given back; no cache: free hugepages lose their memory after each turn",
-            document,
-        ),
-        axis: Axis::linear("calls to the system in a turn, steady state", Unit::Count),
-        series: CACHES.map(str::to_owned).to_vec(),
-        groups: simulated.chunks(CACHES.len()).map(group).collect(),
-        reference: None,
-        direction: Direction::Right,
-        width_px: 760.0,
-    }
-    .svg()
-}
-
-fn bars(figures: &[Turn], title: &str, axis: Axis, of: fn(&Turn) -> f64, document: &Document<LoopRow>) -> String {
-    Bars {
-        heading: super::heading(
-            title,
+    let title = Title(
+        "calls",
+        "A loop that drains a hugepage asks nothing of the system",
+        "in simulated memory; drain: 512 KiB taken and given back; pathological: 100 MiB and a page taken, a page taken \
+                   that stays, the first given back; no cache: free hugepages lose their memory after each turn",
+    );
+    let axis = Axis::linear("calls to the system in a turn, steady state", Unit::Count);
+    let groups = simulated.chunks(CACHES.len()).map(group).collect();
+    sheet.bars(title, axis, &CACHES.map(str::to_owned), groups, None);
+    let series: Vec<String> = figures.iter().map(|turn| turn.allocator.clone()).collect();
+    let of: [(&str, &str, Axis, OfTurn); 2] = [
+        ("time", "Time", Axis::linear("time of a turn", Unit::Seconds), |turn| turn.wall_s),
+        ("faults", "Page faults", Axis::linear("page faults of a turn", Unit::Count), |turn| turn.faults),
+    ];
+    for (name, what, axis, figure) in of {
+        let title = Title(
+            name,
+            &format!("{what} of a turn of the draining loop"),
             "malloc of 512 KiB, a write to each of its 128 pages, free; medians over rounds; less is better",
-            document,
-        ),
-        axis,
-        series: figures.iter().map(|turn| turn.allocator.clone()).collect(),
-        groups: vec![Group {
-            name: "drain".to_owned(),
-            bars: figures.iter().map(|turn| Some(Estimate::exact(of(turn)))).collect(),
-        }],
-        reference: None,
-        direction: Direction::Right,
-        width_px: 760.0,
+        );
+        let bars = figures.iter().map(|turn| Some(Estimate::exact(figure(turn)))).collect();
+        sheet.bars(title, axis, &series, vec![Group { name: "drain".to_owned(), bars }], None);
     }
-    .svg()
-}
-
-fn time_picture(figures: &[Turn], document: &Document<LoopRow>) -> String {
-    let axis = Axis::linear("time of a turn", Unit::Seconds);
-    bars(figures, "Time of a turn of the draining loop", axis, |turn| turn.wall_s, document)
-}
-
-fn faults_picture(figures: &[Turn], document: &Document<LoopRow>) -> String {
-    let axis = Axis::linear("page faults of a turn", Unit::Count);
-    bars(figures, "Page faults of a turn of the draining loop", axis, |turn| turn.faults, document)
 }
 
 #[cfg(test)]

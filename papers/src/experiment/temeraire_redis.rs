@@ -9,49 +9,34 @@
 //! **State.** Full: seven rounds after a warm-up. Quick: three rounds of a small load, glibc and Craton's variants alone.
 
 use super::series::{self, Case, Result};
-use super::{Ask, Experiment, Findings};
+use super::sheet::Sheet;
+use super::{Ask, Findings};
 use crate::real::{self, Size};
-use craton_lab::document::{Document, Row};
 use craton_lab::format::{bytes, count, seconds, table};
 use craton_lab::measure::Allocator;
 use craton_lab::picture::{Axis, DotRow, Dots, Estimate, Unit};
-use craton_lab::ratios::{BASE, OURS, Ratios, others};
+use craton_lab::ratios::{BASE, OURS, others};
 use craton_lab::scratch::Scratch;
 use craton_lab::summary::{Figure, ratio, summarize};
-
-/// The experiment, in the list.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "temeraire-redis",
-    about: "redis-server, push and read five elements: allocators, and Craton with and without hugepages",
-    answers: "TEMERAIRE §5.1, redis",
-    run,
-};
 
 /// The load.
 const LOAD: &str = "redis-list";
 const ROUNDS: usize = 7;
 const QUICK_ROUNDS: usize = 3;
 
-fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
+pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     let real = real::find(LOAD).ok_or("the load is not among the real programs")?;
     real.available()?;
     let scratch = Scratch::new("the inputs of redis")?;
-    let size = if ask.quick { Size::Quick } else { Size::Full };
-    let command = real::prepare(scratch.path(), real, size)?;
+    let command = real::prepare(scratch.path(), real, ask.form(Size::Quick, Size::Full))?;
     let mut cases = vec![Case { name: LOAD.to_owned(), command, prove: true }];
-    super::only(ask, &mut cases)?;
+    ask.choose(&mut cases)?;
     let allocators = allocators(ask);
-    let rounds = ask.runs.unwrap_or(if ask.quick { QUICK_ROUNDS } else { ROUNDS });
-    let results = series::measure(ask, &allocators, cases, rounds, 1);
+    let results = series::measure(ask, &allocators, cases, ask.rounds(QUICK_ROUNDS, ROUNDS), 1);
     let Some(result) = results.first() else { return Err("nothing was measured".to_owned()) };
-    let rows = Result::rows(&results);
-    let document = Document::new(EXPERIMENT.name, ask.command, &allocators, rows, &Ratios::of(&[&result.runs], OURS));
-    Ok(Findings {
-        text: show(result),
-        pictures: vec![(String::new(), picture(result, &document))],
-        failed: Result::failed(&results),
-        document: super::text(&document)?,
-    })
+    let mut sheet = Result::sheet(ask, &allocators, &results)?;
+    sheet.picture("", picture(result, &sheet));
+    sheet.findings(show(result))
 }
 
 /// Those that are asked for, and Craton with its option `thp` at either end.
@@ -101,7 +86,7 @@ fn show(result: &Result) -> String {
     format!("medians; × is the ratio to {BASE}; CPU time has the load generator's too\n\n{}", table(&rows, &[0]))
 }
 
-fn picture(result: &Result, document: &Document<Row>) -> String {
+fn picture(result: &Result, sheet: &Sheet) -> String {
     let row = |name: &&str| {
         let ratio = ratio(&result.runs, name, BASE, Figure::Wall);
         let coverage = summarize(&result.runs, name).and_then(|s| s.spread(Figure::Coverage)).map(|s| s.median);
@@ -117,12 +102,11 @@ fn picture(result: &Result, document: &Document<Row>) -> String {
         }
     };
     Dots {
-        heading: super::heading(
+        heading: sheet.heading(
             "redis: push five elements, read those five",
             &format!(
                 "wall time as a ratio to {BASE}, with its 95 % interval; anonymous memory on hugepages at the peak"
             ),
-            document,
         ),
         axis: Axis::log(format!("wall time, {BASE} = 1"), Unit::Ratio),
         rows: others(&[&result.runs], "").iter().map(row).collect(),

@@ -1,5 +1,6 @@
 use super::*;
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 
 #[test]
 fn names_are_unique_and_can_be_found() {
@@ -20,6 +21,7 @@ fn the_document_of_experiments_lists_each() {
 /// An experiment's quick form without allocators, as `lab run` calls it.
 fn quick(experiment: &Experiment, only: &[String], runs: Option<usize>) -> Result<Findings, String> {
     let ask = Ask {
+        name: experiment.name,
         quick: true,
         allocators: &[],
         peers_asked: false,

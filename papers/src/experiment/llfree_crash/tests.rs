@@ -23,7 +23,7 @@ fn figures_are_of_right_rows_and_wrong_ones_say_why() {
     {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert_eq!((rows[0].corrected, rows[0].opened, rows[2].open_us), (3, "crashed", 0.0));
+    assert_eq!((rows[0].int("corrected"), rows[0].word("opened"), rows[2].num("open_us")), (3, "crashed", 0.0));
 }
 
 #[test]

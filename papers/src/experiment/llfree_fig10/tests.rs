@@ -7,7 +7,7 @@ fn state(turn: usize, free_huge: usize, cost_frames: usize) -> State {
 #[test]
 fn recovered_are_those_that_were_not_free_at_first_and_ratios_are_of_the_end() {
     let ours = of_states(Course::Plain, OURS, Ok(vec![state(0, 10, 400), state(1, 60, 100)]));
-    assert!((ours[1].recovered - 0.5).abs() < 1e-9 && (ours[1].cost - 0.25).abs() < 1e-9);
+    assert!((ours[1].num("recovered") - 0.5).abs() < 1e-9 && (ours[1].num("cost") - 0.25).abs() < 1e-9);
     let buddy = of_states(Course::Plain, "buddy", Ok(vec![state(0, 10, 400), state(1, 10, 400)]));
     let failed = of_states(Course::Mixed, "buddy", Err("full".to_owned()));
     let ratios = ratios(&[ours, buddy, failed].concat());

@@ -9,8 +9,8 @@ fn a_filled_heap_is_whole_and_stays_as_full_under_pairs() {
     assert!((225..=231).contains(&used), "{used} MiB of 256");
     let rows = filled.rows(1).expect("room");
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.ns_min > 0.0 && row.ns_median >= row.ns_min));
-    assert_eq!(rows[0].used_bytes >> 20, used);
+    assert!(rows.iter().all(|row| row.num("ns_min") > 0.0 && row.num("ns_median") >= row.num("ns_min")));
+    assert_eq!(rows[0].int("used_bytes") >> 20, used);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The pictures of `speed`: every ratio, and what they come to.
 
 use super::Result;
-use crate::experiment::{heading, series};
-use craton_lab::document::Document;
+use crate::experiment::series;
+use crate::experiment::sheet::Sheet;
 use craton_lab::picture::{Axis, Cell, Estimate, Heat, HeatRow, Scatter, Spot, Unit};
 use craton_lab::ratios::{BASE, others};
 use craton_lab::summary::{Figure, Ratio, geomean, ratio};
@@ -10,17 +10,15 @@ use craton_lab::summary::{Figure, Ratio, geomean, ratio};
 /// The ratio from which on colours do not get stronger.
 const LIMIT: f64 = 2.0;
 
-/// All of them, by name.
-pub fn draw(results: &[Result], document: &Document) -> Vec<(String, String)> {
-    vec![
-        ("time".to_owned(), heat(results, document, "Wall time", Figure::Wall)),
-        ("rss".to_owned(), heat(results, document, "Peak memory", Figure::PeakRss)),
-        ("means".to_owned(), means(results, document)),
-    ]
+/// All of them.
+pub fn draw(sheet: &mut Sheet, results: &[Result]) {
+    sheet.picture("time", heat(results, sheet, "Wall time", Figure::Wall));
+    sheet.picture("rss", heat(results, sheet, "Peak memory", Figure::PeakRss));
+    sheet.picture("means", means(results, sheet));
 }
 
 /// Workloads down, allocators across, and the geometric means below.
-fn heat(results: &[Result], document: &Document, what: &str, figure: Figure) -> String {
+fn heat(results: &[Result], sheet: &Sheet, what: &str, figure: Figure) -> String {
     let workloads = Result::runs(results);
     let names: Vec<&str> = others(&workloads, "").into_iter().filter(|name| *name != BASE).collect();
     let row = |result: &Result| HeatRow {
@@ -28,10 +26,9 @@ fn heat(results: &[Result], document: &Document, what: &str, figure: Figure) -> 
         cells: names.iter().map(|name| cell(result, name, figure)).collect(),
     };
     Heat {
-        heading: heading(
+        heading: sheet.heading(
             &format!("{what}, as a ratio to {BASE}"),
             "medians; below 1, less is needed; the last row is the geometric mean",
-            document,
         ),
         label: format!("ratio to {BASE}"),
         columns: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -49,7 +46,7 @@ fn cell(result: &Result, name: &str, figure: Figure) -> Cell {
 }
 
 /// One spot for each allocator: time across, memory up.
-fn means(results: &[Result], document: &Document) -> String {
+fn means(results: &[Result], sheet: &Sheet) -> String {
     let workloads = Result::runs(results);
     let spot = |name: &&str| {
         let of = |figure| geomean(&workloads, name, BASE, figure).map(estimate);
@@ -57,10 +54,9 @@ fn means(results: &[Result], document: &Document) -> String {
     };
     let spots = others(&workloads, "").iter().filter_map(spot).collect();
     Scatter {
-        heading: heading(
+        heading: sheet.heading(
             "Time and memory",
             &format!("geometric means over {} workloads, as ratios to {BASE}", results.len()),
-            document,
         ),
         x: Axis::log("wall time", Unit::Ratio),
         y: Axis::log("peak memory", Unit::Ratio),

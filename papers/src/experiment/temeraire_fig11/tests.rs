@@ -1,27 +1,22 @@
 use super::*;
 use craton_lab::picture::colour_of;
 
-fn rows_of(course: Vec<DropRow>) -> Vec<PolicyRow> {
-    let row = |at| PolicyRow { profile: String::new(), lives: "even", policy: "craton", at, status: "ok" };
-    course.into_iter().map(row).collect()
-}
-
 #[test]
 fn a_minute_after_the_drop_memory_is_near_demand_on_intact_hugepages() {
     let spans = spans(&Profile::built_in(), Lives::Even);
-    let late = |play: Play| late(&rows_of(play(&spans, 256 << 20).expect("room")));
+    let late = |play: Play| late(&play(&spans, 256 << 20).expect("room"));
     let [ours, best_fit] = [POLICIES[0].1, POLICIES[3].1].map(late);
-    assert!(ours.used_bytes < 150 << 20, "half is gone");
+    assert!(ours.int("used_bytes") < 150 << 20, "half is gone");
     // The cache keeps 16 MiB whatever the demand.
-    assert!(ours.backed_bytes < ours.used_bytes * 11 / 10 + (16 << 20), "{}", ours.backed_bytes);
-    assert!(ours.huge_bytes * 20 > ours.backed_bytes * 19, "{}", ours.huge_bytes);
-    assert!(ours.backed_bytes < best_fit.backed_bytes);
+    assert!(ours.int("backed_bytes") < ours.int("used_bytes") * 11 / 10 + (16 << 20), "{}", ours.int("backed_bytes"));
+    assert!(ours.int("huge_bytes") * 20 > ours.int("backed_bytes") * 19, "{}", ours.int("huge_bytes"));
+    assert!(ours.int("backed_bytes") < best_fit.int("backed_bytes"));
 }
 
 #[test]
 fn memory_is_near_demand_from_the_last_time_on_that_it_was_far() {
-    let row = |time_s, backed_bytes| DropRow { time_s, used_bytes: 100, backed_bytes, huge_bytes: 0 };
-    let near = |course| near_after_s(&rows_of(course));
+    let row = |time_s: f64, backed: u64| json!({ "time_s": time_s, "used_bytes": 100, "backed_bytes": backed });
+    let near = |course: Vec<Row>| near_after_s(&course);
     assert_eq!(near(vec![row(119.0, 105), row(120.0, 200), row(121.0, 120), row(122.0, 105)]), Some(2.0));
     assert_eq!(near(vec![row(119.0, 105), row(121.0, 120)]), None);
 }

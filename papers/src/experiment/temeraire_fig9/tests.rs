@@ -1,5 +1,4 @@
 use super::*;
-use craton_lab::measure::Status;
 
 #[test]
 fn a_turn_is_the_long_process_less_the_short_one() {

@@ -1,0 +1,112 @@
+//! How an experiment shall be done, and what all of them do with that.
+//!
+//! **Failure.** An option that an experiment has no use for, and a name that it does not know, are errors that begin with the option.
+
+use super::series::Case;
+use craton_lab::measure::{Allocator, Progress};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// How an experiment shall be done.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// The experiment's name.
+    pub name: &'a str,
+    /// Whether in the quick form.
+    pub quick: bool,
+    /// The allocators, glibc's first, then Craton.
+    pub allocators: &'a [Allocator],
+    /// Whether some of them were asked for: a quick form then leaves none out.
+    pub peers_asked: bool,
+    /// Rounds that count; each experiment has its own number, if none is asked for.
+    pub runs: Option<usize>,
+    /// The workloads to do, by name; all, if empty.
+    pub only: &'a [String],
+    /// Where the lab's program of that name is, which allocators are preloaded into.
+    pub tool: &'a dyn Fn(&str) -> Result<PathBuf, String>,
+    /// What was typed, for the document.
+    pub command: &'a [OsString],
+    /// Set to end early.
+    pub stop: &'a AtomicBool,
+    /// Called before each run with the name of what runs.
+    pub progress: &'a dyn Fn(&str, Progress<'_>),
+}
+
+impl Ask<'_> {
+    /// What belongs to the quick form, or to the full one.
+    pub fn form<T>(&self, quick: T, full: T) -> T {
+        if self.quick { quick } else { full }
+    }
+
+    /// Rounds that count: those asked for, or the form's own number.
+    pub fn rounds(&self, quick: usize, full: usize) -> usize {
+        self.runs.unwrap_or(self.form(quick, full))
+    }
+
+    /// Whether the caller wants to stop.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Shows what runs next.
+    pub fn show(&self, what: &str, allocator: &str, round: usize, (done, total): (usize, usize)) {
+        (self.progress)(what, Progress { allocator, round: Some(round), done, total });
+    }
+
+    /// Whether `name` is to be done.
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
+    }
+
+    /// Refuses those of `--peers`, `--runs` and `--only` in `options` that were given; `why` says what the experiment is.
+    ///
+    /// # Errors
+    /// The option.
+    pub fn refuse(&self, options: &[&str], why: &str) -> Result<(), String> {
+        let given = [(self.peers_asked, "--peers"), (self.runs.is_some(), "--runs"), (!self.only.is_empty(), "--only")];
+        match given.into_iter().find(|(given, option)| *given && options.contains(option)) {
+            Some((_, option)) => Err(format!("{}{why} has no use for {option}; leave it out", self.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses names of `--only` that are not among `names`, each of which is a `kind`.
+    ///
+    /// # Errors
+    /// The name, and those that there are.
+    pub fn known(&self, kind: &str, names: &[impl AsRef<str>]) -> Result<(), String> {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        match self.only.iter().find(|only| !names.contains(&only.as_str())) {
+            Some(unknown) => Err(format!("--only {unknown}: no such {kind} here; there are: {}", names.join(", "))),
+            None => Ok(()),
+        }
+    }
+
+    /// Leaves the cases that are asked for.
+    ///
+    /// # Errors
+    /// A name that no case has, or one that is there twice.
+    pub fn choose(&self, cases: &mut Vec<Case>) -> Result<(), String> {
+        if let Some(place) = (1..self.only.len()).find(|i| self.only[..*i].contains(&self.only[*i])) {
+            return Err(format!("--only names {} twice; take one out", self.only[place]));
+        }
+        self.known("workload", &cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>())?;
+        cases.retain(|case| self.wants(&case.name));
+        Ok(())
+    }
+
+    /// The program that runs workloads.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn craton_work(&self) -> Result<OsString, String> {
+        (self.tool)("craton-work").map(OsString::from)
+    }
+}
+
+/// A workload as a case, of so many percent; who serves it is proven for all of them together.
+pub fn workload(program: &OsStr, name: &str, percent: u64) -> Case {
+    let command = vec![program.to_owned(), name.into(), "--percent".into(), percent.to_string().into()];
+    Case { name: name.to_owned(), command, prove: false }
+}
