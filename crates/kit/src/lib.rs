@@ -44,10 +44,13 @@
 #![no_std]
 
 mod area;
+pub mod audit;
 mod buffers;
 mod fault;
 mod guard;
+mod leak;
 mod leaks;
+mod pattern;
 mod quarantine;
 mod report;
 mod sample;

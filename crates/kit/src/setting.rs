@@ -9,6 +9,7 @@
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
+use crate::audit::{Entry, Log};
 use crate::sample::Sample;
 use crate::{Kit, Process};
 use core::cell::UnsafeCell;
@@ -19,7 +20,6 @@ use craton_heap::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
 use craton_objects::caches::name;
 use craton_os::fault::{self, Fault};
 use craton_os::{Decimal, Line, Mutex, Rank, mapping};
-use craton_slab::debug::audit::{Entry, Log};
 
 /// The checks, as bits.
 pub(crate) const AUDIT: u8 = 1;

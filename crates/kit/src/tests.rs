@@ -1,6 +1,7 @@
 //! The kit over a simulated floor: buffers with each check, mistakes that are found, requests that
 //! are refused.
 
+use crate::pattern;
 use crate::setting::{AUDIT, GUARD, LEAK, POISON, REDZONE, SAMPLED, UNMAP, VERIFY};
 use crate::table::{Event, Kind, State};
 use crate::*;
@@ -11,9 +12,9 @@ use craton_heap::page_map::PageMap;
 use craton_heap::record::PageRecord;
 use craton_heap::{Heap, Misuse, Parts};
 use craton_os::fault::Fault;
+use craton_pages::PageHeapExt;
 use craton_pages::Tracker;
 use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, SimSystem, VirtualClock};
-use craton_slab::debug::pattern;
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::vec::Vec;

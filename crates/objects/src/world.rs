@@ -14,7 +14,7 @@ use craton_heap::page_map::PageMap;
 use craton_heap::record::PageRecord;
 use craton_heap::{Heap, Parts};
 use craton_os::rseq::Rseq;
-use craton_pages::Tracker;
+use craton_pages::{PageHeapExt, Tracker};
 use craton_sim::{FaultPlan, RealFloor, SimSystem, VirtualClock};
 use std::boxed::Box;
 use std::collections::HashMap;

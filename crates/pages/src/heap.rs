@@ -12,6 +12,7 @@
 //! **State.** Each part has its own; what several need is handed to them: trackers, floor, time. [`Self::change`] is the
 //! door to a hugepage of the filler: it keeps lists and placement in step.
 
+mod acts;
 mod background;
 mod check;
 mod figures;
@@ -39,8 +40,8 @@ use craton_base::{
     PageRange, Pages, Span, SpanError, SpanSource,
 };
 
-/// A hugepage-aware heap of pages over a floor.
-pub struct PageHeap<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2M> {
+/// TEMERAIRE over a floor; `K` places short spans.
+pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2M> {
     floor: F,
     clock: C,
     trackers: Trackers<G>,
@@ -56,7 +57,7 @@ pub struct PageHeap<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2
     in_use: u32,
 }
 
-impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
     /// Spans of up to half a hugepage always go to the filler.
     const HALF: u32 = G::PAGES / 2;
     /// From a region's size on, slack is too small to matter.
@@ -100,14 +101,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         &self.floor
     }
 
-    /// Whether spans that cross hugepages may be packed into regions (§4.5). They may from the start, but not where
-    /// frames place spans.
-    pub fn set_regions(&mut self, allowed: bool) {
+    /// Regions are not for a heap whose spans frames place.
+    fn set_regions(&mut self, allowed: bool) {
         self.regions.set_allowed(allowed && self.placement.is_by_lists());
     }
 
-    /// Whether a span can be had without memory that the heap does not have yet.
-    pub fn has_memory_for(&self, pages: Pages, align: Pages, density: Density) -> bool {
+    fn has_memory_for(&self, pages: Pages, align: Pages, density: Density) -> bool {
         let (pages, align) = (pages.0, align.0);
         if self.cache.total() >= G::hugepages_up(Pages(pages)) {
             return true;
@@ -129,10 +128,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         HugePages(self.cache.out().0 - self.regions.held().idle)
     }
 
-    fn alloc_span(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
-        if pages <= Self::HALF && align < G::PAGES {
-            return self.alloc_small(pages, align, density);
-        }
+    /// A span of more than half a hugepage, or aligned to whole ones.
+    fn alloc_long(&mut self, pages: u32, align: u32) -> Result<Span, SpanError> {
         let slack = pages.next_multiple_of(G::PAGES) - pages;
         let sparse = Wanted { pages, align, density: Density::Sparse };
         if slack > 0 && pages < Self::HUGE_REQUEST && align < G::PAGES {
@@ -446,7 +443,10 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
     }
 }
 
-impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> PageHeap<F, C, P, Option<ByFrames<S>>, G> {
+/// TEMERAIRE whose short spans page frames of `S` place, once it has them: the second page heap.
+pub type FrameHeap<F, C, S, P = LongestFreeFirst, G = Huge2M> = Temeraire<F, C, P, Option<ByFrames<S>>, G>;
+
+impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> FrameHeap<F, C, S, P, G> {
     /// Lets page frames place short spans, before anything is granted. All of their huge frames are offline, and as many
     /// as the heap's hugepages.
     pub fn set_frames(&mut self, source: S) {
@@ -457,12 +457,16 @@ impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> PageHeap<F, C, P, 
     }
 }
 
-impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> SpanSource for PageHeap<F, C, P, K, G> {
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> SpanSource for Temeraire<F, C, P, K, G> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         if let Some(unfit) = self.unfit(pages, align) {
             return Err(unfit);
         }
-        let span = self.alloc_span(pages.0, align.0, density)?;
+        let is_short = pages.0 <= Self::HALF && align.0 < G::PAGES;
+        let span = match is_short {
+            true => self.alloc_small(pages.0, align.0, density)?,
+            false => self.alloc_long(pages.0, align.0)?,
+        };
         self.count(0, pages.0);
         Ok(span)
     }

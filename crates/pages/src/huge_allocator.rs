@@ -54,32 +54,25 @@ impl<G: Geometry> HugeAllocator<G> {
         align: HugePages,
         front: u32,
     ) -> Result<HugePageId, NoMemory> {
-        if len >= LONG {
-            return self
-                .take_behind(trackers, floor, len, align, front)
-                .or_else(|_| self.take_behind(trackers, floor, len, align, 0));
-        }
-        let in_front = self.free.take(trackers, len, align, 0..front);
-        in_front.map_or_else(|| self.take_behind(trackers, floor, len, align, 0), Ok)
-    }
-
-    /// Takes hugepages from `least` on.
-    pub(crate) fn take_behind(
-        &mut self,
-        trackers: &mut Trackers<G>,
-        floor: &mut impl Floor,
-        len: HugePages,
-        align: HugePages,
-        least: u32,
-    ) -> Result<HugePageId, NoMemory> {
-        if let Some(first) = self.free.take(trackers, len, align, least..u32::MAX) {
+        if len < LONG
+            && let Some(first) = self.free.take(trackers, len, align, 0..front)
+        {
             return Ok(first);
         }
-        // What is free at the end of the region already counts.
-        let free = self.free.run_at_end(trackers);
-        let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
-        self.grow_to(trackers, floor, HugePages(start.checked_add(len.0).ok_or(NoMemory)?))?;
-        Ok(self.free.take(trackers, len, align, least..u32::MAX).expect("just granted"))
+        let places: &[u32] = if len >= LONG && front > 0 { &[front, 0] } else { &[0] };
+        for &least in places {
+            if let Some(first) = self.free.take(trackers, len, align, least..u32::MAX) {
+                return Ok(first);
+            }
+            // What is free at the end of the region already counts.
+            let free = self.free.run_at_end(trackers);
+            let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
+            let Some(end) = start.checked_add(len.0) else { continue };
+            if self.grow_to(trackers, floor, HugePages(end)).is_ok() {
+                return Ok(self.free.take(trackers, len, align, least..u32::MAX).expect("just granted"));
+            }
+        }
+        Err(NoMemory)
     }
 
     /// Takes exactly `first..first + len`, free ones of one range.

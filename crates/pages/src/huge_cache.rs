@@ -93,7 +93,7 @@ impl<G: Geometry> HugeCache<G> {
         len: HugePages,
         align: HugePages,
     ) -> Result<HugePageId, NoMemory> {
-        let taken = self.below.take_behind(trackers, floor, len, align, 0);
+        let taken = self.below.take(trackers, floor, len, align, 0);
         self.follow_grant();
         taken
     }

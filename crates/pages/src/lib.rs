@@ -18,8 +18,8 @@
 //! anyway; the cache's limit grows when demand that was just released returns, so that a single drop goes back at once;
 //! dense spans lie apart from sparse ones; small heaps stay on small pages ([`HugeBacking`]).
 //!
-//! **Two heaps.** A [`placement`] says where spans of up to half a hugepage go: the filler's lists, or page frames as
-//! LLFree's are ([`frames`]). All else is the same.
+//! **Two heaps** behind one trait, [`PageHeap`]. A [`placement`] says where spans of up to half a hugepage go: the
+//! filler's lists in [`Temeraire`], page frames as LLFree's are in [`FrameHeap`]. All else is the same.
 //!
 //! **Units.** Pages of 8 KiB, hugepages of 256 pages unless the [`Geometry`](craton_base::Geometry) says otherwise,
 //! nanoseconds; places count from the region's first page.
@@ -29,7 +29,7 @@
 //! Unbacked (free, no memory) · Cached (free, with memory) · Filler (some pages used) · Large (all of one span) · Region
 //! ```
 //!
-//! **Invariants** (walked by [`PageHeap::check`]):
+//! **Invariants** (walked by [`Temeraire::check`]):
 //! - P1 each granted hugepage is in exactly one of the five places, and the counts of places and of used pages add up;
 //! - P2 a tracker's used pages, longest free range and number of spans agree with its bitmaps;
 //! - P3 a tracker in the filler is on the list that its numbers name, and nowhere else;
@@ -64,6 +64,7 @@ mod huge_allocator;
 mod huge_cache;
 mod large_cache;
 mod lists;
+mod page_heap;
 mod placement;
 mod ranges;
 mod region;
@@ -78,8 +79,9 @@ pub use collapse::CollapseStats;
 pub use demand::{LONG_S, SHORT_S};
 pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 pub use frames::ByFrames;
-pub use heap::{Broken, PageHeap, PageHeapStats};
+pub use heap::{Broken, FrameHeap, PageHeapStats, Temeraire};
 pub use large_cache::LargeCache;
+pub use page_heap::{Act, Answer, Figures, PageHeap, PageHeapExt};
 pub use placement::{ByLists, Placement};
 pub use release::{Breaking, Tick, TooMuch};
 pub use span_cache::SpanCache;

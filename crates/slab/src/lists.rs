@@ -1,10 +1,11 @@
 //! The slabs of a cache that have room, by how full they are.
 //!
-//! **What.** A list of complete slabs, and one for each eighth of fullness. The fullest serve first, so that nearly empty
-//! ones are left alone until their last objects come back.
+//! **What.** A list of complete slabs, and one for each eighth of fullness. The fullest serve
+//! first, so that nearly empty ones are left alone until their last objects come back.
 //!
-//! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. By fullness, as TCMalloc's central free list
-//! (TEMERAIRE §3); by eighths of the capacity, since the bit width of the count does not tell nearly full slabs apart.
+//! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. By fullness, as
+//! TCMalloc's central free list (TEMERAIRE §3); by eighths of the capacity, since the bit width of
+//! the count does not tell nearly full slabs apart.
 //!
 //! **State.** Doubly linked through the slabs' records; a bit for each list that is not empty.
 //!
@@ -94,7 +95,8 @@ impl<S: Copy> Lists<S> {
     /// The list of a slab of a level up to its capacity: a higher number is a fuller slab.
     #[inline]
     pub(crate) fn list_of(&self, level: u16) -> usize {
-        // From 1 on something is added to the sum's whole part, and at the capacity the scale's little more adds another.
+        // From 1 on the sum's whole part has one more, and at the capacity, by the little more,
+        // two.
         ((u32::from(level) * self.scale + (1 << POINT) - 1) >> POINT) as usize
     }
 

@@ -1,21 +1,23 @@
 //! malloc when the fast path has no object.
 //!
-//! **What.** The mode of the thread says who serves the request ([`crate::thread_mode`]). A refusal is tried once more if a
+//! **What.** The mode of the thread says who serves the request ([`crate::thread::mode`]). A refusal is tried once more if a
 //! hard limit was in the way and the thread's caches could make room.
 //!
 //! **Unsafe.** Uses the calling thread's cache, and clears objects.
 
 use super::apart::{malloc_apart, malloc_apart_class};
-use super::threads::{cache_for, register_threads, server};
-use super::{MAX_SIZE, set_up, with_errno};
-use crate::cpu_cache::thread::ThreadCache;
-use crate::size_class::{self, MAX_CLASSED};
+use super::{MAX_SIZE, with_errno};
+use crate::start::set_up;
 use crate::statics::{FAILURES, HEAP, PROCESSOR_CACHES};
-use crate::thread_mode::Server;
-use crate::{debug, govern, nested, tls};
+use crate::thread::life::{cache_for, register_threads, server};
+use crate::thread::mode::Server;
+use crate::thread::{nested, tls};
+use crate::{debug, govern};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
+use craton_heap::size_class::{self, MAX_CLASSED};
+use craton_heap::thread_cache::ThreadCache;
 use craton_os::process::errno;
 use craton_os::rseq::Rseq;
 

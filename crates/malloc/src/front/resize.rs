@@ -4,10 +4,11 @@
 
 use super::apart::realloc_apart;
 use super::{MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
-use crate::cpu_cache::thread::ThreadCache;
-use crate::route::{Found, Misuse, small_stays};
 use crate::statics::{HEAP, HEAPS};
-use crate::{debug, govern, nested, size_class, tls};
+use crate::thread::{nested, tls};
+use crate::{debug, govern, size_class};
+use craton_heap::thread_cache::ThreadCache;
+use craton_heap::{Found, Misuse, beyond::small_stays};
 use craton_os::process::{errno, set_errno};
 
 /// Changes an object's size, keeping its contents; null makes a new one. On failure the object is as it was.

@@ -1,10 +1,10 @@
 //! A process in virtual time: a heap over a simulated floor, its limits and background work, a thread that sleeps by moving
 //! the clock on, and a machine whose control group and pressure the test sets.
 
-use crate::background::{Background, Chore, Helper, Tended};
-use crate::limits::{Limited, Limits, System, Whose};
-use crate::segment::Segment;
-use crate::trace::Tracer;
+use crate::govern::background::{Background, Chore, Helper, Tended};
+use crate::govern::limits::{Limited, Limits, System, Whose};
+use crate::observe::segment::Segment;
+use crate::observe::trace::Tracer;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{Clock, HugePages, Pages, Table};
@@ -15,7 +15,7 @@ use craton_heap::record::PageRecord;
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Heap, Parts, size_class};
 use craton_os::cgroup;
-use craton_pages::Tracker;
+use craton_pages::{PageHeapExt, Tracker};
 use craton_sim::{RealFloor, SimSystem, VirtualClock};
 use std::boxed::Box;
 use std::vec::Vec;
@@ -73,7 +73,7 @@ pub(crate) struct Thread {
 }
 
 impl Helper for &'static Thread {
-    fn start(&self) -> bool {
+    fn start(&self, _run: fn()) -> bool {
         self.rung.set(false);
         self.starts.set(self.starts.get() + 1);
         !self.refused.get()
@@ -288,7 +288,7 @@ impl Process {
             if self.background.take(chore, true, true) {
                 match chore {
                     Chore::Limits => self.limits.act(self),
-                    Chore::Thread => self.background.start(self),
+                    Chore::Thread => self.background.start(|| unreachable!("tests run it"), self),
                     Chore::Look => self.background.look_in_passing(!self.machine.is_shallow.get(), self),
                     Chore::Wake => self.thread.nudge(),
                     Chore::Later => {}

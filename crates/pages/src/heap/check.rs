@@ -1,6 +1,6 @@
 //! Walks every invariant of the page heap.
 
-use super::PageHeap;
+use super::Temeraire;
 use crate::filler::{Family, Filler};
 use crate::fit::Fit;
 use crate::lists::{LISTS, Sums};
@@ -28,7 +28,7 @@ struct Counts {
     regions: Held,
 }
 
-impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
     /// Walks P1 to P9; the first that fails is returned. Takes time in proportion to the granted hugepages.
     pub fn check(&self) -> Result<(), Broken> {
         let mut counts = Counts::default();
@@ -126,7 +126,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         if (counts.cached, 0) != (self.cache.backed().0, self.cache.below().free().backed().0) {
             return fail("P7");
         }
-        if counts.guarded != self.guarded().0 {
+        if counts.guarded != self.backing.guarded().0 {
             return fail("P9");
         }
         let mut listed = 0;

@@ -2,7 +2,7 @@
 
 use super::World;
 use craton_base::{Advice, Density, HugePages, PAGES_PER_HUGEPAGE, PageRange, Pages, SpanSource};
-use craton_pages::HugeBacking;
+use craton_pages::{HugeBacking, PageHeapExt};
 use craton_sim::ThpMode;
 
 const HUGE: Pages = Pages(PAGES_PER_HUGEPAGE);

@@ -8,4 +8,5 @@
 mod bytes;
 mod common;
 mod machine;
+mod third;
 mod tiny;

@@ -3,7 +3,7 @@
 use super::World;
 use crate::common::Op;
 use craton_base::{HugePages, Pages};
-use craton_pages::{Breaking, CACHE_MIN_HUGEPAGES, HugeBacking, SHORT_S};
+use craton_pages::{Breaking, CACHE_MIN_HUGEPAGES, HugeBacking, PageHeapExt, SHORT_S};
 use craton_sim::ThpMode;
 
 const SECOND: u64 = 1_000_000_000;

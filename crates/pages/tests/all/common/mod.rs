@@ -15,7 +15,7 @@ use craton_base::{
     SpanError, SpanSource, Table,
 };
 use craton_pages::{
-    Breaking, ByFrames, CollapseStats, HugeBacking, LongestFreeFirst, PageHeap, PageHeapStats, Tracker,
+    Breaking, CollapseStats, FrameHeap, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, PageHeapStats, Tracker,
 };
 use craton_sim::{Checked, FaultPlan, FaultRule, SimFloor, ThpMode, VirtualClock};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -73,7 +73,7 @@ impl Op {
 }
 
 /// A heap whose lists place short spans until it is given frames.
-pub type Heap<G> = PageHeap<SimFloor<G>, VirtualClock, LongestFreeFirst, Option<ByFrames<frames::Frames>>, G>;
+pub type Heap<G> = FrameHeap<SimFloor<G>, VirtualClock, frames::Frames, LongestFreeFirst, G>;
 
 /// The heap and everything around it.
 pub struct World<G: Geometry> {
@@ -117,7 +117,7 @@ impl<G: Geometry> World<G> {
         let trackers = Box::into_raw(boxed);
         // SAFETY: the slice is valid, all zeros, and used by this table alone until the world is dropped.
         let table = unsafe { Table::new(trackers.cast::<Tracker<G>>(), capacity.0 as usize) };
-        let heap = PageHeap::new(sim.clone(), clock.clone(), table, capacity, backing);
+        let heap = Heap::new(sim.clone(), clock.clone(), table, capacity, backing);
         Self {
             heap: Checked::new(heap),
             zone: None,
@@ -151,8 +151,8 @@ impl<G: Geometry> World<G> {
             },
             in_use: heap.in_use(),
             backed: heap.backed(),
-            guarded: heap.guarded(),
-            collapses: CollapseStats { collapsed: heap.collapse_stats().collapsed, ..CollapseStats::default() },
+            guarded: heap.figures().guarded,
+            collapses: CollapseStats { collapsed: heap.figures().collapses.collapsed, ..CollapseStats::default() },
             resident_bytes: self.sim.backed_bytes().0,
             written: self.sim.written(self.granted_range()),
             out: self.out.clone(),
@@ -348,7 +348,7 @@ impl<G: Geometry> World<G> {
             assert_eq!(advised, heap.asks_for(id), "{id:?}: whether hugepages are asked for, as from {from:?} on");
             guarded += u32::from(id >= from && !advised);
         }
-        assert!(guarded <= heap.guarded().0, "from {from:?} on all but guarded hugepages are asked for");
+        assert!(guarded <= heap.figures().guarded.0, "from {from:?} on all but guarded hugepages are asked for");
         // Every page that was handed out was written to, so the heap's counts are exact.
         assert_eq!(self.sim.backed_bytes(), stats.backed.bytes(), "pages with memory");
         assert_eq!(heap.backed_pages(), stats.backed);
