@@ -1,7 +1,7 @@
 //! Redzones lie close to both ends of a buffer, and within its memory.
 
 use super::*;
-use craton_slab::debug::pattern;
+use crate::pattern;
 use std::vec;
 
 const SIZES: [usize; 14] = [0, 1, 15, 16, 17, 100, 112, 113, 4000, 4096, 32_700, 33_000, 300_000, 3 << 20];
