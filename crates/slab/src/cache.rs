@@ -1,9 +1,7 @@
-//! A cache of equal objects.
+//! A cache of equal objects (Bonwick94 §3.2).
 //!
-//! **From.** Bonwick94 §3.2.
-//!
-//! **Cost.** Instructions: 8 for an object that comes back behind others of its slab, about 40 for
-//! a run of one slab. A slab's free objects go out together, untouched.
+//! **Cost.** 8 instructions to free an object behind others of its slab, about 40 for a run of one
+//! slab. A slab's free objects leave together, untouched.
 //!
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
@@ -21,8 +19,7 @@ pub struct Freed {
     pub rest: *mut u8,
     /// Those that were not taken: their slabs are another owner's.
     pub strays: Chain,
-    /// Those that were not taken since their slabs hold two sizes, or did: for
-    /// [`SlabCache::free_mixed`] of the caches that have them.
+    /// Objects not freed because their slabs hold or held two sizes: for [`SlabCache::free_mixed`].
     pub moved: Chain,
 }
 
@@ -69,8 +66,7 @@ impl SlabCache {
         self.slabs.stats
     }
 
-    /// Slabs without an object in use that are kept since the cache has missed what it gave back.
-    /// [`SlabCache::give_complete`] and [`SlabCache::give_idle`] give them back.
+    /// Complete slabs kept; [`SlabCache::give_complete`] and [`SlabCache::give_idle`] free them.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
@@ -85,14 +81,11 @@ impl SlabCache {
         self.slabs.kept.set_closed(!more);
     }
 
-    /// Takes up to `want` objects; fewer, or none, when `source` refuses a slab. `cut` is told of
-    /// each that was never out, so that the front end can mark it as free like those that came
-    /// back.
-    ///
+    /// Allocates up to `want` objects; fewer when `source` refuses a slab. `cut` receives each
+    /// object that was never out, so that the front end can mark it free.
     /// # Safety
-    /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are
-    /// readable and writable, and `records` has an entry for each, used by this cache alone while
-    /// it holds the span.
+    /// `base` is the address of page 0 of `source`'s region; the pages of `source` are readable and
+    /// writable; `records` has an entry for each, used by this cache alone while it holds the span.
     pub unsafe fn alloc(
         &mut self,
         want: u32,
@@ -122,9 +115,7 @@ impl SlabCache {
         out
     }
 
-    /// Takes objects of one slab, free ones before new cuts, until the chain holds `want` or it is
-    /// full.
-    ///
+    /// Allocates from one slab, free objects before new cuts, until `want` objects or a full slab.
     /// # Safety
     /// As [`SlabCache::alloc`]; `slab` is a partial slab of this cache.
     unsafe fn take_from(
@@ -139,8 +130,7 @@ impl SlabCache {
         let record = records.of(slab);
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
-        // SAFETY: the record's list is of free objects of this slab; the chain takes what leaves
-        // it.
+        // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
         let mut used = record.used() + unsafe { record.take_free(start, want - out.len(), out) };
         let carved = record.carved();
         // Of a slab of two sizes all usable places have been cut.
@@ -157,11 +147,10 @@ impl SlabCache {
         self.slabs.rise(SlabId::of(slab), before, self.level(record), records);
     }
 
-    /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that
-    /// was never an object is the error: the chain is then taken back up to there.
-    ///
+    /// Frees objects; complete slabs return to `source`. Stops with an error at a place that was
+    /// never an object; the objects before it are freed.
     /// # Safety
-    /// As [`SlabCache::alloc`]; each object of `chain` came from this cache and is given back once.
+    /// As [`SlabCache::alloc`]; each object of `chain` came from this cache and is freed once.
     pub unsafe fn free(
         &mut self,
         chain: Chain,
@@ -180,13 +169,12 @@ impl SlabCache {
         Ok(())
     }
 
-    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of which
-    /// `is_ours` says no are strays, for the caller to give to the cache that has them; those on
-    /// slabs that have gone to other sizes are apart.
-    ///
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Objects on slabs that `is_ours`
+    /// rejects return as strays, for their cache; objects on slabs of other sizes return as
+    /// `moved`.
     /// # Safety
-    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list, of which
-    /// the caller gives up the first `n` objects. It may have fewer, if a null link ends it.
+    /// As [`SlabCache::free`], except for strays; `first` begins a list, of which the caller gives
+    /// up the first `n` objects. A null link may end it earlier.
     pub unsafe fn free_first(
         &mut self,
         mut first: *mut u8,
@@ -202,8 +190,8 @@ impl SlabCache {
         while left > 0 && !first.is_null() {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
-            // First this: who sees by it that the slab has moved to a cache of another size sees
-            // below that it is one of two sizes.
+            // Before the test of two sizes: a slab seen here in another cache is seen there as
+            // mixed.
             let owned = is_ours(slab);
             let (morphed, moved) = record.sizes(self.geometry.object);
             // Places of a slab without old objects are looked at one by one: see `free_mixed`.
@@ -217,8 +205,7 @@ impl SlabCache {
             let bytes = if all_cut { slab_bytes } else { usize::from(record.carved()) * self.geometry.object as usize };
             let (mut at, mut last, mut run) = (first, first, 0);
             let most = if alone { 1 } else { left };
-            // Objects of one slab stay linked. One test sees the end of the run and places never
-            // cut.
+            // Objects of one slab stay linked. One test detects the run's end and places never cut.
             while run < most && (at as usize).wrapping_sub(start as usize) < bytes {
                 last = at;
                 // SAFETY: the list links `left` objects from `first` on.
@@ -280,7 +267,7 @@ impl SlabCache {
         if record.morph_entry() == 0 { record.used() } else { self.mixed(record.used(), record) }
     }
 
-    /// The level of a slab of two sizes, never complete: objects in use, and what live old ones
+    /// The level of a slab of two sizes, never complete: used objects, and places that old ones
     /// block.
     #[inline]
     fn mixed(&self, used: u16, record: &SlabRecord) -> u16 {

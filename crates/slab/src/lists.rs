@@ -1,15 +1,11 @@
-//! The slabs of a cache that have room, by how full they are.
+//! Lists of a cache's slabs with room: one of complete slabs, one for each eighth of fullness.
 //!
-//! **What.** A list of complete slabs, and one for each eighth of fullness. The fullest serve
-//! first, so that nearly empty ones are left alone until their last objects come back.
+//! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. Ours go by fullness
+//! (TEMERAIRE §3), the fullest first, so that nearly empty slabs drain. Eighths of the capacity,
+//! since the count's bit width does not separate nearly full slabs.
 //!
-//! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. By fullness, as
-//! TCMalloc's central free list (TEMERAIRE §3); by eighths of the capacity, since the bit width of
-//! the count does not tell nearly full slabs apart.
-//!
-//! **State.** Doubly linked through the slabs' records; a bit for each list that is not empty.
-//!
-//! **Cost.** Each operation is O(1) and touches at most three records.
+//! **State.** Doubly linked through the records; a bit for each list that is not empty. **Cost.**
+//! O(1), at most three records.
 
 /// How the slabs of one kind are linked: where their neighbours in a list are noted.
 pub(crate) trait Links {
@@ -95,8 +91,7 @@ impl<S: Copy> Lists<S> {
     /// The list of a slab of a level up to its capacity: a higher number is a fuller slab.
     #[inline]
     pub(crate) fn list_of(&self, level: u16) -> usize {
-        // From 1 on the sum's whole part has one more, and at the capacity, by the little more,
-        // two.
+        // From 1 on the whole part is one more; the rounding makes it two more at the capacity.
         ((u32::from(level) * self.scale + (1 << POINT) - 1) >> POINT) as usize
     }
 
@@ -134,7 +129,8 @@ impl<S: Copy> Lists<S> {
         }
     }
 
-    /// Moves the first slab of the fullest list, which has become fuller, to a list with none, if any.
+    /// Moves the first slab of the fullest list, which has become fuller, to a list with none, if
+    /// any.
     #[inline]
     pub(crate) fn rise(&mut self, slab: S, from: usize, to: usize, links: &impl Links<Slab = S>) {
         let next = links.next(slab);

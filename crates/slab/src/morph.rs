@@ -1,30 +1,25 @@
-//! What is known of slabs that hold objects of two sizes.
+//! Entries of slabs that hold objects of two sizes.
 //!
-//! **What.** A slab with few live objects may change its size class, and two neighbours may become
-//! one slab of twice the length: objects of the new size go wherever no live object of an old size
-//! lies. Until the last old object is back, an entry of [`Morphs`] says which old objects live and
-//! where the new places begin.
+//! **What.** A slab with few live objects may change its size class, and two neighbours may merge
+//! into one slab. New places fill the gaps between live old objects. Until the last old object is
+//! freed, a [`Morphs`] entry lists the live old objects and the new places.
 //!
-//! **From.** NVAlloc §5.2, where new places are those of the new size's own slabs. Here they begin
-//! anywhere in a gap: where half of the old objects live, that is twice the room. The price: a slab
-//! whose old objects are all back has yet to *settle*. A place off the grid that comes back is none
-//! any more, and places on the grid take its room; with the last one it is an ordinary slab.
+//! **From.** NVAlloc §5.2 keeps new places on the new size's grid. Ours begin anywhere in a gap:
+//! twice the room where half of the old objects live. In return the slab must *settle* after the
+//! last old object: a freed place off the grid is closed, places on the grid open instead, and the
+//! last one makes the slab ordinary.
 //!
-//! **Units.** Bytes from the slab's start. Old places are numbered, those of a second part from
-//! [`HALF`] on. A new place is a bit for the 512th part of the slab in which it begins: on the
-//! grid, if that has a place there, or else with the part.
-//!
-//! **State.**
+//! **Units.** Bytes from the slab's start. Old places are numbered; those of a second part start at
+//! [`HALF`]. A new place is one bit for the 512th part of the slab in which it begins: at the grid
+//! place there, if any, or else at the part.
 //! ```text
 //! old objects |  a  |     |     |  b  |     |     |     |     |     a and b live
-//! new places        |       |         |       |       |       |     as many as fit into each gap
+//! new places        |       |         |       |       |       |     fill each gap
 //! ```
-//!
-//! **Threads.** Under a lock of its own, which is taken after that of the slab's cache.
+//! **Threads.** Under its lock, taken after the slab's cache lock. **Cost.** 144 bytes per entry; a
+//! lookup is a few divisions and a search in eight words.
 //!
 //! **Unsafe.** Declares that zeros are a valid entry.
-//!
-//! **Cost.** 144 bytes for each such slab; a look is a few divisions and a search in eight words.
 
 use crate::geometry::Geometry;
 use crate::record::{Records, SlabRecord};
@@ -173,7 +168,7 @@ impl Morph {
         (0..len.0).map(move |page| PageId(first.0 + page))
     }
 
-    /// The number of the old place around a byte (even behind the last), the offset in it, its
+    /// The old place that contains `bytes` (even past the last): its number, the offset in it, its
     /// name.
     fn old_at(&self, bytes: u32) -> (usize, u32, u8) {
         let part = bytes / self.part_bytes;
@@ -372,8 +367,7 @@ impl Morph {
         self.off_grid -= u16::from(!self.is_on_grid(bytes as u32));
     }
 
-    /// Cuts the places on the grid between `from` and `to` that overlap no other; no old object
-    /// lives.
+    /// Cuts the grid places in `from..to` that overlap no other place; no old object lives.
     pub(crate) fn cut_grid(&mut self, from: usize, to: usize, mut each: impl FnMut(usize)) {
         let new = self.new as usize;
         for at in (from / new * new..to.min(self.grid_bytes())).step_by(new) {
@@ -502,8 +496,7 @@ impl Morphs {
         (at != 0 && at < self.begun).then(|| &mut self.entries[at as usize])
     }
 
-    /// Notes that the old object there is back, and says how large it was; `None` if it was not
-    /// out.
+    /// Frees the old object at `bytes` and returns its size; `None` if it was not out.
     pub(crate) fn take_old(&mut self, record: &SlabRecord, bytes: usize) -> Option<(&mut Morph, u32)> {
         let at = record.morph_entry();
         if at == 0 || at >= self.begun {

@@ -1,16 +1,14 @@
-//! What a cache of a class knows of one slab.
+//! The record of one slab of a size class.
 //!
-//! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no
-//! slab.
+//! **State.** 32 bytes in a table indexed by the slab's first page; zeros: no slab begins here.
 //! ```text
-//! first free object (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2) · last free object (2) ·
-//! front end's byte (1) · alone (1)
+//! first free (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2)
+//! · last free (2) · front end's byte (1) · alone (1)
 //! ```
-//! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs)
-//! keeps what is known of them (20 bits) and the size of the new ones in units of 16 bytes (11
-//! bits); or, with its highest bit, a tag of the front end. `alone` says of a slab of two sizes
-//! that no old object is out any more. The last free object is kept by its distance from the slab's
-//! start in units of 16 bytes, and means nothing when there is none.
+//! `morph` is 0, or, for a slab of two sizes, the index of its [`Morphs`](crate::Morphs) entry (20
+//! bits) and the new size / 16 (11 bits); with the highest bit set, a tag of the front end.
+//! `alone`: no old object of a slab of two sizes is out any more. `last free` is its distance from
+//! the slab's start / 16, without meaning when the list is empty.
 //!
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
@@ -83,8 +81,8 @@ impl<R: Records> Links for R {
     }
 }
 
-/// The record of one slab. Atomics, because records of different caches lie in one table: the
-/// cache's lock orders all accesses but those to the front end's own.
+/// The record of one slab; atomic because caches share the table. The cache's lock orders all
+/// accesses but the front end's.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct SlabRecord {
@@ -189,9 +187,8 @@ impl SlabRecord {
         object < (UNIT as u32) << SIZE_BITS
     }
 
-    /// Whether the slab holds objects of two sizes, and whether the new ones are then not of this
-    /// one. By one look: whoever has not the lock of the slab's owner may look while the slab
-    /// becomes an ordinary one.
+    /// Whether the slab holds two sizes, and whether the new size differs from `object`. One load,
+    /// so that a reader without the owner's lock is right while the slab settles.
     #[inline]
     pub(crate) fn sizes(&self, object: u32) -> (bool, bool) {
         let morph = self.morph.load(Ordering::Relaxed);
@@ -212,8 +209,7 @@ impl SlabRecord {
         entry_of(morph) != 0 && morph >> ENTRY_BITS == object / UNIT as u32
     }
 
-    /// Makes the record that of a slab of two sizes, or a part: where its entry lies, and the new
-    /// size.
+    /// Marks the slab, or a part, as one of two sizes, with its entry and its new size.
     pub(crate) fn set_morph(&self, entry: u32, object: u32) {
         self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
     }
@@ -253,11 +249,9 @@ impl SlabRecord {
         start.wrapping_add(usize::from(self.last()) * UNIT)
     }
 
-    /// Moves up to `want` free objects to a chain; says how many. The caller changes the count in
-    /// use.
-    ///
+    /// Moves up to `want` free objects to a chain; returns how many. The caller updates `used`.
     /// # Safety
-    /// The slab begins at `start`, its record and its free objects are the caller's.
+    /// The slab begins at `start`; its record and its free objects are the caller's.
     #[inline]
     pub(crate) unsafe fn take_free(&self, start: *mut u8, want: u32, to: &mut Chain) -> u16 {
         let (first, all) = (self.free() as *mut u8, self.free_objects());
@@ -284,9 +278,7 @@ impl SlabRecord {
         want as u16
     }
 
-    /// Puts objects linked from `first` to `last` before the others. The caller changes the count
-    /// in use.
-    ///
+    /// Prepends objects linked from `first` to `last`. The caller updates `used`.
     /// # Safety
     /// As [`SlabRecord::take_free`]; the objects lie on the slab, and the caller gives them up.
     #[inline]

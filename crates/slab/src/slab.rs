@@ -1,23 +1,18 @@
-//! The life of a cache's slabs, whatever their objects are.
+//! The life of a cache's slabs: from a source, cut, partial, full, complete, kept or freed.
 //!
-//! **What.** A slab comes from a source, is cut, serves, fills up, gets room again, becomes
-//! complete, stays or goes back. Size classes ([`SlabCache`](crate::SlabCache)) and constructed
-//! objects ([`ObjectSlabs`](crate::object::ObjectSlabs)) differ in what a record is and in how a
-//! slab's free objects are found:
+//! **What.** Size classes ([`SlabCache`](crate::SlabCache)) and constructed objects
+//! ([`ObjectSlabs`](crate::object::ObjectSlabs)) share it (Bonwick94 §3.2 to §3.4; invariants S2 to
+//! S4) and differ in:
 //!
 //! | | classes | constructed objects |
 //! |---|---|---|
 //! | record | 32 bytes in a table by page, out of a stray write's reach | in the slab's tail, or apart |
-//! | free objects | linked through the objects: runs come and go in chains, untouched | a bit each: their state stays |
+//! | free objects | linked through the objects: runs move in chains, untouched | a bit each: their state stays |
 //! | source, places | spans of pages; malloc's page map finds the slab | any supplier; a table of slabs finds it |
 //!
-//! **From.** Bonwick94 §3.2 to §3.4.
-//!
-//! **Invariants.** S2 to S4 of the crate.
-//!
-//! **Two forms, since** each is faster at its place. Instructions for a take and a give of 200
-//! bytes (callgrind): in chains of 32 a class needs 35; one by one a class needs 290, bits 160. And
-//! a link would cost a constructed object a word.
+//! Each form is faster in its place. Instructions to allocate and free 200 bytes (callgrind): a
+//! class needs 35 in chains of 32, 290 one by one; bits need 160. A link would cost a constructed
+//! object a word.
 
 use crate::lists::{COMPLETE, FULL, LISTS, Links, Lists};
 use crate::working_set::WorkingSet;

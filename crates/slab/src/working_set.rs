@@ -1,13 +1,10 @@
-//! What a cache needs of the complete slabs, or magazines, that lie there, and how many it keeps.
+//! How many complete slabs, or magazines, a cache keeps.
 //!
-//! **From.** Bonwick94 §3.4: what was used of late is kept. Bonwick & Adams 2001 §3.4: the least
-//! number that lay there at any moment of an interval is what nobody needed in it. Size classes
-//! keep no complete slab at first, since one of them can keep a hugepage from coming free: each
-//! that is asked for after one was given back lets one more be kept, up to a most; so as many stay
-//! as the program swings by, and none in one that frees for good. What is idle goes, and may not
-//! stay again.
-//!
-//! **Units.** Whatever is counted.
+//! **From.** Bonwick94 §3.4 keeps what was used of late. Bonwick & Adams 2001 §3.4: an interval's
+//! least number was not needed. Size classes keep none at first, since one complete slab can pin a
+//! hugepage: each miss after a slab was freed lets one more be kept, up to a limit. So a swinging
+//! program keeps its swing, and one that frees for good keeps none. Idle slabs are freed and their
+//! allowance ends.
 
 /// A number of things, and the least that it was of late. Zeros are none, of which none are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

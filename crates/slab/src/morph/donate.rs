@@ -1,13 +1,9 @@
-//! How a slab goes from one cache to another while objects live on it.
+//! Moves a slab from one cache to another while objects live on it (NVAlloc §5.2).
 //!
-//! **What.** [`donate`] makes a slab with few live objects one of another size, or two neighbours
-//! one of twice the length; the cache of that size gets it from its span source.
-//! [`SlabCache::free_mixed`] takes the old objects back, one by one, around all caches in front,
-//! and then new ones, until all places are those of an ordinary slab.
-//!
-//! **From.** NVAlloc §5.2.
-//!
-//! **Invariants.** S6 in `lib.rs`.
+//! [`donate`] turns a slab with few live objects into one of another size, or two neighbours into
+//! one of twice the length; the span source passes it to the cache of that size.
+//! [`SlabCache::free_mixed`] then frees old objects one by one, behind all thread caches, and new
+//! ones, until the slab is ordinary. **Invariants.** S6 in `lib.rs`.
 //!
 //! **Unsafe.** Turns places on a slab into objects, and follows the links of free ones.
 
@@ -95,13 +91,11 @@ impl SlabCache {
             && (1..self.most_live()).contains(&record.used())
     }
 
-    /// Takes back an object of a slab of this cache that holds two sizes: one of an old size, or,
-    /// when none of those is out any more, one of the new size. Places of the new size that this
-    /// makes possible are free then, and `cut` is told of them. An address at which no such object
-    /// is out is the error.
-    ///
+    /// Frees an object of a slab of two sizes: of an old size, or, when no old object is out, of
+    /// the new one. Places of the new size that open up are passed to `cut`. Error: no such object
+    /// is out.
     /// # Safety
-    /// As [`SlabCache::alloc`]; `morphs` are all caches', and `object` lies in the region.
+    /// As [`SlabCache::alloc`]; `morphs` serve all caches, and `object` lies in the region.
     pub unsafe fn free_mixed(
         &mut self,
         object: *mut u8,
@@ -169,11 +163,9 @@ impl SlabCache {
 /// No second slab.
 pub const NO_OFFER: Offer<'static> = Offer { cache: None, slab: PageId(0), from: 0 };
 
-/// Makes one slab of the size that is wished for from one of the same length, or from two
-/// neighbours of half that, in either order. All places are free that fit between live objects, and
-/// `cut` has been told of each. A cache of the new size takes the span when its source gives it.
-/// The first offer names its cache.
-///
+/// Makes a slab of the wanted size from one of the same length, or from two neighbours of half the
+/// length, in either order. All places that fit between live objects are free; `cut` receives each.
+/// The source then passes the span to a cache of the new size. The first offer names its cache.
 /// # Safety
 /// As [`SlabCache::alloc`], for both caches; `morphs` are those of all caches of the region.
 pub unsafe fn donate(
@@ -233,8 +225,7 @@ impl SlabCache {
     }
 }
 
-/// Without old objects: leaves free places only on the grid, and tells `open` of them.
-///
+/// Keeps only the free places on the grid, once no old object lives, and passes them to `open`.
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.
 unsafe fn regrid(entry: &mut Morph, record: &SlabRecord, start: *mut u8, open: impl FnMut(usize)) {
@@ -249,9 +240,8 @@ unsafe fn regrid(entry: &mut Morph, record: &SlabRecord, start: *mut u8, open: i
     entry.cut_grid(0, entry.grid_bytes(), open);
 }
 
-/// Notes which objects of an ordinary slab are out: those that were cut and are not on its free
-/// list. `None` if that list is not what we wrote.
-///
+/// Records the live objects of an ordinary slab: cut, and not on its free list. `None` if that list
+/// is damaged.
 /// # Safety
 /// The slab and its free objects are the caller's.
 unsafe fn note_live(

@@ -1,11 +1,8 @@
-//! Colours: where the first object of a slab lies.
+//! Colours (Bonwick94 §4.3): the offset, in bytes, of a slab's first object.
 //!
-//! **From.** Bonwick94 §4.3. Slabs have a tail that no object needs; each begins its objects a step
-//! further into it than the one before, so that equal members of objects do not meet in the same
-//! lines of a processor's cache. Steps are of a cache line, or the alignment if that is more:
-//! closer ones would only make objects of whole lines straddle two.
-//!
-//! **Units.** Bytes.
+//! Each slab uses its tail to begin a step further than the one before, so that equal members of
+//! objects fall into different cache lines. A step is a cache line, or the alignment if larger:
+//! smaller steps would make objects of whole lines straddle two.
 
 use super::layout::ObjectLayout;
 

@@ -1,12 +1,9 @@
-//! How a slab of constructed objects is laid out.
+//! The layout of a slab of constructed objects, in bytes (Bonwick94 §3.2.2).
 //!
-//! **From.** Bonwick94 §3.2.2. A small object's slab is one page with its record at the end; a
-//! large object's has as many pages as keep the waste low, and its record lies apart unless the
-//! tail has room for it without costing an object: buffers find their records by a table, not by
-//! their addresses. Pages are as long as the supplier has them: a small cache has one unfinished
-//! slab, so that shorter ones leave less unused.
-//!
-//! **Units.** Bytes.
+//! Slabs of small objects are one page with the record at the end. Slabs of large objects have as
+//! many pages as keep the waste low; their record lies apart unless the tail holds it at no
+//! object's cost. A table finds the record. Pages are the supplier's: shorter slabs leave less
+//! unused, since a small cache has one unfinished slab.
 
 use super::colour;
 use craton_base::PAGE_SIZE;
@@ -39,8 +36,7 @@ pub enum BadLayout {
         /// What was asked for.
         align: usize,
     },
-    /// Not a power of two, less than [`ObjectLayout::MIN_PAGE`], or more than
-    /// [`ObjectLayout::MAX_PAGE`].
+    /// Not a power of two from [`ObjectLayout::MIN_PAGE`] to [`ObjectLayout::MAX_PAGE`].
     Page {
         /// What was asked for.
         bytes: usize,
@@ -136,15 +132,14 @@ impl ObjectLayout {
         reciprocal: 0,
     };
 
-    /// The layout for objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) at multiples of
-    /// `align` (a power of two up to [`ObjectLayout::MAX_ALIGN`], or 0 for the least, 8). What a
-    /// free object holds is left as it is if it is `constructed`. Slabs are of pages of 8 KiB.
+    /// Objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) at multiples of `align` (a power
+    /// of two up to [`ObjectLayout::MAX_ALIGN`], or 0 for 8) on pages of 8 KiB. `constructed`
+    /// objects keep their contents while free.
     pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
         Self::of_pages(size, align, constructed, Self::MAX_PAGE)
     }
 
-    /// As [`ObjectLayout::of`], on slabs of pages of so many bytes, a power of two from
-    /// [`ObjectLayout::MIN_PAGE`] to [`ObjectLayout::MAX_PAGE`]: the supplier's, or a multiple.
+    /// As [`ObjectLayout::of`], on pages of `page` bytes: the supplier's, or a multiple of them.
     pub const fn of_pages(size: usize, align: usize, constructed: bool, page: usize) -> Result<Self, BadLayout> {
         if size == 0 {
             return Err(BadLayout::Zero);

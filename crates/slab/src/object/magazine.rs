@@ -1,6 +1,4 @@
-//! Magazines: rows of objects that a processor takes from and gives to without a lock.
-//!
-//! **From.** Bonwick & Adams 2001 §3.
+//! Magazines: rows of objects that a CPU uses without a lock (Bonwick & Adams 2001 §3).
 //!
 //! **Unsafe.** Magazines are raw memory of the supplier's.
 
@@ -52,10 +50,9 @@ pub struct Magazine(NonNull<Head>);
 unsafe impl Send for Magazine {}
 
 impl Magazine {
-    /// One without rounds, of a size.
-    ///
+    /// An empty magazine of `size` rounds.
     /// # Safety
-    /// The memory is as large as such a magazine, and the caller's.
+    /// The memory is the caller's and large enough.
     pub(super) unsafe fn begin(at: *mut u8, size: u16) -> Option<Self> {
         let head = NonNull::new(at.cast::<Head>())?;
         // SAFETY: by the contract.
@@ -170,8 +167,7 @@ impl Stack {
         self.unlink().inspect(|_| self.set.drop_idle())
     }
 
-    /// How many magazines there are, and their rounds, if they are those counted, all full or
-    /// empty.
+    /// The number of magazines and of rounds, if they match the counts and all are full or empty.
     pub(super) fn check(&self, is_full: bool) -> Option<(u32, u64)> {
         let (mut at, mut count, mut objects) = (self.first, 0, 0);
         while let Some(head) = at {

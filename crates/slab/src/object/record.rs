@@ -1,17 +1,13 @@
 //! One slab of constructed objects: its record, and a bit for each object.
 //!
-//! **From.** Bonwick94 §3.2.1, but for the links of free objects: here bits beside the objects say
-//! which are out, so that the state of a free object stays whole, none is lost to a link's word, an
-//! object that comes back twice is seen, those that are out can be listed, and a write after free
-//! breaks nothing of ours. In a cache with a constructor a second bit says whether a free object is
-//! in its constructed state.
-//!
-//! **State.**
+//! **From.** Bonwick94 §3.2.1, with bits beside the objects instead of links. So a free object
+//! keeps its whole state, a double free is detected, live objects can be listed, and a write after
+//! free damages no metadata. With a constructor, a second bit records the constructed state.
 //! ```text
 //! record: slab (8) · first object (8) · next (8) · previous (8) · in use (4) · hint (4)
 //!         bits: out (8 for each 64 objects) · constructed (as many)
 //! ```
-//! No word of bits before the one that the hint names has a free object.
+//! No word of bits before `hint` has a free object.
 //!
 //! **Unsafe.** Follows pointers to records.
 
@@ -33,8 +29,8 @@ pub(super) struct Record {
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
-/// A slab, by its record. Who has one may use both it and the free objects: a cache, under its
-/// lock.
+/// A slab, by its record; its owner, a cache under its lock, may use the record and the free
+/// objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct Slab(pub(super) NonNull<Record>);
@@ -75,9 +71,8 @@ pub(super) enum Wrong {
 
 impl Slab {
     /// Begins a slab at `slab`, whose objects begin `colour` bytes later.
-    ///
     /// # Safety
-    /// The slab's bytes and the record's are the caller's, and stay so while the slab is used.
+    /// The bytes of the slab and of the record are the caller's while the slab is used.
     pub(super) unsafe fn begin(layout: &ObjectLayout, slab: *mut u8, record: NonNull<Record>, colour: usize) -> Self {
         // SAFETY: the record and its bits are the caller's.
         unsafe {
@@ -136,8 +131,7 @@ impl Slab {
         self.out(layout.words as usize + word)
     }
 
-    /// Whether the object at a place is out.
-    ///
+    /// Whether object `i` is out.
     /// # Safety
     /// `i` is below the layout's capacity.
     #[inline]
@@ -146,8 +140,7 @@ impl Slab {
         unsafe { (*self.out(i / 64) >> (i % 64)) & 1 == 1 }
     }
 
-    /// Whether the object at a place, which is free, is constructed.
-    ///
+    /// Whether the free object `i` is constructed.
     /// # Safety
     /// As [`Slab::is_out`].
     #[inline]
@@ -173,8 +166,7 @@ impl Slab {
         if i * layout.stride as usize == offset { Ok(i) } else { Err(Wrong::Inside(i)) }
     }
 
-    /// Takes the first free object; there is one. Says whether it is constructed.
-    ///
+    /// Allocates the first free object, which exists; returns whether it is constructed.
     /// # Safety
     /// The slab and its record are the caller's, and of this layout.
     #[inline(always)]
@@ -195,9 +187,7 @@ impl Slab {
         }
     }
 
-    /// Takes the object at a place back, constructed or not; says whether it was out. Else no
-    /// change.
-    ///
+    /// Frees object `i`, constructed or not; false, and no change, if it was not out.
     /// # Safety
     /// As [`Slab::take`]; `i` is below the capacity, and the object, if it is out, is given up.
     #[inline(always)]
@@ -220,8 +210,7 @@ impl Slab {
         true
     }
 
-    /// Calls `f` with each object of the slab that is out, or that is free and constructed.
-    ///
+    /// Calls `f` with each object that is out, or with each that is free and constructed.
     /// # Safety
     /// As [`Slab::take`]; `f` does not change the slab.
     pub(super) unsafe fn for_each(self, layout: &ObjectLayout, out: bool, mut f: impl FnMut(*mut u8)) {
@@ -237,8 +226,7 @@ impl Slab {
         }
     }
 
-    /// Walks O1; says whether it holds.
-    ///
+    /// Checks O1.
     /// # Safety
     /// As [`Slab::take`].
     pub(super) unsafe fn is_sound(self, layout: &ObjectLayout) -> bool {

@@ -1,15 +1,13 @@
-//! Finds the slab that an address lies on.
+//! Finds the slab of an address.
 //!
-//! **From.** Bonwick94 §3.2.3: large caches have "a self-scaling hash table" from buffers to their
-//! control structures. Ours is from slabs, for all caches: a pointer that is no object of the cache
-//! is told for sure, without a look at what it points to.
+//! **From.** Bonwick94 §3.2.3: "a self-scaling hash table" from buffers. Ours is from slabs, for
+//! all caches, and rejects a foreign pointer for sure without reading what it points to.
 //!
-//! **State.** Addresses are divided into grains of a power of two of bytes, not below a slab: a
-//! slab lies on one, or on two. An entry is the record's address; its lowest bit says that it is
-//! for the slab's second grain. Collisions go to the next place, and what is removed is closed up,
-//! without tombs. The first 32 places are the table's own.
+//! **State.** Addresses are divided into grains of 2^k bytes, at least a slab each, so a slab lies
+//! on one or two. An entry is the record's address; the lowest bit marks the slab's second grain.
+//! Linear probing; removal closes the gap, without tombstones. The first 32 places are inline.
 //!
-//! **Unsafe.** Follows the entries to the records, and uses pages of the supplier for the entries.
+//! **Unsafe.** Follows the entries to the records, and stores entries in pages of the supplier.
 
 use super::layout::ObjectLayout;
 use super::record::{Record, Slab};

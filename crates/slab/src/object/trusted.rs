@@ -1,7 +1,5 @@
-//! Pages of small objects for what a cache itself needs: records, magazines.
-//!
-//! **What.** Slabs of a page, for objects that only the cache gives back: nothing has to be found
-//! by an address that may be wrong. A complete slab goes back at once.
+//! Slabs of one page for a cache's records and magazines: only the cache frees such objects, so no
+//! table is needed. A complete slab is freed at once.
 //!
 //! **Unsafe.** Hands out raw memory.
 
@@ -32,8 +30,7 @@ impl Trusted {
         self.live
     }
 
-    /// Takes an object. `None`: the supplier refused.
-    ///
+    /// Allocates an object. `None`: the supplier refused.
     /// # Safety
     /// `layout` is the same each time, small and without a constructor.
     pub(super) unsafe fn take(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> Option<*mut u8> {
@@ -57,10 +54,9 @@ impl Trusted {
         Some(object)
     }
 
-    /// Takes an object back.
-    ///
+    /// Frees an object.
     /// # Safety
-    /// As [`Trusted::take`], which gave this object; it is given up.
+    /// As [`Trusted::take`], which returned this object; it is given up.
     pub(super) unsafe fn give(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
         let page = object.wrapping_sub(object as usize % layout.page_bytes());
         let Some(slab) = record_inside(layout, page).map(Slab) else { return };
