@@ -1,11 +1,11 @@
 //! The entry of a huge frame.
 //!
-//! **From.** LLFree §3.2.1: a counter of free frames and the flag of an allocated huge frame. Here four flags stand for
-//! the quarters of the huge frame, all of them for the whole: so orders 7 and 8, too, are allocated by one change of
-//! one word, and a crash leaves no half of them (the paper gives up there, §4.2.1).
+//! **From.** LLFree §3.2.1: a free counter and the flag of an allocated huge frame. Here four flags
+//! stand for its quarters, all of them for the whole: one change of one word also allocates orders
+//! 7 and 8, and no crash halves them (the paper gives up there, §4.2.1).
 //!
-//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 · `claimed` 1 = 16. Two entries are one atomic word of 32
-//! bits, so that order 10 is one change of it and no word is ever accessed by two sizes.
+//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 · `claimed` 1 = 16. Two entries are one
+//! atomic word of 32 bits: order 10 is one change, and no word is accessed by two sizes.
 
 use crate::geometry::Geometry;
 
@@ -52,8 +52,7 @@ impl Child {
         self.0 & CLAIMED != 0
     }
 
-    /// Whether nothing is to be heeded when a frame of it comes back: no quarter is allocated as a whole, no frame
-    /// claimed.
+    /// Whether a free needs only the bits: no quarter is allocated as a whole, no frame claimed.
     pub(crate) const fn is_plain(self) -> bool {
         self.0 & !FREE == 0
     }

@@ -3,8 +3,8 @@
 use crate::field;
 use crate::geometry::Geometry;
 
-/// Frames of one half of a row, at most 32 of them, that are allocated for a processor, which has not handed them out:
-/// the number of the half plus 1 in the upper 32 bits, a bit for each frame in the lower ones. 0 is no claim.
+/// At most 32 frames of one half of a row, allocated for a CPU and not handed out: the half's
+/// number plus 1 in the upper 32 bits, a bit for each frame below. 0 is no claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim(pub(crate) u64);
 

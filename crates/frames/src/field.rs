@@ -16,7 +16,8 @@ pub(crate) const fn mask(at: u32, order: u32) -> u64 {
     (u64::MAX >> (64 - (1u32 << order))) << at
 }
 
-/// The first place in a row of which `free` has a bit for each free frame, at which 2^`order` aligned frames are free.
+/// The first place in a row of which `free` has a bit for each free frame, at which 2^`order`
+/// aligned frames are free.
 pub(crate) const fn first_group(free: u64, order: u32) -> Option<u32> {
     let mut groups = free;
     let mut i = 0;

@@ -1,9 +1,9 @@
-//! Sets of trees, in which the next one is found in a few steps whatever the zone's size.
+//! Sets of trees, which find the next one in a few steps at any zone size.
 //!
 //! **State.** A bit for each tree, and above that a bit for each word that is not zero.
 //!
-//! **Threads.** A set is a hint: who finds a tree in one looks at the tree itself. A bit of the upper level may be up
-//! for a word that is zero, never for long the other way round: who clears it looks at the word again.
+//! **Threads.** A set is a hint: users verify the tree. An upper bit may stay up for a zero word,
+//! but is never down for long over a nonzero one: its clearer reads the word again.
 
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
@@ -28,8 +28,7 @@ impl<'a> Set<'a> {
         Self { lower, upper }
     }
 
-    /// Makes a word of the set what it is at first, while nobody else uses it; words come one after the other, from 0
-    /// on.
+    /// Initialises words of the set in order from 0 on, before the set is shared.
     pub(crate) fn begin(&self, at: usize, trees: u64) {
         self.lower[at].begin(trees);
         let (word, bit) = (&self.upper[at / 64], u64::from(trees != 0) << (at % 64));

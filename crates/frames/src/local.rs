@@ -1,16 +1,15 @@
-//! What a processor has to itself.
+//! The words of one CPU.
 //!
-//! **From.** LLFree §3.2.2, CPU-local tree roots. There the root holds a counter of the tree's free frames. Here a
-//! processor claims the free frames of half a row at once, and its counter are the bits that are left of it: handing
-//! one out is one locked operation on a line that nobody else touches, and a tree's counter need not be split.
+//! **From.** LLFree §3.2.2, CPU-local tree roots with a counter of the tree's free frames. Here a
+//! CPU claims the free frames of half a row at once, and the claim's bits are the counter:
+//! allocating one is one locked operation on the CPU's own line, and no tree counter is split.
 //!
-//! **State.** One cache line for each processor and kind: two claims, of which gets use the first, and puts fill the
-//! second; the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the same for where huge
-//! frames were found last; and what was freed last: half of a row 40 · how many frees in a row went to that tree 8;
-//! moves of claims: begun 32 · under way 32; huge frames that were freed.
+//! **State.** One cache line for each CPU and kind: two claims, the first for gets, the second
+//! filled by puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t);
+//! the same for the last huge frames; the last free: half of a row 40 · consecutive frees to its
+//! tree 8; moves of claims: begun 32 · under way 32; freed huge frames.
 //!
-//! **Threads.** A processor's number may be stale, or shared: every word is changed by compare-and-swap, and is right
-//! for whoever changes it.
+//! **Threads.** CPU numbers may be stale or shared: every word changes by compare-and-swap.
 
 use crate::claim::Claim;
 use crate::word::Word;
@@ -86,7 +85,8 @@ impl Local {
         Root(self.huge.load(Ordering::Relaxed))
     }
 
-    /// Counts a huge frame that is freed; says whether this is one of those after which to look at its tree.
+    /// Counts a huge frame that is freed; says whether this is one of those after which to look at
+    /// its tree.
     #[inline]
     pub(crate) fn is_look_due(&self) -> bool {
         let puts = self.looks.load(Ordering::Relaxed).wrapping_add(1);
@@ -113,8 +113,8 @@ impl Local {
         root.tree()
     }
 
-    /// Notes that a frame in a half of a row was freed. Says whether the one before was of the same half, and how many
-    /// frees in a row were of its tree, which has so many halves, a power of two.
+    /// Records a free in a half of a row. Returns whether the last free was of the same half, and
+    /// the number of consecutive frees to its tree of `halves_of_tree`, a power of two.
     #[inline]
     pub(crate) fn note_put(&self, half: usize, halves_of_tree: usize) -> (bool, u32) {
         let last = self.last.load(Ordering::Relaxed);
@@ -139,7 +139,8 @@ impl Local {
         ((moves >> 32) as u32, moves as u32)
     }
 
-    /// Puts a claim in the place of one of which nothing is left; what could not be put there is returned.
+    /// Puts a claim in the place of one of which nothing is left; what could not be put there is
+    /// returned.
     pub(crate) fn install(word: &AtomicU64, claim: Claim) -> Option<Claim> {
         let old = Claim(word.read());
         let is_free = old.mask() == 0;

@@ -1,20 +1,21 @@
-//! The lower level: which frames are allocated.
+//! The lower level: which frames are allocated (LLFree §3.2.1 and §4.2.1).
 //!
-//! **What.** A bit field of eight rows for each huge frame, and an entry ([`Child`]). What one atomic change of one
-//! word says is what holds: a row's bits for orders within a row, an entry's quarters for larger ones. Counters follow.
+//! **What.** Each huge frame has a bit field of eight rows, and an entry ([`Child`]). One atomic
+//! change of one word decides: a row's bits for orders within a row, an entry's
+//! [quarters](crate::child) for larger ones. Counters follow.
 //!
-//! **From.** LLFree §3.2.1 and §4.2.1; orders 7 and 8 by [quarters](crate::child).
+//! **Invariants.** *F1* An entry's count is at most the frames free in the rows of quarters not
+//! allocated as wholes, and equal when nothing is under way. *F2* The rows of a quarter allocated
+//! as a whole are zero, but for bits that their setter is about to clear. *F3* Bits of frames
+//! beyond the zone's end are set.
 //!
-//! **Invariants.** *F1* An entry counts no more frames than are free in rows of quarters that are not allocated as
-//! wholes, and as many when nothing is under way. *F2* The rows of a quarter that is allocated as a whole are zero, but
-//! for bits that whoever set them is about to take back. *F3* Bits of frames beyond the zone's end are set.
+//! **Threads.** An allocation decrements the entry's counter first, so that a free bit exists.
+//! Taking a quarter has three steps: set *pending*, see its rows zero, replace *pending* by the
+//! flag. After setting a bit, an allocation reads the entry again and clears its bit if either flag
+//! is up. Sequential consistency makes one of the two see the other.
 //!
-//! **Threads.** Who wants frames takes them from the entry's counter first, so that a bit is there to be found. A
-//! quarter is taken by three steps: *pending* is set, its rows are seen to be zero, its flag replaces *pending*. Who
-//! has set a bit looks at the entry again: with either flag up he takes his bit back. Sequential consistency makes one
-//! of the two see the other.
-//!
-//! **Cost.** Two cache lines and two locked operations for frames within a row, one of each for a huge frame.
+//! **Cost.** Two cache lines and two locked operations for frames within a row, one of each for a
+//! huge frame.
 
 mod recover;
 mod split;
@@ -175,13 +176,15 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         &self.rows[child * ROWS + row]
     }
 
-    /// Whether bits that were just set in a row count: not if its quarter goes, or went, to somebody as a whole.
+    /// Whether bits that were just set in a row count: not if its quarter goes, or went, to
+    /// somebody as a whole.
     fn holds(&self, child: usize, row: usize) -> bool {
         let entry = self.child(child);
         !entry.is_pending() && !entry.has_quarter(row / QUARTER_ROWS)
     }
 
-    /// Sets bits that `choose` picks of a row's free ones; `None` if it picks none, or somebody is at the quarter.
+    /// Sets bits that `choose` picks of a row's free ones; `None` if it picks none, or somebody is
+    /// at the quarter.
     fn set_bits(&self, child: usize, row: usize, choose: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         let word = self.row(child, row);
         let mut bits = word.read();
@@ -222,7 +225,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Allocates frames within a row. Looks before it takes them from the counter, where others would miss them.
+    /// Allocates frames within a row. Looks before it takes them from the counter, where others
+    /// would miss them.
     fn take_bits(&self, child: usize, order: u32) -> Option<usize> {
         let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
         loop {
@@ -274,8 +278,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// Allocates quarters as wholes. Looks at their rows before it takes them from the counter, where others would miss
-    /// them.
+    /// Allocates quarters as wholes. Tests their rows before it decrements the counter, lest others
+    /// fail.
     fn take_rows(&self, child: usize, flags: u16, frames: usize) -> Option<usize> {
         let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
         let rows = first..first + flags.count_ones() as usize * QUARTER_ROWS;
@@ -299,8 +303,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
     }
 
-    /// Allocates frames for a processor that are free in one half of a row of a child: the first half of which a quarter
-    /// is free, or else the one with most free frames.
+    /// Claims the free frames of one half of a row of a child: the first half with a quarter free,
+    /// or else the one with most free frames.
     pub(crate) fn claim(&self, child: usize) -> Option<Claim> {
         let size = 1u32 << G::CLAIM_ORDER;
         let entry = self.child(child);
@@ -369,14 +373,15 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.rows[frame >> G::ROW_ORDER].read() >> (frame & ((1 << G::ROW_ORDER) - 1)) & 1 == 1
     }
 
-    /// Whether a frame is allocated, by its bit or with its quarter. Frames that are claimed count as allocated.
+    /// Whether a frame is allocated, by its bit or with its quarter. Frames that are claimed count
+    /// as allocated.
     pub(crate) fn is_allocated(&self, frame: usize) -> bool {
         let quarter = frame % G::HUGE / (G::HUGE / QUARTERS);
         self.has_bit(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
-    /// Frees frames, also parts of what was allocated as a whole; returns what the first child's entry was. An error if
-    /// some of them are free.
+    /// Frees frames, also parts of a whole; returns the first child's former entry. Error if some
+    /// are free.
     pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Error> {
         let wrong = Error::NotAllocated { frame, order };
         let child = frame / G::HUGE;
@@ -413,7 +418,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_freed
     }
 
-    /// Frees two huge frames that were allocated as wholes, the first one and the next; says whether they were.
+    /// Frees two huge frames that were allocated as wholes, the first one and the next; says
+    /// whether they were.
     #[inline]
     pub(crate) fn put_two(&self, child: usize) -> bool {
         let word = self.word(child);
@@ -447,7 +453,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.clear_bit(frame).then(|| self.give(frame / G::HUGE, 1))
     }
 
-    /// Frees frames of a row that have bits; returns what the entry was. None, and nothing is freed, if some have none.
+    /// Frees frames of a row that have bits; returns what the entry was. None, and nothing is
+    /// freed, if some have none.
     pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Option<Child> {
         self.clear_bits(row, mask).then(|| self.give(row / ROWS, mask.count_ones() as usize))
     }

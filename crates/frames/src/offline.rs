@@ -1,11 +1,11 @@
-//! Huge frames that are taken away: they are neither free nor anybody's.
+//! Offline huge frames: neither free nor allocated by a caller.
 //!
-//! **What.** A zone is made for all frames that it may ever have. Those that are not there, or no more, are *offline*:
-//! growth and memory hotplug bring them online, a hypervisor or a page heap takes wholly free ones and gives their
-//! memory back to whoever lends it.
+//! **What.** A zone is made for all frames that it may ever have. Growth and memory hotplug bring
+//! frames online; a hypervisor or a page heap takes wholly free ones offline to return their
+//! memory.
 //!
-//! **State.** In the lower level an offline huge frame is allocated as a whole; a bit here says that nobody may free
-//! it. The first word counts them, so that a zone without any pays a look at it.
+//! **State.** The lower level holds an offline huge frame as allocated; a bit here forbids its
+//! free. The first word counts them, so that a zone without any pays one load.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -27,7 +27,8 @@ impl<'a> Offline<'a> {
         1 + huge_frames.div_ceil(64)
     }
 
-    /// None, in words of which there are as many as [`Offline::words`] says; none at all if there are no words.
+    /// None, in words of which there are as many as [`Offline::words`] says; none at all if there
+    /// are no words.
     pub(crate) fn new(words: &'a [AtomicU64]) -> Option<Self> {
         words.iter().for_each(|word| word.begin(0));
         let (count, bits) = words.split_first()?;
@@ -79,8 +80,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(frame / G::HUGE..frame / G::HUGE + huge_frames)
     }
 
-    /// Takes so many huge frames away, from the one that begins at `frame` on. [`Error::InUse`] names the first that is
-    /// not wholly free; then none is taken.
+    /// Takes huge frames from `frame` on offline. [`Error::InUse`] names the first that is not
+    /// wholly free; then none changes.
     pub fn offline(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         for child in children.clone() {
@@ -95,8 +96,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Gives so many huge frames back that are offline: they are free then. [`Error::NotOffline`] names the first that
-    /// is not.
+    /// Brings offline huge frames back, free. [`Error::NotOffline`] names the first that is not
+    /// offline.
     pub fn online(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         if let Some(child) = children.clone().find(|child| !self.offline.has(*child)) {
@@ -112,8 +113,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Takes a wholly free huge frame away, the first one from the tree of `frame` on; returns where it begins. None if
-    /// there is none. What processors have claimed is not free: see [`Zone::drain`].
+    /// Takes a wholly free huge frame offline, the first from the tree of `frame` on, and returns
+    /// its first frame. Claimed frames are not free: see [`Zone::drain`].
     pub fn reclaim(&self, frame: usize) -> Option<usize> {
         let trees = self.trees.len();
         let mut at = (frame / G::TREE).min(trees - 1);

@@ -1,23 +1,22 @@
-//! The zone page: what tells a persistent zone from any other memory.
+//! The zone page, which identifies a persistent zone.
 //!
-//! **From.** LLFree §3.2.3: a magic identifier, the size, and a marker of start-up and shut-down. Here also a version
-//! and the geometry, without which another build would take the zone for one of its own, and a checksum.
+//! **From.** LLFree §3.2.3: a magic number, the size, a clean-shutdown mark. Here also a version
+//! and the geometry, against other builds, and a checksum.
 //!
 //! **State.** The first six words of the page; the rest is not used.
 //! ```text
-//! 0 magic      written last of all, when the zone is created
+//! 0 magic      written last when the zone is created
 //! 1 version    of this layout and of the arrays
 //! 2 geometry   log2 of a row's frames 8 · words of a bit field 8 · quarters 8 · huge frames in a tree 32
 //! 3 frames     of the zone
 //! 4 free       frames that were free when the zone was closed
-//! 5 seal       a checksum of 0 to 3, and either of the mark *in use*, or of the mark *closed* and 4
+//! 5 seal       a checksum of 0 to 3, and of the mark *in use*, or of the mark *closed* and 4
 //! ```
-//! Whether the zone is in use is one word with the checksum, so that one store changes both, and none is ever torn.
+//! Mark and checksum are one word, so that one store changes both and none is torn.
 //!
-//! **Invariants.** *P1* With the magic in its place, all else that is durable is a zone. *P2* Sealed as closed, the
-//! children's entries are right and durable, and nothing has changed since.
-//!
-//! **Failure.** Whatever is not as it should be is named, and nothing is written.
+//! **Invariants.** *P1* With the magic in place, all else that is durable is a zone. *P2* Sealed as
+//! closed, the children's entries are right and durable, and unchanged since. **Failure.** Errors
+//! name the bad field; nothing is written.
 
 use crate::error::Error;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
@@ -90,7 +89,8 @@ impl<'a, G: Geometry> Page<'a, G> {
         media.fence();
     }
 
-    /// From here on this is a zone that is in use: its arrays must be durable by now, and the page be cleared.
+    /// From here on this is a zone that is in use: its arrays must be durable by now, and the page
+    /// be cleared.
     pub(crate) fn create(&self, frames: usize, media: &impl Media) {
         self.set(VERSION_AT, VERSION, media);
         self.set(GEOMETRY_AT, Self::GEOMETRY, media);

@@ -1,19 +1,18 @@
-//! The entries of trees, and the sets by which trees are found.
+//! The entries of trees, and the sets that find trees.
 //!
-//! **From.** LLFree §3.2.2: 16 bits with the number of free frames and the reserved flag; classes *allocated*,
-//! *partial* and
-//! *free*. The paper searches the array of entries; here each class and kind has a [`Set`].
+//! **From.** LLFree §3.2.2: 16 bits with the free count and the reserved flag; classes *allocated*,
+//! *partial* and *free*. The paper searches the array of entries; here each class and kind has a
+//! [`Set`].
 //!
 //! **State.** `free` 10 bits, in 512ths of a tree, rounded up · `kind` 2 · `reserved` 1 = 13 of 16.
 //!
-//! **Invariants.** *F4* When nothing is under way a tree is in the set of its class and kind, and in no other of them,
-//! unless it is reserved: then it is in none. *F5* It is in the set of huge frames if one of its huge frames is wholly
-//! free.
+//! **Invariants.** *F4* When nothing is under way, an unreserved tree is in exactly the set of its
+//! class and kind, a reserved one in none. *F5* It is in the set of huge frames if one of its huge
+//! frames is wholly free.
 //!
-//! **Threads.** The entry is what holds; a set follows. Who changed an entry changes the sets, looks at the entry
-//! again, and goes on until it is as he saw it: so the last one to write a set wrote what the entry says. How many
-//! frames are free is seen in the children's entries, one cache line, when something suggests that the class has
-//! changed.
+//! **Threads.** The entry decides; sets follow. After changing an entry, a thread updates the sets
+//! and reads the entry again until it is unchanged: so the last set written matches the entry. Free
+//! counts are summed from the children's entries, one cache line, when the class may have changed.
 
 mod rebuild;
 
@@ -30,7 +29,8 @@ const RESERVED: u16 = 1 << 12;
 /// `free` of a tree of which all is.
 pub(crate) const ALL: u16 = 512;
 
-/// What frames are used for: those of different kinds are kept on different trees as long as there is room (LLFree §7).
+/// What frames are used for: those of different kinds are kept on different trees as long as there
+/// is room (LLFree §7).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -104,8 +104,8 @@ pub struct Thresholds {
 }
 
 impl Default for Thresholds {
-    /// *Free* as in the paper, above 87.5 % (LLFree §3.2.2). *Allocated* is below 1/64, in the paper below 12.5 %: in a zone
-    /// that is nine tenths full every tree in use would be that, and entirely free ones would be taken first.
+    /// *Free* is above 87.5 % (LLFree §3.2.2). *Allocated* is below 1/64, in the paper 12.5 %: in a
+    /// zone nine tenths full that is every used tree, and free ones would serve first.
     fn default() -> Self {
         Self { allocated: ALL / 64, free: ALL - ALL / 8 }
     }
@@ -204,9 +204,9 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Whether it can matter now that frames of a tree came free, but no huge frame did. Not when it is reserved: who gives it up counts
-    /// after that. Not when it is known to be partial: whoever finds it full counts again. That it has become a free one can wait for its
-    /// next huge frame.
+    /// Whether free frames without a free huge frame can change a tree's class now. Not if it is
+    /// reserved: the unreserving CPU counts. Not if it is known to be partial: a CPU that finds it
+    /// full counts again. A rise to *free* waits for its next huge frame.
     #[inline]
     pub(crate) fn can_matter(&self, tree: usize) -> bool {
         let entry = self.entry(tree);
@@ -274,7 +274,8 @@ impl<'a> Trees<'a> {
         let entry = self.entry(tree);
         let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
         let is_right = |(number, set): (usize, &Set<'_>)| set.has(tree) == (own == Some(number));
-        // The entry follows when enough has changed: but a tree with free frames is never taken for full.
+        // The entry follows when enough has changed: but a tree with free frames is never taken for
+        // full.
         let is_lost = !entry.is_reserved() && self.class(entry) == Class::Full && Self::count(tree, lower) > 0;
         if !self.sets[..SETS - 1].iter().enumerate().all(is_right) || is_lost {
             return Err("F4");

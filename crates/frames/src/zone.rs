@@ -1,12 +1,10 @@
-//! A zone: the upper level over the lower one.
+//! A zone: the upper level over the lower one (LLFree §3.2.2 and the appendix).
 //!
-//! **What.** Which tree a processor takes its frames from, and what it holds back for itself. Orders 0 come from
-//! claims, others from the tree at once.
+//! **What.** It chooses each CPU's tree and claims. Order 0 comes from claims, other orders from
+//! the tree.
 //!
-//! **From.** LLFree §3.2.2 and the appendix.
-//!
-//! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also after every processor
-//! has given back what it claimed, as far as nobody frees any meanwhile.
+//! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also
+//! after every CPU has returned its claims, as far as no thread frees any meanwhile.
 
 mod begin;
 mod put;
@@ -30,7 +28,8 @@ const RESERVE_ON_FREE: u32 = 4;
 const TRIES: usize = 3;
 /// Searches through everything while others move what they claimed.
 const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
-/// Parts of a huge frame: when as many more frames are free as one has, its tree's class may have changed.
+/// Parts of a huge frame: when as many more frames are free as one has, its tree's class may have
+/// changed.
 const NOTES: usize = 8;
 
 /// Frames and who has them; `M` says what becomes of the lower level in a crash.
@@ -117,7 +116,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Looks at a tree's class after so many frames of a huge frame were freed, if it may have changed.
+    /// Looks at a tree's class after so many frames of a huge frame were freed, if it may have
+    /// changed.
     #[inline]
     pub(crate) fn note(&self, child: usize, before: Child, freed: usize) {
         if Self::is_of_note(before, freed) {
@@ -150,7 +150,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.trees.note(tree, &self.lower);
     }
 
-    /// The children of a tree: first one, if there is such a one, then those with fewest free frames that will do.
+    /// The children of a tree: first one, if there is such a one, then those with fewest free
+    /// frames that will do.
     fn children(&self, tree: usize, from: usize, frames: usize) -> impl Iterator<Item = usize> + '_ {
         let first = tree * G::CHILDREN;
         let free = move |child: usize| self.lower.child(first + child).free();
@@ -166,7 +167,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Claims frames of a tree that is reserved for the processor, of the huge frame that it used last if there is one.
+    /// Claims frames of a tree that is reserved for the processor, of the huge frame that it used
+    /// last if there is one.
     fn claim_in(&self, local: &Local, tree: usize, last: Option<usize>) -> Option<(Claim, usize)> {
         word::visit();
         self.children(tree, last.unwrap_or(G::CHILDREN), 1).find_map(|child| {
@@ -179,7 +181,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Whether no other processor has a claim in a huge frame; claims of which nothing is left are taken away.
+    /// Whether no other processor has a claim in a huge frame; claims of which nothing is left are
+    /// taken away.
     #[inline(never)]
     fn is_unclaimed(&self, child: usize, own: &Local) -> bool {
         let others = self.locals.iter().filter(|local| !core::ptr::eq(*local, own));
@@ -190,7 +193,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Takes a part of more than a row: of a huge frame in use, or of one that is free. The one that was used last comes first.
+    /// Takes a part of more than a row: of a huge frame in use, or of one that is free. The one
+    /// that was used last comes first.
     fn take_part_in(&self, tree: usize, from: usize, order: u32) -> Option<(usize, usize)> {
         let first = tree * G::CHILDREN;
         let take = |at: usize| Some((self.lower.take(first + at, order)?, at));
@@ -214,8 +218,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             .find_map(|child| Some((self.lower.take(child, order)?, child % G::CHILDREN)))
     }
 
-    /// What `take` finds in the processor's tree, or in another one, which is reserved then. `take` is told the tree
-    /// and the huge frame in it that was used last; it returns what it found, and the huge frame.
+    /// Runs `take` on the CPU's tree, or on another, then reserved. `take` gets the tree and its
+    /// last used huge frame; it returns its result and the huge frame.
     fn get_some<R>(
         &self,
         local: &Local,
@@ -230,8 +234,9 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.get_elsewhere(local, kind, &take)
     }
 
-    /// Reserves another tree: partial ones, then those that are nearly allocated, and only then free ones. The paper takes
-    /// these before nearly allocated ones (LLFree §3.2.2), which fail soon: here the next is at hand, and free ones stay.
+    /// Reserves another tree: partial, then nearly allocated, then free ones. The paper takes free
+    /// ones second (LLFree §3.2.2), since nearly allocated ones fail soon: here the next is quickly
+    /// found.
     #[inline(never)]
     fn get_elsewhere<R>(
         &self,
@@ -258,7 +263,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                     }
                     self.trees.unreserve(tree, &self.lower);
                 }
-                // One whose class was no more what the set says costs no try: it is in another set now.
+                // One whose class was no more what the set says costs no try: it is in another set
+                // now.
                 tries -= usize::from(set.has(tree));
                 at = tree + 1;
             }
@@ -317,8 +323,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Huge frames: the one that was found last or the next, or else of the tree that had it, or the next in the set of
-    /// trees that have any.
+    /// Huge frames: the one found last, the next, another of its tree, or of the next tree that has
+    /// any.
     fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
         let last = local.pointer();
         if order == G::HUGE_ORDER

@@ -1,9 +1,7 @@
-//! Parts of quarters that were allocated as wholes.
+//! Frees of parts of quarters allocated as wholes (LLFree §4.2.2; crashes:
+//! [`recover`](super::recover)).
 //!
-//! **From.** LLFree §4.2.2, where parts of a huge frame can be freed, too; what a crash leaves of it is said in
-//! [`recover`](super::recover).
-//!
-//! **Threads.** *Pending* makes one of those who would split; the others wait for him, for three writes.
+//! **Threads.** *Pending* elects one splitting thread; the others wait for its three writes.
 
 use super::{Lower, QUARTER_ROWS};
 use crate::child::Child;
@@ -46,7 +44,8 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.update(child, end).ok()
     }
 
-    /// Makes it durable that a quarter's bits are what counts, and only then lets others believe that it is.
+    /// Makes it durable that a quarter's bits are what counts, and only then lets others believe
+    /// that it is.
     fn end_split(&self, child: usize, quarter: usize, order: u32) -> Option<Child> {
         self.update(child, |entry| entry.without_quarters(1 << quarter)).ok()?;
         self.persist(self.word(child));

@@ -1,9 +1,7 @@
-//! How frames come back.
+//! Frees of frames (LLFree §3.2.2, reserve-on-free; claims in place of counters are ours).
 //!
-//! **What.** A single frame joins what the processor has claimed of its half of a row, or goes back alone; one that follows
-//! another of its half begins a claim. All else goes to the lower level at once.
-//!
-//! **From.** LLFree §3.2.2, reserve-on-free. Claims in place of counters are ours.
+//! A single frame joins the CPU's claim of its half of a row, or is freed alone; the second of two
+//! consecutive frees in a half begins a claim. All else goes to the lower level at once.
 
 use super::{RESERVE_ON_FREE, Zone};
 use crate::claim::Claim;
@@ -52,8 +50,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_alone(local, frame)
     }
 
-    /// Frees a frame of a half of which the processor had claimed frames, all handed out: it is claimed again, unless the half
-    /// went to somebody meanwhile.
+    /// Frees a frame of a half whose claimed frames are all handed out: claims it again, unless
+    /// another CPU has taken the half meanwhile.
     #[inline(never)]
     fn put_back(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
         let child = frame / G::HUGE;
@@ -69,7 +67,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_alone(local, frame)
     }
 
-    /// Frees a frame of a half of which the processor has claimed frames: it is free already, or the claim has changed.
+    /// Frees a frame of a half of which the processor has claimed frames: it is free already, or
+    /// the claim has changed.
     #[cold]
     #[inline(never)]
     fn put_among(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
@@ -125,7 +124,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees a huge frame, or two. Its tree's class is looked at now and then, when its neighbours are free, too.
+    /// Frees a huge frame, or two. Its tree's class is looked at now and then, when its neighbours
+    /// are free, too.
     #[inline(never)]
     fn put_huge(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
@@ -145,8 +145,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Takes a frame that is freed for a claim of its half of a row, which others that are freed there join. Not in a
-    /// tree that another processor has reserved, which may claim the same half.
+    /// Begins a claim of a half of a row with a freed frame. Not in a tree that another CPU has
+    /// reserved: it may claim the same half.
     #[inline(never)]
     fn adopt(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<bool, Error> {
         let (child, tree) = (frame / G::HUGE, frame / G::TREE);
@@ -180,8 +180,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(true)
     }
 
-    /// Frees frames of a huge frame of which processors may have claimed some, or parts are allocated as wholes, or
-    /// several.
+    /// Frees frames of a huge frame with claims or quarters allocated as wholes, or of several.
     #[inline(never)]
     pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
@@ -243,7 +242,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if !is_claimed && order <= G::HUGE_ORDER {
             let child = frame / G::HUGE;
             let _ = self.lower.update(child, |entry| Some(entry.unclaimed()));
-            // Who has claimed frames there since then may have made his note before it was taken away.
+            // Who has claimed frames there since then may have made his note before it was taken
+            // away.
             if self.claims().any(|claim| claim.0 != 0 && Lower::<G>::child_of(claim) == child) {
                 self.lower.mark_claimed(child);
             }
@@ -251,8 +251,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Makes a tree that the processor frees into the one that it allocates from (LLFree §3.2.2, reserve-on-free), if it is nearly full,
-    /// and there is nothing left in the old one. To leave a tree for each that is freed into would fill all of them in part.
+    /// Makes the tree that the CPU frees into its own (LLFree §3.2.2, reserve-on-free), if that is
+    /// nearly full and the old one is used up. Else every tree freed into would stay partial.
     #[inline(never)]
     fn prefer(&self, local: &Local, tree: usize) {
         let own = local.root().tree();
