@@ -1,7 +1,5 @@
-//! A floor or span source whose contract is checked at every call, on both sides.
-//!
-//! **What.** Panics when the caller breaks a precondition or the one below breaks its promise; the message says which
-//! call, with the values. Wrap it round the part under test, and round what that part stands on.
+//! Checks a floor's or span source's contract at every call, on both sides. Panics with the values
+//! when the caller breaks a precondition or the layer below its promise.
 
 use craton_base::{
     Advice, CollapseError, Density, Floor, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
@@ -9,9 +7,8 @@ use craton_base::{
 };
 use std::collections::BTreeMap;
 
-/// Checks each call of a [`Floor`] or [`SpanSource`].
-///
-/// Of a floor it assumes that nobody touches a range while a call on it runs, and that residency is exact.
+/// Checks each call of a [`Floor`] or [`SpanSource`]. Assumes that nothing touches a range during a
+/// call on it, and exact residency.
 #[derive(Clone, Debug)]
 pub struct Checked<T> {
     inner: T,
@@ -77,7 +74,8 @@ impl<T> Checked<T> {
 }
 
 impl<F: Floor> Checked<F> {
-    /// Runs a fallible call; checks that a refusal leaves the residency, and success leaves `want` bytes or any if `None`.
+    /// Runs a fallible call; checks that a refusal leaves the residency, and success leaves `want`
+    /// bytes or any if `None`.
     fn ranged<E>(
         &mut self,
         call: &str,

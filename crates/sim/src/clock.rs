@@ -17,7 +17,8 @@ impl VirtualClock {
         Self { now_ns: Arc::new(AtomicU64::new(now_ns)) }
     }
 
-    /// Lets `ns` nanoseconds pass; returns the new time. At the end of time (`u64::MAX`) the clock stops.
+    /// Lets `ns` nanoseconds pass; returns the new time. At the end of time (`u64::MAX`) the clock
+    /// stops.
     pub fn advance(&self, ns: u64) -> u64 {
         let before = self.now_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(ns)));
         before.unwrap_or_else(|now| now).saturating_add(ns)

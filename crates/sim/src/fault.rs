@@ -1,7 +1,5 @@
-//! Which calls are refused.
-//!
-//! **What.** A plan numbers the fallible calls that it is shown from 1 on and refuses those that its rule names. The test
-//! keeps a clone, changes the rule between steps and reads what was refused.
+//! A plan of refusals. It numbers the fallible calls from 1 on and refuses those that its rule
+//! names. The test keeps a clone, changes the rule between steps and reads what was refused.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
