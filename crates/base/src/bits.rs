@@ -1,7 +1,5 @@
-//! A set of the pages of one hugepage.
-//!
-//! **Cost.** 32 bytes; every question is a handful of word operations, so the page heap asks it
-//! under its lock.
+//! A set of the pages of one hugepage: 32 bytes; every operation takes a few word operations, since
+//! the page heap runs them under its lock.
 
 use crate::{Geometry, Huge2M};
 use core::marker::PhantomData;
@@ -70,8 +68,8 @@ impl<G: Geometry> PageBits<G> {
         (w as u32 * 64 + left.trailing_zeros()).min(G::PAGES)
     }
 
-    /// The word that all of `first..first + len` lies in, and its bits there; `None` if it goes on
-    /// in the next.
+    /// The word that holds all of `first..first + len`, and its bits there; `None` if it straddles
+    /// two.
     #[inline]
     fn within(first: u32, len: u32) -> Option<(usize, u64)> {
         let (w, bit) = ((first / 64) as usize, first % 64);
@@ -223,7 +221,7 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// Tells `each` the runs of non-members as `(first, len)`, in order, until it breaks off.
+    /// Calls `each` with the runs of non-members as `(first, len)`, in order, until it breaks.
     /// Faster than [`PageBits::clear_runs`]: a dozen instructions a run.
     #[inline]
     pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
@@ -265,8 +263,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Takes the last page off every run of non-members until none is left: fewer steps than there
-    /// are runs when all are short.
+    /// Shortens every run of non-members by one until none is left: quick when all are short.
     fn longest_short_run(&self) -> u32 {
         let mut left = self.complement().words;
         let mut longest = 0;
@@ -280,8 +277,7 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// The largest block of `1 << (n - 1)` non-members at a multiple of its size, as n; 0 when
-    /// there is none. Blocks of more than 8 do not count: n is at most 4.
+    /// The largest aligned block of `1 << (n - 1)` non-members, as n: 0 (none) to 4 (8 or more).
     #[inline]
     pub fn largest_clear_block(&self) -> u32 {
         let mut found = [0u64; 4];
@@ -295,9 +291,8 @@ impl<G: Geometry> PageBits<G> {
         found.iter().map(|blocks| u32::from(*blocks != 0)).sum()
     }
 
-    /// The first page of a block of `1 << level` non-members at a multiple of its size, level at
-    /// most 3, taken from the smallest larger block that there is, if one of 8 must be cut for it
-    /// at the most.
+    /// First page of an aligned block of `1 << level` non-members (level ≤ 3), cut from the
+    /// smallest block that holds it, of 8 at most.
     #[inline]
     pub fn smallest_clear_block(&self, level: u32) -> Option<u32> {
         let (mut best, mut place) = (4, None);

@@ -1,13 +1,13 @@
-//! loom's atomics behind the constructors of `core`'s, and how a model is run.
+//! loom's atomics behind the constructors of `core`'s, and the runner of models.
 //!
-//! **What.** loom's atomics are made while a model runs, and only there. The library's are made by constants, in statics, or are zeros
-//! in fresh memory. One of these begins with the value that it was made with when it is first touched in a run of the model.
+//! **What.** loom's atomics exist only in a running model; the library's are constants, statics, or
+//! zeroed memory. An atomic here takes its initial value at its first touch in each run.
 //!
-//! **Threads.** loom takes the first touch for the making: where two threads touch an atomic without an order between them, the model
-//! touches it before it starts them. Models run one after the other.
+//! **Threads.** loom takes the first touch for the initialisation: a model first touches the
+//! atomics that two threads would touch unordered. Models run one after the other.
 //!
-//! **Orderings.** loom takes SeqCst for AcqRel; here a fence in front of each such access makes up for it. [`check_weakened`] makes
-//! every ordering Relaxed, to show that a test would see it.
+//! **Orderings.** loom treats SeqCst as AcqRel, so a fence precedes each such access.
+//! [`check_weakened`] makes every ordering Relaxed, to show that a test would see it.
 //!
 //! **Unsafe.** Cells that are written without a lock: loom runs one thread at a time.
 
@@ -85,7 +85,8 @@ macro_rules! atomic {
             #[track_caller]
             fn inner(&self) -> &loom::sync::atomic::$name $(<$p>)? {
                 let run = RUN.load(Ordering::Relaxed);
-                // SAFETY: loom runs one thread at a time, and no other begins in between; one of an earlier run owns nothing.
+                // SAFETY: loom runs one thread at a time, and no other begins in between; one of an
+                // earlier run owns nothing.
                 unsafe {
                     if *self.run.get() != run {
                         (*self.inner.get()).write(loom::sync::atomic::$name::new(self.first));
@@ -163,7 +164,8 @@ integer!(AtomicI32, i32);
 atomic!(AtomicBool, bool,);
 atomic!(AtomicPtr<T>, *mut T,);
 
-/// What stands for the thread pointer of loom's threads, which share that of the thread that runs the model: a number that is another for each.
+/// What stands for the thread pointer of loom's threads, which share that of the thread that runs
+/// the model: a number that is another for each.
 pub fn thread_pointer() -> usize {
     let name = std::format!("{:?}", loom::thread::current().id());
     let digits = name.bytes().filter(u8::is_ascii_digit).fold(0usize, |n, b| n * 10 + usize::from(b - b'0'));
