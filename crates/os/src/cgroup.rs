@@ -1,14 +1,14 @@
-//! What a control group allows the process: processors and memory.
+//! Limits of the process's control group: CPUs and memory.
 //!
-//! **What.** [`limits`] walks from the process's group to the top of the hierarchy, in version 2, version 1 or both, and takes the
-//! tightest of what it finds. [`pressure`] is how short of memory the system or the group is.
+//! **What.** [`limits`] walks from the process's group to the root, in version 2, 1 or both, and
+//! returns the tightest limits. [`pressure`] is the memory pressure of the system or the group.
 //!
-//! **Units.** Bytes; thousandths of a processor; hundredths of a percent of time.
+//! **Units.** Bytes; thousandths of a CPU; hundredths of a percent of time.
 //!
-//! **Failure.** No control groups are no limit, and neither are files that a group need not have. One that is there and cannot be read or
-//! reads as nonsense, or that is missing where it must be, is no limit either, and one line says so: the first that is met in a process.
+//! **Failure.** No control groups or optional files: no limit. An unreadable or nonsensical file,
+//! or a required one missing: no limit, and one line for the first in a process.
 //!
-//! **Cost.** Some 10 system calls and three for each file on the way up; about 6 KiB of stack.
+//! **Cost.** 10 system calls and three for each file on the way up; about 6 KiB of stack.
 
 mod place;
 
@@ -27,7 +27,8 @@ pub struct Limits {
     pub cpu_thousandths: Option<u64>,
     /// Where the limit on memory is from, or would be if there were one.
     pub memory_source: Source,
-    /// Some file could not be read because the process or the system is short of something: what was read before is better.
+    /// Some file could not be read because the process or the system is short of something: what
+    /// was read before is better.
     pub is_partial: bool,
     /// What was odd, in words.
     odd: Option<Line>,
@@ -51,7 +52,8 @@ const UNLIMITED_BYTES: u64 = 1 << 60;
 /// Something odd has been said.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// The limits of the process, as they are now. The first time that something is odd, one line on standard error says so.
+/// The limits of the process, as they are now. The first time that something is odd, one line on
+/// standard error says so.
 pub fn limits() -> Limits {
     let mut limits = limits_under(b"");
     say_once(limits.odd.take());
@@ -71,7 +73,8 @@ fn limits_under(root: &[u8]) -> Limits {
     let mut limits = Limits::default();
     if let Some(place) = limits.find(root, Kind::V2) {
         limits.memory_source = Source::V2;
-        // The group at the top has none of these files, nor has one to which its parent leaves nothing of the kind.
+        // The group at the top has none of these files, nor has one to which its parent leaves
+        // nothing of the kind.
         place.walk_up(|dir| {
             limits.take_memory(Source::V2, dir, b"/memory.max");
             limits.take_memory(Source::V2, dir, b"/memory.high");
@@ -119,7 +122,8 @@ impl Limits {
     fn take_memory(&mut self, source: Source, dir: &mut PathText, file: &[u8]) -> Value {
         let value = self.read(dir, file, |text| match text {
             b"max" => Some(Value::Unlimited),
-            // The kernel's own "no limit" of version 1 is a large number that depends on the size of a page.
+            // The kernel's own "no limit" of version 1 is a large number that depends on the size
+            // of a page.
             number => Some(match Decimal::parse(number)? {
                 UNLIMITED_BYTES.. => Value::Unlimited,
                 bytes => Value::Limit(bytes),
@@ -237,8 +241,8 @@ fn thousandths(quota: u64, period: u64) -> Option<u64> {
     (quota > 0 && period > 0).then(|| u64::try_from(exact).unwrap_or(u64::MAX))
 }
 
-/// How much of the last 10 seconds some thread stood still for want of memory, in hundredths of a percent: of the system or of
-/// the process's group, whichever was more. `None` when neither is told. What is odd is said as by [`limits`].
+/// Share of the last 10 s in which some thread stalled on memory, in hundredths of a percent: the
+/// larger of system and group. `None` if unknown. Reports odd files as [`limits`] does.
 pub fn pressure() -> Option<u32> {
     let (pressure, odd) = pressure_under(b"");
     say_once(odd);
@@ -257,7 +261,8 @@ fn pressure_under(root: &[u8]) -> (Option<u32>, Option<Line>) {
     (system.max(group), odd)
 }
 
-/// The pressure by one file. A system that does not measure it has no such file, or one that cannot be opened.
+/// The pressure by one file. A system that does not measure it has no such file, or one that cannot
+/// be opened.
 fn some_avg10(path: &PathText, odd: &mut Option<Line>) -> Option<u32> {
     let mut buffer = [0; 64];
     match read_start(path, &mut buffer) {

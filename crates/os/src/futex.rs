@@ -1,14 +1,13 @@
-//! The system call `futex`: to sleep while a word has a value, and to wake who does.
-//!
-//! **Failure.** Every outcome (woken, value changed, interrupted, time over) makes the caller look again. The system call's own error
-//! number does not leak into the program's `errno`.
+//! The system call `futex`. Every outcome (woken, value changed, interrupted, timed out) makes the
+//! caller test again; `errno` is unchanged.
 //!
 //! **Unsafe.** Calls `futex`.
 
 use crate::process;
 use craton_base::atomic::{AtomicU32, AtomicU64};
 
-/// Sleeps while the word has the value, but no longer than a time that is not null, and perhaps a little less.
+/// Sleeps while the word has the value, but no longer than a time that is not null, and perhaps a
+/// little less.
 pub(crate) fn wait(word: &AtomicU32, value: u32, time: *const libc::timespec) {
     call(word.as_ptr(), libc::FUTEX_WAIT, value, time);
 }
@@ -18,8 +17,8 @@ pub(crate) fn wake(word: &AtomicU32, most: u32) {
     call(word.as_ptr(), libc::FUTEX_WAKE, most, core::ptr::null());
 }
 
-/// Sleeps while the lower half of the word is as that of the value, but no longer than so many nanoseconds (below 10⁹); says whether they are
-/// over.
+/// Sleeps while the lower half of the word equals the value's, at most the given nanoseconds (below
+/// 10⁹); true on time-out.
 pub(crate) fn wait_half(word: &AtomicU64, value: u64, at_most_ns: Option<i64>) -> bool {
     let time = at_most_ns.map(|tv_nsec| libc::timespec { tv_sec: 0, tv_nsec });
     let time = time.as_ref().map_or(core::ptr::null(), |t| t as *const libc::timespec);

@@ -1,9 +1,8 @@
-//! Address space in which pages are opened and closed: closed ones cannot be touched.
+//! Address space whose pages are opened and closed; closed pages fault. Ranges are whole machine
+//! pages, in bytes.
 //!
-//! **Units.** Bytes; ranges are whole machine pages.
-//!
-//! **Failure.** The system allows a process so many mappings (`vm.max_map_count`), and each open page between closed ones is one:
-//! beyond that, [`open`] and [`close`] say no, and nothing has changed.
+//! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`:
+//! beyond it, [`open`] and [`close`] refuse without a change.
 //!
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on ranges that belong to the caller.
 
@@ -62,7 +61,8 @@ impl<const WORDS: usize> Opened<WORDS> {
         self.0[part / 64].load(Relaxed) >> (part % 64) & 1 != 0
     }
 
-    /// Lets a part be written, which lies at `at`; `false` if the system does not. Who comes second does so in vain, and does no harm.
+    /// Lets a part be written, which lies at `at`; `false` if the system does not. Who comes second
+    /// does so in vain, and does no harm.
     pub fn open(&self, part: usize, at: usize, bytes: usize) -> bool {
         if self.has(part) {
             return true;
@@ -85,12 +85,13 @@ pub fn close(at: usize, bytes: usize) -> bool {
     unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_NONE) == 0 }
 }
 
-/// What closes pages inside of a mapping, and opens them (`include/uapi/asm-generic/mman-common.h`).
+/// What closes pages inside of a mapping, and opens them
+/// (`include/uapi/asm-generic/mman-common.h`).
 const MADV_GUARD_INSTALL: i32 = 102;
 const MADV_GUARD_REMOVE: i32 = 103;
 
-/// Closes the range, and lets go of what it holds, without a mapping of its own: what is open and what is closed stay one. Linux 6.13 on,
-/// and not where memory is locked; `false` if that is refused.
+/// Installs guard pages (MADV_GUARD_INSTALL, Linux 6.13) and drops the contents, without splitting
+/// the mapping. `false` if refused, as for locked memory.
 pub fn shut(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller owns the range, and needs what it holds no more.
     unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_INSTALL) == 0 }
@@ -136,7 +137,8 @@ mod tests {
     /// Whether a byte can be read, by the kernel's word.
     fn can_be_read(at: usize) -> bool {
         let mut pipe = [0; 2];
-        // SAFETY: a place for two descriptors, which are our own; the kernel looks at the byte itself.
+        // SAFETY: a place for two descriptors, which are our own; the kernel looks at the byte
+        // itself.
         unsafe {
             assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
             let can = libc::write(pipe[1], at as *const _, 1) == 1;

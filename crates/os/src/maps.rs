@@ -1,7 +1,7 @@
-//! What is mapped in the process.
+//! Mappings of the process.
 //!
-//! **Cost.** [`each`] reads a line for each mapping. So does [`at`], up to the one that it looks for, where the system cannot be asked for one
-//! (before Linux 6.11).
+//! **Cost.** [`each`] reads a line for each mapping; so does [`at`], up to its own, before Linux
+//! 6.11.
 //!
 //! **Unsafe.** Opens and reads a file of the system.
 
@@ -23,7 +23,8 @@ pub struct Mapping<'a> {
     pub writable: bool,
     /// Where in the file it begins.
     pub offset: usize,
-    /// The file, or what the kernel calls it (`[stack]`, `[vvar]`); empty for memory without a name.
+    /// The file, or what the kernel calls it (`[stack]`, `[vvar]`); empty for memory without a
+    /// name.
     pub name: &'a [u8],
 }
 
@@ -38,7 +39,8 @@ pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// Tells of the mapping that holds an address; `None` when there is none, or the system does not say.
+/// Tells of the mapping that holds an address; `None` when there is none, or the system does not
+/// say.
 pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
@@ -138,9 +140,9 @@ impl Touched {
         Self { fd: unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) } }
     }
 
-    /// Tells of each run of pages in a mapped range that somebody has touched: those without memory, in or out of swap, hold what they were
-    /// mapped with. Pages that are closed by marks ([`crate::guarded::shut`]) are none of them. Where the system does not say, all of the range is
-    /// told of.
+    /// Calls `tell` with each run of touched pages in a mapped range, in memory or swapped; other
+    /// pages hold what they were mapped with. Guard pages ([`crate::guarded::shut`]) do not count.
+    /// Reports the whole range if the system has no answer.
     pub fn each(&self, start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
         /// Pages asked for at once.
         const BATCH: usize = 512;
@@ -181,8 +183,8 @@ impl Drop for Touched {
     }
 }
 
-/// Whether a page is in memory or in swap, by its entry of `/proc/self/pagemap`. A mark is told of as if it were swap, and of its own from Linux
-/// 6.15 on.
+/// Whether a page is in memory or in swap, by its `/proc/self/pagemap` entry. Guard pages look like
+/// swap; Linux 6.15 and later mark them.
 fn is_there(entry: u64, at: usize) -> bool {
     const PRESENT: u64 = 1 << 63;
     const SWAP: u64 = 1 << 62;
@@ -254,7 +256,7 @@ mod tests {
             // SAFETY: the mapping is ours.
             unsafe { ((at + i * page) as *mut u8).write(1) };
         }
-        // A page that is closed, inside of those that are open.
+        // A closed page among open ones.
         // SAFETY: as above.
         unsafe { ((at + 5 * page) as *mut u8).write(1) };
         if !crate::guarded::shut(at + 5 * page, page) {

@@ -1,17 +1,17 @@
-//! Names of addresses in code, for reports.
+//! Names of code addresses, for reports.
 //!
-//! **What.** [`describe`] says which module an address lies in, at which offset there, and which function that is; [`print_stack`] writes a
-//! stack's lines. Nothing is asked of the C library or the dynamic linker, which a broken process may have locked or broken: the kernel says
-//! what is mapped (`/proc/self/maps`), and the module's own file has the symbols.
+//! **What.** [`describe`] finds an address's module, offset and function; [`print_stack`] prints a
+//! stack. The C library and the dynamic linker may be locked or broken in a broken process, so
+//! `/proc/self/maps` lists the mappings, and the module's file has the symbols.
 //!
-//! **Units.** Offsets in a module are those that `addr2line -e MODULE` and debuggers take: the address in the file's own numbering.
-//! Names are as the file has them: those of C++ and Rust are not made readable, which would need memory.
+//! **Units.** Offsets are the file's addresses, as for `addr2line -e MODULE` and debuggers. Names
+//! stay mangled: demangling would need memory.
 //!
-//! **Failure.** What cannot be found is left out: of code made at run time only the address is left, of a stripped file only the offset.
+//! **Failure.** Unknown parts are left out: run-time code has only its address, a stripped file
+//! only the offset.
 //!
-//! **Cost.** A question for the mapping and a read of the file's symbols for each address: some 0.1 ms to 1 ms, and where the system has to be
-//! read for the mapping, 0.1 µs for each of the process's. Below 8 KiB of stack, and
-//! no memory. `errno` is kept.
+//! **Cost.** For each address a query and a read of the symbols, 0.1 ms to 1 ms, and 0.1 µs for
+//! each mapping where `/proc` must be read. Below 8 KiB of stack, no memory; `errno` is kept.
 //!
 //! **Unsafe.** Reads the kernel's own module, which lies in memory, by address.
 
@@ -52,8 +52,7 @@ impl Described {
         self.offset
     }
 
-    /// The function's name as the file has it, of which at most 512 bytes are kept, and how many bytes behind the function's start the
-    /// address is.
+    /// The function's name in the file, cut to 512 bytes, and the address's offset in the function.
     pub fn symbol(&self) -> Option<(&[u8], usize)> {
         (self.name.len > 0).then(|| (&self.name.text[..self.name.len], self.name.offset))
     }
@@ -107,8 +106,8 @@ fn mapping_of(address: usize) -> Option<Mapping> {
     })?
 }
 
-/// Writes a stack as [`crate::unwind`] takes it to a file descriptor, a line for each address, the innermost first:
-/// `craton:     #0 0x55d0c0de1139 main+0x1d (/path/prog+0x1139)`.
+/// Prints a stack of [`crate::unwind`], one line for each address, innermost first: `craton:     #0
+/// 0x55d0c0de1139 main+0x1d (/path/prog+0x1139)`.
 pub fn print_stack(fd: i32, stack: &[usize]) {
     let mut last = None;
     for (i, address) in stack.iter().enumerate() {

@@ -1,11 +1,10 @@
-//! Small files of the system, read into buffers on the stack.
+//! Small system files, read into buffers on the stack.
 //!
-//! **What.** A path under construction ([`PathText`]), the start of a file ([`read_start`]) and a file line by line ([`Lines`]).
+//! **What.** A path under construction ([`PathText`]), the start of a file ([`read_start`]), a file
+//! by lines ([`Lines`]). Lines longer than the buffer are skipped; [`Unread`] reports failures.
 //!
-//! **Failure.** What cannot be opened or read is an [`Unread`]; a line that does not fit the buffer is left out.
-//!
-//! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a point of cancellation: malloc may be on the stack. `errno`
-//! is left to the caller.
+//! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a cancellation point, since
+//! malloc may be on the stack. The caller keeps `errno`.
 //!
 //! **Unsafe.** Calls `openat`, `read`, `pread64`, `ioctl` and `close` past the C library.
 
@@ -91,8 +90,7 @@ impl File {
         usize::try_from(read).map_err(|_| Unread::now())
     }
 
-    /// Asks the file's system something (`ioctl`); below 0 is an error.
-    ///
+    /// `ioctl` on the file; below 0 is an error.
     /// # Safety
     /// What lies at `question` is what the system reads and writes for this request.
     pub(crate) unsafe fn ask(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
@@ -100,7 +98,8 @@ impl File {
         unsafe { libc::syscall(libc::SYS_ioctl, self.0, request, question) }
     }
 
-    /// Fills a buffer from a place in the file; `None` when the file ends before, or cannot be read there.
+    /// Fills a buffer from a place in the file; `None` when the file ends before, or cannot be read
+    /// there.
     pub(crate) fn read_at(&self, mut at: u64, mut into: &mut [u8]) -> Option<()> {
         while !into.is_empty() {
             // SAFETY: the buffer is as long as said.

@@ -1,11 +1,8 @@
-//! Transparent hugepages: whether the system gives any, and where there are some.
+//! Transparent hugepages: whether the system provides them, and where some are.
 //!
-//! **Failure.** What the system does not tell is taken as the better case, or is `None`: a container may hide `/sys` and
-//! `/proc`.
-//!
-//! **Cost.** Three system calls a question.
-//!
-//! **State.** The last answer to [`is_on`], which stands for good once [`keep_answer`] was called.
+//! **Failure.** Unknown facts (a container may hide `/sys` and `/proc`) count as the better case,
+//! or are `None`. **Cost.** Three system calls a question. **State.** The last answer to [`is_on`],
+//! final after [`keep_answer`].
 //!
 //! **Unsafe.** Calls `open`, `read`, `ioctl` and `prctl`; no allocation.
 
@@ -20,7 +17,8 @@ const PAGEMAP: &CStr = c"/proc/self/pagemap";
 static LAST: AtomicBool = AtomicBool::new(true);
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// From now on the system is not asked any more what it holds, nor whether it gives hugepages: the process may soon be killed for it.
+/// From now on the system is not asked any more what it holds, nor whether it gives hugepages: the
+/// process may soon be killed for it.
 pub fn keep_answer() {
     KEPT.store(true, Relaxed);
 }
@@ -30,8 +28,8 @@ pub fn may_ask() -> bool {
     !KEPT.load(Relaxed)
 }
 
-/// Whether the process gets hugepages where it asks for them: the system's mode is not `never`, and nobody has turned them
-/// off for this process.
+/// Whether the process gets hugepages on request: the mode is not `never`, and `prctl` has not
+/// disabled them.
 pub fn is_on() -> bool {
     if may_ask() {
         LAST.store(ask(), Relaxed);
@@ -54,7 +52,8 @@ fn ask() -> bool {
 /// `MADV_COLLAPSE`, Linux 6.1 on: makes whole resident hugepages physically huge. Contents survive.
 pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     let saved = process::errno();
-    // SAFETY: the call moves the memory of a range to other frames, whoever owns it; what is not mapped is refused.
+    // SAFETY: the call moves the memory of a range to other frames, whoever owns it; what is not
+    // mapped is refused.
     let refused = unsafe { libc::madvise(at as *mut _, len, MADV_COLLAPSE) } != 0;
     let why = process::errno();
     process::set_errno(saved);
@@ -119,7 +118,8 @@ const PAGE_IS_HUGE: u64 = 1 << 6;
 const PAGEMAP_SCAN: libc::c_ulong =
     0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
 
-/// Bytes of a range of whole pages that lie on hugepages; `None` when the system does not tell, as before Linux 6.7.
+/// Bytes of a range of whole pages that lie on hugepages; `None` when the system does not tell, as
+/// before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
     let file = File::open(PAGEMAP)?;
     let mut huge = 0;

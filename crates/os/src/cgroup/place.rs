@@ -1,11 +1,11 @@
-//! Where the files of the process's control group are.
+//! Finds the files of the process's control group.
 //!
-//! **What.** `/proc/self/cgroup` names the group in each hierarchy, `/proc/self/mountinfo` where a hierarchy is mounted and which
-//! of its groups stands at the top of the mount: the group's directory is the mount's plus the rest of the name. In a
-//! container the name may lie outside of what is mounted: then the top of the mount is the best that can be had.
+//! **What.** `/proc/self/cgroup` names the group in each hierarchy; `/proc/self/mountinfo` lists
+//! each mount and the group at its top. The group's directory is the mount plus the rest of the
+//! name; if a container's name lies outside of the mount, the mount's top.
 //!
-//! **Failure.** Without these files, or where no hierarchy is mounted, there is no group. One of them that is there and cannot be read
-//! is told with its path.
+//! **Failure.** Without these files or a mounted hierarchy there is no group. A file that is
+//! unreadable is reported with its path.
 
 use crate::small_file::{Lines, PathText, Unread};
 
@@ -78,7 +78,8 @@ impl Place {
         &mut self.dir
     }
 
-    /// Calls `look` for the group's directory and for each above it up to the top; `look` leaves the path as it was.
+    /// Calls `look` for the group's directory and for each above it up to the top; `look` leaves
+    /// the path as it was.
     pub(super) fn walk_up(mut self, mut look: impl FnMut(&mut PathText)) {
         loop {
             look(&mut self.dir);
@@ -127,7 +128,8 @@ impl<'a> Mount<'a> {
         kind.mounted_as(filesystem, options).then_some(Self { root, at })
     }
 
-    /// What a group's name adds to the mount's directory; `None` when the mount does not hold the group.
+    /// What a group's name adds to the mount's directory; `None` when the mount does not hold the
+    /// group.
     fn rest<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
         // Seen from within a namespace, a group outside of it begins so.
         if name.split(|b| *b == b'/').any(|part| part == b"..") {

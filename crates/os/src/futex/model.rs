@@ -1,7 +1,5 @@
-//! The system call `futex` as loom's models have it.
-//!
-//! **What.** As the kernel does: whoever wants to sleep looks at the word under a lock that whoever wakes takes too, and those who are
-//! woken are those who slept on that word. A time never ends.
+//! The system call `futex` in loom's models: as in the kernel, a sleeper tests the word under the
+//! lock that wakers take, and wakers wake the sleepers on that word. Time-outs never come.
 
 extern crate std;
 

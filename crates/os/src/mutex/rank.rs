@@ -1,12 +1,11 @@
-//! The order of a process's locks, and in debug builds a witness that threads keep to it.
+//! Lock ranks, and in debug builds a check that threads keep to their order.
 //!
-//! **What.** A thread that holds a lock waits only for locks of a higher rank. A fork takes all locks in this order, several
-//! of one rank too. A lock without a rank is checked by nobody; neither is one that is only tried.
+//! **What.** A thread that holds a lock waits only for locks of a higher rank; `fork` takes all
+//! locks in this order, several of one rank too. Locks without a rank and non-blocking attempts are
+//! unchecked. A violation aborts with a line that names both ranks.
 //!
-//! **State.** Debug builds keep, for each thread that holds ranked locks, how many it has of each rank, in a small table.
-//! Release builds keep nothing: ranks are gone at compile time.
-//!
-//! **Failure.** A lock out of order ends the process with a line that names both ranks.
+//! **State.** Debug builds count held locks by thread and rank in a small table; release builds
+//! keep nothing.
 
 /// What a lock is around, in the order in which a thread may take them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,12 +1,10 @@
-//! The symbols in a module's file.
+//! The symbols in a module's file (System V ABI, 64-bit ELF, native byte order).
 //!
-//! **What.** [`Image`] is the file, or the kernel's own module in memory. [`Image::address`] turns a place in the file into the file's own
-//! numbering of addresses, [`Image::name`] finds the function that holds such an address.
+//! **What.** [`Image`] is the file, or the kernel's module in memory. [`Image::address`] converts a
+//! file offset to the file's addresses; [`Image::name`] finds the function at one.
 //!
-//! **From.** The System V ABI: ELF of 64 bits in the machine's own byte order.
-//!
-//! **Failure.** A file that is none, is cut, or lies about itself has no names. It is read by system calls and never mapped: one that is cut
-//! meanwhile ends early, and no signal comes.
+//! **Failure.** A corrupt file has no names. It is read, never mapped: truncation meanwhile raises
+//! no signal.
 //!
 //! **Unsafe.** Reads the kernel's module by address.
 
@@ -99,7 +97,8 @@ impl Image {
     fn best(&self, symbols: Part, address: u64) -> Option<Symbol> {
         let mut buffer = [0u8; AT_A_TIME * SYMBOL];
         let mut best = None;
-        // The last one that starts before, whatever it holds: beyond its end nothing without a size is believed.
+        // The last one that starts before, whatever it holds: beyond its end nothing without a size
+        // is believed.
         let mut nearest: Option<Symbol> = None;
         let mut at = 0;
         while at < symbols.bytes {
@@ -139,7 +138,8 @@ impl Image {
     }
 }
 
-/// Opens a mapping's file: by its path, or where that is another file now, by the kernel's link, which needs privilege.
+/// Opens a mapping's file: by its path, or where that is another file now, by the kernel's link,
+/// which needs privilege.
 fn open(mapping: &Mapping) -> Option<File> {
     if !mapping.path.as_bytes().ends_with(b" (deleted)") {
         return File::open(&mapping.path).ok();
@@ -162,7 +162,8 @@ impl Source {
             Self::Memory(start, bytes) => {
                 let at = usize::try_from(at).ok()?;
                 at.checked_add(into.len()).filter(|end| end <= bytes)?;
-                // SAFETY: the kernel's module is mapped as long as the process lives, and the bytes lie in it.
+                // SAFETY: the kernel's module is mapped as long as the process lives, and the bytes
+                // lie in it.
                 into.copy_from_slice(unsafe { core::slice::from_raw_parts((start + at) as *const u8, into.len()) });
                 Some(())
             }
@@ -180,7 +181,8 @@ struct Symbol {
 }
 
 impl Symbol {
-    /// A function's symbol, or one without a type, as assembly has it; none of what is defined elsewhere.
+    /// A function's symbol, or one without a type, as assembly has it; none of what is defined
+    /// elsewhere.
     fn of_code(record: &[u8]) -> Option<Self> {
         let info = record[4];
         let is_code = matches!(info & 15, 0 | 2 | 10);
@@ -192,7 +194,8 @@ impl Symbol {
         })
     }
 
-    /// Of two that hold an address, the one that starts later; of several names for one, that which all may use.
+    /// Of two that hold an address, the one that starts later; of several names for one, that which
+    /// all may use.
     fn is_better(&self, than: &Self) -> bool {
         (self.start, self.is_global) > (than.start, than.is_global)
     }

@@ -1,9 +1,8 @@
 //! The critical sections, on x86-64.
 //!
-//! **What.** Each is five to nine instructions, or a loop over the pointers, that read the processor's number, find its array, and end in
-//! the one store that counts.
-//! Interrupted before that store they begin anew: nothing has happened. The kernel finds them by a descriptor in a section of its own,
-//! and goes on at an address that the signature of glibc's registration stands in front of.
+//! **What.** Each is five to nine instructions, or a loop over the pointers: read the CPU number,
+//! find its array, and end in the one store that commits. Interrupted before it, they restart. The
+//! kernel finds them by a descriptor in its section; the abort address follows glibc's signature.
 //!
 //! **Unsafe.** All of it.
 
@@ -17,7 +16,6 @@ pub(super) const SUPPORTED: bool = true;
 pub(super) const SIGNATURE: u32 = 0x5305_3053;
 
 /// A word of the registered area.
-///
 /// # Safety
 /// The area has such a word at this distance from the thread pointer.
 #[inline(always)]
@@ -30,7 +28,8 @@ pub(super) unsafe fn field(at: isize) -> i32 {
     value
 }
 
-/// What every section begins with: its descriptor at 62, of what lies from 63 to 64, and where it goes on at 67 when it was interrupted.
+/// What every section begins with: its descriptor at 62, of what lies from 63 to 64, and where it
+/// goes on at 67 when it was interrupted.
 macro_rules! descriptor {
     () => {
         concat!(
@@ -50,7 +49,8 @@ macro_rules! descriptor {
     };
 }
 
-/// From the descriptor to the processor's memory in `{m}`: what `pop` and `push` begin with. Leaves at 5 when there is none.
+/// From the descriptor to the processor's memory in `{m}`: what `pop` and `push` begin with. Leaves
+/// at 5 when there is none.
 macro_rules! enter {
     () => {
         concat!(
@@ -76,7 +76,8 @@ macro_rules! enter {
 #[inline]
 pub(super) unsafe fn pop(area: isize, number: isize, table: &Table, place: Place) -> *mut u8 {
     let object: *mut u8;
-    // SAFETY: by the contract: what the section reads and writes is this processor's, until it is interrupted.
+    // SAFETY: by the contract: what the section reads and writes is this processor's, until it is
+    // interrupted.
     unsafe {
         asm!(
             enter!(),
@@ -128,8 +129,8 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     done != 0
 }
 
-/// From the descriptor to the processor's array in `{m}`: what `take` and `put` begin with. The thread is registered, and areas lie one
-/// behind the other, so that there is nothing to look up: a load less on the way to the array is worth more than the instruction.
+/// From the descriptor to the CPU's array in `{m}`, where `take` and `put` begin. The thread is
+/// registered and areas are contiguous: arithmetic saves the table load.
 macro_rules! enter_known {
     () => {
         concat!(
@@ -231,7 +232,8 @@ macro_rules! copy {
 /// As [`super::Rseq::take_many`].
 pub(super) unsafe fn take_many(rseq: &Rseq, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
     let taken: usize;
-    // SAFETY: as in `take`. What is written to `into` is written again when the section begins anew.
+    // SAFETY: as in `take`. What is written to `into` is written again when the section begins
+    // anew.
     unsafe {
         asm!(
             enter_known!(),

@@ -1,13 +1,14 @@
-//! Call frame information: how the frame at an address is undone.
+//! Call frame information: how to undo the frame at an address.
 //!
-//! **What.** [`row`] finds the entry of an address in a module's `.eh_frame_hdr`, runs its program up to the address, and says where
-//! the caller's frame (its canonical frame address, CFA) and what the caller had in two registers is found.
+//! **What.** [`row`] finds an address's entry in a module's `.eh_frame_hdr`, runs its program, and
+//! locates the caller's canonical frame address (CFA) and two of its registers.
 //!
-//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Of the registers the frame pointer, the return address and RBX are
-//! followed, by which the dynamic linker finds back from where it binds a function. Of expressions, those are known that compilers, assemblers and linkers write on x86-64: a word in memory beside a register
-//! (stacks that are aligned anew, signal frames), and that of the procedure linkage table.
+//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Tracks the frame pointer, the
+//! return address and RBX (the dynamic linker's binding code saves by it). Expressions: those that
+//! x86-64 toolchains write, a word beside a register (realigned stacks, signal frames), and that of
+//! the procedure linkage table.
 //!
-//! **Failure.** `None` for tables that are not understood or lie; nothing is read outside of the module.
+//! **Failure.** `None` for unknown or corrupt tables; nothing outside of the module is read.
 //!
 //! **Unsafe.** Makes the reader of a module's memory.
 
@@ -33,7 +34,8 @@ pub(super) enum Cfa {
     AtSp { offset: i64, plus: i64 },
     /// `plus` above what the word so far above the frame pointer holds.
     AtBp { offset: i64, plus: i64 },
-    /// In an entry of the procedure linkage table: 8 above the stack pointer, or 16 from this byte of each 16 on.
+    /// In an entry of the procedure linkage table: 8 above the stack pointer, or 16 from this byte
+    /// of each 16 on.
     Plt { from: i64 },
 }
 
@@ -336,7 +338,8 @@ impl State<'_> {
 }
 
 impl Kept {
-    /// What a rule that is not followed leaves is as good as lost: few callers' frames depend on it.
+    /// What a rule that is not followed leaves is as good as lost: few callers' frames depend on
+    /// it.
     fn place(self) -> Saved {
         match self {
             Kept::AtCfa(offset) => Saved::AtCfa(offset),

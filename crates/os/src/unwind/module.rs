@@ -1,9 +1,10 @@
-//! Which loaded module an address lies in, and where its unwinding tables are.
+//! Finds an address's module and its unwinding tables.
 //!
-//! **What.** [`find`] asks glibc 2.35 or later by `_dl_find_object`, which takes no lock and may be called from anywhere; an older C library
-//! is asked by `dl_iterate_phdr`, which waits while another thread changes the list of modules.
+//! **What.** [`find`] calls `_dl_find_object` (glibc 2.35, lock-free, callable anywhere), or
+//! `dl_iterate_phdr`, which waits while another thread changes the list of modules.
 //!
-//! **Unsafe.** Calls both by their declared types, and reads program headers where the latter says that they are.
+//! **Unsafe.** Calls both by their declared types, and reads program headers where the latter says
+//! that they are.
 
 use crate::weak;
 use core::ffi::{c_int, c_void};
@@ -17,7 +18,8 @@ pub(super) struct Module {
     pub(super) end: usize,
     /// Where its `.eh_frame_hdr` is.
     pub(super) frames: usize,
-    /// Where the C library's own record of it is, if that is known: another one when it is loaded anew.
+    /// Where the C library's own record of it is, if that is known: another one when it is loaded
+    /// anew.
     pub(super) record: usize,
 }
 
@@ -42,7 +44,8 @@ pub(super) fn find(address: usize) -> Option<Module> {
 
 fn find_by_object(function: usize, address: usize) -> Option<Module> {
     let mut found = Found { flags: 0, start: 0, end: 0, link_map: 0, frames: 0, reserved: [0; 7] };
-    // SAFETY: glibc's function has this type, and fills the record. It may be asked for any address.
+    // SAFETY: glibc's function has this type, and fills the record. It may be asked for any
+    // address.
     let missing = unsafe {
         let function: unsafe extern "C" fn(usize, *mut Found) -> c_int = core::mem::transmute(function);
         function(address, &mut found)
@@ -59,8 +62,7 @@ struct Search {
 
 /// As [`find`], for every C library.
 pub(super) fn find_by_list(address: usize) -> Option<Module> {
-    /// Looks at one module.
-    ///
+    /// Inspects one module.
     /// # Safety
     /// The C library passes its record of the module, and the search as it was given.
     unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {

@@ -1,9 +1,7 @@
-//! Reading what a module says in its own memory.
+//! A cursor over a module's memory: reads past its end are `None`, so corrupt tables do no harm.
 //!
-//! **What.** A cursor over bytes that belong to a loaded module: nothing beyond its last byte is read, so that tables that lie end
-//! as `None`.
-//!
-//! **From.** The encodings of DWARF 5 §7.6 (LEB128) and of the Linux Standard Base, "DWARF Extensions" (pointers).
+//! **From.** The encodings of DWARF 5 §7.6 (LEB128) and of the Linux Standard Base, "DWARF
+//! Extensions" (pointers).
 //!
 //! **Unsafe.** Reads memory by address; [`Reader::new`] has its caller answer for it.
 
@@ -19,7 +17,6 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Reads from `at` up to `end`.
-    ///
     /// # Safety
     /// The bytes between are mapped and readable as long as the reader is used.
     pub(super) unsafe fn new(at: usize, end: usize) -> Self {
@@ -55,7 +52,8 @@ impl Reader {
     fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let from = self.at as *const [u8; N];
         self.skip(N)?;
-        // SAFETY: the bytes lie before the end, and by the contract of `new` are readable; an array of bytes lies anywhere.
+        // SAFETY: the bytes lie before the end, and by the contract of `new` are readable; an array
+        // of bytes lies anywhere.
         Some(unsafe { from.read() })
     }
 
@@ -104,8 +102,8 @@ impl Reader {
         Some(Self { at: start.at, end: self.at - 1 })
     }
 
-    /// A pointer by its encoding; `data` is what pointers relative to data are relative to. `None` for encodings that no table here
-    /// has.
+    /// A pointer by its encoding, relative to `data` where encoded so; `None` for encodings not in
+    /// use here.
     pub(super) fn pointer(&mut self, encoding: u8, data: usize) -> Option<usize> {
         let at = self.at;
         let value = self.value(encoding)?;
@@ -115,7 +113,8 @@ impl Reader {
             0x30 => data,
             _ => return None,
         };
-        // Bit 7 says that the pointer's place is meant; only personalities have that, which are skipped.
+        // Bit 7 says that the pointer's place is meant; only personalities have that, which are
+        // skipped.
         Some(base.wrapping_add(value))
     }
 

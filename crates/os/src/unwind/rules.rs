@@ -1,8 +1,10 @@
-//! Rules: one word that says how the frame at an address is undone.
+//! Rules: one word that says how to undo the frame at an address.
 //!
-//! **What.** [`of`] knows the rule of an address that was met before; else it asks the module's tables ([`super::cfi`]).
+//! **What.** [`of`] returns an address's cached rule, or computes it from the module's tables
+//! ([`super::cfi`]).
 //!
-//! **State.** A rule, from the lowest bit on. Offsets are in words, with a sign; what does not fit is as if nothing were known.
+//! **State.** From the lowest bit on; offsets in signed words. A rule that does not fit counts as
+//! unknown.
 //! ```text
 //! kind 3 | place of bp 2 | place of bx 2 | plus 7 | offset of the CFA 22 | offset of bp 14 | offset of bx 14 = 64
 //! ```
@@ -146,8 +148,8 @@ impl Rule {
     }
 }
 
-/// A rule by which the CFA is so far above the stack pointer or the frame pointer, and registers are where they were or near the CFA.
-/// Offsets are in bytes, as words that are added with wrap-around.
+/// A rule with the CFA at an offset from the stack or frame pointer, and registers unchanged or
+/// near the CFA. Byte offsets, as wrapping words.
 #[derive(Clone, Copy)]
 pub(super) struct Plain(u64);
 

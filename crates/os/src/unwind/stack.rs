@@ -1,14 +1,15 @@
-//! Words of a stack, read only where there is one.
+//! Words of a stack, read only where they are readable.
 //!
-//! **What.** [`Stack::word`] reads a word of a page that is known to be readable (`U1`): the one that the walk began on, those that earlier
-//! walks of the same thread met, and those that the kernel says can be read. So a frame that lies about its caller ends the walk, and not
-//! the process.
+//! **What.** [`Stack::word`] reads only pages known to be readable (`U1`): the walk's first page,
+//! pages met by earlier walks of the thread, and pages confirmed by the kernel. A corrupt frame
+//! ends the walk, not the process.
 //!
-//! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits say which of the sixteen pages are readable. It
-//! outlives threads: a new one at the same place has its own stack there again. What was met after a guess ([`Stack::distrust`]) is not
-//! kept; of what was kept, that is believed which lies between the caller and its stack's known end, since nobody can have unmapped it.
+//! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits mark the
+//! readable pages. It outlives threads: a new one in the same place has its stack there. Pages met
+//! after a guess ([`Stack::distrust`]) are not kept. A kept page counts if it lies between the
+//! caller and its stack's known end: nothing can have unmapped it.
 //!
-//! **Cost.** A comparison a word; a system call, a fifth of a microsecond, for each page met for the first time.
+//! **Cost.** A comparison a word; a system call, 0.2 µs, for each new page.
 //!
 //! **Unsafe.** Reads words of pages that are known to be readable.
 
@@ -41,7 +42,8 @@ impl Stack {
         Self { thread: thread::pointer(), granule: usize::MAX, pages: 0, trusts: true }
     }
 
-    /// From now on the way may be wrong: nothing is remembered, and of what was, only what surely is this thread's stack counts.
+    /// From now on the way may be wrong: nothing is remembered, and of what was, only what surely
+    /// is this thread's stack counts.
     pub(super) fn distrust(&mut self) {
         *self = Self { granule: usize::MAX, pages: 0, trusts: false, ..*self };
     }
@@ -56,8 +58,8 @@ impl Stack {
         if at >> GRANULE_BITS != self.granule || !self.has(at) {
             *self = self.with_page_of(at)?;
         }
-        // SAFETY: the page can be read, and a word that is aligned lies in it. It belongs to whatever function, which is not running, or
-        // is what a wrong guess led to: so its value may be anything, and is only ever compared.
+        // SAFETY: the page is readable and holds the aligned word. The word belongs to a suspended
+        // function, or to a wrong guess: any value is possible, and it is only compared.
         Some(unsafe { (at as *const usize).read_volatile() })
     }
 
@@ -88,12 +90,12 @@ impl Stack {
     }
 }
 
-/// Bytes above the stack pointer that surely are this thread's stack where its thread pointer or the process's first stack's end is not
-/// farther: less than any usual stack has.
+/// Bytes above the stack pointer that surely are this thread's stack, up to its thread pointer or
+/// the initial stack's end: less than any usual stack.
 const SURELY: usize = 256 << 10;
 
-/// Whether eight bytes at an address can be read, by the kernel's word. Where it may not be asked: what lies between here and the
-/// stack's known end.
+/// Whether the kernel can read eight bytes at an address. If it may not be asked: up to the stack's
+/// known end.
 pub(super) fn is_readable(at: usize) -> bool {
     if !thp::may_ask() {
         return is_surely_stack(at);
@@ -101,7 +103,8 @@ pub(super) fn is_readable(at: usize) -> bool {
     process::can_read(at)
 }
 
-/// Whether an address lies between here and the end of the stack that this thread, or the process, began with, if that end is near.
+/// Whether an address lies between here and the end of the stack that this thread, or the process,
+/// began with, if that end is near.
 fn is_surely_stack(at: usize) -> bool {
     let here = &raw const at as usize;
     static FIRST: AtomicUsize = AtomicUsize::new(0);

@@ -1,12 +1,10 @@
-//! A table from words to words that anybody may use at any time.
+//! A table from words to words, usable at any time without locks or orderings.
 //!
-//! **What.** An entry keeps a value, and beside it the value crossed with its key. Two writers, or a writer and a reader, that meet may
-//! mix two entries' halves: then they do not fit together, and the entry is as good as empty. So there is nothing to lock, and nothing
-//! to order.
+//! **What.** An entry holds `[key ^ value, value]`; halves mixed by a race do not match, and the
+//! entry counts as empty.
 //!
-//! **State.** `N` entries, a power of two, each `[key ^ value, value]`. Of a pair of entries, which lie in one cache line, the
-//! first has what was written last, the second what was written before it: two keys that are met in turn do not drive each other out. 0 is no
-//! value.
+//! **State.** `N` entries, a power of two, in pairs of one cache line each: the first has the
+//! latest write, the second the one before, so that two alternating keys keep both. 0 is no value.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -72,7 +70,8 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// The first of a key's two entries. By the golden ratio: addresses that lie side by side, and those that are round, come to different places.
+    /// The first of a key's two entries. By the golden ratio: addresses that lie side by side, and
+    /// those that are round, come to different places.
     #[inline]
     fn place(key: u64) -> usize {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize & !1

@@ -1,12 +1,14 @@
 //! The walk from frame to frame, on x86-64.
 //!
-//! **What.** Each step undoes one frame by its rule. Where no table knows the code, the frame pointer is tried: it has to lie above the
-//! stack pointer and to have a return address above it, behind the bytes of a call. From then on of what was remembered of stacks
-//! only that is believed which surely is this one's ([`Stack::distrust`]).
+//! **What.** Each step undoes one frame by its rule. For unknown code it tries the frame pointer:
+//! it must lie above the stack pointer, with a return address above it that follows a call
+//! instruction. After such a guess, only cached stack pages surely of this thread count
+//! ([`Stack::distrust`]).
 //!
-//! **From.** The layout of a signal's frame is the kernel's `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
+//! **From.** Signal frames: `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
 //!
-//! **Unsafe.** Reads four registers by assembly, and bytes of code that the kernel says can be read.
+//! **Unsafe.** Reads four registers by assembly, and bytes of code that the kernel says can be
+//! read.
 
 use super::Registers;
 use super::cfi::{Cfa, Row, Saved};
@@ -21,7 +23,8 @@ pub(super) const SUPPORTED: bool = true;
 
 const WORD: usize = size_of::<usize>();
 
-/// Where a signal's frame has the interrupted code's registers, from the handler's stack pointer after its return.
+/// Where a signal's frame has the interrupted code's registers, from the handler's stack pointer
+/// after its return.
 const SIGNAL_BP: usize = 120;
 const SIGNAL_BX: usize = 128;
 const SIGNAL_SP: usize = 160;
@@ -45,7 +48,8 @@ pub(super) fn here() -> Registers {
     Registers { pc, sp, bp, bx }
 }
 
-/// Notes the addresses at which the callers of a frame go on, without those of the library that come first if `outside`.
+/// Notes the addresses at which the callers of a frame go on, without those of the library that
+/// come first if `outside`.
 #[inline(never)]
 pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize {
     let own = if outside { own_code() } else { (0, 0) };
@@ -63,7 +67,8 @@ pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize 
     count
 }
 
-/// The stack pointer of the program's first function, if but for it only the library, the C library and the dynamic linker are on the stack.
+/// The stack pointer of the program's first function, if but for it only the library, the C library
+/// and the dynamic linker are on the stack.
 #[inline(never)]
 pub(super) fn after_main(from: Registers) -> Option<usize> {
     /// Bytes that the first function has at the most: it calls what runs `main`, and that is all.
@@ -91,7 +96,8 @@ pub(super) fn forget() {
     CALLS.clear();
 }
 
-/// The library's first address, and the one behind its last: 1 and 1 where it is part of the program itself.
+/// The library's first address, and the one behind its last: 1 and 1 where it is part of the
+/// program itself.
 fn own_code() -> (usize, usize) {
     static START: AtomicUsize = AtomicUsize::new(0);
     static END: AtomicUsize = AtomicUsize::new(0);
@@ -109,7 +115,8 @@ fn own_code() -> (usize, usize) {
     (start, end)
 }
 
-/// A frame under way. Passed on by value where something rare is done with it, so that it can stay in registers.
+/// A frame under way. Passed on by value where something rare is done with it, so that it can stay
+/// in registers.
 #[derive(Clone, Copy)]
 struct Frame {
     registers: Registers,
@@ -125,7 +132,8 @@ impl Frame {
         Self { registers, lookup: registers.pc, stack: Stack::new() }
     }
 
-    /// Goes to the caller's frame; the address one past what is under way there, or where it goes on.
+    /// Goes to the caller's frame; the address one past what is under way there, or where it goes
+    /// on.
     #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
         let rule = rules::of(self.lookup);
@@ -179,7 +187,8 @@ impl Frame {
         self.returned(Registers { pc: back, sp: cfa, bp, bx })
     }
 
-    /// The caller goes on with these registers; a thread's first function may have 0 for an address.
+    /// The caller goes on with these registers; a thread's first function may have 0 for an
+    /// address.
     #[inline(always)]
     fn returned(self, registers: Registers) -> Option<Self> {
         // The call may be the last instruction of its function.
@@ -195,7 +204,8 @@ impl Frame {
         Some(Self { registers, lookup: registers.pc, ..self })
     }
 
-    /// By the frame pointer; or, where control was lost by a jump to nowhere, by the return address that the call has just pushed.
+    /// By the frame pointer; or, where control was lost by a jump to nowhere, by the return address
+    /// that the call has just pushed.
     fn guessed(mut self) -> Option<Self> {
         self.stack.distrust();
         let Registers { pc, sp, bp, .. } = self.registers;
@@ -226,7 +236,8 @@ impl Frame {
 /// Addresses that were found to lie behind a call.
 static CALLS: Table<1024> = Table::new();
 
-/// Whether the bytes before an address are those of a call. The address is a word of the stack that may be anything.
+/// Whether the bytes before an address are those of a call. The address is a word of the stack that
+/// may be anything.
 fn is_behind_call(address: usize) -> bool {
     if CALLS.get(address as u64) != 0 {
         return true;
@@ -241,19 +252,21 @@ fn is_behind_call(address: usize) -> bool {
 fn has_call_before(address: usize) -> bool {
     const LONGEST: usize = 7;
     let Some(first) = address.checked_sub(LONGEST) else { return false };
-    // The bytes lie in one aligned word or in two. Code may begin where a page does: what cannot be read is no call.
+    // The bytes lie in one aligned word or in two. Code may begin where a page does: what cannot be
+    // read is no call.
     let (low, high) = (first & !7, (address - 1) & !7);
     let (has_low, has_high) = (stack::is_readable(low), stack::is_readable(high));
     let mut bytes = [0u8; LONGEST];
     for (i, byte) in bytes.iter_mut().enumerate() {
         let at = first + i;
         if if at < high { has_low } else { has_high } {
-            // SAFETY: the kernel has just read the aligned word that this byte lies in; if another thread takes the code away meanwhile,
-            // this thread is lost in any case, since it would return there.
+            // SAFETY: the kernel has just read this byte's aligned word. If another thread unmaps
+            // the code meanwhile, this thread would fault on return anyway.
             *byte = unsafe { (at as *const u8).read_volatile() };
         }
     }
-    // call rel32, or call through a register or memory, whose operand takes 0, 1, 2, 4 or 5 bytes more.
+    // call rel32, or call through a register or memory, whose operand takes 0, 1, 2, 4 or 5 bytes
+    // more.
     let through = |back: usize| bytes[LONGEST - back] == 0xff && bytes[LONGEST - back + 1] & 0x38 == 0x10;
     bytes[LONGEST - 5] == 0xe8 || [2, 3, 4, 6, 7].into_iter().any(through)
 }
