@@ -133,7 +133,7 @@ impl SlabCache {
         // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
         let mut used = record.used() + unsafe { record.take_free(start, want - out.len(), out) };
         let carved = record.carved();
-        // Of a slab of two sizes all usable places have been cut.
+        // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
@@ -194,13 +194,13 @@ impl SlabCache {
             // mixed.
             let owned = is_ours(slab);
             let (morphed, moved) = record.sizes(self.geometry.object);
-            // Places of a slab without old objects are looked at one by one: see `free_mixed`.
+            // A slab without old objects is freed place by place: see `free_mixed`.
             let alone = morphed && owned && !moved && record.is_alone();
             let is_on_grid = || ((first as usize - start as usize) as u32).is_multiple_of(self.geometry.object);
             let apart = moved || alone && !is_on_grid();
             let ours = owned && !apart;
             let used = record.used();
-            // The front end has looked at each place of a slab of two sizes itself.
+            // In a slab of two sizes the front end has validated each place.
             let all_cut = morphed || !ours;
             let bytes = if all_cut { slab_bytes } else { usize::from(record.carved()) * self.geometry.object as usize };
             let (mut at, mut last, mut run) = (first, first, 0);
@@ -221,7 +221,7 @@ impl SlabCache {
                 (first, left) = (at, left - run);
                 continue;
             }
-            // Without a run the first is no place that was cut; too long a run has one twice.
+            // No run: the first place was never cut. Too long a run: one object appears twice.
             if run == 0 || run > u32::from(used) {
                 return Err(first);
             }
@@ -237,7 +237,7 @@ impl SlabCache {
                 continue;
             }
             if now == 0 && !morphed {
-                // Cut anew, its objects come in order, and nobody follows links to them.
+                // Cut anew, its objects come in order, without links to follow.
                 record.begin();
             }
             let (before, after) =
@@ -261,7 +261,6 @@ impl SlabCache {
         self.give_complete(self.slabs.kept.idle(), records, source);
     }
 
-    /// A slab's level.
     #[inline]
     pub(crate) fn level(&self, record: &SlabRecord) -> u16 {
         if record.morph_entry() == 0 { record.used() } else { self.mixed(record.used(), record) }
@@ -274,18 +273,17 @@ impl SlabCache {
         (used + self.geometry.capacity - record.carved()).max(1)
     }
 
-    /// The slab that holds the object at `offset` bytes from the region's start.
+    /// The slab of the object at byte `offset` of the region.
     #[inline]
     pub(crate) fn slab_of(&self, offset: usize) -> PageId {
         self.geometry.slab_of(PageId((offset >> PAGE_SHIFT) as u32))
     }
 
-    /// Makes a new span a slab.
     #[cold]
     fn begin_slab(&mut self, first: PageId, records: &impl Records) -> PageId {
         let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
-            // Another cache has made the slab one of ours; see `donate`.
+            // Another cache has donated the slab; see `donate`.
             self.slabs.stats.morphed += 1;
         } else {
             record.begin();
@@ -294,7 +292,7 @@ impl SlabCache {
         first
     }
 
-    /// A slab goes back to the source; it is on the list of `level`.
+    /// Returns a slab on the list of `level` to the source.
     pub(crate) fn retire(&mut self, slab: PageId, level: u16, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.end(SlabId::of(slab), level, records);
         let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());

@@ -7,7 +7,6 @@
 #[must_use]
 pub struct Chain {
     head: *mut u8,
-    /// The last object, of which the link is null; null when the chain is empty.
     tail: *mut u8,
     len: u32,
 }
@@ -50,7 +49,6 @@ impl Chain {
         (self.head, self.len)
     }
 
-    /// The last object; null when there is none.
     pub(crate) fn last(&self) -> *mut u8 {
         self.tail
     }

@@ -15,8 +15,7 @@ const WASTE_PART: usize = 32;
 pub struct Geometry {
     /// Bytes in an object; a multiple of 16.
     pub object: u32,
-    /// Pages in a slab. One of several objects begins at a multiple of the power of two that is not
-    /// below.
+    /// Pages in a slab. Slabs of several objects are aligned to the next power of two.
     pub pages: Pages,
     /// Objects in a slab, at least 1.
     pub capacity: u16,
@@ -45,8 +44,7 @@ impl Geometry {
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// What a slab's first page is a multiple of. One of a single object begins where the object
-    /// does.
+    /// Alignment of a slab's first page. A single object begins its slab.
     pub const fn align(&self) -> Pages {
         if self.is_single() { Pages(1) } else { Pages(self.pages.0.next_power_of_two()) }
     }

@@ -19,7 +19,7 @@ use core::num::NonZeroU32;
 use craton_base::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{PageId, Table, Zeroed};
 
-/// A slab of a size class, by its first page: that plus 1.
+/// A slab of a size class: its first page plus 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SlabId(NonZeroU32);
 
@@ -102,16 +102,14 @@ pub struct SlabRecord {
 
 const _: () = assert!(cfg!(loom) || size_of::<SlabRecord>() == 32);
 
-/// What objects' sizes and distances are multiples of.
+/// The unit of sizes and distances.
 const UNIT: usize = 16;
-/// Bits of `morph` that name an entry.
 const ENTRY_BITS: u32 = 20;
-/// Bits of `morph` for a size in units.
 const SIZE_BITS: u32 = 11;
-/// The bit of `morph` that says that it is a tag of the front end.
+/// Marks a `morph` as the front end's tag.
 const TAG: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
 
-/// The entry of a slab of two sizes, by the record's `morph`; 0 for others.
+/// The entry of a slab of two sizes; 0 for others.
 #[inline]
 fn entry_of(morph: u32) -> u32 {
     if morph & TAG == 0 { morph & ((1 << ENTRY_BITS) - 1) } else { 0 }
@@ -172,17 +170,15 @@ impl SlabRecord {
         self.carved()
     }
 
-    /// Makes the record that of a fresh slab.
     pub(crate) fn begin(&self) {
         self.set_free(0);
         self.set_used(0);
         self.set_carved(0);
     }
 
-    /// So many slabs of two sizes can be told apart.
+    /// Most slabs of two sizes.
     pub(crate) const MORPHS: usize = 1 << ENTRY_BITS;
 
-    /// Whether a slab can become one of objects of this size.
     pub(crate) const fn can_morph_to(object: u32) -> bool {
         object < (UNIT as u32) << SIZE_BITS
     }
@@ -196,16 +192,16 @@ impl SlabRecord {
         (is_morphed, is_morphed && morph >> ENTRY_BITS != object / UNIT as u32)
     }
 
-    /// Where the entry of a slab of two sizes lies; 0 for ordinary slabs.
+    /// The entry of a slab of two sizes; 0 for ordinary slabs.
     #[inline]
     pub(crate) fn morph_entry(&self) -> u32 {
         entry_of(self.morph.load(Ordering::Relaxed))
     }
 
-    /// Whether the slab holds objects of two sizes, of which the new one is this.
+    /// Whether the slab holds two sizes, the new one `object`.
     pub(crate) fn is_morph_to(&self, object: u32) -> bool {
         let morph = self.morph.load(Ordering::Relaxed);
-        // What a page of a heap of its own leaves here can look like a size.
+        // A tag may look like a size.
         entry_of(morph) != 0 && morph >> ENTRY_BITS == object / UNIT as u32
     }
 
@@ -214,7 +210,7 @@ impl SlabRecord {
         self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
     }
 
-    /// Makes the record that of a slab of two sizes with no new object in use, only free `places`.
+    /// Begins a slab of two sizes without new objects, with the free `places`.
     pub(crate) fn begin_morph(&self, start: *mut u8, places: Chain) {
         self.set_used(0);
         self.set_alone(false);
@@ -223,28 +219,25 @@ impl SlabRecord {
         self.set_free(places.into_raw().0 as usize);
     }
 
-    /// Makes a slab of two sizes, or a part of one, ordinary.
     pub(crate) fn settle(&self) {
         self.morph.store(0, Ordering::Relaxed);
     }
 
-    /// Whether no old object of a slab of two sizes is out.
+    /// Whether a slab of two sizes has no live old object.
     #[inline]
     pub(crate) fn is_alone(&self) -> bool {
         self.alone.load(Ordering::Relaxed) != 0
     }
 
-    /// Notes that.
     pub(crate) fn set_alone(&self, alone: bool) {
         self.alone.store(alone.into(), Ordering::Relaxed);
     }
 
-    /// Free objects: places that were cut and are not in use.
     pub(crate) fn free_objects(&self) -> u16 {
         self.carved() - self.used()
     }
 
-    /// The last of the slab's free objects, if there are any. The slab begins at `start`.
+    /// The last free object, if any, of the slab at `start`.
     pub(crate) fn last_free(&self, start: *mut u8) -> *mut u8 {
         start.wrapping_add(usize::from(self.last()) * UNIT)
     }

@@ -17,7 +17,7 @@ use crate::Geometry;
 
 /// Largest size looked up in the table.
 pub const MAX_TABLED: usize = 8 << 10;
-/// Multiples of 16 up to here are all classes.
+/// Up to here all multiples of 16 are classes.
 const MAX_MULTIPLE: usize = 256;
 /// Classes by the first two rules.
 const SMALL_CLASSES: usize = MAX_MULTIPLE / 16 + 8 * (MAX_TABLED / MAX_MULTIPLE).ilog2() as usize;
@@ -83,7 +83,7 @@ pub const MARKS: usize = CLASSES + 4;
 /// Largest size that has a class.
 pub const MAX_CLASSED: usize = 256 << 10;
 
-/// How objects of each class lie on its slabs; entry 0 is never asked.
+/// Layouts by class; entry 0 is unused.
 static GEOMETRIES: [Geometry; CLASSES + 1] = {
     let mut all = [Geometry::of(16); CLASSES + 1];
     let mut class = 1;
@@ -94,7 +94,6 @@ static GEOMETRIES: [Geometry; CLASSES + 1] = {
     all
 };
 
-/// The rule.
 const fn layout(class: usize) -> Geometry {
     let multiples = MAX_MULTIPLE / 16;
     if class > SMALL_CLASSES {
@@ -109,7 +108,6 @@ const fn layout(class: usize) -> Geometry {
     Geometry::of(span / (15 - part) / 16 * 16)
 }
 
-/// The first class that holds `size` bytes; for tables.
 const fn smallest(size: usize) -> u8 {
     let mut class = 1;
     while (layout(class).object as usize) < size {
@@ -118,7 +116,6 @@ const fn smallest(size: usize) -> u8 {
     class as u8
 }
 
-/// The class of a size up to [`MAX_TABLED`].
 static TABLE: [u8; MAX_TABLED / 16 + 1] = {
     let mut table = [1; MAX_TABLED / 16 + 1];
     let (mut i, mut class) = (1, 1);
@@ -132,10 +129,9 @@ static TABLE: [u8; MAX_TABLED / 16 + 1] = {
     table
 };
 
-/// Bytes for which the table of larger sizes has an entry.
 const GRAIN: usize = 512;
 
-/// The class of the smallest size of each grain; the largest is in this class or the next.
+/// The class of each grain's smallest size; the largest is in this class or the next.
 static GRAINS: [u8; MAX_CLASSED / GRAIN] = {
     let mut table = [0; MAX_CLASSED / GRAIN];
     let mut i = MAX_TABLED / GRAIN;
@@ -176,8 +172,7 @@ pub fn class_of(size: usize) -> usize {
     class + usize::from(size > size_of_class(class))
 }
 
-/// The smallest class whose objects hold `size` bytes and all lie at multiples of `align`, a power
-/// of two.
+/// The smallest class that holds `size` bytes at multiples of `align`, a power of two.
 pub fn class_of_aligned(size: usize, align: usize) -> Option<usize> {
     if size > MAX_CLASSED || align > MAX_CLASSED {
         return None;

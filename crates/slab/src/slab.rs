@@ -55,29 +55,26 @@ impl SlabStats {
     }
 }
 
-/// The slabs of one cache. A slab's *level*: its objects in use and places that cannot be used.
+/// The slabs of one cache. A slab's *level*: its objects in use and its unusable places.
 #[derive(Debug)]
 pub(crate) struct Slabs<S> {
     pub(crate) lists: Lists<S>,
-    /// Complete slabs.
     pub(crate) kept: WorkingSet,
     pub(crate) stats: SlabStats,
 }
 
 impl<S: Copy> Slabs<S> {
-    /// None, of `capacity` objects; who asks keeps up to `most` complete ones. Zeros for two zeros.
+    /// No slabs, of `capacity` objects; up to `most` complete ones are kept. Zeros for two zeros.
     pub(crate) const fn new(capacity: u16, most: u16) -> Self {
         Self { lists: Lists::new(capacity), kept: WorkingSet::up_to(most), stats: SlabStats::NONE }
     }
 
-    /// A slab has come from the source.
     pub(crate) fn begin(&mut self, slab: S, level: u16, links: &impl Links<Slab = S>) {
         self.put_on(slab, self.lists.list_of(level), links);
         self.stats.slabs += 1;
         self.stats.slabs_made = self.stats.slabs_made.wrapping_add(1);
     }
 
-    /// A slab goes back to the source, or to another cache.
     pub(crate) fn end(&mut self, slab: S, level: u16, links: &impl Links<Slab = S>) {
         match self.lists.list_of(level) {
             FULL => {}
@@ -89,7 +86,7 @@ impl<S: Copy> Slabs<S> {
         self.stats.slabs -= 1;
     }
 
-    /// Moves a slab to the list where it belongs, if any, after a change of its level.
+    /// Moves a slab to its list, if any, after a change of level.
     #[inline]
     pub(crate) fn relist(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
         let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
@@ -98,7 +95,7 @@ impl<S: Copy> Slabs<S> {
         }
     }
 
-    /// As [`Slabs::relist`], for the slab that serves, the first of the fullest.
+    /// As [`Slabs::relist`], for the serving slab, the first of the fullest.
     #[inline]
     pub(crate) fn rise(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
         let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
@@ -131,12 +128,11 @@ impl<S: Copy> Slabs<S> {
         }
     }
 
-    /// The complete slab that came last.
     pub(crate) fn complete(&self) -> Option<S> {
         self.lists.list(COMPLETE).first()
     }
 
-    /// How many slabs have room and some object in use; a step for each.
+    /// Counts the partial slabs; a step for each.
     pub(crate) fn partial(&self, links: &impl Links<Slab = S>) -> u32 {
         (COMPLETE + 1..LISTS).map(|list| self.lists.list(list).iter(links).count() as u32).sum()
     }

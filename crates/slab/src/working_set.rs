@@ -6,27 +6,25 @@
 //! program keeps its swing, and one that frees for good keeps none. Idle slabs are freed and their
 //! allowance ends.
 
-/// A number of things, and the least that it was of late. Zeros are none, of which none are kept.
+/// A count, and its recent least. Zeros: an empty set that keeps none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WorkingSet {
     count: u32,
-    /// The least count since the interval began.
     least: u32,
-    /// The least count of the interval before.
     before: u32,
-    /// How many are kept, for those who ask; and how many may ever be.
+    /// How many are kept on demand; and the most ever.
     allowed: u16,
     most: u16,
-    /// How many went and may be missed.
+    /// How many were freed and may be missed.
     given: u16,
-    /// No more are kept for now, whatever is allowed.
+    /// Keeps no more for now, whatever is allowed.
     closed: bool,
 }
 
 impl WorkingSet {
     pub(crate) const EMPTY: Self = Self::up_to(0);
 
-    /// Without things, of which up to `most` are kept when they were missed.
+    /// An empty set that keeps up to `most` once they are missed.
     pub(crate) const fn up_to(most: u16) -> Self {
         Self { count: 0, least: 0, before: 0, allowed: 0, most, given: 0, closed: false }
     }
@@ -48,7 +46,6 @@ impl WorkingSet {
         self.before = self.before.min(self.count);
     }
 
-    /// One of those that were idle goes for good.
     pub(crate) fn drop_idle(&mut self) {
         self.count -= 1;
         self.least = self.least.saturating_sub(1);
@@ -57,25 +54,23 @@ impl WorkingSet {
         self.given = self.given.saturating_add(1);
     }
 
-    /// An interval ends and the next begins.
     pub(crate) fn turn(&mut self) {
         self.before = self.least;
         self.least = self.count;
         self.given /= 2;
     }
 
-    /// How many were not needed in the whole of the interval before, nor since.
+    /// How many were unused throughout the last interval and since.
     pub(crate) fn idle(&self) -> u32 {
         self.before.min(self.least)
     }
 
-    /// Lets more be kept, or not for now.
     #[inline]
     pub(crate) fn set_closed(&mut self, closed: bool) {
         self.closed = closed;
     }
 
-    /// Whether one more is to be kept; it goes if not.
+    /// Whether to keep one more; otherwise it is freed.
     pub(crate) fn wants(&mut self) -> bool {
         let wants = self.count < self.allowed.into() && !self.closed;
         if !wants {
@@ -84,7 +79,6 @@ impl WorkingSet {
         wants
     }
 
-    /// One had to be asked for.
     pub(crate) fn missed(&mut self) {
         if self.given > 0 {
             self.given -= 1;

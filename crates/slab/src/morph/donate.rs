@@ -17,13 +17,12 @@ use craton_base::{PAGE_SIZE, PageId, PageRange, SpanSource};
 
 /// A slab morphs when less than so many hundredths of its objects live.
 const MOST_LIVE: u32 = 90;
-/// Slabs of a cache that are looked at in one search.
+/// Slabs of a cache examined in one search.
 const LOOKS: usize = 8;
-/// Objects that must be free together are taken to be no more than this.
+/// Cap on the number of adjacent objects that must be free together.
 const PROMISED: u32 = 12;
-/// Bits behind the point of a number of gaps.
 const POINT: u32 = 16;
-/// The new size must get one in so many of its places at once.
+/// The new size must get 1/40 of its places at once.
 const LEAST_SHARE: usize = 40;
 
 /// What a slab is to become.
@@ -60,7 +59,7 @@ impl SlabCache {
     /// Slabs that were in full use once and have few live objects now; some of the emptiest ones.
     pub fn candidates(&self, new: Geometry, records: &impl Records) -> impl Iterator<Item = PageId> {
         let capacity = self.geometry.capacity;
-        // The first list is of complete slabs, which are not given up here.
+        // Complete slabs, the first list, are not donated here.
         let lists = &self.slabs.lists;
         let emptiest = 1..=lists.list_of(self.most_live().min(capacity - 1)).min(LISTS - 1);
         let slabs = emptiest.flat_map(|list| lists.list(list).iter(records)).map(SlabId::page);
@@ -75,7 +74,7 @@ impl SlabCache {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// Whether a slab with so many live objects is likely to have a gap for one of the new size.
+    /// Whether a slab with so many live objects is likely to have a gap for the new size.
     fn promises(&self, record: &SlabRecord, new: Geometry) -> bool {
         let (all, free) = (u64::from(self.geometry.capacity), u64::from(record.free_objects()));
         let together = new.object.div_ceil(self.geometry.object);
@@ -85,7 +84,7 @@ impl SlabCache {
 
     /// Whether a slab of this cache may morph.
     pub fn is_candidate(&self, record: &SlabRecord) -> bool {
-        // One that is still being cut serves next, and a complete one is kept.
+        // A slab still being cut serves next, and a complete one is kept.
         record.morph_entry() == 0
             && record.carved() == self.geometry.capacity
             && (1..self.most_live()).contains(&record.used())
@@ -217,7 +216,7 @@ pub unsafe fn donate(
 }
 
 impl SlabCache {
-    /// Forgets a slab that goes to another cache.
+    /// Drops a slab that moves to another cache.
     fn give_up(&mut self, slab: PageId, records: &impl Records) {
         let record = records.of(slab);
         self.slabs.end(SlabId::of(slab), record.used(), records);

@@ -85,9 +85,7 @@ pub struct ObjectSlabs {
     pub(super) slabs: Slabs<Slab>,
     pub(super) table: SlabTable,
     colours: Colours,
-    /// Records that lie apart.
     pub(super) records: Trusted,
-    /// Slabs on their way back.
     pub(super) detached: u32,
 }
 
@@ -259,7 +257,7 @@ impl ObjectSlabs {
     }
 }
 
-/// The layout of records apart, of one word of bits or two, for pages of 1, 2, 4 and 8 KiB.
+/// The layouts of separate records, of one or two words of bits, on pages of 1, 2, 4 and 8 KiB.
 static RECORDS: [ObjectLayout; PAGE_SIZES] = {
     let mut layouts = [ObjectLayout::UNSET; PAGE_SIZES];
     let mut size = 0;
@@ -275,7 +273,6 @@ static RECORDS: [ObjectLayout; PAGE_SIZES] = {
 };
 const PAGE_SIZES: usize = (ObjectLayout::MAX_PAGE / ObjectLayout::MIN_PAGE).ilog2() as usize + 1;
 
-/// The layout of the records of such slabs.
 pub(super) fn records_of(layout: &ObjectLayout) -> &'static ObjectLayout {
     &RECORDS[(layout.page_bytes() / ObjectLayout::MIN_PAGE).ilog2() as usize]
 }

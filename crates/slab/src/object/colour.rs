@@ -6,20 +6,18 @@
 
 use super::layout::ObjectLayout;
 
-/// Cache line.
 const LINE: usize = 64;
 
-/// How far one colour is from the next.
 pub(super) const fn step(align: usize) -> usize {
     if align < LINE { LINE } else { align }
 }
 
-/// Colours that fit into so many bytes that no object needs.
+/// Colours that fit into `slack` bytes.
 pub(super) const fn count(slack: usize, step: usize) -> u32 {
     (slack / step) as u32 + 1
 }
 
-/// Which colour is next. All zeros are the first one.
+/// The next colour. Zeros: the first one.
 #[derive(Debug)]
 pub(super) struct Colours {
     next: u32,
@@ -29,12 +27,12 @@ pub(super) struct Colours {
 impl Colours {
     pub(super) const FIRST: Self = Self { next: 0, is_off: false };
 
-    /// All slabs from now on have the first colour, unless `on`.
+    /// Without colours, all further slabs have the first one.
     pub(super) fn set(&mut self, on: bool) {
         self.is_off = !on;
     }
 
-    /// Where the next slab's objects begin, in bytes from its start.
+    /// The offset in bytes of the next slab's first object.
     pub(super) fn next(&mut self, layout: &ObjectLayout) -> usize {
         if self.is_off {
             return 0;

@@ -16,7 +16,7 @@ use super::supply::PageSupplier;
 use super::trusted::Trusted;
 use crate::check::Broken;
 
-/// So many contended changes in an interval make magazines grow (Bonwick & Adams have 3).
+/// Contended exchanges in an interval that make magazines grow (Bonwick & Adams: 3).
 const CONTENDED: u32 = 3;
 
 /// Counts of a depot.
@@ -41,18 +41,14 @@ pub struct DepotStats {
 pub struct Depot {
     full: Stack,
     empty: Stack,
-    /// Which magazines are handed out.
     size: u16,
-    /// The largest there may be.
     most: u16,
-    /// Contended changes in this interval.
     pressure: u32,
     contended: u64,
     pub(super) objects: u64,
     store: [Trusted; SIZES],
-    /// Length of an interval.
     interval_ns: u64,
-    /// When this one began, plus 1; 0: none has.
+    /// The interval's start, plus 1; 0: none yet.
     began_ns: u64,
 }
 

@@ -6,14 +6,12 @@ use super::layout::ObjectLayout;
 use crate::working_set::WorkingSet;
 use core::ptr::NonNull;
 
-/// Bytes of a magazine before its rounds.
 const HEAD: usize = 16;
 /// log2 of the bytes of the smallest magazine, of 6 rounds.
 const FIRST_SHIFT: usize = 6;
 /// Sizes of magazines: 6, 14, 30, 62 and 126 rounds, with the head powers of two of bytes.
 pub(super) const SIZES: usize = 5;
 
-/// Rounds of a magazine of each size.
 pub(super) const fn rounds_of(size: usize) -> usize {
     ((1 << (FIRST_SHIFT + size)) - HEAD) / size_of::<*mut u8>()
 }
@@ -71,12 +69,10 @@ impl Magazine {
         self.0.as_ptr().wrapping_add(1).cast()
     }
 
-    /// Its memory.
     pub(super) fn address(&self) -> *mut u8 {
         self.0.as_ptr().cast()
     }
 
-    /// Which of the sizes it is of.
     pub(super) fn size(&self) -> usize {
         self.head().size.into()
     }
@@ -123,7 +119,7 @@ impl Magazine {
         Some(object)
     }
 
-    /// Puts rounds into a magazine that has none; there is room for them.
+    /// Fills an empty magazine; the rounds fit.
     pub(super) fn fill(&mut self, rounds: &[*mut u8]) {
         debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
         // SAFETY: there is room for them.
@@ -131,13 +127,13 @@ impl Magazine {
         self.head().len = rounds.len() as u16;
     }
 
-    /// Drops the `n` rounds that were added last; it has them.
+    /// Drops the last `n` rounds, which exist.
     pub(super) fn drop_last(&mut self, n: usize) {
         self.head().len -= n as u16;
     }
 }
 
-/// Magazines of one kind: those with rounds, or those without.
+/// Magazines of one kind: full ones, or empty ones.
 #[derive(Debug)]
 pub(super) struct Stack {
     first: Option<NonNull<Head>>,

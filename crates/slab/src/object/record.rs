@@ -15,14 +15,14 @@ use super::layout::{ObjectLayout, RECORD_BYTES};
 use crate::lists::Links;
 use core::ptr::NonNull;
 
-/// What a cache knows of a slab. Its bits follow it.
+/// The head of a record. Its bits follow it.
 #[repr(C)]
 pub(super) struct Record {
     pub(super) slab: *mut u8,
     pub(super) start: *mut u8,
     next: Option<Slab>,
     prev: Option<Slab>,
-    // Words of 32 bits: where halves of one are stored and then loaded as one, processors wait.
+    // 32-bit words: loading two stored halves as one word stalls the CPU.
     pub(super) used: u32,
     hint: u32,
 }
@@ -35,7 +35,6 @@ const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 #[repr(transparent)]
 pub(super) struct Slab(pub(super) NonNull<Record>);
 
-/// Lists of such slabs are linked through their records.
 pub(super) struct InRecords;
 
 impl Links for InRecords {
@@ -62,7 +61,6 @@ impl Links for InRecords {
     }
 }
 
-/// What is wrong with an object that is to come back, on its slab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wrong {
     Between,
@@ -80,7 +78,7 @@ impl Slab {
             let this = Self(record);
             let (words, all) = (layout.words as usize, layout.capacity as usize);
             for word in 0..words {
-                // Bits behind the last object count as out, so that nobody finds them.
+                // Bits past the last object count as out, so that no search finds them.
                 let here = (all - word * 64).min(64);
                 this.out(word).write(if here == 64 { 0 } else { !0 << here });
                 if layout.constructed {
@@ -98,24 +96,20 @@ impl Slab {
         unsafe { &mut *self.0.as_ptr() }
     }
 
-    /// First byte.
     #[inline]
     pub(super) fn address(self) -> *mut u8 {
         self.record().slab
     }
 
-    /// First object.
     pub(super) fn start(self) -> *mut u8 {
         self.record().start
     }
 
-    /// Objects that are out: its level.
     #[inline]
     pub(super) fn used(self) -> u16 {
         self.record().used as u16
     }
 
-    /// Whether the slab covers this address.
     #[inline]
     pub(super) fn covers(self, layout: &ObjectLayout, address: usize) -> bool {
         address.wrapping_sub(self.record().slab as usize) < layout.slab_bytes
@@ -149,13 +143,12 @@ impl Slab {
         layout.constructed && unsafe { (*self.built(layout, i / 64) >> (i % 64)) & 1 == 1 }
     }
 
-    /// The object at a place.
     #[inline]
     pub(super) fn object(self, layout: &ObjectLayout, i: usize) -> *mut u8 {
         self.record().start.wrapping_add(i * layout.stride as usize)
     }
 
-    /// Which object begins at this address, which the slab covers.
+    /// The object that begins at this address of the slab.
     #[inline]
     pub(super) fn place_of(self, layout: &ObjectLayout, address: usize) -> Result<usize, Wrong> {
         let offset = address.wrapping_sub(self.record().start as usize);
@@ -243,7 +236,7 @@ impl Slab {
     }
 }
 
-/// A record's place at the end of a slab of this layout, or `None` where it lies apart.
+/// The record's place at the end of a slab of this layout; `None` if it lies apart.
 pub(super) fn record_inside(layout: &ObjectLayout, slab: *mut u8) -> Option<NonNull<Record>> {
     match layout.record_at {
         0 => None,

@@ -53,7 +53,6 @@ unsafe impl<S: SpanSource> PageSupplier for SpanPages<'_, S> {
     }
 }
 
-/// So many whole pages of 8 KiB.
 fn whole(bytes: usize) -> Option<Pages> {
     if bytes.is_multiple_of(PAGE_SIZE) { u32::try_from(bytes >> PAGE_SHIFT).ok().map(Pages) } else { None }
 }
@@ -65,7 +64,6 @@ pub struct FramePages<'a, F> {
     base: *mut u8,
 }
 
-/// log2 of the bytes of a frame.
 const FRAME_SHIFT: u32 = 12;
 
 impl<'a, F: FrameSource> FramePages<'a, F> {
@@ -86,7 +84,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
         }
         let (frames, block) = (bytes >> FRAME_SHIFT, bytes.max(align).next_power_of_two() >> FRAME_SHIFT);
         let first = self.source.get(block.trailing_zeros(), Density::Dense).ok()?;
-        // A source gives powers of two. What is too much goes back in such blocks, smallest first.
+        // Sources serve powers of two. The excess is freed in such blocks, smallest first.
         let (mut at, end) = (first + frames, first + block);
         while at < end {
             let part = 1 << (at - first).trailing_zeros();
@@ -108,13 +106,11 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,
-    /// log2 of the bytes of a page.
     shift: u32,
     pages: usize,
     /// A bit for each page that is out.
     map: &'a mut [u64],
     used: usize,
-    /// No page before this one is free.
     least: usize,
 }
 
@@ -176,7 +172,7 @@ unsafe impl PageSupplier for BufferPages<'_> {
         let before = (self.first as usize) >> self.shift;
         let mut at = self.least;
         loop {
-            // The next place whose address, not whose number in the buffer, is aligned.
+            // The next aligned address, not buffer offset.
             at += (before + at).wrapping_neg() % align;
             if at + want > self.pages {
                 return None;

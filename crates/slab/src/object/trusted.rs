@@ -8,10 +8,9 @@ use super::record::{InRecords, Slab, record_inside};
 use super::supply::PageSupplier;
 use crate::lists::List;
 
-/// Slabs of one small layout, which the caller names each time.
+/// Slabs of one small layout, which the caller passes each time.
 #[derive(Debug)]
 pub(super) struct Trusted {
-    /// Slabs with room.
     partial: List<Slab>,
     bytes: usize,
     live: u32,
@@ -20,12 +19,10 @@ pub(super) struct Trusted {
 impl Trusted {
     pub(super) const EMPTY: Self = Self { partial: List::EMPTY, bytes: 0, live: 0 };
 
-    /// Bytes that are held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Objects that are out.
     pub(super) fn live(&self) -> u32 {
         self.live
     }
