@@ -35,8 +35,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(n)
     }
 
-    /// Takes as many frames of what the processor has claimed as there is room for, by one change
-    /// of its word.
+    /// Takes up to `frames.len()` of the CPU's claimed frames by one change of its word.
     fn take_claimed(&self, local: &Local, frames: &mut [usize]) -> usize {
         let claim = Claim(local.gets.read());
         let (mut rest, mut n) = (claim, 0);
@@ -47,8 +46,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if n > 0 && local.gets.exchange(claim.0, rest.0).is_err() { 0 } else { n }
     }
 
-    /// Frees single frames. The error is that of the first that could not be freed, and how many
-    /// were before it.
+    /// Frees single frames. Error: that of the first failure, and how many were freed before.
     pub fn put_batch(&self, frames: &[usize], request: Request) -> Result<(), (usize, Error)> {
         let request = Request { order: 0, ..request };
         self.local(request.processor, request.kind).map_err(|error| (0, error))?;
@@ -63,8 +61,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees the first few frames, if they are of one row and nothing speaks against it; returns
-    /// how many.
+    /// Frees the first few frames if they share a row and need no special care; returns how many.
     fn put_run(&self, frames: &[usize]) -> usize {
         let first = frames[0];
         if first >= self.frames() || !self.lower.child(first / G::HUGE).is_plain() {
@@ -119,13 +116,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Where a range ends, if it lies in the zone.
     fn end_of(&self, frame: usize, frames: usize) -> Result<usize, Error> {
         let all = self.frames();
         frame.checked_add(frames).filter(|end| *end <= all).ok_or(Error::OutOfRange { frame, frames: all })
     }
 
-    /// The largest order of which frames begin at `at` and end before `end`.
     fn largest_order(at: usize, end: usize) -> u32 {
         let by_place = if at == 0 { G::MAX_ORDER } else { at.trailing_zeros().min(G::MAX_ORDER) };
         by_place.min((end - at).ilog2())

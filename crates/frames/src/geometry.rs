@@ -38,8 +38,7 @@ impl Geometry for Standard {
     const CHILDREN: usize = 32;
 }
 
-/// Frames of 8 KiB, Craton's pages, of which 256 are a huge frame of 2 MiB. The rows are half as
-/// long as they could be.
+/// Frames of 8 KiB, Craton's pages, 256 to a huge frame of 2 MiB. Rows have half of their bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Pages;
 

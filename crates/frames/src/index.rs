@@ -8,13 +8,11 @@
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
 
-/// Words for a set of so many trees.
 pub(crate) const fn words(trees: usize) -> usize {
     let lower = trees.div_ceil(64);
     lower + lower.div_ceil(64)
 }
 
-/// A set of trees.
 #[derive(Clone, Copy)]
 pub(crate) struct Set<'a> {
     lower: &'a [AtomicU64],
@@ -22,7 +20,6 @@ pub(crate) struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// In words of which there are as many as [`words`] says.
     pub(crate) fn new(words: &'a [AtomicU64], trees: usize) -> Self {
         let (lower, upper) = words.split_at(trees.div_ceil(64));
         Self { lower, upper }
@@ -57,7 +54,6 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// Puts a tree in or takes it out.
     pub(crate) fn set(&self, tree: usize, is_in: bool) {
         match (self.has(tree), is_in) {
             (false, true) => self.insert(tree),
@@ -66,7 +62,7 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// The first tree from `from` on, or, when there is none, from the beginning.
+    /// The first tree from `from` on, wrapping around.
     pub(crate) fn next(&self, from: usize) -> Option<usize> {
         self.next_from(from).or_else(|| self.next_from(0).filter(|tree| *tree < from))
     }
@@ -90,7 +86,6 @@ impl<'a> Set<'a> {
             if word != 0 {
                 return Some(at * 64 + word.trailing_zeros() as usize);
             }
-            // It has become zero since.
             next = at + 1;
             mask = u64::MAX << (next % 64);
         }

@@ -7,8 +7,8 @@ use crate::zone::Zone;
 
 /// A zone, and the number of its first frame among all nodes' frames.
 pub struct Node<'a, G = Standard> {
-    /// The number of the zone's first frame: a multiple of the largest order's frames, or large
-    /// orders are not aligned.
+    /// The zone's first frame: a multiple of the largest order's frames, or large orders are
+    /// misaligned.
     pub first: usize,
     /// The zone.
     pub zone: Zone<'a, G>,

@@ -14,7 +14,6 @@ use crate::word::Word;
 use crate::zone::Zone;
 use craton_base::atomic::AtomicU64;
 
-/// Which huge frames are offline.
 #[derive(Clone, Copy)]
 pub(crate) struct Offline<'a> {
     count: &'a AtomicU64,
@@ -22,26 +21,23 @@ pub(crate) struct Offline<'a> {
 }
 
 impl<'a> Offline<'a> {
-    /// Words for so many huge frames.
     pub(crate) const fn words(huge_frames: usize) -> usize {
         1 + huge_frames.div_ceil(64)
     }
 
-    /// None, in words of which there are as many as [`Offline::words`] says; none at all if there
-    /// are no words.
+    /// An empty set in [`Offline::words`] words; `None` without words.
     pub(crate) fn new(words: &'a [AtomicU64]) -> Option<Self> {
         words.iter().for_each(|word| word.begin(0));
         let (count, bits) = words.split_first()?;
         Some(Self { count, bits })
     }
 
-    /// Whether a huge frame is.
     #[inline]
     pub(crate) fn has(&self, child: usize) -> bool {
         self.count.read() != 0 && self.bits[child / 64].read() >> (child % 64) & 1 == 1
     }
 
-    /// Makes the first so many huge frames offline, while nobody else uses the zone.
+    /// Marks the first huge frames offline, before the zone is shared.
     pub(crate) fn begin_with(&self, huge_frames: usize) {
         self.count.begin(huge_frames as u64);
         for (at, word) in self.bits.iter().enumerate() {
@@ -55,7 +51,7 @@ impl<'a> Offline<'a> {
         self.bits[child / 64].or(1 << (child % 64));
     }
 
-    /// Says whether it was there.
+    /// Removes a child; returns whether it was there.
     fn remove(&self, child: usize) -> bool {
         let bit = 1 << (child % 64);
         let was_there = self.bits[child / 64].and(!bit) & bit != 0;
@@ -67,7 +63,6 @@ impl<'a> Offline<'a> {
 }
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// The children of a range of huge frames.
     fn children_of(&self, frame: usize, huge_frames: usize) -> Result<core::ops::Range<usize>, Error> {
         if huge_frames == 0 {
             self.check_place(frame, 0)?;
@@ -104,7 +99,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             return Err(Error::NotOffline { frame: child * G::HUGE });
         }
         for child in children {
-            // Two may be at it: one of them frees it.
+            // Of two racing threads, one frees it.
             if self.offline.remove(child) {
                 self.lower.begin_rows(child);
                 self.put_group(child * G::HUGE, G::HUGE_ORDER)?;
@@ -130,7 +125,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
-    /// Whether some of 2^`order` frames are of a huge frame that is offline.
+    /// Whether some of 2^`order` frames are offline.
     pub(crate) fn is_offline(&self, frame: usize, order: u32) -> bool {
         Self::children_under(frame, order).any(|child| self.offline.has(child))
     }

@@ -34,7 +34,6 @@ use crate::zone::Zone;
 use core::ops::Deref;
 use craton_base::atomic::AtomicU64;
 
-/// Bytes of a cache line.
 const LINE: usize = 64;
 
 /// Frames and who has them, also after a crash. What it can do besides is in [`Zone`].
@@ -48,18 +47,16 @@ pub struct PersistentZone<'a, G = Standard, M = Cached> {
 pub enum Opened {
     /// As it was closed.
     Clean,
-    /// As a crash left it. Frames of requests that were under way may be allocated though nobody
-    /// has them.
+    /// As a crash left it. Frames of requests under way may be allocated without an owner.
     Recovered {
         /// Huge frames whose entry was wrong, as counters are after most crashes.
         corrected: usize,
     },
 }
 
-/// An error if what persists does not begin with a cache line: a line is what becomes durable at
-/// once.
+/// An error if persistent arrays are not line-aligned: lines become durable as wholes.
 fn check_lines(page: &[AtomicU64], metadata: &Metadata<'_>) -> Result<(), Error> {
-    // In a model words are longer than words.
+    // Loom's words are longer.
     let check = |array, address: usize| match address % LINE {
         _ if cfg!(loom) => Ok(()),
         0 => Ok(()),
@@ -85,7 +82,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         check_lines(page, &metadata)?;
         let new = Self { page: Page::new(page)?, zone: Self::over(frames, metadata, config, media)? };
         let media = new.zone.lower.media();
-        // A crash in the middle must not find the zone that was here with the other one's rows.
+        // A crash in between must not find the old zone with the new one's rows.
         new.page.clear(media);
         new.zone.lower.begin(init);
         new.zone.begin_offline(init);

@@ -26,11 +26,10 @@ use craton_base::atomic::{AtomicU16, AtomicU64};
 const FREE: u16 = 0x3ff;
 const KIND_AT: u32 = 10;
 const RESERVED: u16 = 1 << 12;
-/// `free` of a tree of which all is.
+/// `free` of an entirely free tree.
 pub(crate) const ALL: u16 = 512;
 
-/// What frames are used for: those of different kinds are kept on different trees as long as there
-/// is room (LLFree §7).
+/// The use of frames: kinds are kept on different trees as long as there is room (LLFree §7).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -47,28 +46,21 @@ pub const KINDS: usize = 3;
 const ALL_KINDS: [Kind; KINDS] = [Kind::Movable, Kind::Unmovable, Kind::Huge];
 
 impl Kind {
-    /// Every kind, beginning with this one.
     pub(crate) fn and_others(self) -> impl Iterator<Item = Kind> {
         core::iter::once(self).chain(ALL_KINDS.into_iter().filter(move |kind| *kind != self))
     }
 }
 
-/// How full a tree is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
-    /// Without a free frame.
     Full,
-    /// Nearly all frames are allocated.
     Allocated,
-    /// Everything in between.
     Partial,
-    /// Nearly all are free.
     Free,
-    /// All are: it is of no kind.
+    /// All frames are free: it is of no kind.
     Empty,
 }
 
-/// What is known of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry(u16);
 
@@ -111,10 +103,9 @@ impl Default for Thresholds {
     }
 }
 
-/// Sets: three classes of each kind, empty trees, and trees with free huge frames.
+/// Three classes of each kind, empty trees, and trees with free huge frames.
 const SETS: usize = 3 * KINDS + 2;
 
-/// The trees of a zone.
 pub(crate) struct Trees<'a> {
     pub(crate) entries: &'a [AtomicU16],
     sets: [Set<'a>; SETS],
@@ -122,7 +113,6 @@ pub(crate) struct Trees<'a> {
 }
 
 impl<'a> Trees<'a> {
-    /// Words that the sets of so many trees need.
     pub(crate) const fn words(trees: usize) -> usize {
         SETS * index::words(trees)
     }
@@ -166,9 +156,9 @@ impl<'a> Trees<'a> {
         (free as usize * usize::from(ALL)).div_ceil(G::TREE) as u16
     }
 
-    /// Looks whether a tree's class is still what its entry says.
+    /// Updates a tree's entry if its class has changed.
     pub(crate) fn note<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
-        // Frames may come back while the entry is written.
+        // Frames may be freed while the entry is written.
         loop {
             let (entry, free) = (self.entry(tree), Self::count(tree, lower));
             if self.class(entry.with(free)) == self.class(entry) {
@@ -178,7 +168,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Looks whether a tree has a huge frame that is wholly free.
+    /// Updates whether a tree has a wholly free huge frame.
     pub(crate) fn note_huge<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         let set = self.huge();
         loop {
@@ -213,13 +203,13 @@ impl<'a> Trees<'a> {
         !entry.is_reserved() && self.class(entry) != Class::Partial
     }
 
-    /// Whether a tree is known to be nearly full, and nobody's.
+    /// Whether a tree is known to be nearly full, and unreserved.
     pub(crate) fn is_nearly_full(&self, tree: usize) -> bool {
         let entry = self.entry(tree);
         !entry.is_reserved() && self.class(entry) == Class::Allocated
     }
 
-    /// Puts a tree into the set that its entry names.
+    /// Moves a tree to the set that its entry names.
     fn follow(&self, tree: usize, mut entry: Entry) {
         loop {
             let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
@@ -244,28 +234,23 @@ impl<'a> Trees<'a> {
         })
     }
 
-    /// The trees of a class and kind that nobody has reserved.
     pub(crate) fn of(&self, class: Class, kind: Kind) -> Option<Set<'a>> {
         Self::number(class, kind).map(|number| self.sets[number])
     }
 
-    /// The trees with huge frames that are wholly free.
     pub(crate) fn huge(&self) -> Set<'a> {
         self.sets[SETS - 1]
     }
 
-    /// Reserves a tree for frames of a kind, unless somebody has.
     pub(crate) fn reserve(&self, tree: usize, kind: Kind) -> bool {
         self.update(tree, |entry| (!entry.is_reserved()).then_some(Entry(entry.of_kind(kind).0 | RESERVED))).is_some()
     }
 
-    /// Gives a reservation up.
     pub(crate) fn unreserve<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         self.update(tree, |entry| Some(Entry(entry.0 & !RESERVED).with(Self::count(tree, lower))));
         self.note(tree, lower);
     }
 
-    /// Which invariant a tree breaks, if any.
     pub(crate) fn check<G: Geometry, M: Media>(
         &self,
         tree: usize,
@@ -274,8 +259,7 @@ impl<'a> Trees<'a> {
         let entry = self.entry(tree);
         let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
         let is_right = |(number, set): (usize, &Set<'_>)| set.has(tree) == (own == Some(number));
-        // The entry follows when enough has changed: but a tree with free frames is never taken for
-        // full.
+        // Entries lag until enough has changed, but a tree with free frames never counts as full.
         let is_lost = !entry.is_reserved() && self.class(entry) == Class::Full && Self::count(tree, lower) > 0;
         if !self.sets[..SETS - 1].iter().enumerate().all(is_right) || is_lost {
             return Err("F4");

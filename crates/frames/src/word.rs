@@ -7,14 +7,12 @@
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// An atomic, accessed in the one order.
 pub(crate) trait Word<V> {
     fn read(&self) -> V;
     fn write(&self, value: V);
-    /// Sets the word while nobody else uses it: what makes it known to others makes the value
-    /// known.
+    /// Sets an unshared word: publishing it publishes the value.
     fn begin(&self, value: V);
-    /// Changes the word if it is `old`; the error is what it is.
+    /// Compare-and-swap; the error is the current value.
     fn exchange(&self, old: V, new: V) -> Result<V, V>;
     fn replace(&self, value: V) -> V;
     fn add(&self, value: V) -> V;
@@ -82,7 +80,7 @@ fn count() {}
 #[cfg(test)]
 use tests::count;
 
-/// Notes that a tree's huge frames are looked at for frames to take.
+/// Counts a scan of a tree's huge frames.
 #[cfg(not(test))]
 #[inline(always)]
 pub(crate) fn visit() {}

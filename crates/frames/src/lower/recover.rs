@@ -35,22 +35,21 @@ use craton_base::Ones;
 
 /// Bytes that a flush makes durable, at least.
 const LINE: usize = 64;
-/// Of a tree, in any geometry.
+/// In a tree of any geometry.
 const MOST_CHILDREN: usize = 64;
 /// A one in each lane of 16 bits.
 const ONE_EACH: u64 = 0x0001_0001_0001_0001;
-/// Times four bits, which then lie in a lane each, besides others.
+/// Multiplier that spreads four bits into a lane each, among others.
 const SPREAD: u64 = 1 | 1 << 15 | 1 << 30 | 1 << 45;
 const _: () = assert!(QUARTERS == 4);
 
-/// The sum of four lanes.
 #[inline(always)]
 fn sum(lanes: u64) -> u64 {
     lanes.wrapping_mul(ONE_EACH) >> 48
 }
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// Makes everything right after a crash; returns how many huge frames had something wrong.
+    /// Repairs everything after a crash; returns the number of wrong huge frames.
     pub(crate) fn recover(&self) -> usize {
         let ones = Ones::new();
         let mut wrong = 0;
@@ -75,7 +74,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         wrong
     }
 
-    /// What an entry should be, of a child with so many bits set in each quarter.
+    /// The right entry of a child with these numbers of set bits in its quarters.
     #[inline(always)]
     fn right(&self, child: usize, entry: Child, set: &[u16; QUARTERS]) -> Child {
         let is_whole = (child + 1) * G::HUGE <= self.frames;
@@ -94,8 +93,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.recover_rows(child, entry)
     }
 
-    /// What an entry should be; makes the rows right where a flag, or the zone's end, says what
-    /// they are.
+    /// The right entry; repairs the rows under a flag or beyond the zone's end.
     #[inline(never)]
     fn recover_rows(&self, child: usize, entry: Child) -> Child {
         let there = self.frames.saturating_sub(child * G::HUGE).min(G::HUGE);
@@ -129,20 +127,18 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         right
     }
 
-    /// Makes all rows and entries durable.
     pub(crate) fn persist_all(&self) {
         self.flush_all(self.rows);
         self.persist_children();
     }
 
-    /// Makes all entries durable: those of a zone in use may be older, but for their flags.
+    /// Makes all entries durable: in a zone in use only their flags are.
     pub(crate) fn persist_children(&self) {
         self.flush_all(self.children);
         self.media.fence();
     }
 
     fn flush_all<W>(&self, words: &[W]) {
-        // The array need not begin with a line.
         words.iter().step_by(LINE / size_of::<W>()).chain(words.last()).for_each(|word| self.media.flush(word));
     }
 

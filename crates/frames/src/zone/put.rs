@@ -67,8 +67,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_alone(local, frame)
     }
 
-    /// Frees a frame of a half of which the processor has claimed frames: it is free already, or
-    /// the claim has changed.
+    /// Frees a frame of a half that the CPU has claimed: already free, or the claim has changed.
     #[cold]
     #[inline(never)]
     fn put_among(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
@@ -79,7 +78,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_group(frame, 0)
     }
 
-    /// Frees a frame of a half of which the processor has claimed none.
+    /// Frees a frame of a half without the CPU's claim.
     #[inline(never)]
     fn put_alone(&self, local: &Local, frame: usize) -> Result<(), Error> {
         if self.config.claims {
@@ -91,7 +90,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_plain(frame)
     }
 
-    /// Frees a frame of which the processor has just freed neighbours, of the half or of the tree.
+    /// Frees a frame after neighbours in its half or tree.
     #[inline(never)]
     fn put_again(&self, local: &Local, frame: usize, is_same_half: bool) -> Result<(), Error> {
         let (half, bit) = Claim::of::<G>(frame);
@@ -104,7 +103,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_plain(frame)
     }
 
-    /// Frees a frame. What is rare is called last, so that nothing need be kept meanwhile.
+    /// Frees a frame. Rare cases are tail calls, which saves registers.
     #[inline]
     fn put_plain(&self, frame: usize) -> Result<(), Error> {
         let child = frame / G::HUGE;
@@ -124,8 +123,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees a huge frame, or two. Its tree's class is looked at now and then, when its neighbours
-    /// are free, too.
+    /// Frees one or two huge frames. Checks the tree's class now and then, when neighbours are
+    /// free.
     #[inline(never)]
     fn put_huge(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
@@ -152,7 +151,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         let (child, tree) = (frame / G::HUGE, frame / G::TREE);
         let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
         self.check_unclaimed(frame, 0)?;
-        // Without a bit it is part of more, or free.
         if !is_ours()
             || !self.lower.has_bit(frame)
             || self.lower.child(child).is_claimed() && !self.is_unclaimed(child, local)
@@ -173,7 +171,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             return Ok(false);
         }
         self.lower.mark_claimed(child);
-        // Whoever has reserved the tree in the meantime may not have seen it.
+        // A CPU that reserved the tree meanwhile may not have seen the claim.
         if !is_ours() {
             local.moving(|| self.unclaim(Local::take_claim(&local.puts)));
         }
@@ -212,12 +210,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// The huge frames in which frames of an order lie.
     pub(crate) fn children_under(frame: usize, order: u32) -> core::ops::RangeInclusive<usize> {
         frame / G::HUGE..=(frame + (1 << order) - 1) / G::HUGE
     }
 
-    /// An error if some processor has claimed one of the frames and not handed it out: it is free.
+    /// An error if some frame is claimed and not handed out: it is free.
     #[inline]
     fn check_unclaimed(&self, frame: usize, order: u32) -> Result<(), Error> {
         if Self::children_under(frame, order).any(|child| self.lower.child(child).is_claimed()) {
@@ -242,8 +239,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if !is_claimed && order <= G::HUGE_ORDER {
             let child = frame / G::HUGE;
             let _ = self.lower.update(child, |entry| Some(entry.unclaimed()));
-            // Who has claimed frames there since then may have made his note before it was taken
-            // away.
+            // A claim made since may have set its mark before we cleared the mark.
             if self.claims().any(|claim| claim.0 != 0 && Lower::<G>::child_of(claim) == child) {
                 self.lower.mark_claimed(child);
             }
