@@ -54,7 +54,7 @@ impl<T> Checked<T> {
         );
     }
 
-    /// The span must be out exactly so; returns its density.
+    /// Asserts that the span is out exactly so; returns its density.
     fn assert_out(&self, call: &str, span: PageRange) -> Density {
         match self.spans.get(&span.first) {
             Some((len, density)) if *len == span.len => *density,
@@ -63,7 +63,7 @@ impl<T> Checked<T> {
         }
     }
 
-    /// No span that is out may share a page with `range`, but the one that begins at `but`.
+    /// Asserts that no span but the one at `but` shares a page with `range`.
     fn assert_apart(&self, call: &str, range: PageRange, but: Option<PageId>) {
         let before = self.spans.range(..range.end()).rev().find(|(first, _)| Some(**first) != but);
         if let Some((first, (len, _))) = before {
@@ -74,8 +74,8 @@ impl<T> Checked<T> {
 }
 
 impl<F: Floor> Checked<F> {
-    /// Runs a fallible call; checks that a refusal leaves the residency, and success leaves `want`
-    /// bytes or any if `None`.
+    /// Runs a fallible call: a refusal must keep the residency, success leave `want` bytes (`None`:
+    /// any).
     fn ranged<E>(
         &mut self,
         call: &str,

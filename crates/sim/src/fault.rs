@@ -49,7 +49,7 @@ pub struct Refusal {
     pub call: Call,
 }
 
-/// Refusals that are remembered one by one; those behind are only counted.
+/// Refusals listed one by one; later ones are only counted.
 const REMEMBERED: usize = 1024;
 
 #[derive(Debug, Default)]

@@ -64,7 +64,6 @@ struct State<G> {
     backed_pages: u64,
     huge: u64,
     faults: FaultPlan,
-    /// What a collapse that the plan refuses fails with.
     collapse_error: CollapseError,
     /// Refuses a hugepage at every touch: the system has no free frames of that size.
     no_huge_frames: bool,
@@ -77,7 +76,6 @@ pub struct SimFloor<G = Huge2M> {
 }
 
 impl<G: Geometry> State<G> {
-    /// The contract of every range: inside what was granted.
     fn assert_granted(&self, call: &str, range: PageRange) {
         let end = u64::from(range.first.0) + u64::from(range.len.0);
         let granted = u64::from(self.granted) * u64::from(G::PAGES);
@@ -308,7 +306,7 @@ impl<G: Geometry> Floor for SimFloor<G> {
             range.first.0
         );
         s.calls.collapse += 1;
-        // As Linux: nothing resident, or advised against, is not for it; its mode does not matter.
+        // As Linux: nothing resident or advised against refuses; the mode does not matter.
         let unfit = |page: &Hugepage<G>| page.backed.is_empty() || !page.advised_small.is_empty();
         let error = match () {
             () if s.faults.refuses(Call::Collapse) => Some(s.collapse_error),

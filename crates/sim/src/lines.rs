@@ -18,9 +18,8 @@ pub type Line = [u64; LINE_WORDS];
 
 #[derive(Clone, Debug)]
 struct History {
-    /// The durable content, and what followed.
     contents: Vec<Line>,
-    /// How many of these will be durable, the first one not counted, after a fence.
+    /// How many contents, besides the first, a fence makes durable.
     flushed: usize,
 }
 
@@ -53,8 +52,7 @@ impl Lines {
         }
     }
 
-    /// All lines as the processor sees them: what persistent caches keep, and what is left when
-    /// only a process dies.
+    /// All lines as the CPU sees them: what persistent caches, or the death of a process, leave.
     pub fn seen(&self) -> Vec<Line> {
         self.lines.iter().map(|line| *line.contents.last().expect("a line has a content")).collect()
     }
@@ -64,8 +62,7 @@ impl Lines {
         self.lines.iter().map(|line| line.contents[0]).collect()
     }
 
-    /// What a crash can leave: all of it if that is no more than `most` images; else these two, and
-    /// others by chance.
+    /// Possible images after a crash: all if at most `most`; else the two extremes and random ones.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Vec<Vec<Line>> {
         let ways = self.lines.iter().try_fold(1usize, |ways, line| ways.checked_mul(line.contents.len()));
         if let Some(ways) = ways.filter(|ways| *ways <= most) {
@@ -78,7 +75,6 @@ impl Lines {
         images
     }
 
-    /// One of all combinations.
     fn image(&self, mut way: usize) -> Vec<Line> {
         let mut choose = |line: &History| {
             let content = line.contents[way % line.contents.len()];

@@ -16,27 +16,23 @@ use std::sync::Arc;
 
 /// Real zeroed memory, aligned to 2 MiB; freed when dropped.
 pub struct RealMemory {
-    /// What the allocator gave: a hugepage more than asked for, so that an aligned region lies
-    /// inside.
+    /// The allocation: a hugepage longer, so that an aligned region fits.
     block: NonNull<u8>,
     layout: Layout,
     base: NonNull<u8>,
     capacity: HugePages,
 }
 
-// SAFETY: the memory belongs to no thread; this type itself reaches it only in `zero`, whose
-// contract excludes races.
+// SAFETY: the memory belongs to no thread; only `zero` accesses it, whose contract excludes races.
 unsafe impl Send for RealMemory {}
 // SAFETY: as above: `&RealMemory` gives an address and a size.
 unsafe impl Sync for RealMemory {}
 
 impl RealMemory {
-    /// `capacity` (≥ 1) hugepages. Memory is taken as it is touched, if the system's allocator
-    /// works so for large requests.
+    /// `capacity` (≥ 1) hugepages, backed as touched if the system's allocator works so.
     pub fn new(capacity: HugePages) -> Self {
         assert!(capacity.0 > 0, "RealMemory::new: a region of 0 hugepages has no address");
-        // An alignment of 2 MiB would make the allocator write all the zeros itself; so align by
-        // hand.
+        // Aligned by hand: for an alignment of 2 MiB the allocator would write the zeros itself.
         let layout =
             Layout::from_size_align(capacity.bytes().0 + HUGEPAGE_SIZE, 16).expect("a region below 2^63 bytes");
         // SAFETY: the layout's size is not 0.

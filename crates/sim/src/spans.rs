@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 pub struct BumpSpans {
     total: u32,
     next: u32,
-    /// First pages of free spans, by length.
     free: BTreeMap<u32, Vec<u32>>,
     live: u32,
 }

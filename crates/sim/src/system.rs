@@ -14,10 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of the simulated machine's page.
 const PAGE: usize = 4096;
 
-/// What the allocator gave: where, its layout, and how many bytes of it are still mapped.
+/// An allocation, its layout, and its bytes still mapped.
 #[derive(Debug)]
 struct Block {
     at: usize,
