@@ -50,7 +50,7 @@ impl<G: Geometry> PageBits<G> {
         Self { words, geometry: PhantomData }
     };
 
-    /// The first bit at or behind `from` that is set in `word(0)`, `word(1)` and so on, or 256.
+    /// The first bit from `from` on that is set in `word(0)`, `word(1)`, …, or 256.
     #[inline]
     fn next(from: u32, word: impl Fn(usize) -> u64) -> u32 {
         let mut w = (from / 64) as usize;
@@ -76,7 +76,6 @@ impl<G: Geometry> PageBits<G> {
         if bit + len <= 64 && w < Self::WORDS { Some((w, ones(len) << bit)) } else { None }
     }
 
-    /// The words that `first..first + len` lies in, and its bits in each.
     fn covered(first: u32, len: u32) -> impl Iterator<Item = (usize, u64)> {
         let (mut at, end) = (first, (first + len).min(G::PAGES));
         core::iter::from_fn(move || {
@@ -225,7 +224,7 @@ impl<G: Geometry> PageBits<G> {
     /// Faster than [`PageBits::clear_runs`]: a dozen instructions a run.
     #[inline]
     pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
-        // A run that reached the end of the word before.
+        // A run that continues from the word before.
         let (mut first, mut len) = (0, 0);
         for (w, word) in self.words.iter().enumerate() {
             let base = w as u32 * 64;

@@ -9,7 +9,6 @@ use crate::atomic::{AtomicU64, Ordering};
 /// A way to count, as good as the processor has.
 #[derive(Clone, Copy, Debug)]
 pub struct Ones {
-    /// Only [`Ones::new`] says yes.
     has_instruction: bool,
 }
 

@@ -3,8 +3,7 @@
 
 use crate::Floor;
 
-/// Memory outside the region. Addresses and lengths are whole machine pages, and belong to the
-/// caller.
+/// Memory outside the region. Addresses and lengths are whole machine pages of the caller's.
 pub trait Mappings {
     /// Maps `bytes` of zeroed memory at a multiple of `align` (a power of two). `None`: refused.
     fn map(&self, bytes: usize, align: usize) -> Option<usize>;
@@ -23,8 +22,8 @@ pub trait Mappings {
     /// long. *Contents:* survive. `false`: refused, no change.
     fn replace(&self, at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool;
 
-    /// Moves the memory of a range over another one at `to`; the range stays mapped and reads as
-    /// zeros. `false`: refused.
+    /// Moves a range's memory over another at `to`; the range then reads as zeros. `false`:
+    /// refused.
     fn move_memory(&self, at: usize, bytes: usize, to: usize) -> bool;
 }
 

@@ -130,8 +130,7 @@ pub trait SpanSource {
     /// Gives back a whole span that `alloc` gave; no other range will do.
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError>;
 
-    /// Lengthens or shortens a sparse span where it stands. Returns whether every byte that was
-    /// added reads as zero.
+    /// Resizes a sparse span in place. Returns whether all added bytes read as zero.
     fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError>;
 }
 
@@ -144,15 +143,13 @@ pub trait FrameSource {
     /// log2 of the frames in a huge frame.
     const HUGE_ORDER: u32;
 
-    /// Takes 2^`order` frames; returns the first. What has another density is kept apart from them
-    /// as long as there is room.
+    /// Takes 2^`order` frames; returns the first. Separates densities as long as there is room.
     fn get(&self, order: u32, density: Density) -> Result<usize, Self::Error>;
 
     /// Takes `frames` frames from `first` on, of any number and alignment, if all of them are free.
     fn get_at(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
 
-    /// Gives `frames` frames from `first` on back, which may be a part of what was taken at once,
-    /// or several such.
+    /// Frees `frames` frames from `first` on: part of an allocation, or several.
     fn put(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
 
     /// Adds so many huge frames from `first` on, which were offline: they are free then.

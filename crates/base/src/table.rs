@@ -24,8 +24,7 @@ unsafe impl<T: Send> Send for Table<T> {}
 unsafe impl<T: Sync> Sync for Table<T> {}
 
 impl<T> Table<T> {
-    /// Where a table keeps the address of its first entry and how many it has, in bytes, for those
-    /// who read the memory of another process.
+    /// Byte offsets of the first entry's address and of the length, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, first), core::mem::offset_of!(Self, len)];
 }
 

@@ -19,7 +19,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use std::sync::atomic as plain;
 
-/// Which run of which model this is; from 1 on. An atomic with another number has to begin anew.
+/// The current run, from 1 on. An atomic of another run begins anew.
 static RUN: plain::AtomicU64 = plain::AtomicU64::new(0);
 static WEAKENED: plain::AtomicBool = plain::AtomicBool::new(false);
 static ONE_MODEL: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -52,7 +52,7 @@ fn weaken(order: Ordering) -> Ordering {
     if WEAKENED.load(Ordering::Relaxed) { Ordering::Relaxed } else { order }
 }
 
-/// Makes an access with an ordering, behind a fence if it is to be sequentially consistent.
+/// Runs an access, behind a fence if it is to be sequentially consistent.
 fn access<R>(order: Ordering, f: impl FnOnce(Ordering) -> R) -> R {
     let order = weaken(order);
     // ORDERING: pairs with the fences in front of the other accesses of this kind.
@@ -85,8 +85,8 @@ macro_rules! atomic {
             #[track_caller]
             fn inner(&self) -> &loom::sync::atomic::$name $(<$p>)? {
                 let run = RUN.load(Ordering::Relaxed);
-                // SAFETY: loom runs one thread at a time, and no other begins in between; one of an
-                // earlier run owns nothing.
+                // SAFETY: loom runs one thread at a time, none in between; an atomic of an earlier
+                // run owns nothing.
                 unsafe {
                     if *self.run.get() != run {
                         (*self.inner.get()).write(loom::sync::atomic::$name::new(self.first));
@@ -164,8 +164,7 @@ integer!(AtomicI32, i32);
 atomic!(AtomicBool, bool,);
 atomic!(AtomicPtr<T>, *mut T,);
 
-/// What stands for the thread pointer of loom's threads, which share that of the thread that runs
-/// the model: a number that is another for each.
+/// A distinct number for each loom thread, in place of the thread pointer, which they share.
 pub fn thread_pointer() -> usize {
     let name = std::format!("{:?}", loom::thread::current().id());
     let digits = name.bytes().filter(u8::is_ascii_digit).fold(0usize, |n, b| n * 10 + usize::from(b - b'0'));
