@@ -10,7 +10,6 @@
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering};
 
-/// The bits of the lower half.
 const OURS: u32 = 0xffff;
 
 /// Silent at first.
@@ -33,8 +32,7 @@ impl Bell {
 
     /// Ends the sleep of whoever sleeps on the bell, now and until it is silenced.
     pub fn ring(&self) {
-        // ORDERING: Release pairs with the Acquire in `is_rung`: the sleeper sees what was written
-        // before.
+        // ORDERING: Release pairs with the Acquire in `is_rung`: publishes the ringer's writes.
         self.rung.store(1, Ordering::Release);
         futex::wake(&self.rung, i32::MAX as u32);
     }
@@ -52,7 +50,7 @@ impl Bell {
 
     /// Where another process writes a byte that is not 0, to nudge.
     pub const fn outside(this: *const Self) -> *const u8 {
-        // On the machines that there are the upper half comes last.
+        // Little-endian: the upper half comes last.
         this.cast::<u8>().wrapping_add(3)
     }
 
@@ -67,15 +65,13 @@ impl Bell {
         self.rung.load(Ordering::Acquire) & OURS == 1
     }
 
-    /// Sleeps until the bell rings, but not for longer than so many nanoseconds, and perhaps a
-    /// little less; says whether it was rung.
+    /// Sleeps up to `ns` nanoseconds, perhaps a little less; true if the bell was rung.
     pub fn wait_ns(&self, ns: u64) -> bool {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         self.sleep(&time)
     }
 
-    /// Sleeps until the bell rings or is nudged, and perhaps a little less; says whether it was
-    /// rung.
+    /// Sleeps until the bell is rung or nudged, perhaps a little less; true if it was rung.
     pub fn wait(&self) -> bool {
         self.sleep(core::ptr::null())
     }

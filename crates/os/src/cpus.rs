@@ -9,7 +9,6 @@
 use crate::{cgroup, process, thp};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The last answer.
 static USABLE: AtomicUsize = AtomicUsize::new(0);
 
 /// Words of a mask of processors: 8,192 of them.
@@ -24,8 +23,7 @@ pub fn usable() -> usize {
     }
 }
 
-/// As [`usable`], by one system call at the most and little stack: until somebody has asked for the
-/// quota, it is left out.
+/// As [`usable`], by at most one system call and little stack; may omit the quota until asked for.
 pub fn known() -> usize {
     match USABLE.load(Relaxed) {
         0 if thp::may_ask() => affinity().unwrap_or(1),
@@ -33,8 +31,7 @@ pub fn known() -> usize {
     }
 }
 
-/// Asks the system again, which a program can do that has got another affinity or quota; leaves
-/// `errno` alone.
+/// Asks the system again, after a change of affinity or quota; leaves `errno` alone.
 pub fn refresh() -> usize {
     if !thp::may_ask() {
         return USABLE.load(Relaxed).max(1);
@@ -60,8 +57,7 @@ fn fewest(affinity: Option<usize>, thousandths: Option<u64>) -> usize {
 /// How many processors the calling thread may run on; `None` when the system does not say.
 pub fn affinity() -> Option<usize> {
     let mut mask = [0u64; MASK_WORDS];
-    // SAFETY: the mask is as long as said. The system writes as many bytes as it knows processors,
-    // and returns their number.
+    // SAFETY: the mask has the stated length. The system returns the number of bytes written.
     let bytes = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
     let words = usize::try_from(bytes).ok()?.div_ceil(8);
     Some(mask[..words.min(MASK_WORDS)].iter().map(|w| w.count_ones() as usize).sum())

@@ -32,8 +32,7 @@ impl Event {
         futex::wake(&self.times, i32::MAX as u32);
     }
 
-    /// Sleeps until it has happened more often than `times`, but not for longer than so many
-    /// nanoseconds, and perhaps less.
+    /// Sleeps until the count exceeds `times`, at most `ns` nanoseconds, perhaps less.
     pub fn wait(&self, times: u32, ns: u64) {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         futex::wait(&self.times, times, &time);

@@ -19,7 +19,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct FileMap {
     fd: i32,
-    /// Which file it is: device and number.
     identity: (u64, u64),
     at: *mut AtomicU64,
     bytes: usize,
@@ -54,8 +53,7 @@ impl FileMap {
     pub fn create(path: &[u8], bytes: usize) -> Result<Self, i32> {
         debug_assert!(path.last() == Some(&0));
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
-        // SAFETY: the path is 0-terminated; the descriptor is new. Low numbers are the program's
-        // own, which may expect them.
+        // SAFETY: the path is 0-terminated; the descriptor is new. Low numbers stay the program's.
         let fd = unsafe {
             let low = libc::open(path.as_ptr().cast(), flags, 0o600);
             if low < 0 {
@@ -90,18 +88,16 @@ impl FileMap {
         }
     }
 
-    /// Whether the descriptor still is that of our file.
     fn is_ours(&self) -> bool {
         identity(self.fd) == self.identity
     }
 
-    /// Makes the file so long and maps its last `bytes`.
     fn window(&self, offset: u64, bytes: usize) -> Result<*mut AtomicU64, i32> {
         if !self.is_ours() {
             return Err(libc::EBADF);
         }
         let end = offset + bytes as u64;
-        // A file beyond the limit would be a signal.
+        // A write beyond the limit would raise a signal.
         if end > file_size_limit() {
             return Err(libc::EFBIG);
         }
@@ -121,8 +117,7 @@ impl FileMap {
         }
     }
 
-    /// The file's next window, `bytes` long from `offset` on, behind this one, which stays as it
-    /// is.
+    /// The file's next window, `bytes` long from `offset` on; this one stays.
     pub fn next(&self, offset: u64, bytes: usize) -> Result<Self, i32> {
         let at = self.window(offset, bytes)?;
         Ok(Self { fd: self.fd, identity: self.identity, at, bytes })
@@ -167,7 +162,6 @@ impl FileMap {
     }
 }
 
-/// Device and number of a descriptor's file; zeros if there is none.
 fn identity(fd: i32) -> (u64, u64) {
     status(fd).map_or((0, 0), |s| (s.st_dev, s.st_ino))
 }
@@ -184,7 +178,6 @@ fn status(fd: i32) -> Option<libc::stat> {
     }
 }
 
-/// The longest that a file of this process may become.
 fn file_size_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` is a valid place for the answer.

@@ -6,13 +6,11 @@
 use crate::process;
 use craton_base::atomic::{AtomicU32, AtomicU64};
 
-/// Sleeps while the word has the value, but no longer than a time that is not null, and perhaps a
-/// little less.
+/// Sleeps while the word has the value, up to `time` unless null, perhaps a little less.
 pub(crate) fn wait(word: &AtomicU32, value: u32, time: *const libc::timespec) {
     call(word.as_ptr(), libc::FUTEX_WAIT, value, time);
 }
 
-/// Wakes so many of those who sleep on the word.
 pub(crate) fn wake(word: &AtomicU32, most: u32) {
     call(word.as_ptr(), libc::FUTEX_WAKE, most, core::ptr::null());
 }
@@ -25,7 +23,6 @@ pub(crate) fn wait_half(word: &AtomicU64, value: u64, at_most_ns: Option<i64>) -
     call(lower_half(word), libc::FUTEX_WAIT, value as u32, time) == libc::ETIMEDOUT
 }
 
-/// Wakes one of those who sleep on the lower half of the word.
 #[cold]
 pub(crate) fn wake_half(word: &AtomicU64) {
     call(lower_half(word), libc::FUTEX_WAKE, 1, core::ptr::null());
@@ -35,7 +32,6 @@ fn lower_half(word: &AtomicU64) -> *mut u32 {
     word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")))
 }
 
-/// Returns the error number, or 0.
 fn call(word: *mut u32, operation: i32, value: u32, time: *const libc::timespec) -> i32 {
     let saved = process::errno();
     // SAFETY: the word outlives the call, and the time is a valid one or null.

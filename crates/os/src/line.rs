@@ -13,11 +13,10 @@ use crate::decimal::Decimal;
 use crate::thp;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// For how long a line waits for room, in steps of [`STEP_MS`], one of which a signal may cut
-/// short.
+/// How long a line waits for room, in steps of [`STEP_MS`]; a signal may cut one short.
 const PATIENCE_MS: i32 = 5000;
 const STEP_MS: i32 = 50;
-/// Somebody has waited for so long in vain.
+/// A line has waited so long in vain.
 static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 /// A text of at most 1024 bytes under construction.
@@ -98,8 +97,7 @@ impl Line {
         &self.text[..self.len]
     }
 
-    /// Writes the line, ended by a newline, to a file descriptor; a failure is ignored, there is
-    /// nobody to tell.
+    /// Writes the line and a newline to a file descriptor; ignores failure.
     #[inline(never)]
     pub fn write_to(mut self, fd: i32) {
         if !has_room(fd) {
@@ -134,8 +132,8 @@ fn has_room(fd: i32) -> bool {
         let mut polled = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
         let step: libc::c_long = left.min(STEP_MS).into();
         let time = libc::timespec { tv_sec: 0, tv_nsec: step * 1_000_000 };
-        // SAFETY: one entry, which lives through the call; no signal mask. By its number the call
-        // is no point where a thread can be cancelled.
+        // SAFETY: one entry, which lives through the call; no signal mask. By number it is no
+        // cancellation point.
         let ready = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut polled, 1, &raw const time, 0, 0) };
         if ready > 0 {
             IN_VAIN.store(false, Relaxed);

@@ -5,8 +5,7 @@
 use crate::process;
 use core::ptr::null_mut;
 
-/// Maps `bytes` (a multiple of the machine's page size) of zeroed memory at a multiple of `align`
-/// (a power of two).
+/// Maps `bytes` (whole machine pages) of zeroed memory at a multiple of `align` (a power of two).
 pub fn map(bytes: usize, align: usize) -> Option<usize> {
     let page = process::page_size();
     let slack = if align > page { align } else { 0 };
@@ -37,8 +36,7 @@ pub fn unmap(at: usize, bytes: usize) {
     unsafe { libc::munmap(at as *mut _, bytes) };
 }
 
-/// Makes a whole mapping longer or shorter, moving it if it must; contents survive. Returns where
-/// it is now.
+/// Resizes a whole mapping, moving it if it must; contents survive. Returns its address.
 pub fn remap(at: usize, old_bytes: usize, new_bytes: usize) -> Option<usize> {
     // SAFETY: the caller owns the whole mapping, and takes the new address for the old.
     let to = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, libc::MREMAP_MAYMOVE) };

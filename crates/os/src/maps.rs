@@ -23,8 +23,7 @@ pub struct Mapping<'a> {
     pub writable: bool,
     /// Where in the file it begins.
     pub offset: usize,
-    /// The file, or what the kernel calls it (`[stack]`, `[vvar]`); empty for memory without a
-    /// name.
+    /// The file, or the kernel's name (`[stack]`, `[vvar]`); empty for anonymous memory.
     pub name: &'a [u8],
 }
 
@@ -39,8 +38,7 @@ pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// Tells of the mapping that holds an address; `None` when there is none, or the system does not
-/// say.
+/// Calls `tell` with the mapping that holds an address; `None` if none, or unknown.
 pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
@@ -57,11 +55,9 @@ pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Opti
     None
 }
 
-/// What the system says of an address.
 enum Answer<'a> {
     Mapping(Mapping<'a>),
     Nothing,
-    /// It cannot be asked.
     Unknown,
 }
 
@@ -90,9 +86,8 @@ const ASK: libc::c_ulong = 3 << 30 | (size_of::<Query>() as libc::c_ulong) << 16
 const READABLE: u64 = 1;
 const WRITABLE: u64 = 2;
 
-/// Asks for the one mapping that holds an address.
 fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
-    // A filter of system calls may know of reads alone.
+    // A filter of system calls may allow reads alone.
     let file = match PathText::new(MAPS) {
         Some(path) if thp::may_ask() => File::open(&path).ok(),
         _ => None,
@@ -108,7 +103,6 @@ fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
     // SAFETY: the question is as large as it says, and so is the place for the name.
     match unsafe { file.ask(ASK, &raw mut query as usize) } {
         0 => {
-            // Its closing 0 counts.
             let len = (query.name_bytes as usize).saturating_sub(1).min(name.len());
             Answer::Mapping(Mapping {
                 start: query.start as usize,
@@ -144,7 +138,6 @@ impl Touched {
     /// pages hold what they were mapped with. Guard pages ([`crate::guarded::shut`]) do not count.
     /// Reports the whole range if the system has no answer.
     pub fn each(&self, start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
-        /// Pages asked for at once.
         const BATCH: usize = 512;
         let page = crate::process::page_size();
         let mut entries = [0u64; BATCH];

@@ -31,7 +31,7 @@ const CONTENDED: u64 = 1;
 const AGAIN: u64 = 2;
 /// Turns of the spin before sleeping: about the length of a batch transfer.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
-/// How often, and for how long each time, a thread waits for itself before it believes that.
+/// How often, and how long, a thread waits for itself before it aborts.
 const DOUBTS: u32 = 100;
 const DOUBT_NS: i64 = 10_000_000;
 
@@ -89,13 +89,12 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
-    /// Takes the value if it is free, for those who hold a lock that somebody who holds this one
-    /// may wait for.
+    /// Non-blocking lock, for callers that would otherwise invert the lock order.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.
         let taken = self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed);
-        // The guard is made only now: dropping one gives the lock up.
+        // Not made earlier: dropping a guard releases the lock.
         taken.is_ok().then(|| {
             rank::took(self.rank());
             Guard { lock: self }
@@ -167,7 +166,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Waits for a lock that somebody has. The code is the same whatever the lock is around.
+/// The contended path, shared by all value types.
 #[cold]
 fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     for _ in 0..SPINS {

@@ -27,7 +27,6 @@ pub struct Described {
     name: Name,
 }
 
-/// A function's name, which may be cut, and how far behind its start the address is.
 struct Name {
     text: [u8; Name::CAPACITY],
     len: usize,
@@ -36,7 +35,7 @@ struct Name {
 }
 
 impl Name {
-    /// Bytes of a name that are kept. Half a line of a report.
+    /// Longest name kept: half a report line.
     const CAPACITY: usize = 512;
     const NONE: Self = Self { text: [0; Self::CAPACITY], len: 0, is_cut: false, offset: 0 };
 }
@@ -72,11 +71,9 @@ fn describe_near(address: usize, last: &mut Option<Mapping>) -> Option<Described
     found
 }
 
-/// What lies at an address, and has a name.
 struct Mapping {
     start: usize,
     end: usize,
-    /// Where in the file it begins.
     offset: usize,
     path: PathText,
 }
@@ -90,14 +87,14 @@ fn find(address: usize, last: &mut Option<Mapping>) -> Option<Described> {
     let in_file = address - mapping.start + mapping.offset;
     described.offset = in_file;
     if let Some(image) = elf::Image::open(mapping) {
-        // The kernel's module is numbered from its start, and mapped at an offset of 0.
+        // The kernel's module is numbered from its start, and mapped at offset 0.
         described.offset = image.address(in_file).unwrap_or(in_file);
         image.name(described.offset, &mut described.name);
     }
     Some(described)
 }
 
-/// The mapping of code or data that holds an address, if it has a name.
+/// The named mapping that holds an address.
 #[inline(never)]
 fn mapping_of(address: usize) -> Option<Mapping> {
     maps::at(address, |m| {
@@ -115,13 +112,12 @@ pub fn print_stack(fd: i32, stack: &[usize]) {
     }
 }
 
-/// One line of a stack.
 #[inline(never)]
 fn frame(i: usize, address: usize, last: &mut Option<Mapping>) -> Line {
-    /// Bytes of a path that are shown: the last ones, and all of any usual path.
+    /// Bytes of a path shown: its end, all of any usual path.
     const PATH: usize = 384;
     let line = Line::new().text("craton:     #").number(i as u64).text(" ").address(address);
-    // The call that the address lies behind may be the last instruction of its function.
+    // The call before the address may be the last instruction of its function.
     let Some(found) = describe_near(address.wrapping_sub(1), last) else { return line };
     let line = match found.symbol() {
         Some((name, offset)) => {

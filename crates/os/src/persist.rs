@@ -19,7 +19,6 @@ enum Instruction {
     Clflushopt,
 }
 
-/// Bytes that a flush takes at once, at least.
 const LINE: usize = 64;
 
 impl WriteBack {
@@ -43,8 +42,7 @@ impl WriteBack {
         flush(self.instruction, core::ptr::from_ref(word).cast());
     }
 
-    /// Returns when what this thread has begun to write back is in memory, or on a way that
-    /// survives.
+    /// Waits until this thread's write-backs are in memory, or on a path that survives.
     #[inline(always)]
     pub fn fence(self) {
         fence();

@@ -39,8 +39,7 @@ pub fn is_privileged() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// The process's environment, as the C library has it now: strings `NAME=value`, ended by null.
-/// Null before the C library is set up.
+/// The C library's current environment: `NAME=value` strings, null-ended; null before its set-up.
 pub fn environment() -> *const *const core::ffi::c_char {
     // SAFETY: so POSIX declares it.
     unsafe extern "C" {
@@ -71,10 +70,9 @@ pub fn address_space_limit() -> Option<usize> {
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
-/// The number of the processor that the calling thread is on, which may have changed when the
-/// caller looks at it.
+/// The CPU of the calling thread, possibly stale.
 pub fn cpu() -> usize {
-    // A model does the same in each run.
+    // Models must be deterministic.
     if cfg!(loom) {
         return 0;
     }
@@ -155,7 +153,7 @@ pub fn can_append(path: &[u8]) -> bool {
     let saved = errno();
     // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
     let fd = unsafe {
-        // A pipe that nobody reads would be waited for.
+        // O_NONBLOCK: opening a pipe without a reader would wait.
         libc::open(path.as_ptr().cast(), libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK)
     };
     let can = if fd >= 0 {
@@ -168,7 +166,7 @@ pub fn can_append(path: &[u8]) -> bool {
     can
 }
 
-/// Whether a file may be made where `path` (0-terminated) says.
+/// Whether a file can be created at `path` (0-terminated).
 fn folder_can_be_written(path: &[u8]) -> bool {
     let mut folder = [0; 512];
     let slash = path.iter().rposition(|byte| *byte == b'/');
@@ -204,14 +202,13 @@ pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
 /// # Safety
 /// The descriptor is open.
 unsafe fn write_without_signals(fd: i32, text: &[u8]) -> isize {
-    // SAFETY: zeros are valid signal sets, which are filled in before they are used, and the buffer
-    // is as long as said.
+    // SAFETY: zeros are valid signal sets, filled before use; the buffer has the stated length.
     unsafe {
         let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
             (core::mem::zeroed(), core::mem::zeroed(), core::mem::zeroed());
         libc::sigemptyset(&mut ours);
         libc::sigpending(&mut pending);
-        // One that waits already is the program's.
+        // A pending one is the program's.
         for signal in [libc::SIGXFSZ, libc::SIGPIPE] {
             if libc::sigismember(&pending, signal) == 0 {
                 libc::sigaddset(&mut ours, signal);

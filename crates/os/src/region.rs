@@ -16,7 +16,6 @@ use crate::{process, thp};
 use core::ptr::null_mut;
 use craton_base::{Advice, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
-/// How many metadata arrays a region can carry.
 const MAX_PARTS: usize = 4;
 
 /// A metadata array: how many bytes of it belong to one hugepage of the heap.
@@ -124,7 +123,6 @@ impl Region {
         self.metadata_bytes
     }
 
-    /// First address and length in bytes of a range of pages.
     fn span(&self, range: PageRange) -> (*mut libc::c_void, usize) {
         assert!(range.end().0 <= self.granted.pages().0, "range beyond what was reserved");
         ((self.base + range.first.offset().0) as *mut _, range.len.bytes().0)
@@ -133,8 +131,8 @@ impl Region {
     fn advise_with(&self, range: PageRange, advice: i32) -> Result<(), NoMemory> {
         let (at, len) = self.span(range);
         let saved = process::errno();
-        // SAFETY: the range is usable memory of this region; the caller knows what the advice does
-        // to its contents.
+        // SAFETY: usable memory of this region; the caller knows the advice's effect on its
+        // contents.
         let refused = unsafe { libc::madvise(at, len, advice) } != 0;
         process::set_errno(saved);
         if refused { Err(NoMemory) } else { Ok(()) }
@@ -185,7 +183,7 @@ impl Floor for Region {
     }
 
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
-        // A kernel built without hugepages refuses: then small pages it is.
+        // Kernels without hugepages refuse: small pages then.
         match advice {
             Advice::Huge => self.advise_with(range, libc::MADV_HUGEPAGE).is_ok() && thp::is_on(),
             Advice::Small => self.advise_with(range, libc::MADV_NOHUGEPAGE).is_ok(),

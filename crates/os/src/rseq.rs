@@ -88,8 +88,7 @@ const _: () = assert!(cfg!(loom) || size_of::<Counting>() == 2048);
 const CPU_ID_START: isize = 0;
 const CPU_ID: isize = 4;
 const MM_CID: isize = 24;
-/// The kernel's AT_RSEQ_FEATURE_SIZE: how much of the area it keeps up. The C library's own size
-/// can be less.
+/// The kernel's AT_RSEQ_FEATURE_SIZE: bytes of the area in use. The C library's size can be less.
 const FEATURE_SIZE: u64 = 27;
 const WITH_MM_CID: u64 = 28;
 
@@ -124,8 +123,7 @@ impl Rseq {
         self.number == self.offset + MM_CID
     }
 
-    /// The processor that the calling thread is on, which may have changed when the caller looks at
-    /// it; `None` without registration.
+    /// The CPU of the calling thread, possibly stale; `None` without registration.
     pub fn processor(&self) -> Option<usize> {
         // SAFETY: `find` saw the area, which every thread of this C library has at the same place.
         let (registered, number) = unsafe { (arch::field(self.offset + CPU_ID), arch::field(self.number)) };
@@ -147,7 +145,7 @@ impl Rseq {
         // SAFETY: a query of an auxiliary value.
         let feature_size = unsafe { libc::getauxval(FEATURE_SIZE) } as u32;
         let area = thread::pointer().wrapping_add_signed(self.offset);
-        // glibc registers 32 bytes, or, from 2.40 on, all that the kernel keeps up.
+        // glibc registers 32 bytes; from 2.40 on, all that the kernel uses.
         let known = [LEAST_SIZE, feature_size.next_multiple_of(LEAST_SIZE)].into_iter().any(|size| {
             // Unregistering with a wrong signature fails with one error for this area and another
             // for any other area.

@@ -11,8 +11,7 @@ use core::ffi::CStr;
 macro_rules! weak {
     ($name:literal) => {{
         let address: usize;
-        // SAFETY: the table has an entry for the symbol, which holds 0 when it is undefined;
-        // nothing else is read.
+        // SAFETY: reads only the symbol's table entry, which is 0 when it is undefined.
         unsafe {
             core::arch::asm!(
                 concat!(".weak ", $name),
@@ -25,8 +24,8 @@ macro_rules! weak {
     }};
 }
 
-/// The address of a symbol that need not exist, or 0: without weak references in stable Rust, only
-/// `dlsym` is sure to be there.
+/// The address of an optional symbol, or 0. Stable Rust lacks weak references: only `dlsym` is
+/// sure.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 #[macro_export]
 macro_rules! weak {

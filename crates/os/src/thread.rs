@@ -37,8 +37,8 @@ impl Key {
         unsafe { libc::pthread_getspecific(self.0) as usize }
     }
 
-    /// Sets the calling thread's value. For a process's 33rd key and later ones, the C library
-    /// allocates memory here.
+    /// Sets the calling thread's value. From the process's 33rd key on, the C library allocates
+    /// here.
     pub fn set(self, value: usize) {
         // SAFETY: the key exists; the C library does not look at the value.
         unsafe { libc::pthread_setspecific(self.0, value as *const c_void) };
@@ -68,15 +68,14 @@ impl Hidden {
             run();
             core::ptr::null_mut()
         }
-        // SAFETY: zeros are valid attributes, which the calls fill; the function lives as long as
-        // the process.
+        // SAFETY: zeros are valid attributes, which the calls fill; the function lives with the
+        // process.
         unsafe {
             let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
             libc::pthread_attr_init(&mut attributes);
             let mut thread = core::mem::zeroed();
             let mut refused = 1;
-            // A program with large thread-local variables needs more for them alone; 0 stands for
-            // the default.
+            // Large thread-local variables need more stack; 0 is the default size.
             for stack in [HIDDEN_STACK, 0] {
                 if refused != 0 && (stack == 0 || libc::pthread_attr_setstacksize(&mut attributes, stack) == 0) {
                     refused = libc::pthread_create(&mut thread, &attributes, begin, run as *mut c_void);
@@ -111,7 +110,6 @@ impl Hidden {
     }
 }
 
-/// The address of the C library's `__libc_single_threaded`, or 0.
 static SINGLE_THREADED: AtomicUsize = AtomicUsize::new(0);
 
 /// Finds glibc's (2.32 on) single-thread flag for [`never_started`], which is false before.
@@ -121,19 +119,16 @@ pub fn find_flag() {
     }
 }
 
-/// Whether the C library knows for sure that it never started a thread in this process, nor in
-/// those that it was forked from.
+/// Whether the C library is sure that this process and its ancestors by fork started no thread.
 pub fn never_started() -> bool {
     let flag = SINGLE_THREADED.load(Relaxed) as *const AtomicU8;
-    // SAFETY: the C library's flag is a byte that lives as long as the process; an atomic load of
-    // it is never a race.
+    // SAFETY: the flag is a byte that lives with the process; an atomic load never races.
     !flag.is_null() && unsafe { (*flag).load(Relaxed) } != 0
 }
 
 /// Runs `f` while no signal handler of the program can run in this thread.
 pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: zeros are valid signal sets, which the calls fill. The signals that the caller lets
-    // through are restored.
+    // SAFETY: zeros are valid signal sets, which the calls fill. The caller's mask is restored.
     unsafe {
         let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -144,11 +139,10 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The thread that the process began with, as far as known, or 0.
+/// The initial thread, if known, or 0.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
-/// Remembers the calling thread if it is the one that the process began with: when the library is
-/// loaded, and in a forked child.
+/// Records the initial thread: called when the library is loaded, and in a forked child.
 pub fn note_main() {
     if kernel_says_main() {
         // SAFETY: no preconditions.
@@ -156,8 +150,7 @@ pub fn note_main() {
     }
 }
 
-/// Whether the calling thread is the one that the process began with. A system call only in a
-/// library that another thread loaded.
+/// Whether this is the initial thread. A system call only if another thread loaded the library.
 pub fn is_main() -> bool {
     match MAIN.load(Relaxed) {
         0 => kernel_says_main(),
@@ -166,7 +159,7 @@ pub fn is_main() -> bool {
     }
 }
 
-/// Bytes below its end to which the main thread's stack surely reaches, under every usual limit.
+/// Bytes that the main thread's stack surely may use, under every usual limit.
 const SURELY_STACK: usize = 4 << 20;
 
 /// Whether the caller runs on the process's initial stack, with room for some more pages: other
@@ -210,7 +203,6 @@ fn kernel_says_main() -> bool {
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }
 
-/// Bytes of a hidden thread's stack.
 const HIDDEN_STACK: usize = 64 << 10;
 
 /// Sleeps for so many nanoseconds, or a little less.
@@ -220,7 +212,6 @@ pub fn sleep_ns(ns: u64) {
     unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
 }
 
-/// glibc's value.
 const CANCEL_DISABLE: c_int = 1;
 
 type Handler = Option<unsafe extern "C" fn()>;

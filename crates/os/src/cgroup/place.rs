@@ -9,7 +9,6 @@
 
 use crate::small_file::{Lines, PathText, Unread};
 
-/// Which hierarchy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     V2,
@@ -43,15 +42,12 @@ fn has_word(list: &[u8], word: &[u8]) -> bool {
     list.split(|b| *b == b',').any(|w| w == word)
 }
 
-/// A group's directory below the top of its mount.
 pub(super) struct Place {
     dir: PathText,
-    /// Bytes of the path up to the top.
     top: usize,
 }
 
 impl Place {
-    /// The process's group in a hierarchy, if there is one and it is mounted.
     pub(super) fn find(root: &[u8], kind: Kind) -> Result<Option<Self>, (&'static str, Unread)> {
         let find = |line: &[u8]| kind.name_in(line).map(PathText::new);
         let Some(Some(name)) = find_line(root, "/proc/self/cgroup", find)? else { return Ok(None) };
@@ -73,13 +69,11 @@ impl Place {
         Ok(place.or(best))
     }
 
-    /// The group's directory.
     pub(super) fn dir(&mut self) -> &mut PathText {
         &mut self.dir
     }
 
-    /// Calls `look` for the group's directory and for each above it up to the top; `look` leaves
-    /// the path as it was.
+    /// Calls `look` for the group's directory and each above it; `look` leaves the path unchanged.
     pub(super) fn walk_up(mut self, mut look: impl FnMut(&mut PathText)) {
         loop {
             look(&mut self.dir);
@@ -90,7 +84,7 @@ impl Place {
     }
 }
 
-/// What the first line of a file gives that gives something; nothing when there is no such file.
+/// The first result of `find` over a file's lines; none without the file.
 fn find_line<T>(
     root: &[u8],
     file: &'static str,
@@ -128,10 +122,9 @@ impl<'a> Mount<'a> {
         kind.mounted_as(filesystem, options).then_some(Self { root, at })
     }
 
-    /// What a group's name adds to the mount's directory; `None` when the mount does not hold the
-    /// group.
+    /// The rest of a group's name below the mount; `None` when the mount does not hold the group.
     fn rest<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
-        // Seen from within a namespace, a group outside of it begins so.
+        // A group outside of the namespace.
         if name.split(|b| *b == b'/').any(|part| part == b"..") {
             return None;
         }
@@ -144,7 +137,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// Adds a path in which the kernel wrote some bytes as `\` and three octal digits.
+/// Adds a path in which the kernel escaped bytes as `\` and three octal digits.
 fn push_unescaped(path: &mut PathText, text: &[u8]) -> bool {
     let mut rest = text;
     while let [first, more @ ..] = rest {

@@ -14,7 +14,7 @@ pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> us
         byte(at - 1)
     };
     let mut opcode = next();
-    // Before indirect jumps compilers may say that their target needs no mark.
+    // A `notrack` prefix of indirect jumps.
     if opcode == 0x3e {
         opcode = next();
     }

@@ -85,14 +85,12 @@ mod witness {
     use crate::{Line, thread};
     use core::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::Relaxed};
 
-    /// Ranks, that of no order included.
     const RANKS: usize = Rank::TracePath as usize + 1;
     /// Threads that hold ranked locks at a time, at most; those beyond are not watched.
     const THREADS: usize = 64;
 
     /// The ranks that a thread holds. Only that thread changes it.
     pub(super) struct Held {
-        /// Its thread pointer; 0 for a free place.
         thread: AtomicUsize,
         counts: [AtomicU16; RANKS],
     }
@@ -102,12 +100,10 @@ mod witness {
             Self { thread: AtomicUsize::new(0), counts: [const { AtomicU16::new(0) }; RANKS] }
         }
 
-        /// The highest rank that is held.
         pub(super) fn highest(&self) -> Option<usize> {
             (1..RANKS).rev().find(|rank| self.counts[*rank].load(Relaxed) > 0)
         }
 
-        /// Whether a lock of a rank may be waited for.
         pub(super) fn allows(&self, rank: Rank, for_fork: bool) -> bool {
             self.highest().is_none_or(|highest| highest < rank as usize || for_fork && highest == rank as usize)
         }
@@ -116,10 +112,10 @@ mod witness {
             self.counts[rank as usize].fetch_add(1, Relaxed);
         }
 
-        /// Takes one back; whether none is left.
+        /// Removes one; returns whether none is left.
         pub(super) fn remove(&self, rank: Rank) -> bool {
             let count = &self.counts[rank as usize];
-            // A lock that was taken before the thread had a place is not known.
+            // Locks taken before the thread had a place are unknown.
             let _ = count.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
             self.highest().is_none()
         }
@@ -128,7 +124,7 @@ mod witness {
     static TABLE: [Held; THREADS] = [const { Held::new() }; THREADS];
     static TRUSTS: AtomicBool = AtomicBool::new(false);
 
-    /// The calling thread's place; with `claim` a free one, if it has none yet.
+    /// The calling thread's place; with `claim`, a free one if it has none.
     fn own(claim: bool) -> Option<&'static Held> {
         let thread = thread::pointer();
         let has = |held: &&Held| held.thread.load(Relaxed) == thread;
@@ -145,7 +141,6 @@ mod witness {
         rank != Rank::None && !TRUSTS.load(Relaxed)
     }
 
-    /// Before a lock is waited for.
     pub(in crate::mutex) fn check(rank: Rank, for_fork: bool) {
         if watches(rank)
             && let Some(held) = own(false)
@@ -155,7 +150,6 @@ mod witness {
         }
     }
 
-    /// After a lock was taken.
     pub(in crate::mutex) fn took(rank: Rank) {
         if watches(rank)
             && let Some(held) = own(true)
@@ -164,7 +158,6 @@ mod witness {
         }
     }
 
-    /// Before a lock is given up.
     pub(in crate::mutex) fn gave(rank: Rank) {
         if rank != Rank::None
             && let Some(held) = own(false)

@@ -16,14 +16,12 @@ const SEGMENT: usize = 56;
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 
-/// Symbols that are read at a time.
 const AT_A_TIME: usize = 64;
 
 const LOADED: u32 = 1;
 const ALL_SYMBOLS: u32 = 2;
 const DYNAMIC_SYMBOLS: u32 = 11;
 
-/// See the module.
 pub(super) struct Image {
     source: Source,
     header: [u8; HEADER],
@@ -35,7 +33,6 @@ enum Source {
     Memory(usize, usize),
 }
 
-/// A part of the file.
 #[derive(Clone, Copy)]
 struct Part {
     at: u64,
@@ -43,7 +40,6 @@ struct Part {
 }
 
 impl Image {
-    /// What a mapping was made from.
     pub(super) fn open(mapping: &Mapping) -> Option<Self> {
         let source = match mapping.path.as_bytes() {
             b"[vdso]" => Source::Memory(mapping.start, mapping.end - mapping.start),
@@ -52,12 +48,12 @@ impl Image {
         };
         let mut header = [0; HEADER];
         source.read(0, &mut header)?;
-        // 64 bits, and the byte order of this machine.
+        // 64 bits, native byte order.
         let order = if cfg!(target_endian = "little") { 1 } else { 2 };
         header.starts_with(&[0x7f, b'E', b'L', b'F', 2, order]).then_some(Self { source, header })
     }
 
-    /// The address that a place in the file has by the file's own numbering.
+    /// The file's address of a file offset.
     pub(super) fn address(&self, in_file: usize) -> Option<usize> {
         let (first, count) = (u64_at(&self.header, 32), u16_at(&self.header, 56));
         (0..u64::from(count)).find_map(|i| {
@@ -68,7 +64,7 @@ impl Image {
         })
     }
 
-    /// Finds the function that holds an address of the file's numbering.
+    /// Finds the function that holds a file address.
     #[inline(never)]
     pub(super) fn name(&self, address: usize, into: &mut Name) {
         for kind in [ALL_SYMBOLS, DYNAMIC_SYMBOLS] {
@@ -82,7 +78,6 @@ impl Image {
         }
     }
 
-    /// A table of symbols, and that of their names.
     fn tables(&self, kind: u32) -> Option<(Part, Part)> {
         let (first, count) = (u64_at(&self.header, 40), u16_at(&self.header, 60));
         let section = |i: u64| self.record::<SECTION>(first, i);
@@ -92,13 +87,11 @@ impl Image {
         Some((part(&symbols), part(&texts)))
     }
 
-    /// The symbol that holds an address best.
     #[inline(never)]
     fn best(&self, symbols: Part, address: u64) -> Option<Symbol> {
         let mut buffer = [0u8; AT_A_TIME * SYMBOL];
         let mut best = None;
-        // The last one that starts before, whatever it holds: beyond its end nothing without a size
-        // is believed.
+        // The last symbol that starts before; past its end, symbols without a size do not count.
         let mut nearest: Option<Symbol> = None;
         let mut at = 0;
         while at < symbols.bytes {
@@ -120,7 +113,6 @@ impl Image {
         best.or(nearest.filter(|n| n.bytes == 0))
     }
 
-    /// Reads a name.
     fn text(&self, texts: Part, at: u32, into: &mut Name) -> Option<()> {
         let room = texts.bytes.checked_sub(u64::from(at))?.min(into.text.len() as u64) as usize;
         let bytes = &mut into.text[..room];
@@ -130,7 +122,6 @@ impl Image {
         (into.len > 0).then_some(())
     }
 
-    /// Entry `i` of a table of records.
     fn record<const N: usize>(&self, first: u64, i: u64) -> Option<[u8; N]> {
         let mut record = [0; N];
         self.source.read(first.checked_add(i * N as u64)?, &mut record)?;
@@ -138,8 +129,7 @@ impl Image {
     }
 }
 
-/// Opens a mapping's file: by its path, or where that is another file now, by the kernel's link,
-/// which needs privilege.
+/// Opens a mapping's file by path; if replaced, by the kernel's link, which needs privilege.
 fn open(mapping: &Mapping) -> Option<File> {
     if !mapping.path.as_bytes().ends_with(b" (deleted)") {
         return File::open(&mapping.path).ok();
@@ -155,15 +145,14 @@ fn push_hexadecimal(path: &mut PathText, number: usize) -> bool {
 }
 
 impl Source {
-    /// Fills `into` from a place in the file; `None` when the file ends before.
     fn read(&self, at: u64, into: &mut [u8]) -> Option<()> {
         match self {
             Self::File(file) => file.read_at(at, into),
             Self::Memory(start, bytes) => {
                 let at = usize::try_from(at).ok()?;
                 at.checked_add(into.len()).filter(|end| end <= bytes)?;
-                // SAFETY: the kernel's module is mapped as long as the process lives, and the bytes
-                // lie in it.
+                // SAFETY: the kernel's module is mapped for the process's life, and the bytes lie
+                // in it.
                 into.copy_from_slice(unsafe { core::slice::from_raw_parts((start + at) as *const u8, into.len()) });
                 Some(())
             }
@@ -171,7 +160,6 @@ impl Source {
     }
 }
 
-/// A symbol of code.
 #[derive(Clone, Copy)]
 struct Symbol {
     name: u32,
@@ -181,8 +169,7 @@ struct Symbol {
 }
 
 impl Symbol {
-    /// A function's symbol, or one without a type, as assembly has it; none of what is defined
-    /// elsewhere.
+    /// A function's symbol, or an untyped one, as of assembly; none defined elsewhere.
     fn of_code(record: &[u8]) -> Option<Self> {
         let info = record[4];
         let is_code = matches!(info & 15, 0 | 2 | 10);
@@ -194,8 +181,7 @@ impl Symbol {
         })
     }
 
-    /// Of two that hold an address, the one that starts later; of several names for one, that which
-    /// all may use.
+    /// Of two that hold an address, prefer the later start; of several names, the global one.
     fn is_better(&self, than: &Self) -> bool {
         (self.start, self.is_global) > (than.start, than.is_global)
     }

@@ -37,7 +37,7 @@ impl Known {
         Self { places: [const { Place::EMPTY }; PLACES], next: AtomicUsize::new(0) }
     }
 
-    /// Meets a module; says whether another one lay there before, or may have.
+    /// Records a module; returns whether another one may have lain there before.
     pub(super) fn meet(&self, module: Module) -> bool {
         let what = module.frames ^ module.record.rotate_left(17);
         let mut replaces = false;
@@ -54,7 +54,7 @@ impl Known {
         }
         let place = &self.places[self.next.fetch_add(1, Relaxed) % PLACES];
         replaces |= place.end.load(Relaxed) != 0;
-        // Empty until all of it is there.
+        // Empty until it is complete.
         place.end.store(0, Relaxed);
         place.start.store(module.start, Relaxed);
         place.what.store(what, Relaxed);

@@ -8,7 +8,6 @@
 /// A pointer's encoding that stands for no pointer.
 pub(super) const OMITTED: u8 = 0xff;
 
-/// See the module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
     at: usize,
@@ -23,17 +22,16 @@ impl Reader {
         Self { at, end }
     }
 
-    /// The same bytes' end, from elsewhere before it on: `None` outside of `start..end`.
+    /// A reader from `to` to the same end; `None` outside of `start..end`.
     pub(super) fn moved(self, start: usize, to: usize) -> Option<Self> {
         (start <= to && to < self.end).then_some(Self { at: to, end: self.end })
     }
 
-    /// Where the next byte is.
     pub(super) fn at(self) -> usize {
         self.at
     }
 
-    /// The next `len` bytes alone; this one goes on behind them.
+    /// Splits off the next `len` bytes.
     pub(super) fn part(&mut self, len: usize) -> Option<Self> {
         let part = Self { at: self.at, end: self.at.checked_add(len)? };
         self.skip(len)?;
@@ -52,8 +50,8 @@ impl Reader {
     fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let from = self.at as *const [u8; N];
         self.skip(N)?;
-        // SAFETY: the bytes lie before the end, and by the contract of `new` are readable; an array
-        // of bytes lies anywhere.
+        // SAFETY: the bytes lie before the end, so are readable by `new`'s contract; byte arrays
+        // need no alignment.
         Some(unsafe { from.read() })
     }
 
@@ -73,7 +71,7 @@ impl Reader {
         self.bytes().map(u64::from_le_bytes)
     }
 
-    /// A number of seven bits a byte; bits beyond the 64th are dropped.
+    /// An unsigned LEB128 number; bits beyond the 64th are dropped.
     pub(super) fn unsigned(&mut self) -> Option<u64> {
         let (mut value, mut shift) = (0u64, 0u32);
         loop {
@@ -86,16 +84,15 @@ impl Reader {
         }
     }
 
-    /// The same with a sign.
     pub(super) fn signed(&mut self) -> Option<i64> {
         let from = self.at;
         let value = self.unsigned()? as i64;
         let bits = 7 * (self.at - from) as u32;
-        // The last byte's sixth bit is the sign of all above.
+        // The last byte's bit 6 is the sign.
         Some(if bits < 64 { value << (64 - bits) >> (64 - bits) } else { value })
     }
 
-    /// Passes a text that a 0 ends, and returns it as a reader of its own.
+    /// Skips a 0-terminated text, and returns it as a reader.
     pub(super) fn text(&mut self) -> Option<Self> {
         let start = *self;
         while self.u8()? != 0 {}
@@ -113,8 +110,7 @@ impl Reader {
             0x30 => data,
             _ => return None,
         };
-        // Bit 7 says that the pointer's place is meant; only personalities have that, which are
-        // skipped.
+        // Bit 7 marks an indirect pointer: only personalities use it, and they are skipped.
         Some(base.wrapping_add(value))
     }
 

@@ -17,41 +17,37 @@ use super::table::Table;
 use crate::{process, thp, thread};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The least page there is; larger ones count as several.
+/// The smallest page size; larger pages count as several.
 const PAGE_BITS: u32 = 12;
-/// What one entry speaks of: sixteen pages.
+/// Addresses of one entry: sixteen pages.
 const GRANULE_BITS: u32 = PAGE_BITS + 4;
-/// Above the pages of an entry, so that it is never 0.
+/// Keeps an entry from being 0.
 const KNOWN: u64 = 1 << 63;
 
 static PAGES: Table<1024> = Table::new();
 
-/// See the module. Passed on by value where it is needed rarely, so that it can stay in registers.
+/// Passed by value on rare paths, so that it can stay in registers.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
     thread: usize,
-    /// Which 64 KiB `pages` speaks of.
     granule: usize,
     pages: u64,
     trusts: bool,
 }
 
 impl Stack {
-    /// Of the calling thread.
     pub(super) fn new() -> Self {
         Self { thread: thread::pointer(), granule: usize::MAX, pages: 0, trusts: true }
     }
 
-    /// From now on the way may be wrong: nothing is remembered, and of what was, only what surely
-    /// is this thread's stack counts.
+    /// Marks the walk as a guess: nothing is remembered, and only pages surely of this stack count.
     pub(super) fn distrust(&mut self) {
         *self = Self { granule: usize::MAX, pages: 0, trusts: false, ..*self };
     }
 
-    /// The word at an address, or `None` when there is none to be read.
+    /// The word at an address, if readable.
     #[inline(always)]
     pub(super) fn word(&mut self, at: usize) -> Option<usize> {
-        // A word that is aligned lies in one page.
         if !at.is_multiple_of(size_of::<usize>()) {
             return None;
         }
@@ -68,7 +64,7 @@ impl Stack {
         self.pages >> (at >> PAGE_BITS & 15) & 1 != 0
     }
 
-    /// Finds out about a page that this walk has not met; `None` if it cannot be read.
+    /// Tests a page new to this walk; `None` if it cannot be read.
     #[cold]
     #[inline(never)]
     fn with_page_of(mut self, at: usize) -> Option<Self> {
@@ -103,8 +99,7 @@ pub(super) fn is_readable(at: usize) -> bool {
     process::can_read(at)
 }
 
-/// Whether an address lies between here and the end of the stack that this thread, or the process,
-/// began with, if that end is near.
+/// Whether an address lies below the near end of this thread's, or the process's initial, stack.
 fn is_surely_stack(at: usize) -> bool {
     let here = &raw const at as usize;
     static FIRST: AtomicUsize = AtomicUsize::new(0);
@@ -117,7 +112,6 @@ fn is_surely_stack(at: usize) -> bool {
     [first, thread::pointer()].iter().any(|end| (here..*end).contains(&at) && end - here < SURELY)
 }
 
-/// Forgets which pages were met.
 pub(super) fn forget() {
     PAGES.clear();
 }

@@ -8,7 +8,6 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// See the module.
 #[repr(align(32))]
 pub(super) struct Table<const N: usize> {
     entries: [Entry; N],
@@ -35,7 +34,6 @@ impl Entry {
 }
 
 impl<const N: usize> Table<N> {
-    /// An empty one.
     pub(super) const fn new() -> Self {
         assert!(N.is_power_of_two() && N > 1, "pairs of entries");
         Self { entries: [const { Entry { crossed: AtomicU64::new(0), value: AtomicU64::new(0) } }; N] }
@@ -51,18 +49,16 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// Keeps a key's value, which is not 0.
+    /// Stores a key's value, which is not 0.
     pub(super) fn put(&self, key: u64, value: u64) {
         let place = Self::place(key);
         let (entry, beside) = (&self.entries[place], &self.entries[place + 1]);
-        // What is the key's own already need not go beside it.
         if entry.of(key) == 0 {
             beside.set(entry.crossed.load(Relaxed), entry.value.load(Relaxed));
         }
         entry.set(key ^ value, value);
     }
 
-    /// Empties all.
     pub(super) fn clear(&self) {
         for entry in &self.entries {
             // A value of 0 is none, whatever stands beside it.
@@ -70,8 +66,8 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// The first of a key's two entries. By the golden ratio: addresses that lie side by side, and
-    /// those that are round, come to different places.
+    /// The first of a key's two entries, by the golden ratio: neighbours and round addresses
+    /// scatter.
     #[inline]
     fn place(key: u64) -> usize {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize & !1
