@@ -2,7 +2,6 @@
 //!
 //! **Cost.** 8 instructions to free an object behind others of its slab, about 40 for a run of one
 //! slab. A slab's free objects leave together, untouched.
-//!
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
 use crate::chain::{self, Chain};
@@ -169,9 +168,8 @@ impl SlabCache {
         Ok(())
     }
 
-    /// As [`SlabCache::free`], for the first `n` objects of a list. Objects on slabs that `is_ours`
-    /// rejects return as strays, for their cache; objects on slabs of other sizes return as
-    /// `moved`.
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Strays are objects whose slabs
+    /// `is_ours` rejects, for their cache; `moved` those on slabs of other sizes.
     /// # Safety
     /// As [`SlabCache::free`], except for strays; `first` begins a list, of which the caller gives
     /// up the first `n` objects. A null link may end it earlier.
@@ -190,8 +188,7 @@ impl SlabCache {
         while left > 0 && !first.is_null() {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
-            // Before the test of two sizes: a slab seen here in another cache is seen there as
-            // mixed.
+            // Tested first: a slab that is seen to have left is seen below as one of two sizes.
             let owned = is_ours(slab);
             let (morphed, moved) = record.sizes(self.geometry.object);
             // A slab without old objects is freed place by place: see `free_mixed`.
@@ -266,8 +263,7 @@ impl SlabCache {
         if record.morph_entry() == 0 { record.used() } else { self.mixed(record.used(), record) }
     }
 
-    /// The level of a slab of two sizes, never complete: used objects, and places that old ones
-    /// block.
+    /// The level of a slab of two sizes, never complete: used objects and blocked places.
     #[inline]
     fn mixed(&self, used: u16, record: &SlabRecord) -> u16 {
         (used + self.geometry.capacity - record.carved()).max(1)

@@ -4,8 +4,7 @@ use craton_base::{Density, PAGE_SIZE, PageId, Pages};
 
 /// Largest slab that [`Geometry::of`] makes for several objects, in pages: 256 KiB.
 const MAX_PAGES: u32 = 32;
-/// Least objects of a slab. Each class in use has a partial slab, so more would cost small programs
-/// memory.
+/// Least objects of a slab. Each used class has a partial slab: more would cost small programs.
 const LEAST: usize = 2;
 /// A slab's tail may waste one part in this many.
 const WASTE_PART: usize = 32;
@@ -54,8 +53,7 @@ impl Geometry {
         self.capacity == 1
     }
 
-    /// First page of the slab of an object on `page`: several objects align a slab to its size; a
-    /// single object begins its slab.
+    /// First page of an object's slab: several objects align it to its size; one begins it.
     #[inline]
     pub const fn slab_of(&self, page: PageId) -> PageId {
         PageId(page.0 & !(self.align().0 - 1))

@@ -3,7 +3,6 @@
 //! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. Ours go by fullness
 //! (TEMERAIRE §3), the fullest first, so that nearly empty slabs drain. Eighths of the capacity,
 //! since the count's bit width does not separate nearly full slabs.
-//!
 //! **State.** Doubly linked through the records; a bit for each list that is not empty. **Cost.**
 //! O(1), at most three records.
 

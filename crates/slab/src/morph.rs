@@ -3,12 +3,10 @@
 //! **What.** A slab with few live objects may change its size class, and two neighbours may merge
 //! into one slab. New places fill the gaps between live old objects. Until the last old object is
 //! freed, a [`Morphs`] entry lists the live old objects and the new places.
-//!
 //! **From.** NVAlloc §5.2 keeps new places on the new size's grid. Ours begin anywhere in a gap:
 //! twice the room where half of the old objects live. In return the slab must *settle* after the
 //! last old object: a freed place off the grid is closed, places on the grid open instead, and the
 //! last one makes the slab ordinary.
-//!
 //! **Units.** Bytes from the slab's start. Old places are numbered; those of a second part start at
 //! [`HALF`]. A new place is one bit for the 512th part of the slab in which it begins: at the grid
 //! place there, if any, or else at the part.
@@ -18,7 +16,6 @@
 //! ```
 //! **Threads.** Under its lock, taken after the slab's cache lock. **Cost.** 144 bytes per entry; a
 //! lookup is a few divisions and a search in eight words.
-//!
 //! **Unsafe.** Declares that zeros are a valid entry.
 
 use crate::geometry::Geometry;
@@ -158,8 +155,7 @@ impl Morph {
         (0..len.0).map(move |page| PageId(first.0 + page))
     }
 
-    /// The old place that contains `bytes` (even past the last): its number, the offset in it, its
-    /// name.
+    /// The old place around `bytes` (even past the last): its number, the offset in it, its name.
     fn old_at(&self, bytes: u32) -> (usize, u32, u8) {
         let part = bytes / self.part_bytes;
         let (Part { old, from, .. }, bytes) = (self.parts[part as usize], bytes % self.part_bytes);

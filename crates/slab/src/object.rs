@@ -4,7 +4,6 @@
 //! into objects of an [`ObjectLayout`], which stay constructed while free. A [`Depot`] of magazines
 //! lies between it and the CPUs. The front end constructs, destroys, locks, and keeps names and
 //! limits.
-//!
 //! **From.** Bonwick94 (§ numbers are its) and Bonwick & Adams, "Magazines and Vmem", USENIX ATC
 //! 2001. Where we differ: each free is validated (§6.2: large objects only, or when debugging);
 //!       objects are constructed on first use, not with their slab; complete slabs are freed by the

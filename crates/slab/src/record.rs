@@ -9,7 +9,6 @@
 //! bits) and the new size / 16 (11 bits); with the highest bit set, a tag of the front end.
 //! `alone`: no old object of a slab of two sizes is out any more. `last free` is its distance from
 //! the slab's start / 16, without meaning when the list is empty.
-//!
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
 use crate::chain::{self, Chain};
@@ -81,8 +80,7 @@ impl<R: Records> Links for R {
     }
 }
 
-/// The record of one slab; atomic because caches share the table. The cache's lock orders all
-/// accesses but the front end's.
+/// One slab's record; atomic since caches share the table. The cache's lock orders its accesses.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct SlabRecord {
@@ -201,7 +199,7 @@ impl SlabRecord {
     /// Whether the slab holds two sizes, the new one `object`.
     pub(crate) fn is_morph_to(&self, object: u32) -> bool {
         let morph = self.morph.load(Ordering::Relaxed);
-        // A tag may look like a size.
+        // A named heap's page may leave a value here that looks like a size.
         entry_of(morph) != 0 && morph >> ENTRY_BITS == object / UNIT as u32
     }
 

@@ -22,9 +22,8 @@ const MAX_MULTIPLE: usize = 256;
 /// Classes by the first two rules.
 const SMALL_CLASSES: usize = MAX_MULTIPLE / 16 + 8 * (MAX_TABLED / MAX_MULTIPLE).ilog2() as usize;
 
-/// Pages of a slab and objects in it, of classes above 8 KiB. Slabs of another size than a power of
-/// two of pages begin at multiples of the next one; other spans use the gaps, which are small where
-/// objects may be many.
+/// Pages of a slab and objects in it, above 8 KiB. Slabs that are no power of two of pages begin at
+/// multiples of the next one; other spans fill the gaps, small where objects may be many.
 const SPANS: [(u32, u16); 38] = [
     // To 16 KiB: parts of 64 and 128 KiB as above, but for 32 ÷ 3 and 56 ÷ 4.
     (16, 15),

@@ -4,7 +4,6 @@
 //! one of twice the length; the span source passes it to the cache of that size.
 //! [`SlabCache::free_mixed`] then frees old objects one by one, behind all thread caches, and new
 //! ones, until the slab is ordinary. **Invariants.** S6 in `lib.rs`.
-//!
 //! **Unsafe.** Turns places on a slab into objects, and follows the links of free ones.
 
 use crate::cache::SlabCache;
@@ -74,7 +73,7 @@ impl SlabCache {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// Whether a slab with so many live objects is likely to have a gap for the new size.
+    /// Whether the slab probably has a gap for the new size, by its number of live objects.
     fn promises(&self, record: &SlabRecord, new: Geometry) -> bool {
         let (all, free) = (u64::from(self.geometry.capacity), u64::from(record.free_objects()));
         let together = new.object.div_ceil(self.geometry.object);
@@ -90,9 +89,8 @@ impl SlabCache {
             && (1..self.most_live()).contains(&record.used())
     }
 
-    /// Frees an object of a slab of two sizes: of an old size, or, when no old object is out, of
-    /// the new one. Places of the new size that open up are passed to `cut`. Error: no such object
-    /// is out.
+    /// Frees an object of a slab of two sizes: an old one, or, once none lives, a new one. `cut`
+    /// gets the places that open up. Error: no such object is out.
     /// # Safety
     /// As [`SlabCache::alloc`]; `morphs` serve all caches, and `object` lies in the region.
     pub unsafe fn free_mixed(
@@ -239,8 +237,7 @@ unsafe fn regrid(entry: &mut Morph, record: &SlabRecord, start: *mut u8, open: i
     entry.cut_grid(0, entry.grid_bytes(), open);
 }
 
-/// Records the live objects of an ordinary slab: cut, and not on its free list. `None` if that list
-/// is damaged.
+/// Records an ordinary slab's live objects: cut and not free. `None` if its free list is damaged.
 /// # Safety
 /// The slab and its free objects are the caller's.
 unsafe fn note_live(

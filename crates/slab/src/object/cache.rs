@@ -2,7 +2,6 @@
 //!
 //! **Cost.** See the slab layer. `give` validates the object from lines of the cache, the record
 //! and the table; it touches no line of the object.
-//!
 //! **Unsafe.** Hands out raw memory.
 
 use super::colour::Colours;
@@ -146,8 +145,7 @@ impl ObjectSlabs {
 
     /// Frees an object, `constructed` or not.
     /// # Safety
-    /// As [`ObjectSlabs::take`]; the caller gives the object up, in its constructed state if so
-    /// marked.
+    /// As [`ObjectSlabs::take`]; the caller gives the object up, constructed if so marked.
     #[inline]
     pub unsafe fn give(&mut self, object: *mut u8, constructed: bool) -> Result<(), BadObject> {
         let Some(slab) = self.table.find(&self.layout, object as usize) else { return Err(BadObject::Foreign) };

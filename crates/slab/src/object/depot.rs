@@ -5,10 +5,8 @@
 //! interval. Where we differ: a CPU may hold a row instead of a magazine and moves rounds by
 //! [`Depot::store`] and [`Depot::fetch`]. Magazines of several sizes coexist; old sizes are freed
 //! as they become empty.
-//!
 //! **Threads.** Under the caller's lock; the caller reports contention. **Failure.** Without memory
 //! for a magazine nothing is stored, and the rounds go to the slabs.
-//!
 //! **Unsafe.** Builds magazines in the supplier's memory.
 
 use super::magazine::{LAYOUTS, Magazine, SIZES, Stack, rounds_of};

@@ -124,9 +124,9 @@ impl ObjectLayout {
         reciprocal: 0,
     };
 
-    /// Objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) at multiples of `align` (a power
-    /// of two up to [`ObjectLayout::MAX_ALIGN`], or 0 for 8) on pages of 8 KiB. `constructed`
-    /// objects keep their contents while free.
+    /// Objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]), aligned to `align` (0: 8, or
+    /// 2^k to [`ObjectLayout::MAX_ALIGN`]), on pages of 8 KiB. `constructed` ones stay so while
+    /// free.
     pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
         Self::of_pages(size, align, constructed, Self::MAX_PAGE)
     }

@@ -40,8 +40,7 @@ impl ObjectSlabs {
         self.slabs.kept.idle()
     }
 
-    /// Detaches a complete slab, to destroy its objects without the lock; [`ObjectSlabs::release`]
-    /// frees it.
+    /// Detaches a complete slab for destruction without the lock; then [`ObjectSlabs::release`] it.
     pub fn detach(&mut self) -> Option<Detached> {
         let slab = self.slabs.complete()?;
         self.slabs.end(slab, 0, &InRecords);
@@ -68,8 +67,7 @@ impl ObjectSlabs {
         before - self.bytes()
     }
 
-    /// Frees complete slabs until `keep` are left; `destroy` gets each constructed object on them.
-    /// Returns the bytes freed.
+    /// Frees complete slabs beyond `keep`; `destroy` gets their constructed objects. Returns bytes.
     /// # Safety
     /// As [`ObjectSlabs::take`]; `destroy` does not use the cache.
     pub unsafe fn reap(

@@ -8,7 +8,6 @@
 //!         bits: out (8 for each 64 objects) · constructed (as many)
 //! ```
 //! No word of bits before `hint` has a free object.
-//!
 //! **Unsafe.** Follows pointers to records.
 
 use super::layout::{ObjectLayout, RECORD_BYTES};
@@ -29,8 +28,7 @@ pub(super) struct Record {
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
-/// A slab, by its record; its owner, a cache under its lock, may use the record and the free
-/// objects.
+/// A slab, by its record; its owner, a locked cache, may use the record and free objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct Slab(pub(super) NonNull<Record>);

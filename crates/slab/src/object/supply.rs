@@ -6,8 +6,7 @@ use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange
 
 /// A source of pages.
 /// # Safety
-/// [`PageSupplier::get`] returns readable, writable memory at a multiple of `align`, exclusive
-/// until [`PageSupplier::put`].
+/// [`PageSupplier::get`] returns exclusive, readable, writable memory, aligned to `align`.
 pub unsafe trait PageSupplier {
     /// `bytes` of contiguous pages with any contents: a multiple of the layout's page (8 KiB for
     /// magazines), at a multiple of `align`, a power of two of such pages. `None`: refused, also if

@@ -2,11 +2,9 @@
 //!
 //! **From.** Bonwick94 §3.2.3: "a self-scaling hash table" from buffers. Ours is from slabs, for
 //! all caches, and rejects a foreign pointer for sure without reading what it points to.
-//!
 //! **State.** Addresses are divided into grains of 2^k bytes, at least a slab each, so a slab lies
 //! on one or two. An entry is the record's address; the lowest bit marks the slab's second grain.
 //! Linear probing; removal closes the gap, without tombstones. The first 32 places are inline.
-//!
 //! **Unsafe.** Follows the entries to the records, and stores entries in pages of the supplier.
 
 use super::layout::ObjectLayout;
