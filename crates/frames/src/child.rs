@@ -3,7 +3,6 @@
 //! **From.** LLFree §3.2.1: a free counter and the flag of an allocated huge frame. Here four flags
 //! stand for its quarters, all of them for the whole: one change of one word also allocates orders
 //! 7 and 8, and no crash halves them (the paper gives up there, §4.2.1).
-//!
 //! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 · `claimed` 1 = 16. Two entries are one
 //! atomic word of 32 bits: order 10 is one change, and no word is accessed by two sizes.
 

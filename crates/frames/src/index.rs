@@ -1,7 +1,6 @@
 //! Sets of trees, which find the next one in a few steps at any zone size.
 //!
 //! **State.** A bit for each tree, and above that a bit for each word that is not zero.
-//!
 //! **Threads.** A set is a hint: users verify the tree. An upper bit may stay up for a zero word,
 //! but is never down for long over a nonzero one: its clearer reads the word again.
 

@@ -3,12 +3,10 @@
 //! **From.** LLFree §3.2.2, CPU-local tree roots with a counter of the tree's free frames. Here a
 //! CPU claims the free frames of half a row at once, and the claim's bits are the counter:
 //! allocating one is one locked operation on the CPU's own line, and no tree counter is split.
-//!
 //! **State.** One cache line for each CPU and kind: two claims, the first for gets, the second
 //! filled by puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t);
 //! the same for the last huge frames; the last free: half of a row 40 · consecutive frees to its
 //! tree 8; moves of claims: begun 32 · under way 32; freed huge frames.
-//!
 //! **Threads.** CPU numbers may be stale or shared: every word changes by compare-and-swap.
 
 use crate::claim::Claim;

@@ -3,17 +3,14 @@
 //! **What.** Each huge frame has a bit field of eight rows, and an entry ([`Child`]). One atomic
 //! change of one word decides: a row's bits for orders within a row, an entry's
 //! [quarters](crate::child) for larger ones. Counters follow.
-//!
 //! **Invariants.** *F1* An entry's count is at most the frames free in the rows of quarters not
 //! allocated as wholes, and equal when nothing is under way. *F2* The rows of a quarter allocated
 //! as a whole are zero, but for bits that their setter is about to clear. *F3* Bits of frames
 //! beyond the zone's end are set.
-//!
 //! **Threads.** An allocation decrements the entry's counter first, so that a free bit exists.
 //! Taking a quarter has three steps: set *pending*, see its rows zero, replace *pending* by the
 //! flag. After setting a bit, an allocation reads the entry again and clears its bit if either flag
 //! is up. Sequential consistency makes one of the two see the other.
-//!
 //! **Cost.** Two cache lines and two locked operations for frames within a row, one of each for a
 //! huge frame.
 
@@ -126,8 +123,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Child((self.word(child).read() >> (16 * (child & 1))) as u16)
     }
 
-    /// Changes an entry; returns the old one, or, if `change` refuses, the current one as the
-    /// error.
+    /// Changes an entry; returns the old one, or, if `change` refuses, the current one.
     #[inline]
     pub(crate) fn update(&self, child: usize, change: impl Fn(Child) -> Option<Child>) -> Result<Child, Child> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
@@ -176,8 +172,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         !entry.is_pending() && !entry.has_quarter(row / QUARTER_ROWS)
     }
 
-    /// Sets the bits that `choose` picks of a row's free ones; `None` if none, or the quarter is
-    /// taken.
+    /// Sets bits that `choose` picks of a row's free ones; `None` if none or the quarter is taken.
     fn set_bits(&self, child: usize, row: usize, choose: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         let word = self.row(child, row);
         let mut bits = word.read();
@@ -268,8 +263,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// Allocates quarters as wholes. Tests their rows before it decrements the counter, lest others
-    /// fail.
+    /// Allocates quarters as wholes. Tests their rows before the counter drops, lest others fail.
     fn take_rows(&self, child: usize, flags: u16, frames: usize) -> Option<usize> {
         let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
         let rows = first..first + flags.count_ones() as usize * QUARTER_ROWS;
@@ -293,8 +287,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
     }
 
-    /// Claims the free frames of one half of a row of a child: the first half with a quarter free,
-    /// or else the one with most free frames.
+    /// Claims the free frames of half a row: the first with its quarter free, or else the freest.
     pub(crate) fn claim(&self, child: usize) -> Option<Claim> {
         let size = 1u32 << G::CLAIM_ORDER;
         let entry = self.child(child);
@@ -367,8 +360,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.has_bit(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
-    /// Frees frames, also parts of a whole; returns the first child's former entry. Error if some
-    /// are free.
+    /// Frees frames, also parts of a whole; returns the first child's old entry. Error: some are
+    /// free.
     pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Error> {
         let wrong = Error::NotAllocated { frame, order };
         let child = frame / G::HUGE;
@@ -437,8 +430,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.clear_bit(frame).then(|| self.give(frame / G::HUGE, 1))
     }
 
-    /// Frees frames of a row by their bits; returns the former entry, `None`, unchanged, if some
-    /// are clear.
+    /// Frees frames of a row by their bits; returns the old entry; `None`: some are clear, no
+    /// change.
     pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Option<Child> {
         self.clear_bits(row, mask).then(|| self.give(row / ROWS, mask.count_ones() as usize))
     }

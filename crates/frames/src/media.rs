@@ -2,11 +2,9 @@
 //!
 //! **What.** The lower level names the words that must be durable, and before what. A [`Media`]
 //! does nothing for volatile memory or persistent caches; elsewhere it writes back and fences.
-//!
 //! **From.** LLFree §3.2.3, which assumes persistent caches (eADR). A cache may evict a line at any
 //! time: a word is whole, durable at the latest by its flush and fence; words of several lines are
 //! ordered only by a fence.
-//!
 //! **Cost.** [`Volatile`]: none. Otherwise one flush and one fence a request, two of each for a
 //! split.
 
@@ -61,8 +59,7 @@ impl Media for Volatile {
     fn fence(&self) {}
 }
 
-/// Memory durable once visible: persistent caches (eADR), or a shared file mapping that survives
-/// the process, not the system.
+/// Memory durable once visible: persistent caches (eADR); or a file mapping, for process crashes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cached;
 

@@ -7,8 +7,8 @@ use crate::zone::Zone;
 
 /// A zone, and the number of its first frame among all nodes' frames.
 pub struct Node<'a, G = Standard> {
-    /// The zone's first frame: a multiple of the largest order's frames, or large orders are
-    /// misaligned.
+    /// The zone's first frame: a multiple of the largest order's frames, for the alignment of
+    /// orders.
     pub first: usize,
     /// The zone.
     pub zone: Zone<'a, G>,
@@ -20,8 +20,8 @@ pub struct Nodes<'a, 'n, G = Standard> {
 }
 
 impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
-    /// [`Error::Frames`] without a node, or if two overlap or are out of order: it names the frames
-    /// before the second.
+    /// [`Error::Frames`]: no node, or two overlap or are disordered: names the second's
+    /// predecessors.
     pub fn new(nodes: &'n [Node<'a, G>]) -> Result<Self, Error> {
         let end = |node: &Node<'a, G>| node.first.checked_add(node.zone.frames());
         let beyond = nodes.iter().find(|node| end(node).is_none());
@@ -33,8 +33,7 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         }
     }
 
-    /// Allocates frames of the first node in `distances` that has some: own number first, then near
-    /// to far. Unknown numbers are skipped.
+    /// Allocates from the first node in `distances` (near to far) with frames; skips unknown nodes.
     pub fn get(&self, distances: &[usize], request: Request) -> Result<usize, Error> {
         let mut error = Error::NoMemory;
         for node in distances.iter().filter_map(|node| self.nodes.get(*node)) {

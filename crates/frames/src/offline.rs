@@ -3,7 +3,6 @@
 //! **What.** A zone is made for all frames that it may ever have. Growth and memory hotplug bring
 //! frames online; a hypervisor or a page heap takes wholly free ones offline to return their
 //! memory.
-//!
 //! **State.** The lower level holds an offline huge frame as allocated; a bit here forbids its
 //! free. The first word counts them, so that a zone without any pays one load.
 
@@ -75,8 +74,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(frame / G::HUGE..frame / G::HUGE + huge_frames)
     }
 
-    /// Takes huge frames from `frame` on offline. [`Error::InUse`] names the first that is not
-    /// wholly free; then none changes.
+    /// Takes huge frames offline. [`Error::InUse`] names the first not wholly free; then none
+    /// changes.
     pub fn offline(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         for child in children.clone() {
@@ -91,8 +90,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Brings offline huge frames back, free. [`Error::NotOffline`] names the first that is not
-    /// offline.
+    /// Brings offline huge frames back, free. [`Error::NotOffline`] names the first other one.
     pub fn online(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         if let Some(child) = children.clone().find(|child| !self.offline.has(*child)) {

@@ -2,7 +2,6 @@
 //!
 //! **From.** LLFree §3.2.3: a magic number, the size, a clean-shutdown mark. Here also a version
 //! and the geometry, against other builds, and a checksum.
-//!
 //! **State.** The first six words of the page; the rest is not used.
 //! ```text
 //! 0 magic      written last when the zone is created
@@ -13,7 +12,6 @@
 //! 5 seal       a checksum of 0 to 3, and of the mark *in use*, or of the mark *closed* and 4
 //! ```
 //! Mark and checksum are one word, so that one store changes both and none is torn.
-//!
 //! **Invariants.** *P1* With the magic in place, all else that is durable is a zone. *P2* Sealed as
 //! closed, the children's entries are right and durable, and unchanged since. **Failure.** Errors
 //! name the bad field; nothing is written.
@@ -44,7 +42,9 @@ const CLOSED: u64 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
-    Closed { free: u64 },
+    Closed {
+        free: u64,
+    },
     /// In use: a crash, or it still is.
     InUse,
 }

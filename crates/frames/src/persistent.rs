@@ -4,19 +4,14 @@
 //! [`create`] makes one, [`open`] finds it again, [`close`] makes the next `open` quick. Trees,
 //! sets and CPUs' words are volatile, and rebuilt. `lower/recover.rs` explains how a crash is
 //! repaired.
-//!
 //! **Invariants.** *P1*, *P2* of the page. *P3* After a crash, the frames of every returned request
 //! are as it left them; those of a request under way as before or after it, or in between if it
 //! frees several pieces. So at most one request's frames are lost for each CPU.
-//!
 //! **Threads.** `create`, `open` and `close` are exclusive; `close` consumes the zone. Opening one
 //! page on two CPUs at once is undefined.
-//!
 //! **Failure.** No zone, or another one: an error, and nothing is written.
-//!
 //! **Cost.** For 128 GiB `open` reads 128 KiB of entries; after a crash 4 MiB of rows as well. CPUs
 //! do not claim frames here, whatever [`Config::claims`] says: a crash would lose them.
-//!
 //! **Not here.** [Offline](Zone::offline) marks are volatile: after `open` such huge frames are
 //! allocated, and their owner frees or keeps them.
 //!
@@ -68,9 +63,8 @@ fn check_lines(page: &[AtomicU64], metadata: &Metadata<'_>) -> Result<(), Error>
 }
 
 impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
-    /// Makes a new zone of `frames`, whatever was there before. `rows`, `children` and `page`
-    /// ([`PAGE_WORDS`](crate::PAGE_WORDS) words) lie in persistent memory, each at a multiple of 64
-    /// bytes.
+    /// Makes a new zone of `frames`, whatever was there. `rows`, `children` and `page`
+    /// ([`PAGE_WORDS`](crate::PAGE_WORDS) words) lie in persistent memory at multiples of 64 bytes.
     pub fn create(
         frames: usize,
         page: &'a [AtomicU64],
@@ -130,8 +124,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Page::<G>::new(page)?.read().map(|(frames, _)| frames)
     }
 
-    /// Closes the zone so that the next [`open`](Self::open) need not read the rows as after a
-    /// crash.
+    /// Closes the zone so that the next [`open`](Self::open) need not read the rows.
     pub fn close(self) {
         let lower = &self.zone.lower;
         lower.persist_children();

@@ -3,13 +3,10 @@
 //! **From.** LLFree §3.2.2: 16 bits with the free count and the reserved flag; classes *allocated*,
 //! *partial* and *free*. The paper searches the array of entries; here each class and kind has a
 //! [`Set`].
-//!
 //! **State.** `free` 10 bits, in 512ths of a tree, rounded up · `kind` 2 · `reserved` 1 = 13 of 16.
-//!
 //! **Invariants.** *F4* When nothing is under way, an unreserved tree is in exactly the set of its
 //! class and kind, a reserved one in none. *F5* It is in the set of huge frames if one of its huge
 //! frames is wholly free.
-//!
 //! **Threads.** The entry decides; sets follow. After changing an entry, a thread updates the sets
 //! and reads the entry again until it is unchanged: so the last set written matches the entry. Free
 //! counts are summed from the children's entries, one cache line, when the class may have changed.

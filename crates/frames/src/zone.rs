@@ -2,7 +2,6 @@
 //!
 //! **What.** It chooses each CPU's tree and claims. Order 0 comes from claims, other orders from
 //! the tree.
-//!
 //! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also
 //! after every CPU has returned its claims, as far as no thread frees any meanwhile.
 
@@ -185,8 +184,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Takes more than a row, up to half a huge frame: of the last used one, a used one, or a free
-    /// one.
+    /// Takes more than a row of the last used huge frame, another used one, or a free one.
     fn take_part_in(&self, tree: usize, from: usize, order: u32) -> Option<(usize, usize)> {
         let first = tree * G::CHILDREN;
         let take = |at: usize| Some((self.lower.take(first + at, order)?, at));
@@ -226,8 +224,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.get_elsewhere(local, kind, &take)
     }
 
-    /// Reserves another tree: partial, then nearly allocated, then free ones. The paper takes free
-    /// ones second (LLFree §3.2.2), since nearly allocated ones fail soon: here the next is quickly
+    /// Reserves another tree: partial, nearly allocated, then free. The paper takes free ones
+    /// second (LLFree §3.2.2), since nearly allocated ones fail soon: here the next is quickly
     /// found.
     #[inline(never)]
     fn get_elsewhere<R>(
@@ -313,8 +311,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Huge frames: the one found last, the next, another of its tree, or of the next tree that has
-    /// any.
+    /// Huge frames: the last found one, the next, another of its tree, or of the next such tree.
     fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
         let last = local.pointer();
         if order == G::HUGE_ORDER

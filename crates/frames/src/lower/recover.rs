@@ -13,17 +13,14 @@
 //! pieces frees them one by one. A split writes a quarter's bits under its flag, makes them
 //! durable, and clears the flag: before that the whole quarter is allocated, after it all but the
 //! freed frames, by bits.
-//!
 //! **Between threads.** A visible store that is not durable yet is a danger if others build on it.
 //! Bits build on bits in the same word. A quarter taken over just cleared bits zeroes them anyway.
 //! Bits set in a just freed quarter lose only that free's frames: the quarter stays allocated. Bits
 //! cleared in a just split quarter would be lost: so *pending* stays up until the cleared flag is
 //! durable, and a free that sees it makes the entry durable itself.
-//!
 //! **Recovery itself** keeps this at each store, so it may crash too. Its changes to rows are
 //! durable before the zone is used: else they could reappear when a flag falls. All entries are
 //! made durable too: a killed process may have left some in a cache only.
-//!
 //! **Cost.** One read of all rows, 64 bytes for each huge frame; writes only repairs.
 
 use super::{Lower, QUARTER_ROWS};
@@ -79,8 +76,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
     fn right(&self, child: usize, entry: Child, set: &[u16; QUARTERS]) -> Child {
         let is_whole = (child + 1) * G::HUGE <= self.frames;
         let flags = entry.quarters();
-        // A lane of 16 bits for each quarter: flags and set bits. Branch-free: CPUs cannot predict
-        // allocations.
+        // A 16-bit lane for each quarter: flags and set bits. Branch-free, since bits are random.
         let lanes = (u64::from(flags) * SPREAD) & ONE_EACH;
         let [a, b, c, d] = set.map(u64::from);
         let bits = a | b << 16 | c << 32 | d << 48;

@@ -50,8 +50,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_alone(local, frame)
     }
 
-    /// Frees a frame of a half whose claimed frames are all handed out: claims it again, unless
-    /// another CPU has taken the half meanwhile.
+    /// Frees a frame of an exhausted claim: claims it again, unless the half was taken meanwhile.
     #[inline(never)]
     fn put_back(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
         let child = frame / G::HUGE;
@@ -123,8 +122,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees one or two huge frames. Checks the tree's class now and then, when neighbours are
-    /// free.
+    /// Frees one or two huge frames. Checks the tree's class at times, when neighbours are free.
     #[inline(never)]
     fn put_huge(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
@@ -144,8 +142,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Begins a claim of a half of a row with a freed frame. Not in a tree that another CPU has
-    /// reserved: it may claim the same half.
+    /// Begins a claim with a freed frame. Not in another CPU's tree: it may claim the same half.
     #[inline(never)]
     fn adopt(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<bool, Error> {
         let (child, tree) = (frame / G::HUGE, frame / G::TREE);
