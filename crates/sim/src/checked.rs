@@ -7,8 +7,7 @@ use craton_base::{
 };
 use std::collections::BTreeMap;
 
-/// Checks each call of a [`Floor`] or [`SpanSource`]. Assumes that nothing touches a range during a
-/// call on it, and exact residency.
+/// Checks each call of a [`Floor`] or [`SpanSource`]; no concurrent touches, exact residency.
 #[derive(Clone, Debug)]
 pub struct Checked<T> {
     inner: T,
@@ -74,7 +73,7 @@ impl<T> Checked<T> {
 }
 
 impl<F: Floor> Checked<F> {
-    /// Runs a fallible call: a refusal must keep the residency, success leave `want` bytes (`None`:
+    /// Runs a fallible call: refusal keeps the residency, success leaves `want` bytes (`None`:
     /// any).
     fn ranged<E>(
         &mut self,

@@ -2,7 +2,6 @@
 //!
 //! **What.** The test reports every store, flush and fence to [`Lines`], which yields the possible
 //! contents after a power failure now.
-//!
 //! **State.** For each cache line its last durable content and those after each store since. A
 //! cache may evict a line at any time, so a crash leaves any prefix of each line's stores. A flush
 //! marks them as under way, and a fence makes those durable. **Not here.** Several threads' fences;

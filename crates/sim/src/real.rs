@@ -4,7 +4,6 @@
 //! counters and refusals are those of its [`SimFloor`]. The system's allocator provides the memory,
 //! so that tests run under Miri. **Not here.** Touches are unseen: [`Floor::residency`] knows only
 //! of `back` and what the test reports to [`RealFloor::sim`].
-//!
 //! **Unsafe.** Allocates the region, and zeroes ranges of it that the caller gave up.
 
 use crate::fault::FaultPlan;
@@ -44,8 +43,7 @@ impl RealMemory {
         Self { block, layout, base, capacity }
     }
 
-    /// The address of page 0, valid while this value lives. Users keep to the floor's contract, and
-    /// hold no reference to bytes being unbacked.
+    /// Page 0, valid while this value lives. Users hold no reference to bytes being unbacked.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }

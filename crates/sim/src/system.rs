@@ -2,7 +2,6 @@
 //!
 //! **What.** [`Mappings`] and [`Machine`] over the system's allocator, for Miri and loom. Growth in
 //! place is always refused; moving copies. Refusals by the plan change nothing.
-//!
 //! **Unsafe.** Allocates mappings, copies between them, and frees them when their last part is
 //! unmapped.
 
