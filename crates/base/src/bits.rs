@@ -68,8 +68,7 @@ impl<G: Geometry> PageBits<G> {
         (w as u32 * 64 + left.trailing_zeros()).min(G::PAGES)
     }
 
-    /// The word that holds all of `first..first + len`, and its bits there; `None` if it straddles
-    /// two.
+    /// The word that holds all of `first..first + len`, and its bits there; `None` if two words do.
     #[inline]
     fn within(first: u32, len: u32) -> Option<(usize, u64)> {
         let (w, bit) = ((first / 64) as usize, first % 64);

@@ -15,15 +15,13 @@ pub trait Mappings {
     fn advise_huge(&self, at: usize, bytes: usize);
 
     /// Grows a whole mapping, moving it only if allowed; returns its address. *Contents:* survive.
-    /// *Refused:* unchanged.
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize>;
 
     /// Moves a whole mapping over another one of the caller's at `to`, and makes it `new_bytes`
     /// long. *Contents:* survive. `false`: refused, no change.
     fn replace(&self, at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool;
 
-    /// Moves a range's memory over another at `to`; the range then reads as zeros. `false`:
-    /// refused.
+    /// Moves a range's memory over another; the range then reads as zeros. `false`: refused.
     fn move_memory(&self, at: usize, bytes: usize, to: usize) -> bool;
 }
 

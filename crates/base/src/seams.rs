@@ -15,8 +15,7 @@ pub enum CollapseError {
     Busy,
     /// A resource was short for a moment (`EAGAIN`, `EINTR`).
     Again,
-    /// Not for this range or system: before Linux 6.1, hugepages off, nothing resident (`EINVAL`,
-    /// all others).
+    /// Not for this range or system: before Linux 6.1, no hugepages, nothing resident (`EINVAL`).
     Unsupported,
 }
 
@@ -41,24 +40,21 @@ pub struct Residency {
 /// The system below the page heap: one region of address space, in pages from 0. Ranges passed to a
 /// method lie inside the grant of [`Floor::reserve`].
 pub trait Floor {
-    /// Makes the first `total` hugepages of the region readable and writable; earlier ones stay so.
-    /// *Pre:* `total` is not below the last grant. *Post:* the new part reads as zeros, takes no
-    /// memory until touched, and then small pages unless [`Floor::advise`] says otherwise.
-    /// *Refused:* no change.
+    /// Makes the first `total` hugepages, at least the last grant, readable and writable. *Post:*
+    /// the new part reads as zeros, takes no memory until touched, and then small pages unless
+    /// [`Floor::advise`] says otherwise. *Refused:* no change.
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory>;
 
     /// Gives a usable range its memory now rather than at first touch. *Contents:* survive.
     fn back(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
-    /// Frees the memory behind `range`, which stays usable. *Contents:* read as zeros. *Refused:*
-    /// they survive.
+    /// Frees the memory of `range`. *Contents:* read as zeros. *Refused:* they survive.
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
     /// Makes a whole number of resident hugepages physically huge. *Contents:* survive.
     fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError>;
 
-    /// Advises how to back `range` from the next touch on; true if the system accepts it, as far as
-    /// it reports. *Contents:* survive.
+    /// Advises the backing from the next touch on; true if the system accepts. *Contents:* survive.
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
     /// What the system holds of `range`, as far as it tells.

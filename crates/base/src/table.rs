@@ -4,7 +4,6 @@
 //! region. Its address space is reserved once for the largest heap; [`crate::Floor::reserve`] makes
 //! the entries of granted pages usable, all zero. It never moves or shrinks, and no reference spans
 //! ungranted entries.
-//!
 //! **Unsafe.** Keeps an array in memory that it is given, and gives out references to its entries.
 
 /// Types for which all-zero bytes are a valid value.

@@ -2,13 +2,10 @@
 //!
 //! **What.** loom's atomics exist only in a running model; the library's are constants, statics, or
 //! zeroed memory. An atomic here takes its initial value at its first touch in each run.
-//!
 //! **Threads.** loom takes the first touch for the initialisation: a model first touches the
 //! atomics that two threads would touch unordered. Models run one after the other.
-//!
 //! **Orderings.** loom treats SeqCst as AcqRel, so a fence precedes each such access.
 //! [`check_weakened`] makes every ordering Relaxed, to show that a test would see it.
-//!
 //! **Unsafe.** Cells that are written without a lock: loom runs one thread at a time.
 
 extern crate std;
@@ -85,8 +82,7 @@ macro_rules! atomic {
             #[track_caller]
             fn inner(&self) -> &loom::sync::atomic::$name $(<$p>)? {
                 let run = RUN.load(Ordering::Relaxed);
-                // SAFETY: loom runs one thread at a time, none in between; an atomic of an earlier
-                // run owns nothing.
+                // SAFETY: loom runs one thread at a time; an atomic of an earlier run owns nothing.
                 unsafe {
                     if *self.run.get() != run {
                         (*self.inner.get()).write(loom::sync::atomic::$name::new(self.first));
