@@ -1,7 +1,6 @@
 //! A bell that ends a thread's timed sleep early.
 //!
 //! **What.** It uses only `futex`, which programs that restrict system calls leave in any case.
-//!
 //! **State.** The lower half: 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged: ends one
 //! sleep, or the next one at once. Another process cannot wake a sleeper, so it writes a byte of
 //! the upper half and interrupts the sleeper's system call, which restarts, finds the bell not

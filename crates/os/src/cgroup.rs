@@ -2,12 +2,9 @@
 //!
 //! **What.** [`limits`] walks from the process's group to the root, in version 2, 1 or both, and
 //! returns the tightest limits. [`pressure`] is the memory pressure of the system or the group.
-//!
 //! **Units.** Bytes; thousandths of a CPU; hundredths of a percent of time.
-//!
 //! **Failure.** No control groups or optional files: no limit. An unreadable or nonsensical file,
 //! or a required one missing: no limit, and one line for the first in a process.
-//!
 //! **Cost.** 10 system calls and three for each file on the way up; about 6 KiB of stack.
 
 mod place;

@@ -3,9 +3,8 @@
 //! **Unsafe.** Calls `clone` past the C library, so that no fork handler runs and no signal reports
 //! the copy's end.
 
-/// Runs `f` in a copy of the process with the calling thread alone, and returns its result, 0 to
-/// 255; `None` if the system refuses. `f` may read all memory; its writes vanish. It must take no
-/// lock: another thread may have held it.
+/// Runs `f` in a copy of the process with the calling thread alone; returns its result, 0 to 255,
+/// or `None` if refused. `f`'s writes vanish. It takes no lock: another thread may have held it.
 pub fn look(f: impl FnOnce() -> u8) -> Option<u8> {
     // SAFETY: without flags this is fork, but for the signal at the end, of which there is none.
     let child = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };

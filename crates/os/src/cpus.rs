@@ -3,7 +3,6 @@
 //! **State.** The number last found; 0 before the first call. **Failure.** Unknown facts do not
 //! limit. **Cost.** [`usable`] is a load after the first call; [`refresh`] makes 20 system calls or
 //! more.
-//!
 //! **Unsafe.** Calls `sched_getaffinity`.
 
 use crate::{cgroup, process, thp};
@@ -14,8 +13,7 @@ static USABLE: AtomicUsize = AtomicUsize::new(0);
 /// Words of a mask of processors: 8,192 of them.
 const MASK_WORDS: usize = 128;
 
-/// CPUs usable at once, at least 1: the affinity, or the quota rounded up if less, as of the first
-/// call or the last [`refresh`].
+/// CPUs usable at once (≥ 1), by affinity and quota (rounded up), as of the last [`refresh`].
 pub fn usable() -> usize {
     match USABLE.load(Relaxed) {
         0 => refresh(),

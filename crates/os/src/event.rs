@@ -2,7 +2,6 @@
 //!
 //! **What.** A waiter reads the event's count, tests its condition, and else sleeps until the count
 //! changes: an event between test and sleep ends the sleep at once.
-//!
 //! **Threads.** The announcer changes its state first; both sides test under their lock, which
 //! orders it.
 

@@ -2,11 +2,9 @@
 //!
 //! **What.** [`install`] registers a function that receives each fault's address and registers.
 //! Then the signal goes to the previous handler: by default the process ends with a core.
-//!
 //! **Threads.** The function runs in the faulting thread, on its stack or its alternative one,
 //! between any two instructions. **Not here.** A handler that the program installs later gets these
 //! signals alone.
-//!
 //! **Unsafe.** The kernel calls it; it reads the registers that the kernel saved.
 
 use core::ffi::{c_int, c_void};
@@ -33,8 +31,8 @@ pub struct Fault {
     pub base: usize,
     /// The general registers.
     pub registers: [usize; REGISTERS],
-    /// The operand's address, if the instruction calls or jumps through memory to a non-canonical
-    /// one.
+    /// The operand's address, if the instruction calls or jumps through it to a non-canonical
+    /// address.
     pub target_at: Option<usize>,
 }
 
@@ -85,8 +83,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
         if let Some(before) = before {
             libc::sigaction(signal, &before, null_mut());
         }
-        // The instruction faults again, for the old handler. A sent signal does not repeat: resend
-        // it.
+        // The instruction faults again, for the old handler; a sent signal must be resent.
         if (*info).si_code <= 0 {
             libc::raise(signal);
         }
@@ -147,8 +144,8 @@ mod arch {
             *register = *value as usize;
         }
         let at = get(libc::REG_RIP) as usize;
-        // The instruction was fetched, unless its own address is non-canonical. Reads byte by byte,
-        // none past its last.
+        // The instruction was fetched, unless its address is non-canonical. Reads none past its
+        // last byte.
         let was_fetched = get(libc::REG_TRAPNO) == PROTECTION && crate::process::can_read(at);
         // SAFETY: as far as they are asked for they are the instruction's.
         let byte = |i: usize| unsafe { (at as *const u8).add(i).read_volatile() };

@@ -2,13 +2,10 @@
 //!
 //! **What.** Stores in the window survive however the process ends. The file grows window by
 //! window, and is truncated to its used length at the end.
-//!
 //! **Units.** Bytes; windows and offsets are multiples of 4 KiB of this machine's pages.
-//!
 //! **Failure.** The system's error number. Room is allocated before mapping, where the file system
 //! can, so that a full disk is an error and not a signal. Programs may close our descriptor: each
 //! use verifies that it is still our file.
-//!
 //! **Unsafe.** Maps a file, and stores words there.
 
 use crate::process::errno;
@@ -48,8 +45,8 @@ pub fn reason(error: i32) -> Option<&'static str> {
 }
 
 impl FileMap {
-    /// Creates or empties the file at `path` (0-terminated, mode 0600), locked against other
-    /// processes, with a first window of `bytes`.
+    /// Creates or empties the locked file at `path` (0-terminated, mode 0600), first window
+    /// `bytes`.
     pub fn create(path: &[u8], bytes: usize) -> Result<Self, i32> {
         debug_assert!(path.last() == Some(&0));
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;

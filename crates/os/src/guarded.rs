@@ -3,7 +3,6 @@
 //!
 //! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`:
 //! beyond it, [`open`] and [`close`] refuse without a change.
-//!
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on ranges that belong to the caller.
 
 use crate::small_file::{PathText, read_start};

@@ -2,11 +2,9 @@
 //!
 //! **What.** Reports must work with a broken heap: a fixed buffer, written by one system call; the
 //! rest is cut. Nothing is inlined, since reports are rare.
-//!
 //! **Failure.** On a full pipe a line waits for [`PATIENCE_MS`] and is dropped; later lines are
 //! dropped at once until there is room. Lines to a broken pipe are dropped. A process that system
 //! calls could kill writes without asking.
-//!
 //! **Unsafe.** Calls `poll`, `write` and `abort`.
 
 use crate::decimal::Decimal;
@@ -16,7 +14,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// How long a line waits for room, in steps of [`STEP_MS`]; a signal may cut one short.
 const PATIENCE_MS: i32 = 5000;
 const STEP_MS: i32 = 50;
-/// A line has waited so long in vain.
+/// A line has timed out.
 static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 /// A text of at most 1024 bytes under construction.
@@ -132,8 +130,8 @@ fn has_room(fd: i32) -> bool {
         let mut polled = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
         let step: libc::c_long = left.min(STEP_MS).into();
         let time = libc::timespec { tv_sec: 0, tv_nsec: step * 1_000_000 };
-        // SAFETY: one entry, which lives through the call; no signal mask. By number it is no
-        // cancellation point.
+        // SAFETY: one entry, which lives through the call; no mask. By number no cancellation
+        // point.
         let ready = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut polled, 1, &raw const time, 0, 0) };
         if ready > 0 {
             IN_VAIN.store(false, Relaxed);

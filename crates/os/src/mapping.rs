@@ -59,8 +59,7 @@ pub fn replace(at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool
     moved != libc::MAP_FAILED
 }
 
-/// Moves part of a mapping's memory to `to`, over what is there; the part stays mapped and reads as
-/// zeros. Refused before Linux 5.7.
+/// Moves part of a mapping's memory over `to`; the part then reads as zeros. From Linux 5.7 on.
 pub fn move_memory(at: usize, bytes: usize, to: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
     // SAFETY: as in `replace`; the source loses its contents but not its place.

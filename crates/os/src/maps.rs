@@ -2,7 +2,6 @@
 //!
 //! **Cost.** [`each`] reads a line for each mapping; so does [`at`], up to its own, before Linux
 //! 6.11.
-//!
 //! **Unsafe.** Opens and reads a file of the system.
 
 use crate::small_file::{File, Lines, PathText};
@@ -176,8 +175,7 @@ impl Drop for Touched {
     }
 }
 
-/// Whether a page is in memory or in swap, by its `/proc/self/pagemap` entry. Guard pages look like
-/// swap; Linux 6.15 and later mark them.
+/// Whether a pagemap entry is in memory or swap. Guard pages look like swap, marked from 6.15 on.
 fn is_there(entry: u64, at: usize) -> bool {
     const PRESENT: u64 = 1 << 63;
     const SWAP: u64 = 1 << 62;

@@ -2,20 +2,16 @@
 //!
 //! **What.** It needs no initialisation, memory or C library, so it works during process start-up,
 //! and it can be held over a `fork`.
-//!
 //! **State.** One word of 64 bits; the futex is the lower half:
 //! ```text
 //! | holder's thread pointer, a multiple of 16; 0: free | 2: taken again for a fork | 1: contended |
 //! ```
 //! **Threads.** A short spin, since holders leave within a microsecond; then sleep. Not fair, not
 //! re-entrant.
-//!
 //! **Failure.** A thread waits for itself if a signal handler interrupted it and re-entered us: it
 //! reports one line and aborts. A task cloned past the C library can share its parent's thread
 //! pointer, so it first waits longer than any holder takes.
-//!
 //! **Cost.** The load of the thread pointer: the holder is in the word exchanged anyway.
-//!
 //! **Unsafe.** Hands out `&mut T` to the one holder.
 
 pub mod rank;
@@ -52,8 +48,7 @@ pub struct Guard<'a, T> {
 }
 
 impl<T> Mutex<T> {
-    /// Byte offsets of the word (0: free) and of the value, for readers of another process's
-    /// memory.
+    /// Byte offsets of the word (0: free) and of the value, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
 
     /// A free lock around `value`, under which no other lock is taken.
@@ -101,10 +96,9 @@ impl<T> Mutex<T> {
         })
     }
 
-    /// Takes the lock for a `fork`; [`Mutex::release_after_fork`] releases it. A forking signal
-    /// handler may have interrupted the holder, which then still holds it in parent and child.
-    /// `nested`: the interrupted code may hold another lock that this holder waits for, so do not
-    /// wait for ever.
+    /// Takes the lock for a `fork`, until [`Mutex::release_after_fork`]. A forking signal handler
+    /// may have interrupted the holder, which holds it afterwards too. `nested`: the interrupted
+    /// code may hold a lock that this holder waits for, so do not wait for ever.
     pub fn hold_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
@@ -121,8 +115,7 @@ impl<T> Mutex<T> {
 
     /// Releases a lock taken by [`Mutex::hold_for_fork`], in the parent and in the child.
     /// # Safety
-    /// The calling thread (in the child, the thread it copies) holds the lock through
-    /// `hold_for_fork`.
+    /// The calling thread (in the child, its original) holds the lock through `hold_for_fork`.
     pub unsafe fn release_after_fork(&self) {
         if self.state.load(Ordering::Relaxed) & AGAIN == 0 {
             rank::gave(self.rank());
@@ -134,8 +127,8 @@ impl<T> Mutex<T> {
 
     /// The value, while the lock is held for a fork.
     /// # Safety
-    /// The calling thread holds the lock through `hold_for_fork`, and uses no other reference to
-    /// the value meanwhile.
+    /// The calling thread holds the lock through `hold_for_fork`, without other references
+    /// meanwhile.
     #[allow(clippy::mut_from_ref)] // The lock gives the right, and the caller holds it.
     pub unsafe fn held_for_fork(&self) -> &mut T {
         // SAFETY: by the contract.
@@ -150,8 +143,8 @@ impl<T> Mutex<T> {
     #[inline]
     fn acquire(&self) {
         let own = thread::pointer() as u64;
-        // ORDERING: Acquire pairs with the Release swap in `release`: what the last holder wrote is
-        // seen.
+        // ORDERING: Acquire pairs with the Release swap in `release`: sees the last holder's
+        // writes.
         if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
             acquire_slowly(&self.state, own, false);
         }

@@ -3,16 +3,12 @@
 //! **What.** [`describe`] finds an address's module, offset and function; [`print_stack`] prints a
 //! stack. The C library and the dynamic linker may be locked or broken in a broken process, so
 //! `/proc/self/maps` lists the mappings, and the module's file has the symbols.
-//!
 //! **Units.** Offsets are the file's addresses, as for `addr2line -e MODULE` and debuggers. Names
 //! stay mangled: demangling would need memory.
-//!
 //! **Failure.** Unknown parts are left out: run-time code has only its address, a stripped file
 //! only the offset.
-//!
 //! **Cost.** For each address a query and a read of the symbols, 0.1 ms to 1 ms, and 0.1 µs for
 //! each mapping where `/proc` must be read. Below 8 KiB of stack, no memory; `errno` is kept.
-//!
 //! **Unsafe.** Reads the kernel's own module, which lies in memory, by address.
 
 mod elf;

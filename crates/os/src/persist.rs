@@ -3,7 +3,6 @@
 //! **From.** Intel's manual, volume 1, chapter 12: `clwb` keeps the line cached, `clflushopt` does
 //! not; both wait for older stores to the same line, and `sfence` waits for both. The older
 //! `clflush` waits for each line and is not used. [`WriteBack::detect`] is `None` without either.
-//!
 //! **Unsafe.** Names these instructions in assembly, since the intrinsics are unstable, and only
 //! after the CPU has reported them.
 

@@ -124,8 +124,7 @@ pub fn program_break() -> usize {
     unsafe { libc::sbrk(0) as usize }
 }
 
-/// The program's name, at most 15 bytes, into `name`; returns its length. Reads the process's name:
-/// the calling thread may have renamed itself.
+/// The process's name (threads may differ), at most 15 bytes, into `name`; returns its length.
 pub fn name(name: &mut [u8; 16]) -> usize {
     // SAFETY: the path is 0-terminated, the buffer as long as said, the descriptor our own.
     let read = unsafe {

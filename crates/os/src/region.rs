@@ -8,7 +8,6 @@
 //!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE
 //! ```
 //! **Cost.** Two mappings for each part and two or three for the heap, however large it grows.
-//!
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, which belongs to the
 //! region for ever.
 
@@ -51,8 +50,7 @@ impl Region {
         metadata_bytes: 0,
     };
 
-    /// Reserves address space for `capacity` hugepages and their metadata, halved on each refusal,
-    /// down to `least`. At most four parts.
+    /// Reserves `capacity` hugepages and metadata, halved on refusal down to `least`. ≤ 4 parts.
     pub fn new(capacity: HugePages, least: HugePages, parts: &[PartSpec]) -> Option<Self> {
         let mut capacity = capacity;
         loop {
@@ -82,8 +80,7 @@ impl Region {
             return None;
         }
         let start = start as usize;
-        // With `transparent_hugepage=always`, the first touch of a sparse array or small heap would
-        // take 2 MiB.
+        // With `transparent_hugepage=always`, one touch of a sparse array would take 2 MiB.
         // SAFETY: advice on our own reservation.
         unsafe { libc::madvise(start as *mut _, total, libc::MADV_NOHUGEPAGE) };
         // Keeps unused memory out of core files written from outside.
@@ -131,8 +128,7 @@ impl Region {
     fn advise_with(&self, range: PageRange, advice: i32) -> Result<(), NoMemory> {
         let (at, len) = self.span(range);
         let saved = process::errno();
-        // SAFETY: usable memory of this region; the caller knows the advice's effect on its
-        // contents.
+        // SAFETY: usable memory of this region; the caller knows the advice's effect on it.
         let refused = unsafe { libc::madvise(at, len, advice) } != 0;
         process::set_errno(saved);
         if refused { Err(NoMemory) } else { Ok(()) }

@@ -4,18 +4,14 @@
 //! the kernel restarts them when it interrupts the thread. A table maps a CPU to its memory. A
 //! thread that removes a pointer from the table and then calls [`Rseq::interrupt`] owns that
 //! memory.
-//!
 //! **From.** Linux's `rseq(2)`, through the registration that glibc 2.35 and later makes for each
 //! thread. We write only the registered area's pointer to the critical section.
-//!
 //! **Units.** CPUs are numbered by `mm_cid` (0 up to the lesser of threads and CPUs), else by CPU
 //! number.
-//!
 //! **Failure.** [`Rseq::find`] is `None` without registration (old C library,
 //! `GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user). [`Rseq::is_registered`] is false in
 //! a thread cloned past the C library without its registration: nothing would restart its
 //! sequences, so it must begin none.
-//!
 //! **Unsafe.** Critical sections are assembly; calls `membarrier`.
 
 use crate::{process, thp, thread, weak};
@@ -37,8 +33,7 @@ pub const PROCESSORS: usize = 1024;
 /// Where each processor's memory is; null is none.
 pub type Table = [AtomicPtr<u8>; PROCESSORS];
 
-/// Offset in bytes of an array in a CPU's memory: length and capacity (32 bits each), then
-/// pointers.
+/// Byte offset of an array in a CPU's memory: length, capacity (32 bits each), pointers.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Where the two words are.
@@ -147,8 +142,7 @@ impl Rseq {
         let area = thread::pointer().wrapping_add_signed(self.offset);
         // glibc registers 32 bytes; from 2.40 on, all that the kernel uses.
         let known = [LEAST_SIZE, feature_size.next_multiple_of(LEAST_SIZE)].into_iter().any(|size| {
-            // Unregistering with a wrong signature fails with one error for this area and another
-            // for any other area.
+            // Unregistering with a wrong signature has one error for this area, another for others.
             // SAFETY: the call changes nothing, and touches no memory.
             let refused = unsafe { libc::syscall(libc::SYS_rseq, area, size, UNREGISTER, !arch::SIGNATURE) } != 0;
             refused && process::errno() == libc::EPERM
@@ -176,12 +170,11 @@ impl Rseq {
         unsafe { arch::push(self.offset, self.number, table, place, pointer) }
     }
 
-    /// Takes the last pointer of this CPU's counting array; null when it is empty, or not the
-    /// owner's.
+    /// Takes the last pointer of this CPU's counting array; null when empty or not the owner's.
     /// # Safety
-    /// `at` lies in a permanent mapping of [`AREAS`] areas, as far from its start as an array from
-    /// the start of its area. Only these functions use arrays. The calling thread is registered
-    /// ([`Rseq::is_registered`]).
+    /// `at` lies in a permanent mapping of [`AREAS`] areas, as far from its start as an array in
+    /// its area. Only these functions use arrays. The calling thread is
+    /// [registered](Rseq::is_registered).
     #[inline(always)]
     pub unsafe fn take(&self, at: usize, owner: usize) -> *mut u8 {
         // SAFETY: by the contract.

@@ -2,10 +2,8 @@
 //!
 //! **What.** A path under construction ([`PathText`]), the start of a file ([`read_start`]), a file
 //! by lines ([`Lines`]). Lines longer than the buffer are skipped; [`Unread`] reports failures.
-//!
 //! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a cancellation point, since
 //! malloc may be on the stack. The caller keeps `errno`.
-//!
 //! **Unsafe.** Calls `openat`, `read`, `pread64`, `ioctl` and `close` past the C library.
 
 use crate::process;

@@ -24,8 +24,7 @@ macro_rules! weak {
     }};
 }
 
-/// The address of an optional symbol, or 0. Stable Rust lacks weak references: only `dlsym` is
-/// sure.
+/// The address of an optional symbol, or 0. Stable Rust lacks weak references: uses `dlsym`.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 #[macro_export]
 macro_rules! weak {

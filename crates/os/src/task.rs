@@ -9,8 +9,7 @@ pub use libc::{CLONE_SETTLS, CLONE_VFORK, CLONE_VM};
 /// The system call's number.
 pub const VFORK: i32 = libc::SYS_vfork as i32;
 
-/// The C library's `clone(2)`. Arguments: the function's, the parent's place for the task's number,
-/// the thread pointer, the child's place.
+/// `clone(2)`. Arguments: the function's, parent's place for the number, thread pointer, child's.
 /// # Safety
 /// As the C library's function.
 pub unsafe fn clone(function: *mut c_void, stack: *mut c_void, flags: c_int, arguments: [*mut c_void; 4]) -> c_int {

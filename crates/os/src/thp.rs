@@ -3,7 +3,6 @@
 //! **Failure.** Unknown facts (a container may hide `/sys` and `/proc`) count as the better case,
 //! or are `None`. **Cost.** Three system calls a question. **State.** The last answer to [`is_on`],
 //! final after [`keep_answer`].
-//!
 //! **Unsafe.** Calls `open`, `read`, `ioctl` and `prctl`; no allocation.
 
 use crate::process;
@@ -27,8 +26,7 @@ pub fn may_ask() -> bool {
     !KEPT.load(Relaxed)
 }
 
-/// Whether the process gets hugepages on request: the mode is not `never`, and `prctl` has not
-/// disabled them.
+/// Whether the process gets hugepages: the mode is not `never`, nor has `prctl` disabled them.
 pub fn is_on() -> bool {
     if may_ask() {
         LAST.store(ask(), Relaxed);

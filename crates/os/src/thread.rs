@@ -16,8 +16,7 @@ impl Key {
     /// Makes a key; `None` when the process has no more. Allocates nothing.
     pub fn create(at_exit: Option<AtExit>) -> Option<Self> {
         let mut key = 0;
-        // SAFETY: `key` is valid for the write; the handler stays loaded, since the library is
-        // never unloaded.
+        // SAFETY: `key` is valid for the write; the handler's library is never unloaded.
         (unsafe { libc::pthread_key_create(&mut key, at_exit) } == 0).then_some(Self(key))
     }
 
@@ -37,8 +36,7 @@ impl Key {
         unsafe { libc::pthread_getspecific(self.0) as usize }
     }
 
-    /// Sets the calling thread's value. From the process's 33rd key on, the C library allocates
-    /// here.
+    /// Sets the calling thread's value. From the 33rd key on, the C library allocates here.
     pub fn set(self, value: usize) {
         // SAFETY: the key exists; the C library does not look at the value.
         unsafe { libc::pthread_setspecific(self.0, value as *const c_void) };
@@ -56,9 +54,8 @@ pub fn at_fork(prepare: unsafe extern "C" fn(), parent: unsafe extern "C" fn(), 
 pub struct Hidden(libc::pthread_t);
 
 impl Hidden {
-    /// Starts a thread with a small stack; `None` if the system refuses. It inherits blocked
-    /// signals: block all, so that the program's handlers run elsewhere. The C library allocates
-    /// for it.
+    /// Starts a thread with a small stack; `None` if refused. It inherits blocked signals: block
+    /// all, so that the program's handlers run elsewhere. The C library allocates.
     pub fn start(run: fn()) -> Option<Self> {
         extern "C" fn begin(run: *mut c_void) -> *mut c_void {
             // SAFETY: the name is a C string of less than 16 bytes.
@@ -68,8 +65,7 @@ impl Hidden {
             run();
             core::ptr::null_mut()
         }
-        // SAFETY: zeros are valid attributes, which the calls fill; the function lives with the
-        // process.
+        // SAFETY: zeros are valid attributes, which the calls fill; the function is never unloaded.
         unsafe {
             let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
             libc::pthread_attr_init(&mut attributes);
@@ -177,8 +173,7 @@ pub fn own_number() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
-/// The calling thread's thread pointer: a multiple of 16, never 0, unique in the process except for
-/// threads cloned past the C library.
+/// The thread pointer: a multiple of 16, never 0, unique but for threads cloned past the C library.
 #[inline(always)]
 pub fn pointer() -> usize {
     #[cfg(loom)]

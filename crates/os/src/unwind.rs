@@ -3,26 +3,20 @@
 //! **What.** [`capture`] walks the calling thread's frames and records return addresses;
 //! [`capture_from`] begins at a signal handler's registers; [`capture_outside`] skips the library's
 //! frames.
-//!
 //! **From.** The call frame information in `.eh_frame` (System V ABI for x86-64, §6.2), found by
 //! `_dl_find_object` (glibc 2.35, lock-free) or `dl_iterate_phdr`, and cached as rules by address:
 //! a frame is two loads of a rule and two of the stack. Code without it (JIT, stripped) is passed
 //! by its frame pointer if plausible.
-//!
 //! **Units.** Return addresses; for a frame that a signal interrupted, one byte past the
 //! instruction's start. So look up the byte before each.
-//!
 //! **Invariants.** `U1` reads only words of pages known to be readable: its own, or confirmed by
 //! the kernel. `U2` no memory, no lock, `errno` kept. `U3` at most as many frames as the caller's
 //! buffer holds.
-//!
 //! **Threads.** Any, also in a signal handler that interrupted this code: table words check
 //! themselves ([`table`]).
-//!
 //! **Failure.** A stack that cannot be followed ends early. Rules of an unloaded module are dropped
 //! when a later module in its place is met at an address without a rule: an earlier frame of it may
 //! be wrong, never unsafe.
-//!
 //! **Cost.** Nanoseconds a frame with a cached rule, 0.5 µs without; a system call for each new
 //! stack page. 170 KiB of zeros, of which the used part becomes memory. **Not here.** Other CPUs
 //! than x86-64 and builds without assembly: their stacks are empty.
@@ -67,8 +61,7 @@ pub struct Registers {
     pub bx: usize,
 }
 
-/// Records the return addresses of the calling function and its callers, innermost first, until
-/// `into` is full; returns how many.
+/// Records the return addresses from the calling function outwards, as fit; returns how many.
 #[inline(always)]
 pub fn capture(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), false, into)

@@ -3,7 +3,6 @@
 //! **What.** `/proc/self/cgroup` names the group in each hierarchy; `/proc/self/mountinfo` lists
 //! each mount and the group at its top. The group's directory is the mount plus the rest of the
 //! name; if a container's name lies outside of the mount, the mount's top.
-//!
 //! **Failure.** Without these files or a mounted hierarchy there is no group. A file that is
 //! unreadable is reported with its path.
 

@@ -4,9 +4,8 @@
 const RSP: usize = 4;
 const RBP: usize = 5;
 
-/// The operand's address in `call [m]` or `jmp [m]`, from the code's bytes and the registers by CPU
-/// number; `None` for other instructions, and for operands relative to the instruction or a
-/// segment.
+/// The operand's address in `call [m]` or `jmp [m]`, from code bytes and registers (CPU numbers);
+/// `None` for other instructions, and for operands relative to the instruction or a segment.
 pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> usize) -> Option<usize> {
     let mut at = 0;
     let mut next = || {

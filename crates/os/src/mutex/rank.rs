@@ -3,7 +3,6 @@
 //! **What.** A thread that holds a lock waits only for locks of a higher rank; `fork` takes all
 //! locks in this order, several of one rank too. Locks without a rank and non-blocking attempts are
 //! unchecked. A violation aborts with a line that names both ranks.
-//!
 //! **State.** Debug builds count held locks by thread and rank in a small table; release builds
 //! keep nothing.
 

@@ -2,10 +2,8 @@
 //!
 //! **What.** [`Image`] is the file, or the kernel's module in memory. [`Image::address`] converts a
 //! file offset to the file's addresses; [`Image::name`] finds the function at one.
-//!
 //! **Failure.** A corrupt file has no names. It is read, never mapped: truncation meanwhile raises
 //! no signal.
-//!
 //! **Unsafe.** Reads the kernel's module by address.
 
 use super::{Mapping, Name};
@@ -151,8 +149,8 @@ impl Source {
             Self::Memory(start, bytes) => {
                 let at = usize::try_from(at).ok()?;
                 at.checked_add(into.len()).filter(|end| end <= bytes)?;
-                // SAFETY: the kernel's module is mapped for the process's life, and the bytes lie
-                // in it.
+                // SAFETY: the kernel's module stays mapped for the process's life and holds the
+                // bytes.
                 into.copy_from_slice(unsafe { core::slice::from_raw_parts((start + at) as *const u8, into.len()) });
                 Some(())
             }

@@ -3,7 +3,6 @@
 //! **What.** Each is five to nine instructions, or a loop over the pointers: read the CPU number,
 //! find its array, and end in the one store that commits. Interrupted before it, they restart. The
 //! kernel finds them by a descriptor in its section; the abort address follows glibc's signature.
-//!
 //! **Unsafe.** All of it.
 
 use super::{AREA_SHIFT, Counting, PROCESSORS, Place, Rseq, Table};

@@ -2,14 +2,11 @@
 //!
 //! **What.** [`row`] finds an address's entry in a module's `.eh_frame_hdr`, runs its program, and
 //! locates the caller's canonical frame address (CFA) and two of its registers.
-//!
 //! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Tracks the frame pointer, the
 //! return address and RBX (the dynamic linker's binding code saves by it). Expressions: those that
 //! x86-64 toolchains write, a word beside a register (realigned stacks, signal frames), and that of
 //! the procedure linkage table.
-//!
 //! **Failure.** `None` for unknown or corrupt tables; nothing outside of the module is read.
-//!
 //! **Unsafe.** Makes the reader of a module's memory.
 
 use super::module::Module;
@@ -28,11 +25,19 @@ pub(super) enum Cfa {
     Bp(i64),
     Bx(i64),
     /// `plus` above the word at `offset` from the stack pointer.
-    AtSp { offset: i64, plus: i64 },
+    AtSp {
+        offset: i64,
+        plus: i64,
+    },
     /// `plus` above the word at `offset` from the frame pointer.
-    AtBp { offset: i64, plus: i64 },
+    AtBp {
+        offset: i64,
+        plus: i64,
+    },
     /// In a linkage-table entry: 8 above the stack pointer, or 16 from byte `from` of each 16 on.
-    Plt { from: i64 },
+    Plt {
+        from: i64,
+    },
 }
 
 /// Where the caller's value of a register is. Offsets in bytes.
@@ -46,7 +51,11 @@ pub(super) enum Saved {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Row {
-    Frame { cfa: Cfa, bp: Saved, bx: Saved },
+    Frame {
+        cfa: Cfa,
+        bp: Saved,
+        bx: Saved,
+    },
     /// A signal frame of the kernel's.
     Signal,
     Outermost,

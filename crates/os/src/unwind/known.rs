@@ -2,13 +2,10 @@
 //!
 //! **What.** Each rule comes with its module. A module that overlaps the place of another proves
 //! that the other was unloaded: its rules are dropped.
-//!
 //! **State.** A fixed number of places of three words. A racing write or read may show another
 //! module: rules are then dropped without need and made again.
-//!
 //! **Failure.** An evicted module drops all rules. Unnoticed: a module whose stacks meet only its
 //! predecessor's rules, address for address, and run-time code where a module was.
-//!
 //! **Cost.** A scan of all places for each unknown rule: 0.1 µs. 6 KiB of zeros.
 
 use super::module::Module;

@@ -2,7 +2,6 @@
 //!
 //! **What.** [`find`] calls `_dl_find_object` (glibc 2.35, lock-free, callable anywhere), or
 //! `dl_iterate_phdr`, which waits while another thread changes the list of modules.
-//!
 //! **Unsafe.** Calls both by their declared types, and reads program headers where the latter says
 //! that they are.
 

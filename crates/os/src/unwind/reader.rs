@@ -2,7 +2,6 @@
 //!
 //! **From.** The encodings of DWARF 5 §7.6 (LEB128) and of the Linux Standard Base, "DWARF
 //! Extensions" (pointers).
-//!
 //! **Unsafe.** Reads memory by address; [`Reader::new`] has its caller answer for it.
 
 /// A pointer's encoding that stands for no pointer.
@@ -50,8 +49,8 @@ impl Reader {
     fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let from = self.at as *const [u8; N];
         self.skip(N)?;
-        // SAFETY: the bytes lie before the end, so are readable by `new`'s contract; byte arrays
-        // need no alignment.
+        // SAFETY: the bytes lie before the end: readable by `new`'s contract. Bytes need no
+        // alignment.
         Some(unsafe { from.read() })
     }
 
@@ -99,8 +98,7 @@ impl Reader {
         Some(Self { at: start.at, end: self.at - 1 })
     }
 
-    /// A pointer by its encoding, relative to `data` where encoded so; `None` for encodings not in
-    /// use here.
+    /// A pointer by its encoding, relative to `data` where encoded so; `None` for unused encodings.
     pub(super) fn pointer(&mut self, encoding: u8, data: usize) -> Option<usize> {
         let at = self.at;
         let value = self.value(encoding)?;

@@ -2,7 +2,6 @@
 //!
 //! **What.** [`of`] returns an address's cached rule, or computes it from the module's tables
 //! ([`super::cfi`]).
-//!
 //! **State.** From the lowest bit on; offsets in signed words. A rule that does not fit counts as
 //! unknown.
 //! ```text

@@ -3,14 +3,11 @@
 //! **What.** [`Stack::word`] reads only pages known to be readable (`U1`): the walk's first page,
 //! pages met by earlier walks of the thread, and pages confirmed by the kernel. A corrupt frame
 //! ends the walk, not the process.
-//!
 //! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits mark the
 //! readable pages. It outlives threads: a new one in the same place has its stack there. Pages met
 //! after a guess ([`Stack::distrust`]) are not kept. A kept page counts if it lies between the
 //! caller and its stack's known end: nothing can have unmapped it.
-//!
 //! **Cost.** A comparison a word; a system call, 0.2 µs, for each new page.
-//!
 //! **Unsafe.** Reads words of pages that are known to be readable.
 
 use super::table::Table;
@@ -90,8 +87,7 @@ impl Stack {
 /// the initial stack's end: less than any usual stack.
 const SURELY: usize = 256 << 10;
 
-/// Whether the kernel can read eight bytes at an address. If it may not be asked: up to the stack's
-/// known end.
+/// Whether the kernel can read eight bytes there; if it may not be asked, up to the stack's end.
 pub(super) fn is_readable(at: usize) -> bool {
     if !thp::may_ask() {
         return is_surely_stack(at);

@@ -2,7 +2,6 @@
 //!
 //! **What.** An entry holds `[key ^ value, value]`; halves mixed by a race do not match, and the
 //! entry counts as empty.
-//!
 //! **State.** `N` entries, a power of two, in pairs of one cache line each: the first has the
 //! latest write, the second the one before, so that two alternating keys keep both. 0 is no value.
 
@@ -66,8 +65,7 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// The first of a key's two entries, by the golden ratio: neighbours and round addresses
-    /// scatter.
+    /// The first of a key's two entries, by the golden ratio, which scatters near addresses.
     #[inline]
     fn place(key: u64) -> usize {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize & !1

@@ -4,9 +4,7 @@
 //! it must lie above the stack pointer, with a return address above it that follows a call
 //! instruction. After such a guess, only cached stack pages surely of this thread count
 //! ([`Stack::distrust`]).
-//!
 //! **From.** Signal frames: `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
-//!
 //! **Unsafe.** Reads four registers by assembly, and bytes of code that the kernel says can be
 //! read.
 
@@ -23,8 +21,7 @@ pub(super) const SUPPORTED: bool = true;
 
 const WORD: usize = size_of::<usize>();
 
-/// Offsets of the interrupted registers in a signal frame, from the handler's stack pointer after
-/// return.
+/// Offsets of interrupted registers from the handler's stack pointer after its return.
 const SIGNAL_BP: usize = 120;
 const SIGNAL_BX: usize = 128;
 const SIGNAL_SP: usize = 160;
@@ -66,8 +63,7 @@ pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize 
     count
 }
 
-/// The first function's stack pointer, if below it only the C library, the linker and we are on the
-/// stack.
+/// The first function's stack pointer, if only the C library, the linker and we lie below it.
 #[inline(never)]
 pub(super) fn after_main(from: Registers) -> Option<usize> {
     /// Most bytes of the first function, which only calls `main`'s caller.
