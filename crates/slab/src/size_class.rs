@@ -75,7 +75,7 @@ pub const CLASSES: usize = SMALL_CLASSES + SPANS.len();
 pub const LARGE: u8 = CLASSES as u8 + 1;
 /// The mark of the pages of a slab that holds objects of two classes.
 pub const MORPHED: u8 = CLASSES as u8 + 2;
-/// The mark of pages whose objects belong to a heap of their own; the slab's record says to which.
+/// The mark of pages of a separate heap's objects; the slab's record names the heap.
 pub const OWNED: u8 = CLASSES as u8 + 3;
 /// Values that a page's mark can have.
 pub const MARKS: usize = CLASSES + 4;
