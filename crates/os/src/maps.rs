@@ -1,6 +1,6 @@
 //! Mappings of the process.
 //!
-//! **Cost.** [`each`] reads a line for each mapping; so does [`at`], up to its own, before Linux
+//! **Cost.** [`each`] reads a line for each mapping; so does `at`, up to its own, before Linux
 //! 6.11.
 //! **Unsafe.** Opens and reads a file of the system.
 
