@@ -1,13 +1,13 @@
-//! The empirical driver: births and deaths of objects after a distribution of sizes, from a file or built in.
+//! The empirical driver: births and deaths of objects after a distribution of sizes.
 //!
-//! **What.** [`profile`] is the distribution, [`process`] makes events of it while the heap's size follows a
-//! [`schedule`]. [`real`] plays them through malloc, [`sim`] on the page heap alone, in simulated memory, so that
-//! heaps of many GiB and hours of their time need neither. [`spans`] is what a profile asks of the page heap. [`options`] reads the command line of `craton-work empirical`.
+//! **What.** [`profile`] is the distribution, from a file or built in; [`process`] makes events of
+//! it while the heap's size follows a [`schedule`]. [`real`] plays them through malloc, [`sim`] on
+//! the page heap alone, in simulated memory. [`spans`] is what a profile asks of the page heap,
+//! [`options`] the command line of `craton-work empirical`.
 //!
-//! **From.** TEMERAIRE §6.1. As there: each object of a size is as likely to die next as any other, and successive
-//! sizes have nothing to do with each other. No real program is like that, and few are as hard on an allocator.
-//!
-//! **Where we differ.** Several threads, each with a process of its own, and a share of the deaths on another thread.
+//! **From.** TEMERAIRE §6.1: each object of a size is as likely to die next as any other, and
+//! successive sizes are independent. Few programs are as hard on an allocator. Where we differ:
+//! several threads, each with its own process, and a share of the deaths on another thread.
 
 mod alias;
 mod object;

@@ -1,22 +1,21 @@
 //! The workloads: small programs that any allocator can be preloaded into.
 //!
-//! **What.** Each [`Workload`] is written from a published description and does a fixed amount of work, so that its wall
-//! time compares allocators. The program `craton-work` runs one by name. All memory comes from Rust's default allocator,
-//! which is the C library's `malloc`, or what is preloaded in its place.
+//! **What.** Each [`Workload`] follows a published description and does a fixed amount of work, so
+//! that its wall time compares allocators. `craton-work` runs one by name, on the C library's
+//! `malloc` or what is preloaded in its place; [`craton_lab::measure`] measures from outside.
 //!
-//! **State.** The result of a workload is a checksum over the data that went through memory. It depends on the
-//! [`Load`] alone: neither on the allocator nor on how threads happen to interleave. Those of the standard loads are
-//! known, and a run that yields another one fails: memory was not what had been written.
+//! **State.** The result is a checksum over the data that went through memory. It depends on the
+//! [`Load`] alone, not on the allocator or on timing. Another sum means that memory was
+//! overwritten.
 //!
-//! **Units.** Amounts of work in percent of the full load, which takes about a second on glibc and two processors.
-//!
-//! **Not here.** Time and memory are measured from outside, by [`craton_lab::measure`].
+//! **Units.** Percent of the full load, which takes about a second on glibc and two processors.
 
 pub mod alloc_test;
+pub mod arguments;
 pub mod barnes;
 mod block;
 pub mod cfrac;
-mod crew;
+pub(crate) mod crew;
 pub mod espresso;
 pub mod false_sharing;
 pub mod fragbench;
@@ -34,7 +33,6 @@ pub mod rptest;
 pub mod server;
 pub mod shbench;
 pub mod threadtest;
-pub mod xmalloc;
 
 /// What a workload is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +53,16 @@ pub const FULL: u64 = 100;
 pub const SEED: u64 = 1;
 
 impl Load {
+    /// The numbers of the threads.
+    fn numbers(&self) -> std::ops::Range<u64> {
+        0..self.threads as u64
+    }
+
+    /// The share of each thread in `full` units of work.
+    fn share(&self, full: u64) -> u64 {
+        self.of(full).div_ceil(self.threads as u64)
+    }
+
     /// The part of `full` units of work that this load asks for: at least 1.
     pub fn of(&self, full: u64) -> u64 {
         u64::try_from(u128::from(full) * u128::from(self.percent) / 100).unwrap_or(u64::MAX).max(1)
@@ -119,7 +127,7 @@ pub const WORKLOADS: &[&Workload] = &[
     &shbench::SH6,
     &shbench::SH8,
     &threadtest::WORKLOAD,
-    &xmalloc::WORKLOAD,
+    &prod_con::XMALLOC,
 ];
 
 /// The workload of that name.

@@ -1,6 +1,7 @@
 //! The kinds of objects that a kernel has.
 //!
-//! **From.** The named ones are what SunOS 5 counts apart; sizes are for pointers of 64 bits where a structure is mostly pointers.
+//! **From.** The named ones are what SunOS 5 counts apart; sizes are for pointers of 64 bits where
+//! a structure is mostly pointers.
 
 use craton_lab::rng::Rng;
 

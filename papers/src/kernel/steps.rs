@@ -1,7 +1,7 @@
 //! The four steps, as a trace.
 //!
-//! **State.** Processes live in a queue by the second of their end; files are kept in the order of their last use, and the one that was used
-//! longest ago goes when there are too many, unless a process has it open.
+//! **State.** Processes wait in a queue by the second of their end. Files are kept in the order of
+//! their last use; of too many the least recently used goes, unless a process has it open.
 
 use super::Op;
 use super::kinds::{Kind, of};

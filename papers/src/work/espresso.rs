@@ -1,14 +1,10 @@
 //! Two-level logic, made smaller.
 //!
-//! **What.** A random function, as a programmable logic array has it, is a list of cubes. Rounds of expand, irredundant and
-//! reduce look for a shorter list of the same function. All of them work by lists of tiny objects that live for
-//! microseconds, as deep in each other as the recursion is.
-//!
-//! **From.** espresso, one of the programs that Zorn and Grunwald measured ("Empirical measurements of six
-//! allocation-intensive C programs", 1992), later in SPEC and in mimalloc-bench. Ours is written from the book that
-//! espresso came with: Brayton, Hachtel, McMullen and Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI
-//! Synthesis" (1984), without its last gasp and its weights.
-//!
+//! **What.** A random function is a list of cubes. Rounds of expand, irredundant and reduce look
+//! for a shorter list of the same function, by lists of tiny objects that live for microseconds.
+//! **From.** espresso (Zorn and Grunwald, "Empirical measurements of six allocation-intensive C
+//! programs", 1992; SPEC; mimalloc-bench), from the book that it came with: Brayton, Hachtel,
+//! McMullen and Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI Synthesis" (1984).
 //! **Units.** Functions, of 10 to 12 inputs, 3 to 6 outputs and 40 to 79 cubes.
 
 mod cover;

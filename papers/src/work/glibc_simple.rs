@@ -1,13 +1,9 @@
 //! Blocks of one size, allocated and freed in batches.
 //!
-//! **What.** For each size and each batch length: allocate a batch, then free it, many times over. Batches are freed in
-//! the order in which they were allocated, in the opposite one, and the even places before the odd ones.
-//!
-//! **From.** glibc's `benchtests/bench-malloc-simple.c` (2019): batches of 25, 100, 400 and 1600 blocks, first in first
-//! out, each of about the same total. Ours adds the two other orders, goes through several sizes in one run, and
-//! stamps each block, which the original does not touch.
-//!
-//! **Units.** Blocks; sizes in bytes.
+//! **What.** For each size and batch length: allocate a batch, then free it, many times over, in
+//! the order of allocation, in the opposite one, and the even places before the odd ones.
+//! **From.** glibc's `benchtests/bench-malloc-simple.c` (2019). Ours adds the two other orders,
+//! goes through several sizes in one run, and stamps each block.
 
 use super::Workload;
 use super::block::Block;

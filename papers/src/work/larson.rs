@@ -1,13 +1,11 @@
 //! A server whose threads hand their connections on.
 //!
-//! **What.** Each of several chains has slots full of blocks. A thread replaces random ones, then a new thread takes the slots
-//! over and the old one ends: most blocks are freed by another thread than the one that allocated them.
-//!
-//! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM 1998). The original
-//! counts replacements in a fixed time; here their number is fixed. Sizes of `larson-small` are those of mimalloc-bench,
-//! those of `larson-large` NVAlloc's (§6.1: 32 to 512 KiB). Both ends of a block are written, and read when it is freed.
-//!
-//! **Units.** Replacements; sizes in bytes.
+//! **What.** Each of several chains has slots full of blocks. A thread replaces random ones, then a
+//! new thread inherits the slots: most blocks are freed by another thread than the one that
+//! allocated them.
+//! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM
+//! 1998), with a fixed number of replacements. Sizes of `larson-small` are mimalloc-bench's, those
+//! of `larson-large` NVAlloc's (§6.1).
 //! **Threads.** One of a chain at a time; chains share nothing.
 
 use super::block::Block;
@@ -63,8 +61,8 @@ struct Estate {
 }
 
 fn run(kind: &Kind, load: &Load) -> u64 {
-    let left = load.of(kind.replacements).div_ceil(load.threads as u64);
-    crew(load.threads, |chain| {
+    let left = load.share(kind.replacements);
+    crew(load.numbers(), |chain| {
         let mut rng = Rng::new(load.seed, chain);
         let slots = (0..kind.slots).map(|_| kind.block(&mut rng)).collect();
         let mut estate = Estate { rng, slots, sum: 0, left };

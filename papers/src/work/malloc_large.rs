@@ -1,13 +1,10 @@
 //! Large blocks that come and go.
 //!
-//! **What.** A few slots hold blocks of 0.5 to 25 MiB. Each step frees the block of a random slot and puts one of another
-//! size in its place. What an allocator gives back to the system it has to ask for again, with a fault for each page.
-//!
-//! **From.** mimalloc-bench's malloc-large (Kutenin and Leijen): there, blocks of several MiB in turn, all of it written.
-//! Ours writes all of it too, but holds several, varies the size, and reads a word
-//! of each page back.
-//!
-//! **Units.** Steps; sizes in bytes.
+//! **What.** Each step frees the block of a random slot and puts one of another size, 0.5 to 25
+//! MiB, in its place. What an allocator returned to the system it must request again, with a fault
+//! for each page.
+//! **From.** mimalloc-bench's malloc-large (Kutenin and Leijen). Ours holds several blocks, varies
+//! the size, writes all of it, and reads a word of each page back.
 
 use super::Workload;
 use super::block::Filled;

@@ -1,12 +1,10 @@
 //! Objects that outlive rounds, threads and owners.
 //!
-//! **What.** In each round new threads allocate objects, of small sizes the most but also large ones, keep a part of them,
-//! free others, and swap what they keep with whatever lies in a shared array: so objects move to threads that live later.
-//!
-//! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in action", 2019).
-//!
-//! **Units.** Objects; sizes in bytes.
-//! **Threads.** A lock for each place of the shared array, held for a swap.
+//! **What.** In each round new threads allocate objects, mostly small ones, keep a part of them,
+//! free others, and swap what they keep through a shared array: so objects move to threads that
+//! live later.
+//! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in
+//! action", 2019).
 
 use super::Workload;
 use super::block::Filled;
@@ -24,7 +22,7 @@ pub const WORKLOAD: Workload = Workload {
         let places: Vec<Mutex<Vec<Filled>>> = (0..PLACES).map(|_| Mutex::new(Vec::new())).collect();
         let objects = load.of(OBJECTS).div_ceil(ROUNDS * load.threads as u64);
         let rounds = (0..ROUNDS).map(|round| {
-            crew(load.threads, |number| {
+            crew(load.numbers(), |number| {
                 let mut rng = Rng::new(load.seed, round * load.threads as u64 + number);
                 stress(&mut rng, objects, &places)
             })

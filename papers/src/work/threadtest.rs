@@ -1,11 +1,6 @@
 //! Threads that allocate and free many objects of one size, each by itself.
 //!
-//! **What.** Each thread allocates its share of 100,000 objects of 64 B, then frees them all, over and over.
-//!
 //! **From.** Hoard's threadtest (Berger et al., ASPLOS 2000, §7), with NVAlloc's size (§6.1).
-//!
-//! **Units.** Objects.
-//! **Threads.** They share nothing but the allocator.
 
 use super::Workload;
 use super::block::Block;
@@ -20,7 +15,7 @@ pub const WORKLOAD: Workload = Workload {
     threads: 2,
     run: |load| {
         let share = OBJECTS / load.threads as u64;
-        crew(load.threads, |number| {
+        crew(load.numbers(), |number| {
             let mut rng = Rng::new(load.seed, number);
             let mut objects: Vec<Block> = Vec::with_capacity(share as usize);
             (0..load.of(ROUNDS)).fold(0u64, |sum, _| {
