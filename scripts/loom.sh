@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
-packages=(-p craton-os -p craton-frames -p craton-pages -p craton-heap -p craton-malloc)
+packages=(--workspace)
 if [ "${1-}" = -p ]; then
   packages=(-p "${2:?usage: scripts/loom.sh [-p PACKAGE] [NAME]}")
   shift 2
@@ -13,4 +13,4 @@ target=$(readlink -m "${CARGO_TARGET_DIR:-target}")
 # Thousands of runs: optimised, and with debug assertions.
 export CARGO_PROFILE_DEV_OPT_LEVEL=2
 export RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }--cfg loom" CARGO_TARGET_DIR=$target/loom
-exec "$cargo" test -q "${packages[@]}" --test 'loom_*' --no-fail-fast -- "$@"
+exec "$cargo" test -q "${packages[@]}" --test 'loom*' --no-fail-fast -- "$@"

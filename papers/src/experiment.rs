@@ -70,167 +70,66 @@ pub struct Findings {
     pub failed: usize,
 }
 
-/// Every experiment: its name, what does it, what it answers, and what it shows.
-pub const EXPERIMENTS: &[Experiment] = &[
-    of(
-        "speed",
-        speed::run,
-        "is it better, than what, and on which load?",
-        "all workloads and real programs on all allocators: time and memory, with geometric means",
-    ),
-    of(
-        "micro",
-        micro::run,
-        "what the fast path costs, and where it ends",
-        "one malloc and its free: cold and warm, by size and threads, in ns and in instructions",
-    ),
-    of(
-        "temeraire-redis",
-        temeraire_redis::run,
-        "TEMERAIRE §5.1, redis",
-        "redis-server, push and read five elements: allocators, and Craton with and without hugepages",
-    ),
-    of(
-        "temeraire-empirical",
-        temeraire_empirical::run,
-        "TEMERAIRE §6.1; figure 11's question",
-        "the page heap alone in simulated memory: overhead and hugepage coverage under five courses of demand",
-    ),
-    of(
-        "temeraire-fig9",
-        temeraire_fig9::run,
-        "TEMERAIRE figure 9; the loop of §4.4",
-        "a loop that drains a hugepage each turn: calls to the system, time and page faults",
-    ),
-    of(
-        "temeraire-fig10",
-        temeraire_fig10::run,
-        "TEMERAIRE figure 10",
-        "the hugepage cache under a demand that swings like a saw and then stops",
-    ),
-    of(
-        "temeraire-fig11",
-        temeraire_fig11::run,
-        "TEMERAIRE figure 11",
-        "memory after half of the demand is gone: longest free range first, fullest first, global best fit",
-    ),
-    of(
-        "temeraire-fig12",
-        temeraire_fig12::run,
-        "TEMERAIRE figure 12, §4.5",
-        "spans of 1.1 MiB, and of 0.6 to 2.5 MiB: backed by used memory, with and without regions",
-    ),
-    of(
-        "temeraire-fig13",
-        temeraire_fig13::run,
-        "TEMERAIRE figure 13",
-        "hugepage coverage of the heap under a demand that varies, with and without release",
-    ),
-    of(
-        "temeraire-overhead",
-        temeraire_overhead::run,
-        "TEMERAIRE §6.1; page-heap overhead",
-        "the page heap alone in simulated memory, by profile: overhead and hugepage coverage in steady state",
-    ),
-    of(
-        "size-classes",
-        size_classes::run,
-        "TEMERAIRE §3: at most an eighth in each class; at most 4 % on a fleet",
-        "waste by size classes: the worst of each class, and on each profile, for the library's table and others",
-    ),
-    of(
-        "pages-pair",
-        pages_pair::run,
-        "what a request to the page heap costs, and whether it grows with the heap",
-        "New and Delete of one page in a warm heap of 1 GiB to 1 TiB, in ns; metadata for each byte",
-    ),
-    of(
-        "llfree-fig5",
-        llfree_fig5::run,
-        "LLFree figure 5",
-        "page frames: ns for each get and put of orders 0 to 10, bulk, random and repeat",
-    ),
-    of(
-        "llfree-fig7",
-        llfree_fig7::run,
-        "LLFree figures 7 and 8",
-        "page frames: ns for each get and put of orders 0 and 9, from one thread to all processors",
-    ),
-    of(
-        "llfree-fig9",
-        llfree_fig9::run,
-        "LLFree figure 9, §5.4",
-        "page frames: lists with a lock, without one, and for each processor, against LLFree, by threads",
-    ),
-    of(
-        "llfree-tab1",
-        llfree_tab1::run,
-        "LLFree table 1, §5.5",
-        "page frames: bytes and cache lines of an allocator's state, by level, computed and counted",
-    ),
-    of(
-        "llfree-fig10",
-        llfree_fig10::run,
-        "LLFree figure 10, §5.6",
-        "page frames: free huge frames and the cost of compaction over 100 turns of random frees and gets",
-    ),
-    of(
-        "llfree-crash",
-        llfree_crash::run,
-        "LLFree §5.7",
-        "page frames: processes killed at random on a zone that persists: frames lost, and time to find it again",
-    ),
-    of(
-        "slab-objects",
-        slab_objects::run,
-        "Bonwick94 §2, §5.1",
-        "objects with locks, conditions, lists and buffers: constructed each time, and kept constructed by a cache",
-    ),
-    of(
-        "slab-speed",
-        slab_speed::run,
-        "Bonwick94 §5.1; at most 4 ns, or no slower than the fastest malloc?",
-        "an object taken and given back: caches, slabs, every malloc, and three allocators of the paper's time",
-    ),
-    of(
-        "slab-frag",
-        slab_frag::run,
-        "Bonwick94 §5.2; is it at most 10 % after all four?",
-        "kernel objects: total fragmentation after boot, a spike, find and kenbus, of slabs and three others",
-    ),
-    of(
-        "slab-colour",
-        slab_colour::run,
-        "Bonwick94 §4.1, §4.3",
-        "objects whose first 48 bytes are hot: use of a cache's sets and time of a walk, with colouring and without",
-    ),
-    of(
-        "slab-reap",
-        slab_reap::run,
-        "Bonwick94 §3.4",
-        "a cache after spikes: memory over time and what the next spike costs, with working sets of 0, 15 s and for ever",
-    ),
-    of(
-        "slab-debug",
-        slab_debug::run,
-        "Bonwick94 §6; what do the checks cost?",
-        "real programs with the debugging kit off, sampled, and on: how much slower",
-    ),
-    of(
-        "nvalloc-fig1b",
-        nvalloc_fig1b::run,
-        "NVAlloc figure 1(b), Table 1",
-        "peak memory on Fragbench W1 to W4, as a ratio to the live data",
-    ),
-];
+macro_rules! experiments {
+    ($($name:literal $module:ident $answers:literal $about:literal)*) => {
+        /// Every experiment.
+        pub const EXPERIMENTS: &[Experiment] =
+            &[$(Experiment { name: $name, about: $about, answers: $answers, run: $module::run }),*];
+    };
+}
 
-const fn of(
-    name: &'static str,
-    run: fn(&Ask<'_>) -> Result<Findings, String>,
-    answers: &'static str,
-    about: &'static str,
-) -> Experiment {
-    Experiment { name, about, answers, run }
+// The name, the module, what it answers, and what it shows.
+experiments! {
+    "speed" speed "is it better, than what, and on which load?"
+        "all workloads and real programs on all allocators: time and memory, with geometric means"
+    "micro" micro "what the fast path costs, and where it ends"
+        "one malloc and its free: cold and warm, by size and threads, in ns and in instructions"
+    "temeraire-redis" temeraire_redis "TEMERAIRE §5.1, redis"
+        "redis-server, push and read five elements: allocators, and Craton with and without hugepages"
+    "temeraire-empirical" temeraire_empirical "TEMERAIRE §6.1; figure 11's question"
+        "the page heap alone in simulated memory: overhead and hugepage coverage under five courses of demand"
+    "temeraire-fig9" temeraire_fig9 "TEMERAIRE figure 9; the loop of §4.4"
+        "a loop that drains a hugepage each turn: calls to the system, time and page faults"
+    "temeraire-fig10" temeraire_fig10 "TEMERAIRE figure 10"
+        "the hugepage cache under a demand that swings like a saw and then stops"
+    "temeraire-fig11" temeraire_fig11 "TEMERAIRE figure 11"
+        "memory after half of the demand is gone: longest free range first, fullest first, global best fit"
+    "temeraire-fig12" temeraire_fig12 "TEMERAIRE figure 12, §4.5"
+        "spans of 1.1 MiB, and of 0.6 to 2.5 MiB: backed by used memory, with and without regions"
+    "temeraire-fig13" temeraire_fig13 "TEMERAIRE figure 13"
+        "hugepage coverage of the heap under a demand that varies, with and without release"
+    "temeraire-overhead" temeraire_overhead "TEMERAIRE §6.1; page-heap overhead"
+        "the page heap alone in simulated memory, by profile: overhead and hugepage coverage in steady state"
+    "size-classes" size_classes "TEMERAIRE §3: at most an eighth in each class; at most 4 % on a fleet"
+        "waste by size classes: the worst of each class, and on each profile, for the library's table and others"
+    "pages-pair" pages_pair "what a request to the page heap costs, and whether it grows with the heap"
+        "New and Delete of one page in a warm heap of 1 GiB to 1 TiB, in ns; metadata for each byte"
+    "llfree-fig5" llfree_fig5 "LLFree figure 5"
+        "page frames: ns for each get and put of orders 0 to 10, bulk, random and repeat"
+    "llfree-fig7" llfree_fig7 "LLFree figures 7 and 8"
+        "page frames: ns for each get and put of orders 0 and 9, from one thread to all processors"
+    "llfree-fig9" llfree_fig9 "LLFree figure 9, §5.4"
+        "page frames: lists with a lock, without one, and for each processor, against LLFree, by threads"
+    "llfree-tab1" llfree_tab1 "LLFree table 1, §5.5"
+        "page frames: bytes and cache lines of an allocator's state, by level, computed and counted"
+    "llfree-fig10" llfree_fig10 "LLFree figure 10, §5.6"
+        "page frames: free huge frames and the cost of compaction over 100 turns of random frees and gets"
+    "llfree-crash" llfree_crash "LLFree §5.7"
+        "page frames: processes killed at random on a zone that persists: frames lost, and time to find it again"
+    "slab-objects" slab_objects "Bonwick94 §2, §5.1"
+        "objects with locks, conditions, lists and buffers: constructed each time, and kept constructed by a cache"
+    "slab-speed" slab_speed "Bonwick94 §5.1; at most 4 ns, or no slower than the fastest malloc?"
+        "an object taken and given back: caches, slabs, every malloc, and three allocators of the paper's time"
+    "slab-frag" slab_frag "Bonwick94 §5.2; is it at most 10 % after all four?"
+        "kernel objects: total fragmentation after boot, a spike, find and kenbus, of slabs and three others"
+    "slab-colour" slab_colour "Bonwick94 §4.1, §4.3"
+        "objects whose first 48 bytes are hot: use of a cache's sets and time of a walk, with colouring and without"
+    "slab-reap" slab_reap "Bonwick94 §3.4"
+        "a cache after spikes: memory over time and what the next spike costs, with working sets of 0, 15 s and for ever"
+    "slab-debug" slab_debug "Bonwick94 §6; what do the checks cost?"
+        "real programs with the debugging kit off, sampled, and on: how much slower"
+    "nvalloc-fig1b" nvalloc_fig1b "NVAlloc figure 1(b), Table 1"
+        "peak memory on Fragbench W1 to W4, as a ratio to the live data"
 }
 
 /// The experiment of that name.

@@ -77,7 +77,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
     let mut failed = 0;
     let mut problem = None;
     for experiment in experiments {
-        let line = Line::new();
+        let line = Line::start();
         let ask = Ask {
             name: experiment.name,
             quick: args.quick,

@@ -63,105 +63,47 @@ const TOOLS: [&str; 4] = ["bash", "awk", "sed", "cmp"];
 const ALLOCATORS: [&str; 3] = ["LD_PRELOAD", "GLIBC_TUNABLES", "CRATON_OPTIONS"];
 const OURS: &str = "this project";
 
-/// Every real program.
-pub const REAL: &[Real] = &[
-    Real {
-        name: "redis-list",
-        about: "redis-server: push five elements to a list and read those five",
-        from: "TEMERAIRE §5.1",
-        programs: &["redis-server"],
-        package: "redis-server",
-        script: include_str!("real/redis-list.sh"),
-    },
-    Real {
-        name: "redis-set",
-        about: "redis-server: values of many sizes, overwritten, read and deleted",
-        from: OURS,
-        programs: &["redis-server"],
-        package: "redis-server",
-        script: include_str!("real/redis-set.sh"),
-    },
-    Real {
-        name: "memcached",
-        about: "memcached (its own slabs): values of many sizes, overwritten, read and deleted",
-        from: OURS,
-        programs: &["memcached"],
-        package: "memcached",
-        script: include_str!("real/memcached.sh"),
-    },
-    Real {
-        name: "sqlite3",
-        about: "sqlite3 in memory: inserts, indexes, order by, group by, delete",
-        from: OURS,
-        programs: &["sqlite3"],
-        package: "sqlite3",
-        script: include_str!("real/sqlite3.sh"),
-    },
-    Real {
-        name: "python3",
-        about: "python3: dictionaries, lists and strings (PYTHONMALLOC=malloc)",
-        from: OURS,
-        programs: &["python3"],
-        package: "python3",
-        script: include_str!("real/python3.sh"),
-    },
-    Real {
-        name: "gcc",
-        about: "gcc -O1 -c of a C file with many functions",
-        from: OURS,
-        programs: &["gcc"],
-        package: "gcc",
-        script: include_str!("real/gcc.sh"),
-    },
-    Real {
-        name: "cxx",
-        about: "g++ -O1 -c of a C++ file with templates over many types",
-        from: OURS,
-        programs: &["g++"],
-        package: "g++",
-        script: include_str!("real/cxx.sh"),
-    },
-    Real {
-        name: "z3",
-        about: "z3: pigeons and holes, and the factors of a number",
-        from: "the program: mimalloc-bench; the load: this project",
-        programs: &["z3"],
-        package: "z3",
-        script: include_str!("real/z3.sh"),
-    },
-    Real {
-        name: "ghostscript",
-        about: "gs: pages of curves, clips and text drawn to a picture",
-        from: "the program: mimalloc-bench; the load: this project",
-        programs: &["gs"],
-        package: "ghostscript",
-        script: include_str!("real/ghostscript.sh"),
-    },
-    Real {
-        name: "rocksdb",
-        about: "db_bench of RocksDB: fillrandom, readrandom",
-        from: "the program: mimalloc-bench; the load: this project",
-        programs: &["db_bench"],
-        package: "rocksdb-tools",
-        script: include_str!("real/rocksdb.sh"),
-    },
-    Real {
-        name: "perl",
-        about: "perl: strings, arrays and nested hashes",
-        from: OURS,
-        programs: &["perl"],
-        package: "perl",
-        script: include_str!("real/perl.sh"),
-    },
-    Real {
-        name: "sort",
-        about: "sort of the coreutils: a large file, two threads",
-        from: OURS,
-        programs: &["sort"],
-        package: "coreutils",
-        script: include_str!("real/sort.sh"),
-    },
-];
+macro_rules! real {
+    ($($name:literal by $from:expr, $program:literal in $package:literal: $about:literal;)*) => {
+        /// Every real program.
+        pub const REAL: &[Real] = &[$(Real {
+            name: $name,
+            about: $about,
+            from: $from,
+            programs: &[$program],
+            package: $package,
+            script: include_str!(concat!("real/", $name, ".sh")),
+        }),*];
+    };
+}
+
+// The name; who described the load; the program, and the Debian package that it is in; what it does.
+real! {
+    "redis-list" by "TEMERAIRE §5.1", "redis-server" in "redis-server":
+        "redis-server: push five elements to a list and read those five";
+    "redis-set" by OURS, "redis-server" in "redis-server":
+        "redis-server: values of many sizes, overwritten, read and deleted";
+    "memcached" by OURS, "memcached" in "memcached":
+        "memcached (its own slabs): values of many sizes, overwritten, read and deleted";
+    "sqlite3" by OURS, "sqlite3" in "sqlite3":
+        "sqlite3 in memory: inserts, indexes, order by, group by, delete";
+    "python3" by OURS, "python3" in "python3":
+        "python3: dictionaries, lists and strings (PYTHONMALLOC=malloc)";
+    "gcc" by OURS, "gcc" in "gcc":
+        "gcc -O1 -c of a C file with many functions";
+    "cxx" by OURS, "g++" in "g++":
+        "g++ -O1 -c of a C++ file with templates over many types";
+    "z3" by "the program: mimalloc-bench; the load: this project", "z3" in "z3":
+        "z3: pigeons and holes, and the factors of a number";
+    "ghostscript" by "the program: mimalloc-bench; the load: this project", "gs" in "ghostscript":
+        "gs: pages of curves, clips and text drawn to a picture";
+    "rocksdb" by "the program: mimalloc-bench; the load: this project", "db_bench" in "rocksdb-tools":
+        "db_bench of RocksDB: fillrandom, readrandom";
+    "perl" by OURS, "perl" in "perl":
+        "perl: strings, arrays and nested hashes";
+    "sort" by OURS, "sort" in "coreutils":
+        "sort of the coreutils: a large file, two threads";
+}
 
 /// The real program of that name.
 pub fn find(name: &str) -> Option<&'static Real> {

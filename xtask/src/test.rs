@@ -39,7 +39,7 @@ pub fn run(extent: Extent) -> ExitCode {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
     let times = target.join("test-seconds.txt");
     let mut last = read_times(&times);
-    let limit = Duration::from_secs(if extent == Extent::Nightly { 4 * 3600 } else { 900 });
+    let limit = Duration::from_secs(if extent == Extent::Nightly { 4 * 3600 } else { 1800 });
     let (send, events) = channel();
     let builders = start_builders(root, &target, extent, &send);
 
@@ -106,7 +106,10 @@ impl Summary {
     fn add(&mut self, finished: Finished) {
         let Counts { passed, failed, ignored } = finished.counts;
         let name = &finished.name;
-        println!("{:6.1} s  {name}: {passed} ok, {failed} not, {ignored} left out", finished.took.as_secs_f64());
+        // Programs of loom's tests are empty in other builds.
+        if passed + failed + ignored > 0 {
+            println!("{:6.1} s  {name}: {passed} ok, {failed} not, {ignored} left out", finished.took.as_secs_f64());
+        }
         self.counts = self.counts.plus(finished.counts);
         self.tests.extend(finished.tests.into_iter().map(|(test, took)| (took, format!("{name} {test}"))));
         if let Some(failure) = finished.failure {

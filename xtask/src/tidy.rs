@@ -94,7 +94,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
                 .map_err(|e| format!("cannot write {}: {e}", records::TABLE))?;
             files = files::read_tree(root)?;
         }
-        for (path, page) in generated::pages(&files).into_iter().chain([(modules::LIST, modules::lowered(&files))]) {
+        for (path, page) in generated::pages(&files) {
             std::fs::write(root.join(path), page).map_err(|e| format!("cannot write {path}: {e}"))?;
         }
         files = files::read_tree(root)?;

@@ -40,7 +40,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     signals::catch(signals::stop);
 
     let workload = workload(&args.command);
-    let line = Line::new();
+    let line = Line::start();
     let measured = measure::measure(&Plan {
         command: args.command.clone(),
         allocators: allocators.list.clone(),

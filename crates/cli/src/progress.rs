@@ -15,8 +15,8 @@ pub struct Line {
 
 impl Line {
     /// An empty line.
-    pub fn new() -> Self {
-        Self { line: terminal::Progress::new(), start: Instant::now() }
+    pub fn start() -> Self {
+        Self { line: terminal::Progress::start(), start: Instant::now() }
     }
 
     /// Shows where the measuring of `workload` stands.

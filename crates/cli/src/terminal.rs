@@ -52,7 +52,7 @@ pub struct Progress {
 
 impl Progress {
     /// A line, empty so far.
-    pub fn new() -> Self {
+    pub fn start() -> Self {
         Self { shown: io::stderr().is_terminal() }
     }
 

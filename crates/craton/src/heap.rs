@@ -173,17 +173,7 @@ impl Heap {
     /// Counts of the heap.
     pub fn stats(&self) -> HeapStats {
         let counts = api::stats(self.handle).unwrap_or_else(|m| self.broken("Heap::stats", m));
-        let name_len = counts.name.iter().position(|b| *b == 0).unwrap_or(counts.name.len());
-        HeapStats {
-            objects: counts.objects,
-            object_bytes: counts.object_bytes,
-            used_bytes: counts.used_bytes,
-            held_bytes: counts.held_bytes,
-            limit_bytes: counts.limit_bytes,
-            refused: counts.refused,
-            name: counts.name,
-            name_len,
-        }
+        HeapStats::of(&counts)
     }
 
     #[cold]
@@ -207,30 +197,32 @@ impl fmt::Debug for Heap {
     }
 }
 
-/// Counts of a heap; bytes unless the name says otherwise.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct HeapStats {
-    /// Objects that are out.
-    pub objects: u64,
-    /// Bytes of them.
-    pub object_bytes: u64,
-    /// Slabs and objects above 256 KiB: what the limit bounds.
-    pub used_bytes: u64,
-    /// Taken from the process's heap.
-    pub held_bytes: u64,
-    /// The limit; 0 for none.
-    pub limit_bytes: u64,
-    /// Requests that got nothing.
-    pub refused: u64,
-    name: [u8; heaps::NAME_MAX + 1],
-    name_len: usize,
+/// Declares [`HeapStats`]: a number for each row of the table but the first, the heap's.
+macro_rules! heap_stats {
+    ($id:ident: $unit_of_id:ident, $text_of_id:literal; $($name:ident: $unit:ident, $text:literal;)*) => {
+        /// Counts of a heap.
+        #[derive(Clone, Copy, Debug)]
+        #[non_exhaustive]
+        pub struct HeapStats {
+            $(#[doc = $text] pub $name: u64,)*
+            name: [u8; heaps::NAME_MAX + 1],
+        }
+
+        impl HeapStats {
+            fn of(counts: &heaps::OwnStats) -> Self {
+                Self { $($name: counts.$name,)* name: counts.name }
+            }
+        }
+    };
 }
+
+craton_tables::counters!(heap, heap_stats);
 
 impl HeapStats {
     /// The heap's name.
     pub fn name(&self) -> &str {
-        core::str::from_utf8(&self.name[..self.name_len]).unwrap_or_default()
+        let len = self.name.iter().position(|b| *b == 0).unwrap_or(self.name.len());
+        core::str::from_utf8(&self.name[..len]).unwrap_or_default()
     }
 }
 

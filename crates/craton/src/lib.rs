@@ -37,8 +37,9 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::null_mut;
 use craton_malloc::front;
 
-pub use craton_malloc::background::actions as background_actions;
-pub use craton_malloc::limits::{LimitCallback, set_callback as set_limit_callback};
+pub use craton_malloc::govern::actions as background_actions;
+pub use craton_malloc::govern::limits::LimitCallback;
+pub use craton_malloc::govern::set_callback as set_limit_callback;
 
 /// The allocator.
 #[derive(Clone, Copy, Debug, Default)]

@@ -177,7 +177,7 @@ impl Craton {
     /// # Ok::<(), craton::Error>(())
     /// ```
     pub fn set_option(&self, key: &str, value: &str) -> Result<(), Error> {
-        if front::option_set(key.as_bytes(), value.as_bytes()) { Ok(()) } else { Err(Error::Option) }
+        if options::set_by_program(key.as_bytes(), value.as_bytes()) { Ok(()) } else { Err(Error::Option) }
     }
 
     /// What an option is set to; `None` when there is none of that name, the buffer is too small for the value and a byte more, or the

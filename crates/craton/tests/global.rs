@@ -7,7 +7,7 @@ use std::collections::HashMap;
 static ALLOCATOR: craton::Craton = craton::Craton;
 
 fn refills() -> u64 {
-    craton_malloc::segment::SEGMENT.refills.load(std::sync::atomic::Ordering::Relaxed)
+    craton_malloc::SEGMENT.refills.load(std::sync::atomic::Ordering::Relaxed)
 }
 
 #[test]

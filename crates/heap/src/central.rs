@@ -43,14 +43,21 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let grows = self.would_grow() && self.complete_pages() == Pages(0);
             let others = (0..shards.len()).filter(|other| *other != home && grows);
             for shard in core::iter::once(home).chain(others) {
-                chain = self.take_from_shard(shard, class, want, &mut NoSpans);
+                chain = self.take_from(&mut self.lock_slabs(shard, class), want, &mut NoSpans);
                 if !chain.is_empty() {
                     break;
                 }
             }
         }
         if chain.is_empty() {
-            chain = self.take_from_shard(home, class, want, &mut Recut(Marked { heap: self, home, class }));
+            let Layout { base, key, records, .. } = self.layout();
+            let mut source = Recut(Marked { heap: self, home, class });
+            // SAFETY: base, records and source are this heap's, and the slabs are locked. They have just cut the object that
+            // they show.
+            chain = unsafe {
+                let mut slabs = self.lock_slabs(home, class);
+                slabs.alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o))
+            };
         }
         self.shards[home].counts.count::<H>(chain.len());
         chain
@@ -59,11 +66,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Whether another slab would be memory that the heap does not have yet: it has little that is free.
     fn would_grow(&self) -> bool {
         self.free_pages.load(Ordering::Relaxed) < MUCH_FREE.0
-    }
-
-    fn take_from_shard(&self, shard: usize, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
-        let mut slabs = self.slabs(shard, class);
-        self.counted(shard, class, &mut slabs, |slabs| self.take_from(slabs, want, source))
     }
 
     /// Whether a batch of a class that a cache has too many of may be of use to other threads.
@@ -142,16 +144,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
         let mut source = Marked { heap: self, home: owner, class };
         let Layout { base, records, .. } = self.layout();
-        let mut slabs = self.slabs(owner, class);
-        let given = self.counted(owner, class, &mut slabs, |slabs| {
-            // SAFETY: as in `take`, and by the contract.
-            unsafe {
-                let is_ours = |slab: PageId| records[slab.0 as usize].owner() == owner;
-                slabs.free_first(first, n, is_ours, *base as *mut u8, records, &mut source)
-            }
-        });
+        let is_ours = |slab: PageId| records[slab.0 as usize].owner() == owner;
+        let mut slabs = self.lock_slabs(owner, class);
+        // SAFETY: as in `take`, and by the contract.
+        let freed = unsafe { slabs.free_first(first, n, is_ours, *base as *mut u8, records, &mut source) };
         drop(slabs);
-        match given {
+        match freed {
             Ok(Freed { rest, strays, moved }) => {
                 // SAFETY: they are of this class and heap, and given up.
                 unsafe { self.give_moved(class, moved) };

@@ -22,6 +22,7 @@ use crate::misuse::Misuse;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform};
+use craton_pages::{HugeBacking, PageHeapExt};
 
 /// A large object of so many whole hugepages is moved rather than copied. A copy of one takes 40 to 75 µs, a move 12, but the mapping
 /// costs 20 more when it is freed, and the page heap a hugepage that it had.
@@ -126,7 +127,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Whether huge objects should be on hugepages.
     pub fn backs_huge(&self) -> bool {
-        self.pages.lock().backing() != craton_pages::HugeBacking::NEVER
+        self.pages.lock().backing() != HugeBacking::NEVER
     }
 
     fn count_huge(&self, more: u64, less: u64) {

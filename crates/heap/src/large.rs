@@ -13,7 +13,7 @@ use crate::size_class::LARGE;
 use crate::spans::Kept;
 use core::ptr::null_mut;
 use craton_base::{Clock, Density, HugePages, Machine, PAGE_SIZE, PageId, PageRange, Pages, Platform, Span, SpanError};
-use craton_pages::LargeCache;
+use craton_pages::{LargeCache, PageHeapExt};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.

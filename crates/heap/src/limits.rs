@@ -12,7 +12,7 @@ use crate::page_heap::PageHeap;
 use crate::spans::Locked;
 use core::cmp::Ordering;
 use craton_base::{Bytes, Clock, PAGE_SHIFT, Pages, Platform};
-use craton_pages::Breaking;
+use craton_pages::{Breaking, PageHeapExt};
 
 /// Pages that are released in one step, while other threads wait.
 const STEP: Pages = Pages(512);

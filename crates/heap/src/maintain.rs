@@ -11,7 +11,7 @@ use crate::hooks::Hooks;
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, CollapseError, HugePageId, PAGE_SHIFT, Pages, Platform};
-use craton_pages::{Breaking, Tick};
+use craton_pages::{Breaking, PageHeapExt, Tick};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// How much memory goes back by itself, in bytes a second.

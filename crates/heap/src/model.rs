@@ -15,7 +15,7 @@ use crate::size_class;
 use crate::thread_cache::ThreadCache;
 use craton_base::atomic::AtomicU32;
 use craton_base::{Clock, HugePages, PageId, Pages, Platform, Table};
-use craton_pages::Tracker;
+use craton_pages::{PageHeapExt, Tracker};
 use craton_slab::Chain;
 use std::boxed::Box;
 use std::collections::BTreeMap;

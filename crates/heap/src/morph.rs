@@ -25,7 +25,7 @@ use crate::hooks::Hooks;
 use crate::mark::mark_free;
 use crate::search::{FIRST, NEXT, has_span};
 use crate::size_class::{self, CLASSES, MORPHED};
-use crate::spans::Marked;
+use crate::spans::{Kept, Marked};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::atomic::AtomicU32;
 use craton_base::{
@@ -50,10 +50,12 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Recut<'_, F, C, H> {
         if let Some(span) = self.0.alloc_short(pages, align, density) {
             return Ok(span);
         }
-        match heap.second_hand(home, class) {
-            Some(range) => Ok(Span { range, zeroed: false }),
-            None => self.0.alloc(pages, align, density),
+        if let Some(range) = heap.second_hand(home, class) {
+            return Ok(Span { range, zeroed: false });
         }
+        let span = Kept { heap }.alloc(pages, align, density)?;
+        self.0.adopt(span.range);
+        Ok(span)
     }
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {

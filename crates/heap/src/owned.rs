@@ -9,6 +9,7 @@ use crate::hooks::Hooks;
 use crate::size_class::OWNED;
 use crate::spans::Kept;
 use craton_base::{Advice, Clock, Density, PageId, PageRange, Pages, Platform, Span, SpanError};
+use craton_pages::PageHeapExt;
 
 /// An object of a heap of its own, or of an object cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,8 @@
 //! byte (1): shard that the slab belongs to
 //! tag:      number of the heap of its own (16 bits) and class (8 bits) of a page that the page map marks so
 //! ```
-//! A large object is a slab of one object, on no list of slabs: a heap of its own links its large objects instead.
+//! A large object is a slab of one object, on no list of slabs: a heap of its own links its large
+//! objects instead.
 //!
 //! **Unsafe.** Declares that zeros are a valid record.
 
@@ -36,7 +37,8 @@ const CLASS_SHIFT: u32 = 16;
 const GONE: u32 = 1 << 31;
 
 impl PageRecord {
-    /// Where what lies, and how words are divided, for those who read the memory of another process.
+    /// Where what lies, and how words are divided, for those who read the memory of another
+    /// process.
     pub const SHAPE: [(&'static str, usize); 4] = [
         ("record.pages", offset_of!(SlabRecord, front_word)),
         ("record.owner", offset_of!(SlabRecord, front_byte)),
@@ -47,8 +49,9 @@ impl PageRecord {
     /// Which of a class's caches the slab belongs to.
     #[inline]
     pub fn owner(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `set_owner`: who sees the owner of a slab that has gone to another size, and
-        // has only that owner's lock for the old size, sees that the slab has gone.
+        // ORDERING: Acquire pairs with the Release in `set_owner`: who sees the owner of a slab
+        // that has gone to another size, and has only that owner's lock for the old size, sees that
+        // the slab has gone.
         self.0.front_byte.load(Ordering::Acquire).into()
     }
 
@@ -71,7 +74,8 @@ impl PageRecord {
         self.0.front_word.store(pages.0, Ordering::Relaxed);
     }
 
-    /// Length of the large object that began here last, if it was freed and nothing has begun here since.
+    /// Length of the large object that began here last, if it was freed and nothing has begun here
+    /// since.
     pub fn gone(&self) -> Option<Pages> {
         let pages = self.0.front_word.load(Ordering::Relaxed);
         (pages & GONE != 0).then_some(Pages(pages & !GONE))
@@ -83,7 +87,8 @@ impl PageRecord {
         self.0.front_word.store(pages.0 | GONE, Ordering::Relaxed);
     }
 
-    /// Notes which heap of its own this page's objects belong to, and their class; for pages that the page map marks so.
+    /// Notes which heap of its own this page's objects belong to, and their class; for pages that
+    /// the page map marks so.
     pub fn set_heap(&self, heap: u16, class: u8) {
         self.0.set_tag(u32::from(class) << CLASS_SHIFT | u32::from(heap));
     }
@@ -95,7 +100,8 @@ impl PageRecord {
         (tag as u16, (tag >> CLASS_SHIFT) as u8)
     }
 
-    /// The neighbours of a large object in a list of its heap's: the next one and the one before, as pages plus 1, or 0.
+    /// The neighbours of a large object in a list of its heap's: the next one and the one before,
+    /// as pages plus 1, or 0.
     pub fn neighbours(&self) -> (u32, u32) {
         self.0.neighbours()
     }

@@ -2,7 +2,8 @@
 //!
 //! **What.** Each source wraps the one below it, from the top down:
 //! ```text
-//! Marked    the page map names a span's class while its slabs hold it        (free: keeps short spans in front)
+//! Recut     slabs of other classes serve first (`morph.rs`)
+//! Marked    the page map names a span's class while its slabs hold it; freed short spans wait in front
 //! Kept      kept spans serve, or go back, before the page heap grows
 //! Locked    the page heap under its lock: within the hard limit, each event reported, the usage published on release
 //! ```
@@ -23,7 +24,7 @@ use core::ops::{Deref, DerefMut};
 use craton_base::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Density, Machine, PageRange, Pages, Platform, Span, SpanError, SpanSource};
 use craton_os::Guard;
-use craton_pages::Breaking;
+use craton_pages::{Breaking, PageHeapExt};
 use craton_slab::SlabCache;
 
 /// A source for slabs that must do with what they have.
@@ -60,7 +61,7 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
     }
 
     /// Makes a span the class's.
-    fn adopt(&self, range: PageRange) {
+    pub(crate) fn adopt(&self, range: PageRange) {
         let record = self.heap.record(range.first);
         record.set_owner(self.home);
         record.set_pages(range.len);
@@ -74,10 +75,9 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
-    fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = Kept { heap: self.heap }.alloc(pages, align, density)?;
-        self.adopt(span.range);
-        Ok(span)
+    fn alloc(&mut self, _: Pages, _: Pages, _: Density) -> Result<Span, SpanError> {
+        // Slabs that give objects back take no span.
+        Err(SpanError::NoMemory)
     }
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
@@ -168,13 +168,15 @@ impl<F: Platform, C: Clock, H: Hooks> Drop for Locked<'_, F, C, H> {
 impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
     /// Allocates a span, within the hard limit.
     pub(crate) fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let Some(hard) = self.heap.gate.hard() else { return self.alloc_free(pages, align, density) };
-        if !self.could_hold(hard, pages) {
-            return Err(SpanError::NoMemory);
-        }
-        let before = self.used();
-        let span = self.alloc_free(pages, align, density)?;
-        if self.keep_below(hard) || self.used() <= before {
+        let hard = self.heap.gate.hard();
+        let before = match hard {
+            Some(hard) if !self.could_hold(hard, pages) => return Err(SpanError::NoMemory),
+            Some(_) => self.used(),
+            None => 0,
+        };
+        let span = self.pages.alloc(pages, align, density)?;
+        H::span(SpanEvent::Alloc { range: span.range, align, density });
+        if hard.is_none_or(|hard| self.keep_below(hard)) || self.used() <= before {
             return Ok(span);
         }
         // The system would not take free memory back.
@@ -182,15 +184,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         debug_assert_eq!(freed, Ok(()), "the span was just allocated");
         self.keep_below(before);
         Err(SpanError::NoMemory)
-    }
-
-    /// Allocates a span, whatever the limits.
-    fn alloc_free(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let span = self.pages.alloc(pages, align, density);
-        if let Ok(Span { range, .. }) = span {
-            H::span(SpanEvent::Alloc { range, align, density });
-        }
-        span
     }
 
     /// Allocates a span after the caches in front have returned theirs.
@@ -282,7 +275,55 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
     }
 }
 
+/// A class's slabs, locked. Counts the complete ones when it is released.
+pub(crate) struct Counted<'a, F: Platform, C: Clock, H: Hooks> {
+    heap: &'a Heap<F, C, H>,
+    home: usize,
+    class: usize,
+    slabs: Guard<'a, SlabCache>,
+    complete: u32,
+}
+
+impl<'a, F: Platform, C: Clock, H: Hooks> Counted<'a, F, C, H> {
+    #[inline]
+    pub(crate) fn new(heap: &'a Heap<F, C, H>, home: usize, class: usize, mut slabs: Guard<'a, SlabCache>) -> Self {
+        slabs.let_keep(heap.shards[home].complete.has_room(heap.in_use()));
+        let complete = slabs.complete();
+        Self { heap, home, class, slabs, complete }
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Deref for Counted<'_, F, C, H> {
+    type Target = SlabCache;
+
+    fn deref(&self) -> &SlabCache {
+        &self.slabs
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> DerefMut for Counted<'_, F, C, H> {
+    fn deref_mut(&mut self) -> &mut SlabCache {
+        &mut self.slabs
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks> Drop for Counted<'_, F, C, H> {
+    #[inline]
+    fn drop(&mut self) {
+        let now = self.slabs.complete();
+        if self.heap.shards[self.home].complete.update(self.class, self.complete, now) {
+            H::event(Event::SlabsReused);
+        }
+    }
+}
+
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// Locks a class's slabs in a shard.
+    #[inline]
+    pub(crate) fn lock_slabs(&self, home: usize, class: usize) -> Counted<'_, F, C, H> {
+        Counted::new(self, home, class, self.slabs(home, class))
+    }
+
     /// Locks the page heap.
     pub fn lock_pages(&self) -> Locked<'_, F, C, H> {
         Locked { heap: self, pages: self.pages.lock() }
@@ -296,25 +337,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         } else {
             self.gate.rearm();
         }
-    }
-
-    /// Changes a class's slabs, locked, and counts the complete ones from then on.
-    #[inline]
-    pub(crate) fn counted<R>(
-        &self,
-        home: usize,
-        class: usize,
-        slabs: &mut SlabCache,
-        change: impl FnOnce(&mut SlabCache) -> R,
-    ) -> R {
-        let complete = &self.shards[home].complete;
-        slabs.let_keep(complete.has_room(self.in_use()));
-        let before = slabs.complete();
-        let result = change(slabs);
-        if complete.update(class, before, slabs.complete()) {
-            H::event(Event::SlabsReused);
-        }
-        result
     }
 
     /// Pages of complete slabs that are kept.
@@ -336,9 +358,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     fn for_complete(&self, mut act: impl FnMut(&mut SlabCache, &mut Marked<'_, F, C, H>)) {
         for (home, shard) in self.shards().iter().enumerate() {
             for class in shard.complete.classes() {
-                if let Some(mut slabs) = self.try_slabs(home, class) {
-                    let mut source = Marked { heap: self, home, class };
-                    self.counted(home, class, &mut slabs, |slabs| act(slabs, &mut source));
+                if let Some(slabs) = self.try_slabs(home, class) {
+                    act(&mut Counted::new(self, home, class, slabs), &mut Marked { heap: self, home, class });
                 }
             }
         }

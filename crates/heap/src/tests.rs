@@ -1,4 +1,5 @@
 mod complete;
+mod ground;
 mod heaps;
 mod huge_table;
 mod idle;

@@ -7,7 +7,7 @@
 //! The process is not stopped, but for that one thread, for a moment: to have one of its threads call the library would need to know that this thread holds no lock and is in no
 //! handler of a signal, which nobody outside can.
 //!
-//! **State.** As `craton_malloc::mailbox` says: the request's text is written before its number, and the answer's number is read before its text.
+//! **State.** As `craton_malloc::observe::mailbox` says: the request's text is written before its number, and the answer's number is read before its text.
 //!
 //! **Failure.** The process says what is wrong with a setting. One that asks for no memory does not answer; the request stays with it, for its next
 //! slow request, and what is asked for meanwhile is added to it.

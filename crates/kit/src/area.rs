@@ -11,10 +11,10 @@
 //! **Unsafe.** Writes to memory that is handed out.
 
 use crate::guard;
+use crate::pattern::{self, Wrong};
 use crate::setting::{REDZONE, SAMPLED};
 use crate::table::{Buffer, Kind};
 use craton_heap::size_class::{self, MAX_CLASSED};
-use craton_slab::debug::pattern::{self, Wrong};
 
 /// Bytes before a buffer, at least, and its least alignment.
 pub(crate) const UNIT: usize = 16;
@@ -99,3 +99,6 @@ pub(crate) unsafe fn check_redzones(buffer: &Buffer) -> Option<(isize, Wrong)> {
 pub(crate) fn object_for(size: usize, align: usize, (front, tail): (usize, usize)) -> (Option<usize>, usize) {
     (class_for(front + size + LEAST_TAIL, align), front + size + tail)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

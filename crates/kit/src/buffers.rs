@@ -8,6 +8,8 @@
 //! **Unsafe.** Fills and reads buffers.
 
 use crate::area::{self, Area};
+use crate::audit::{Deed, Transaction};
+use crate::pattern;
 use crate::report::{Finding, Mistake};
 use crate::setting::{AUDIT, GUARD, POISON, SAMPLED, UNMAP, VERIFY};
 use crate::table::{Buffer, Event, Kind, State, Then};
@@ -17,8 +19,6 @@ use craton_base::{Clock, Platform};
 use craton_heap::hooks::Hooks;
 use craton_heap::{Heap, Misuse};
 use craton_os::precise_ns;
-use craton_slab::debug::audit::{Deed, Transaction};
-use craton_slab::debug::pattern;
 
 /// The owner of a buffer: malloc, or an object cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

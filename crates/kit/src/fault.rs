@@ -7,6 +7,7 @@
 //!
 //! **Unsafe.** Reads buffers.
 
+use crate::pattern;
 use crate::report::{Finding, Mistake};
 use crate::table::{Buffer, Kind, State};
 use crate::{Kit, Process};
@@ -15,7 +16,6 @@ use craton_heap::Heap;
 use craton_heap::hooks::Hooks;
 use craton_os::fault::Fault;
 use craton_os::{process, unwind};
-use craton_slab::debug::pattern;
 
 /// A finding, or a pattern without a buffer: the address, and whether it is that of freed memory.
 #[derive(Clone, Copy, Debug)]

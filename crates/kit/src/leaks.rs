@@ -11,13 +11,13 @@
 //!
 //! **Unsafe.** Reads all memory of the process.
 
+use crate::leak::{Search, Suspect};
 use crate::report::report_leaks;
 use crate::setting::LEAK;
 use crate::table::{Buffer, State};
 use crate::{Kit, Process};
 use core::mem::size_of;
 use craton_os::{Line, copy, mapping, maps, unwind};
-use craton_slab::debug::leak::{Search, Suspect};
 
 /// Leaks that are reported one by one.
 const MOST_TOLD: usize = 50;
@@ -191,3 +191,6 @@ fn roots(
         at = stop.next_multiple_of(WORD);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -44,10 +44,17 @@
 #![no_std]
 
 mod area;
+pub mod audit;
 mod buffers;
 mod fault;
+#[cfg(all(test, not(loom)))]
+#[allow(dead_code)]
+#[path = "../../heap/src/tests/ground.rs"]
+mod ground;
 mod guard;
+mod leak;
 mod leaks;
+mod pattern;
 mod quarantine;
 mod report;
 mod sample;

@@ -4,7 +4,9 @@
 //!
 //! **Failure.** Ends the process by `SIGABRT`, except for leaks.
 
+use crate::audit::Deed;
 use crate::buffers::Target;
+use crate::pattern::Wrong;
 use crate::setting::{AUDIT, class_bytes};
 use crate::table::{Buffer, Event, Kind, State};
 use crate::{Kit, Process};
@@ -12,8 +14,6 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use craton_heap::Misuse;
 use craton_objects::caches::name_of;
 use craton_os::{Line, names, precise_ns, process, unwind};
-use craton_slab::debug::audit::Deed;
-use craton_slab::debug::pattern::Wrong;
 
 /// A mistake, and the buffer that it was made with.
 #[derive(Clone, Copy, Debug)]
@@ -468,3 +468,6 @@ fn brief(misuse: Misuse) -> &'static str {
         Misuse::Foreign => "not allocated by Craton",
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

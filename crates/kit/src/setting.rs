@@ -1,4 +1,4 @@
-//! What is checked of which objects: the option `debug`.
+//! The option `debug`: which checks for which objects.
 //!
 //! **What.** `debug=CHECKS[:TARGETS]`: checks by name, separated by commas; targets, separated by
 //! `+`, are sizes in bytes (the class that serves them), `large` for objects above all classes,
@@ -9,6 +9,7 @@
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
+use crate::audit::{Entry, Log};
 use crate::sample::Sample;
 use crate::{Kit, Process};
 use core::cell::UnsafeCell;
@@ -19,7 +20,6 @@ use craton_heap::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
 use craton_objects::caches::name;
 use craton_os::fault::{self, Fault};
 use craton_os::{Decimal, Line, Mutex, Rank, mapping};
-use craton_slab::debug::audit::{Entry, Log};
 
 /// The checks, as bits.
 pub(crate) const AUDIT: u8 = 1;
@@ -29,7 +29,7 @@ pub(crate) const VERIFY: u8 = 8;
 pub(crate) const GUARD: u8 = 16;
 pub(crate) const UNMAP: u8 = 32;
 pub(crate) const LEAK: u8 = 64;
-/// A buffer of the sampled form: on pages of its own, with redzones and stacks.
+/// A buffer of the sampled form: on separate pages, with redzones and stacks.
 pub(crate) const SAMPLED: u8 = 128;
 
 const NAMES: [(&[u8], u8); 8] = [
@@ -38,7 +38,7 @@ const NAMES: [(&[u8], u8); 8] = [
     (b"poison", POISON),
     (b"verify", VERIFY),
     (b"guard", GUARD),
-    // Only pages of its own can be closed under a buffer.
+    // Only separate pages can be closed under a buffer.
     (b"unmap", UNMAP | GUARD),
     (b"leak", LEAK),
     (b"all", AUDIT | REDZONE | POISON | VERIFY | GUARD | UNMAP | LEAK),
@@ -174,7 +174,7 @@ impl Setting {
         self.ever.load(Relaxed) != 0
     }
 
-    /// Whether any buffer may have been put on pages of its own by the option.
+    /// Whether the option may have put any buffer on separate pages.
     pub(crate) fn guards(&self) -> bool {
         self.ever.load(Relaxed) & GUARD != 0
     }
@@ -208,7 +208,7 @@ impl Setting {
         }
     }
 
-    /// What a value asks for, if this program can have it.
+    /// The checks that a value asks for, if this program can have them.
     fn wanted<'a>(&self, value: &'a [u8]) -> Result<Wanted, Wrong<'a>> {
         let wanted = Wanted::of(value)?;
         if self.trusts.load(Relaxed) && wanted.checks != 0 {
@@ -415,7 +415,7 @@ pub fn is_check(word: &[u8]) -> bool {
 /// Why a word is no check.
 const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a colon, and + between them); ignored";
 
-/// What a value asks for.
+/// The checks that a value asks for.
 struct Wanted {
     checks: u8,
     classes: [u8; CLASSES + 1],

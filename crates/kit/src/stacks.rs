@@ -5,7 +5,7 @@
 //! ```text
 //! | next of the chain (4) · frames (4) | return addresses, innermost first (8 each) |
 //! ```
-//! A stack's number is where its entry begins, in units of 8 bytes; 0 is none.
+//! A stack's number is where its entry begins, in units of 8 bytes; 0 stands for no stack.
 //!
 //! **Threads.** An entry is written, and then becomes the first of its chain by one exchange. Two
 //! threads that write the same stack at a time leave it there twice.
@@ -86,7 +86,7 @@ impl Stacks {
             .iter()
             .fold(frames.len() as u64, |h, pc| (h ^ *pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
         let head = &self.heads[(hash >> 40) as usize % CHAINS];
-        // ORDERING: Acquire pairs with the exchange below: whoever sees the number sees the entry.
+        // ORDERING: Acquire pairs with the exchange below: a thread that sees the number sees the entry.
         let first = head.load(Ordering::Acquire);
         let mut at = first;
         while at != 0 {

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use craton_base::HUGEPAGE_SIZE;
 use craton_os::{Mutex, Rank, mapping};
 
-/// The record of one buffer. All zeros are none.
+/// The record of one buffer. All zeros are a free place.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Buffer {
@@ -40,7 +40,7 @@ pub struct Buffer {
 
 const _: () = assert!(size_of::<Buffer>() == 64);
 
-/// Who did something, when, and from where.
+/// An act of a thread: when, and from where.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Event {
@@ -51,7 +51,7 @@ pub(crate) struct Event {
     pub(crate) thread: u32,
 }
 
-/// What has become of a buffer.
+/// The state of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -64,7 +64,7 @@ pub(crate) enum State {
     Closed,
 }
 
-/// What lies under a buffer.
+/// The memory under a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Kind {

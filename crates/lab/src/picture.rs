@@ -26,7 +26,7 @@ mod text;
 mod unit;
 
 pub use axis::{Axis, Scale};
-pub use bars::{Bars, Direction, Group};
+pub use bars::{Bars, Group};
 pub use canvas::escape;
 pub use colour::{is_craton, of as colour_of};
 pub use dots::{DotRow, Dots};

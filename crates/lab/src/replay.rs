@@ -1,6 +1,6 @@
 //! A recorded page-heap trace, played on a page heap in simulated memory.
 //!
-//! **What.** Every event of a [`Trace`] is asked of a [`PageHeap`] of its own, at the same time by a clock that follows the
+//! **What.** Every event of a [`Trace`] is asked of a [`FrameHeap`] of its own, at the same time by a clock that follows the
 //! trace, with a tick for each second. Where the recording names a span by its place, the replay has a span at a place of its own:
 //! other settings pack otherwise. No page has memory, and the [`floor`] below only counts.
 //!
@@ -21,7 +21,7 @@ use craton_base::{Clock, Density, HugePages, PAGE_SHIFT, PageId, PageRange, Page
 use craton_frames::{Config, Init, Pages as Frames, Seat, Sizes, Zone};
 pub use craton_pages::HugeBacking;
 pub use craton_pages::trace::{Event, Kind, Trace};
-use craton_pages::{ByFrames, Fit, FullestFirst, GlobalBestFit, LongestFreeFirst, PageHeap, Tracker};
+use craton_pages::{Fit, FrameHeap, FullestFirst, GlobalBestFit, LongestFreeFirst, PageHeapExt, Tracker};
 use floor::{FloorCounts, LeanFloor};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -173,7 +173,7 @@ struct Sums {
 }
 
 struct Player<'a, P: Fit> {
-    heap: PageHeap<LeanFloor, TraceClock<'a>, P, Option<ByFrames<Seat<'a, 'a, Frames>>>>,
+    heap: FrameHeap<LeanFloor, TraceClock<'a>, Seat<'a, 'a, Frames>, P>,
     now_ns: &'a Cell<u64>,
     places: Vec<u64>,
     outcome: Outcome,
@@ -200,8 +200,8 @@ impl<P: Fit> Player<'_, P> {
         let trackers: Vec<Tracker> = (0..capacity.0).map(|_| Tracker::default()).collect();
         let now_ns = Cell::new(0);
         let table = Table::from_slice(trackers.leak());
-        let mut heap: PageHeap<_, _, P, _> =
-            PageHeap::new(LeanFloor::default(), TraceClock(&now_ns), table, capacity, policy.backing);
+        let mut heap: FrameHeap<_, _, _, P> =
+            FrameHeap::new(LeanFloor::default(), TraceClock(&now_ns), table, capacity, policy.backing);
         let frames = capacity.pages().0 as usize;
         let arrays = Arrays::new(&Sizes::of::<Frames>(frames, 1), 0);
         let config = Config { claims: false, ..Config::new(1) };

@@ -1,4 +1,4 @@
-//! Random numbers for the workload: the same from the same seed, on any machine.
+//! Random numbers for intervals and workloads: the same from the same seed, on any machine.
 //!
 //! **From.** SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): one addition
 //! and a mixer, so that neighbouring seeds, such as the numbers of requests, give unrelated sequences.
@@ -24,6 +24,7 @@ impl Rng {
     }
 
     /// The next 64 random bits.
+    #[expect(clippy::should_implement_trait, reason = "the sequence has no end, so an Option would say nothing")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         mix(self.0)

@@ -9,12 +9,14 @@
 //!
 //! **Unsafe.** Writes to the caller's array, and takes objects from him.
 
-use crate::cpu_cache::thread::ThreadCache;
-use crate::front::{self, set_up};
-use crate::route::Misuse;
-use crate::size_class::{self, MAX_CLASSED};
+use crate::debug;
+use crate::front;
+use crate::start::set_up;
 use crate::statics::HEAP;
-use crate::{debug, nested, tls};
+use crate::thread::{nested, tls};
+use craton_heap::Misuse;
+use craton_heap::size_class::{self, MAX_CLASSED};
+use craton_heap::thread_cache::ThreadCache;
 use craton_os::process;
 use craton_slab::Chain;
 
@@ -92,7 +94,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
 /// The shard that the calling thread takes from.
 fn home() -> usize {
     // SAFETY: it is this thread's cache.
-    front::existing_cache().map_or_else(|| HEAP.home(process::cpu()), |cache| unsafe { (*cache).home() })
+    tls::own().map_or_else(|| HEAP.home(process::cpu()), |cache| unsafe { (*cache).home() })
 }
 
 /// Frees objects; null pointers among them are skipped. `refused` is told of each pointer that could not be freed, and why.

@@ -2,7 +2,6 @@
 
 pub mod api;
 
-pub(crate) use api::Here;
 pub use craton_objects::caches::{
     CacheStats, Constructor, Destructor, Fault, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, Refused,
     WORKING_SET_MS,

@@ -4,6 +4,7 @@
 //! second. It is for tests of whole programs, so that a smoke test of what takes minutes takes seconds; it is no option,
 //! and a privileged process does not read it.
 
+use crate::here::ProcessClock;
 use crate::statics::CLOCK_SHIFT;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Clock;
@@ -12,10 +13,6 @@ use craton_os::{CoarseClock, Decimal};
 /// The fastest: 2¹⁰ seconds a second.
 const MOST: u32 = 10;
 
-/// The clock of everything that the heap does by time. Without data, so that the static heap stays all zeros.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessClock;
-
 impl Clock for ProcessClock {
     fn now_ns(&self) -> u64 {
         CoarseClock.now_ns() << CLOCK_SHIFT.load(Relaxed)
@@ -23,11 +20,6 @@ impl Clock for ProcessClock {
 }
 
 impl ProcessClock {
-    /// The real time in which so many nanoseconds pass.
-    pub(crate) fn real_ns(ns: u64) -> u64 {
-        ns >> CLOCK_SHIFT.load(Relaxed)
-    }
-
     /// Heeds the value of `CRATON_TEST_CLOCK`; one that is no number above 0 changes nothing.
     pub(crate) fn set_speed(value: &[u8]) {
         if let Some(shift) = shift(value) {

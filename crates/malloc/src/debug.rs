@@ -6,27 +6,24 @@
 //!
 //! **Unsafe.** Takes objects from callers.
 
-use crate::cpu_cache::thread::ThreadCache;
-use crate::front::{self, existing_cache, with_errno};
-use crate::options;
-use crate::route::Misuse;
-use crate::segment;
-use crate::size_class::{CLASSES, MAX_CLASSED, class_of};
-use crate::statics::{HEAP, KIT, KIT_RUNS_CHORES, OBJECT_CACHES, PROCESSOR_CACHES, SEGMENT};
-use crate::{background, lifecycle, limits, nested, tls};
-use core::ptr::null_mut;
+pub(crate) mod option;
+
+use crate::errno::with_errno;
+use crate::govern;
+use crate::here::Here;
+use crate::observe::segment;
+use crate::statics::{HEAP, KIT, KIT_RUNS_CHORES, OBJECT_CACHES, SEGMENT};
+use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
+use craton_heap::Misuse;
+use craton_heap::size_class::{MAX_CLASSED, class_of};
 use craton_kit::{Finding, Process};
 use craton_objects::caches::NAME_MAX;
-use craton_os::fault::Fault;
 use craton_os::process;
 
 pub use craton_kit::Counts;
-pub(crate) use craton_kit::{AUTO, Target, is_check};
-
-/// The process, as the kit sees it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Here;
+pub(crate) use craton_kit::{AUTO, Target};
+pub(crate) use option::{set, set_sample, why_not};
 
 impl Process for Here {
     fn thread_id() -> u32 {
@@ -34,9 +31,8 @@ impl Process for Here {
     }
 
     fn may_unwind() -> bool {
-        // A program that is linked statically allocates before the C library can find its call
-        // frame information.
-        lifecycle::is_set_up()
+        // A program that is linked statically allocates before the C library can find its call frame information.
+        SEGMENT.has_started()
     }
 
     fn count_served() {
@@ -66,15 +62,7 @@ pub(crate) fn checks_of(size: usize) -> u8 {
     KIT.checks_of(size)
 }
 
-/// Counts objects of a class that are about to leave the slabs; returns how many of `want` may at
-/// once.
-#[inline]
-pub(crate) fn bound(class: usize, want: u32) -> u32 {
-    KIT.bound(class, want)
-}
-
-/// A buffer for a request that its thread's cache did not serve; `None` if it is to be a plain
-/// object.
+/// A buffer for a request that its thread's cache did not serve; `None` if it is to be a plain object.
 #[inline]
 pub(crate) fn alloc(size: usize, align: usize) -> Option<*mut u8> {
     if !in_use() || nested::is_nested() {
@@ -103,21 +91,21 @@ fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
         if checks == 0 {
             return None;
         }
-        if nested::within(limits::make_room) {
+        if nested::within(govern::make_room) {
             buffer = try_alloc();
         }
         if buffer.is_null() {
-            limits::count_refusal(size);
+            govern::count_refusal(size);
         }
     }
     run_background();
     Some(with_errno(buffer, saved))
 }
 
-/// As [`background::poke`], which may allocate: that request does not come here again.
+/// As [`govern::poke`], which may allocate: that request does not come here again.
 fn run_background() {
     if !KIT_RUNS_CHORES.swap(true, Relaxed) {
-        background::poke();
+        govern::poke();
         KIT_RUNS_CHORES.store(false, Relaxed);
     }
 }
@@ -142,9 +130,9 @@ fn may_be_buffer(pointer: *mut u8) -> bool {
 
 /// Empties the calling thread's cache, if the option has changed since it last did.
 fn flush_if_asked() {
-    if let Some(cache) = existing_cache() {
+    if let Some(cache) = tls::own() {
         // SAFETY: it is this thread's cache.
-        unsafe { limits::heed(cache) };
+        unsafe { govern::heed(cache) };
     }
 }
 
@@ -177,26 +165,22 @@ pub(crate) unsafe fn free_target(pointer: *mut u8, target: Target) -> bool {
     freed
 }
 
-/// Changes a buffer's size by moving it; `None` if the pointer is none.
-///
-/// # Safety
-/// As [`crate::front::realloc`].
+/// Bytes of a live buffer that is to change its size, by moving; `None` if the pointer is none.
 #[cold]
-pub(crate) unsafe fn realloc(pointer: *mut u8, size: usize) -> Option<*mut u8> {
+pub(crate) fn size_to_move(pointer: *mut u8) -> Option<usize> {
     if !in_use() || nested::is_nested() || !may_be_buffer(pointer) {
         return None;
     }
-    let old = within(|| KIT.size_for("realloc", pointer))?;
-    let new = if size > isize::MAX as usize { null_mut() } else { front::malloc(size) };
-    if new.is_null() {
-        return Some(with_errno(new, 0));
-    }
-    // SAFETY: by the contract; both have so many bytes.
-    unsafe {
-        new.copy_from_nonoverlapping(pointer, old.min(size));
-        free_checked(pointer);
-    }
-    Some(new)
+    within(|| KIT.size_for("realloc", pointer))
+}
+
+/// Frees a live buffer that was moved.
+///
+/// # Safety
+/// As [`free`]; [`size_to_move`] found the buffer.
+pub(crate) unsafe fn free_moved(pointer: *mut u8) {
+    // SAFETY: by the contract.
+    unsafe { free_checked(pointer) };
 }
 
 /// Bytes that were asked for, of a live buffer; `None` if the pointer is no buffer.
@@ -225,18 +209,6 @@ pub(crate) fn report_misuse(call: &'static str, pointer: *mut u8, misuse: Misuse
     }
 }
 
-/// Closes the lists of a cache for classes that are checked (D3): a thread frees objects of these
-/// classes elsewhere.
-pub(crate) fn close_lists(cache: &mut ThreadCache) {
-    if in_use() {
-        for class in 1..=CLASSES {
-            if KIT.checks_of_class(class) != 0 {
-                cache.close(class);
-            }
-        }
-    }
-}
-
 /// At the exit: checks all buffers, and searches for leaks.
 pub(crate) fn at_exit() {
     if in_use() {
@@ -260,46 +232,4 @@ pub fn note_trust() {
 pub fn counts() -> Counts {
     let counts_buffers = !nested::is_nested();
     nested::within(|| KIT.counts(counts_buffers))
-}
-
-fn on_fault(fault: &Fault) {
-    // A thread in the kit holds its locks; a fault there is no buffer's.
-    if !nested::is_nested() {
-        nested::within(|| KIT.on_fault(&HEAP, fault));
-    }
-}
-
-/// Why the option `debug` cannot be set to a value.
-pub(crate) fn why_not(value: &[u8]) -> Option<options::Wrong<'_>> {
-    KIT.check_option(value).err().map(|wrong| options::Wrong { part: wrong.part, why: wrong.why })
-}
-
-/// Sets the option `debug`; `false` when the value is wrong, or cannot be followed any more.
-pub(crate) fn set(value: &[u8]) -> bool {
-    let Ok(checks) = KIT.check_option(value) else { return false };
-    if checks && !front::set_up() {
-        return false;
-    }
-    match KIT.set_option(value, HEAP.backs_huge(), on_fault) {
-        None => return false,
-        Some(false) => return true,
-        Some(true) => {}
-    }
-    // Threads empty their caches of these classes, and close their lists, as they come by.
-    limits::ask_for_caches();
-    // Processors' caches have no lists to close: their objects go before the first buffer of a
-    // thread that uses them.
-    if checks {
-        nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
-    }
-    true
-}
-
-/// Sets the option `guard_sample`.
-pub(crate) fn set_sample(every: u64) -> bool {
-    if !KIT.allows_sample(every) || every > 0 && !front::set_up() {
-        return false;
-    }
-    KIT.set_sample(every, on_fault);
-    true
 }

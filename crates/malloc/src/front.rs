@@ -2,7 +2,7 @@
 //!
 //! **What.** What C, C++ and Rust call, before their own rules about names and errors. Null means no memory, with `errno`
 //! set; a bad pointer is a [`Misuse`] for the caller to report. The fast paths are here; what follows when they fail
-//! depends on the mode of the thread ([`crate::thread_mode`]): `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
+//! depends on the mode of the thread ([`crate::thread::mode`]): `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
 //!
 //! **Cost.** malloc: 16 instructions when the thread's cache has an object; free: 24 when it has room.
 //!
@@ -10,30 +10,28 @@
 
 mod alloc;
 mod apart;
-pub(crate) mod forks;
 mod free;
 mod resize;
-mod setting_up;
-mod threads;
 
-use crate::cpu_cache::thread::{MAX_QUICK, ThreadCache};
-use crate::report::Call;
-use crate::route::{Found, Misuse};
-use crate::size_class::{self, MAX_CLASSED};
+use crate::debug;
+use crate::observe::report;
+use crate::observe::report::Call;
 use crate::statics::{FAILURES, HEAP, HEAPS, OBJECT_CACHES, PROCESSOR_CACHES, READY, SEGMENT};
-use crate::{debug, nested, options, tls, trace};
-use core::ptr::null_mut;
+use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
+use craton_heap::size_class::{self, MAX_CLASSED};
+use craton_heap::thread_cache::{MAX_QUICK, ThreadCache};
+use craton_heap::{Found, Misuse};
 use craton_os::process;
 
+use crate::errno::no_memory;
+pub(crate) use crate::errno::with_errno;
+pub use crate::fork::{after_clone, before_clone};
 use alloc::{malloc_beyond_quick, malloc_large, malloc_quick, malloc_sized};
 pub(crate) use apart::free_what_waits;
-pub use forks::{after_clone, before_clone};
 pub use free::free;
 pub use resize::realloc;
-pub(crate) use setting_up::set_up;
-pub(crate) use threads::{existing_cache, fail_caches};
 
 /// Objects larger than this cannot exist (C11 6.5.6: differences of pointers must fit).
 const MAX_SIZE: usize = isize::MAX as usize;
@@ -53,16 +51,6 @@ pub fn malloc(size: usize) -> *mut u8 {
         return malloc_quick(size);
     }
     malloc_beyond_quick(size)
-}
-
-/// No memory is `ENOMEM`; with memory `errno` is as it was, whatever was refused on the way.
-pub(crate) fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
-    process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
-    object
-}
-
-fn no_memory() -> *mut u8 {
-    with_errno(null_mut(), 0)
 }
 
 /// `size` bytes that read as zero.
@@ -167,7 +155,7 @@ pub fn release() -> u64 {
     let saved = process::errno();
     OBJECT_CACHES.over(&HEAP).reap_all();
     let bytes = nested::within(|| {
-        if let Some(cache) = existing_cache() {
+        if let Some(cache) = tls::own() {
             // SAFETY: it is this thread's cache.
             unsafe { HEAP.empty_cache(cache) };
         }
@@ -185,18 +173,11 @@ pub fn bytes_in_use() -> u64 {
     }
     let spare = HEAPS.spare().bytes().0 as u64;
     let large = SEGMENT.huge_bytes.load(Relaxed) + HEAP.large_bytes().saturating_sub(spare);
-    let own = existing_cache().map_or(0, |c| {
+    let own = tls::own().map_or(0, |c| {
         // SAFETY: it is this thread's cache.
         unsafe { (*c).bytes() as u64 }
     });
     (HEAP.bytes_out() + large).saturating_sub(own + PROCESSOR_CACHES.bytes() as u64)
-}
-
-/// Sets an option while the program runs; `false` when there is no such key or value.
-pub fn option_set(key: &[u8], value: &[u8]) -> bool {
-    let set = options::set(key, value);
-    trace::begin();
-    set
 }
 
 /// Whether the heap is set up: before, no pointer is ours.
@@ -212,7 +193,7 @@ pub fn class_stats(class: usize) -> craton_slab::SlabStats {
 /// Ends the process with a line about a bad pointer.
 pub fn die(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     debug::report_misuse(call, pointer, misuse);
-    crate::report::misuse(call, pointer, misuse)
+    report::misuse(call, pointer, misuse)
 }
 
 const _: () = assert!(PAGE_SIZE >= 4096);

@@ -1,31 +1,37 @@
 //! The process's heap, as its policies see it: what requests, the library's thread and the program's calls set off.
 //!
-//! **What.** Binds [`Background`](crate::background::Background) and [`Limits`](crate::limits::Limits) to the process's heap,
-//! the system and the clock. Here are also the calls that others make of them without knowing these.
+//! **What.** Binds [`Background`](background::Background) and [`Limits`](limits::Limits) to the process's heap, the system
+//! and the clock, and has the calls that other files make of them.
 //!
 //! **Unsafe.** Empties the calling thread's cache, and takes the program's function.
 
-use crate::background::{Chore, FROM, Helper, Mode, Tended};
-use crate::cpu_cache::thread::ThreadCache;
-use crate::front::{self, existing_cache, set_up};
-use crate::limits::{LimitCallback, Limited, System, Whose};
-use crate::statics::{ADMISSION, BACKGROUND, HEAP, LIMITS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, SEGMENT};
-use crate::text::Text;
-use crate::{debug, lifecycle, mailbox, nested};
+mod actions;
+pub(crate) mod background;
+pub mod limits;
+
+use crate::here::Here;
+use crate::observe::text::Text;
+use crate::statics::{
+    ADMISSION, BACKGROUND, ERRANDS, HEAP, KIT, LIMITS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT,
+};
+use crate::thread::{nested, tls};
+use background::{Chore, Errands, FROM, Helper, Mode, Tended};
 use core::ffi::c_void;
 use core::sync::atomic::{Ordering, Ordering::Relaxed, fence};
 use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Pages};
 use craton_heap::gate::Gate;
+use craton_heap::size_class::CLASSES;
+use craton_heap::thread_cache::ThreadCache;
 use craton_os::{CoarseClock, cgroup, cpus, process, thp, thread};
+use limits::{LimitCallback, Limited, System, Whose};
+
+pub use actions::actions;
 
 /// How often a system call is tried again, a millisecond apart, for which the thread may not have left the process yet.
 const TRIES: u32 = 200;
 const TRY_NS: u64 = 1_000_000;
 
-/// The process's heap and caches. Without data: they are static.
-pub(crate) struct ProcessHeap;
-
-impl Tended for ProcessHeap {
+impl Tended for Here {
     fn set_rate(&self, bytes_per_s: u64) {
         HEAP.set_release_rate(bytes_per_s);
     }
@@ -62,7 +68,7 @@ impl Tended for ProcessHeap {
     }
 }
 
-impl Limited for ProcessHeap {
+impl Limited for Here {
     fn gate(&self) -> &Gate {
         &HEAP.gate
     }
@@ -87,7 +93,7 @@ impl Limited for ProcessHeap {
             HEAP.flush_requests.fetch_add(1, Relaxed);
             return;
         }
-        if let Some(cache) = existing_cache() {
+        if let Some(cache) = tls::own() {
             // SAFETY: it is this thread's cache.
             unsafe { shrink(cache) };
         }
@@ -101,10 +107,7 @@ impl Limited for ProcessHeap {
     }
 }
 
-/// The system and its files, as the limits ask them.
-pub(crate) struct TheSystem;
-
-impl System for TheSystem {
+impl System for Here {
     fn may_ask(&self) -> bool {
         thp::may_ask()
     }
@@ -133,11 +136,13 @@ impl System for TheSystem {
 /// What the library's thread does.
 pub(crate) fn run() {
     let mut rounds = BACKGROUND.rounds();
-    while BACKGROUND.rest(&mut rounds, &ProcessHeap) {
-        if MAILBOX.is_asked() {
-            mailbox::look(false);
+    while BACKGROUND.rest(&mut rounds, &Here) {
+        if MAILBOX.is_asked()
+            && let Some(errands) = errands()
+        {
+            (errands.read_mailbox)(false);
         }
-        if !BACKGROUND.turn(&mut rounds, &ProcessHeap) {
+        if !BACKGROUND.turn(&mut rounds, &Here) {
             return;
         }
     }
@@ -172,7 +177,7 @@ pub(crate) fn look_in_free() {
 }
 
 #[inline]
-fn look_at_mailbox(may_wait: bool) {
+pub(crate) fn look_at_mailbox(may_wait: bool) {
     if MAILBOX.is_asked() {
         look_at_mailbox_now(may_wait);
     }
@@ -181,17 +186,26 @@ fn look_at_mailbox(may_wait: bool) {
 #[cold]
 fn look_at_mailbox_now(may_wait: bool) {
     // While the thread is started or ended signals may be blocked, or a fork be under way.
-    if lifecycle::is_set_up() && !nested::is_nested() && BACKGROUND.life.is_calm() {
+    if SEGMENT.has_started() && !nested::is_nested() && BACKGROUND.life.is_calm() {
         let saved = process::errno();
-        mailbox::look(may_wait);
+        if let Some(errands) = errands() {
+            (errands.read_mailbox)(may_wait);
+        }
         process::set_errno(saved);
     }
+}
+
+/// What `lifecycle.rs` has left; nothing before the library is loaded.
+fn errands() -> Option<&'static Errands> {
+    // ORDERING: Acquire pairs with the Release in `lifecycle::at_start`.
+    // SAFETY: null, or a constant.
+    unsafe { ERRANDS.load(Ordering::Acquire).as_ref() }
 }
 
 #[cold]
 fn work(may_start: bool, may_call: bool) {
     // Before the library is set up completely, fork would not know of a thread, and options are not known.
-    if !lifecycle::is_set_up() || nested::is_nested() {
+    if !SEGMENT.has_started() || nested::is_nested() {
         return;
     }
     for chore in Chore::ALL {
@@ -199,30 +213,15 @@ fn work(may_start: bool, may_call: bool) {
             continue;
         }
         match chore {
-            Chore::Later => front::free_what_waits(),
+            Chore::Later => errands().into_iter().for_each(|errands| (errands.free_later)()),
             Chore::Wake => BACKGROUND.thread.nudge(),
-            Chore::Limits => LIMITS.act(&ProcessHeap),
-            Chore::Thread => BACKGROUND.start(&ProcessHeap),
+            Chore::Limits => LIMITS.act(&Here),
+            Chore::Thread => BACKGROUND.start(run, &Here),
             Chore::Look => {
-                nested::within(|| BACKGROUND.look_in_passing(thread::on_main_stack(), &ProcessHeap));
+                nested::within(|| BACKGROUND.look_in_passing(thread::on_main_stack(), &Here));
             }
         }
     }
-}
-
-/// Does what the library's thread does in a second, for a program that has set `background=0` and has a thread for such work;
-/// to be called about each second, with 16 KiB of stack to spare. Says whether anything was done: if not for some minutes,
-/// each ten seconds are enough. A debugger calls it, too, so that a process which sleeps does what `craton set` asks.
-pub fn actions() -> bool {
-    if !lifecycle::is_set_up() || nested::is_nested() || !set_up() {
-        return false;
-    }
-    let saved = process::errno();
-    look_at_mailbox(true);
-    let (changed, _) = nested::within(|| BACKGROUND.round(true, &ProcessHeap));
-    let went = OBJECT_CACHES.over(&HEAP).tick(true);
-    process::set_errno(saved);
-    changed || went
 }
 
 /// Makes a call that the system may refuse to a process with more than one thread; `refused` says whether it did so. What is
@@ -231,7 +230,7 @@ pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bo
     BACKGROUND.life.hold();
     // One that was waited for may take a moment to leave the process.
     let saved = process::errno();
-    let mut tries = if BACKGROUND.stop(&ProcessHeap) { TRIES } else { 1 };
+    let mut tries = if BACKGROUND.stop(&Here) { TRIES } else { 1 };
     let result = loop {
         process::set_errno(saved);
         let result = call();
@@ -251,7 +250,7 @@ pub fn seal() {
     let saved = process::errno();
     thp::keep_answer();
     BACKGROUND.life.seal();
-    BACKGROUND.stop(&ProcessHeap);
+    BACKGROUND.stop(&Here);
     process::set_errno(saved);
 }
 
@@ -271,7 +270,7 @@ pub(crate) fn mode() -> Mode {
 
 /// Sets the option `background`.
 pub(crate) fn set_mode(mode: Mode) {
-    BACKGROUND.set_mode(mode, &ProcessHeap);
+    BACKGROUND.set_mode(mode, &Here);
 }
 
 /// As [`set_mode`], without waiting for the thread's end.
@@ -281,7 +280,7 @@ pub(crate) fn set_mode_later(mode: Mode) {
 
 /// Sets the option `release_rate`, in bytes.
 pub(crate) fn set_rate(bytes_per_s: u64) {
-    BACKGROUND.set_rate(bytes_per_s, &ProcessHeap);
+    BACKGROUND.set_rate(bytes_per_s, &Here);
 }
 
 /// Notes now and then that requests go on that leave the page heap as it is.
@@ -310,7 +309,7 @@ pub unsafe fn set_callback(callback: Option<LimitCallback>, argument: *mut c_voi
 
 /// Sets an option that is a limit; `false` when the value is refused.
 pub(crate) fn set_option(key: &[u8], value: &[u8]) -> bool {
-    LIMITS.set_option(key, value, &ProcessHeap)
+    LIMITS.set_option(key, value, &Here)
 }
 
 /// Writes the value of an option that is a limit; `false` when the key is none of these.
@@ -320,15 +319,15 @@ pub(crate) fn show_option(key: &[u8], into: &mut Text<'_>) -> bool {
 
 /// Why a limit that can be understood was refused.
 pub(crate) fn why_not(key: &[u8], value: &[u8]) -> Option<&'static str> {
-    LIMITS.why_not(key, value, &ProcessHeap)
+    LIMITS.why_not(key, value, &Here)
 }
 
 /// Asks each thread to give up what its cache holds, in its next free or in an earlier slow request.
 pub(crate) fn ask_for_caches() {
-    ProcessHeap.shrink(Whose::Others);
+    Here.shrink(Whose::Others);
     // ORDERING: SeqCst pairs with the fence in `ThreadCache::look_again`.
     fence(Ordering::SeqCst);
-    front::fail_caches();
+    nested::within(|| REGISTRY.lock().fail_all());
 }
 
 /// Empties a cache whose thread has not done so since it was asked; in slow requests.
@@ -354,15 +353,29 @@ unsafe fn shrink(cache: *mut ThreadCache) {
     // SAFETY: by the contract; empty lists may begin anew.
     unsafe {
         HEAP.empty_cache(cache);
-        ThreadCache::begin(cache, HEAP.view(), &HEAP.flush_requests, (*cache).home(), ADMISSION.least_share());
-        debug::close_lists(&mut *cache);
+        begin_cache(cache, (*cache).home(), ADMISSION.least_share());
+    }
+}
+
+/// Begins a cache, with the lists of classes closed that the debugging kit checks (D3): their objects come past it.
+///
+/// # Safety
+/// As [`ThreadCache::begin`].
+pub(crate) unsafe fn begin_cache(cache: *mut ThreadCache, home: usize, bytes: usize) {
+    // SAFETY: by the contract.
+    let cache = unsafe {
+        ThreadCache::begin(cache, HEAP.view(), &HEAP.flush_requests, home, bytes);
+        &mut *cache
+    };
+    if KIT.in_use() {
+        (1..=CLASSES).filter(|class| KIT.checks_of_class(*class) != 0).for_each(|class| cache.close(class));
     }
 }
 
 /// After a request was refused: whether it is worth another try, since the calling thread has given up its caches.
 #[cold]
 pub(crate) fn make_room() -> bool {
-    LIMITS.make_room(&ProcessHeap)
+    LIMITS.make_room(&Here)
 }
 
 /// Counts a refusal of so many bytes, if it was the hard limit's.

@@ -21,48 +21,28 @@
 //! address before anything has been changed.
 #![no_std]
 
-mod admission;
-pub mod background;
 pub mod batch;
 pub mod caches;
 mod clock;
-/// The core's caches.
-mod cpu_cache {
-    pub(crate) use craton_heap::{cpu_cache as processor, thread_cache as thread};
-}
 pub mod debug;
+mod errno;
+mod fork;
 pub mod front;
-mod govern;
+pub mod govern;
 pub mod heaps;
+mod here;
 pub mod hints;
-pub mod inspect;
-pub mod json;
-mod lifecycle;
-pub mod limits;
-mod locks;
-mod mailbox;
-mod nested;
+mod hooks;
+pub mod observe;
 pub mod options;
-mod page_heap;
-mod process;
-mod registry;
-pub mod report;
-/// What a pointer is, and what can be wrong with it.
-mod route {
-    pub(crate) use craton_heap::beyond::small_stays;
-    pub(crate) use craton_heap::{Found, Misuse};
-}
-pub mod segment;
 pub mod sizes;
+mod start;
 mod statics;
-pub mod stats;
-pub mod text;
-mod thread_mode;
-mod tls;
-mod trace;
+mod thread;
 
 pub use craton_heap::{Misuse, size_class};
-pub(crate) use craton_heap::{heap, huge, page_map};
+pub use observe::{inspect, json, report, segment, stats, text};
+pub use statics::SEGMENT;
 
 #[cfg(any(test, loom))]
 extern crate std;

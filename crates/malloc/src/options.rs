@@ -7,16 +7,19 @@
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 
+pub(crate) mod environment;
 mod handlers;
+pub(crate) mod remote;
+pub(crate) mod wrong;
 
-pub(crate) use crate::statics::{KIT, STATS, STATS_FILE, STATS_TO};
-pub(crate) use handlers::PATH_MAX;
-
-use crate::text::Text;
-use crate::{debug, limits, trace};
+use crate::observe::recording;
+use crate::observe::text::Text;
+use crate::{debug, govern};
 use core::ffi::{CStr, c_char};
 use craton_os::Line;
 use craton_tables::options::{Key, NO_SUCH_KEY, OPTIONS};
+use environment::{Items, text_in};
+use wrong::Wrong;
 
 /// Applies the variable `CRATON_OPTIONS` of an environment.
 ///
@@ -26,108 +29,8 @@ pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
     // SAFETY: by the contract.
     if let Some(text) = unsafe { text_in(environment) } {
         apply(text);
-        trace::begin();
+        recording::begin();
     }
-}
-
-/// Sets the option `debug` as the environment says, before the program has asked for anything.
-///
-/// # Safety
-/// As [`find`].
-pub(crate) unsafe fn debug_from_environment(environment: *const *const c_char) {
-    // What is wrong with a value is said when all options are read.
-    // SAFETY: by the contract.
-    unsafe {
-        find(environment, b"audit_log", |value| _ = KIT.set_log_entries(value));
-        find(environment, b"debug", |value| _ = debug::set(value));
-    }
-}
-
-/// Calls `each` with every value that an environment has for a key.
-///
-/// # Safety
-/// As [`from_environment`], and nobody changes the environment meanwhile.
-pub(crate) unsafe fn find(environment: *const *const c_char, key: &[u8], mut each: impl FnMut(&[u8])) {
-    // SAFETY: by the contract.
-    let text = unsafe { text_in(environment) }.unwrap_or_default();
-    Items(text).filter_map(|option| option.strip_prefix(key)?.strip_prefix(b"=")).for_each(&mut each);
-}
-
-/// The variable `CRATON_OPTIONS` of an environment.
-///
-/// # Safety
-/// As [`find`], for as long as the text is used.
-unsafe fn text_in<'a>(environment: *const *const c_char) -> Option<&'a [u8]> {
-    // SAFETY: by the contract.
-    unsafe { variable(environment, b"CRATON_OPTIONS=") }
-}
-
-/// A variable of an environment, whose name `prefix` has with a `=`.
-///
-/// # Safety
-/// As [`find`], for as long as the text is used.
-pub(crate) unsafe fn variable<'a>(environment: *const *const c_char, prefix: &[u8]) -> Option<&'a [u8]> {
-    let mut at = environment;
-    // SAFETY: by the contract; the array is not read behind its null.
-    while !at.is_null() && unsafe { !(*at).is_null() } {
-        // SAFETY: as above, each entry is a C string.
-        let entry = unsafe { CStr::from_ptr(*at) }.to_bytes();
-        if let Some(text) = entry.strip_prefix(prefix) {
-            return Some(text);
-        }
-        // SAFETY: the entry was not the closing null.
-        at = unsafe { at.add(1) };
-    }
-    None
-}
-
-/// What is wrong with a setting.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wrong<'a> {
-    /// The part of the value that is wrong; empty if it is the whole.
-    pub(crate) part: &'a [u8],
-    /// Why.
-    pub(crate) why: &'static str,
-}
-
-impl From<&'static str> for Wrong<'_> {
-    fn from(why: &'static str) -> Self {
-        Self { part: b"", why }
-    }
-}
-
-/// The options of a list: what commas separate. Behind `debug=` commas stand between checks, too: what has no `=` goes on with that.
-struct Items<'a>(&'a [u8]);
-
-impl<'a> Iterator for Items<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let comma = |from: usize| self.0[from..].iter().position(|b| *b == b',').map_or(self.0.len(), |i| from + i);
-        let mut end = comma(0);
-        while self.0.starts_with(b"debug=") && end < self.0.len() {
-            let next = comma(end + 1);
-            let word = &self.0[end + 1..next];
-            if word.contains(&b'=') && !debug::is_check(word) {
-                break;
-            }
-            end = next;
-        }
-        let item = without_commas(&self.0[..end]);
-        self.0 = self.0.get(end + 1..).unwrap_or_default();
-        Some(item)
-    }
-}
-
-/// A text without commas at its end, where a list may have too many.
-fn without_commas(mut text: &[u8]) -> &[u8] {
-    while let Some(shorter) = text.strip_suffix(b",") {
-        text = shorter;
-    }
-    text
 }
 
 /// Applies a list of options, saying on standard error what it does not understand.
@@ -163,7 +66,7 @@ pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result
     }
     let why = match key {
         Key::Debug => debug::why_not(value),
-        key => limits::why_not(key.row().key.as_bytes(), value).map(Wrong::from),
+        key => govern::why_not(key.row().key.as_bytes(), value).map(Wrong::from),
     };
     Err(why.unwrap_or(key.row().refusal.into()))
 }
@@ -171,6 +74,13 @@ pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result
 /// Sets one option; `false` when the key or the value is not known.
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     Key::named(key).is_some_and(|key| handlers::set(key, value, true))
+}
+
+/// Sets an option while the program runs; `false` when there is no such key or value.
+pub fn set_by_program(key: &[u8], value: &[u8]) -> bool {
+    let is_set = set(key, value);
+    recording::begin();
+    is_set
 }
 
 /// Writes what an option is set to, in the form in which it is set; `false` when there is no such key.

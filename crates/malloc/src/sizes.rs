@@ -7,14 +7,14 @@
 //!
 //! **Unsafe.** Takes objects from callers.
 
-use crate::cpu_cache::thread::ThreadCache;
 use crate::debug;
 use crate::front;
-use crate::route::{Found, Misuse};
-use crate::size_class::{self, LARGE};
-use crate::tls;
+use crate::thread::tls;
 use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 use craton_heap::owned::Owned;
+use craton_heap::size_class::{self, LARGE};
+use craton_heap::thread_cache::ThreadCache;
+use craton_heap::{Found, Misuse};
 
 /// No process has more address space than this: 128 TiB.
 const MOST: usize = (1 << 47) - HUGEPAGE_SIZE;

@@ -9,43 +9,39 @@
 //!
 //! **Unsafe.** Exports the segment under the name that readers look up.
 
-use crate::admission::Admission;
-use crate::background::Background;
-use crate::background::thread::HelperThread;
-use crate::caches;
-use crate::clock::ProcessClock;
-use crate::cpu_cache::processor::ProcessorCaches;
-use crate::cpu_cache::thread::NoCaches;
-use crate::debug;
-use crate::govern::{self, TheSystem};
-use crate::heap::Heap;
-use crate::limits::Limits;
-use crate::mailbox::Mailbox;
-use crate::nested::Area;
-use crate::options::PATH_MAX;
-use crate::page_heap;
-use crate::process::Process;
-use crate::registry::Registry;
-use crate::segment::Segment;
-use crate::size_class::CLASSES;
-use crate::trace::Tracer;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32};
+use crate::govern::background::thread::HelperThread;
+use crate::govern::background::{Background, Errands};
+use crate::govern::limits::Limits;
+use crate::here::{Here, ProcessClock};
+use crate::observe::mailbox::Mailbox;
+use crate::observe::segment::Segment;
+use crate::observe::trace::{PATH_MAX, Tracer};
+use crate::start::page_heap::Choice;
+use crate::thread::admission::Admission;
+use crate::thread::nested::area::Area;
+use crate::thread::registry::Registry;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32};
+use craton_heap::Heap;
+use craton_heap::cpu_cache::ProcessorCaches;
+use craton_heap::size_class::CLASSES;
+use craton_heap::thread_cache::NoCaches;
 use craton_kit::Kit;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
 use craton_os::{Linux, Mutex, Rank, Region};
 
 /// The heap, and its type.
-pub(crate) type TheHeap = Heap<Region, ProcessClock, Process>;
+pub(crate) type TheHeap = Heap<Region, ProcessClock, Here>;
 pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, ProcessClock, ProcessClock);
 /// Heaps and object caches that the program makes, over the same page heap.
 pub(crate) static HEAPS: Heaps = Heaps::new();
-pub(crate) static OBJECT_CACHES: Caches<ProcessClock, caches::Here> = Caches::new(ProcessClock);
+pub(crate) static OBJECT_CACHES: Caches<ProcessClock, Here> = Caches::new(ProcessClock);
 /// The debugging kit.
-pub(crate) static KIT: Kit<debug::Here> = Kit::new();
+pub(crate) static KIT: Kit<Here> = Kit::new();
 
 /// Which page heap there is.
-pub(crate) static PAGE_HEAP: page_heap::Choice = page_heap::Choice::new();
+pub(crate) static PAGE_HEAP: Choice = Choice::new();
 
 /// The thread caches, and the per-CPU caches of the threads that have none.
 pub(crate) static REGISTRY: Mutex<Registry> = Mutex::ranked(Rank::ThreadCaches, Registry::EMPTY);
@@ -65,8 +61,11 @@ pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 pub(crate) static CLOCK_SHIFT: AtomicU32 = AtomicU32::new(0);
 /// What the heap does by itself, and its limits.
 pub(crate) static BACKGROUND: Background<ProcessClock, HelperThread> =
-    Background::new(ProcessClock, HelperThread::new(govern::run));
-pub(crate) static LIMITS: Limits<ProcessClock, TheSystem> = Limits::new(ProcessClock, TheSystem, &SEGMENT);
+    Background::new(ProcessClock, HelperThread::new(&CLOCK_SHIFT));
+pub(crate) static LIMITS: Limits<ProcessClock, Here> = Limits::new(ProcessClock, Here, &SEGMENT);
+
+/// Chores that files above `govern.rs` do; set when the library is loaded.
+pub(crate) static ERRANDS: AtomicPtr<Errands> = AtomicPtr::new(null_mut());
 
 /// The process's numbers, exported for readers of its memory.
 #[unsafe(export_name = "craton_segment")]

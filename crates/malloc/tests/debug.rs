@@ -2,7 +2,7 @@
 
 #![cfg(not(loom))]
 
-use craton_malloc::{debug, front, sizes};
+use craton_malloc::{debug, front, options, sizes};
 use std::collections::BTreeMap;
 use std::ptr::null_mut;
 use std::sync::Once;
@@ -10,10 +10,10 @@ use std::sync::Once;
 fn turn_on() {
     static ON: Once = Once::new();
     ON.call_once(|| {
-        assert!(!front::option_set(b"debug", b"audit,redzones"));
-        assert!(!front::option_set(b"debug", b"audit:"));
-        assert!(front::option_set(b"debug", b"audit,redzone,poison,verify,guard,unmap"));
-        assert!(front::option_set(b"quarantine", b"1M"));
+        assert!(!options::set_by_program(b"debug", b"audit,redzones"));
+        assert!(!options::set_by_program(b"debug", b"audit:"));
+        assert!(options::set_by_program(b"debug", b"audit,redzone,poison,verify,guard,unmap"));
+        assert!(options::set_by_program(b"quarantine", b"1M"));
     });
 }
 

@@ -6,7 +6,7 @@
 #![cfg(loom)]
 
 /// The real file.
-#[path = "../src/background"]
+#[path = "../src/govern/background"]
 #[allow(dead_code)]
 mod background {
     pub mod life;

@@ -2,7 +2,7 @@
 #![cfg(loom)]
 
 /// The real files.
-#[path = "../src/limits"]
+#[path = "../src/govern/limits"]
 #[allow(dead_code)]
 mod limits {
     pub mod changes;

@@ -51,7 +51,7 @@ mod trim;
 mod watched;
 
 use crate::process::{Process, Watch};
-use crate::slots::{Slot, Slots};
+use crate::slots::Slots;
 use arrays::Arrays;
 use cache::{Cache, CacheSlots};
 use core::ffi::{c_int, c_void};
@@ -60,7 +60,6 @@ use craton_base::{Clock, Platform};
 use craton_heap::Heap;
 use craton_heap::Misuse;
 use craton_heap::hooks::Hooks;
-use craton_os::Guard;
 use craton_slab::object::BadLayout;
 use pages::Entries;
 
@@ -167,9 +166,6 @@ pub struct Over<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
     caches: &'a Caches<C, P>,
     heap: &'a Heap<F, C, H>,
 }
-
-/// What is found by a handle: the cache's number and slot, and what its lock protects.
-type Locked<'a> = (u16, &'a Slot<CacheSlots>, Guard<'a, Cache>);
 
 impl<C: Clock, P: Process + Watch> Caches<C, P> {
     /// Without caches.

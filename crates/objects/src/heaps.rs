@@ -257,7 +257,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         self.heaps.slots.lock_id(object.heap).is_some_and(|mut own| self.resize_in(&mut own, object, size))
     }
 
-    /// What is at a pointer, which must be an object of the heap.
+    /// The object at a pointer, which must be one of the heap.
     pub fn find_in(&self, handle: usize, pointer: *mut u8) -> Result<Owned, Misuse> {
         let (id, _) = self.heaps.slots.find(handle)?;
         match self.heap.find(pointer) {

@@ -59,7 +59,7 @@ pub trait Process: 'static {
     }
 }
 
-/// Who watches objects: the debugging kit, and reports of corruption.
+/// The watcher of objects: the debugging kit, and reports of corruption.
 pub trait Watch: 'static {
     /// Checks for the objects of a cache with this name, made now; 0 for none. Objects with checks
     /// are buffers of the watcher.

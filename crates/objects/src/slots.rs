@@ -26,12 +26,12 @@ use craton_os::{Guard, Mutex, Rank, mapping};
 /// Slots lie at multiples of this; a handle's lower bits are a generation.
 pub(crate) const SLOT_ALIGN: usize = 4096;
 
-/// What the slots of a table hold.
+/// The contents of a table's slots.
 ///
 /// # Safety
 /// All zero bytes are a valid value of both types.
 pub(crate) unsafe trait Kind {
-    /// What a slot's lock protects.
+    /// The part of a slot under its lock.
     type Locked: Send;
     /// What any thread reads without it.
     type Shared: Sync;
@@ -39,7 +39,7 @@ pub(crate) unsafe trait Kind {
     const MOST: usize;
     /// See `MOST`.
     const LEAST: usize = Self::MOST;
-    /// What the first slot's address is a multiple of.
+    /// Alignment of the first slot.
     const ALIGN: usize = SLOT_ALIGN;
     /// Distance of two generations in a handle; the bits below are the kind's.
     const STEP: usize = 1;
@@ -75,14 +75,30 @@ impl<K: Kind> Slot<K> {
     /// The tenant's handle; 0 while there is none.
     #[inline(always)]
     pub(crate) fn handle(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `Slots::publish`: whoever sees the tenant
+        // ORDERING: Acquire pairs with the Release in `Slots::publish`: a thread that sees the tenant
         // sees it set up.
         self.handle.load(Ordering::Acquire)
+    }
+
+    /// Locks the tenant that was found by a handle, in the caller's way to lock.
+    #[inline]
+    pub(crate) fn lock<'a>(
+        &'a self,
+        handle: usize,
+        lock: impl FnOnce(&'a Mutex<K::Locked>) -> Guard<'a, K::Locked>,
+    ) -> Result<Guard<'a, K::Locked>, Misuse> {
+        let locked = lock(&self.locked);
+        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the
+        // next one.
+        if self.handle() == handle { Ok(locked) } else { Err(K::GONE) }
     }
 }
 
 /// The first free slot, plus 1; 0 for none.
 pub(crate) struct FreeList(u32);
+
+/// A tenant, locked: its number, its slot, and what the lock protects.
+pub(crate) type Tenant<'a, K> = (u16, &'a Slot<K>, Guard<'a, <K as Kind>::Locked>);
 
 /// A table of slots.
 pub(crate) struct Slots<K: Kind> {
@@ -112,7 +128,7 @@ impl<K: Kind> Slots<K> {
 
     /// Slots that were ever used.
     pub(crate) fn used(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `alloc`: whoever counts a slot sees the
+        // ORDERING: Acquire pairs with the Release in `alloc`: a thread that counts a slot sees the
         // mapping.
         self.used.load(Ordering::Acquire)
     }
@@ -177,7 +193,7 @@ impl<K: Kind> Slots<K> {
         handle
     }
 
-    /// From here on nobody finds the tenant.
+    /// From here on no call finds the tenant.
     pub(crate) fn retire(&self, id: u16) {
         let slot = self.get(id);
         slot.handle.store(0, Relaxed);
@@ -202,21 +218,9 @@ impl<K: Kind> Slots<K> {
     }
 
     /// The tenant of a handle, locked.
-    pub(crate) fn lock(&self, handle: usize) -> Result<(u16, &Slot<K>, Guard<'_, K::Locked>), Misuse> {
-        self.lock_by(handle, Mutex::lock)
-    }
-
-    /// As [`Slots::lock`], by the caller's way to lock.
-    pub(crate) fn lock_by<'a>(
-        &'a self,
-        handle: usize,
-        lock: impl FnOnce(&'a Mutex<K::Locked>) -> Guard<'a, K::Locked>,
-    ) -> Result<(u16, &'a Slot<K>, Guard<'a, K::Locked>), Misuse> {
+    pub(crate) fn lock(&self, handle: usize) -> Result<Tenant<'_, K>, Misuse> {
         let (id, slot) = self.find(handle)?;
-        let locked = lock(&slot.locked);
-        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the
-        // next one.
-        if slot.handle() == handle { Ok((id, slot, locked)) } else { Err(K::GONE) }
+        Ok((id, slot, slot.lock(handle, Mutex::lock)?))
     }
 
     /// The tenant of slot `id`, locked; `None` if there is none.

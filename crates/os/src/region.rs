@@ -139,24 +139,6 @@ impl Region {
     }
 }
 
-/// Makes whole machine pages readable and writable.
-fn make_usable(from: usize, to: usize) -> Result<(), NoMemory> {
-    if from >= to {
-        return Ok(());
-    }
-    // SAFETY: the range lies in a region's own reservation.
-    match unsafe { libc::mprotect(from as *mut _, to - from, libc::PROT_READ | libc::PROT_WRITE) } {
-        0 => {
-            let saved = process::errno();
-            // SAFETY: as above; a refusal leaves the range out of core files.
-            unsafe { libc::madvise(from as *mut _, to - from, libc::MADV_DODUMP) };
-            process::set_errno(saved);
-            Ok(())
-        }
-        _ => Err(NoMemory),
-    }
-}
-
 impl Floor for Region {
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory> {
         if total > self.capacity {
@@ -165,12 +147,23 @@ impl Floor for Region {
         assert!(total >= self.granted, "a region does not shrink");
         let page = process::page_size();
         let mut metadata = 0;
-        for part in self.parts.iter().filter(|p| p.bytes_per_hugepage > 0) {
+        let parts = self.parts.iter().filter(|p| p.bytes_per_hugepage > 0).map(|part| {
             let used = |n: HugePages| (part.bytes_per_hugepage * n.0 as usize).next_multiple_of(page);
-            make_usable(part.at + used(self.granted), part.at + used(total))?;
             metadata += used(total);
+            (part.at + used(self.granted), part.at + used(total))
+        });
+        let region = (self.base + self.granted.bytes().0, self.base + total.bytes().0);
+        for (from, to) in parts.chain([region]).filter(|(from, to)| from < to) {
+            let (at, bytes) = (from as *mut libc::c_void, to - from);
+            // SAFETY: whole machine pages of the region's own reservation.
+            if unsafe { libc::mprotect(at, bytes, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
+                return Err(NoMemory);
+            }
+            let saved = process::errno();
+            // SAFETY: as above; a refusal leaves the range out of core files.
+            unsafe { libc::madvise(at, bytes, libc::MADV_DODUMP) };
+            process::set_errno(saved);
         }
-        make_usable(self.base + self.granted.bytes().0, self.base + total.bytes().0)?;
         self.granted = total;
         self.metadata_bytes = metadata;
         Ok(())

@@ -15,8 +15,7 @@ struct craton_segment {
     uint64_t magic;             /* "\0CRATON1" as a little-endian number */
     uint64_t version;           /* of this layout: 1 */
 /* begin: process, by cargo xtask tidy --fix */
-    /* process id; the numbers of a forked child begin with its parent's */
-    uint64_t pid;
+    uint64_t pid; /* process id; the numbers of a forked child begin with its parent's */
     /* batches of objects that caches received, from slabs or from threads that had too many,
        since the start */
     uint64_t refills;
@@ -36,16 +35,12 @@ struct craton_segment {
     uint64_t heap_backed_bytes;
     /* address space made usable for Craton's tables; memory follows on first touch */
     uint64_t metadata_bytes;
-    /* threads that have had their own cache, since the start */
-    uint64_t threads_seen;
-    /* in huge objects; not part of the heap's bytes */
-    uint64_t huge_bytes;
+    uint64_t threads_seen; /* threads that have had their own cache, since the start */
+    uint64_t huge_bytes; /* in huge objects; not part of the heap's bytes */
     /* the control group's limit, or that of the option memory_limit; 0 for none */
     uint64_t memory_limit_bytes;
-    /* the soft limit in force; 0 for none */
-    uint64_t soft_limit_bytes;
-    /* the hard limit in force; 0 for none */
-    uint64_t hard_limit_bytes;
+    uint64_t soft_limit_bytes; /* the soft limit in force; 0 for none */
+    uint64_t hard_limit_bytes; /* the hard limit in force; 0 for none */
     /* times a request found more in use than the soft limit, since the start */
     uint64_t soft_limit_passed;
     /* requests that the hard limit refused, each with ENOMEM, since the start */
@@ -57,8 +52,7 @@ struct craton_segment {
     uint64_t usable_cpus;
     /* how threads without their own cache are served; 0 none; 1 processors; 2 compact-numbers */
     uint64_t cache_mode;
-    /* processors that have a cache */
-    uint64_t processor_caches;
+    uint64_t processor_caches; /* processors that have a cache */
     /* where memory_limit_bytes comes from; 0 not-read; 1 nowhere; 2 cgroup-v1; 3 cgroup-v2; 4
        option */
     uint64_t memory_limit_source;
@@ -186,20 +180,13 @@ struct craton_heap_options {
 struct craton_heap_stats {
     uint64_t version;      /* of this layout: 1 */
 /* begin: heap, by cargo xtask tidy --fix */
-    /* number among living heaps */
-    uint64_t id;
-    /* objects that are out */
-    uint64_t objects;
-    /* of those, as malloc_usable_size counts */
-    uint64_t object_bytes;
-    /* of its slabs and of objects above 256 KiB: what the limit bounds */
-    uint64_t used_bytes;
-    /* taken from the process's heap */
-    uint64_t held_bytes;
-    /* the limit; 0 for none */
-    uint64_t limit_bytes;
-    /* requests that got nothing, since the start */
-    uint64_t refused;
+    uint64_t id; /* number among living heaps */
+    uint64_t objects; /* objects that are out */
+    uint64_t object_bytes; /* of those, as malloc_usable_size counts */
+    uint64_t used_bytes; /* of its slabs and of objects above 256 KiB: what the limit bounds */
+    uint64_t held_bytes; /* taken from the process's heap */
+    uint64_t limit_bytes; /* the limit; 0 for none */
+    uint64_t refused; /* requests that got nothing, since the start */
 /* end: heap */
     char name[32];
 };
@@ -267,53 +254,33 @@ struct craton_cache_options {
 struct craton_cache_stats {
     uint64_t version;              /* of this layout: 1 */
 /* begin: cache, by cargo xtask tidy --fix */
-    /* number among living caches */
-    uint64_t id;
-    /* of an object, as asked for */
-    uint64_t object_bytes;
-    /* from one object to the next */
-    uint64_t buffer_bytes;
-    /* objects that the program has */
-    uint64_t in_use;
-    /* objects that the slabs have room for */
-    uint64_t total;
-    /* of slabs and magazines: what the limit of bytes bounds */
-    uint64_t memory_bytes;
-    /* objects handed out, since the start */
-    uint64_t allocations;
+    uint64_t id; /* number among living caches */
+    uint64_t object_bytes; /* of an object, as asked for */
+    uint64_t buffer_bytes; /* from one object to the next */
+    uint64_t in_use; /* objects that the program has */
+    uint64_t total; /* objects that the slabs have room for */
+    uint64_t memory_bytes; /* of slabs and magazines: what the limit of bytes bounds */
+    uint64_t allocations; /* objects handed out, since the start */
     /* of these, those that lay in the processor's array, since the start */
     uint64_t magazine_hits;
     /* requests that got nothing, also because the constructor failed, since the start */
     uint64_t failures;
-    /* constructors that failed, since the start */
-    uint64_t constructor_failures;
-    /* objects constructed, since the start */
-    uint64_t constructed;
-    /* objects destroyed, since the start */
-    uint64_t destroyed;
-    /* slabs */
-    uint64_t slabs;
-    /* slabs of which some objects are out, in arrays or in magazines */
-    uint64_t partial;
-    /* slabs of which no object is */
-    uint64_t complete;
-    /* slabs of which all objects are */
-    uint64_t full;
-    /* free objects in processors' arrays */
-    uint64_t in_arrays;
-    /* free objects in magazines */
-    uint64_t in_depot;
+    uint64_t constructor_failures; /* constructors that failed, since the start */
+    uint64_t constructed; /* objects constructed, since the start */
+    uint64_t destroyed; /* objects destroyed, since the start */
+    uint64_t slabs; /* slabs */
+    uint64_t partial; /* slabs of which some objects are out, in arrays or in magazines */
+    uint64_t complete; /* slabs of which no object is */
+    uint64_t full; /* slabs of which all objects are */
+    uint64_t in_arrays; /* free objects in processors' arrays */
+    uint64_t in_depot; /* free objects in magazines */
     /* objects that an array and the depot exchange at a time, at most; an array holds twice as
        many. Grows where calls wait for each other, and where arrays are often empty or full */
     uint64_t rounds;
-    /* calls that had to wait for the cache's lock, since the start */
-    uint64_t contended;
-    /* objects that craton_cache_prefill has promised */
-    uint64_t reserved;
-    /* objects that there may be, free ones included; 0 for no limit */
-    uint64_t limit_objects;
-    /* that slabs and magazines may take; 0 for no limit */
-    uint64_t limit_bytes;
+    uint64_t contended; /* calls that had to wait for the cache's lock, since the start */
+    uint64_t reserved; /* objects that craton_cache_prefill has promised */
+    uint64_t limit_objects; /* objects that there may be, free ones included; 0 for no limit */
+    uint64_t limit_bytes; /* that slabs and magazines may take; 0 for no limit */
 /* end: cache */
     char name[32];
 };

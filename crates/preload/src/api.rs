@@ -4,11 +4,11 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::slice;
-use craton_malloc::limits::{self, LimitCallback};
+use craton_malloc::govern::limits::LimitCallback;
 use craton_malloc::segment::WORDS;
 use craton_malloc::stats::counted;
 use craton_malloc::text::Text;
-use craton_malloc::{background, debug, front, json, options};
+use craton_malloc::{debug, front, govern, json, options};
 use craton_os::process;
 
 /// The library's version.
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_c
     }
     // SAFETY: the program's strings.
     let (key, value) = unsafe { (CStr::from_ptr(key), CStr::from_ptr(value)) };
-    if front::option_set(key.to_bytes(), value.to_bytes()) {
+    if options::set_by_program(key.to_bytes(), value.to_bytes()) {
         return 0;
     }
     process::set_errno(process::EINVAL);
@@ -105,13 +105,13 @@ pub extern "C" fn craton_release() -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_set_limit_callback(callback: Option<LimitCallback>, argument: *mut c_void) {
     // SAFETY: by the contract.
-    unsafe { limits::set_callback(callback, argument) };
+    unsafe { govern::set_callback(callback, argument) };
 }
 
 /// Does what the library's thread does in a second; 1 if anything was done, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_background_actions() -> c_int {
-    background::actions().into()
+    govern::actions().into()
 }
 
 /// Looks at every buffer of the debugging kit; returns how many there are.

@@ -4,8 +4,8 @@
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
+use craton_malloc::SEGMENT;
 use craton_malloc::front;
-use craton_malloc::segment::SEGMENT;
 use craton_malloc::{size_class, stats};
 use craton_os::{Line, process};
 

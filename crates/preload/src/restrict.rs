@@ -7,7 +7,7 @@
 //! **Unsafe.** Exports names that the whole process calls, and passes arguments on.
 
 use core::ffi::{c_int, c_ulong};
-use craton_malloc::background;
+use craton_malloc::govern;
 use craton_os::{process, restrict};
 
 /// The answers to a process that has more threads than the call allows.
@@ -18,13 +18,13 @@ fn is_refused(result: &c_int) -> bool {
 /// Linux's `unshare`.
 #[unsafe(no_mangle)]
 pub extern "C" fn unshare(flags: c_int) -> c_int {
-    background::without_thread(|| restrict::unshare(flags), is_refused)
+    govern::without_thread(|| restrict::unshare(flags), is_refused)
 }
 
 /// Linux's `setns`.
 #[unsafe(no_mangle)]
 pub extern "C" fn setns(fd: c_int, kind: c_int) -> c_int {
-    background::without_thread(|| restrict::setns(fd, kind), is_refused)
+    govern::without_thread(|| restrict::setns(fd, kind), is_refused)
 }
 
 /// Linux's `prctl`. What comes before a filter, or loads one, ends our thread for good.
@@ -34,7 +34,7 @@ pub extern "C" fn setns(fd: c_int, kind: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prctl(operation: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     if matches!(operation, restrict::SET_SECCOMP | restrict::SET_NO_NEW_PRIVS) {
-        background::seal();
+        govern::seal();
     }
     // SAFETY: by the contract.
     unsafe { restrict::prctl(operation, [a, b, c, d]) }

@@ -2,8 +2,8 @@
 //!
 //! **From.** Bonwick94 §3.2.
 //!
-//! **Cost.** An object that comes back next to others of its slab in the chain: 8 instructions. A run of objects of one
-//! slab: one update of its record, about 40. A slab's free objects go out together without being touched.
+//! **Cost.** Instructions: 8 for an object that comes back behind others of its slab, about 40 for
+//! a run of one slab. A slab's free objects go out together, untouched.
 //!
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
@@ -21,8 +21,8 @@ pub struct Freed {
     pub rest: *mut u8,
     /// Those that were not taken: their slabs are another owner's.
     pub strays: Chain,
-    /// Those that were not taken since their slabs hold two sizes, or did: for [`SlabCache::free_mixed`] of the caches
-    /// that have them.
+    /// Those that were not taken since their slabs hold two sizes, or did: for
+    /// [`SlabCache::free_mixed`] of the caches that have them.
     pub moved: Chain,
 }
 
@@ -69,8 +69,8 @@ impl SlabCache {
         self.slabs.stats
     }
 
-    /// Slabs without an object in use that are kept since the cache has missed what it gave back. [`SlabCache::give_complete`] and
-    /// [`SlabCache::give_idle`] give them back.
+    /// Slabs without an object in use that are kept since the cache has missed what it gave back.
+    /// [`SlabCache::give_complete`] and [`SlabCache::give_idle`] give them back.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
@@ -85,12 +85,14 @@ impl SlabCache {
         self.slabs.kept.set_closed(!more);
     }
 
-    /// Takes up to `want` objects. Fewer, or none, when `source` refuses a slab. `cut` is told of each object that
-    /// comes off a slab for the first time, so that the front end can mark it as free like those that came back.
+    /// Takes up to `want` objects; fewer, or none, when `source` refuses a slab. `cut` is told of
+    /// each that was never out, so that the front end can mark it as free like those that came
+    /// back.
     ///
     /// # Safety
-    /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are readable and writable,
-    /// and `records` has an entry for each, used by this cache alone while it holds the span.
+    /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are
+    /// readable and writable, and `records` has an entry for each, used by this cache alone while
+    /// it holds the span.
     pub unsafe fn alloc(
         &mut self,
         want: u32,
@@ -103,10 +105,12 @@ impl SlabCache {
         while out.len() < want {
             let slab = match self.slabs.lists.fullest() {
                 Some(slab) => slab.page(),
-                None => match self.add_slab(records, source) {
-                    Some(slab) => slab,
-                    None => break,
-                },
+                None => {
+                    let Geometry { pages, .. } = self.geometry;
+                    self.slabs.kept.missed();
+                    let Ok(span) = source.alloc(pages, self.geometry.align(), self.geometry.density()) else { break };
+                    self.begin_slab(span.range.first, records)
+                }
             };
             // SAFETY: the slab is one of ours, by the lists.
             unsafe { self.take_from(slab, want, base, records, &mut out, &cut) };
@@ -118,7 +122,8 @@ impl SlabCache {
         out
     }
 
-    /// Takes objects of one slab until the chain holds `want` or the slab is used up: free ones first, then new cuts.
+    /// Takes objects of one slab, free ones before new cuts, until the chain holds `want` or it is
+    /// full.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`]; `slab` is a partial slab of this cache.
@@ -134,7 +139,8 @@ impl SlabCache {
         let record = records.of(slab);
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
-        // SAFETY: the record's list is of free objects of this slab, and the chain takes what leaves it.
+        // SAFETY: the record's list is of free objects of this slab; the chain takes what leaves
+        // it.
         let mut used = record.used() + unsafe { record.take_free(start, want - out.len(), out) };
         let carved = record.carved();
         // Of a slab of two sizes all usable places have been cut.
@@ -142,21 +148,20 @@ impl SlabCache {
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
             let object = self.geometry.object as usize;
-            // SAFETY: these places lie in our slab behind all that were cut, and nobody has had them yet.
+            // SAFETY: these places lie in our slab behind all that were cut; nobody has had them.
             unsafe { out.push_row(start.add(usize::from(carved) * object), object, fresh, cut) };
             record.set_carved(carved + fresh);
             used += fresh;
         }
         record.set_used(used);
-        self.slabs.relist(SlabId::of(slab), before, self.level(record), records);
+        self.slabs.rise(SlabId::of(slab), before, self.level(record), records);
     }
 
-    /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that was never an object
-    /// is the error: the chain is then taken back up to there.
+    /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that
+    /// was never an object is the error: the chain is then taken back up to there.
     ///
     /// # Safety
-    /// As [`SlabCache::alloc`], with the same arguments; each object of `chain` came from this cache and is given back
-    /// once.
+    /// As [`SlabCache::alloc`]; each object of `chain` came from this cache and is given back once.
     pub unsafe fn free(
         &mut self,
         chain: Chain,
@@ -175,12 +180,13 @@ impl SlabCache {
         Ok(())
     }
 
-    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of which `is_ours` says no are strays, for
-    /// the caller to give to the cache that has them; those on slabs that have gone to other sizes are apart.
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of which
+    /// `is_ours` says no are strays, for the caller to give to the cache that has them; those on
+    /// slabs that have gone to other sizes are apart.
     ///
     /// # Safety
-    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list, of which the caller gives up the
-    /// first `n` objects. It may have fewer, if a null link ends it.
+    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list, of which
+    /// the caller gives up the first `n` objects. It may have fewer, if a null link ends it.
     pub unsafe fn free_first(
         &mut self,
         mut first: *mut u8,
@@ -196,10 +202,11 @@ impl SlabCache {
         while left > 0 && !first.is_null() {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
-            // First this: who sees by it that the slab has moved to a cache of another size sees below that it is one of two sizes.
+            // First this: who sees by it that the slab has moved to a cache of another size sees
+            // below that it is one of two sizes.
             let owned = is_ours(slab);
             let (morphed, moved) = record.sizes(self.geometry.object);
-            // Of a slab without old objects places that come back are looked at one by one: see `free_mixed`.
+            // Places of a slab without old objects are looked at one by one: see `free_mixed`.
             let alone = morphed && owned && !moved && record.is_alone();
             let is_on_grid = || ((first as usize - start as usize) as u32).is_multiple_of(self.geometry.object);
             let apart = moved || alone && !is_on_grid();
@@ -210,7 +217,7 @@ impl SlabCache {
             let bytes = if all_cut { slab_bytes } else { usize::from(record.carved()) * self.geometry.object as usize };
             let (mut at, mut last, mut run) = (first, first, 0);
             let most = if alone { 1 } else { left };
-            // Objects that lie on one slab stay linked as they are. One test sees the end of the run and places never
+            // Objects of one slab stay linked. One test sees the end of the run and places never
             // cut.
             while run < most && (at as usize).wrapping_sub(start as usize) < bytes {
                 last = at;
@@ -227,7 +234,7 @@ impl SlabCache {
                 (first, left) = (at, left - run);
                 continue;
             }
-            // Without a run the first object is no place that was cut; one that is too long has an object twice.
+            // Without a run the first is no place that was cut; too long a run has one twice.
             if run == 0 || run > u32::from(used) {
                 return Err(first);
             }
@@ -243,7 +250,7 @@ impl SlabCache {
                 continue;
             }
             if now == 0 && !morphed {
-                // Cut anew, its objects come in the order of their places, and nobody has to follow links to them.
+                // Cut anew, its objects come in order, and nobody follows links to them.
                 record.begin();
             }
             let (before, after) =
@@ -273,7 +280,7 @@ impl SlabCache {
         if record.morph_entry() == 0 { record.used() } else { self.mixed(record.used(), record) }
     }
 
-    /// The level of a slab of two sizes, which is never complete: its objects in use, and the places that live old objects
+    /// The level of a slab of two sizes, never complete: objects in use, and what live old ones
     /// block.
     #[inline]
     fn mixed(&self, used: u16, record: &SlabRecord) -> u16 {
@@ -286,12 +293,9 @@ impl SlabCache {
         self.geometry.slab_of(PageId((offset >> PAGE_SHIFT) as u32))
     }
 
+    /// Makes a new span a slab.
     #[cold]
-    fn add_slab(&mut self, records: &impl Records, source: &mut impl SpanSource) -> Option<PageId> {
-        let pages = self.geometry.pages;
-        self.slabs.kept.missed();
-        let span = source.alloc(pages, self.geometry.align(), self.geometry.density()).ok()?;
-        let first = span.range.first;
+    fn begin_slab(&mut self, first: PageId, records: &impl Records) -> PageId {
         let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
             // Another cache has made the slab one of ours; see `donate`.
@@ -300,7 +304,7 @@ impl SlabCache {
             record.begin();
         }
         self.slabs.begin(SlabId::of(first), self.level(record), records);
-        Some(first)
+        first
     }
 
     /// A slab goes back to the source; it is on the list of `level`.

@@ -2,7 +2,7 @@
 //!
 //! **Unsafe.** Reads and writes the first word of free objects.
 
-/// Free objects on their way between a slab and a cache. It owns them; dropping one that is not empty leaks them.
+/// Free objects on their way between a slab and a cache. It owns them; dropped, it leaks them.
 #[derive(Debug)]
 #[must_use]
 pub struct Chain {
@@ -28,8 +28,8 @@ impl Chain {
     /// Takes over `len` objects linked from `head` to `tail`.
     ///
     /// # Safety
-    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null link; both are null
-    /// when there are none. The caller gives all of them up.
+    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null
+    /// link; both are null when there are none. The caller gives all of them up.
     pub unsafe fn from_raw(head: *mut u8, tail: *mut u8, len: u32) -> Self {
         Self { head, tail, len }
     }
@@ -37,7 +37,7 @@ impl Chain {
     /// Takes over `len` ≥ 1 objects linked from `head` on, the last with a null link.
     ///
     /// # Safety
-    /// As [`Chain::from_raw`]. Since its last object is not known, nothing is put at this chain's end.
+    /// As [`Chain::from_raw`]. Its last object is not known: nothing is put at this chain's end.
     pub unsafe fn from_head(head: *mut u8, len: u32) -> Self {
         Self { head, tail: core::ptr::null_mut(), len }
     }
@@ -74,7 +74,7 @@ impl Chain {
     #[inline]
     pub unsafe fn push(&mut self, object: *mut u8) {
         debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
-        // SAFETY: the memory of the object, and of the last one in the chain, is ours by the contract.
+        // SAFETY: the object and the last one in the chain are ours by the contract.
         unsafe {
             link(object, core::ptr::null_mut());
             if self.tail.is_null() {
@@ -87,7 +87,7 @@ impl Chain {
         self.len += 1;
     }
 
-    /// Puts `n` ≥ 1 objects at the end that lie in a row from `first` on, `bytes` apart, and tells `each` of every one.
+    /// Puts a row of `n` ≥ 1 objects, `bytes` apart, at the end, and tells `each` of every one.
     ///
     /// # Safety
     /// As [`Chain::push`], for each of them.

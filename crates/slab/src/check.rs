@@ -15,7 +15,7 @@ use craton_base::PageId;
 pub struct Broken {
     /// Its id, as the crate's theory names it.
     pub invariant: &'static str,
-    /// Where the slab begins, an address or, of a class, a distance from the region's start; 0 for what is of no single slab.
+    /// Where the slab begins (of a class, from the region's start); 0 for what is of no one slab.
     pub slab: usize,
 }
 
@@ -26,8 +26,8 @@ impl Broken {
 }
 
 impl<S: Copy> Slabs<S> {
-    /// Walks S2 to S4 over the lists and `full`, the slabs that are on none of them. `look` walks what holds for a slab by
-    /// itself, and tells its level and its objects in use; `at` tells where it begins.
+    /// Walks S2 to S4 over the lists and `full`, the slabs on none of them. `look` checks a slab by
+    /// itself, and tells its level and objects in use; `at` tells where it begins.
     pub(crate) fn check(
         &self,
         links: &impl Links<Slab = S>,
@@ -67,8 +67,7 @@ impl<S: Copy> Slabs<S> {
 }
 
 impl SlabCache {
-    /// Walks S1 to S5 over the partial lists and `full`, the cache's slabs that are on none of them. `base` is the
-    /// address of page 0.
+    /// Walks S1 to S5 over the lists and `full`, the slabs on none of them. Page 0 is at `base`.
     ///
     /// # Safety
     /// As [`SlabCache::alloc`].

@@ -1,10 +1,11 @@
 //! The slabs of a cache that have room, by how full they are.
 //!
-//! **What.** A list of complete slabs, and one for each eighth of fullness. The fullest serve first, so that nearly empty
-//! ones are left alone until their last objects come back.
+//! **What.** A list of complete slabs, and one for each eighth of fullness. The fullest serve
+//! first, so that nearly empty ones are left alone until their last objects come back.
 //!
-//! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. By fullness, as TCMalloc's central free list
-//! (TEMERAIRE §3); by eighths of the capacity, since the bit width of the count does not tell nearly full slabs apart.
+//! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. By fullness, as
+//! TCMalloc's central free list (TEMERAIRE §3); by eighths of the capacity, since the bit width of
+//! the count does not tell nearly full slabs apart.
 //!
 //! **State.** Doubly linked through the slabs' records; a bit for each list that is not empty.
 //!
@@ -94,7 +95,8 @@ impl<S: Copy> Lists<S> {
     /// The list of a slab of a level up to its capacity: a higher number is a fuller slab.
     #[inline]
     pub(crate) fn list_of(&self, level: u16) -> usize {
-        // From 1 on something is added to the sum's whole part, and at the capacity the scale's little more adds another.
+        // From 1 on the sum's whole part has one more, and at the capacity, by the little more,
+        // two.
         ((u32::from(level) * self.scale + (1 << POINT) - 1) >> POINT) as usize
     }
 
@@ -129,6 +131,23 @@ impl<S: Copy> Lists<S> {
     pub(crate) fn unlink(&mut self, slab: S, list: usize, links: &impl Links<Slab = S>) {
         if self.lists[list].unlink(slab, links) {
             self.filled &= !(1 << list);
+        }
+    }
+
+    /// Moves the first slab of the fullest list, which has become fuller, to a list with none, if any.
+    #[inline]
+    pub(crate) fn rise(&mut self, slab: S, from: usize, to: usize, links: &impl Links<Slab = S>) {
+        let next = links.next(slab);
+        self.lists[from] = List(next);
+        match next {
+            Some(next) => links.set_prev(next, None),
+            None => self.filled &= !(1 << from),
+        }
+        if to < FULL {
+            debug_assert!(self.lists[to].0.is_none() && links.prev(slab).is_none());
+            self.lists[to] = List(Some(slab));
+            links.set_next(slab, None);
+            self.filled |= 1 << to;
         }
     }
 

@@ -1,16 +1,18 @@
 //! What is known of slabs that hold objects of two sizes.
 //!
-//! **What.** A slab with few live objects may change its size class, and two neighbours may become one slab of twice the
-//! length: objects of the new size go wherever no live object of an old size lies. Until the last old object is back, an
-//! entry of [`Morphs`] says which old objects live and where the new places begin.
+//! **What.** A slab with few live objects may change its size class, and two neighbours may become
+//! one slab of twice the length: objects of the new size go wherever no live object of an old size
+//! lies. Until the last old object is back, an entry of [`Morphs`] says which old objects live and
+//! where the new places begin.
 //!
-//! **From.** NVAlloc §5.2, where new places are those of the new size's own slabs. Here they begin anywhere in a gap: where half
-//! of the old objects live, that is twice the room. The price: a slab whose old objects are all back has yet to *settle*. A
-//! place off the grid that comes back is none any more, and places on the grid take its room; with the last one it is
-//! an ordinary slab.
+//! **From.** NVAlloc §5.2, where new places are those of the new size's own slabs. Here they begin
+//! anywhere in a gap: where half of the old objects live, that is twice the room. The price: a slab
+//! whose old objects are all back has yet to *settle*. A place off the grid that comes back is none
+//! any more, and places on the grid take its room; with the last one it is an ordinary slab.
 //!
-//! **Units.** Bytes from the slab's start. Old places are numbered, those of a second part from [`HALF`] on. A new place is a
-//! bit for the 512th part of the slab in which it begins: on the grid, if that has a place there, or else with the part.
+//! **Units.** Bytes from the slab's start. Old places are numbered, those of a second part from
+//! [`HALF`] on. A new place is a bit for the 512th part of the slab in which it begins: on the
+//! grid, if that has a place there, or else with the part.
 //!
 //! **State.**
 //! ```text
@@ -126,7 +128,7 @@ pub struct Morph {
 unsafe impl Zeroed for Morph {}
 
 impl Morph {
-    /// Slabs of `old`, one or two of half the length, that are to become one of `new`, without live objects as yet.
+    /// Slabs of `old`, one or two of half the length, to become one of `new`; nothing lives yet.
     pub(crate) fn new(slab: PageId, old: [(Geometry, u8); 2], new: (Geometry, u8)) -> Self {
         let (bytes, part_bytes) = (new.0.pages.bytes().0 as u32, old[0].0.pages.bytes().0 as u32);
         let part = |(g, from): (Geometry, u8)| Part { old: g.object, places: g.capacity, from };
@@ -171,7 +173,8 @@ impl Morph {
         (0..len.0).map(move |page| PageId(first.0 + page))
     }
 
-    /// The number of the old place around a byte, also behind the last of a part; the byte's offset in it; its size's name.
+    /// The number of the old place around a byte (even behind the last), the offset in it, its
+    /// name.
     fn old_at(&self, bytes: u32) -> (usize, u32, u8) {
         let part = bytes / self.part_bytes;
         let (Part { old, from, .. }, bytes) = (self.parts[part as usize], bytes % self.part_bytes);
@@ -243,7 +246,7 @@ impl Morph {
         if grid < start + self.unit() { grid } else { start }
     }
 
-    /// The first byte from `bytes` on at which a new place may begin: on the grid, or aligned as its size is.
+    /// The first byte from `bytes` on where a new place may begin: on the grid, or aligned.
     fn allowed_from(&self, bytes: u32) -> u32 {
         let step = (1 << self.new.trailing_zeros()).max(self.unit());
         let (mut free, grid) = (bytes.next_multiple_of(step), bytes.next_multiple_of(self.new));
@@ -352,7 +355,7 @@ impl Morph {
         }
     }
 
-    /// Cuts new places around an old object of so many bytes that came back. `each` is told of them.
+    /// Cuts new places around an old object that came back. `each` is told of them.
     pub(crate) fn cut_around(&mut self, bytes: usize, len: u32, each: impl FnMut(usize)) {
         self.fill(self.gap(bytes as u32, bytes as u32 + len), each);
     }
@@ -369,7 +372,8 @@ impl Morph {
         self.off_grid -= u16::from(!self.is_on_grid(bytes as u32));
     }
 
-    /// Of a slab without old objects: cuts the places on the grid between `from` and `to` that overlap no other place.
+    /// Cuts the places on the grid between `from` and `to` that overlap no other; no old object
+    /// lives.
     pub(crate) fn cut_grid(&mut self, from: usize, to: usize, mut each: impl FnMut(usize)) {
         let new = self.new as usize;
         for at in (from / new * new..to.min(self.grid_bytes())).step_by(new) {
@@ -403,8 +407,7 @@ pub enum Place {
         class: u8,
         /// Bytes behind the place's start.
         offset: usize,
-        /// The name of the old size, if this is not the place's start and an object of that size began here, which is
-        /// back.
+        /// The name of the old size, if this is no start but an object of it began here, now back.
         was_old: Option<u8>,
     },
     /// Neither.
@@ -475,7 +478,7 @@ impl Morphs {
         at
     }
 
-    /// Forgets the entry of a slab whose old objects are all back, and makes its records those of ordinary slabs.
+    /// Forgets the entry of a slab whose old objects are all back: its records become ordinary.
     pub(crate) fn remove(&mut self, record: &SlabRecord, records: &impl Records) {
         let at = record.morph_entry();
         let entry = &mut self.entries[at as usize];
@@ -499,7 +502,8 @@ impl Morphs {
         (at != 0 && at < self.begun).then(|| &mut self.entries[at as usize])
     }
 
-    /// Notes that the old object which begins there is back, and says how large it was; `None` if it was not out.
+    /// Notes that the old object there is back, and says how large it was; `None` if it was not
+    /// out.
     pub(crate) fn take_old(&mut self, record: &SlabRecord, bytes: usize) -> Option<(&mut Morph, u32)> {
         let at = record.morph_entry();
         if at == 0 || at >= self.begun {
@@ -521,13 +525,13 @@ impl Morphs {
         self.of(record).map(Morph::range)
     }
 
-    /// The name of the size of the new place that begins so many bytes behind the region's start, by any page's record.
+    /// The name of the size of the new place that begins there in the region, by any page's record.
     #[inline]
     pub fn new_at(&self, record: &SlabRecord, offset: usize) -> Option<u8> {
         self.of(record).filter(|e| e.starts_at(offset - e.slab.offset().0)).map(|entry| entry.to)
     }
 
-    /// What lies so many bytes behind the start of a slab; `None` if it is no slab of two sizes, or shorter.
+    /// What lies so many bytes behind a slab's start; `None` if it is not of two sizes, or shorter.
     pub fn look(&self, record: &SlabRecord, bytes: usize) -> Option<Place> {
         let entry = self.of(record)?;
         // 32 bits, since a division by twice as many takes twice as long.

@@ -1,13 +1,15 @@
 //! Caches of equal objects that programs describe.
 //!
-//! **What.** An [`ObjectSlabs`] is the back end of one cache: slabs of pages from a [`PageSupplier`], cut into objects of an
-//! [`ObjectLayout`], which keep their constructed state while they are free. Between it and the processors is a [`Depot`] of
-//! magazines. The front end constructs and destroys objects, takes locks, and keeps names and limits.
+//! **What.** An [`ObjectSlabs`] is the back end of one cache: slabs of pages from a
+//! [`PageSupplier`], cut into objects of an [`ObjectLayout`], which keep their constructed state
+//! while they are free. Between it and the processors is a [`Depot`] of magazines. The front end
+//! constructs and destroys objects, takes locks, and keeps names and limits.
 //!
-//! **From.** Bonwick94 (§ numbers are its); magazines are from Bonwick & Adams, "Magazines and Vmem", USENIX ATC 2001. Where we
-//! differ: an object that comes back is looked at always (§6.2 finds wrong ones of large objects, or of all when debugging);
-//! each is constructed when it is first taken rather than all with their slab; complete slabs go back by the least number
-//! of them in an interval, as magazines do, instead of after 15 s each (§3.4).
+//! **From.** Bonwick94 (§ numbers are its); magazines are from Bonwick & Adams, "Magazines and
+//! Vmem", USENIX ATC 2001. Where we differ: an object that comes back is looked at always (§6.2
+//! finds wrong ones of large objects, or of all when debugging); each is constructed when it is
+//! first taken rather than all with their slab; complete slabs go back by the least number of them
+//! in an interval, as magazines do, instead of after 15 s each (§3.4).
 //!
 //! ```
 //! use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, Taken};
@@ -39,20 +41,22 @@
 //! depot:  full magazines → … → · empty magazines → … →
 //! ```
 //!
-//! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`], besides S2 to S4 of the crate):
-//! - O1 a slab's count in use is the number of its objects whose bit says out, bits behind its last object are set, and no free
-//!   object's bit comes before the word that its record names;
+//! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`], besides S2 to S4):
+//! - O1 a slab's count in use is the number of its objects whose bit says out, bits behind its last
+//!   object are set, and no free object's bit comes before the word that its record names;
 //! - O2 the table finds each slab by its first and its last byte, and nothing else;
 //! - O3 a slab's objects begin at a colour, are aligned, and end before its record and its end;
 //! - O4 each slab with its record apart has one;
-//! - D1 a full magazine in the depot has rounds, an empty one none, and the depot's counts are the sums over them.
+//! - D1 a full magazine in the depot has rounds, an empty one none, and the depot's counts are the
+//!   sums over them.
 //!
 //! **Threads.** None of its own: all is under a lock of the caller's.
 //!
-//! **Failure.** When the supplier refuses, `take` is `None`, and nothing has changed. An object that cannot come back is an
-//! error ([`BadObject`]), and nothing has changed.
+//! **Failure.** When the supplier refuses, `take` is `None`, and nothing has changed. An object
+//! that cannot come back is an error ([`BadObject`]), and nothing has changed.
 //!
-//! **Not here.** Constructors, names, limits, waiting; what processors have in their magazines, which counts as out here.
+//! **Not here.** Constructors, names, limits, waiting; what processors have in their magazines,
+//! which counts as out here.
 
 mod cache;
 mod check;

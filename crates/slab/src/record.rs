@@ -1,16 +1,18 @@
 //! What a cache of a class knows of one slab.
 //!
-//! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no slab.
+//! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no
+//! slab.
 //! ```text
 //! first free object (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2) · last free object (2) ·
 //! front end's byte (1) · alone (1)
 //! ```
-//! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs) keeps what is known of
-//! them (20 bits) and the size of the new ones in units of 16 bytes (11 bits); or, with its highest bit, a tag of the front end.
-//! `alone` says of a slab of two sizes that no old object is out any more. The last free object is kept by its distance
-//! from the slab's start in units of 16 bytes, and means nothing when there is none.
+//! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs)
+//! keeps what is known of them (20 bits) and the size of the new ones in units of 16 bytes (11
+//! bits); or, with its highest bit, a tag of the front end. `alone` says of a slab of two sizes
+//! that no old object is out any more. The last free object is kept by its distance from the slab's
+//! start in units of 16 bytes, and means nothing when there is none.
 //!
-//! **Unsafe.** Declares that zeros are a valid record; follows and writes the links of free objects.
+//! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
 use crate::chain::{self, Chain};
 use crate::lists::Links;
@@ -81,8 +83,8 @@ impl<R: Records> Links for R {
     }
 }
 
-/// The record of one slab. Atomics, because records of different caches lie in one table: the cache's lock orders all accesses
-/// but those to the front end's own.
+/// The record of one slab. Atomics, because records of different caches lie in one table: the
+/// cache's lock orders all accesses but those to the front end's own.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct SlabRecord {
@@ -139,7 +141,7 @@ macro_rules! field {
 }
 
 impl SlabRecord {
-    /// Where what lies, and how words are divided, for those who read the memory of another process.
+    /// Where what lies, and how words are divided, for who reads another process.
     pub const SHAPE: [(&'static str, usize); 11] = [
         ("record.bytes", size_of::<Self>()),
         ("record.free", offset_of!(Self, free)),
@@ -187,8 +189,9 @@ impl SlabRecord {
         object < (UNIT as u32) << SIZE_BITS
     }
 
-    /// Whether the slab holds objects of two sizes, and whether the new ones are then not of this one. By one look: whoever has not the lock
-    /// of the slab's owner may look while the slab becomes an ordinary one.
+    /// Whether the slab holds objects of two sizes, and whether the new ones are then not of this
+    /// one. By one look: whoever has not the lock of the slab's owner may look while the slab
+    /// becomes an ordinary one.
     #[inline]
     pub(crate) fn sizes(&self, object: u32) -> (bool, bool) {
         let morph = self.morph.load(Ordering::Relaxed);
@@ -209,12 +212,13 @@ impl SlabRecord {
         entry_of(morph) != 0 && morph >> ENTRY_BITS == object / UNIT as u32
     }
 
-    /// Makes the record that of a slab of two sizes, or of a part of one: where its entry lies, and the new size.
+    /// Makes the record that of a slab of two sizes, or a part: where its entry lies, and the new
+    /// size.
     pub(crate) fn set_morph(&self, entry: u32, object: u32) {
         self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
     }
 
-    /// Makes the record that of a slab of two sizes, of whose new objects none is in use; `places` are those that are free.
+    /// Makes the record that of a slab of two sizes with no new object in use, only free `places`.
     pub(crate) fn begin_morph(&self, start: *mut u8, places: Chain) {
         self.set_used(0);
         self.set_alone(false);
@@ -249,8 +253,8 @@ impl SlabRecord {
         start.wrapping_add(usize::from(self.last()) * UNIT)
     }
 
-    /// Moves up to `want` free objects to a chain, and says how many there were. The count in use is the caller's to
-    /// change.
+    /// Moves up to `want` free objects to a chain; says how many. The caller changes the count in
+    /// use.
     ///
     /// # Safety
     /// The slab begins at `start`, its record and its free objects are the caller's.
@@ -280,8 +284,8 @@ impl SlabRecord {
         want as u16
     }
 
-    /// Puts free objects that are linked from `first` to `last` in front of the slab's others. The count in use is the
-    /// caller's to change.
+    /// Puts objects linked from `first` to `last` before the others. The caller changes the count
+    /// in use.
     ///
     /// # Safety
     /// As [`SlabRecord::take_free`]; the objects lie on the slab, and the caller gives them up.
@@ -307,7 +311,7 @@ impl SlabRecord {
         self.morph.load(Ordering::Relaxed) & !TAG
     }
 
-    /// The neighbours of a span that is no slab, in a list of the front end's: the next and the one before, as pages plus 1, or 0.
+    /// Next and previous of a span that is no slab, in a front end's list, as pages plus 1, or 0.
     pub fn neighbours(&self) -> (u32, u32) {
         (self.next(), self.prev())
     }

@@ -1,8 +1,9 @@
 //! The life of a cache's slabs, whatever their objects are.
 //!
-//! **What.** A slab comes from a source, is cut, serves, fills up, gets room again, becomes complete, stays or goes back. Size
-//! classes ([`SlabCache`](crate::SlabCache)) and constructed objects ([`ObjectSlabs`](crate::object::ObjectSlabs)) differ in
-//! what a record is and in how a slab's free objects are found:
+//! **What.** A slab comes from a source, is cut, serves, fills up, gets room again, becomes
+//! complete, stays or goes back. Size classes ([`SlabCache`](crate::SlabCache)) and constructed
+//! objects ([`ObjectSlabs`](crate::object::ObjectSlabs)) differ in what a record is and in how a
+//! slab's free objects are found:
 //!
 //! | | classes | constructed objects |
 //! |---|---|---|
@@ -14,8 +15,9 @@
 //!
 //! **Invariants.** S2 to S4 of the crate.
 //!
-//! **Two forms, since** each is faster at its place. Instructions for a take and a give of 200 bytes (callgrind): in chains of
-//! 32 a class needs 35; one by one a class needs 290, bits 160. And a link would cost a constructed object a word.
+//! **Two forms, since** each is faster at its place. Instructions for a take and a give of 200
+//! bytes (callgrind): in chains of 32 a class needs 35; one by one a class needs 290, bits 160. And
+//! a link would cost a constructed object a word.
 
 use crate::lists::{COMPLETE, FULL, LISTS, Links, Lists};
 use crate::working_set::WorkingSet;
@@ -58,7 +60,7 @@ impl SlabStats {
     }
 }
 
-/// The slabs of one cache. A slab's *level* is how full it is: its objects in use, and places that cannot be used.
+/// The slabs of one cache. A slab's *level*: its objects in use and places that cannot be used.
 #[derive(Debug)]
 pub(crate) struct Slabs<S> {
     pub(crate) lists: Lists<S>,
@@ -68,7 +70,7 @@ pub(crate) struct Slabs<S> {
 }
 
 impl<S: Copy> Slabs<S> {
-    /// None, of `capacity` objects each, of which up to `most` complete ones are kept by who asks. Zeros for two zeros.
+    /// None, of `capacity` objects; who asks keeps up to `most` complete ones. Zeros for two zeros.
     pub(crate) const fn new(capacity: u16, most: u16) -> Self {
         Self { lists: Lists::new(capacity), kept: WorkingSet::up_to(most), stats: SlabStats::NONE }
     }
@@ -101,11 +103,16 @@ impl<S: Copy> Slabs<S> {
         }
     }
 
-    /// As [`Slabs::relist`], for a level that has changed by one.
-    #[inline(always)]
-    pub(crate) fn step(&mut self, slab: S, before: u16, by: i16, links: &impl Links<Slab = S>) {
-        if self.lists.is_last_of_list(before, by) {
-            self.relist(slab, before, before.wrapping_add_signed(by), links);
+    /// As [`Slabs::relist`], for the slab that serves, the first of the fullest.
+    #[inline]
+    pub(crate) fn rise(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
+        let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
+        if from == to {
+            return;
+        }
+        self.lists.rise(slab, from, to, links);
+        if from == COMPLETE {
+            self.kept.remove();
         }
     }
 

@@ -1,13 +1,15 @@
 //! What a cache needs of the complete slabs, or magazines, that lie there, and how many it keeps.
 //!
-//! **From.** Bonwick94 §3.4: what was used of late is kept. Bonwick & Adams 2001 §3.4: the least number that lay there at any
-//! moment of an interval is what nobody needed in it. Size classes keep no complete slab at first, since one of them can
-//! keep a hugepage from coming free: each that is asked for after one was given back lets one more be kept, up to a most;
-//! so as many stay as the program swings by, and none in one that frees for good. What is idle goes, and may not stay again.
+//! **From.** Bonwick94 §3.4: what was used of late is kept. Bonwick & Adams 2001 §3.4: the least
+//! number that lay there at any moment of an interval is what nobody needed in it. Size classes
+//! keep no complete slab at first, since one of them can keep a hugepage from coming free: each
+//! that is asked for after one was given back lets one more be kept, up to a most; so as many stay
+//! as the program swings by, and none in one that frees for good. What is idle goes, and may not
+//! stay again.
 //!
 //! **Units.** Whatever is counted.
 
-/// A number of things, and the least that it was of late. All zeros are none, of which none are kept.
+/// A number of things, and the least that it was of late. Zeros are none, of which none are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WorkingSet {
     count: u32,

@@ -13,7 +13,7 @@ use super::profile::Profile;
 use super::schedule::Schedule;
 use super::slabs::Slabs;
 use craton_base::{HugePages, PageId, Table};
-use craton_pages::{HugeBacking, PageHeap, Tracker};
+use craton_pages::{HugeBacking, PageHeapExt, Temeraire, Tracker};
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 use serde::Serialize;
 use std::fmt::{self, Write};
@@ -129,7 +129,7 @@ const CLOCK_STEP_S: f64 = 1e-3;
 
 struct World {
     process: Process,
-    heap: PageHeap<SimFloor, VirtualClock>,
+    heap: Temeraire<SimFloor, VirtualClock>,
     floor: SimFloor,
     clock: VirtualClock,
     /// Simulated seconds for one of the process's.
@@ -187,7 +187,7 @@ impl World {
         let (floor, clock) = (SimFloor::new(capacity, config.thp), VirtualClock::new(0));
         let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
         let table = Table::from_slice(trackers.leak());
-        let heap = PageHeap::new(floor.clone(), clock.clone(), table, capacity, config.backing);
+        let heap = Temeraire::new(floor.clone(), clock.clone(), table, capacity, config.backing);
         let places = Vec::with_capacity(process.slots_expected());
         let stretch = config.seconds.map_or(1.0, |seconds| seconds / process.duration_s());
         Ok(Self { slabs: Slabs::new(floor.clone()), process, heap, floor, clock, stretch, clock_s: 0.0, places })

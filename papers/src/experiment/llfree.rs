@@ -201,11 +201,11 @@ pub fn picture(
     wanted: impl Fn(&Row) -> bool,
 ) {
     let memory = sheet.rows().first().map_or(0, |row| row.int("memory_bytes") >> 30);
-    let title = Title {
-        name: &format!("{}-{what}{name}", of.name()),
-        title: &format!("{}: {what}{title}", of.name()),
-        subtitle: &format!("time of an operation on each thread, {memory} GiB; medians"),
-    };
+    let title = Title(
+        &format!("{}-{what}{name}", of.name()),
+        &format!("{}: {what}{title}", of.name()),
+        &format!("time of an operation on each thread, {memory} GiB; medians"),
+    );
     let figure = format!("ns_per_{what}");
     let has = |row: &&Row| row.word("workload") == of.name() && row[&figure].is_number() && wanted(row);
     let rows: Vec<&Row> = sheet.rows().iter().filter(has).collect();

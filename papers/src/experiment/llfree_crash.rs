@@ -259,13 +259,9 @@ fn draw(sheet: &mut Sheet) {
         Group { name: workload.to_owned(), bars }
     };
     let groups = vec![of(CRASHED, "crashed", PAPER_US[0]), of(CLOSED, "closed", PAPER_US[1])];
-    let title = Title {
-        name: "",
-        title: "Time to find a zone again",
-        subtitle: "metadata of 128 GiB, medians; the paper's machine is another",
-    };
+    let title = Title("", "Time to find a zone again", "metadata of 128 GiB, medians; the paper's machine is another");
     let series = [OURS, "the paper"].map(str::to_owned);
-    sheet.bars_right(title, Axis::linear("time", Unit::Seconds), &series, groups);
+    sheet.bars(title, Axis::linear("time", Unit::Seconds), &series, groups, None);
 }
 
 #[cfg(test)]

@@ -165,8 +165,11 @@ fn show(rows: &[Row]) -> String {
     format!("{}\n{times}", table(&COLUMNS, shown))
 }
 
+/// What a picture shows of a row.
+type Figure = fn(&Row) -> f64;
+
 fn draw(sheet: &mut Sheet) {
-    let figures: [(&str, &str, fn(&Row) -> f64); 2] = [
+    let figures: [(&str, &str, Figure); 2] = [
         ("huge", "free huge frames, as a part of those that could be", |row| {
             row.num("free_huge") / row.num("possible_huge").max(1.0)
         }),
@@ -179,11 +182,11 @@ fn draw(sheet: &mut Sheet) {
             continue;
         }
         for (name, label, figure) in figures {
-            let title = Title {
-                name: &format!("{course}-{name}"),
-                title: &format!("Huge frames as memory ages, {course} course"),
-                subtitle: "blocks are freed at random, and as many allocated, in each turn",
-            };
+            let title = Title(
+                &format!("{course}-{name}"),
+                &format!("Huge frames as memory ages, {course} course"),
+                "blocks are freed at random, and as many allocated, in each turn",
+            );
             let series = lines(&rows, |row| row.word("allocator").to_owned(), |row| (row.num("turn"), figure(row)));
             sheet.lines(title, (Axis::linear("turns", Unit::Count), Axis::linear(label, Unit::Part)), series, None);
         }

@@ -52,8 +52,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
     let ratios = ratios(sheet.rows());
     let ratios = sheet.ratios(ratios, 5);
-    let title =
-        Title { name: "", title: "Cache lines of an allocator's state", subtitle: "all that a full scan has to load" };
+    let title = Title("", "Cache lines of an allocator's state", "all that a full scan has to load");
     let series = [OURS, "list", "buddy"].map(str::to_owned);
     let all: Vec<&Row> = sheet.rows().iter().filter(|row| row.word("level") == ALL).collect();
     let place = |row: &Row| format!("{}, {} processors", bytes(row.int("memory_bytes")), row.int("processors"));

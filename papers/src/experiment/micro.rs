@@ -27,11 +27,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows).compared(ask.allocators, &Ratios::default());
     sheet.failed = measured.iter().filter(|row| !matches!(row.status, Status::Ok | Status::NotCounted(_))).count();
     let ratios = sheet.ratios(report::ratios(&measured, OURS), 3);
-    let title = Title {
-        name: "pair",
-        title: "A malloc and its free",
-        subtitle: "warm, one thread; median, the loop of 2 to 3 ns included",
-    };
+    let title = Title("pair", "A malloc and its free", "warm, one thread; median, the loop of 2 to 3 ns included");
     let timed =
         measured.iter().zip(sheet.rows()).filter(|(of, _)| of.pattern == "pair" && of.threads == 1 && of.is_timed());
     let timed: Vec<&Row> = timed.map(|(_, row)| row).collect();

@@ -95,11 +95,7 @@ fn draw(sheet: &mut Sheet, results: &[Result]) {
         bars: names.iter().map(|name| ratio(&result.name, name)).collect(),
     });
     let groups = groups.collect();
-    let title = Title {
-        name: "",
-        title: "Peak memory when sizes change",
-        subtitle: "Fragbench W1 to W4: peak resident set per live data",
-    };
+    let title = Title("", "Peak memory when sizes change", "Fragbench W1 to W4: peak resident set per live data");
     let series: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     sheet.bars(title, Axis::linear("peak resident set ÷ live data", Unit::Ratio), &series, groups, Some(1.0));
 }

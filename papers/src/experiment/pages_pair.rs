@@ -21,7 +21,7 @@ use craton_lab::format::bytes;
 use craton_lab::picture::{Axis, Line, Point, Unit};
 use craton_lab::rng::Rng;
 use craton_lab::summary::Spread;
-use craton_pages::{HugeBacking, PageHeap, Tracker};
+use craton_pages::{HugeBacking, PageHeapExt, Temeraire, Tracker};
 use std::time::Instant;
 
 const SIZES: [(&str, u64); 3] = [("1 GiB", 1 << 30), ("32 GiB", 32 << 30), ("1 TiB", 1 << 40)];
@@ -69,7 +69,7 @@ impl Clock for Still {
     }
 }
 
-type Heap = PageHeap<Lean, Still>;
+type Heap = Temeraire<Lean, Still>;
 
 const COLUMNS: [Column; 9] = [
     ("heap", "heap_bytes", Show::Bytes),
@@ -91,12 +91,12 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     }
     let table = table(&COLUMNS, &rows);
     let mut sheet = Sheet::new(ask, rows);
-    let title = Title {
-        name: "",
-        title: "New and Delete of one page, by the size of the heap",
-        subtitle: "one thread, no system below; the best of several repetitions, the band up to the median; the line: 60 ns, the \
+    let title = Title(
+        "",
+        "New and Delete of one page, by the size of the heap",
+        "one thread, no system below; the best of several repetitions, the band up to the median; the line: 60 ns, the \
                    most it may be",
-    };
+    );
     let axes = (Axis::log2("size of the heap", Unit::Bytes), Axis::linear("time of New and Delete", Unit::Seconds));
     let series = series(sheet.rows());
     sheet.lines(title, axes, series, Some(MOST_S));

@@ -9,7 +9,7 @@ use super::{Ask, Findings};
 use craton_lab::document::{Described, Document};
 use craton_lab::format;
 use craton_lab::measure::Allocator;
-use craton_lab::picture::{Axis, Bars, Direction, Estimate, Group, Heading, Line, Lines, Point};
+use craton_lab::picture::{Axis, Bars, Estimate, Group, Heading, Line, Lines, Point};
 use craton_lab::ratios::Ratios;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -142,13 +142,11 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     if count == 0 { 0.0 } else { sum / f64::from(count) }
 }
 
+/// Which rows are ours, and which theirs.
+pub type Who<'a> = (&'a dyn Fn(&Row) -> bool, &'a dyn Fn(&Row) -> bool);
+
 /// `figure` of each row of `ours` by that of the first row of `theirs` that is like it in `same`, where both have one.
-pub fn pairs(
-    rows: &[Row],
-    figure: &str,
-    (ours, theirs): (&dyn Fn(&Row) -> bool, &dyn Fn(&Row) -> bool),
-    same: &[&str],
-) -> Vec<f64> {
+pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str]) -> Vec<f64> {
     let good = |row: &&Row| row.is_ok() && row.num(figure) > 0.0;
     let its = |mine: &Row| rows.iter().filter(good).find(|row| theirs(row) && row.like(mine, same));
     let mine = rows.iter().filter(good).filter(|row| ours(row));
@@ -161,12 +159,7 @@ pub fn geomean(values: &[f64]) -> f64 {
 }
 
 /// The geometric mean of [`pairs`]; none if there are none.
-pub fn ratio(
-    rows: &[Row],
-    figure: &str,
-    who: (&dyn Fn(&Row) -> bool, &dyn Fn(&Row) -> bool),
-    same: &[&str],
-) -> Option<f64> {
+pub fn ratio(rows: &[Row], figure: &str, who: Who<'_>, same: &[&str]) -> Option<f64> {
     let pairs = pairs(rows, figure, who, same);
     (!pairs.is_empty()).then(|| geomean(&pairs))
 }
@@ -218,16 +211,10 @@ pub fn groups<'a>(
     distinct(rows.clone(), &name).into_iter().map(group).collect()
 }
 
-/// What is written around a picture, and its name.
+/// What is written around a picture: the end of the file's name, empty for the only picture or the first; what it shows; what is
+/// drawn.
 #[derive(Clone, Copy)]
-pub struct Title<'a> {
-    /// The end of the file's name; empty for the only picture, or the first.
-    pub name: &'a str,
-    /// What it shows.
-    pub title: &'a str,
-    /// What is drawn.
-    pub subtitle: &'a str,
-}
+pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);
 
 /// Rows, and what is made of them.
 pub struct Sheet {
@@ -294,30 +281,15 @@ impl Sheet {
 
     /// Adds a picture of lines; `reference` is a level to compare with.
     pub fn lines(&mut self, title: Title<'_>, (x, y): (Axis, Axis), series: Vec<Line>, reference: Option<f64>) {
-        let heading = self.heading(title.title, title.subtitle);
+        let heading = self.heading(title.1, title.2);
         let series = series.into_iter().filter(|line| !line.points.is_empty()).collect();
-        self.picture(title.name, Lines { heading, x, y, series, reference, width_px: 860.0 }.svg());
+        self.picture(title.0, Lines { heading, x, y, series, reference, width_px: 860.0 }.svg());
     }
 
-    /// Adds a picture of bars, upwards.
-    pub fn bars(
-        &mut self,
-        title: Title<'_>,
-        axis: Axis,
-        series: &[String],
-        groups: Vec<Group>,
-        reference: Option<f64>,
-    ) {
-        let (heading, direction) = (self.heading(title.title, title.subtitle), Direction::Up);
-        let series = series.to_vec();
-        self.picture(title.name, Bars { heading, axis, series, groups, reference, direction, width_px: 860.0 }.svg());
-    }
-
-    /// Adds a picture of bars to the right.
-    pub fn bars_right(&mut self, title: Title<'_>, axis: Axis, series: &[String], groups: Vec<Group>) {
-        let (heading, direction) = (self.heading(title.title, title.subtitle), Direction::Right);
-        let (series, reference) = (series.to_vec(), None);
-        self.picture(title.name, Bars { heading, axis, series, groups, reference, direction, width_px: 760.0 }.svg());
+    /// Adds a picture of bars.
+    pub fn bars(&mut self, title: Title<'_>, axis: Axis, names: &[String], groups: Vec<Group>, reference: Option<f64>) {
+        let (heading, series) = (self.heading(title.1, title.2), names.to_vec());
+        self.picture(title.0, Bars { heading, axis, series, groups, reference, width_px: 760.0 }.svg());
     }
 
     /// What was found, with `text` for people.

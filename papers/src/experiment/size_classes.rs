@@ -114,11 +114,11 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     }
     let text = format!("{}\n{}", profiles::note(&profiles), show(&rows));
     let mut sheet = Sheet::new(ask, rows);
-    let title = Title {
-        name: "",
-        title: "Waste by size classes",
-        subtitle: "objects in full slabs, tails counted in; the line: 4 %, the most it may be over all",
-    };
+    let title = Title(
+        "",
+        "Waste by size classes",
+        "objects in full slabs, tails counted in; the line: 4 %, the most it may be over all",
+    );
     let names = RULES.map(|rule| rule.name.to_owned());
     let profile = |row: &Row| row.word("profile").to_owned();
     let of = |row: &Row| row.word("table").to_owned();

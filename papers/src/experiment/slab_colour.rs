@@ -106,7 +106,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         let place = |row: &Row| format!("{} B, level {}", row.int("size_bytes"), row.int("level"));
         let of = |row: &Row| row.word("allocator").to_owned();
         let bars = groups(sheet.rows(), place, (&series, of), |row| row.num(field) * unit);
-        sheet.bars(Title { name, title, subtitle }, axis, &series, bars, None);
+        sheet.bars(Title(name, title, subtitle), axis, &series, bars, None);
     }
     sheet.findings(text + ratios.as_str())
 }

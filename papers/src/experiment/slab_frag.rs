@@ -193,11 +193,11 @@ fn draw(sheet: &mut Sheet) {
     let group =
         |step: &str| Group { name: step.to_owned(), bars: HEAPS.iter().map(|(name, ..)| bar(step, name)).collect() };
     let groups = STEPS.into_iter().map(group).collect();
-    let title = Title {
-        name: "",
-        title: "Memory of a kernel that nobody asked for",
-        subtitle: &format!("total fragmentation after each step, a machine of {} MB; the line: 10 %", 16 * scale),
-    };
+    let title = Title(
+        "",
+        "Memory of a kernel that nobody asked for",
+        &format!("total fragmentation after each step, a machine of {} MB; the line: 10 %", 16 * scale),
+    );
     let series = HEAPS.map(|(name, ..)| name.to_owned());
     sheet.bars(title, Axis::linear("part of the memory consumed", Unit::Part), &series, groups, Some(REACH));
 }

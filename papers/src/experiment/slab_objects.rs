@@ -33,11 +33,11 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let rows = slab::measure(ask, &cases, ask.rounds(1, 5))?;
     let (ratios, notes) = (ratios(&rows), format!("{}\n{PAPER}", times_faster(&rows)));
     let mut sheet = slab::sheet(ask, rows);
-    let title = Title {
-        name: "",
-        title: "Objects that stay constructed",
-        subtitle: "an object is taken, used and given back; constructed each time, and by a cache; one at a time, median",
-    };
+    let title = Title(
+        "",
+        "Objects that stay constructed",
+        "an object is taken, used and given back; constructed each time, and by a cache; one at a time, median",
+    );
     let series: Vec<String> = slab::servers(sheet.rows()).into_iter().map(slab::name).collect();
     let single = sheet.rows().iter().filter(|row| row.int("batch") == 1);
     let what = |row: &Row| row.word("what").to_owned();

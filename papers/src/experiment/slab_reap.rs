@@ -50,11 +50,11 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let (text, ratios) = (show(&rows), ratios(&rows));
     let mut sheet = Sheet::new(ask, rows);
     let ratios = sheet.ratios(ratios, 3);
-    let title = Title {
-        name: "",
-        title: "A cache's memory around spikes",
-        subtitle: "by the interval of its working set; seven spikes of a second each, in virtual time",
-    };
+    let title = Title(
+        "",
+        "A cache's memory around spikes",
+        "by the interval of its working set; seven spikes of a second each, in virtual time",
+    );
     let of = |row: &Row| row.word("interval").to_owned();
     let series = lines(sheet.rows(), of, |row| (row.num("second"), row.num("memory_bytes")));
     sheet.lines(title, (Axis::linear("time", Unit::Seconds), Axis::linear("memory", Unit::Bytes)), series, None);

@@ -36,11 +36,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let rows = slab::measure(ask, &cases, ask.rounds(1, 5))?;
     let ratios = ratios(&rows);
     let mut sheet = slab::sheet(ask, rows);
-    let title = Title {
-        name: "",
-        title: "An object is taken and given back",
-        subtitle: "one at a time, warm, one thread; median",
-    };
+    let title = Title("", "An object is taken and given back", "one at a time, warm, one thread; median");
     let single: Vec<&Row> = sheet.rows().iter().filter(|row| row.int("batch") == 1 && row.is_ok()).collect();
     let size = |row: &Row| row.word("what").parse().unwrap_or(f64::NAN);
     let series = lines(single, slab::server, |row| (size(row), row.num("ns_median") / 1e9));

@@ -36,11 +36,11 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows.clone());
     for of in runs(&rows, &["schedule"]) {
         let name = of[0]["schedule"].as_str().unwrap_or_default();
-        let title = Title {
+        let title = Title(
             name,
-            title: &format!("Demand and memory: {name}"),
-            subtitle: "the empirical driver on the page heap alone, in simulated memory",
-        };
+            &format!("Demand and memory: {name}"),
+            "the empirical driver on the page heap alone, in simulated memory",
+        );
         let axes = (Axis::linear("simulated time", Unit::Seconds), Axis::linear("memory", Unit::Bytes));
         sheet.lines(title, axes, fields(of, "time_s", &LINES), None);
     }

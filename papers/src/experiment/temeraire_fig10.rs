@@ -40,11 +40,11 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let rows = play(ask.form(QUICK_BYTES, FULL_BYTES))?;
     let text = show(&rows);
     let mut sheet = Sheet::new(ask, rows);
-    let title = Title {
-        name: "",
-        title: "The cache follows the first fall, then keeps what returns",
-        subtitle: "spans of 8 MiB under a demand that swings for ten seconds, in simulated memory; limit: free memory that may be kept",
-    };
+    let title = Title(
+        "",
+        "The cache follows the first fall, then keeps what returns",
+        "spans of 8 MiB under a demand that swings for ten seconds, in simulated memory; limit: free memory that may be kept",
+    );
     let line = |name: &'static str, of: fn(&Row) -> u64| {
         lines(sheet.rows(), move |_| name.to_owned(), move |row| (row.num("time_s"), of(row) as f64))
     };

@@ -197,14 +197,14 @@ fn draw(sheet: &mut Sheet, rows: &[Row]) {
     let demand: Vec<Row> = rows.iter().filter(demand).cloned().collect();
     series.extend(lines(&demand, |_| "demand".to_owned(), |row| (row.num("time_s"), row.num("used_bytes"))));
     let lives = LOADS.iter().find(|(load, ..)| *load == name).map_or("", |(.., lives)| lives);
-    let title = Title {
-        name: &format!("{profile}-{}", name.replace(' ', "-")),
-        title: &format!("Memory when half of the demand goes at once: {profile}, lives: {name}"),
-        subtitle: &format!(
+    let title = Title(
+        &format!("{profile}-{}", name.replace(' ', "-")),
+        &format!("Memory when half of the demand goes at once: {profile}, lives: {name}"),
+        &format!(
             "the page heap alone, simulated; {lives}; demand: bytes in spans; the others: memory, by where spans are placed; \
              craton: longest free first, dense spans apart"
         ),
-    };
+    );
     let axes = (Axis::linear("simulated time", Unit::Seconds), Axis::linear("memory", Unit::Bytes));
     sheet.lines(title, axes, series, None);
 }

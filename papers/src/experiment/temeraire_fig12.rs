@@ -14,6 +14,7 @@ use super::{Ask, Findings, simulation};
 use craton_base::{Bytes, Density, PageRange, Pages};
 use craton_lab::picture::{Axis, Unit};
 use craton_lab::rng::Rng;
+use craton_pages::PageHeapExt;
 
 const FULL_BYTES: u64 = 16 << 30;
 const QUICK_BYTES: u64 = 2 << 30;
@@ -45,12 +46,12 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     }
     let text = table(&COLUMNS, runs(&rows, &["requests", "regions"]).filter_map(<[_]>::last));
     let mut sheet = Sheet::new(ask, rows);
-    let title = Title {
-        name: "",
-        title: "Regions take the slack behind spans of half a hugepage and more",
-        subtitle: "memory ÷ bytes in spans as the heap grows; requests of 1.1 MiB, and of 0.6 to 2.5 MiB (mixed); in simulated \
+    let title = Title(
+        "",
+        "Regions take the slack behind spans of half a hugepage and more",
+        "memory ÷ bytes in spans as the heap grows; requests of 1.1 MiB, and of 0.6 to 2.5 MiB (mixed); in simulated \
                    memory",
-    };
+    );
     let axes = (Axis::log2("bytes in spans", Unit::Bytes), Axis::linear("memory ÷ bytes in spans", Unit::Ratio));
     let series = lines(sheet.rows(), series_name, |row| (row.num("used_bytes"), row.num("backed_per_used")));
     sheet.lines(title, axes, series, Some(1.0));

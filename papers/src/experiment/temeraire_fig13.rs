@@ -32,11 +32,11 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let (rows, summaries) = (courses::rows(&courses), courses.iter().map(Course::summary_row).collect::<Vec<Row>>());
     let mut sheet = Sheet::new(ask, rows.clone());
     let axis = || Axis::linear("part of the memory on hugepages", Unit::Part);
-    let title = Title {
-        name: "",
-        title: "Memory on intact hugepages",
-        subtitle: "the built-in profile under courses of demand, in simulated memory; mean over the second half; more is better",
-    };
+    let title = Title(
+        "",
+        "Memory on intact hugepages",
+        "the built-in profile under courses of demand, in simulated memory; mean over the second half; more is better",
+    );
     let series = RELEASE.map(|(name, _)| name.to_owned());
     let rate = |row: &Row| row.word("rate").to_owned();
     let course = |row: &Row| row.word("course").to_owned();
@@ -44,11 +44,11 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.bars(title, axis(), &series, bars, Some(1.0));
     for of in runs(&rows, &["schedule"]) {
         let name = of[0].word("schedule");
-        let title = Title {
+        let title = Title(
             name,
-            title: &format!("Memory on intact hugepages over time: {name}"),
-            subtitle: "the built-in profile on the page heap alone, in simulated memory; more is better",
-        };
+            &format!("Memory on intact hugepages over time: {name}"),
+            "the built-in profile on the page heap alone, in simulated memory; more is better",
+        );
         let coverage = |row: &Row| (row.num("time_s"), part(row.int("huge_bytes"), row.int("backed_bytes")));
         let lines = lines(of, |row| rate_name(row.int("release_bytes_per_s")).to_owned(), coverage);
         sheet.lines(title, (Axis::linear("simulated time", Unit::Seconds), axis()), lines, None);

@@ -148,31 +148,34 @@ fn seconds_of_turn(s: f64) -> String {
     if s < 1e-3 { format!("{:.2} us", s * 1e6) } else { seconds(s) }
 }
 
+/// What a picture shows of a turn.
+type OfTurn = fn(&Turn) -> f64;
+
 fn draw(sheet: &mut Sheet, simulated: &[(String, Played)], figures: &[Turn]) {
     let bar = |(_, played): &(String, Played)| Some(Estimate::exact(played.steady_calls()));
     let group = |ways: &[(String, Played)]| Group { name: ways[0].0.clone(), bars: ways.iter().map(bar).collect() };
-    let title = Title {
-        name: "calls",
-        title: "A loop that drains a hugepage asks nothing of the system",
-        subtitle: "in simulated memory; drain: 512 KiB taken and given back; pathological: 100 MiB and a page taken, a page taken \
+    let title = Title(
+        "calls",
+        "A loop that drains a hugepage asks nothing of the system",
+        "in simulated memory; drain: 512 KiB taken and given back; pathological: 100 MiB and a page taken, a page taken \
                    that stays, the first given back; no cache: free hugepages lose their memory after each turn",
-    };
+    );
     let axis = Axis::linear("calls to the system in a turn, steady state", Unit::Count);
     let groups = simulated.chunks(CACHES.len()).map(group).collect();
-    sheet.bars_right(title, axis, &CACHES.map(str::to_owned), groups);
+    sheet.bars(title, axis, &CACHES.map(str::to_owned), groups, None);
     let series: Vec<String> = figures.iter().map(|turn| turn.allocator.clone()).collect();
-    let of: [(&str, &str, Axis, fn(&Turn) -> f64); 2] = [
+    let of: [(&str, &str, Axis, OfTurn); 2] = [
         ("time", "Time", Axis::linear("time of a turn", Unit::Seconds), |turn| turn.wall_s),
         ("faults", "Page faults", Axis::linear("page faults of a turn", Unit::Count), |turn| turn.faults),
     ];
     for (name, what, axis, figure) in of {
-        let title = Title {
+        let title = Title(
             name,
-            title: &format!("{what} of a turn of the draining loop"),
-            subtitle: "malloc of 512 KiB, a write to each of its 128 pages, free; medians over rounds; less is better",
-        };
+            &format!("{what} of a turn of the draining loop"),
+            "malloc of 512 KiB, a write to each of its 128 pages, free; medians over rounds; less is better",
+        );
         let bars = figures.iter().map(|turn| Some(Estimate::exact(figure(turn)))).collect();
-        sheet.bars_right(title, axis, &series, vec![Group { name: "drain".to_owned(), bars }]);
+        sheet.bars(title, axis, &series, vec![Group { name: "drain".to_owned(), bars }], None);
     }
 }
 

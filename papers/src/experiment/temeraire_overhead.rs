@@ -65,7 +65,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         let series = RELEASE.map(|(name, _)| name.to_owned());
         let profile = |row: &Row| row.word("profile").to_owned();
         let bars = groups(sheet.rows(), profile, (&series, rate_of), |row| row.num(field));
-        sheet.bars(Title { name, title, subtitle }, Axis::linear(axis, Unit::Part), &series, bars, Some(reference));
+        sheet.bars(Title(name, title, subtitle), Axis::linear(axis, Unit::Part), &series, bars, Some(reference));
     }
     sheet.findings(text)
 }

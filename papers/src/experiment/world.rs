@@ -9,7 +9,7 @@
 //! **Failure.** A span that does not fit the region is an error that says so.
 
 use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Pages, SpanSource, Table};
-use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, Tracker};
+use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, Temeraire, Tracker};
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 
 /// Nanoseconds of a second.
@@ -18,7 +18,7 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 /// The heap, and everything around it.
 pub struct World<P: Fit = LongestFreeFirst> {
     /// The heap.
-    pub heap: PageHeap<SimFloor, VirtualClock, P>,
+    pub heap: Temeraire<SimFloor, VirtualClock, P>,
     floor: SimFloor,
     clock: VirtualClock,
     now_ns: u64,
@@ -57,7 +57,7 @@ impl<P: Fit> World<P> {
         let (floor, clock) = (SimFloor::new(capacity, ThpMode::Madvise), VirtualClock::new(0));
         let trackers: Vec<Tracker> = (0..capacity.0).map(|_| Tracker::default()).collect();
         let table = Table::from_slice(trackers.leak());
-        let heap = PageHeap::new(floor.clone(), clock.clone(), table, capacity, HugeBacking::AUTO);
+        let heap = Temeraire::new(floor.clone(), clock.clone(), table, capacity, HugeBacking::AUTO);
         Self { heap, floor, clock, now_ns: 0, next_tick_ns: SECOND_NS }
     }
 
@@ -100,7 +100,7 @@ impl<P: Fit> World<P> {
             used: u64::from(self.heap.in_use().0) << PAGE_SHIFT,
             backed: self.floor.backed_bytes().0 as u64,
             huge: self.floor.huge_bytes().0 as u64,
-            limit: self.heap.cache_limit().bytes().0 as u64,
+            limit: self.heap.figures().cache_limit.bytes().0 as u64,
         }
     }
 

@@ -100,6 +100,10 @@ static void *come_and_go(void *arg) {
     return arg;
 }
 
+/* On a machine that has much else to do, a second may hold next to nothing. */
+static int was_enough(int forks) { return passed_on > 250 && moves > 10 && interruptions > 10 && forks > 0; }
+
+/* Goes on for the seconds that it is told, and until there was enough of everything. */
 static void stress(void) {
     const char *seconds = getenv("SECONDS_OF_STRESS");
     time_t end = time(NULL) + (seconds ? atoi(seconds) : 4);
@@ -114,7 +118,7 @@ static void stress(void) {
         CHECK(pthread_create(&threads[i], NULL, work, (void *)(i + 1)) == 0);
     CHECK(pthread_create(&trimmer, NULL, empty_caches, NULL) == 0);
     int forks = 0;
-    for (; time(NULL) < end; forks++) {
+    for (; time(NULL) < end || !was_enough(forks); forks++) {
         CHECK(pthread_create(&guest, NULL, come_and_go, NULL) == 0);
         CHECK(pthread_join(guest, NULL) == 0);
         pid_t child = fork();
@@ -146,7 +150,7 @@ static void stress(void) {
         check_and_free(mailboxes[i]);
     printf("operations %lu passed_on %lu moves %lu interruptions %lu forks %d\n", operations, passed_on, moves,
            interruptions, forks);
-    CHECK(operations > 1000 && passed_on > 100 && moves > 10 && interruptions > 10 && forks > 0);
+    CHECK(operations > 1000 && was_enough(forks));
 }
 
 /* glibc's words about its registration; absent before 2.35. */

@@ -7,9 +7,6 @@ use std::thread::available_parallelism;
 /// Packages, by the names of their folders, whose tests start other programs and wait for them.
 pub const WAITING: [&str; 4] = ["programs", "cli", "lab", "papers"];
 
-/// Crates with protocols between threads, which loom runs in every order of their steps.
-const LOOM: [&str; 4] = ["craton-os", "craton-frames", "craton-pages", "craton-malloc"];
-
 /// The experiments' tests that show that their program starts, measures and writes.
 const PAPERS: [&str; 3] = ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench"];
 
@@ -91,9 +88,6 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
         // Thousands of runs of each protocol: optimised, and with debug assertions.
         ("CARGO_PROFILE_DEV_OPT_LEVEL".to_owned(), "2".to_owned()),
     ];
-    let mut loom: Vec<String> = LOOM.iter().flat_map(|package| owned(&["-p", package])).collect();
-    loom.extend(owned(&["--test", "loom*"]));
-    let tiny = owned(&["-p", "craton-pages", "--features", "tiny", "--tests"]);
     // The experiments share the folder: their programs start those of the workspace, beside them.
     let mut papers = owned(&["--manifest-path", "papers/Cargo.toml", "--target-dir", &target.to_string_lossy()]);
     let mut run_papers = run("papers");
@@ -109,8 +103,7 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
     vec![
         Plan { args: owned(&["--workspace"]), env: unwinding.clone(), runs: all },
         Plan { args: papers, env: unwinding.clone(), runs: vec![run_papers] },
-        Plan { args: loom, env: loom_env, runs: vec![run("loom")] },
-        Plan { args: tiny, env: Vec::new(), runs: vec![run("tiny")] },
+        Plan { args: owned(&["--workspace", "--test", "loom*"]), env: loom_env, runs: vec![run("loom")] },
     ]
 }
 

@@ -161,7 +161,7 @@ fn keys() -> String {
     comment("", &format!("Options, which docs/options.md explains: {}.", keys.join(", ")))
 }
 
-/// Members of a struct, each below its comment.
+/// Members of a struct, each with its comment behind it, or above where that is too long.
 fn members(counters: &[Counter]) -> String {
     let member = |c: &Counter| {
         let since = if c.unit == Unit::Since { ", since the start" } else { "" };
@@ -169,7 +169,11 @@ fn members(counters: &[Counter]) -> String {
         let codes = codes.iter().find(|(name, _)| *name == c.name).map_or(&[][..], |(_, codes)| codes);
         let words: String = codes.iter().enumerate().map(|(i, (word, _))| format!("; {i} {word}")).collect();
         let text = format!("{}{since}{words}", c.text.replace('`', ""));
-        format!("{}    uint64_t {};\n", comment("    ", &text), c.name)
+        let line = format!("    uint64_t {}; /* {text} */\n", c.name);
+        match line.len() <= COLUMNS {
+            true => line,
+            false => format!("{}    uint64_t {};\n", comment("    ", &text), c.name),
+        }
     };
     counters.iter().map(member).collect()
 }

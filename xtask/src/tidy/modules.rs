@@ -2,8 +2,7 @@
 //!
 //! **What.** For each crate below `crates/`, the graph of files and of the paths by which they name each other; tests apart. A name
 //! that a module re-exports is followed to the file that declares it, so that a door is no arrow. No circle has more
-//! than [`MOST`] files, or the number that the list allows a crate until it is mended. A crate of [`ORDERS`] has no circle
-//! at all between its layers: each layer names only those before it.
+//! than [`MOST`] files. A crate of [`ORDERS`] has no circle at all between its layers: each names only those before it.
 
 use super::files::File;
 use super::lex::Source;
@@ -14,41 +13,86 @@ use std::fmt::Write;
 /// The most files of a circle.
 const MOST: usize = 8;
 
-/// The list of larger circles: one `crate | files` a line. It can only shrink; `--fix` lowers it.
-pub const LIST: &str = "xtask/tidy-circles.txt";
-
 /// Crates whose modules stand in layers, from the bottom up. A module below a named one belongs to its layer.
-const ORDERS: [(&str, &[&str]); 1] = [(
-    "heap",
-    &[
-        "misuse",
-        "hooks",
-        "mark",
-        "page_map",
-        "page_heap",
-        "gate",
-        "record",
-        "search",
-        "shard",
-        "huge",
-        "thread_cache",
+const ORDERS: [(&str, &[&str]); 2] = [
+    (
         "heap",
-        "spans",
-        "limits",
-        "morph",
-        "central",
-        "large",
-        "huge_object",
-        "owned",
-        "find",
-        "refill",
-        "beyond",
-        "cpu_cache",
-        "maintain",
-        "shape",
-        "model",
-    ],
-)];
+        &[
+            "misuse",
+            "hooks",
+            "mark",
+            "page_map",
+            "page_heap",
+            "gate",
+            "record",
+            "search",
+            "shard",
+            "huge",
+            "thread_cache",
+            "heap",
+            "spans",
+            "limits",
+            "morph",
+            "central",
+            "large",
+            "huge_object",
+            "owned",
+            "find",
+            "refill",
+            "beyond",
+            "cpu_cache",
+            "maintain",
+            "shape",
+            "model",
+        ],
+    ),
+    (
+        "malloc",
+        &[
+            "here",
+            "errno",
+            "options::wrong",
+            "options::environment",
+            "observe::text",
+            "observe::segment",
+            "observe::mailbox",
+            "observe::trace",
+            "start::page_heap",
+            "thread::admission",
+            "thread::registry",
+            "thread::nested::area",
+            "govern::background",
+            "govern::limits",
+            "statics",
+            "clock",
+            "thread::tls",
+            "thread::mode",
+            "thread::nested",
+            "observe::report",
+            "govern",
+            "hooks",
+            "debug",
+            "thread::leave",
+            "start",
+            "govern::actions",
+            "thread::life",
+            "fork",
+            "front",
+            "observe::recording",
+            "heaps",
+            "caches",
+            "hints",
+            "batch",
+            "sizes",
+            "options",
+            "observe::stats",
+            "observe::json",
+            "observe::inspect",
+            "options::remote",
+            "start::lifecycle",
+        ],
+    ),
+];
 
 /// A crate, or a program of one in `src/bin`.
 struct Unit<'a> {
@@ -80,42 +124,24 @@ struct Measure {
     upward: Vec<(String, String)>,
 }
 
-/// Complains of circles that are too large, of entries of the list that nothing needs, and of arrows against an order.
+/// Complains of circles that are too large, of files that nothing declares, and of arrows against an order.
 pub fn check(files: &[File]) -> Vec<Complaint> {
-    let mut allowed = allowed(files);
     let mut found = Vec::new();
     for unit in units(files) {
         let Measure { circle, upward, .. } = unit.measure();
-        let most = allowed.remove(&unit.name).unwrap_or(MOST);
         let path = format!("crate {}", unit.name);
-        if circle.len() > most {
+        if circle.len() > MOST {
             let (n, files) = (circle.len(), circle.join(" "));
-            found.push(Complaint::new(&path, 0, format!("a circle of {n} files, the most is {most}: {files}")));
-        } else if circle.len() < most && most > MOST {
-            let text =
-                format!("its largest circle has {} files, not {most}: run `cargo xtask tidy --fix`", circle.len());
-            found.push(Complaint::new(LIST, 0, format!("{}: {text}", unit.name)));
+            found.push(Complaint::new(&path, 0, format!("a circle of {n} files, the most is {MOST}: {files}")));
+        }
+        for file in unit.strays() {
+            found.push(Complaint::new(file, 0, "no `mod` declares it, so that nothing is made of it: take it out"));
         }
         for (from, to) in upward {
             found.push(Complaint::new(&path, 0, format!("{from} names {to}, which is no layer before it")));
         }
     }
-    found.extend(allowed.keys().map(|name| Complaint::new(LIST, 0, format!("there is no crate {name}"))));
     found
-}
-
-/// The list with each number lowered to what is true.
-pub fn lowered(files: &[File]) -> String {
-    let text = files.iter().find(|f| f.path == LIST).map_or("", |f| f.text.as_str());
-    let mut out: String = text.lines().filter(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
-    let units = units(files);
-    for (name, most) in allowed(files) {
-        let now = units.iter().find(|unit| unit.name == name).map_or(0, |unit| unit.measure().circle.len());
-        if now > MOST {
-            let _ = writeln!(out, "{name} | {}", now.min(most));
-        }
-    }
-    out
 }
 
 /// A line for each crate: files, arrows, the largest circle, and arrows against its order.
@@ -146,17 +172,13 @@ pub fn write_one(files: &[File], name: &str) -> String {
     files.into_iter().map(line).collect()
 }
 
-fn allowed(files: &[File]) -> BTreeMap<String, usize> {
-    let list = files.iter().find(|f| f.path == LIST).map_or("", |f| f.text.as_str());
-    let entries = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('|'));
-    entries.filter_map(|(name, n)| Some((name.trim().to_owned(), n.trim().parse().ok()?))).collect()
-}
-
 fn units(files: &[File]) -> Vec<Unit<'_>> {
     let mut units: BTreeMap<String, Vec<Module<'_>>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_product(file)) {
         let Some(source) = &file.rust else { continue };
-        let Some((owner, inner)) = file.path["crates/".len()..].split_once("/src/") else { continue };
+        let Some((owner, inner)) = file.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/")) else {
+            continue;
+        };
         let mut path: Vec<String> = inner.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
         let mut name = owner.to_owned();
         if path[0] == "bin" && path.len() > 1 {
@@ -226,6 +248,18 @@ impl Unit<'_> {
         };
         let out: Vec<Vec<String>> = self.modules.iter().flat_map(under).collect();
         self.modules.retain(|m| !out.iter().any(|path| m.path.starts_with(path)));
+    }
+
+    /// Files that no other file declares, neither as a module nor by an attribute `path`.
+    fn strays(&self) -> impl Iterator<Item = &str> {
+        let is_declared = |m: &&Module<'_>| {
+            let Some((name, above)) = m.path.split_last() else { return true };
+            let tokens = self.find(above).map_or(&[][..], |i| &self.modules[i].source.tokens);
+            let by_path = format!("path = \"{}.rs\"", m.path.join("/"));
+            tokens.windows(2).any(|two| two[0].text == "mod" && two[1].text == *name)
+                || self.modules.iter().any(|other| other.file.text.contains(&by_path))
+        };
+        self.modules.iter().filter(move |m| !is_declared(m)).map(|m| m.file.path.as_str())
     }
 
     fn find(&self, path: &[String]) -> Option<usize> {

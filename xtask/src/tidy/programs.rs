@@ -1,29 +1,32 @@
 //! Every file of tests is part of a program of tests.
 //!
-//! **What.** Where `tests/main.rs` is the one program of a crate's tests, cargo does not look for the
-//! other files in `tests/`. One that neither `main.rs` nor `loom.rs` names would never run.
+//! **What.** Where `tests/main.rs` or `tests/NAME/main.rs` is a program of tests, cargo does not look
+//! for the other files beside it. One that none of them names would never run.
 
 use super::Complaint;
 use super::files::File;
 
 /// Complains of each file that no program names.
 pub fn check(files: &[File]) -> Vec<Complaint> {
-    let mains = files.iter().filter_map(|file| Some((file, file.path.strip_suffix("tests/main.rs")?)));
-    mains.flat_map(|(main, package)| unnamed(files, main, &format!("{package}tests/"))).collect()
+    let mains = files.iter().filter_map(|file| Some((file, file.path.strip_suffix("main.rs")?)));
+    let of_tests = mains.filter(|(_, folder)| folder.contains("/tests/"));
+    of_tests.flat_map(|(main, folder)| unnamed(files, main, folder)).collect()
 }
 
 fn unnamed(files: &[File], main: &File, folder: &str) -> Vec<Complaint> {
-    let loom = files.iter().find(|file| file.path == format!("{folder}loom.rs"));
+    let beside = || {
+        files.iter().filter_map(|file| {
+            let module = file.path.strip_prefix(folder)?.strip_suffix(".rs")?;
+            (!module.contains('/')).then_some((file, module))
+        })
+    };
+    // Any of them may name another: one module for each geometry, say.
     let is_named = |module: &str| {
         let line = format!("mod {module};");
-        [Some(main), loom].into_iter().flatten().any(|program| program.text.lines().any(|l| l == line))
+        beside().any(|(file, _)| file.text.lines().any(|l| l.trim() == line))
     };
-    let modules = files.iter().filter_map(|file| {
-        let module = file.path.strip_prefix(folder)?.strip_suffix(".rs")?;
-        (!module.contains('/') && !["main", "loom"].contains(&module)).then_some((file, module))
-    });
-    let unnamed = modules.filter(|(_, module)| !is_named(module));
-    let text = |module: &str| format!("never runs: say `mod {module};` in {folder}main.rs or {folder}loom.rs");
+    let unnamed = beside().filter(|(_, module)| !["main", "loom"].contains(module) && !is_named(module));
+    let text = |module: &str| format!("never runs: say `mod {module};` in {}", main.path);
     unnamed.map(|(file, module)| Complaint::new(&file.path, 0, text(module))).collect()
 }
 
@@ -40,13 +43,15 @@ mod tests {
             file("a/tests/loom_x.rs", ""),
             file("a/tests/common/mod.rs", ""),
             file("b/tests/y.rs", ""),
+            file("b/src/main.rs", ""),
+            file("b/src/z.rs", ""),
         ];
         check(&files).into_iter().map(|c| c.to_string()).collect()
     }
 
     #[test]
     fn a_file_that_no_program_names_fails() {
-        let expected = "a/tests/x.rs: never runs: say `mod x;` in a/tests/main.rs or a/tests/loom.rs";
+        let expected = "a/tests/x.rs: never runs: say `mod x;` in a/tests/main.rs";
         assert_eq!(complaints("mod common;\n"), [expected]);
         assert_eq!(complaints("mod common;\nmod x;\n"), [""; 0]);
     }

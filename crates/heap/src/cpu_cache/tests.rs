@@ -4,6 +4,7 @@
 use super::*;
 use crate::tests::world::{TestHeap, World, world};
 use craton_base::Pages;
+use craton_pages::PageHeapExt;
 use craton_sim::Rng;
 use std::boxed::Box;
 use std::eprintln;

@@ -3,6 +3,7 @@
 use super::world::{World, world};
 use crate::size_class;
 use craton_base::Pages;
+use craton_pages::PageHeapExt;
 use std::vec::Vec;
 
 /// Slabs of class 4, 64 B, that are filled and emptied a few times.

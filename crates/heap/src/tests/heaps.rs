@@ -4,6 +4,7 @@ use super::world::{World, world};
 use crate::size_class::{self, CLASSES};
 use crate::{Found, Misuse};
 use craton_base::Pages;
+use craton_pages::PageHeapExt;
 use craton_sim::{FaultRule, Rng};
 use std::sync::Mutex;
 use std::vec::Vec;

@@ -3,6 +3,7 @@
 use super::world::{World, world};
 use crate::size_class::CLASSES;
 use craton_base::{HugePages, Pages};
+use craton_pages::PageHeapExt;
 use craton_sim::{Call, FaultRule, Rng};
 use std::vec::Vec;
 

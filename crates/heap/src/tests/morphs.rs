@@ -4,6 +4,7 @@ use super::world::{World, world};
 use crate::size_class::{self, MORPHED};
 use crate::{Found, Misuse};
 use craton_base::Pages;
+use craton_pages::PageHeapExt;
 use craton_sim::Rng;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;

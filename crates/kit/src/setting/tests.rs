@@ -1,4 +1,4 @@
-//! What the option `debug` says.
+//! Values of the option `debug`, and their targets.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a fault shows.
+//! Findings from faults.
 
 use super::*;
 use crate::fault::Cause;

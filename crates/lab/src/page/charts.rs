@@ -5,7 +5,7 @@
 
 use super::verdict::capital;
 use super::{Column, Figure, Page};
-use crate::picture::{Axis, Bars, Direction, DotRow, Dots, Estimate, Group, Heading, Line, Lines, Point, Unit};
+use crate::picture::{Axis, Bars, DotRow, Dots, Estimate, Group, Heading, Line, Lines, Point, Unit};
 use maud::{Markup, PreEscaped, html};
 
 /// Half of a wide page; on a telephone it shrinks to what can still be read.
@@ -101,7 +101,6 @@ fn bars(page: &Page, names: &[&str], title: &str, unit: Unit) -> String {
         series: page.allocators.iter().map(|column| column.name.clone()).collect(),
         groups: names.iter().map(group).collect(),
         reference: None,
-        direction: Direction::Right,
         width_px: WIDTH,
     };
     chart.svg()

@@ -2,27 +2,15 @@
 //!
 //! **What.** A group for each workload, in it a bar for each allocator. Linear bars begin at 0; logarithmic ones at the
 //! reference, so that less goes one way and more the other. A picture of one group names its bars at the left, one of
-//! several has a legend.
+//! several has a legend. Bars grow to the right, so that long names and the numbers have room beside them.
 //!
-//! **State.** Both directions are drawn by the same lines of code, in `along` (the axis of values) and `across` it;
-//! [`Direction`] says which of them is x.
-//!
-//! **Failure.** A bar without a figure is a small cross at the place where it would begin; beside bars to the right it says so.
+//! **Failure.** A bar without a figure is a small cross at the place where it would begin, and says so.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Canvas, Stroke, Type};
 use super::colour::{self, GROUND, INK, QUIET};
 use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
 use super::{Estimate, text};
-
-/// Which way bars grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// To the right: best for few groups and long names.
-    Right,
-    /// Upwards: best for many groups with few bars each.
-    Up,
-}
 
 /// A chart of bars.
 #[derive(Clone, Debug)]
@@ -37,9 +25,7 @@ pub struct Bars {
     pub groups: Vec<Group>,
     /// Where a line marks "the same": 1 for ratios.
     pub reference: Option<f64>,
-    /// Which way the bars grow.
-    pub direction: Direction,
-    /// The picture's width in pixels; upward bars that do not fit make it wider.
+    /// The picture's width in pixels.
     pub width_px: f64,
 }
 
@@ -52,10 +38,6 @@ pub struct Group {
     pub bars: Vec<Option<Estimate>>,
 }
 
-/// Height of upward bars.
-const HEIGHT: f64 = 260.0;
-/// The angle of names that do not fit below their group.
-const TURN: f64 = -40.0;
 const LABEL_GAP: f64 = 10.0;
 /// What stands in the place of a number that there is none of.
 const NO_FIGURE: &str = "no figure";
@@ -67,36 +49,6 @@ impl Bars {
         if !any || self.series.is_empty() {
             return Frame::new(&self.heading, self.width_px).no_data();
         }
-        match self.direction {
-            Direction::Right => self.right(),
-            Direction::Up => self.up(),
-        }
-    }
-
-    fn estimates(&self) -> impl Iterator<Item = &Estimate> {
-        self.groups.iter().flat_map(|group| group.bars.iter().take(self.series.len()).flatten())
-    }
-
-    /// Whether the bars have their names at their left, instead of a legend.
-    fn names_bars(&self) -> bool {
-        self.groups.len() == 1
-    }
-
-    fn ruler(&self, from: f64, to: f64, level: bool) -> Option<Ruler> {
-        let zero = (self.axis.scale == Scale::Linear).then_some(0.0);
-        let values = self.estimates().flat_map(Estimate::values).chain(self.reference).chain(zero);
-        Ruler::new(&self.axis, values, from, to, level)
-    }
-
-    /// The value at which all bars begin.
-    fn base(&self, ruler: &Ruler) -> f64 {
-        if self.axis.scale == Scale::Linear {
-            return 0.0f64.clamp(ruler.low, ruler.high);
-        }
-        self.reference.filter(|r| ruler.holds(*r)).unwrap_or(ruler.low)
-    }
-
-    fn right(&self) -> String {
         let mut frame = Frame::new(&self.heading, self.width_px);
         if !self.names_bars() && self.series.len() > 1 {
             frame.legend(&self.series);
@@ -111,7 +63,7 @@ impl Bars {
         let written: Vec<String> = self.estimates().map(|e| self.axis.unit.write(e.value)).collect();
         let room = text::widest(written.iter().map(String::as_str), 11.0, true) + 8.0;
         let right = frame.width - MARGIN - room;
-        let Some(ruler) = self.ruler(left, right, true) else { return frame.no_data() };
+        let Some(ruler) = self.ruler(left, right) else { return frame.no_data() };
         let gap = if self.names_bars() { 8.0 } else { 12.0 };
         let step = if self.names_bars() { thick + gap } else { thick };
         let group_room = step * self.series.len() as f64 + if self.names_bars() { 0.0 } else { gap };
@@ -131,8 +83,7 @@ impl Bars {
                     label_left(&mut frame.canvas, left, from + thick / 2.0, name, colour::is_craton(name), most);
                 }
                 let thin = if self.names_bars() || self.series.len() == 1 { 0.0 } else { 1.0 };
-                let place = Place { ruler: &ruler, from, to: from + thick - thin, direction: Direction::Right };
-                let past = self.bar(&mut frame.canvas, &place, &group.name, name, bar);
+                let past = self.bar(&mut frame.canvas, &ruler, (from, from + thick - thin), (&group.name, name), bar);
                 let level = from + thick / 2.0 + 4.0;
                 let how = Type::new(11.0, INK).bold(colour::is_craton(name)).rimmed(GROUND);
                 match bar.filter(|e| self.axis.takes(e.value)) {
@@ -152,81 +103,64 @@ impl Bars {
         frame.finish(end)
     }
 
-    fn up(&self) -> String {
-        let count = self.groups.len() as f64;
-        let least = (6.0 * self.series.len() as f64 + 8.0).max(24.0);
-        let mut frame = Frame::new(&self.heading, self.width_px.max(least * count + 2.0 * MARGIN + 80.0));
-        if self.series.len() > 1 {
-            frame.legend(&self.series);
-        }
-        // The name of the axis depends on the values alone, not on the pixels, which are known below it.
-        let Some(first) = self.ruler(HEIGHT, 0.0, false) else { return frame.no_data() };
-        frame.name_upwards(&first.label);
-        let (top, bottom) = (frame.top, frame.top + HEIGHT);
-        let Some(ruler) = self.ruler(bottom, top, false) else { return frame.no_data() };
-        let (left, right) = (MARGIN + Frame::room_upwards(&ruler), frame.width - MARGIN);
-        frame.upwards(&ruler, left, right);
-        let group_room = (right - left) / count;
-        // A few bars are not made as broad as the page.
-        let thick = ((group_room - 8.0) / self.series.len() as f64).min(44.0);
-        let level = text::widest(self.groups.iter().map(|g| g.name.as_str()), LABEL_SIZE, false) < group_room - 8.0;
-        let mut end = bottom + 22.0;
-        for (i, group) in self.groups.iter().enumerate() {
-            let middle = left + group_room * (i as f64 + 0.5);
-            let start = middle - thick * self.series.len() as f64 / 2.0;
-            for (j, name) in self.series.iter().enumerate() {
-                let from = start + thick * j as f64;
-                let gap = (thick * 0.1).min(2.0);
-                let place = Place { ruler: &ruler, from, to: from + thick - gap, direction: Direction::Up };
-                self.bar(&mut frame.canvas, &place, &group.name, name, group.bars.get(j).copied().flatten());
-            }
-            if level {
-                frame.canvas.text(middle, bottom + 17.0, &group.name, Type::new(LABEL_SIZE, INK).middle());
-                continue;
-            }
-            let angle = TURN.abs().to_radians();
-            let most = ((middle - MARGIN - 8.0) / angle.cos()).min(170.0);
-            let name = text::cut(&group.name, LABEL_SIZE, false, most);
-            end = end.max(bottom + 22.0 + text::width(&name, LABEL_SIZE, false) * angle.sin());
-            let how = Type::new(LABEL_SIZE, INK).end().turned(TURN);
-            frame.canvas.text(middle + 4.0, bottom + 16.0, &name, how);
-        }
-        if let Some(reference) = self.reference.filter(|r| ruler.holds(*r)) {
-            let y = ruler.at(reference);
-            frame.reference(left, y, right, y);
-        }
-        frame.finish(end)
+    fn estimates(&self) -> impl Iterator<Item = &Estimate> {
+        self.groups.iter().flat_map(|group| group.bars.iter().take(self.series.len()).flatten())
     }
 
-    /// Draws one bar with its whisker; gives the pixel at which they end.
-    fn bar(&self, canvas: &mut Canvas, place: &Place, group: &str, name: &str, bar: Option<Estimate>) -> f64 {
-        let ruler = place.ruler;
+    /// Whether the bars have their names at their left, instead of a legend.
+    fn names_bars(&self) -> bool {
+        self.groups.len() == 1
+    }
+
+    fn ruler(&self, from: f64, to: f64) -> Option<Ruler> {
+        let zero = (self.axis.scale == Scale::Linear).then_some(0.0);
+        let values = self.estimates().flat_map(Estimate::values).chain(self.reference).chain(zero);
+        Ruler::new(&self.axis, values, from, to, true)
+    }
+
+    /// The value at which all bars begin.
+    fn base(&self, ruler: &Ruler) -> f64 {
+        if self.axis.scale == Scale::Linear {
+            return 0.0f64.clamp(ruler.low, ruler.high);
+        }
+        self.reference.filter(|r| ruler.holds(*r)).unwrap_or(ruler.low)
+    }
+
+    /// Draws one bar with its whisker between two heights; gives the pixel at which they end.
+    fn bar(
+        &self,
+        canvas: &mut Canvas,
+        ruler: &Ruler,
+        (top, bottom): (f64, f64),
+        (group, name): (&str, &str),
+        bar: Option<Estimate>,
+    ) -> f64 {
         let start = ruler.at(self.base(ruler));
-        let middle = (place.from + place.to) / 2.0;
+        let middle = (top + bottom) / 2.0;
         let of = if group.is_empty() { String::new() } else { format!("{group}, ") };
         let Some(estimate) = bar.filter(|e| self.axis.takes(e.value)) else {
             canvas.tip(&format!("{of}{name}: {NO_FIGURE}"), |canvas| {
-                let sign = if place.direction == Direction::Right { 1.0 } else { -1.0 };
                 for turn in [-3.0, 3.0] {
-                    let (along, away) = ((start + 2.0 * sign, start + 8.0 * sign), (middle - turn, middle + turn));
-                    place.line(canvas, along, away, Stroke::plain(QUIET, 1.5));
+                    let stroke = Stroke::plain(QUIET, 1.5);
+                    canvas.line(start + 2.0, middle - turn, start + 8.0, middle + turn, stroke);
                 }
             });
             return start;
         };
-        let mut past = start.max(ruler.at(estimate.value));
+        let end = ruler.at(estimate.value);
+        let mut past = start.max(end);
         canvas.tip(&format!("{of}{name}: {}", estimate.write(&self.axis)), |canvas| {
-            place.rect(canvas, start, ruler.at(estimate.value), colour::of(name));
+            canvas.rect(start.min(end), top, (start - end).abs(), bottom - top, colour::of(name));
             let Some((low, high)) = estimate.span(&self.axis) else { return };
             let (low, high) = (ruler.at(low), ruler.at(high));
             past = past.max(low).max(high);
             // White below the ink, to be seen on dark bars and beside them.
             for stroke in [Stroke::plain("#ffffff", 3.0), Stroke::plain(INK, 1.2)] {
-                place.line(canvas, (low, high), (middle, middle), stroke);
+                canvas.line(low, middle, high, middle, stroke);
             }
-            let half = ((place.to - place.from) / 4.0).min(3.5);
+            let half = ((bottom - top) / 4.0).min(3.5);
             for end in [low, high] {
-                place.line(canvas, (end, end), (middle - half, middle + half), Stroke::plain(INK, 1.2));
+                canvas.line(end, middle - half, end, middle + half, Stroke::plain(INK, 1.2));
             }
         });
         past
@@ -237,31 +171,4 @@ impl Bars {
 fn label_left(canvas: &mut Canvas, left: f64, middle: f64, name: &str, bold: bool, most: f64) {
     let name = text::cut(name, LABEL_SIZE, bold, most);
     canvas.text(left - LABEL_GAP, middle + 4.0, &name, Type::new(LABEL_SIZE, INK).bold(bold).end());
-}
-
-/// Where a bar is drawn: along its ruler, and between two pixels across it.
-struct Place<'a> {
-    ruler: &'a Ruler,
-    from: f64,
-    to: f64,
-    direction: Direction,
-}
-
-impl Place<'_> {
-    /// A rectangle between two pixels along the ruler.
-    fn rect(&self, canvas: &mut Canvas, start: f64, end: f64, fill: &str) {
-        let (low, long, thick) = (start.min(end), (start - end).abs(), self.to - self.from);
-        match self.direction {
-            Direction::Right => canvas.rect(low, self.from, long, thick, fill),
-            Direction::Up => canvas.rect(self.from, low, thick, long, fill),
-        }
-    }
-
-    /// A line between two points, each given along and across the ruler.
-    fn line(&self, canvas: &mut Canvas, along: (f64, f64), away: (f64, f64), stroke: Stroke<'_>) {
-        match self.direction {
-            Direction::Right => canvas.line(along.0, away.0, along.1, away.1, stroke),
-            Direction::Up => canvas.line(away.0, along.0, away.1, along.1, stroke),
-        }
-    }
 }

@@ -51,14 +51,14 @@ fn dots(count: usize, width_px: f64) -> Dots {
     Dots { heading: heading(), axis: ratio_axis(), rows, reference: Some(1.0), width_px }
 }
 
-fn bars(groups: usize, series: usize, direction: Direction, axis: Axis, width_px: f64) -> Bars {
+fn bars(groups: usize, series: usize, axis: Axis, width_px: f64) -> Bars {
     let group = |g: usize| Group {
         name: if g < 4 { EVIL[g].to_owned() } else { format!("program-{g}") },
         bars: (0..series).map(|s| (g + s != 3).then(|| estimate(g * 31 + s, 0.3, 4.0))).collect(),
     };
     let groups = (0..groups).map(group).collect();
     let series = names(series);
-    Bars { heading: heading(), axis, series, groups, reference: Some(1.0), direction, width_px }
+    Bars { heading: heading(), axis, series, groups, reference: Some(1.0), width_px }
 }
 
 fn lines(count: usize, points: usize, x: Axis, width_px: f64) -> Lines {
@@ -103,12 +103,10 @@ fn gallery() -> Vec<(String, String)> {
             add("lines", lines(count, 30, Axis::linear("time", Unit::Seconds), width).svg());
             add("lines of a point", lines(count, 1, Axis::log("size", Unit::Bytes), width).svg());
             add("lines by powers", lines(count, 20, Axis::log2("size", Unit::Bytes), width).svg());
-            for direction in [Direction::Right, Direction::Up] {
-                for groups in [1, 5, 40] {
-                    let linear = Axis::linear("ratio", Unit::Ratio);
-                    add("linear bars", bars(groups, count, direction, linear, width).svg());
-                    add("logarithmic bars", bars(groups, count, direction, ratio_axis(), width).svg());
-                }
+            for groups in [1, 5, 40] {
+                let linear = Axis::linear("ratio", Unit::Ratio);
+                add("linear bars", bars(groups, count, linear, width).svg());
+                add("logarithmic bars", bars(groups, count, ratio_axis(), width).svg());
             }
         }
     }
@@ -221,17 +219,15 @@ fn nothing_to_show_is_said() {
     let mut pictures = vec![dots(0, 480.0).svg(), scatter(0, 480.0).svg(), heat(0, 3).svg(), heat(3, 0).svg()];
     pictures.push(lines(0, 0, ratio_axis(), 480.0).svg());
     pictures.push(lines(3, 0, ratio_axis(), f64::NAN).svg());
-    for direction in [Direction::Right, Direction::Up] {
-        for (groups, series) in [(0, 0), (0, 2), (2, 0)] {
-            pictures.push(bars(groups, series, direction, ratio_axis(), 480.0).svg());
-        }
+    for (groups, series) in [(0, 0), (0, 2), (2, 0)] {
+        pictures.push(bars(groups, series, ratio_axis(), 480.0).svg());
     }
     for value in bad {
         let mut chart = dots(1, 480.0);
         chart.rows[0].estimate = Some(Estimate::between(value, value, value));
         chart.rows[0].runs = vec![value, -1.0, 0.0];
         pictures.push(chart.svg());
-        let mut chart = bars(2, 2, Direction::Up, Axis::linear("time", Unit::Seconds), 480.0);
+        let mut chart = bars(2, 2, Axis::linear("time", Unit::Seconds), 480.0);
         chart.groups.iter_mut().for_each(|group| group.bars.fill(Some(Estimate::exact(value))));
         pictures.push(chart.svg());
         let mut chart = lines(1, 3, Axis::linear("time", Unit::Seconds), 480.0);
@@ -250,7 +246,7 @@ fn nothing_to_show_is_said() {
 #[test]
 fn zeros_and_tiny_and_equal_values_are_drawn() {
     for value in [0.0, 1e-320, 1e-25, 5.0, 1e29] {
-        let mut chart = bars(2, 2, Direction::Right, Axis::linear("bytes", Unit::Bytes), 480.0);
+        let mut chart = bars(2, 2, Axis::linear("bytes", Unit::Bytes), 480.0);
         chart.reference = None;
         chart.groups.iter_mut().for_each(|group| group.bars.fill(Some(Estimate::exact(value))));
         let svg = chart.svg();

@@ -5,19 +5,19 @@
 //! **Unsafe.** Takes objects from callers.
 
 use super::{CacheStats, Fault, Options, Refused};
+use crate::debug;
 use crate::debug::Target;
-use crate::front::set_up;
-use crate::route::Misuse;
+use crate::govern;
+use crate::here::Here;
+use crate::observe::report;
+use crate::start::set_up;
 use crate::statics::{HEAP, KIT, OBJECT_CACHES, PROCESSOR_CACHES};
-use crate::{background, debug, limits, nested, report, tls};
+use crate::thread::{nested, tls};
 use core::ptr::null_mut;
+use craton_heap::Misuse;
 use craton_objects::process::{Process, Watch, Words};
 use craton_os::process;
 use craton_os::rseq::Rseq;
-
-/// The process, as object caches see it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Here;
 
 impl Process for Here {
     #[inline(always)]
@@ -26,11 +26,11 @@ impl Process for Here {
     }
 
     fn make_room() -> bool {
-        limits::make_room()
+        govern::make_room()
     }
 
     fn holds_much() {
-        background::want_thread();
+        govern::want_thread();
     }
 
     fn sequences(own: bool) -> Option<&'static Rseq> {
@@ -81,7 +81,7 @@ fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     let saved = process::errno();
     let result = call();
     OBJECT_CACHES.over(&HEAP).run_deferred(cache);
-    background::poke();
+    govern::poke();
     process::set_errno(saved);
     result
 }
@@ -169,7 +169,7 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
 pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     let saved = process::errno();
     let result = OBJECT_CACHES.over(&HEAP).destroy(cache);
-    background::poke_in_free();
+    govern::poke_in_free();
     process::set_errno(saved);
     result
 }
@@ -194,3 +194,6 @@ pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
 pub fn each(each: impl FnMut(CacheStats)) {
     OBJECT_CACHES.each(each);
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,21 +1,23 @@
 //! malloc when the fast path has no object.
 //!
-//! **What.** The mode of the thread says who serves the request ([`crate::thread_mode`]). A refusal is tried once more if a
+//! **What.** The mode of the thread says who serves the request ([`crate::thread::mode`]). A refusal is tried once more if a
 //! hard limit was in the way and the thread's caches could make room.
 //!
 //! **Unsafe.** Uses the calling thread's cache, and clears objects.
 
 use super::apart::{malloc_apart, malloc_apart_class};
-use super::threads::{cache_for, register_threads, server};
-use super::{MAX_SIZE, set_up, with_errno};
-use crate::cpu_cache::thread::ThreadCache;
-use crate::size_class::{self, MAX_CLASSED};
+use super::{MAX_SIZE, with_errno};
+use crate::start::set_up;
 use crate::statics::{FAILURES, HEAP, PROCESSOR_CACHES};
-use crate::thread_mode::Server;
-use crate::{debug, govern, nested, tls};
+use crate::thread::life::{cache_for, register_threads, server};
+use crate::thread::mode::Server;
+use crate::thread::{nested, tls};
+use crate::{debug, govern};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
+use craton_heap::size_class::{self, MAX_CLASSED};
+use craton_heap::thread_cache::ThreadCache;
 use craton_os::process::errno;
 use craton_os::rseq::Rseq;
 
@@ -59,8 +61,13 @@ fn malloc_class(class: usize) -> *mut u8 {
     let object = match cache {
         // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
         Some(cache) => unsafe {
-            let object = ThreadCache::pop(cache, class);
-            if object.is_null() { or_with_room(|| HEAP.refill(cache, class)) } else { object }
+            let mut object = ThreadCache::pop(cache, class);
+            if object.is_null() {
+                let inside = nested::enter();
+                object = HEAP.refill(cache, class);
+                drop(inside);
+            }
+            if object.is_null() { with_room(|| HEAP.refill(cache, class)) } else { object }
         },
         None if set_up() => nested::within(|| HEAP.take_one(class)),
         None => null_mut(),
@@ -87,7 +94,11 @@ fn malloc_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
 fn refill_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
     let saved = errno();
     register_threads();
-    let object = or_with_room(|| PROCESSOR_CACHES.refill(&HEAP, rseq, class));
+    let refill = || PROCESSOR_CACHES.refill(&HEAP, rseq, class);
+    let mut object = nested::within(refill);
+    if object.is_null() {
+        object = with_room(refill);
+    }
     if object.is_null() {
         count_failure(class);
     }
@@ -96,10 +107,10 @@ fn refill_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
     with_errno(object, saved)
 }
 
-/// What a refill gives; tried twice, if a limit kept the first from giving anything and room could be made.
-fn or_with_room(refill: impl Fn() -> *mut u8) -> *mut u8 {
-    let object = nested::within(&refill);
-    if object.is_null() && nested::within(govern::make_room) { nested::within(&refill) } else { object }
+/// Refills once more, if a limit kept the first refill from allocating and room could be made.
+#[cold]
+fn with_room(refill: impl FnOnce() -> *mut u8) -> *mut u8 {
+    if nested::within(govern::make_room) { nested::within(refill) } else { null_mut() }
 }
 
 #[cold]

@@ -1,12 +1,13 @@
-//! Requests of signal handlers that interrupted a request, served without a lock ([`crate::nested`]).
+//! Requests of signal handlers that interrupted a request, served without a lock ([`crate::thread::nested`]).
 //!
 //! **Unsafe.** Takes objects from callers.
 
 use super::{MAX_SIZE, find, free, malloc, no_memory};
-use crate::background::Chore;
-use crate::route::Misuse;
+use crate::govern::background::Chore;
 use crate::statics::{APART, BACKGROUND, HEAP};
-use crate::{nested, size_class};
+use crate::thread::nested;
+use craton_heap::Misuse;
+use craton_heap::size_class;
 
 /// An object of a class for a signal handler, which may be at every alignment that the class's objects have.
 #[cold]

@@ -11,18 +11,20 @@
 //! | 4 | on a morphed slab, and the thread has a cache?        | the fast path does not know the mark; what comes next would go to the central list |
 //! | 5 | thread on per-CPU caches?                             | no lock; a handler may do it, too |
 //! | 6 | in a handler?                                         | from here on locks are taken: the object waits instead |
-//! | 7 | anything else, and bad pointers                       | [`Heap::take_back`](crate::heap::Heap::take_back) finds what it is, under locks |
+//! | 7 | anything else, and bad pointers                       | [`Heap::take_back`](craton_heap::heap::Heap::take_back) finds what it is, under locks |
 //!
 //! **Unsafe.** Takes objects from callers.
 
 use super::apart::free_apart;
-use super::threads::{cache_for, existing_cache, register_threads, server};
-use crate::route::Misuse;
 use crate::statics::{HEAP, HEAPS, PROCESSOR_CACHES, READY};
-use crate::thread_mode::Server;
-use crate::{debug, govern, nested};
+use crate::thread::life::{cache_for, register_threads, server};
+use crate::thread::mode::Server;
+use crate::thread::nested;
+use crate::thread::tls;
+use crate::{debug, govern};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PageRange;
+use craton_heap::Misuse;
 use craton_os::process::{errno, set_errno};
 use craton_os::rseq::Rseq;
 
@@ -96,7 +98,7 @@ unsafe fn free_on_morphed(pointer: *mut u8) -> bool {
     if nested::is_nested() {
         return false;
     }
-    let Some(cache) = existing_cache() else { return false };
+    let Some(cache) = tls::own() else { return false };
     let class = nested::within(|| HEAP.recognise_morphed(pointer));
     // SAFETY: it is this thread's cache; the object is one of the class, and given up.
     class.is_some_and(|class| unsafe { (*cache).push_checked(class, pointer) })

@@ -4,10 +4,11 @@
 
 use super::apart::realloc_apart;
 use super::{MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
-use crate::cpu_cache::thread::ThreadCache;
-use crate::route::{Found, Misuse, small_stays};
 use crate::statics::{HEAP, HEAPS};
-use crate::{debug, govern, nested, size_class, tls};
+use crate::thread::{nested, tls};
+use crate::{debug, govern, size_class};
+use craton_heap::thread_cache::ThreadCache;
+use craton_heap::{Found, Misuse, beyond::small_stays};
 use craton_os::process::{errno, set_errno};
 
 /// Changes an object's size, keeping its contents; null makes a new one. On failure the object is as it was.
@@ -26,8 +27,15 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     if !is_ready() {
         return Err(Misuse::Foreign);
     }
-    // SAFETY: by the contract.
-    if let Some(new) = unsafe { debug::realloc(pointer, size) } {
+    if let Some(old) = debug::size_to_move(pointer) {
+        let new = if size > MAX_SIZE { no_memory() } else { malloc(size) };
+        if !new.is_null() {
+            // SAFETY: by the contract; both have so many bytes.
+            unsafe {
+                new.copy_from_nonoverlapping(pointer, old.min(size));
+                debug::free_moved(pointer);
+            }
+        }
         return Ok(new);
     }
     if nested::is_nested() || nested::size_of(pointer).is_some() {

@@ -6,10 +6,11 @@
 //! **Unsafe.** Takes objects from callers.
 
 use super::{Options, OwnStats, Refused};
-use crate::front::{self, set_up};
-use crate::route::{Found, Misuse};
+use crate::front;
+use crate::govern;
+use crate::start::set_up;
 use crate::statics::{HEAP, HEAPS};
-use crate::{background, limits};
+use craton_heap::{Found, Misuse};
 use craton_os::process;
 
 /// Makes a heap; returns its handle, which is never 0.
@@ -24,7 +25,7 @@ pub fn create(options: Options<'_>) -> Result<usize, Refused> {
 pub fn destroy(heap: usize) -> Result<(), Misuse> {
     let saved = process::errno();
     let result = HEAPS.over(&HEAP).destroy(heap);
-    background::poke_in_free();
+    govern::poke_in_free();
     process::set_errno(saved);
     result
 }
@@ -34,10 +35,10 @@ pub fn destroy(heap: usize) -> Result<(), Misuse> {
 pub fn alloc(heap: usize, size: usize, align: usize, zero: bool) -> Result<*mut u8, Misuse> {
     let saved = process::errno();
     let mut object = HEAPS.over(&HEAP).alloc(heap, size, align, zero)?;
-    if object.is_null() && limits::make_room() {
+    if object.is_null() && govern::make_room() {
         object = HEAPS.over(&HEAP).alloc(heap, size, align, zero)?;
     }
-    background::poke();
+    govern::poke();
     Ok(front::with_errno(object, saved))
 }
 
@@ -53,7 +54,7 @@ pub unsafe fn free(heap: usize, pointer: *mut u8) -> Result<(), Misuse> {
     let object = HEAPS.over(&HEAP).find_in(heap, pointer)?;
     // SAFETY: the object was looked up, and the caller gives it up.
     let result = unsafe { HEAPS.over(&HEAP).free(object, pointer) };
-    background::poke_in_free();
+    govern::poke_in_free();
     process::set_errno(saved);
     result
 }
@@ -102,3 +103,6 @@ pub fn class_stats(id: u64, class: usize) -> Option<craton_slab::SlabStats> {
 pub unsafe fn is_owned(pointer: *mut u8) -> bool {
     !pointer.is_null() && matches!(front::find(pointer), Some(Found::Owned(_)))
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

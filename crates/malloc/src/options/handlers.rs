@@ -5,19 +5,19 @@
 //!
 //! **Failure.** A value of another form, or one that the handler refuses, changes nothing.
 
-use crate::admission::CachesFor;
-use crate::background::{self, Mode};
-use crate::front::set_up;
+use crate::debug;
+use crate::govern::background::Mode;
+use crate::govern::{self, limits};
+use crate::observe::recording;
+use crate::observe::text::Text;
+use crate::observe::trace::PATH_MAX;
+use crate::start::set_up;
 use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
-use crate::text::Text;
-use crate::{debug, limits, trace};
+use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Decimal, Line, process};
-use craton_pages::HugeBacking;
-use craton_tables::options::{Form, Key, PATH_MOST};
-
-/// Longest path that `stats_file` takes, its closing 0 included.
-pub(crate) const PATH_MAX: usize = PATH_MOST + 1;
+use craton_pages::{HugeBacking, PageHeapExt};
+use craton_tables::options::{Form, Key};
 
 /// How an option is set and read.
 enum Handler {
@@ -36,20 +36,20 @@ fn handler(key: Key) -> Handler {
         Key::AuditLog => Text(|v| KIT.set_log_entries(v), |t| _ = t.number(KIT.log_entries())),
         Key::Background => Word(
             |i| {
-                background::set_mode(MODES[i]);
+                govern::set_mode(MODES[i]);
                 true
             },
-            || background::mode() as usize,
+            || govern::mode() as usize,
         ),
         Key::Caches => Word(set_caches, || ADMISSION.caches_for() as usize),
-        Key::Debug => Text(debug::set, |t| KIT.show_option(|text| _ = t.bytes(text))),
+        Key::Debug => Text(|v| debug::set(v, set_up), |t| KIT.show_option(|text| _ = t.bytes(text))),
         Key::GuardSample => Text(set_sample, |t| _ = t.number(KIT.sample())),
-        Key::HardLimit => Text(|v| limits::set_option(b"hard_limit", v), |t| _ = limits::show_option(b"hard_limit", t)),
+        Key::HardLimit => Text(|v| govern::set_option(b"hard_limit", v), |t| _ = govern::show_option(b"hard_limit", t)),
         Key::MemoryLimit => {
-            Text(|v| limits::set_option(b"memory_limit", v), |t| _ = limits::show_option(b"memory_limit", t))
+            Text(|v| govern::set_option(b"memory_limit", v), |t| _ = govern::show_option(b"memory_limit", t))
         }
         Key::PageHeap => Text(|v| PAGE_HEAP.set(v), |t| _ = t.text(PAGE_HEAP.name())),
-        Key::Pressure => Text(|v| limits::set_option(b"pressure", v), |t| _ = limits::show_option(b"pressure", t)),
+        Key::Pressure => Text(|v| govern::set_option(b"pressure", v), |t| _ = govern::show_option(b"pressure", t)),
         Key::Quarantine => Number(
             |n| {
                 KIT.set_quarantine(n as usize);
@@ -59,12 +59,12 @@ fn handler(key: Key) -> Handler {
         ),
         Key::ReleaseRate => Number(
             |n| {
-                background::set_rate(n);
+                govern::set_rate(n);
                 true
             },
             || BACKGROUND.rate(),
         ),
-        Key::SoftLimit => Text(|v| limits::set_option(b"soft_limit", v), |t| _ = limits::show_option(b"soft_limit", t)),
+        Key::SoftLimit => Text(|v| govern::set_option(b"soft_limit", v), |t| _ = govern::show_option(b"soft_limit", t)),
         Key::Stats => Word(set_stats, || STATS.load(Relaxed).into()),
         Key::StatsFile => Text(set_stats_file, |t| {
             let file = STATS_FILE.lock();
@@ -78,8 +78,8 @@ fn handler(key: Key) -> Handler {
             },
             || ADMISSION.cache_bytes() as u64,
         ),
-        Key::Trace => Text(trace::ask, |t| _ = trace::show_path(t)),
-        Key::TraceEvents => Number(|n| trace::set_bound(n as usize), trace::bound),
+        Key::Trace => Text(recording::ask, |t| _ = recording::show_path(t)),
+        Key::TraceEvents => Number(|n| recording::set_bound(n as usize), recording::bound),
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
     let word = form.words().iter().position(|word| word.as_bytes() == value);
     match (handler(key), word) {
         (Handler::Word(..), Some(i)) if key == Key::Background && !may_wait => {
-            background::set_mode_later(MODES[i]);
+            govern::set_mode_later(MODES[i]);
             true
         }
         (Handler::Word(set, _), Some(i)) => set(i),
@@ -133,7 +133,7 @@ fn set_caches(i: usize) -> bool {
 
 fn set_sample(value: &[u8]) -> bool {
     let every = if value == b"auto" { Some(debug::AUTO) } else { Decimal::parse(value) };
-    every.is_some_and(debug::set_sample)
+    every.is_some_and(|every| debug::set_sample(every, set_up))
 }
 
 /// In the order of the row's words.

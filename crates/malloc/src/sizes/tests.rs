@@ -1,5 +1,5 @@
 use super::*;
-use crate::size_class::{CLASSES, MAX_CLASSED};
+use craton_heap::size_class::{CLASSES, MAX_CLASSED};
 
 #[test]
 fn a_good_size_is_its_own_good_size() {

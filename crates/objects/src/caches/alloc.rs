@@ -12,7 +12,7 @@
 use super::arrays::{MOST_FILL, Which};
 use super::building::Building;
 use super::cache::{Cache, CacheSlots};
-use super::{Fault, Locked, Over};
+use super::{Fault, Over};
 use crate::process::{Process, Watch};
 use crate::slots::Slot;
 use core::ptr::null_mut;
@@ -72,7 +72,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         loop {
             let times = slot.shared.freed.times();
             let (taken, sleep_ns) = P::within(|| {
-                let (_, _, mut cache) = self.lock_counted(handle)?;
+                let mut cache = slot.lock_counted(handle)?;
                 let found = self.alloc_or_flush(slot, &mut cache, rseq, until.is_some() && retried);
                 cache.slow_allocs += u64::from(found.0.is_some());
                 Ok::<_, Misuse>(found)
@@ -98,17 +98,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 return Err(if until.is_some() { Fault::TimedOut } else { Fault::NoMemory });
             }
         }
-    }
-
-    /// Locks a cache; counts a wait for the lock, since arrays that are too small are its cause.
-    pub(super) fn lock_counted(&self, handle: usize) -> Result<Locked<'_>, Misuse> {
-        self.caches.slots.lock_by(handle, |lock| {
-            lock.try_lock().unwrap_or_else(|| {
-                let mut cache = lock.lock();
-                cache.depot.note_contended();
-                cache
-            })
-        })
     }
 
     /// An object from the depot or the slabs; if they have none, from other processors' arrays. If
@@ -189,6 +178,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
 
     /// Puts free objects into this processor's array, and back on their slabs as far as it has no
     /// room.
+    #[inline]
     fn fill_array(&self, cache: &mut Cache, handle: usize, rseq: Option<&Rseq>, objects: &[*mut u8]) {
         let put = rseq.map_or(0, |rseq| self.caches.arrays.put_many(rseq, handle, objects));
         for object in &objects[put..] {
@@ -231,7 +221,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         };
         let Some(constructor) = constructor else { return Ok(object) };
         let unbuilt = Unbuilt { over: self, slot, object, asked };
-        // SAFETY: the object is as large and aligned as the program said, and nobody else's.
+        // SAFETY: the object is as large and aligned as the program said, and only ours.
         if Building::<P>::run(handle, || unsafe { constructor(object.cast(), argument) }) != 0 {
             return Err(Fault::Constructor);
         }
@@ -253,7 +243,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
     }
 
     /// Moves all objects of arrays and depot to the slabs; arrays have no room until they are
-    /// opened again. `false` if sequences cannot be interrupted; with `alone` there are none.
+    /// opened again. `false` if sequences cannot be interrupted; with `alone` no sequence runs.
     pub(super) fn flush(&self, cache: &mut Cache, alone: bool) -> bool {
         let (id, constructed) = (cache.id, cache.constructor.is_some());
         let (depot, slabs, mut supply) = self.parts(cache);

@@ -7,7 +7,7 @@
 //! **State.** One reservation, with an area for each number that a processor can have, so that a
 //! sequence computes its array's address. An open array has its cache's handle for owner, and a
 //! capacity; a sequence takes for the owner only, which is its whole check of a handle. A closed
-//! array serves nobody: arrays are closed before they are emptied.
+//! array serves no request: arrays are closed before they are emptied.
 //!
 //! **Threads.** Arrays change in sequences, or by the thread that has closed them and interrupted
 //! all sequences. They are opened, closed and emptied under the cache's lock. Another process may
@@ -19,10 +19,12 @@
 //! each request takes its cache's lock. Where sequences cannot be interrupted, arrays keep their
 //! objects until they are opened again.
 //!
-//! **Not here.** The per-CPU cache of size classes is another array over the same sequences' layer.
-//! It maps an area at a processor's first use and finds it through a table, which costs two loads
-//! and a test more in each call; here an address is enough, since the reservation has all areas. It
-//! has no owner and no count of objects taken, which here are part of the one store that commits.
+//! **Not here.** The per-CPU cache of size classes, `craton_heap::cpu_cache`, has arrays of another
+//! form, since each is quicker at its place. Counted in the machine code, its sequences have 18
+//! instructions to take and 19 to add; these have 14 and 12. Here all areas lie in one reservation
+//! of 64 GiB, so that a processor's number is an address; there an area is mapped at its first use
+//! and found through a table, since every program has size classes and few have address space to
+//! spare. Here the store that takes an object also counts it, and checks the owner.
 //!
 //! **Unsafe.** Reads areas by address.
 

@@ -16,7 +16,7 @@ pub(super) struct Building<P: Process> {
     /// The thread's words before the call; the list goes on there.
     outer: Words,
     /// The list is one thread's.
-    _stays: PhantomData<(*mut (), fn() -> P)>,
+    _stays: PhantomData<*mut P>,
 }
 
 impl<P: Process> Building<P> {

@@ -14,7 +14,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Bytes, Pages};
 use craton_heap::Misuse;
-use craton_os::{Event, Rank};
+use craton_os::{Event, Guard, Rank};
 use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
 /// In the place of the distance of an object's mark: it lies in the entry of its page.
@@ -59,14 +59,14 @@ unsafe impl Kind for CacheSlots {
 
 const _: () = assert!(cfg!(loom) || size_of::<Slot<CacheSlots>>() == SLOT_ALIGN);
 
-/// What is read of a cache without its lock.
+/// The part of a cache that is read without its lock.
 #[repr(C)]
 pub(super) struct Shared {
     /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
     /// Objects were freed for which threads wait.
     pub(super) freed: Event,
-    /// What the next slow call, which may run the program's functions, is to do: bits of
+    /// Work for the next slow call, which may run the program's functions: bits of
     /// [`super::trim`].
     pub(super) deferred: AtomicU32,
     /// The objects are buffers of the watcher.
@@ -104,6 +104,20 @@ impl Slot<CacheSlots> {
         }
     }
 
+    /// Locks the cache of a handle; counts a wait for the lock, of which arrays that are too small
+    /// are the cause.
+    #[inline]
+    pub(super) fn lock_counted(&self, handle: usize) -> Result<Guard<'_, Cache>, Misuse> {
+        self.lock(handle, |lock| match lock.try_lock() {
+            Some(cache) => cache,
+            None => {
+                let mut cache = lock.lock();
+                cache.depot.note_contended();
+                cache
+            }
+        })
+    }
+
     /// Wakes the threads that wait for an object.
     pub(super) fn announce(&self, wait: bool) {
         if wait {
@@ -112,7 +126,7 @@ impl Slot<CacheSlots> {
     }
 }
 
-/// What a cache's lock protects. Zeros are a cache that never was.
+/// The part of a cache under its lock. Zeros are a cache that never was.
 pub(super) struct Cache {
     pub(super) id: u16,
     pub(super) name: [u8; NAME_MAX + 1],

@@ -24,13 +24,14 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
     /// # Safety
     /// Any pointer may be given; if it is a live object of the cache, the caller gives it up.
     pub unsafe fn free(&self, handle: usize, object: *mut u8) -> Result<(), Misuse> {
-        // SAFETY: by the contract.
-        if let Some(freed) = unsafe { self.free_buffer(handle, object) } {
-            return freed;
+        let (id, slot) = self.caches.slots.find(handle)?;
+        if P::is_buffer(id, object) {
+            self.free_watched(slot, handle, object);
+            return Ok(());
         }
         P::within(|| {
             let rseq = self.caches.arrays.sequences();
-            let (_, slot, mut cache) = self.lock_counted(handle)?;
+            let mut cache = slot.lock_counted(handle)?;
             self.check_object(&cache, object)?;
             self.set_mark(object, true);
             if let Some(rseq) = rseq.filter(|_| !cache.closed && cache.waiters == 0)

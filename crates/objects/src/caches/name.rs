@@ -1,4 +1,4 @@
-//! What a cache may be called.
+//! The names that a cache may have.
 //!
 //! **What.** Names stand in reports, in lists of statistics, and among the targets of the option
 //! `debug`: so they have none of the characters that mean something there, none that change how the

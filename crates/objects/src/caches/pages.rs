@@ -289,7 +289,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, 
     }
 }
 
-// SAFETY: spans are nobody else's until they are freed; the region begins at a multiple of every
+// SAFETY: spans have no other owner until they are freed; the region begins at a multiple of every
 // alignment that slabs ask for, so that a span which is aligned in it is aligned.
 unsafe impl<F: Platform, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {

@@ -158,6 +158,8 @@ fn marks_tell_free_from_live_wherever_they_lie() {
     // In the first word, behind the object, in the page's entry.
     for (size, constructed) in [(8, false), (3000, false), (8, true), (40, true), (100, true), (5000, true)] {
         let (w, there) = (world(8), AtomicUsize::new(0));
+        /// # Safety
+        /// The object and the argument are those of this test's cache.
         unsafe extern "C-unwind" fn fill(object: *mut c_void, _: *mut c_void) -> c_int {
             // SAFETY: objects have 8 bytes at least.
             unsafe { object.cast::<u64>().write(0x1234_5678_9abc_def0) };

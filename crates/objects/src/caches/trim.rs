@@ -88,7 +88,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 let call = |object: *mut u8| {
                     *destroyed += 1;
                     if let Some(destructor) = destructor {
-                        // SAFETY: the object is constructed, and nobody else's.
+                        // SAFETY: the object is constructed, and only ours.
                         Building::<P>::run(handle, || unsafe { destructor(object.cast(), argument) });
                     }
                 };

@@ -14,7 +14,6 @@ use crate::slots::Slot;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Platform};
-use craton_heap::Misuse;
 use craton_heap::hooks::Hooks;
 
 impl Cache {
@@ -51,15 +50,9 @@ impl Cache {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Frees an object that is a buffer; `None` if it is none.
-    ///
-    /// # Safety
-    /// As [`Over::free`]. No lock is held, since the program's destructor runs.
-    pub(super) unsafe fn free_buffer(&self, handle: usize, object: *mut u8) -> Option<Result<(), Misuse>> {
-        let (id, slot) = self.caches.slots.find(handle).ok()?;
-        if !P::is_buffer(id, object) {
-            return None;
-        }
+    /// Frees a buffer that the program gives up. No lock is held, since its destructor runs.
+    #[cold]
+    pub(super) fn free_watched(&self, slot: &Slot<CacheSlots>, handle: usize, object: *mut u8) {
         let (destructor, argument) = {
             let mut cache = slot.locked.lock();
             cache.destroyed += u64::from(cache.constructor.is_some());
@@ -76,7 +69,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             drop(cache);
             slot.announce(wait);
         });
-        Some(Ok(()))
     }
 
     /// A cache cannot be destroyed: reports who has its objects, as far as they are watched.

@@ -49,7 +49,7 @@ impl Place {
 /// The pages of a heap.
 pub(super) struct OwnPages {
     chunks: Chunks,
-    /// What the next chunk will have; 0 stands for the first.
+    /// Pages of the next chunk; 0 stands for the first.
     next_chunk: Pages,
     pub(super) place: Place,
     /// The heap's number.
@@ -73,7 +73,7 @@ impl OwnPages {
         (self.id, self.place, self.limit, self.next_chunk) = (id, place, limit, Pages(0));
     }
 
-    /// Whether so many pages more are allowed.
+    /// Whether `more` pages are within the limit.
     fn allows(&self, more: Pages) -> bool {
         self.limit == Pages(0) || u64::from(self.used.0) + u64::from(more.0) <= u64::from(self.limit.0)
     }

@@ -40,7 +40,7 @@ fn h4_objects_of_all_sizes_and_heaps_are_distinct_and_keep_their_contents() {
                 if object.is_null() {
                     continue;
                 }
-                // SAFETY: the object has so many bytes and is ours.
+                // SAFETY: the object has `size` bytes and is ours.
                 unsafe { object.write_bytes(round as u8, size) };
                 out.push((heap, object, size, round as u8));
             } else {
@@ -350,7 +350,7 @@ fn zeroed_objects_are_zeroed_also_on_used_memory() {
     for size in [64, 5000, 300_000] {
         for _ in 0..3 {
             let object = w.own().alloc(heap, size, 1, true).unwrap();
-            // SAFETY: the object has so many bytes and is ours.
+            // SAFETY: the object has `size` bytes and is ours.
             unsafe {
                 assert!((0..size).all(|i| *object.add(i) == 0), "{size}");
                 object.write_bytes(1, size);

@@ -80,7 +80,7 @@ fn what_was_locked_by_handle_is_refused_when_its_tenant_went_meanwhile() {
     let slots = Slots::<Few>::new();
     let handle = begin(&slots, 0).unwrap();
     *slots.lock(handle).unwrap().2 += 7;
-    let late = slots.lock_by(handle, |lock| {
+    let late = slots.get(0).lock(handle, |lock| {
         end(&slots, handle);
         lock.lock()
     });

@@ -99,8 +99,9 @@ mod witness {
     }
 
     impl Held {
-        pub(super) const NONE: Self =
-            Self { thread: AtomicUsize::new(0), counts: [const { AtomicU16::new(0) }; RANKS] };
+        pub(super) const fn new() -> Self {
+            Self { thread: AtomicUsize::new(0), counts: [const { AtomicU16::new(0) }; RANKS] }
+        }
 
         /// The highest rank that is held.
         pub(super) fn highest(&self) -> Option<usize> {
@@ -125,7 +126,7 @@ mod witness {
         }
     }
 
-    static TABLE: [Held; THREADS] = [const { Held::NONE }; THREADS];
+    static TABLE: [Held; THREADS] = [const { Held::new() }; THREADS];
     static TRUSTS: AtomicBool = AtomicBool::new(false);
 
     /// The calling thread's place; with `claim` a free one, if it has none yet.
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_thread_waits_only_for_higher_ranks() {
-        let held = Held::NONE;
+        let held = Held::new();
         assert!(held.allows(Rank::SetUp, false));
         held.add(Rank::SizeClass);
         assert!(held.allows(Rank::Morphs, false) && held.allows(Rank::TracePath, false));
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_fork_takes_several_locks_of_a_rank() {
-        let held = Held::NONE;
+        let held = Held::new();
         held.add(Rank::SizeClass);
         held.add(Rank::SizeClass);
         assert!(held.allows(Rank::SizeClass, true) && !held.allows(Rank::CacheArrays, true));
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_lock_given_up_out_of_turn_leaves_the_others() {
-        let held = Held::NONE;
+        let held = Held::new();
         held.add(Rank::SizeClass);
         held.add(Rank::Pages);
         assert!(!held.remove(Rank::SizeClass));

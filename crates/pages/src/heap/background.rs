@@ -1,11 +1,13 @@
-//! What the heap does besides requests: gives memory back, looks after its backing, collapses hugepages.
+//! Background work of the heap: it gives memory back, looks after its backing, collapses
+//! hugepages.
 //!
-//! **What.** [`PageHeap::tick`] does all of it. A caller that lets go of the heap's lock in between takes
-//! [`PageHeap::tick_step`] and the parts of a collapse.
+//! **What.** [`PageHeapExt`](crate::PageHeapExt) says what each operation does. A tick does all of
+//! it; a caller that lets go of the heap's lock in between takes its steps and the parts of a
+//! collapse.
 
-use super::PageHeap;
+use super::Temeraire;
 use crate::backing::HugeBacking;
-use crate::collapse::{Candidate, CollapseStats, ROUND_COLLAPSES, Search};
+use crate::collapse::{Candidate, ROUND_COLLAPSES, Search};
 use crate::filler::Filler;
 use crate::fit::Fit;
 use crate::huge_cache::HugeCache;
@@ -15,15 +17,8 @@ use crate::release::{Breaking, Release, STEP, Tick, TooMuch};
 use crate::tracker::{Place, Tracker, Trackers};
 use craton_base::{Advice, Clock, CollapseError, Floor, Geometry, HugePageId, HugePages, PageRange, Pages};
 
-impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
-    /// How much memory goes back by itself, in bytes per second, from now on; 0, as at the start, for none.
-    pub fn set_release_rate(&mut self, bytes_per_s: u64) {
-        self.release.set_rate(bytes_per_s, self.clock.now_ns());
-    }
-
-    /// To be called about every second, also in an idle process: lowers the cache's limit to what recent demand
-    /// justifies, releases what is due, and collapses some hugepages.
-    pub fn tick(&mut self) -> Tick {
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
+    pub(super) fn tick(&mut self) -> Tick {
         let mut all = Tick::default();
         loop {
             let step = self.tick_step();
@@ -34,8 +29,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         }
     }
 
-    /// As [`Self::tick`], but without collapses, and only for so long; to be called again at once if there is more.
-    pub fn tick_step(&mut self) -> Tick {
+    pub(super) fn tick_step(&mut self) -> Tick {
         let now = self.clock.now_ns();
         self.demand.fold(self.in_use, now);
         self.note_demand();
@@ -54,8 +48,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         Tick { released, collapsed: 0, more }
     }
 
-    /// Pages that a release of this kind can give back.
-    pub fn releasable(&mut self, breaking: Breaking) -> Pages {
+    pub(super) fn releasable(&mut self, breaking: Breaking) -> Pages {
         let free = self.free_backed();
         match breaking {
             Breaking::Never => Pages(self.cache.backed().0 + self.regions.held().idle_pages),
@@ -68,12 +61,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         }
     }
 
-    /// Gives the memory of `pages` pages back to the system, or of a few more since hugepages go as a whole; of fewer
-    /// where the system refuses. Returns how many.
-    ///
-    /// # Errors
-    /// There are not so many to release.
-    pub fn release(&mut self, pages: Pages, breaking: Breaking) -> Result<u64, TooMuch> {
+    pub(super) fn release(&mut self, pages: Pages, breaking: Breaking) -> Result<u64, TooMuch> {
         let there = self.releasable(breaking);
         if pages > there {
             return Err(TooMuch { asked: pages, there });
@@ -81,8 +69,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         Ok(self.release_some(pages, breaking))
     }
 
-    /// Gives back what a release of this kind can; returns how many pages lost their memory.
-    pub fn release_all(&mut self, breaking: Breaking) -> u64 {
+    pub(super) fn release_all(&mut self, breaking: Breaking) -> u64 {
         let there = self.releasable(breaking);
         self.release_some(there, breaking)
     }
@@ -113,13 +100,15 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         done
     }
 
-    /// Takes the memory of what lies above the cache's limit away; returns how many pages lost theirs.
+    /// Takes the memory of what lies above the cache's limit away; returns how many pages lost
+    /// theirs.
     pub(super) fn shrink_to_limit(&mut self) -> u64 {
         let excess = self.free_backed_hugepages().0.saturating_sub(self.cache_limit().0);
         self.shrink(HugePages(excess))
     }
 
-    /// Takes the memory of up to `want` free hugepages away, regions' first; returns how many pages lost theirs.
+    /// Takes the memory of up to `want` free hugepages away, regions' first; returns how many pages
+    /// lost theirs.
     fn shrink(&mut self, want: HugePages) -> u64 {
         if want.0 == 0 {
             return 0;
@@ -132,27 +121,18 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
 
     // Backing.
 
-    /// From where on hugepages are asked for.
-    pub fn backing(&self) -> HugeBacking {
-        self.backing.wanted()
-    }
-
-    /// Changes from where on hugepages are asked for; what has been granted already is advised anew.
-    pub fn set_backing(&mut self, backing: HugeBacking) {
+    pub(super) fn set_backing(&mut self, backing: HugeBacking) {
         let granted = self.granted();
         self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
     }
 
-    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has grown or a collapse asks
-    /// for them, but not where one was broken up.
+    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has
+    /// grown or a collapse asks for them, but not where one was broken up.
     pub fn asks_for(&self, id: HugePageId) -> bool {
         self.backing.asks_for(id, &self.trackers[id.0 as usize])
     }
 
-    /// Says how the hugepages that a span covers whole should be backed, for an owner that knows better, until
-    /// [`Self::unadvise_span`], which comes before the span is given back. Advice that the system does not take changes
-    /// nothing.
-    pub fn advise_span(&mut self, span: PageRange, advice: Advice) {
+    pub(super) fn advise_span(&mut self, span: PageRange, advice: Advice) {
         for id in whole_hugepages::<G>(span) {
             if self.backing.usual(id) != advice {
                 self.floor.advise(G::range(id), advice);
@@ -163,8 +143,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         }
     }
 
-    /// Takes back what [`Self::advise_span`] said, with the same arguments.
-    pub fn unadvise_span(&mut self, span: PageRange, advice: Advice) {
+    pub(super) fn unadvise_span(&mut self, span: PageRange, advice: Advice) {
         for id in whole_hugepages::<G>(span) {
             let usual = self.backing.usual(id);
             if usual != advice {
@@ -173,8 +152,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         }
     }
 
-    /// Looks up whether some of the hugepages that should have come as a whole did, and whether the system's mode has
-    /// changed.
+    /// Looks up whether some of the hugepages that should have come as a whole did, and whether the
+    /// system's mode has changed.
     fn look_up_backing(&mut self) {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
@@ -192,16 +171,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
     }
 
     // Collapses.
-
-    /// How collapses went so far.
-    pub fn collapse_stats(&self) -> CollapseStats {
-        self.collapse.stats()
-    }
-
-    /// Whether this round may collapse hugepages; to be asked once a round. After bad ones some are left out.
-    pub fn collapse_is_due(&mut self) -> bool {
-        self.collapse.is_due()
-    }
 
     /// One round: looks at some hugepages and collapses a few. Returns how many it collapsed.
     fn collapse_round(&mut self) -> u32 {
@@ -222,9 +191,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         collapsed
     }
 
-    /// The next hugepage that is worth a collapse. Until [`Self::end_collapse`] none of its pages loses its memory by
-    /// itself; the caller may let go of the heap's lock meanwhile.
-    pub fn begin_collapse(&mut self) -> Option<HugePageId> {
+    pub(super) fn begin_collapse(&mut self) -> Option<HugePageId> {
         let hopeless = self.backing.is_in_vain() || self.collapse.is_hopeless();
         if hopeless || self.in_demand().0 <= self.backing.wanted().from.0 {
             return None;
@@ -248,9 +215,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         }
     }
 
-    /// What came of the collapse of a hugepage, and how long it took; returns whether the round may go on. Of one that
-    /// was not begun nothing changes.
-    pub fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
+    pub(super) fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
         if id >= HugePageId(self.granted().0) || !self.trackers[id.0 as usize].collapsing {
             return false;
         }

@@ -1,13 +1,13 @@
 //! Where the region's pages are.
 
-use super::PageHeap;
+use super::Temeraire;
 use crate::fit::Fit;
 use crate::placement::Placement;
 use crate::tracker::Place;
 use craton_base::{Clock, Floor, Geometry, HugePages, Pages};
 
-/// Counts of a page heap. Pages with memory are counted as far as the heap knows: those that were handed out since they last
-/// lost theirs, and all of a hugepage that the system backs as a whole.
+/// Counts of a page heap. Pages with memory are counted as far as the heap knows: those that were
+/// handed out since they last lost theirs, and all of a hugepage that the system backs as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageHeapStats {
     /// Hugepages that the floor granted.
@@ -38,19 +38,16 @@ pub struct PageHeapStats {
     pub released_total: u64,
 }
 
-impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
-    /// Hugepages that the floor granted so far.
-    pub fn granted(&self) -> HugePages {
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
+    pub(super) fn granted(&self) -> HugePages {
         self.cache.below().granted()
     }
 
-    /// The most hugepages that the floor may be asked for.
-    pub fn capacity(&self) -> HugePages {
+    pub(super) fn capacity(&self) -> HugePages {
         self.cache.below().capacity()
     }
 
-    /// Pages in spans.
-    pub fn in_use(&self) -> Pages {
+    pub(super) fn in_use(&self) -> Pages {
         Pages(self.in_use)
     }
 
@@ -65,23 +62,15 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         HugePages(self.cache.total().0 + self.regions.held().idle_backed)
     }
 
-    /// Pages with memory, in spans or free; as [`PageHeapStats::backed`], without a walk.
-    pub fn backed_pages(&self) -> Pages {
+    pub(super) fn backed_pages(&self) -> Pages {
         Pages(self.in_use + self.free_backed().0)
     }
 
-    /// Hugepages that may have memory: those that serve the program and those that are free and backed.
-    pub fn backed(&self) -> HugePages {
+    pub(super) fn backed(&self) -> HugePages {
         HugePages(self.in_demand().0 + self.free_backed_hugepages().0)
     }
 
-    /// Hugepages that are advised against hugepages at the moment, because they were broken up.
-    pub fn guarded(&self) -> HugePages {
-        self.backing.guarded()
-    }
-
-    /// Free hugepages that may keep their memory at the moment.
-    pub fn cache_limit(&self) -> HugePages {
+    pub(super) fn cache_limit(&self) -> HugePages {
         self.cache.limit.limit()
     }
 

@@ -1,16 +1,17 @@
 //! Spans that become longer or shorter where they stand.
 //!
-//! **What.** `realloc` of a large object need not copy when the pages behind it are free. A span inside one hugepage may
-//! grow to its end; one that begins a hugepage, over the free hugepages behind it.
+//! **What.** `realloc` of a large object need not copy when the pages behind it are free. A span
+//! inside one hugepage may grow to its end; one that begins a hugepage, over the free hugepages
+//! behind it.
 
-use super::PageHeap;
+use super::Temeraire;
 use crate::donation::{Large, occupy_whole};
 use crate::fit::Fit;
 use crate::placement::Placement;
 use crate::tracker::Place;
 use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages, SpanError};
 
-impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
     /// Makes a span longer; returns whether what was added reads as zeros.
     pub(super) fn lengthen(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
         let (old, new) = (span.len.0, pages.0);
@@ -100,7 +101,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         }
     }
 
-    /// Shortens a span of several hugepages: whole hugepages at its end come free, the new last one's rest is donated.
+    /// Shortens a span of several hugepages: whole hugepages at its end come free, the new last
+    /// one's rest is donated.
     fn shorten_across(&mut self, span: PageRange, pages: Pages) {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         if old.whole == new.whole && new.tail > 0 {
@@ -118,9 +120,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         }
     }
 
-    /// Makes two spans, of which the second begins where the first ends, one; both lie in one hugepage, and neither is
-    /// longer than a quarter of it.
-    pub fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
+    /// Makes two neighbours one span.
+    pub(super) fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
         if let Some(fault) = self.fault(first).or_else(|| self.fault(second)) {
             return Err(fault);
         }
@@ -137,10 +138,9 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         Ok(())
     }
 
-    /// The whole hugepages at the front of a span whose memory can be moved elsewhere: none of a span that shares its
-    /// first hugepage, of which some is being collapsed, or of which hugepages are asked for in part: to the system
-    /// those are several mappings.
-    pub fn movable(&self, span: PageRange) -> HugePages {
+    /// None of a span that shares its first hugepage, of which some is being collapsed, or of which
+    /// hugepages are asked for in part: to the system those are several mappings.
+    pub(super) fn movable(&self, span: PageRange) -> HugePages {
         if self.fault(span).is_some() {
             return HugePages(0);
         }
@@ -152,8 +152,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K,
         if all { whole } else { HugePages(0) }
     }
 
-    /// Takes a span back whose whole hugepages, as [`Self::movable`] named them, have lost their memory.
-    pub fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
+    /// Takes a span back whose whole hugepages, have lost their memory.
+    pub(super) fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
         if let Some(fault) = self.fault(span) {
             return Err(fault);
         }

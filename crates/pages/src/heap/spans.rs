@@ -1,14 +1,14 @@
 //! Every span that is out, one after the other.
 
-use super::PageHeap;
+use super::Temeraire;
 use crate::fit::Fit;
 use crate::placement::Placement;
 use craton_base::{Clock, Density, Floor, Geometry, HugePageId, PageRange, Pages};
 
-impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap<F, C, P, K, G> {
-    /// Hands every span that is out to `each`, in the order of their places, with the density of its hugepage. Takes time in
-    /// proportion to the granted hugepages and the spans.
-    pub fn for_each_span(&self, mut each: impl FnMut(PageRange, Density)) {
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
+    /// Hands every span that is out to `each`, in the order of their places, with the density of
+    /// its hugepage. Takes time in proportion to the granted hugepages and the spans.
+    pub(super) fn walk_spans(&self, mut each: impl FnMut(PageRange, Density)) {
         // A span that may go on in the next hugepage.
         let mut open: Option<(PageRange, Density)> = None;
         for i in 0..self.granted().0 {

@@ -15,12 +15,12 @@ impl Clock for Ticks {
     }
 }
 
-type Heap = PageHeap<Counting, Ticks>;
+type Heap = Temeraire<Counting, Ticks>;
 
 fn heap(capacity: u32) -> (Heap, Rc<Cell<u64>>) {
     let now = Rc::new(Cell::new(WINDOW_NS));
     let (floor, ticks) = (Counting::new(capacity), Ticks(now.clone()));
-    (PageHeap::new(floor, ticks, trackers(capacity), HugePages(capacity), HugeBacking::AUTO), now)
+    (Temeraire::new(floor, ticks, trackers(capacity), HugePages(capacity), HugeBacking::AUTO), now)
 }
 
 fn take(heap: &mut Heap, pages: u32) -> PageRange {

@@ -3,7 +3,7 @@
 use super::World;
 use crate::common::Op;
 use craton_base::{CollapseError, Density, Floor, HugePageId, HugePages, PageRange, Pages, SpanSource};
-use craton_pages::{Breaking, HugeBacking};
+use craton_pages::{Breaking, HugeBacking, PageHeap, PageHeapExt};
 use craton_sim::{Call, FaultRule, ThpMode};
 
 const SECOND: u64 = 1_000_000_000;
@@ -39,7 +39,7 @@ fn a_dense_heap_that_grew_is_wholly_on_hugepages_after_a_while() {
         let collapsed: u32 = (0..10).map(|_| tick(&mut world)).sum();
         assert_eq!((collapsed, world.sim.huge_bytes()), (8, HugePages(20).bytes()));
         world.check();
-        assert_eq!(world.heap.inner().collapse_stats().collapsed, 8);
+        assert_eq!(world.heap.inner().figures().collapses.collapsed, 8);
         world.drain();
     }
 }
@@ -67,7 +67,7 @@ fn each_error_of_a_collapse_is_counted_and_slows_the_next_rounds() {
             world.check();
         }
         assert_eq!(world.snapshot(), before, "{error:?}");
-        let (stats, tried) = (world.heap.inner().collapse_stats(), world.sim.calls().collapse);
+        let (stats, tried) = (world.heap.inner().figures().collapses, world.sim.calls().collapse);
         let counted = match error {
             CollapseError::NoMemory => stats.no_memory,
             CollapseError::Busy => stats.busy,
@@ -93,13 +93,13 @@ fn a_hugepage_that_was_broken_is_guarded_until_it_is_dense_again() {
     world.step(Op::ReleaseAll(Breaking::Always)).unwrap();
     world.check();
     let heap = world.heap.inner();
-    assert_eq!((heap.guarded(), heap.stats().broken), (HugePages(1), HugePages(1)));
+    assert_eq!((heap.figures().guarded, heap.stats().broken), (HugePages(1), HugePages(1)));
     assert_eq!((heap.stats().backed, world.sim.is_huge(HugePageId(1))), (Pages(4 * 256 - 128), false));
     assert_eq!(tick(&mut world), 0, "it is not dense");
     fill(&mut world, 1);
     assert_eq!(tick(&mut world), 1);
     world.check();
-    assert_eq!((world.heap.inner().guarded(), world.sim.is_huge(HugePageId(1))), (HugePages(0), true));
+    assert_eq!((world.heap.inner().figures().guarded, world.sim.is_huge(HugePageId(1))), (HugePages(0), true));
     world.drain();
 }
 
@@ -115,7 +115,7 @@ fn what_comes_free_on_a_broken_hugepage_goes_back_at_once() {
     (0..155).for_each(|_| world.step(Op::Free { nth: 0 }).unwrap());
     world.check();
     assert_eq!(world.heap.inner().stats().backed, Pages(256), "and the rest when the last span is free");
-    assert_eq!(world.heap.inner().guarded(), HugePages(0));
+    assert_eq!(world.heap.inner().figures().guarded, HugePages(0));
     world.drain();
 }
 
@@ -128,7 +128,7 @@ fn no_more_hugepages_are_guarded_than_mappings_can_be_afforded() {
     }
     (0..3000).for_each(|i| world.step(Op::Free { nth: i }).unwrap());
     world.heap.inner_mut().release_all(Breaking::Always);
-    assert_eq!(world.heap.inner().guarded(), HugePages(2048));
+    assert_eq!(world.heap.inner().figures().guarded, HugePages(2048));
     assert_eq!(world.heap.inner().check(), Ok(()));
 }
 
@@ -150,7 +150,8 @@ fn what_found_no_hugepage_frames_is_collapsed_when_there_are_some() {
     world.drain();
 }
 
-/// Lengths, in hugepages, of spans that fill the region's front, where hugepages are not asked for: longer ones would leave it out.
+/// Lengths, in hugepages, of spans that fill the region's front, where hugepages are not asked for:
+/// longer ones would leave it out.
 const IN_FRONT: [u32; 3] = [3, 3, 2];
 
 #[test]

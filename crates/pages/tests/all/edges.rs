@@ -3,7 +3,7 @@
 use super::{P, REGION, World};
 use crate::common::Op;
 use craton_base::{CollapseError, HugePageId, HugePages, PAGE_SIZE, PageId, Pages, SpanError};
-use craton_pages::{Breaking, HugeBacking};
+use craton_pages::{Breaking, HugeBacking, PageHeap};
 use craton_sim::{FaultRule, ThpMode};
 
 const SECOND: u64 = 1_000_000_000;
@@ -101,7 +101,7 @@ fn a_broken_tail_is_resized_in_every_direction() {
     ok(&mut world, Op::alloc(P + P / 2, 1));
     ok(&mut world, Op::alloc(P / 4, 1));
     ok(&mut world, Op::ReleaseAll(Breaking::Always));
-    assert_eq!((world.heap.inner().guarded(), backed(&world)), (HugePages(1), P + 3 * P / 4));
+    assert_eq!((world.heap.inner().figures().guarded, backed(&world)), (HugePages(1), P + 3 * P / 4));
     // Over its own hugepage: shorter, longer, up to the neighbour and not beyond.
     ok(&mut world, Op::Resize { nth: 0, pages: P + 1 });
     assert_eq!(backed(&world), P + P / 4 + 1, "what comes free on a broken hugepage goes back");
@@ -111,7 +111,7 @@ fn a_broken_tail_is_resized_in_every_direction() {
     // Across it, once it is the span's alone.
     ok(&mut world, Op::Free { nth: 1 });
     ok(&mut world, Op::Resize { nth: 0, pages: 3 * P + 1 });
-    assert_eq!(world.heap.inner().guarded(), HugePages(0));
+    assert_eq!(world.heap.inner().figures().guarded, HugePages(0));
     // And back into it: its rest is donated anew.
     ok(&mut world, Op::Resize { nth: 0, pages: P + 1 });
     ok(&mut world, Op::alloc(P - 1, 1));
@@ -143,7 +143,10 @@ fn collapsing(capacity: u32) -> World {
     ok(&mut world, Op::ReleaseAll(Breaking::Always));
     ok(&mut world, Op::alloc(P / 2 - 1, 1));
     ok(&mut world, Op::BeginCollapse);
-    assert_eq!((world.collapsing.as_slice(), world.heap.inner().guarded()), (&[HugePageId(0)][..], HugePages(0)));
+    assert_eq!(
+        (world.collapsing.as_slice(), world.heap.inner().figures().guarded),
+        (&[HugePageId(0)][..], HugePages(0))
+    );
     world
 }
 
@@ -210,10 +213,10 @@ fn a_tail_that_is_collapsed_comes_back_with_its_span() {
 fn a_failed_collapse_leaves_a_broken_hugepage_guarded() {
     let mut world = collapsing(4);
     ok(&mut world, Op::EndCollapse { error: Some(CollapseError::Busy), took_ns: SECOND });
-    assert_eq!(world.heap.inner().guarded(), HugePages(1));
+    assert_eq!(world.heap.inner().figures().guarded, HugePages(1));
     ok(&mut world, Op::BeginCollapse);
     ok(&mut world, END);
-    assert_eq!(world.heap.inner().guarded(), HugePages(0));
+    assert_eq!(world.heap.inner().figures().guarded, HugePages(0));
     world.drain();
 }
 
@@ -249,7 +252,7 @@ fn a_change_of_backing_goes_over_guards_and_collapses() {
         (0..3).for_each(|_| ok(&mut world, Op::Free { nth: 0 }));
         ok(&mut world, Op::alloc(P, 1));
         world.drain();
-        assert_eq!(world.heap.inner().guarded(), HugePages(0));
+        assert_eq!(world.heap.inner().figures().guarded, HugePages(0));
     }
 }
 
@@ -259,7 +262,7 @@ fn a_hugepage_of_which_nothing_could_be_released_is_not_guarded() {
     ok(&mut world, Op::alloc(P / 2, 1));
     ok(&mut world, Op::Refuse(FaultRule::From(1)));
     ok(&mut world, Op::ReleaseAll(Breaking::Always));
-    assert_eq!((world.heap.inner().guarded(), backed(&world)), (HugePages(0), P));
+    assert_eq!((world.heap.inner().figures().guarded, backed(&world)), (HugePages(0), P));
     ok(&mut world, Op::Refuse(FaultRule::Never));
     world.drain();
 }

@@ -1,10 +1,11 @@
-//! Heaps as large as they get: 64 GiB of spans of all sizes, and numbers at the limit of 32 bits. Nothing is touched.
+//! Heaps as large as they get: 64 GiB of spans of all sizes, and numbers at the limit of 32 bits.
+//! Nothing is touched.
 
 use craton_base::{
     Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, SpanError, SpanSource,
     Table,
 };
-use craton_pages::{Breaking, HugeBacking, PageHeap, Tracker};
+use craton_pages::{Breaking, HugeBacking, PageHeapExt, Temeraire, Tracker};
 use craton_sim::{Rng, VirtualClock};
 
 const GIB: u32 = 1 << 17;
@@ -33,13 +34,13 @@ impl Floor for Limit {
     }
 }
 
-type Heap = PageHeap<Limit, VirtualClock>;
+type Heap = Temeraire<Limit, VirtualClock>;
 
 /// A heap of `capacity` hugepages whose floor grants up to `limit`: so many have trackers.
 fn heap(capacity: HugePages, limit: HugePages) -> (Heap, VirtualClock) {
     let clock = VirtualClock::new(1 << 40);
     let trackers = Table::from_slice((0..limit.0).map(|_| Tracker::default()).collect::<Vec<_>>().leak());
-    (PageHeap::new(Limit(limit), clock.clone(), trackers, capacity, HugeBacking::AUTO), clock)
+    (Heap::new(Limit(limit), clock.clone(), trackers, capacity, HugeBacking::AUTO), clock)
 }
 
 /// A length of every order of magnitude: most spans are small, most pages are in large ones.

@@ -3,7 +3,7 @@
 use super::{P, REGION, World};
 use crate::common::Op;
 use craton_base::{HugePageId, HugePages, Pages, SpanError};
-use craton_pages::{Breaking, HugeBacking};
+use craton_pages::{Breaking, HugeBacking, PageHeapExt};
 use craton_sim::{FaultRule, Rng, ThpMode};
 
 /// 1.1 MiB.

@@ -1,7 +1,9 @@
 //! How a slab goes from one cache to another while objects live on it.
 //!
-//! **What.** [`donate`] makes a slab with few live objects one of another size, or two neighbours one of twice the length; the cache of that size gets it from its span source. [`SlabCache::free_mixed`] takes the old objects back, one
-//! by one, around all caches in front, and then new ones, until all places are those of an ordinary slab.
+//! **What.** [`donate`] makes a slab with few live objects one of another size, or two neighbours
+//! one of twice the length; the cache of that size gets it from its span source.
+//! [`SlabCache::free_mixed`] takes the old objects back, one by one, around all caches in front,
+//! and then new ones, until all places are those of an ordinary slab.
 //!
 //! **From.** NVAlloc §5.2.
 //!
@@ -77,7 +79,7 @@ impl SlabCache {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// Whether a slab with so many live objects, wherever they are, is likely to have a gap for one of the new size.
+    /// Whether a slab with so many live objects is likely to have a gap for one of the new size.
     fn promises(&self, record: &SlabRecord, new: Geometry) -> bool {
         let (all, free) = (u64::from(self.geometry.capacity), u64::from(record.free_objects()));
         let together = new.object.div_ceil(self.geometry.object);
@@ -87,18 +89,19 @@ impl SlabCache {
 
     /// Whether a slab of this cache may morph.
     pub fn is_candidate(&self, record: &SlabRecord) -> bool {
-        // One that is still being cut is what this cache allocates from next, and a complete one is kept.
+        // One that is still being cut serves next, and a complete one is kept.
         record.morph_entry() == 0
             && record.carved() == self.geometry.capacity
             && (1..self.most_live()).contains(&record.used())
     }
 
-    /// Takes back an object of a slab of this cache that holds two sizes: one of an old size, or, when none of those is out any
-    /// more, one of the new size. Places of the new size that this makes possible are free then, and `cut` is told of them.
-    /// An address at which no such object is out is the error.
+    /// Takes back an object of a slab of this cache that holds two sizes: one of an old size, or,
+    /// when none of those is out any more, one of the new size. Places of the new size that this
+    /// makes possible are free then, and `cut` is told of them. An address at which no such object
+    /// is out is the error.
     ///
     /// # Safety
-    /// As [`SlabCache::alloc`]; `morphs` are those of all caches of the region, and `object` lies in the region.
+    /// As [`SlabCache::alloc`]; `morphs` are all caches', and `object` lies in the region.
     pub unsafe fn free_mixed(
         &mut self,
         object: *mut u8,
@@ -166,9 +169,10 @@ impl SlabCache {
 /// No second slab.
 pub const NO_OFFER: Offer<'static> = Offer { cache: None, slab: PageId(0), from: 0 };
 
-/// Makes one slab of the size that is wished for from one of the same length, or from two neighbours of half that, in either
-/// order. All places are free that fit between live objects, and `cut` has been told of each. A cache of the new size takes
-/// the span when its source gives it. The first offer names its cache.
+/// Makes one slab of the size that is wished for from one of the same length, or from two
+/// neighbours of half that, in either order. All places are free that fit between live objects, and
+/// `cut` has been told of each. A cache of the new size takes the span when its source gives it.
+/// The first offer names its cache.
 ///
 /// # Safety
 /// As [`SlabCache::alloc`], for both caches; `morphs` are those of all caches of the region.
@@ -229,7 +233,7 @@ impl SlabCache {
     }
 }
 
-/// When the last old object is back: leaves free places only on the grid, wherever no object lies. `open` is told of them.
+/// Without old objects: leaves free places only on the grid, and tells `open` of them.
 ///
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.
@@ -245,8 +249,8 @@ unsafe fn regrid(entry: &mut Morph, record: &SlabRecord, start: *mut u8, open: i
     entry.cut_grid(0, entry.grid_bytes(), open);
 }
 
-/// Notes which objects of an ordinary slab are out: those that were cut and are not on its free list. `None` if that
-/// list is not what we wrote.
+/// Notes which objects of an ordinary slab are out: those that were cut and are not on its free
+/// list. `None` if that list is not what we wrote.
 ///
 /// # Safety
 /// The slab and its free objects are the caller's.

@@ -1,4 +1,4 @@
-//! Where what is known of slabs of two sizes lies in memory, for those who read that of another process.
+//! Where what is known of slabs of two sizes lies, for who reads another process.
 
 use super::{HALF, MAX_OLD, Morph, Morphs, Part, STARTS};
 use core::mem::offset_of;

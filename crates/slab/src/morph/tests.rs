@@ -15,7 +15,8 @@ fn places(old: [Geometry; 2], new: Geometry) -> Vec<(usize, usize)> {
     (0..parts).flat_map(of).collect()
 }
 
-/// What new places there must be: none over another or a live object, and none missing where one would fit.
+/// What new places there must be: none over another or a live object, and none missing where one
+/// would fit.
 fn check(entry: &Morph, live: &[(usize, usize)], new: Geometry) {
     let size = new.object as usize;
     let mut taken: Vec<(usize, usize)> = live.to_vec();
@@ -90,7 +91,8 @@ fn new_places_fill_all_gaps_whatever_lives_and_comes_back() {
 fn a_slab_settles_when_all_places_off_the_grid_are_back() {
     let (old, new) = (Geometry::of(112), Geometry::of(1488));
     let mut entry = Morph::new(SLAB, [(old, 3), (old, 3)], (new, 4));
-    // In front of the second object five places fit, one more than on the grid; behind it five on the grid.
+    // In front of the second object five places fit, one more than on the grid; behind it five on
+    // the grid.
     assert!(entry.set(0) && entry.set(8192));
     assert_eq!(entry.cut_gaps(), 10);
     for at in [0, 8192] {

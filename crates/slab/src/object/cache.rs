@@ -2,8 +2,9 @@
 //!
 //! **From.** Bonwick94 §3.2, §3.3, over the life of slabs that all caches share.
 //!
-//! **Cost.** Instructions: see the crate's slab layer. `give` finds out whether it is given an object of the cache that is
-//! out, on lines of the cache's, the record's and an entry of the table's; none of the object's is touched.
+//! **Cost.** Instructions: see the crate's slab layer. `give` finds out whether it is given an
+//! object of the cache that is out, on lines of the cache's, the record's and an entry of the
+//! table's; none of the object's is touched.
 //!
 //! **Unsafe.** Hands out raw memory.
 
@@ -97,7 +98,8 @@ pub struct ObjectSlabs {
 unsafe impl Send for ObjectSlabs {}
 
 impl ObjectSlabs {
-    /// Slabs of no layout, which are still to be made by [`ObjectSlabs::new`]; all zeros, so that statics take no room in a file.
+    /// Slabs still to be made by [`ObjectSlabs::new`]; zeros, so that statics take no room in a
+    /// file.
     pub const UNSET: Self = Self::new(ObjectLayout::UNSET);
 
     /// Slabs of this layout; none yet.
@@ -122,7 +124,7 @@ impl ObjectSlabs {
         &self.layout
     }
 
-    /// Slabs that are made from now on begin their objects at different offsets (§4.3), or all at the same.
+    /// Slabs from now on begin their objects at different offsets (§4.3), or all at the same.
     pub fn set_colouring(&mut self, on: bool) {
         self.colours.set(on);
     }
@@ -140,7 +142,9 @@ impl ObjectSlabs {
         let before = slab.used();
         // SAFETY: the slab is ours and has room, by the lists.
         let (object, constructed) = unsafe { slab.take(&self.layout) };
-        self.slabs.step(slab, before, 1, &InRecords);
+        if self.slabs.lists.is_last_of_list(before, 1) {
+            self.slabs.rise(slab, before, before + 1, &InRecords);
+        }
         let stats = &mut self.slabs.stats;
         stats.objects_out += 1;
         stats.objects_refilled += 1;
@@ -150,7 +154,8 @@ impl ObjectSlabs {
     /// Takes an object back, in its constructed state or not.
     ///
     /// # Safety
-    /// As [`ObjectSlabs::take`]; the object, if it is one of this cache that is out, is given up, and is constructed if so said.
+    /// As [`ObjectSlabs::take`]; the object, if it is ours and out, is given up, constructed if so
+    /// said.
     #[inline]
     pub unsafe fn give(&mut self, object: *mut u8, constructed: bool) -> Result<(), BadObject> {
         let Some(slab) = self.table.find(&self.layout, object as usize) else { return Err(BadObject::Foreign) };
@@ -164,7 +169,9 @@ impl ObjectSlabs {
             return Err(BadObject::Free);
         }
         self.slabs.stats.objects_out -= 1;
-        self.slabs.step(slab, before, -1, &InRecords);
+        if self.slabs.lists.is_last_of_list(before, -1) {
+            self.slabs.relist(slab, before, before - 1, &InRecords);
+        }
         Ok(())
     }
 
@@ -258,7 +265,7 @@ impl ObjectSlabs {
     }
 }
 
-/// The layout of records that lie apart, for pages of 1, 2, 4 and 8 KiB: those have one word of bits, or two.
+/// The layout of records apart, of one word of bits or two, for pages of 1, 2, 4 and 8 KiB.
 static RECORDS: [ObjectLayout; PAGE_SIZES] = {
     let mut layouts = [ObjectLayout::UNSET; PAGE_SIZES];
     let mut size = 0;

@@ -1,8 +1,9 @@
 //! Colours: where the first object of a slab lies.
 //!
-//! **From.** Bonwick94 §4.3. Slabs have a tail that no object needs; each begins its objects a step further into it than the
-//! one before, so that equal members of objects do not meet in the same lines of a processor's cache. Steps are of a
-//! cache line, or the alignment if that is more: closer ones would only make objects of whole lines straddle two.
+//! **From.** Bonwick94 §4.3. Slabs have a tail that no object needs; each begins its objects a step
+//! further into it than the one before, so that equal members of objects do not meet in the same
+//! lines of a processor's cache. Steps are of a cache line, or the alignment if that is more:
+//! closer ones would only make objects of whole lines straddle two.
 //!
 //! **Units.** Bytes.
 

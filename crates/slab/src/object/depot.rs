@@ -1,13 +1,14 @@
 //! The depot of a cache's magazines.
 //!
-//! **What.** It keeps full and empty magazines behind the processors: who has used a full one up, or filled an empty one, changes
-//! it here.
+//! **What.** It keeps full and empty magazines behind the processors: who has used a full one up,
+//! or filled an empty one, changes it here.
 //!
-//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended: bigger ones are changed less often. What
-//! lay here unused for an interval goes back when memory is wanted: the least number of full and of empty magazines in it.
-//! Where we differ: a processor may have a row of its own in place of a magazine, and move its rounds to and from the depot by
-//! [`Depot::store`] and [`Depot::fetch`]. Magazines of different sizes may be there at a time; those of a former size go as
-//! they become empty.
+//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended: bigger
+//! ones are changed less often. What lay here unused for an interval goes back when memory is
+//! wanted: the least number of full and of empty magazines in it. Where we differ: a processor may
+//! have a row of its own in place of a magazine, and move its rounds to and from the depot by
+//! [`Depot::store`] and [`Depot::fetch`]. Magazines of different sizes may be there at a time;
+//! those of a former size go as they become empty.
 //!
 //! **Threads.** Under a lock of the caller's, who says when it was contended.
 //!
@@ -94,7 +95,7 @@ impl Depot {
         Self { size, most, interval_ns: Self::INTERVAL_NS, ..Self::UNSET }
     }
 
-    /// Sets the length of an interval, in ns. 0: all here is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
+    /// Sets the interval. 0: all here is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
     pub fn set_interval_ns(&mut self, ns: u64) {
         self.interval_ns = ns;
     }
@@ -162,7 +163,7 @@ impl Depot {
         }
     }
 
-    /// Stores rounds in magazines. Returns how many, the first ones: less than all if the supplier refused.
+    /// Stores rounds; returns how many, the first ones: not all if the supplier refused.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
@@ -179,7 +180,7 @@ impl Depot {
         stored
     }
 
-    /// Fills `into` with the rounds of full magazines that were stored last, in the order in which they were. Returns how many they are.
+    /// Fills `into` with the rounds that were stored last, in their order; returns how many.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].
@@ -208,8 +209,8 @@ impl Depot {
         self.contended += 1;
     }
 
-    /// Tells the depot the time. Says whether an interval has ended: then magazines grow if the lock was contended, and what
-    /// lay here unused through the whole of it is idle.
+    /// Tells the depot the time. Says whether an interval has ended: then magazines grow if the
+    /// lock was contended, and what lay here unused through the whole of it is idle.
     pub fn tick(&mut self, now_ns: u64) -> bool {
         let began = match self.began_ns {
             0 => {
@@ -235,8 +236,8 @@ impl Depot {
         true
     }
 
-    /// A full magazine that was not needed for an interval, whose rounds are to go to the slabs; the magazine comes back by
-    /// [`Depot::drop_empty`].
+    /// A full magazine that was not needed for an interval, whose rounds are to go to the slabs;
+    /// the magazine comes back by [`Depot::drop_empty`].
     pub fn get_idle(&mut self) -> Option<Magazine> {
         if self.full.set.idle() == 0 { None } else { self.get_any() }
     }
@@ -258,7 +259,7 @@ impl Depot {
         unsafe { self.discard(magazine, supplier) };
     }
 
-    /// Gives the memory of empty magazines back: of those that were idle, or of `all`. Returns how many pages went.
+    /// Gives the memory of idle empty magazines back, or of `all`; returns how many bytes went.
     ///
     /// # Safety
     /// As [`Depot::get_empty`].

@@ -1,9 +1,10 @@
 //! How a slab of constructed objects is laid out.
 //!
-//! **From.** Bonwick94 §3.2.2. A small object's slab is one page with its record at the end; a large object's has as many pages
-//! as keep the waste low, and its record lies apart unless the tail has room for it without costing an object: buffers find
-//! their records by a table, not by their addresses. Pages are as long as the supplier has them: a small cache has one
-//! unfinished slab, so that shorter ones leave less unused.
+//! **From.** Bonwick94 §3.2.2. A small object's slab is one page with its record at the end; a
+//! large object's has as many pages as keep the waste low, and its record lies apart unless the
+//! tail has room for it without costing an object: buffers find their records by a table, not by
+//! their addresses. Pages are as long as the supplier has them: a small cache has one unfinished
+//! slab, so that shorter ones leave less unused.
 //!
 //! **Units.** Bytes.
 
@@ -14,13 +15,13 @@ use craton_base::PAGE_SIZE;
 pub(super) const RECORD_BYTES: usize = 40;
 /// What every object is at least aligned to.
 const WORD: usize = 8;
-/// Up to so small a part of a page an object, rounded up, is small: its slab is one page, which it wastes at most such a part of.
+/// An object of at most such a part of a page is small: its slab is one page.
 const SMALL_PART: usize = 16;
 /// A slab should waste no more than one part in this many.
 const GOOD_PART: usize = 16;
-/// Slabs with so many objects are not made longer, whatever they waste, which is less than an eighth then.
+/// Slabs with so many objects are not made longer: they waste less than an eighth.
 const ENOUGH: usize = 16;
-/// Bits behind the point of the reciprocal of a stride. An offset in a slab (below 2^22) times a stride (at most 2^20) is below it.
+/// Bits behind the point of 1 / stride: an offset (below 2^22) times a stride (to 2^20) is below.
 const POINT: u32 = 43;
 
 /// Why there is no layout for such objects.
@@ -38,7 +39,8 @@ pub enum BadLayout {
         /// What was asked for.
         align: usize,
     },
-    /// Not a power of two, less than [`ObjectLayout::MIN_PAGE`], or more than [`ObjectLayout::MAX_PAGE`].
+    /// Not a power of two, less than [`ObjectLayout::MIN_PAGE`], or more than
+    /// [`ObjectLayout::MAX_PAGE`].
     Page {
         /// What was asked for.
         bytes: usize,
@@ -134,15 +136,15 @@ impl ObjectLayout {
         reciprocal: 0,
     };
 
-    /// The layout for objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) at multiples of `align` (a power of two up to
-    /// [`ObjectLayout::MAX_ALIGN`], or 0 for the least, 8). What a free object holds is left as it is if it is `constructed`.
-    /// Slabs are of pages of 8 KiB.
+    /// The layout for objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) at multiples of
+    /// `align` (a power of two up to [`ObjectLayout::MAX_ALIGN`], or 0 for the least, 8). What a
+    /// free object holds is left as it is if it is `constructed`. Slabs are of pages of 8 KiB.
     pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
         Self::of_pages(size, align, constructed, Self::MAX_PAGE)
     }
 
-    /// As [`ObjectLayout::of`], on slabs of pages of so many bytes (a power of two from [`ObjectLayout::MIN_PAGE`] to
-    /// [`ObjectLayout::MAX_PAGE`]): those of the supplier, or a multiple.
+    /// As [`ObjectLayout::of`], on slabs of pages of so many bytes, a power of two from
+    /// [`ObjectLayout::MIN_PAGE`] to [`ObjectLayout::MAX_PAGE`]: the supplier's, or a multiple.
     pub const fn of_pages(size: usize, align: usize, constructed: bool, page: usize) -> Result<Self, BadLayout> {
         if size == 0 {
             return Err(BadLayout::Zero);
@@ -272,7 +274,7 @@ impl ObjectLayout {
         if self.align > self.page_bytes { self.align as usize } else { self.page_bytes as usize }
     }
 
-    /// Which object the byte at `offset` from the first one's start lies in; `offset` is below the extent.
+    /// Which object the byte at `offset`, below the extent, from the first one's start lies in.
     #[inline]
     pub(super) const fn index_of(&self, offset: usize) -> usize {
         ((offset as u64 * self.reciprocal) >> POINT) as usize

@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 const HEAD: usize = 16;
 /// log2 of the bytes of the smallest magazine, of 6 rounds.
 const FIRST_SHIFT: usize = 6;
-/// Sizes of magazines: 6, 14, 30, 62 and 126 rounds, so that with the head they are powers of two of bytes.
+/// Sizes of magazines: 6, 14, 30, 62 and 126 rounds, with the head powers of two of bytes.
 pub(super) const SIZES: usize = 5;
 
 /// Rounds of a magazine of each size.
@@ -170,7 +170,8 @@ impl Stack {
         self.unlink().inspect(|_| self.set.drop_idle())
     }
 
-    /// How many magazines there are, and their rounds, if they are as many as are counted, and with rounds or all without.
+    /// How many magazines there are, and their rounds, if they are those counted, all full or
+    /// empty.
     pub(super) fn check(&self, is_full: bool) -> Option<(u32, u64)> {
         let (mut at, mut count, mut objects) = (self.first, 0, 0);
         while let Some(head) = at {

@@ -1,6 +1,7 @@
 //! Gives memory back.
 //!
-//! **From.** Bonwick94 §3.4. Complete slabs go only when somebody asks for memory, and what the working set had of them stays.
+//! **From.** Bonwick94 §3.4. Complete slabs go only when somebody asks for memory, and what the
+//! working set had of them stays.
 //!
 //! **Unsafe.** Gives pages back to the supplier.
 
@@ -33,19 +34,19 @@ impl Detached {
 }
 
 impl ObjectSlabs {
-    /// An interval of the working set ends, and the next begins: complete slabs that lay there through the whole of it are idle
-    /// from now on, until they are used.
+    /// An interval of the working set ends, and the next begins: complete slabs that lay there
+    /// through the whole of it are idle from now on, until they are used.
     pub fn turn(&mut self) {
         self.slabs.kept.turn();
     }
 
-    /// Complete slabs that nobody needed in the whole of the interval that [`ObjectSlabs::turn`] ended last, nor since.
+    /// Complete slabs that nobody needed in the whole of the last interval, nor since.
     pub fn idle(&self) -> u32 {
         self.slabs.kept.idle()
     }
 
-    /// Takes one complete slab out of the cache, so that its objects can be destroyed without the cache's lock, and
-    /// [`ObjectSlabs::release`] gives it back to the supplier.
+    /// Takes one complete slab out of the cache, so that its objects can be destroyed without the
+    /// cache's lock, and [`ObjectSlabs::release`] gives it back to the supplier.
     pub fn detach(&mut self) -> Option<Detached> {
         let slab = self.slabs.complete()?;
         self.slabs.end(slab, 0, &InRecords);
@@ -54,7 +55,7 @@ impl ObjectSlabs {
         Some(Detached(slab, self.layout))
     }
 
-    /// Gives a slab's pages back, and what else the cache does not need any more; returns how many bytes.
+    /// Gives a slab's pages back, and what else is not needed any more; returns how many bytes.
     ///
     /// # Safety
     /// As [`ObjectSlabs::take`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
@@ -73,8 +74,8 @@ impl ObjectSlabs {
         before - self.bytes()
     }
 
-    /// Gives complete slabs back to the supplier until `keep` are left; `destroy` is called with each constructed object on them.
-    /// Returns how many bytes went.
+    /// Gives complete slabs back to the supplier until `keep` are left; `destroy` is called with
+    /// each constructed object on them. Returns how many bytes went.
     ///
     /// # Safety
     /// As [`ObjectSlabs::take`]; `destroy` does not use the cache.
@@ -96,8 +97,9 @@ impl ObjectSlabs {
         went
     }
 
-    /// Gives everything back but detached slabs, so that the cache is as new; `destroy` is called with each constructed object.
-    /// Nothing is done while objects are out: [`ObjectSlabs::for_each_out`] lists them.
+    /// Gives everything back but detached slabs, so that the cache is as new; `destroy` is called
+    /// with each constructed object. Nothing is done while objects are out:
+    /// [`ObjectSlabs::for_each_out`] lists them.
     ///
     /// # Safety
     /// As [`ObjectSlabs::reap`].

@@ -1,9 +1,10 @@
 //! One slab of constructed objects: its record, and a bit for each object.
 //!
-//! **From.** Bonwick94 §3.2.1, but for the links of free objects: here bits beside the objects say which are out, so that the
-//! state of a free object stays whole, none is lost to a link's word, an object that comes back twice is seen, those that
-//! are out can be listed, and a write after free breaks nothing of ours. In a cache with a constructor a second bit says
-//! whether a free object is in its constructed state.
+//! **From.** Bonwick94 §3.2.1, but for the links of free objects: here bits beside the objects say
+//! which are out, so that the state of a free object stays whole, none is lost to a link's word, an
+//! object that comes back twice is seen, those that are out can be listed, and a write after free
+//! breaks nothing of ours. In a cache with a constructor a second bit says whether a free object is
+//! in its constructed state.
 //!
 //! **State.**
 //! ```text
@@ -32,7 +33,8 @@ pub(super) struct Record {
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
-/// A slab, by its record. Whoever has one has the right to the record and to the slab's free objects: a cache, under its lock.
+/// A slab, by its record. Who has one may use both it and the free objects: a cache, under its
+/// lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct Slab(pub(super) NonNull<Record>);
@@ -75,7 +77,7 @@ impl Slab {
     /// Begins a slab at `slab`, whose objects begin `colour` bytes later.
     ///
     /// # Safety
-    /// The slab's bytes and the record's, at `record`, are the caller's, and stay so while the slab is used.
+    /// The slab's bytes and the record's are the caller's, and stay so while the slab is used.
     pub(super) unsafe fn begin(layout: &ObjectLayout, slab: *mut u8, record: NonNull<Record>, colour: usize) -> Self {
         // SAFETY: the record and its bits are the caller's.
         unsafe {
@@ -178,7 +180,7 @@ impl Slab {
     #[inline(always)]
     pub(super) unsafe fn take(self, layout: &ObjectLayout) -> (*mut u8, bool) {
         let mut at = self.record().hint as usize;
-        // SAFETY: one of the words has a clear bit, since an object is free, and none before the hint.
+        // SAFETY: one of the words has a clear bit, since an object is free; none before the hint.
         unsafe {
             while *self.out(at) == !0 {
                 at += 1;
@@ -193,7 +195,8 @@ impl Slab {
         }
     }
 
-    /// Takes the object at a place back, constructed or not. Says whether it was out; nothing has changed if not.
+    /// Takes the object at a place back, constructed or not; says whether it was out. Else no
+    /// change.
     ///
     /// # Safety
     /// As [`Slab::take`]; `i` is below the capacity, and the object, if it is out, is given up.

@@ -1,4 +1,4 @@
-//! Where what lies in the slabs of a cache of objects, for those who read the memory of another process.
+//! Where what lies in the slabs of a cache of objects, for who reads another process.
 
 use super::cache::ObjectSlabs;
 use super::depot::Depot;
@@ -8,7 +8,7 @@ use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
 
 impl ObjectSlabs {
-    /// Offsets and sizes in bytes. A slab's place in the table is the address of its record, but for the lowest bit.
+    /// Offsets and sizes in bytes. The table has the addresses of records, but for the lowest bit.
     pub const SHAPE: [(&'static str, usize); 15] = [
         ("objects.size", offset_of!(Self, layout.size)),
         ("objects.stride", offset_of!(Self, layout.stride)),
@@ -24,7 +24,7 @@ impl ObjectSlabs {
         ("object.record.slab", offset_of!(Record, slab)),
         ("object.record.start", offset_of!(Record, start)),
         ("object.record.used", offset_of!(Record, used)),
-        // Bits of objects that are out follow the record, and those of constructed ones, if there are any, follow them.
+        // Bits of objects that are out follow the record, and then those of constructed ones.
         ("object.record.bytes", size_of::<Record>()),
     ];
 }

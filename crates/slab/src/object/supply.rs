@@ -1,6 +1,6 @@
 //! Where the pages of a cache's slabs come from.
 //!
-//! **From.** Bonwick94 §7.1: the page supplier is a parameter of the cache, so that one allocator manages several kinds of memory.
+//! **From.** Bonwick94 §7.1: one allocator manages several kinds of memory.
 //!
 //! **Unsafe.** Suppliers promise memory; the adapters turn places in a range into addresses.
 
@@ -9,12 +9,13 @@ use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange
 /// Whoever supplies a cache with pages.
 ///
 /// # Safety
-/// What [`PageSupplier::get`] returns is readable and writable, is nobody else's until it comes back by [`PageSupplier::put`], and
-/// begins at a multiple of `align`.
+/// What [`PageSupplier::get`] returns is readable and writable, is nobody else's until it comes
+/// back by [`PageSupplier::put`], and begins at a multiple of `align`.
 pub unsafe trait PageSupplier {
-    /// Pages in a row of so many bytes in all, a multiple of a page of the cache's layout, or of 8 KiB for magazines, at a multiple
-    /// of `align`, a power of two of such pages; with anything in them. `None`: refused, as it is where the supplier's own pages
-    /// are longer, and nothing has changed.
+    /// Pages in a row of so many bytes in all, a multiple of a page of the cache's layout, or of 8
+    /// KiB for magazines, at a multiple of `align`, a power of two of such pages; with anything in
+    /// them. `None`: refused, as it is where the supplier's own pages are longer, and nothing has
+    /// changed.
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8>;
 
     /// Takes pages back.
@@ -36,14 +37,14 @@ impl<'a, S: SpanSource> SpanPages<'a, S> {
     /// Pages of `source`. It is told of each that it holds many objects, or few, by `density`.
     ///
     /// # Safety
-    /// `base` is the address of the source's page 0, and a multiple of the largest alignment that is asked for; spans of the source
-    /// are readable and writable there.
+    /// `base` is the address of the source's page 0, and a multiple of the largest alignment that
+    /// is asked for; spans of the source are readable and writable there.
     pub unsafe fn new(source: &'a mut S, base: *mut u8, density: Density) -> Self {
         Self { source, base, density }
     }
 }
 
-// SAFETY: by the contract of `new`, spans are memory, and their places are aligned where their numbers are.
+// SAFETY: by the contract of `new`, spans are memory, aligned as their numbers are.
 unsafe impl<S: SpanSource> PageSupplier for SpanPages<'_, S> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (whole(bytes)?, whole(align)?);
@@ -77,14 +78,14 @@ impl<'a, F: FrameSource> FramePages<'a, F> {
     /// Frames of `source`.
     ///
     /// # Safety
-    /// `base` is the address of the source's frame 0, and a multiple of the largest alignment that is asked for; the frames that it
-    /// gives are readable and writable there, 4 KiB each.
+    /// `base` is the address of the source's frame 0, and a multiple of the largest alignment that
+    /// is asked for; the frames that it gives are readable and writable there, 4 KiB each.
     pub unsafe fn new(source: &'a F, base: *mut u8) -> Self {
         Self { source, base }
     }
 }
 
-// SAFETY: by the contract of `new`, frames are memory; a block of 2^k frames is aligned to its size.
+// SAFETY: by the contract of `new`, frames are memory; blocks of 2^k are aligned to their size.
 unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         if !bytes.is_multiple_of(1 << FRAME_SHIFT) {
@@ -92,7 +93,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
         }
         let (frames, block) = (bytes >> FRAME_SHIFT, bytes.max(align).next_power_of_two() >> FRAME_SHIFT);
         let first = self.source.get(block.trailing_zeros(), Density::Dense).ok()?;
-        // A source gives powers of two. What is too much goes back, in blocks of powers of two, the smallest first.
+        // A source gives powers of two. What is too much goes back in such blocks, smallest first.
         let (mut at, end) = (first + frames, first + block);
         while at < end {
             let part = 1 << (at - first).trailing_zeros();
@@ -110,7 +111,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     }
 }
 
-/// Pages of a fixed buffer. Which are in use is told by bits of the caller's, so that a page is not touched before it is given.
+/// Pages of a fixed buffer; bits of the caller's tell which are in use, so that none is touched.
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,
@@ -128,10 +129,12 @@ pub struct BufferPages<'a> {
 unsafe impl Send for BufferPages<'_> {}
 
 impl<'a> BufferPages<'a> {
-    /// The whole pages of `bytes` bytes from `buffer` on, as far as `map` has bits for them, which are cleared.
+    /// The whole pages in `bytes` bytes from `buffer` on, as far as `map` has bits, which are
+    /// cleared.
     ///
     /// # Safety
-    /// The buffer is readable and writable, and the supplier's alone as long as it or one of its pages lives.
+    /// The buffer is readable and writable, and the supplier's alone while it or a page of it
+    /// lives.
     pub unsafe fn new(buffer: *mut u8, bytes: usize, map: &'a mut [u64]) -> Self {
         // SAFETY: by the contract.
         unsafe { Self::with_pages(buffer, bytes, PAGE_SIZE, map) }

@@ -1,11 +1,13 @@
 //! Finds the slab that an address lies on.
 //!
-//! **From.** Bonwick94 §3.2.3: large caches have "a self-scaling hash table" from buffers to their control structures. Ours is from
-//! slabs, for all caches: a pointer that is no object of the cache is told for sure, without a look at what it points to.
+//! **From.** Bonwick94 §3.2.3: large caches have "a self-scaling hash table" from buffers to their
+//! control structures. Ours is from slabs, for all caches: a pointer that is no object of the cache
+//! is told for sure, without a look at what it points to.
 //!
-//! **State.** Addresses are divided into grains of a power of two of bytes, not below a slab: a slab lies on one, or on two. An
-//! entry is the record's address; its lowest bit says that it is for the slab's second grain. Collisions go to the next place,
-//! and what is removed is closed up, without tombs. The first 32 places are the table's own.
+//! **State.** Addresses are divided into grains of a power of two of bytes, not below a slab: a
+//! slab lies on one, or on two. An entry is the record's address; its lowest bit says that it is
+//! for the slab's second grain. Collisions go to the next place, and what is removed is closed up,
+//! without tombs. The first 32 places are the table's own.
 //!
 //! **Unsafe.** Follows the entries to the records, and uses pages of the supplier for the entries.
 
@@ -121,7 +123,7 @@ impl SlabTable {
         }
     }
 
-    /// Moves all to a table of so many places, if the supplier has the pages; the table's own are those of 0.
+    /// Moves all to a table of so many places, if there are pages; 0 stands for the table's own.
     fn resize(&mut self, layout: &ObjectLayout, more_bits: u32, supplier: &mut impl PageSupplier) -> bool {
         let mut new = Self { more_bits, ..Self::EMPTY };
         if more_bits > 0 {

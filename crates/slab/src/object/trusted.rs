@@ -1,7 +1,7 @@
 //! Pages of small objects for what a cache itself needs: records, magazines.
 //!
-//! **What.** Slabs of a page, for objects that only the cache gives back: nothing has to be found by an address that may be
-//! wrong. A complete slab goes back at once.
+//! **What.** Slabs of a page, for objects that only the cache gives back: nothing has to be found
+//! by an address that may be wrong. A complete slab goes back at once.
 //!
 //! **Unsafe.** Hands out raw memory.
 

@@ -37,15 +37,16 @@ impl World {
         }
     }
 
-    /// Takes up to `want` objects; each must be new, aligned, and inside the region. Says how many there were.
+    /// Takes up to `want` objects; each must be new, aligned, and inside the region. Says how many
+    /// there were.
     pub fn take(&mut self, want: u32) -> usize {
         // SAFETY: base, records and source belong together, and to this cache alone.
         let mut chain = unsafe { self.cache.alloc(want, self.memory.base(), &self.records, &mut self.source, |_| ()) };
         let mut got = 0;
         while let Some(object) = chain.pop() {
             assert_eq!(object as usize % 16, 0);
-            // Every byte is ours to write: a cache that kept anything inside an object that is out would break.
-            // SAFETY: the object is out, and has so many bytes.
+            // Every byte is ours to write: a cache that kept anything inside an object that is out
+            // would break. SAFETY: the object is out, and has so many bytes.
             unsafe { object.write_bytes(0xa5, self.cache.geometry().object as usize) };
             self.out.push(object as usize);
             got += 1;
@@ -68,7 +69,8 @@ impl World {
         self.check();
     }
 
-    /// Gives back the place so many objects behind the last one that is out; says whether that was refused.
+    /// Gives back the place so many objects behind the last one that is out; says whether that was
+    /// refused.
     pub fn give_place_behind(&mut self, objects: usize) -> bool {
         let place = self.out[self.out.len() - 1] + objects * self.cache.geometry().object as usize;
         let mut chain = Chain::EMPTY;

@@ -1,4 +1,5 @@
-//! Caches of both kinds against naive models: random, refused by their source at every request, and every short sequence.
+//! Caches of both kinds against naive models: random, refused by their source at every request, and
+//! every short sequence.
 
 mod classes;
 mod objects;

@@ -1,6 +1,6 @@
 use super::*;
 use craton_base::Pages;
-use craton_pages::Breaking;
+use craton_pages::{Breaking, PageHeapExt};
 
 fn config() -> Config {
     Config {

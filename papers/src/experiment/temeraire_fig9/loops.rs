@@ -5,7 +5,7 @@
 
 use crate::experiment::world::{SECOND_NS, World};
 use craton_base::{Density, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
-use craton_pages::Breaking;
+use craton_pages::{Breaking, PageHeapExt};
 
 /// A loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

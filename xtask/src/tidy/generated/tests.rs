@@ -65,7 +65,7 @@ fn every_key_and_counter_of_the_tables_is_in_the_documents() {
         assert!(page(STATISTICS).contains(&format!("\n| `{}` | ", counter.name)), "{}", counter.name);
     }
     for counter in [counters::PROCESS, counters::HEAP, counters::CACHE].concat() {
-        assert!(page(HEADER).contains(&format!("\n    uint64_t {};\n", counter.name)), "{}", counter.name);
+        assert!(page(HEADER).contains(&format!("\n    uint64_t {};", counter.name)), "{}", counter.name);
     }
 }
 

@@ -16,9 +16,10 @@ fn arrows(sources: &[(&str, &str)]) -> Vec<String> {
 
 /// A ring of `n` files, each of which names the next.
 fn ring(n: usize) -> Vec<File> {
-    let file =
-        |i: usize| File::new(&format!("crates/x/src/m{i}.rs"), &format!("use crate::m{0}::A{0};\n", (i + 1) % n));
-    (0..n).map(file).chain([File::new("crates/x/src/lib.rs", "")]).collect()
+    let text = |i: usize| format!("use crate::m{0}::A{0};\n", (i + 1) % n);
+    let mods: String = (0..n).map(|i| format!("mod m{i};\n")).collect();
+    let files = (0..n).map(|i| File::new(&format!("crates/x/src/m{i}.rs"), &text(i)));
+    files.chain([File::new("crates/x/src/lib.rs", &mods)]).collect()
 }
 
 #[test]
@@ -73,19 +74,23 @@ fn a_circle_of_more_than_eight_files_fails_and_names_them() {
 }
 
 #[test]
-fn the_list_allows_a_larger_circle_and_can_only_shrink() {
-    let with = |n, list: &str| {
-        let mut files = ring(n);
-        files.push(File::new(LIST, list));
-        files
+fn a_file_that_nothing_declares_fails() {
+    let lib = "mod b;\n// mod a;\n#[cfg_attr(unix, path = \"d/e.rs\")]\nmod e;\n";
+    let found = check(&crate_of(&[("a", ""), ("b", "mod c;\n"), ("b/c", ""), ("d/e", ""), ("lib", lib)]));
+    assert!(found.len() == 1 && found[0].path == "crates/x/src/a.rs", "{found:?}");
+}
+
+#[test]
+fn an_arrow_against_the_order_fails() {
+    let layer = |name: &str, text: &str| File::new(&format!("crates/heap/src/{name}.rs"), text);
+    let files = |low: &str, high: &str| {
+        [layer("lib", "mod mark;\nmod heap;\npub struct Root;\n"), layer("mark", low), layer("heap", high)]
     };
-    assert_eq!(check(&with(12, "# reason\nx | 12\n")), []);
-    assert_eq!(check(&with(13, "x | 12\n")).len(), 1);
-    assert!(check(&with(11, "x | 12\n"))[0].text.contains("has 11 files, not 12"));
-    assert_eq!(lowered(&with(11, "# reason\nx | 12\n")), "# reason\nx | 11\n");
-    assert_eq!(lowered(&with(13, "x | 12\n")), "x | 12\n");
-    assert_eq!(lowered(&with(8, "x | 12\n")), "");
-    assert!(check(&with(8, "y | 12\n"))[0].text.contains("no crate y"));
+    assert_eq!(check(&files("", "use crate::mark::M;\n")), []);
+    for low in ["use crate::heap::H;\n", "use crate::Root;\n"] {
+        let found = check(&files(low, ""));
+        assert!(found.len() == 1 && found[0].text.starts_with("mark.rs names "), "{found:?}");
+    }
 }
 
 #[test]

@@ -37,6 +37,8 @@ fn ready() -> Option<(&'static craton_os::rseq::Rseq, usize)> {
 fn k1_objects_through_arrays_bear_marks_and_stay_constructed() {
     for size in [16, 100, 3000] {
         let (w, there) = (world_in::<Here>(32), AtomicUsize::new(0));
+        /// # Safety
+        /// The object and the argument are those of this test's cache.
         unsafe extern "C-unwind" fn count(object: *mut c_void, there: *mut c_void) -> c_int {
             // SAFETY: the test's counter, and an object of 16 bytes or more.
             unsafe {

@@ -3,7 +3,7 @@
 use super::*;
 use std::boxed::Box;
 
-/// What a test's functions know.
+/// The argument of a test's functions.
 struct Known {
     w: World,
     cache: AtomicUsize,
@@ -38,6 +38,8 @@ unsafe fn of(argument: *mut c_void) -> &'static Known {
     unsafe { &*argument.cast::<Known>() }
 }
 
+/// # Safety
+/// The object and the argument are those of this test's cache.
 unsafe extern "C-unwind" fn fails(_: *mut c_void, known: *mut c_void) -> c_int {
     // SAFETY: the test's argument.
     let known = unsafe { of(known) };
@@ -81,6 +83,8 @@ fn a_failure_in_prefill_keeps_what_was_made_and_promises_nothing() {
     w.end_all(cache, Vec::new());
 }
 
+/// # Safety
+/// The object and the argument are those of this test's cache.
 unsafe extern "C-unwind" fn recurses(_: *mut c_void, known: *mut c_void) -> c_int {
     // SAFETY: the test's argument.
     let known = unsafe { of(known) };
@@ -108,6 +112,8 @@ fn a_constructor_that_uses_its_own_cache_is_refused_and_another_cache_serves() {
     known.w.end_all(known.cache(), std::vec![object, again.unwrap()]);
 }
 
+/// # Safety
+/// The object and the argument are those of this test's cache.
 unsafe extern "C-unwind" fn gives(known: *mut c_void) {
     // SAFETY: the test's argument.
     let known = unsafe { of(known) };

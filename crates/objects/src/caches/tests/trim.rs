@@ -64,6 +64,8 @@ fn a_destructor_runs_in_a_call_of_the_program_only() {
 
 #[test]
 fn short_memory_takes_what_needs_no_function_and_defers_the_rest() {
+    /// # Safety
+    /// The object and the argument are those of this test's cache.
     unsafe extern "C-unwind" fn count(there: *mut c_void) {
         // SAFETY: the test's counter.
         unsafe { (*there.cast::<AtomicUsize>()).fetch_add(100_000, Relaxed) };

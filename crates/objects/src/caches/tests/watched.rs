@@ -41,6 +41,8 @@ fn limits_hold_for_buffers_too_and_waiters_get_them() {
     w.end_all(few, out);
 }
 
+/// # Safety
+/// The object and the argument are those of this test's cache.
 unsafe extern "C-unwind" fn refuses(_: *mut c_void, _: *mut c_void) -> c_int {
     1
 }

@@ -51,8 +51,9 @@ proptest! {
 
 #[test]
 fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
-    // 73 places of 112 bytes; 56 of 144. The old objects 9 and 20 are at 1008..1120 and 2240..2352. In front of them and
-    // between them seven new objects fit, as on the grid; behind them 40, one more than there.
+    // 73 places of 112 bytes; 56 of 144. The old objects 9 and 20 are at 1008..1120 and 2240..2352.
+    // In front of them and between them seven new objects fit, as on the grid; behind them 40, one
+    // more than there.
     let mut world = with_live(&[112, 144], &[9, 20]);
     let slab = world.out.iter().map(|o| o.at).min().unwrap() - 1008;
     assert_eq!(world.take(LARGE, 100), 100);
@@ -87,7 +88,8 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
     assert_eq!((world.take(LARGE, 12), world.pages().0), (12, 2));
     assert!(news(&world).contains(&1008) && news(&world).contains(&2160));
 
-    // One on the grid is free as on any slab; those off the grid are no places any more once they are back.
+    // One on the grid is free as on any slab; those off the grid are no places any more once they
+    // are back.
     assert_eq!(world.give(at(&world, 144), false), None);
     for i in 0..39 {
         assert_eq!(world.give(at(&world, 2352 + i * 144), false), Some(Left::Morphed), "{i}");
@@ -102,7 +104,8 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
 
 #[test]
 fn s6_two_neighbours_become_one_slab_of_twice_the_length() {
-    // A page of 73 objects of 112 bytes and one of 56 of 144, on each of which two live; 11 of 1488 bytes fill two pages.
+    // A page of 73 objects of 112 bytes and one of 56 of 144, on each of which two live; 11 of 1488
+    // bytes fill two pages.
     let mut world = Caches::new(&[112, 144, 1488], 64);
     assert_eq!((world.take(0, 73), world.take(1, 56), world.pages().0), (73, 56, 2));
     let slab = world.out.iter().map(|o| o.at).min().unwrap();

@@ -1,4 +1,5 @@
-//! Several caches whose slabs may morph into each other's, over real bytes, held against a list of what is out.
+//! Several caches whose slabs may morph into each other's, over real bytes, held against a list of
+//! what is out.
 
 use craton_base::{Density, HugePages, PageId, PageRange, Pages, Span, SpanError, SpanSource, Table};
 use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
@@ -179,8 +180,8 @@ impl Caches {
         (*slab, *owner)
     }
 
-    /// Gives the object at this place of the list of what is out back: like one that comes from the program, or, if
-    /// `late`, like one that was in a cache in front when its slab morphed.
+    /// Gives the object at this place of the list of what is out back: like one that comes from the
+    /// program, or, if `late`, like one that was in a cache in front when its slab morphed.
     pub fn give(&mut self, i: usize, late: bool) -> Option<Left> {
         let object = self.out.swap_remove(i);
         let size = self.sizes()[object.class];
@@ -251,7 +252,8 @@ impl Caches {
         assert_eq!(self.morphs.borrow().old_bytes(), old_bytes as u64);
     }
 
-    /// Of a slab of cache `class`: how many of its objects are out, how many bytes of others, and how many places it has.
+    /// Of a slab of cache `class`: how many of its objects are out, how many bytes of others, and
+    /// how many places it has.
     fn on_slab(&self, slab: PageId, class: usize, sorted: &[Object]) -> (usize, usize, usize) {
         let (sizes, g) = (self.sizes(), Geometry::of(self.sizes()[class]));
         let start = self.memory.base() as usize + slab.offset().0;
@@ -264,7 +266,8 @@ impl Caches {
         (here.count() - olds.len(), olds.iter().map(|o| sizes[o.class]).sum(), places.into())
     }
 
-    /// Slabs of a cache that were others' once, and those of them that are its own alone by now, since the start.
+    /// Slabs of a cache that were others' once, and those of them that are its own alone by now,
+    /// since the start.
     pub fn morphed(&self, class: usize) -> (u32, u32) {
         let stats = self.caches[class].borrow().stats();
         (stats.morphed, stats.settled)

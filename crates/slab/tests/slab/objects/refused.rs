@@ -3,7 +3,8 @@
 use super::world::with_world;
 use craton_slab::object::ObjectLayout;
 
-/// Takes objects with the `n`th request refused, and, if `from_then_on`, all after it; says whether it came to that.
+/// Takes objects with the `n`th request refused, and, if `from_then_on`, all after it; says whether
+/// it came to that.
 fn with_refusal(layout: ObjectLayout, objects: usize, n: u32, from_then_on: bool) -> bool {
     let mut refused = false;
     with_world(layout, 700, |world| {

@@ -3,7 +3,8 @@
 use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, PageSupplier, Taken};
 use std::collections::{BTreeMap, HashMap};
 
-/// Pages of a buffer that are filled with rubbish when they are given, come back as they were given, and can be refused.
+/// Pages of a buffer that are filled with rubbish when they are given, come back as they were
+/// given, and can be refused.
 pub struct Supplier<'a> {
     pages: BufferPages<'a>,
     out: BTreeMap<usize, usize>,
@@ -56,7 +57,8 @@ pub struct World<'a> {
     stamp: u8,
 }
 
-/// Runs a test on a world with so many pages, as long as the layout's; all of them are back at its end.
+/// Runs a test on a world with so many pages, as long as the layout's; all of them are back at its
+/// end.
 pub fn with_world(layout: ObjectLayout, pages: usize, test: impl FnOnce(&mut World)) {
     let page = layout.page_bytes();
     let mut memory = vec![0u8; (pages + 1) * page];

@@ -1,0 +1,48 @@
+//! The options `debug` and `guard_sample` in the process.
+
+use crate::govern;
+use crate::options::wrong::Wrong;
+use crate::statics::{HEAP, KIT, PROCESSOR_CACHES};
+use crate::thread::nested;
+use craton_os::fault::Fault;
+
+fn on_fault(fault: &Fault) {
+    // A thread in the kit holds its locks; a fault there is no buffer's.
+    if !nested::is_nested() {
+        nested::within(|| KIT.on_fault(&HEAP, fault));
+    }
+}
+
+/// Why the option `debug` cannot be set to a value.
+pub(crate) fn why_not(value: &[u8]) -> Option<Wrong<'_>> {
+    KIT.check_option(value).err().map(|wrong| Wrong { part: wrong.part, why: wrong.why })
+}
+
+/// Sets the option `debug`; `false` when the value is wrong, or cannot be followed any more. `set_up` sets the heap up.
+pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
+    let Ok(checks) = KIT.check_option(value) else { return false };
+    if checks && !set_up() {
+        return false;
+    }
+    match KIT.set_option(value, HEAP.backs_huge(), on_fault) {
+        None => return false,
+        Some(false) => return true,
+        Some(true) => {}
+    }
+    // Threads empty their caches of these classes, and close their lists, as they come by.
+    govern::ask_for_caches();
+    // Processors' caches have no lists to close: their objects go before the first buffer of a thread that uses them.
+    if checks {
+        nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
+    }
+    true
+}
+
+/// Sets the option `guard_sample`; as [`set`].
+pub(crate) fn set_sample(every: u64, set_up: impl FnOnce() -> bool) -> bool {
+    if !KIT.allows_sample(every) || every > 0 && !set_up() {
+        return false;
+    }
+    KIT.set_sample(every, on_fault);
+    true
+}

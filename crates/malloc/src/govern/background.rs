@@ -1,0 +1,459 @@
+//! What the heap does by itself: release memory, collapse hugepages, and decide whether a thread of the library is worth it.
+//!
+//! **What.** A heap with at least [`FROM`] hugepages gets a round each second: memory goes back at the option
+//! `release_rate`, idle lists are trimmed, a few hugepages are collapsed, limits are kept. A program with threads gets one
+//! more thread for that, which also works while the program sleeps. A program without threads does the rounds in its own
+//! slow requests, since a second thread makes the C library slower, `fork` a risk and `unshare` an error. It gets the thread
+//! only while it holds much free memory, which would stay if it slept now.
+//!
+//! **State.**
+//! ```text
+//! request ─ note ──► wanted: LOOK · THREAD · LIMITS · WAKE · LATER ──► take, in a slow request without locks
+//! thread   rest 1 s ─► turn ─► rest …   quiet for LONG_S: rest 10 s, or until the heap is used   alone and quiet: ends
+//! ```
+//!
+//! **Threads.** Requests write `used` and `wanted` under the page heap's lock. One round runs at a time (`at_work`).
+//! [`Life`] says who may start and end the thread; it is stopped before a fork, before `unshare` and `setns`, and for good
+//! when the main thread ends by `pthread_exit` or the program restricts its system calls.
+//!
+//! **Failure.** Without a thread the program's requests do its work.
+//!
+//! **Not here.** The heap ([`Tended`]), the thread ([`Helper`]) and the time are arguments, so that tests run minutes of
+//! virtual time. `govern.rs` has the process's.
+
+pub(crate) mod life;
+pub(crate) mod thread;
+
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
+use craton_base::{Clock, HugePages, Pages};
+use craton_os::thread::{sleep_ns, with_signals_blocked};
+use craton_pages::LONG_S;
+use life::Life;
+
+/// Bytes a second that go back by themselves, unless the option `release_rate` says otherwise: 64 MiB.
+pub(crate) const DEFAULT_RATE: u64 = 64 << 20;
+/// Hugepages with memory from which on a heap gets rounds.
+pub(crate) const FROM: HugePages = HugePages(8);
+/// Free pages with memory for which a program without threads gets one: 16 MiB, and a quarter of what is in use.
+const MUCH: Pages = HugePages(8).pages();
+const MUCH_PART: u32 = 4;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Seconds between two rounds of the thread: while something changes, and when nothing does.
+const BUSY_S: u64 = 1;
+const IDLE_S: u64 = 10;
+/// Hugepages collapsed in a round: two milliseconds of work or less.
+const COLLAPSES: u32 = 4;
+/// Uses of the page heap between two readings of the clock.
+pub(crate) const USES: u32 = 16;
+/// Time between two tries of whoever waits for another thread to start or end ours.
+const TRY_NS: u64 = 100_000;
+
+/// The option `background`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Mode {
+    /// No rounds.
+    Off,
+    /// Rounds in requests only.
+    Inline,
+    /// With a thread where that is worth it.
+    Thread,
+}
+
+/// Work that waits for a slow request, in the order in which it is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Chore {
+    /// Free the objects that signal handlers left.
+    Later = 16,
+    /// Wake the thread, which sleeps until the heap is used.
+    Wake = 8,
+    /// Look at the limits: a watermark was passed.
+    Limits = 4,
+    /// Start the thread.
+    Thread = 2,
+    /// A round in this request.
+    Look = 1,
+}
+
+impl Chore {
+    /// The order.
+    pub(crate) const ALL: [Self; 5] = [Self::Later, Self::Wake, Self::Limits, Self::Thread, Self::Look];
+}
+
+/// Chores that are done by files which know those that leave them.
+pub(crate) struct Errands {
+    /// [`Chore::Later`].
+    pub(crate) free_later: fn(),
+    /// Does what another process asks. `may_wait`: the caller can wait for the thread's end.
+    pub(crate) read_mailbox: fn(may_wait: bool),
+}
+
+/// The heap, as the rounds use it.
+pub(crate) trait Tended {
+    /// Sets how much memory goes back by itself, in bytes a second.
+    fn set_rate(&self, bytes_per_s: u64);
+    /// A second's work without collapses and limits; whether anything changed, and the pages in use.
+    fn tick(&self) -> (bool, Pages);
+    /// Collapses one hugepage, the first of a round if `is_first`: whether that succeeded, and whether to go on.
+    fn collapse(&self, is_first: bool) -> (bool, bool);
+    /// Keeps the limits; returns the pages that went back. `deep`: the stack has room for reading files.
+    fn keep_limits(&self, deep: bool) -> u64;
+    /// Whether a round can do nothing until the heap is used. Takes the page heap's lock.
+    fn is_settled(&self) -> bool;
+    /// Gives back the mappings of huge objects that are kept for reuse.
+    fn drop_kept(&self);
+}
+
+/// A thread of the library.
+pub(crate) trait Helper {
+    /// Starts it, to do `run`; `false` when the system allows none.
+    fn start(&self, run: fn()) -> bool;
+    /// Waits for its end; `false` in a process that it never belonged to.
+    fn join(&self) -> bool;
+    /// Tells it to end.
+    fn ring(&self);
+    /// Ends its sleep.
+    fn nudge(&self);
+    /// Whether it was told to end.
+    fn is_rung(&self) -> bool;
+    /// In the thread: sleeps so long, or until it is nudged; whether it is to end.
+    fn sleep(&self, ns: Option<u64>) -> bool;
+}
+
+/// When rounds are due, and whether there is a thread for them.
+pub(crate) struct Background<C, T> {
+    clock: C,
+    pub(crate) thread: T,
+    pub(crate) life: Life,
+    /// The options `background` and `release_rate`, and whether the heap knows the rate.
+    mode: AtomicU8,
+    rate: AtomicU64,
+    paced: AtomicBool,
+    /// Bits of [`Chore`].
+    wanted: AtomicU8,
+    /// Uses of the page heap, modulo 2³².
+    used: AtomicU32,
+    /// When the next round in a request is due, or earlier at how many hugepages: a program that fills its heap once and
+    /// then computes gets its first hugepages collapsed while the heap grows.
+    next_look_ns: AtomicU64,
+    next_look_at: AtomicU32,
+    /// From when on a thread may be started.
+    next_thread_ns: AtomicU64,
+    /// Threads of the program that have a cache.
+    threads: AtomicUsize,
+    /// The thread sleeps until the heap is used.
+    asleep: AtomicBool,
+    /// A round is under way.
+    at_work: AtomicBool,
+}
+
+/// What the thread knows from its last round.
+pub(crate) struct Rounds {
+    in_use: Pages,
+    /// Seconds without a change.
+    quiet_s: u64,
+    /// Uses of the page heap by then.
+    used: u32,
+    /// The last rest was one without end.
+    slept_on: bool,
+}
+
+impl<C: Clock, T: Helper> Background<C, T> {
+    /// Before the first request.
+    pub(crate) const fn new(clock: C, thread: T) -> Self {
+        Self {
+            clock,
+            thread,
+            life: Life::new(),
+            mode: AtomicU8::new(Mode::Thread as u8),
+            rate: AtomicU64::new(DEFAULT_RATE),
+            paced: AtomicBool::new(false),
+            wanted: AtomicU8::new(0),
+            used: AtomicU32::new(0),
+            next_look_ns: AtomicU64::new(0),
+            next_look_at: AtomicU32::new(2 * FROM.0),
+            next_thread_ns: AtomicU64::new(0),
+            threads: AtomicUsize::new(0),
+            asleep: AtomicBool::new(false),
+            at_work: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes a use of the page heap, under its lock. `free` counts exactly what could go back; the difference of the
+    /// other two is only an upper bound, since not all of a hugepage need have memory.
+    #[inline(always)]
+    pub(crate) fn note(&self, backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
+        if backed < FROM {
+            return;
+        }
+        let used = self.used.load(Relaxed).wrapping_add(1);
+        self.used.store(used, Relaxed);
+        self.wake();
+        let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
+        if used.is_multiple_of(USES) {
+            self.look_at_time(backed);
+        } else if is_much(rough, in_use) {
+            self.note_free(in_use, free);
+        }
+    }
+
+    #[inline(never)]
+    fn note_free(&self, in_use: Pages, free: impl FnOnce() -> Pages) {
+        if self.may_have_thread() && is_much(free(), in_use) {
+            self.want(Chore::Thread);
+        }
+    }
+
+    /// As [`Self::note`] now and then, for requests that leave the page heap as it is.
+    pub(crate) fn note_time(&self, backed: HugePages) {
+        if backed >= FROM {
+            self.wake();
+            self.look_at_time(backed);
+        }
+    }
+
+    #[inline(always)]
+    fn wake(&self) {
+        if self.asleep.load(Relaxed) {
+            self.want(Chore::Wake);
+        }
+    }
+
+    #[inline(never)]
+    fn look_at_time(&self, backed: HugePages) {
+        if self.threads.load(Relaxed) > 1 {
+            self.want_thread();
+        }
+        let runs = self.life.runs();
+        let grown = backed.0 >= self.next_look_at.load(Relaxed);
+        if grown {
+            self.next_look_at.store(2 * backed.0, Relaxed);
+            self.next_look_ns.store(0, Relaxed);
+        }
+        if !runs && (grown || self.clock.now_ns() >= self.next_look_ns.load(Relaxed)) {
+            self.want(Chore::Look);
+        }
+    }
+
+    /// Whether there is no thread, none is asked for yet, and one could be had.
+    fn may_have_thread(&self) -> bool {
+        !self.wants(Chore::Thread) && self.mode() == Mode::Thread && self.life.may_start()
+    }
+
+    /// Asks for the thread: something must go back while the program sleeps.
+    pub(crate) fn want_thread(&self) {
+        if self.may_have_thread() {
+            self.want(Chore::Thread);
+        }
+    }
+
+    /// Whether anything waits for a slow request.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.load(Relaxed) != 0
+    }
+
+    #[inline]
+    fn wants(&self, chore: Chore) -> bool {
+        self.wanted.load(Relaxed) & chore as u8 != 0
+    }
+
+    /// Leaves a chore for the next slow request.
+    pub(crate) fn want(&self, chore: Chore) {
+        if !self.wants(chore) {
+            self.wanted.fetch_or(chore as u8, Relaxed);
+        }
+    }
+
+    /// Drops a chore.
+    pub(crate) fn forget(&self, chore: Chore) {
+        self.wanted.fetch_and(!(chore as u8), Relaxed);
+    }
+
+    /// Takes a chore that waits, if the caller may do it now. `may_start`: it may start a thread, for which the C library
+    /// allocates. `may_call`: it may call the program back.
+    pub(crate) fn take(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
+        if !self.wants(chore) {
+            return false;
+        }
+        match chore {
+            Chore::Limits if !may_call || !self.life.is_calm() => return false,
+            Chore::Thread if !may_start || self.clock.now_ns() < self.next_thread_ns.load(Relaxed) => return false,
+            // The thread begins with a round.
+            Chore::Thread => _ = self.wanted.fetch_and(Chore::Limits as u8 | Chore::Later as u8, Relaxed),
+            _ => self.forget(chore),
+        }
+        true
+    }
+
+    /// The option `background`.
+    pub(crate) fn mode(&self) -> Mode {
+        match self.mode.load(Relaxed) {
+            0 => Mode::Off,
+            1 => Mode::Inline,
+            _ => Mode::Thread,
+        }
+    }
+
+    /// Sets the option `background`.
+    pub(crate) fn set_mode(&self, mode: Mode, heap: &impl Tended) {
+        self.mode.store(mode as u8, Relaxed);
+        if mode != Mode::Thread {
+            self.stop(heap);
+        }
+    }
+
+    /// As [`Self::set_mode`], without waiting for the thread's end: in the thread itself, or under a lock of the C library.
+    pub(crate) fn set_mode_later(&self, mode: Mode) {
+        self.mode.store(mode as u8, Relaxed);
+        self.thread.nudge();
+    }
+
+    /// The option `release_rate`.
+    pub(crate) fn rate(&self) -> u64 {
+        self.rate.load(Relaxed)
+    }
+
+    /// Sets the option `release_rate`.
+    pub(crate) fn set_rate(&self, bytes_per_s: u64, heap: &impl Tended) {
+        self.rate.store(bytes_per_s, Relaxed);
+        if self.paced.load(Relaxed) {
+            heap.set_rate(bytes_per_s);
+        }
+    }
+
+    fn pace(&self, heap: &impl Tended) {
+        if !self.paced.swap(true, Relaxed) {
+            heap.set_rate(self.rate());
+        }
+    }
+
+    /// How many threads of the program have a cache.
+    pub(crate) fn count_threads(&self, threads: usize) {
+        self.threads.store(threads, Relaxed);
+    }
+
+    /// Starts the thread, which does `run`, unless another thread does so or it is held off.
+    #[cold]
+    pub(crate) fn start(&self, run: fn(), heap: &impl Tended) {
+        // A handler of a signal could fork, and so wait for what is begun here.
+        with_signals_blocked(|| {
+            self.life.start(
+                || _ = self.thread.join(),
+                || {
+                    self.pace(heap);
+                    self.thread.start(run)
+                },
+            )
+        });
+    }
+
+    /// Ends the thread and waits for its end; whether there was one. It may be started again a second later.
+    pub(crate) fn stop(&self, heap: &impl Tended) -> bool {
+        self.life.stop(
+            || sleep_ns(TRY_NS),
+            |end| with_signals_blocked(end),
+            || {
+                self.thread.ring();
+                let was_ours = self.thread.join();
+                // Without the thread these mappings would stay.
+                heap.drop_kept();
+                self.next_thread_ns.store(self.clock.now_ns() + SECOND_NS, Relaxed);
+                was_ours
+            },
+        )
+    }
+
+    /// In a forked child: no thread, no round, and of the chores only those of the calling thread.
+    pub(crate) fn forked(&self) {
+        self.at_work.store(false, Relaxed);
+        self.asleep.store(false, Relaxed);
+        self.life.forked();
+        self.wanted.fetch_and(Chore::Later as u8, Relaxed);
+    }
+
+    /// The thread's state when it begins.
+    pub(crate) fn rounds(&self) -> Rounds {
+        Rounds { in_use: Pages(0), quiet_s: 0, used: self.used.load(Relaxed), slept_on: false }
+    }
+
+    /// In the thread: rests until the next round; `false` when it is to end.
+    pub(crate) fn rest(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
+        let is_quiet = rounds.quiet_s > LONG_S;
+        rounds.slept_on = is_quiet && heap.is_settled();
+        let ended = if rounds.slept_on {
+            self.sleep_on(rounds.used, heap)
+        } else {
+            self.thread.sleep(Some(if is_quiet { IDLE_S } else { BUSY_S } * SECOND_NS))
+        };
+        !ended
+    }
+
+    /// Sleeps until the heap has been used more often than `used` says; whether the thread is to end.
+    fn sleep_on(&self, used: u32, heap: &impl Tended) -> bool {
+        self.asleep.store(true, Relaxed);
+        // A request counts itself and then looks whether we sleep, under the page heap's lock. Taking that lock here
+        // puts each request either before this, so that we see its count, or after it, so that it wakes us.
+        heap.is_settled();
+        let is_same = self.used.load(Relaxed) == used;
+        let ended = if is_same { self.thread.sleep(None) } else { self.thread.is_rung() };
+        self.asleep.store(false, Relaxed);
+        ended
+    }
+
+    /// In the thread: a round; `false` when the thread is not needed any more, and ends.
+    pub(crate) fn turn(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
+        if self.mode() != Mode::Thread && self.life.end_by_itself() {
+            heap.drop_kept();
+            return false;
+        }
+        let rested_s = if rounds.quiet_s > LONG_S { IDLE_S } else { BUSY_S };
+        let (changed, in_use) = self.round(true, heap);
+        rounds.used = self.used.load(Relaxed);
+        let is_quiet = !changed && !rounds.slept_on && in_use == rounds.in_use;
+        rounds.quiet_s = if is_quiet { rounds.quiet_s.saturating_add(rested_s) } else { 0 };
+        rounds.in_use = in_use;
+        // What is still free by now will be wanted again, as far as demand can say.
+        !(rounds.quiet_s > LONG_S && self.threads.load(Relaxed) <= 1 && self.life.end_by_itself())
+    }
+
+    /// A round in a request, if one is due.
+    pub(crate) fn look_in_passing(&self, deep: bool, heap: &impl Tended) {
+        let (now, next) = (self.clock.now_ns(), self.next_look_ns.load(Relaxed));
+        let mine = || self.next_look_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
+        if now >= next && mine() && self.mode() != Mode::Off {
+            self.round(deep, heap);
+        }
+    }
+
+    /// One round; whether it did anything, and the pages in use.
+    pub(crate) fn round(&self, deep: bool, heap: &impl Tended) -> (bool, Pages) {
+        // ORDERING: Acquire pairs with the Release below.
+        if self.at_work.swap(true, Ordering::Acquire) {
+            return (true, Pages(0));
+        }
+        self.pace(heap);
+        let (ticked, in_use) = heap.tick();
+        let (mut collapsed, mut first, mut more) = (0, true, true);
+        while more && collapsed < COLLAPSES && !self.thread.is_rung() {
+            let done;
+            (done, more) = heap.collapse(first);
+            collapsed += u32::from(done);
+            first = false;
+        }
+        let limited = heap.keep_limits(deep);
+        // ORDERING: Release pairs with the Acquire above.
+        self.at_work.store(false, Ordering::Release);
+        (ticked || collapsed > 0 || limited > 0, in_use)
+    }
+}
+
+/// Whether too much is free to leave it to a program that sleeps.
+fn is_much(free: Pages, in_use: Pages) -> bool {
+    free >= MUCH && free.0 >= in_use.0 / MUCH_PART
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

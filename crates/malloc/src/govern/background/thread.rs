@@ -1,0 +1,76 @@
+//! The library's own thread, as the system gives it.
+//!
+//! **What.** A thread with a small stack and all signals blocked, which never calls malloc and sleeps on a futex. The C
+//! library does not know of it.
+//!
+//! **Unsafe.** Joins the thread, once.
+
+use super::Helper;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use craton_os::thread::Hidden;
+use craton_os::{Bell, process};
+
+/// The thread, if it runs, and how it is woken.
+pub(crate) struct HelperThread {
+    end: Bell,
+    /// The thread and the process that started it: valid from its start until it was joined.
+    hidden: AtomicUsize,
+    owner: AtomicU32,
+    /// Seconds that pass in a second, as a power of two.
+    clock_shift: &'static AtomicU32,
+}
+
+impl HelperThread {
+    /// No thread. Its sleeps are shorter by the power of two in `clock_shift`.
+    pub(crate) const fn new(clock_shift: &'static AtomicU32) -> Self {
+        Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0), clock_shift }
+    }
+
+    /// Where another process writes to nudge the thread.
+    pub(crate) const fn nudge_at(this: *const Self) -> *const u8 {
+        Bell::outside(this.cast::<u8>().wrapping_add(core::mem::offset_of!(Self, end)).cast())
+    }
+}
+
+impl Helper for HelperThread {
+    fn start(&self, run: fn()) -> bool {
+        self.end.silence();
+        self.owner.store(process::id(), Relaxed);
+        let hidden = Hidden::start(run);
+        self.hidden.store(hidden.map_or(0, Hidden::number), Relaxed);
+        hidden.is_some()
+    }
+
+    fn join(&self) -> bool {
+        // A process that was cloned past the C library has no thread to wait for.
+        let ours = self.owner.load(Relaxed) == process::id();
+        if ours {
+            // SAFETY: `Life` lets one caller in at a time, after a start and before the next one: it is the thread that
+            // this process started last, and it is joined once.
+            unsafe { Hidden::from_number(self.hidden.load(Relaxed)).join() };
+        }
+        ours
+    }
+
+    fn ring(&self) {
+        self.end.ring();
+    }
+
+    fn nudge(&self) {
+        self.end.nudge();
+    }
+
+    fn is_rung(&self) -> bool {
+        self.end.is_rung()
+    }
+
+    fn sleep(&self, ns: Option<u64>) -> bool {
+        match ns {
+            Some(ns) => self.end.wait_ns(ns >> self.clock_shift.load(Relaxed)),
+            None => self.end.wait(),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

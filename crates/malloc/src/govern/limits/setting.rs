@@ -1,0 +1,119 @@
+//! What an option says about an amount of memory.
+//!
+//! **What.** `none` · `auto` · a number of bytes, with `K`, `M`, `G` or `T` (or `KiB` …, `KB` …, in any case) for powers of 1024 behind
+//! it · a percentage.
+//!
+//! **State.** In one word: 0 for what was never said and for `auto`, the highest number for none, percentages just below it.
+
+use crate::observe::text::Text;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use craton_os::Decimal;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Setting {
+    /// What is sensible here.
+    Auto,
+    None,
+    /// At least 1.
+    Bytes(u64),
+    /// 1 to 100.
+    Percent(u8),
+}
+
+/// One that can be changed while others read it.
+pub(crate) struct Kept(AtomicU64);
+
+const NONE: u64 = u64::MAX;
+/// From here on, and below `NONE`, a percentage.
+const PERCENT: u64 = NONE - 128;
+
+impl Kept {
+    pub(crate) const fn auto() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    pub(crate) fn get(&self) -> Setting {
+        match self.0.load(Relaxed) {
+            0 => Setting::Auto,
+            NONE => Setting::None,
+            word @ PERCENT.. => Setting::Percent((word - PERCENT) as u8),
+            bytes => Setting::Bytes(bytes),
+        }
+    }
+
+    pub(crate) fn set(&self, setting: Setting) {
+        let word = match setting {
+            Setting::Auto => 0,
+            Setting::None => NONE,
+            Setting::Percent(p) => PERCENT + u64::from(p),
+            Setting::Bytes(bytes) => bytes.clamp(1, PERCENT - 1),
+        };
+        self.0.store(word, Relaxed);
+    }
+}
+
+impl Setting {
+    /// What a value says; `None` when it makes no sense. No memory at all is none.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        match text {
+            b"auto" => Some(Self::Auto),
+            b"none" => Some(Self::None),
+            [digits @ .., b'%'] => match Decimal::parse(digits)? {
+                percent @ 1..=100 => Some(Self::Percent(percent as u8)),
+                _ => None,
+            },
+            _ => size(text).filter(|bytes| *bytes > 0).map(Self::Bytes),
+        }
+    }
+
+    /// Writes it as [`Setting::parse`] reads it.
+    pub(crate) fn show<'a, 'b>(self, into: &'a mut Text<'b>) -> &'a mut Text<'b> {
+        match self {
+            Self::Auto => into.text("auto"),
+            Self::None => into.text("none"),
+            Self::Bytes(bytes) => into.number(bytes),
+            Self::Percent(percent) => into.number(percent.into()).text("%"),
+        }
+    }
+
+    /// The bytes that this comes to; percentages are of `whole`.
+    pub(crate) fn bytes(self, whole: impl FnOnce() -> Option<u64>, auto: Option<u64>) -> Option<u64> {
+        match self {
+            Self::Auto => auto,
+            Self::None => None,
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Percent(p) => whole().map(|whole| part(whole, p)),
+        }
+    }
+}
+
+/// So many hundredths of a number, at least 1.
+pub(crate) fn part(whole: u64, percent: u8) -> u64 {
+    ((u128::from(whole) * u128::from(percent) / 100) as u64).max(1)
+}
+
+/// A number of bytes, perhaps with a unit.
+pub(crate) fn size(text: &[u8]) -> Option<u64> {
+    let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let number = Decimal::parse(digits)?;
+    let shift = match unit {
+        [] => 0,
+        [letter, rest @ ..] => {
+            if !rest.is_empty() && !rest.eq_ignore_ascii_case(b"B") && !rest.eq_ignore_ascii_case(b"iB") {
+                return None;
+            }
+            match letter.to_ascii_uppercase() {
+                b'K' => 10,
+                b'M' => 20,
+                b'G' => 30,
+                b'T' => 40,
+                _ => return None,
+            }
+        }
+    };
+    number.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! What the process does when its heap reports something.
+//!
+//! **Threads.** As [`Hooks`] says; nothing here allocates from the heap.
+
+use crate::govern;
+use crate::govern::background::Chore;
+use crate::here::Here;
+use crate::observe::report;
+use crate::observe::segment;
+use crate::statics::{BACKGROUND, KIT, SEGMENT, TRACE};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_base::Pages;
+use craton_heap::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
+
+/// Of so many large objects one makes the process look at the clock.
+const LARGE_ALLOCS: u64 = 64;
+
+impl Hooks for Here {
+    #[inline(always)]
+    fn span(event: SpanEvent) {
+        TRACE.span(event);
+    }
+
+    #[inline(always)]
+    fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
+        BACKGROUND.note(usage.backed, usage.in_use, releasable);
+        SEGMENT.metadata_bytes.store(usage.metadata_bytes, Relaxed);
+        SEGMENT.heap_in_use_bytes.store(usage.in_use.bytes().0 as u64, Relaxed);
+        SEGMENT.heap_backed_bytes.store(usage.backed_bytes, Relaxed);
+    }
+
+    #[inline(always)]
+    fn event(event: Event) -> u64 {
+        match event {
+            Event::Refills { chains, objects } => {
+                segment::add(&SEGMENT.objects_out, objects);
+                return segment::add(&SEGMENT.refills, chains.into()) + u64::from(chains);
+            }
+            // Objects that come and go leave the page heap alone, and with it what is done in passing there.
+            Event::LargeAlloc => {
+                if segment::add(&SEGMENT.large_allocs, 1).is_multiple_of(LARGE_ALLOCS) {
+                    govern::note_time();
+                }
+            }
+            Event::SlabsReused => govern::note_time(),
+            Event::HugeAlloc => _ = segment::add(&SEGMENT.huge_allocs, 1),
+            Event::HugeBytes { more, less } => _ = segment::add(&SEGMENT.huge_bytes, more.wrapping_sub(less)),
+            Event::LimitPassed => BACKGROUND.want(Chore::Limits),
+            Event::MappingKept => BACKGROUND.want_thread(),
+            Event::CpuCacheMode(mode) => SEGMENT.cache_mode.store(mode, Relaxed),
+            Event::CpuCaches(caches) => SEGMENT.processor_caches.store(caches, Relaxed),
+            Event::ObjectsLost { class, objects } => report::lost(class, objects),
+        }
+        0
+    }
+
+    #[inline(always)]
+    fn bound(class: usize, want: u32) -> u32 {
+        KIT.bound(class, want)
+    }
+
+    #[inline(always)]
+    fn keeps_mappings() -> bool {
+        BACKGROUND.life.is_running()
+    }
+
+    #[cold]
+    fn corrupt(damage: Damage) -> ! {
+        match damage {
+            Damage::Object { object, misuse } => report::misuse("free", object, misuse),
+            Damage::GivenTwice { class, objects } => report::given_twice(class, objects),
+        }
+    }
+}

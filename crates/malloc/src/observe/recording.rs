@@ -1,0 +1,62 @@
+//! The options `trace` and `trace_events`, and what they do to the process's heap.
+
+use crate::observe::text::Text;
+use crate::start::set_up;
+use crate::statics::{HEAP, TRACE};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_os::{Line, file_map};
+
+/// Sets the option `trace`, for [`begin`].
+pub(crate) fn ask(path: &[u8]) -> bool {
+    TRACE.ask(path)
+}
+
+/// Writes the option `trace` as it was set.
+pub(crate) fn show_path<'a, 'b>(into: &'a mut Text<'b>) -> &'a mut Text<'b> {
+    let path = TRACE.path.lock();
+    into.bytes(&path.0[..path.1])
+}
+
+/// The option `trace_events`.
+pub(crate) fn bound() -> u64 {
+    TRACE.bound.load(Relaxed)
+}
+
+/// Sets the option `trace_events`, for the next recording.
+pub(crate) fn set_bound(events: usize) -> bool {
+    if events > 0 {
+        TRACE.bound.store(events as u64, Relaxed);
+    }
+    events > 0
+}
+
+/// Begins the recording that was asked for since the last call, if one was; the one before it is ended.
+pub(crate) fn begin() {
+    let Some((path, len)) = TRACE.asked.lock().take() else { return };
+    end();
+    if len == 0 || !set_up() {
+        return;
+    }
+    let begun = TRACE.begin(&path[..=len], &HEAP.pages());
+    match begun {
+        // A program's children inherit the option while the program writes the file.
+        Ok(()) | Err(file_map::IN_USE) => {}
+        Err(problem) => {
+            let line = Line::new().text("craton: trace: cannot write ").bytes(&path[..len]).text(": ");
+            match file_map::reason(problem) {
+                Some(text) => line.text(text),
+                None => line.text("error ").number(problem as u64),
+            }
+            .text("; nothing is recorded")
+            .print();
+        }
+    }
+}
+
+/// Ends the recording, so that the file is whole.
+pub(crate) fn end() {
+    if TRACE.on.load(Relaxed) {
+        let _pages = HEAP.pages();
+        TRACE.end();
+    }
+}

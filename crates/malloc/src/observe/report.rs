@@ -1,0 +1,82 @@
+//! What is said when the program hands in a bad pointer, or has brought a cache into disorder.
+
+use crate::statics::{LOSS_REPORTED, OBJECT_CACHES};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_heap::Misuse;
+use craton_heap::size_class;
+use craton_objects::caches::name_of;
+use craton_os::Line;
+
+/// The name of the call, as the program knows it.
+pub type Call = &'static str;
+
+/// A thread's list of free objects has given some out twice: what two owners do to one object cannot be undone, so that the process ends.
+#[cold]
+pub(crate) fn given_twice(class: usize, objects: u32) -> ! {
+    about_list(class, objects).text(" given out twice; ").text(HANDLER).abort()
+}
+
+/// A thread's list of free objects has lost some: nobody is hurt, and one line says so.
+#[cold]
+pub(crate) fn lost(class: usize, objects: u32) {
+    if !LOSS_REPORTED.swap(true, Relaxed) {
+        about_list(class, objects).text(" lost; ").text(HANDLER).print();
+    }
+}
+
+fn with_name(line: Line, cache: u16) -> Line {
+    line.text("\"").text(name_of(&OBJECT_CACHES.name(cache))).text("\"")
+}
+
+const HANDLER: &str = "a signal handler that allocates has interrupted malloc or free, which signal-safety(7) forbids, or has left it by longjmp";
+
+fn about_list(class: usize, objects: u32) -> Line {
+    let line = Line::new().text("craton: ").number(objects.into()).text(" of this thread's free objects of ");
+    line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
+}
+
+/// Prints one line that names call and address, and aborts: the heap is no longer what the program thinks.
+#[cold]
+pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
+    let line = Line::new().text("craton: ").text(call).text("(").address(pointer as usize).text("): ");
+    match misuse {
+        Misuse::Freed { size } => {
+            let only_looked_at = matches!(call, "realloc" | "reallocarray" | "malloc_usable_size");
+            let what = if only_looked_at { "already freed: it was a " } else { "double free of a " };
+            line.text(what).number(size as u64).text("-byte object")
+        }
+        Misuse::WrongSize { given, size } => {
+            line.text("size ").number(given as u64).text(" is not that of a ").number(size as u64).text("-byte object")
+        }
+        Misuse::WrongAlign { given } if given.is_power_of_two() => {
+            line.text("does not lie at a multiple of the alignment ").number(given as u64)
+        }
+        Misuse::WrongAlign { given } => line.text("the alignment ").number(given as u64).text(" is not a power of two"),
+        Misuse::OtherHeap => line.text("not an object of this heap"),
+        Misuse::NoHeap => line.text("not a heap of Craton"),
+        Misuse::HeapDestroyed => line.text("this heap has been destroyed"),
+        Misuse::HeapStays => line.text("a heap of the library itself cannot be destroyed"),
+        Misuse::NoCache => line.text("not an object cache of Craton"),
+        Misuse::CacheDestroyed => line.text("this object cache has been destroyed"),
+        Misuse::OfCache { cache } => {
+            with_name(line.text("an object of cache "), cache).text(": give it back with craton_cache_free")
+        }
+        Misuse::OtherCache { its, given } => {
+            with_name(with_name(line.text("an object of cache "), its).text(", not of cache "), given)
+        }
+        Misuse::NotCached { given } => {
+            with_name(line.text("not an object of cache "), given).text(": malloc or a heap has it")
+        }
+        Misuse::Inside { offset, size } => {
+            line.text("not the start of an object: it points ").size(offset).text(" into an object of ").size(size)
+        }
+        Misuse::InsideLarge { start, size } => {
+            line.text("points into a large object, which starts at ").address(start).text(" and has ").size(size)
+        }
+        Misuse::Unallocated => {
+            line.text("points into memory that is not allocated: it was freed already, or never was an object")
+        }
+        Misuse::Foreign => line.text("not allocated by Craton"),
+    }
+    .abort()
+}

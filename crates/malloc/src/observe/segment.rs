@@ -1,0 +1,93 @@
+//! The statistics that a running process shows.
+//!
+//! **What.** One page of numbers, updated as they change, exported as `craton_segment`: a tool that may read the process's
+//! memory finds it by the library's symbol table. The layout is that of `struct craton_segment` in `craton.h`; both come
+//! from the table in `craton_tables`.
+//!
+//! **Unsafe.** Exports the segment under a name of its own.
+//!
+//! **Threads.** Each number is exact by itself; two read together may be a moment apart.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use craton_tables::counters;
+use craton_tables::counters::{CACHE_MODES, LIMIT_SOURCES, PROCESS, word};
+
+/// First word of a segment: "\0CRATON1" read as a little-endian number.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
+/// Version of the layout.
+pub const VERSION: u64 = 1;
+
+/// Declares the segment: an atomic number for each row of the table.
+macro_rules! segment {
+    ($($name:ident: $unit:ident, $text:literal;)*) => {
+        /// The numbers.
+        #[repr(C, align(4096))]
+        #[derive(Debug)]
+        pub struct Segment {
+            magic: AtomicU64,
+            version: AtomicU64,
+            $(#[doc = $text] pub $name: AtomicU64,)*
+        }
+
+        impl Segment {
+            /// A segment of a process that has not started.
+            pub const fn new() -> Self {
+                Self {
+                    magic: AtomicU64::new(MAGIC),
+                    version: AtomicU64::new(VERSION),
+                    $($name: AtomicU64::new(0),)*
+                }
+            }
+
+            /// The numbers with their names, without magic and version.
+            pub fn numbers(&self) -> [(&'static str, u64); WORDS - 2] {
+                [$((stringify!($name), self.$name.load(Relaxed))),*]
+            }
+        }
+    };
+}
+
+counters!(process, segment);
+
+/// How many numbers a segment has.
+pub const WORDS: usize = 2 + PROCESS.len();
+
+impl Segment {
+    /// All numbers, in the order of `struct craton_segment`.
+    pub fn words(&self) -> [u64; WORDS] {
+        let mut words = [MAGIC; WORDS];
+        words[1] = VERSION;
+        for (word, (_, value)) in words[2..].iter_mut().zip(self.numbers()) {
+            *word = value;
+        }
+        words
+    }
+
+    /// Whether the library was loaded: fork handlers are registered, and options known.
+    pub(crate) fn has_started(&self) -> bool {
+        self.pid.load(Relaxed) != 0
+    }
+
+    /// The words for codes, and the name of the page heap.
+    pub(crate) fn names(&self, page_heap: &'static str) -> [(&'static str, &'static str); 3] {
+        [
+            ("cache_mode_name", word(CACHE_MODES, self.cache_mode.load(Relaxed))),
+            ("memory_limit_source_name", word(LIMIT_SOURCES, self.memory_limit_source.load(Relaxed))),
+            ("page_heap", page_heap),
+        ]
+    }
+}
+
+impl Default for Segment {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Adds to a number; returns what it was.
+pub(crate) fn add(number: &AtomicU64, n: u64) -> u64 {
+    number.fetch_add(n, Relaxed)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

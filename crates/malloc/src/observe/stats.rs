@@ -1,0 +1,134 @@
+//! Statistics as text: a table for people, a line of JSON for tools.
+
+use crate::caches;
+use crate::debug;
+use crate::front::{class_failures, class_stats};
+use crate::heaps::api;
+use crate::observe::segment::Segment;
+use crate::statics::{HEAP, PAGE_HEAP, SEGMENT, STATS, STATS_FILE, STATS_TO};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_heap::size_class::{CLASSES, geometry, size_of_class};
+use craton_os::{Line, file_map, process};
+
+/// The process's numbers, with every refill counted.
+pub fn counted() -> &'static Segment {
+    HEAP.report_refills();
+    &SEGMENT
+}
+
+craton_tables::count_struct! { class,
+    /// Counts of one size class.
+    pub(crate) struct ClassCounts {}
+}
+
+impl ClassCounts {
+    /// Those of each class that was used.
+    pub(crate) fn each(mut each: impl FnMut(&Self)) {
+        for (class, s) in (1..=CLASSES).map(|c| (c, class_stats(c))).filter(|(_, s)| s.refills > 0) {
+            let ((partial, complete), g) = (HEAP.fullness(class), geometry(class));
+            each(&Self {
+                object_bytes: size_of_class(class) as u64,
+                slabs: s.slabs.into(),
+                objects_out: s.objects_out,
+                total: u64::from(s.slabs) * u64::from(g.capacity),
+                memory_bytes: s.slabs as u64 * g.pages.bytes().0 as u64,
+                partial: partial.into(),
+                complete: complete.into(),
+                full: s.slabs.saturating_sub(partial + complete).into(),
+                failures: class_failures(class).into(),
+                refills: s.refills,
+                objects_refilled: s.objects_refilled,
+                morphed: s.morphed.into(),
+                settled: s.settled.into(),
+            });
+        }
+    }
+}
+
+/// Prints the process's statistics on a file descriptor.
+pub fn print(fd: i32) {
+    Line::new().text("craton: statistics of process ").number(process::id().into()).write_to(fd);
+    for (name, value) in counted().numbers().into_iter().skip(1) {
+        Line::new().text("  ").text(name).text(" ").number(value).write_to(fd);
+    }
+    for (key, name) in SEGMENT.names(PAGE_HEAP.name()) {
+        Line::new().text("  ").text(key).text(" ").text(name).write_to(fd);
+    }
+    Line::new().text("  object_bytes  slabs  objects_out  refills  objects_refilled  morphed  settled").write_to(fd);
+    ClassCounts::each(|c| {
+        let line = Line::new().text("  ").number(c.object_bytes);
+        row(line, [c.slabs, c.objects_out, c.refills, c.objects_refilled, c.morphed, c.settled]).write_to(fd);
+    });
+    let mut first = true;
+    api::each(|heap| {
+        if core::mem::take(&mut first) {
+            Line::new().text("  heap  name  objects  object_bytes  used_bytes  held_bytes").write_to(fd);
+        }
+        let len = heap.name.iter().position(|b| *b == 0).unwrap_or(heap.name.len());
+        let line = Line::new().text("  ").number(heap.id).text(" \"").bytes(&heap.name[..len]).text("\"");
+        row(line, [heap.objects, heap.object_bytes, heap.used_bytes, heap.held_bytes]).write_to(fd);
+    });
+    let mut first = true;
+    caches::api::each(|cache| {
+        let numbers = &cache.numbers()[1..];
+        if core::mem::take(&mut first) {
+            let head = Line::new().text("  cache  name");
+            numbers.iter().fold(head, |line, (key, _)| line.text("  ").text(key)).write_to(fd);
+        }
+        let line = Line::new().text("  ").number(cache.id).text(" \"").text(cache.name()).text("\"");
+        row(line, numbers.iter().map(|(_, value)| *value)).write_to(fd);
+    });
+    if debug::in_use() {
+        for (key, value) in debug::counts().numbers() {
+            Line::new().text("  debug ").text(key).text(" ").number(value).write_to(fd);
+        }
+    }
+}
+
+/// Adds numbers to a line.
+fn row(line: Line, numbers: impl IntoIterator<Item = u64>) -> Line {
+    numbers.into_iter().fold(line, |line, number| line.text(" ").number(number))
+}
+
+/// The line of JSON for `stats_file`.
+fn json() -> Line {
+    let mut name = [0u8; 16];
+    let len = process::name(&mut name);
+    // A program can call itself anything; what JSON would have to escape becomes a question mark.
+    for byte in &mut name[..len] {
+        if matches!(*byte, b'"' | b'\\' | 0..=31 | 127..) {
+            *byte = b'?';
+        }
+    }
+    let mut line = Line::new().text("{\"exe\":\"").bytes(&name[..len]).text("\"");
+    for (key, value) in counted().numbers() {
+        line = line.text(",\"").text(key).text("\":").number(value);
+    }
+    for (key, name) in SEGMENT.names(PAGE_HEAP.name()) {
+        line = line.text(",\"").text(key).text("\":\"").text(name).text("\"");
+    }
+    line.text("}")
+}
+
+/// What the options ask for at a normal exit.
+pub(crate) fn at_exit() {
+    if STATS.load(Relaxed) {
+        print(STATS_TO.load(Relaxed));
+    }
+    let file = STATS_FILE.lock();
+    if file.1 > 0 {
+        let line = json();
+        let mut text = [0u8; Line::CAPACITY];
+        let n = line.as_bytes().len();
+        text[..n].copy_from_slice(line.as_bytes());
+        text[n] = b'\n';
+        if !process::append_to_file(&file.0[..=file.1], &text[..=n]) {
+            let why = file_map::reason(process::errno()).unwrap_or("an error of the system");
+            let line = Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]);
+            line.text(": ").text(why).write_to(STATS_TO.load(Relaxed));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

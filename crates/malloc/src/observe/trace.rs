@@ -1,0 +1,226 @@
+//! The recording of what is asked of the page heap, for `craton replay`.
+//!
+//! **What.** The option `trace=PATH` writes every span that is taken, given back or resized into a file of the form that
+//! [`craton_pages::trace`] tells, as it happens. What is out already comes first. What the cache in front of the page heap
+//! absorbs is no event, and neither are objects that are mappings of their own. In the path, `%p` stands for the process's number.
+//!
+//! **Threads.** Lock order: page heap → recorder. Events are noted under the page heap's lock, so that their order is true.
+//!
+//! **Failure.** A path that cannot be written is one line on standard error; one that another process is writing, nothing: a
+//! program's children inherit the option. When the bound is reached, or the file cannot grow,
+//! events are dropped and counted. A forked child records nothing; a process that is killed leaves a file without an end, which
+//! can be read.
+//!
+//! **Cost.** While nothing is recorded: one load. Else two stores into mapped memory, a checksum of 12 cycles and the kernel's
+//! coarse time for each event; a page fault every 255 events, and a new window every 65,280.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use craton_base::{Clock, Density, PageRange, Pages, Platform};
+use craton_heap::hooks::SpanEvent;
+use craton_heap::page_heap::PageHeap;
+use craton_os::{CoarseClock, FileMap, Line, Mutex, Rank, process};
+use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_BYTES, Seal, Sum};
+use craton_pages::{PageHeap as _, PageHeapExt};
+use craton_tables::options::PATH_MOST;
+
+/// Longest path that an option takes, its closing 0 included.
+pub(crate) const PATH_MAX: usize = PATH_MOST + 1;
+/// Bytes of the file that are mapped at a time.
+const WINDOW: usize = 1 << 20;
+/// The option `trace_events` unless it is set: 256 MB.
+const DEFAULT_EVENTS: u64 = 16_000_000;
+
+/// The recording and its options.
+pub(crate) struct Tracer {
+    /// The option `trace_events`.
+    pub(crate) bound: AtomicU64,
+    /// The option `trace`, the path and its length, until a recording was begun for it.
+    pub(crate) asked: Mutex<Option<([u8; PATH_MAX], usize)>>,
+    /// What the option `trace` was last set to, and its length.
+    pub(crate) path: Mutex<([u8; PATH_MAX], usize)>,
+    /// Whether events are noted.
+    pub(crate) on: AtomicBool,
+    pub(crate) recorder: Mutex<Option<Recorder>>,
+}
+
+/// A file that is being written.
+pub(crate) struct Recorder {
+    map: FileMap,
+    /// Where the window begins in the file.
+    window: u64,
+    /// The block that is being filled, from 1 on, and its next slot.
+    block: u64,
+    slot: usize,
+    sum: Sum,
+    start_ns: u64,
+    events: u64,
+    bound: u64,
+    dropped: u64,
+}
+
+impl Tracer {
+    /// Without a recording.
+    pub(crate) const fn new() -> Self {
+        Self {
+            bound: AtomicU64::new(DEFAULT_EVENTS),
+            asked: Mutex::ranked(Rank::TraceAsked, None),
+            path: Mutex::ranked(Rank::TracePath, ([0; PATH_MAX], 0)),
+            on: AtomicBool::new(false),
+            recorder: Mutex::ranked(Rank::Recorder, None),
+        }
+    }
+
+    /// Sets the option `trace`, for the next recording; an empty path ends a recording.
+    pub(crate) fn ask(&self, path: &[u8]) -> bool {
+        let pids = path.windows(2).filter(|two| *two == b"%p").count();
+        // A process's number has ten digits at the most.
+        if path.len() + 10 * pids >= PATH_MAX || path.contains(&0) {
+            return false;
+        }
+        let mut text = Line::new();
+        let mut at = 0;
+        while at < path.len() {
+            let is_pid = path[at..].starts_with(b"%p");
+            text = if is_pid { text.number(process::id().into()) } else { text.bytes(&path[at..=at]) };
+            at += if is_pid { 2 } else { 1 };
+        }
+        let mut place = [0; PATH_MAX];
+        let len = text.as_bytes().len();
+        place[..len].copy_from_slice(text.as_bytes());
+        *self.asked.lock() = Some((place, len));
+        let mut shown = self.path.lock();
+        shown.0[..path.len()].copy_from_slice(path);
+        shown.1 = path.len();
+        true
+    }
+
+    /// Begins a recording of a heap that has the lock `pages`, into the file at `path`, ended by a 0.
+    pub(crate) fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
+        *self.recorder.lock() = Some(Recorder::new(path, self.bound.load(Relaxed), pages)?);
+        self.on.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// Ends the recording, so that the file is whole. The caller holds the heap's lock `pages`.
+    pub(crate) fn end(&self) {
+        self.on.store(false, Relaxed);
+        if let Some(recorder) = self.recorder.lock().take() {
+            recorder.finish();
+        }
+    }
+
+    /// In a forked child: the file is the parent's.
+    pub(crate) fn forked(&self) {
+        self.on.store(false, Relaxed);
+        if let Some(recorder) = self.recorder.lock().take() {
+            recorder.map.leave();
+        }
+    }
+
+    /// Records what happened to a span, under the page heap's lock.
+    #[inline(always)]
+    pub(crate) fn span(&self, event: SpanEvent) {
+        if self.on.load(Relaxed) {
+            self.record(event);
+        }
+    }
+
+    #[cold]
+    fn record(&self, event: SpanEvent) {
+        if let Some(recorder) = &mut *self.recorder.lock() {
+            let (kind, range, align, density) = match event {
+                SpanEvent::Alloc { range, align, density } => (Kind::Alloc, range, align, density),
+                SpanEvent::Free { range, density } => (Kind::Free, range, Pages(1), density),
+                SpanEvent::Resize { range } => (Kind::Resize, range, Pages(1), Density::Sparse),
+            };
+            recorder.note(CoarseClock.now_ns(), kind, range, align, density);
+        }
+    }
+}
+
+impl Recorder {
+    /// A recording of at most `bound` events into the file at `path` (0-terminated) that begins with the spans of `heap` that are out.
+    fn new<F: Platform, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
+        let saved = process::errno();
+        let map = FileMap::create(path, WINDOW);
+        process::set_errno(saved);
+        let now = CoarseClock.now_ns();
+        let mut recorder = Self {
+            map: map?,
+            window: 0,
+            block: 1,
+            slot: 0,
+            sum: Sum::of_block(1),
+            start_ns: now,
+            events: 0,
+            bound,
+            dropped: 0,
+        };
+        let header = Header { bound, region: heap.capacity().pages() }.encode();
+        for (i, words) in header.as_chunks::<2>().0.iter().enumerate().rev() {
+            // The first words last: only then it is a trace.
+            recorder.map.store(SLOT_BYTES * i, *words);
+        }
+        heap.for_each_span(|span, density| recorder.note(now, Kind::Alloc, span, Pages(1), density));
+        Ok(recorder)
+    }
+
+    fn note(&mut self, now_ns: u64, kind: Kind, span: PageRange, align: Pages, density: Density) {
+        if self.events >= self.bound || (self.slot == BLOCK_EVENTS && !self.turn()) {
+            self.dropped += 1;
+            return;
+        }
+        let time_us = now_ns.saturating_sub(self.start_ns) / 1000;
+        let words = Event { time_us, kind, span, align, density }.encode();
+        self.map.store(self.place(self.slot), words);
+        self.sum.add(words);
+        self.slot += 1;
+        self.events += 1;
+    }
+
+    /// Where a slot of the block is in the window.
+    fn place(&self, slot: usize) -> usize {
+        (self.block * BLOCK_BYTES as u64 - self.window) as usize + slot * SLOT_BYTES
+    }
+
+    /// Begins the next block, if need be in a new window. The full one is sealed only when there is a next one: a sealed block
+    /// at the end of a file would look as if more had been cut off.
+    fn turn(&mut self) -> bool {
+        let next = (self.block + 1) * BLOCK_BYTES as u64;
+        if next < self.window + WINDOW as u64 {
+            self.seal(false);
+        } else {
+            let saved = process::errno();
+            let window = self.map.next(next, WINDOW);
+            process::set_errno(saved);
+            let Ok(window) = window else {
+                // What follows would have a gap before it.
+                self.bound = self.events;
+                return false;
+            };
+            self.seal(false);
+            core::mem::replace(&mut self.map, window).unmap();
+            self.window = next;
+        }
+        self.block += 1;
+        self.slot = 0;
+        self.sum = Sum::of_block(self.block);
+        true
+    }
+
+    fn seal(&self, last: bool) {
+        let seal = Seal { events: self.slot as u8, last, dropped: if last { self.dropped } else { 0 } };
+        self.map.store(self.place(BLOCK_EVENTS), seal.encode(self.sum));
+    }
+
+    fn finish(self) {
+        self.seal(true);
+        let saved = process::errno();
+        let bytes = (self.block + 1) * BLOCK_BYTES as u64;
+        self.map.finish(bytes);
+        process::set_errno(saved);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

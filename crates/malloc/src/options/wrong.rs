@@ -1,0 +1,16 @@
+//! Why a setting is refused.
+
+/// What is wrong with a setting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wrong<'a> {
+    /// The part of the value that is wrong; empty if it is the whole.
+    pub(crate) part: &'a [u8],
+    /// Why.
+    pub(crate) why: &'static str,
+}
+
+impl From<&'static str> for Wrong<'_> {
+    fn from(why: &'static str) -> Self {
+        Self { part: b"", why }
+    }
+}

@@ -1,0 +1,107 @@
+//! The heap at its beginning: address space, tables, and what the environment says of the first request.
+//!
+//! **Unsafe.** Gives the heap its region and tables.
+
+mod lifecycle;
+pub(crate) mod page_heap;
+
+use crate::debug::option;
+use crate::here::Here;
+use crate::options::environment;
+use crate::statics::{EXIT_KEY, HEAP, KIT, LIMITS, PAGE_HEAP, PROCESSOR_CACHES, READY, SETTING_UP};
+use crate::thread::leave::thread_ends;
+use crate::thread::nested;
+use core::sync::atomic::Ordering;
+use craton_base::{HUGEPAGE_SIZE, HugePages, PAGES_PER_HUGEPAGE, Table};
+use craton_heap::heap::Parts;
+use craton_heap::page_map::PageMap;
+use craton_heap::record::PageRecord;
+use craton_os::thread::Key;
+use craton_os::{PartSpec, Region, process};
+use craton_pages::Tracker;
+
+/// Sets the heap up at the first request, whoever makes it; `false` when there is no address space.
+pub(crate) fn set_up() -> bool {
+    // ORDERING: Acquire pairs with the Release in `set_up_now`: whoever sees the flag sees the heap's layout.
+    READY.load(Ordering::Acquire) || set_up_now()
+}
+
+#[cold]
+fn set_up_now() -> bool {
+    let Some(is_first) = nested::within(set_up_alone) else { return false };
+    if is_first && !process::is_privileged() {
+        // SAFETY: the environment is what the C library has, if it has one already, which nobody else changes so early.
+        // What is wrong with a value is said when all options are read.
+        unsafe {
+            let environment = process::environment();
+            environment::find(environment, b"audit_log", |value| _ = KIT.set_log_entries(value));
+            environment::find(environment, b"debug", |value| _ = option::set(value, || true));
+        }
+    }
+    true
+}
+
+/// Whether there was no heap before; `None` if there is none now.
+fn set_up_alone() -> Option<bool> {
+    let _only_one = SETTING_UP.lock();
+    if READY.load(Ordering::Relaxed) {
+        return Some(false);
+    }
+    let parts = [
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<PageRecord>() },
+        PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
+    ];
+    let on_frames = PAGE_HEAP.wants_frames(in_environment);
+    let wanted = wanted_capacity();
+    let wanted = if on_frames { page_heap::capacity(wanted) } else { wanted };
+    let region = Region::new(wanted, HugePages(1), &parts)?;
+    let capacity = region.capacity();
+    let frames = if on_frames { page_heap::frames(capacity) } else { None };
+    PAGE_HEAP.note(frames.is_some());
+    let (frames, [at_once, each]) = frames.map_or((None, [0; 2]), |(frames, bytes)| (Some(frames), bytes));
+    let parts = Parts {
+        base: region.base(),
+        capacity,
+        metadata_at_start: at_once,
+        metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum::<usize>() + each,
+        frames,
+        key: process::random_seed() as usize | 1,
+        // SAFETY: the region keeps four zero bytes for each page that it grants, and nothing else writes there.
+        map: unsafe { PageMap::new(region.part(0) as *const _) },
+        // SAFETY: likewise a zero record for each page; parts begin at machine pages, so they are aligned.
+        records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
+        // SAFETY: likewise a zero tracker for each hugepage.
+        trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
+    };
+    // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
+    unsafe {
+        HEAP.install(region, parts);
+        PROCESSOR_CACHES.set_up::<Here>();
+    }
+    LIMITS.apply(&Here);
+    if let Some(key) = Key::create(Some(thread_ends)) {
+        EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
+    }
+    // ORDERING: Release pairs with the Acquire in `set_up`.
+    READY.store(true, Ordering::Release);
+    Some(true)
+}
+
+/// Calls its argument with each value that the environment has for the option `page_heap`.
+fn in_environment(each: &dyn Fn(&[u8])) {
+    if !process::is_privileged() {
+        // SAFETY: the C library keeps the environment; nothing changes it during the first request of the process.
+        unsafe { environment::find(process::environment(), b"page_heap", each) };
+    }
+}
+
+/// How large the region should be: four times the machine's memory, at least 64 GiB and at most 16 TiB, since huge objects lie
+/// elsewhere and what is reserved costs nothing; but at most half of what a limit on address space leaves.
+fn wanted_capacity() -> HugePages {
+    let bytes = match process::address_space_limit() {
+        Some(limit) => limit / 2,
+        None => process::physical_memory().saturating_mul(4).clamp(64 << 30, 16 << 40),
+    };
+    HugePages((bytes / HUGEPAGE_SIZE).max(1) as u32)
+}

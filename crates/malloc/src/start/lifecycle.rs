@@ -1,0 +1,50 @@
+//! What happens when the library is loaded and when the process ends.
+//!
+//! **Unsafe.** Places function pointers in the sections that the dynamic linker walks.
+
+use crate::front::free_what_waits;
+use crate::govern::background::Errands;
+use crate::here::ProcessClock;
+use crate::observe::{recording, stats};
+use crate::options::environment;
+use crate::options::remote::read_mailbox;
+use crate::statics::{ERRANDS, SEGMENT};
+use crate::{debug, fork, options};
+use core::ffi::{c_char, c_int};
+use core::ptr;
+use core::sync::atomic::{Ordering, Ordering::Relaxed};
+use craton_os::{process, thread};
+
+/// What `govern.rs` leaves to files that know it.
+const CHORES: &Errands = &Errands { free_later: free_what_waits, read_mailbox };
+
+// Not with loom, which has no locks and atomics outside of its models.
+#[used]
+#[cfg_attr(not(loom), unsafe(link_section = ".init_array"))]
+static AT_START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;
+
+#[used]
+#[cfg_attr(not(loom), unsafe(link_section = ".fini_array"))]
+static AT_END: extern "C" fn() = at_end;
+
+/// Runs when the library is loaded, perhaps long after the first malloc. The C library passes the environment.
+extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
+    // ORDERING: Release pairs with the Acquire in `govern::errands`.
+    ERRANDS.store(ptr::from_ref(CHORES).cast_mut(), Ordering::Release);
+    SEGMENT.pid.store(process::id().into(), Relaxed);
+    thread::at_fork(fork::before_fork, fork::after_fork_in_parent, fork::after_fork_in_child);
+    thread::note_main();
+    if !process::is_privileged() {
+        // SAFETY: the C library passes main's third argument to constructors.
+        unsafe {
+            environment::variable(environment, b"CRATON_TEST_CLOCK=").map(ProcessClock::set_speed);
+            options::from_environment(environment);
+        }
+    }
+}
+
+extern "C" fn at_end() {
+    recording::end();
+    stats::at_exit();
+    debug::at_exit();
+}

@@ -1,0 +1,106 @@
+//! Who serves a thread's requests, and how it gets its cache.
+//!
+//! **Unsafe.** Hands out caches, each of which is one thread's.
+
+use crate::govern;
+use crate::observe::segment;
+use crate::start::set_up;
+use crate::statics::{ADMISSION, BACKGROUND, EXIT_KEY, HEAP, PROCESSOR_CACHES, REGISTRY, SEGMENT};
+use crate::thread::leave::count_threads;
+use crate::thread::mode::{Server, ThreadMode};
+use crate::thread::registry::Registry;
+use crate::thread::{nested, tls};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_heap::thread_cache::ThreadCache;
+use craton_os::cpus;
+use craton_os::rseq::Rseq;
+use craton_os::thread::Key;
+
+/// With one in so many threads that get a cache, the per-CPU caches are emptied.
+const THREADS_TO_EMPTY: u64 = 8;
+
+/// Who serves a request of the calling thread. Counts it, if that decides whether the thread gets a cache.
+#[inline]
+pub(crate) fn server() -> Server<&'static Rseq> {
+    let earns = || ADMISSION.earns(tls::count_use);
+    match ThreadMode::now().server(|| PROCESSOR_CACHES.rseq(), earns) {
+        Server::PerCpuIfRegistered(rseq) => register(rseq),
+        server => server,
+    }
+}
+
+/// In a thread's first request: asks once whether the kernel restarts its sequences. A task that was made past the C library
+/// can have an area that looks as if it did.
+#[cold]
+fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
+    let registered = rseq.is_registered();
+    tls::set(if registered { tls::visitor() } else { tls::alone() });
+    if registered { Server::PerCpu(rseq) } else { Server::Central }
+}
+
+/// The calling thread's cache, if that serves it; one that the thread was asked to empty is emptied now.
+pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCache> {
+    match server {
+        Server::Cache(cache) => {
+            // SAFETY: it is this thread's cache.
+            unsafe { govern::heed(cache) };
+            Some(cache)
+        }
+        Server::NewCache => thread_begins(),
+        _ => None,
+    }
+}
+
+#[cold]
+fn thread_begins() -> Option<*mut ThreadCache> {
+    if !set_up() {
+        return None;
+    }
+    let cache = nested::within(new_cache)?;
+    segment::add(&SEGMENT.threads_seen, 1);
+    tls::set(cache);
+    // From here on this thread can allocate, which the next line may need (see `Key::set`).
+    if let Some(key) = EXIT_KEY.load(Relaxed).checked_sub(1) {
+        Key::from_number(key).set(cache as usize);
+    }
+    Some(cache)
+}
+
+/// A cache for the calling thread.
+fn new_cache() -> Option<*mut ThreadCache> {
+    let mut caches = REGISTRY.lock();
+    let cache = caches.take()?;
+    let share = ADMISSION.share(caches.taken());
+    count_threads(&caches);
+    if caches.taken() > 1 {
+        prepare_for_threads(&caches);
+    }
+    // SAFETY: the registry gave the cache to us alone.
+    let home = HEAP.home(unsafe { (*cache).number });
+    drop(caches);
+    // SAFETY: the registry gave the cache to us alone.
+    unsafe { govern::begin_cache(cache, home, share) };
+    // Threads that now have their own have left objects in the per-CPU caches, each of which keeps its slab from coming free.
+    if (SEGMENT.threads_seen.load(Relaxed) + 1).is_multiple_of(THREADS_TO_EMPTY) {
+        PROCESSOR_CACHES.empty(&HEAP);
+    }
+    Some(cache)
+}
+
+/// Prepares for threads besides the first, before they take anything; the lock on the caches keeps a fork out.
+fn prepare_for_threads(_caches: &Registry) {
+    let processors = cpus::known();
+    ADMISSION.allow(processors);
+    HEAP.use_shards(processors);
+}
+
+/// Notes that there are threads besides those that have caches, when the first of them asks for anything.
+pub(crate) fn register_threads() {
+    if !PROCESSOR_CACHES.in_use() {
+        nested::within(|| {
+            let caches = REGISTRY.lock();
+            prepare_for_threads(&caches);
+            BACKGROUND.count_threads(caches.taken() + 1);
+        });
+    }
+}

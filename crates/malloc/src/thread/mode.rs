@@ -1,0 +1,107 @@
+//! The modes of a thread: where its requests go when the fast path cannot serve them.
+//!
+//! **State.** The thread's word ([`crate::thread::tls`]) points at its cache, or at one of four places on which every fast path
+//! fails; a second word says that the thread is in a part of a request that takes locks.
+//! ```text
+//!                 ┌ earns a cache ─────────────────────────► Own ─ the thread ends ─► Ending (Alone without rseq)
+//! Fresh ─ first ──┼ the kernel restarts its sequences ► PerCpu ─ earns a cache ─► Own
+//!         request └ it does not ───────────────────────► Alone
+//!
+//! Own                     ─ makes a task that shares its words and runs at the same time ─► Alone (cache given up)
+//! Fresh, PerCpu, Ending   ─ makes a task that shares its words, also by vfork ─► Alone ─ the task is over ─► as before
+//! Own in a child of vfork ─ uses its parent's cache: the parent waits
+//! any but Alone           ─ a signal handler interrupts a part that takes locks ─► Nested ─ it returns ─► as before
+//! ```
+//! | mode   | malloc, when the thread's cache has no object      | free, not fast                       | realloc |
+//! |--------|----------------------------------------------------|--------------------------------------|---------|
+//! | Own    | refill the cache from the central list             | to the cache, else the central list  | in place, else a new object |
+//! | Fresh  | becomes one of the others, and is served as such   | likewise                             | as Own |
+//! | PerCpu | per-CPU cache, refilled when empty                 | per-CPU cache, flushed when full     | as Own |
+//! | Ending | as PerCpu; never gets a cache                      | as PerCpu                            | as Own |
+//! | Alone  | one object of the central list, under its lock     | to the central list, under its lock  | as Own |
+//! | Nested | per-CPU cache while not empty, else handlers' area | per-CPU cache with room, else later  | a new object |
+//!
+//! A thread that shares its words with another task has no mode Nested: the other task may have set the second word.
+
+use crate::thread::tls;
+use craton_heap::thread_cache::ThreadCache;
+
+/// What a thread is, by its words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ThreadMode {
+    /// Has a cache.
+    Own(*mut ThreadCache),
+    /// Has asked for nothing yet.
+    Fresh,
+    /// Uses the per-CPU caches.
+    PerCpu,
+    /// Has given its cache back, and gets no other.
+    Ending,
+    /// Uses no cache: the kernel does not restart its sequences, or another task shares its words.
+    Alone,
+    /// A signal handler that interrupted a request of its thread; whether that thread uses per-CPU caches.
+    Nested { per_cpu: bool },
+}
+
+/// Who serves a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Server<R> {
+    /// The thread's cache.
+    Cache(*mut ThreadCache),
+    /// A cache that the thread gets now; without memory for it, the central list.
+    NewCache,
+    /// The per-CPU caches, by the thread's area.
+    PerCpu(R),
+    /// As `PerCpu`, if the kernel restarts the thread's sequences, which is to be asked now; else the central list.
+    PerCpuIfRegistered(R),
+    /// The central list, under its lock.
+    Central,
+    /// No lock may be taken: memory apart from the heap.
+    Apart,
+}
+
+impl ThreadMode {
+    /// The calling thread's.
+    #[inline]
+    pub(crate) fn now() -> Self {
+        Self::of(tls::get(), tls::is_inside())
+    }
+
+    #[inline]
+    fn of(cache: *mut ThreadCache, is_inside: bool) -> Self {
+        if is_inside && cache != tls::alone() {
+            return Self::Nested { per_cpu: cache == tls::visitor() || cache == tls::gone() };
+        }
+        match cache {
+            _ if !tls::is_none(cache) => Self::Own(cache),
+            _ if cache == tls::none() => Self::Fresh,
+            _ if cache == tls::visitor() => Self::PerCpu,
+            _ if cache == tls::gone() => Self::Ending,
+            _ => Self::Alone,
+        }
+    }
+
+    /// Who serves a request of such a thread. `rseq`: its area, if per-CPU caches are in use at all. `earns_cache`: it
+    /// counts the request, and says whether the thread is to get a cache.
+    #[inline]
+    pub(crate) fn server<R>(self, rseq: impl FnOnce() -> Option<R>, earns_cache: impl FnOnce() -> bool) -> Server<R> {
+        match self {
+            Self::Own(cache) => Server::Cache(cache),
+            Self::Fresh => match rseq() {
+                Some(rseq) if !earns_cache() => Server::PerCpuIfRegistered(rseq),
+                _ => Server::NewCache,
+            },
+            Self::PerCpu => match rseq() {
+                Some(rseq) if !earns_cache() => Server::PerCpu(rseq),
+                _ => Server::NewCache,
+            },
+            Self::Ending => rseq().map_or(Server::Central, Server::PerCpu),
+            Self::Alone => Server::Central,
+            Self::Nested { per_cpu: true } => rseq().map_or(Server::Apart, Server::PerCpu),
+            Self::Nested { per_cpu: false } => Server::Apart,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,113 @@
+//! Memory for signal handlers that interrupted a request, apart from the heap.
+//!
+//! **State.** [`Area::BYTES`], handed out from the beginning to the end and never again; in front of each object its size. A
+//! list, through their first words, of objects that handlers freed.
+//!
+//! **Failure.** Beyond the area: no memory.
+//!
+//! **Unsafe.** Hands out parts of its memory, and links objects that were given up.
+
+use core::cell::UnsafeCell;
+use core::mem::offset_of;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
+
+/// Bytes in front of an object, which hold its size.
+const HEAD: usize = 16;
+
+#[repr(align(4096))]
+struct Bytes(UnsafeCell<[u8; Area::BYTES]>);
+
+/// Memory for all requests of handlers, and the objects that they freed.
+pub(crate) struct Area {
+    bytes: Bytes,
+    /// Bytes handed out.
+    used: AtomicUsize,
+    /// Objects to free, linked through their first words.
+    later: AtomicPtr<u8>,
+    pub(super) reported: AtomicBool,
+}
+
+// SAFETY: each part of `bytes` is handed out once, and used by the caller that it was handed to.
+unsafe impl Sync for Area {}
+
+impl Area {
+    /// Bytes for all requests of handlers. They take no memory before they are used.
+    pub(crate) const BYTES: usize = 1 << 20;
+
+    /// With all its memory.
+    pub(crate) const fn new() -> Self {
+        Self {
+            bytes: Bytes(UnsafeCell::new([0; Self::BYTES])),
+            used: AtomicUsize::new(0),
+            later: AtomicPtr::new(null_mut()),
+            reported: AtomicBool::new(false),
+        }
+    }
+
+    /// Where the bytes, the count of those used, and the list of objects to free are, for readers of a process's memory.
+    pub(crate) const fn parts(this: *const Self) -> [*const u8; 3] {
+        let start = this.cast::<u8>();
+        [
+            start.wrapping_add(offset_of!(Self, bytes)),
+            start.wrapping_add(offset_of!(Self, used)),
+            start.wrapping_add(offset_of!(Self, later)),
+        ]
+    }
+
+    /// Memory for a handler; null when there is no more.
+    #[cold]
+    pub(crate) fn serve(&self, size: usize, align: usize) -> *mut u8 {
+        let base = self.bytes.0.get() as usize;
+        let mut start = 0;
+        let taken = self.used.fetch_update(Relaxed, Relaxed, |used| {
+            let object = (base + used + HEAD).checked_next_multiple_of(align.max(HEAD))?;
+            start = object - base;
+            let end = start.checked_add(size.max(1))?.checked_next_multiple_of(HEAD)?;
+            (end <= Self::BYTES).then_some(end)
+        });
+        if taken.is_err() {
+            return null_mut();
+        }
+        // SAFETY: from the old mark to the new one the bytes are ours, and `start` leaves room for the head.
+        unsafe {
+            let object = self.bytes.0.get().cast::<u8>().add(start);
+            object.sub(HEAD).cast::<usize>().write(size);
+            object
+        }
+    }
+
+    /// The size of an object that was handed out here; `None` for any other pointer.
+    pub(crate) fn size_of(&self, pointer: *mut u8) -> Option<usize> {
+        let offset = (pointer as usize).wrapping_sub(self.bytes.0.get() as usize);
+        // SAFETY: only objects that `serve` handed out lie there, and each has a head.
+        (HEAD..Self::BYTES).contains(&offset).then(|| unsafe { pointer.sub(HEAD).cast::<usize>().read() })
+    }
+
+    /// Keeps an object until a request that may take locks frees it.
+    ///
+    /// # Safety
+    /// It is an object of a size class, out, and given up.
+    #[cold]
+    pub(crate) unsafe fn free_later(&self, object: *mut u8) {
+        let mut first = self.later.load(Relaxed);
+        loop {
+            // SAFETY: by the contract.
+            unsafe { object.cast::<*mut u8>().write(first) };
+            // ORDERING: Release pairs with the Acquire in `take_later`: the link is seen.
+            match self.later.compare_exchange(first, object, Ordering::Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => first = now,
+            }
+        }
+    }
+
+    /// Takes the objects that wait to be freed: the first, which links to the next.
+    pub(crate) fn take_later(&self) -> *mut u8 {
+        // ORDERING: Acquire pairs with the Release in `free_later`.
+        self.later.swap(null_mut(), Ordering::Acquire)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,68 @@
+//! TEMERAIRE as a page heap: each act is one of its operations.
+
+use super::Temeraire;
+use crate::fit::Fit;
+use crate::page_heap::{Act, Answer, Figures, PageHeap};
+use crate::placement::Placement;
+use craton_base::{Clock, Density, Floor, Geometry, PageRange};
+
+impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temeraire<F, C, P, K, G> {
+    #[inline(always)]
+    fn figures(&self) -> Figures {
+        Figures {
+            granted: self.granted(),
+            capacity: self.capacity(),
+            in_use: self.in_use(),
+            backed_pages: self.backed_pages(),
+            backed: self.backed(),
+            backing: self.backing.wanted(),
+            guarded: self.backing.guarded(),
+            cache_limit: self.cache_limit(),
+            released_total: self.release.total(),
+            collapses: self.collapse.stats(),
+        }
+    }
+
+    fn for_each_span(&self, each: impl FnMut(PageRange, Density)) {
+        self.walk_spans(each);
+    }
+
+    // The act is constant wherever it is called, and the match folds.
+    #[inline(always)]
+    fn act(&mut self, act: Act) -> Answer {
+        match act {
+            Act::HasMemory(pages, align, density) => Answer::of(self.has_memory_for(pages, align, density)),
+            Act::Join(first, second) => self.join(first, second).into(),
+            Act::Movable(span) => Answer::HugePages(self.movable(span)),
+            Act::FreeMoved(span) => self.free_moved(span).into(),
+            Act::Advise(span, advice) => {
+                self.advise_span(span, advice);
+                Answer::Nothing
+            }
+            Act::Unadvise(span, advice) => {
+                self.unadvise_span(span, advice);
+                Answer::Nothing
+            }
+            Act::SetBacking(backing) => {
+                self.set_backing(backing);
+                Answer::Nothing
+            }
+            Act::SetRegions(allowed) => {
+                self.set_regions(allowed);
+                Answer::Nothing
+            }
+            Act::SetReleaseRate(bytes_per_s) => {
+                self.release.set_rate(bytes_per_s, self.clock.now_ns());
+                Answer::Nothing
+            }
+            Act::Tick => Answer::Tick(self.tick()),
+            Act::TickStep => Answer::Tick(self.tick_step()),
+            Act::Releasable(breaking) => Answer::Pages(self.releasable(breaking).0.into()),
+            Act::Release(pages, breaking) => self.release(pages, breaking).map_or_else(Answer::TooMuch, Answer::Pages),
+            Act::ReleaseAll(breaking) => Answer::Pages(self.release_all(breaking)),
+            Act::CollapseIsDue => Answer::of(self.collapse.is_due()),
+            Act::BeginCollapse => self.begin_collapse().map_or(Answer::Nothing, Answer::At),
+            Act::EndCollapse(id, result, took_ns) => Answer::of(self.end_collapse(id, result, took_ns)),
+        }
+    }
+}
