@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     let found = measure(&Request { from, what, batch, count, repetitions });
     let line = found.and_then(|found| serde_json::to_string(&found).map_err(|e| format!("the result is no JSON: {e}")));
     match line {
-        Ok(line) if print("craton-objects", &(line + "\n")) => ExitCode::SUCCESS,
+        Ok(line) if print("craton-objects", &format!("{line}\n")) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(why) => {
             eprintln!("craton-objects: {why}");

@@ -4,7 +4,7 @@
 //! **Failure.** Wrong usage is one line on standard error, and exit status 2. A checksum that is not the one expected is
 //! exit status 1: `craton compare` throws standard output away, and has only the status to tell a wrong result by.
 
-use craton_papers::empirical::{options, real, sim};
+use craton_papers::empirical::{self, options, real, sim};
 use craton_papers::work::arguments::Given;
 use craton_papers::work::{self, Load, WORKLOADS, Workload};
 use std::fmt::Write;
@@ -48,7 +48,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         _ => {}
     }
     let workload = work::find(name).ok_or_else(|| format!("{name:?} is no workload; `craton-work list` shows them"))?;
-    if name == craton_papers::empirical::WORKLOAD.name && options::wanted(arguments) {
+    if name == empirical::NAME && options::wanted(arguments) {
         return Ok(match options::parse(arguments)? {
             options::Request::Help => Request::Print(options::USAGE.to_owned()),
             options::Request::Real(config, expected) => Request::Real(Box::new(config), expected),

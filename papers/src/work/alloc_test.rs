@@ -8,20 +8,14 @@
 //! whole numbers, and writes both ends of a block where the original clears all of it.
 //! **Threads.** Each has its own slots.
 
-use super::Workload;
+use super::Load;
 use super::block::Block;
 use super::crew::crew;
 use craton_lab::rng::Rng;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "alloc-test",
-    about: "random slots of a large array are filled with blocks to 1 KiB and emptied again",
-    from: "OLogN alloc-test, mimalloc-bench",
-    threads: 1,
-    run: |load| crew(load.numbers(), |number| steps(&mut Rng::new(load.seed, number), load.share(STEPS))),
-    known: [0x0fdb_4355_c276_b3cd, 0xf024_a32c_b779_e31a],
-};
+pub fn run(load: &Load) -> u64 {
+    crew(load.numbers(), |number| steps(&mut Rng::new(load.seed, number), load.share(STEPS)))
+}
 
 /// Steps of the full load, over all threads.
 const STEPS: u64 = 19_000_000;

@@ -9,24 +9,16 @@
 //! **State.** Sums in a fixed order, with no operation but + − × ÷ √: the same on any machine.
 //! **Units.** The cube in which the bodies start has side 1, and the gravitational constant is 1.
 
-use super::Workload;
+use super::Load;
 use craton_lab::rng::Rng;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "barnes",
-    about: "an octree of boxed nodes over 20,000 bodies, built and dropped in each step",
-    from: "Barnes and Hut 1986, SPLASH-2, Hoard, mimalloc-bench",
-    threads: 1,
-    run: |load| {
-        let mut bodies = bodies(&mut Rng::new(load.seed, 0), BODIES);
-        for _ in 0..load.of(STEPS) {
-            step(&mut bodies);
-        }
-        bodies.iter().flat_map(|body| body.at).fold(0, |sum, x| sum.wrapping_mul(31).wrapping_add(x.to_bits()))
-    },
-    known: [0x9db5_e3af_dbf4_6e6d, 0x0fc8_460c_28ae_d78f],
-};
+pub fn run(load: &Load) -> u64 {
+    let mut bodies = bodies(&mut Rng::new(load.seed, 0), BODIES);
+    for _ in 0..load.of(STEPS) {
+        step(&mut bodies);
+    }
+    bodies.iter().flat_map(|body| body.at).fold(0, |sum, x| sum.wrapping_mul(31).wrapping_add(x.to_bits()))
+}
 
 /// Bodies.
 const BODIES: usize = 20_000;

@@ -12,29 +12,21 @@
 
 mod factor;
 
-use super::Workload;
+use super::Load;
 use craton_lab::rng::Rng;
 use factor::{End, Search};
 use num_bigint::BigUint;
 use num_traits::One;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "cfrac",
-    about: "splits numbers of 35 digits by continued fractions, with tiny short-lived big numbers",
-    from: "Zorn and Grunwald 1992, Hoard, mimalloc-bench",
-    threads: 1,
-    run: |load| {
-        let mut allowed = load.of(STEPS);
-        let (mut sum, mut number) = (0u64, 0);
-        while allowed > 0 {
-            sum = sum.wrapping_mul(31).wrapping_add(split(&mut Rng::new(load.seed, number), &mut allowed));
-            number += 1;
-        }
-        sum
-    },
-    known: [0x40d5_d89d_9e80_d574, 0x75a1_0f6b_5834_d660],
-};
+pub fn run(load: &Load) -> u64 {
+    let mut allowed = load.of(STEPS);
+    let (mut sum, mut number) = (0u64, 0);
+    while allowed > 0 {
+        sum = sum.wrapping_mul(31).wrapping_add(split(&mut Rng::new(load.seed, number), &mut allowed));
+        number += 1;
+    }
+    sum
+}
 
 /// Steps of the full load.
 const STEPS: u64 = 2_000_000;

@@ -10,29 +10,21 @@
 mod cover;
 mod cube;
 
-use super::Workload;
+use super::Load;
 use cover::{Cover, Space};
 use craton_lab::rng::Rng;
 use cube::{Cube, EITHER, ONE, ZERO};
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "espresso",
-    about: "minimizes random two-level logic, by lists of cubes that are tiny objects",
-    from: "Zorn and Grunwald 1992, mimalloc-bench",
-    threads: 1,
-    run: |load| {
-        let functions = (0..load.of(FUNCTIONS)).map(|number| {
-            let mut rng = Rng::new(load.seed, number);
-            let space = Space::new(10 + rng.below(3) as usize, 3 + rng.below(4));
-            let cubes = 40 + rng.below(40);
-            let function = function(&space, cubes, &mut rng);
-            minimize(&space, function).iter().fold(number, |sum, cube| sum.wrapping_mul(31).wrapping_add(cube.digest()))
-        });
-        functions.fold(0, |sum: u64, one| sum.wrapping_mul(31).wrapping_add(one))
-    },
-    known: [0x9437_6acb_3d60_1523, 0x3861_1150_cc41_9ada],
-};
+pub fn run(load: &Load) -> u64 {
+    let functions = (0..load.of(FUNCTIONS)).map(|number| {
+        let mut rng = Rng::new(load.seed, number);
+        let space = Space::new(10 + rng.below(3) as usize, 3 + rng.below(4));
+        let cubes = 40 + rng.below(40);
+        let function = function(&space, cubes, &mut rng);
+        minimize(&space, function).iter().fold(number, |sum, cube| sum.wrapping_mul(31).wrapping_add(cube.digest()))
+    });
+    functions.fold(0, |sum: u64, one| sum.wrapping_mul(31).wrapping_add(one))
+}
 
 /// Functions of the full load.
 const FUNCTIONS: u64 = 380;

@@ -7,34 +7,20 @@
 //! **From.** Berger et al., "Hoard: A scalable memory allocator for multithreaded applications"
 //! (ASPLOS 2000), §7: active and passive false sharing.
 
+use super::Load;
 use super::crew::crew;
-use super::{Load, Workload};
 use craton_lab::rng::Rng;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Active false sharing, in the list.
-pub const THRASH: Workload = Workload {
-    name: "cache-thrash",
-    about: "each thread writes to an 8 B object of its own many times (active false sharing)",
-    from: "Hoard (ASPLOS 2000) §7",
-    threads: 2,
-    run: |load| crew(load.numbers(), |number| write(load, number, None)),
-    known: [0x9ae2_9331_6efd_d44f, 0x4046_b720_786e_195d],
-};
+pub fn thrash(load: &Load) -> u64 {
+    crew(load.numbers(), |number| write(load, number, None))
+}
 
-/// Passive false sharing, in the list.
-pub const SCRATCH: Workload = Workload {
-    name: "cache-scratch",
-    about: "as cache-thrash, after freeing objects that one thread had allocated (passive false sharing)",
-    from: "Hoard (ASPLOS 2000) §7",
-    threads: 2,
-    run: |load| {
-        // One thread allocates for all, side by side.
-        let first: Vec<_> = load.numbers().map(|number| (number, Box::new(AtomicU64::new(number)))).collect();
-        crew(first, |(number, given)| write(load, number, Some(given)))
-    },
-    known: [0x9ae2_9331_6efd_d450, 0x4046_b720_786e_195e],
-};
+pub fn scratch(load: &Load) -> u64 {
+    // One thread allocates for all, side by side.
+    let first: Vec<_> = load.numbers().map(|number| (number, Box::new(AtomicU64::new(number)))).collect();
+    crew(first, |(number, given)| write(load, number, Some(given)))
+}
 
 /// Objects of the full load, by all threads.
 const OBJECTS: u64 = 32_000;

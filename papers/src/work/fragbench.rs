@@ -9,8 +9,8 @@
 //! **Cost.** The list of the live objects, 16 B for each, has its final size from the start and
 //! takes no part in the fragmentation; [`Outcome::list_bytes`] counts it.
 
+use super::Load;
 use super::block::Filled;
-use super::{Load, Workload};
 use craton_lab::rng::Rng;
 
 /// Sizes from the first to the second, both inclusive, alike.
@@ -18,50 +18,20 @@ type Sizes = (u32, u32);
 
 /// A row of the paper's table.
 #[derive(Clone, Copy)]
-struct Row {
+pub(super) struct Row {
     before: Sizes,
     /// Part of the live objects that Delete frees.
     delete: u32,
     after: Sizes,
 }
 
-const W1: Row = Row { before: (100, 100), delete: 90, after: (130, 130) };
-const W2: Row = Row { before: (100, 150), delete: 0, after: (200, 250) };
-const W3: Row = Row { before: (100, 150), delete: 90, after: (200, 250) };
-const W4: Row = Row { before: (100, 200), delete: 50, after: (1000, 2000) };
-
-const fn workload(name: &'static str, about: &'static str, run: fn(&Load) -> u64, known: [u64; 2]) -> Workload {
-    Workload { name, about, from: "NVAlloc (ASPLOS 2022) table 1", threads: 1, run, known }
-}
-
-/// The first row, in the list.
-pub const WORKLOAD_1: Workload = workload(
-    "fragbench-w1",
-    "objects of 100 B, of which 90 % are freed, then of 130 B",
-    |load| run(&W1, load).checksum,
-    [0x3205_1ee8_fbcf_4a5e, 0xfd19_731d_27bb_809b],
-);
-/// The second row, in the list.
-pub const WORKLOAD_2: Workload = workload(
-    "fragbench-w2",
-    "objects of 100 to 150 B, none of them freed, then of 200 to 250 B",
-    |load| run(&W2, load).checksum,
-    [0x2da4_abf8_601e_99e3, 0xb91f_fa02_aba5_cb37],
-);
-/// The third row, in the list.
-pub const WORKLOAD_3: Workload = workload(
-    "fragbench-w3",
-    "objects of 100 to 150 B, of which 90 % are freed, then of 200 to 250 B",
-    |load| run(&W3, load).checksum,
-    [0x239d_0405_ecfe_f263, 0x05f9_8ec1_598f_4319],
-);
-/// The fourth row, in the list.
-pub const WORKLOAD_4: Workload = workload(
-    "fragbench-w4",
-    "objects of 100 to 200 B, of which 50 % are freed, then of 1000 to 2000 B",
-    |load| run(&W4, load).checksum,
-    [0xc814_67ea_55dd_e245, 0x2832_233f_1930_5ea3],
-);
+/// The four rows, W1 to W4.
+pub(super) const ROWS: [Row; 4] = [
+    Row { before: (100, 100), delete: 90, after: (130, 130) },
+    Row { before: (100, 150), delete: 0, after: (200, 250) },
+    Row { before: (100, 150), delete: 90, after: (200, 250) },
+    Row { before: (100, 200), delete: 50, after: (1000, 2000) },
+];
 
 /// Live data at most, at the full load.
 const UNIT: u64 = 64 << 20;
@@ -72,7 +42,7 @@ const ALLOCATED: u64 = 5;
 pub const PAPER_PERCENT: u64 = 1600;
 
 /// The four workloads' names.
-pub const NAMES: [&str; 4] = [WORKLOAD_1.name, WORKLOAD_2.name, WORKLOAD_3.name, WORKLOAD_4.name];
+pub const NAMES: [&str; 4] = ["fragbench-w1", "fragbench-w2", "fragbench-w3", "fragbench-w4"];
 
 /// What the workload of that name holds at its peak under a load: the bytes of the live objects, and those of the list of
 /// them that have been written; none if the name is not one of the four.
@@ -87,7 +57,7 @@ pub fn at_peak(name: &str, load: &Load) -> Option<(u64, u64)> {
 
 /// The row of the workload of that name.
 fn row(name: &str) -> Option<&'static Row> {
-    Some([&W1, &W2, &W3, &W4][NAMES.iter().position(|n| *n == name)?])
+    Some(&ROWS[NAMES.iter().position(|n| *n == name)?])
 }
 
 /// What a run of one row did.
@@ -111,7 +81,7 @@ pub fn outcome(name: &str, load: &Load) -> Option<Outcome> {
     row(name).map(|row| run(row, load))
 }
 
-fn run(row: &Row, load: &Load) -> Outcome {
+pub(super) fn run(row: &Row, load: &Load) -> Outcome {
     let mut heap = Heap::new(row, load);
     heap.allocate(row.before);
     heap.delete(row.delete);

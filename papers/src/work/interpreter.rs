@@ -12,30 +12,22 @@
 //!
 //! **Failure.** A script that fails changes the checksum, as overwritten memory would.
 
-use super::Workload;
+use super::Load;
 use craton_lab::rng::{Rng, mix};
 use rhai::{Array, Dynamic, Engine, EvalAltResult, Scope};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "interpreter",
-    about: "scripts with counted strings, lists and tables: split, count, sort, join, replace",
-    from: "Zorn and Grunwald 1992 (perl, gawk), Detlefs et al. 1994",
-    threads: 1,
-    run: |load| {
-        let mut machine = Machine::new();
-        let mut kept = vec![Dynamic::UNIT; KEPT as usize];
-        (0..load.of(ROUNDS)).fold(0, |sum: u64, number| {
-            let mut rng = Rng::new(load.seed, number);
-            let place = rng.below(KEPT) as usize;
-            kept[place] = machine.round(rng, number).unwrap_or_else(|why| why.to_string().into());
-            kept[place].to_string().bytes().fold(mix(sum), |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
-        })
-    },
-    known: [0xed07_0931_f1ba_c59e, 0x8f04_64e7_1dff_efe8],
-};
+pub fn run(load: &Load) -> u64 {
+    let mut machine = Machine::new();
+    let mut kept = vec![Dynamic::UNIT; KEPT as usize];
+    (0..load.of(ROUNDS)).fold(0, |sum: u64, number| {
+        let mut rng = Rng::new(load.seed, number);
+        let place = rng.below(KEPT) as usize;
+        kept[place] = machine.round(rng, number).unwrap_or_else(|why| why.to_string().into());
+        kept[place].to_string().bytes().fold(mix(sum), |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
+    })
+}
 
 /// Rounds of the full load.
 const ROUNDS: u64 = 800;

@@ -10,27 +10,19 @@
 //!
 //! **Units.** Nodes made, over all rounds; a document has 8 to 8000, small ones more often.
 
-use super::Workload;
+use super::Load;
 use craton_lab::rng::{Rng, mix};
 use serde_json::{Map, Value};
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "json-dom",
-    about: "JSON documents of 8 to 8000 nodes are made, written, parsed, edited and kept",
-    from: "services with a document model",
-    threads: 1,
-    run: |load| {
-        let mut rounds = Rounds { rng: Rng::new(load.seed, 0), kept: Vec::new(), sum: 0 };
-        rounds.kept.resize_with(KEPT as usize, || None);
-        let (mut made, all) = (0, load.of(NODES));
-        while made < all {
-            made += rounds.round();
-        }
-        rounds.sum
-    },
-    known: [0x4308_4199_f22d_2194, 0x05ab_f05d_b877_edc7],
-};
+pub fn run(load: &Load) -> u64 {
+    let mut rounds = Rounds { rng: Rng::new(load.seed, 0), kept: Vec::new(), sum: 0 };
+    rounds.kept.resize_with(KEPT as usize, || None);
+    let (mut made, all) = (0, load.of(NODES));
+    while made < all {
+        made += rounds.round();
+    }
+    rounds.sum
+}
 
 /// Nodes of the full load.
 const NODES: u64 = 3_800_000;

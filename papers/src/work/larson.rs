@@ -8,33 +8,19 @@
 //! of `larson-large` NVAlloc's (§6.1).
 //! **Threads.** One of a chain at a time; chains share nothing.
 
+use super::Load;
 use super::block::Block;
 use super::crew::crew;
-use super::{Load, Workload};
 use craton_lab::rng::Rng;
 use std::thread;
 
-/// Small objects, in the list.
-pub const SMALL: Workload = Workload {
-    name: "larson-small",
-    about: "blocks of 8 to 1000 B at random replaced; slots are inherited by new threads",
-    from: "Larson and Krishnan 1998",
-    threads: 4,
-    run: |load| run(&Kind { smallest: 8, largest: 1000, slots: 5000, each: 500_000, replacements: 30_000_000 }, load),
-    known: [0x6eb2_67a2_79c3_d1d0, 0x30e5_271e_979a_6229],
-};
+pub fn small(load: &Load) -> u64 {
+    run(&Kind { smallest: 8, largest: 1000, slots: 5000, each: 500_000, replacements: 30_000_000 }, load)
+}
 
-/// Large objects, in the list.
-pub const LARGE: Workload = Workload {
-    name: "larson-large",
-    about: "blocks of 32 to 512 KiB at random replaced; slots are inherited by new threads",
-    from: "Larson and Krishnan 1998, sizes of NVAlloc §6.1",
-    threads: 4,
-    run: |load| {
-        run(&Kind { smallest: 32 << 10, largest: 512 << 10, slots: 100, each: 5_000, replacements: 900_000 }, load)
-    },
-    known: [0xb05a_2da9_cac2_17e9, 0x6758_4357_dbeb_c314],
-};
+pub fn large(load: &Load) -> u64 {
+    run(&Kind { smallest: 32 << 10, largest: 512 << 10, slots: 100, each: 5_000, replacements: 900_000 }, load)
+}
 
 struct Kind {
     smallest: u32,

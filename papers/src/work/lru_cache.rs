@@ -6,33 +6,25 @@
 //! **From.** The drift of value sizes, on which Memcached's slabs calcify: Rumble et al.,
 //! "Log-structured memory for DRAM-based storage" (FAST 2014) §2.
 
-use super::Workload;
+use super::Load;
 use super::block::Filled;
 use craton_lab::rng::{Rng, mix};
 use lru::LruCache;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "lru-cache",
-    about: "a cache of 48 MiB, whose values' sizes drift between 32 B and 16 KiB",
-    from: "value sizes that change, after RAMCloud (FAST 2014)",
-    threads: 1,
-    run: |load| {
-        let mut rng = Rng::new(load.seed, 0);
-        let mut cache = Cache::new(BUDGET);
-        for (stage, (lookups, smallest, largest)) in STAGES.into_iter().enumerate() {
-            for _ in 0..load.of(lookups) {
-                // The keys of a stage overlap with those of the one before: old values live on beside the new.
-                let key = u64::from(rng.skewed(KEYS)) + stage as u64 * u64::from(KEYS / 64);
-                let size = (smallest + rng.skewed(largest - smallest)) as usize;
-                cache.look_up(key, size);
-            }
+pub fn run(load: &Load) -> u64 {
+    let mut rng = Rng::new(load.seed, 0);
+    let mut cache = Cache::new(BUDGET);
+    for (stage, (lookups, smallest, largest)) in STAGES.into_iter().enumerate() {
+        for _ in 0..load.of(lookups) {
+            // The keys of a stage overlap with those of the one before: old values live on beside the new.
+            let key = u64::from(rng.skewed(KEYS)) + stage as u64 * u64::from(KEYS / 64);
+            let size = (smallest + rng.skewed(largest - smallest)) as usize;
+            cache.look_up(key, size);
         }
-        cache.sum
-    },
-    known: [0xea52_38a6_d041_6252, 0xc745_11d9_2889_b326],
-};
+    }
+    cache.sum
+}
 
 /// Bytes of all values at most.
 const BUDGET: usize = 48 << 20;

@@ -11,31 +11,19 @@
 //!
 //! **Units.** Batches; sizes in bytes.
 
+use super::Load;
 use super::block::Block;
 use super::crew::crew;
-use super::{Load, Workload};
 use craton_lab::rng::Rng;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// Pairs of threads, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "prod-con",
-    about: "pairs of threads: one allocates objects of 64 B, the other frees them",
-    from: "NVAlloc §6.1, Schneider et al. 2006",
-    threads: 2,
-    run: |load| run(load, &Kind { batches: 24_000, batch: 500, size: |_| 64, shared: false }),
-    known: [0x790a_0520_d995_9949, 0xc664_0f1e_108b_725e],
-};
+pub fn prod_con(load: &Load) -> u64 {
+    run(load, &Kind { batches: 24_000, batch: 500, size: |_| 64, shared: false })
+}
 
-/// Threads around one channel, in the list.
-pub const XMALLOC: Workload = Workload {
-    name: "xmalloc",
-    about: "half of the threads allocate blocks, the other half free them",
-    from: "Lever and Boreham 2000, xmalloc-test",
-    threads: 4,
-    run: |load| run(load, &Kind { batches: 75_000, batch: 120, size: small, shared: true }),
-    known: [0xd2bf_0c2e_386a_c833, 0x6653_8d23_b947_f288],
-};
+pub fn xmalloc(load: &Load) -> u64 {
+    run(load, &Kind { batches: 75_000, batch: 120, size: small, shared: true })
+}
 
 struct Kind {
     /// Batches of the full load, by all producers.

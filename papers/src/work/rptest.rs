@@ -7,27 +7,19 @@
 //! here.
 //! **Threads.** A bounded channel from each thread to the next.
 
-use super::Workload;
+use super::Load;
 use super::block::Block;
 use super::crew::{crew, ring};
 use craton_lab::rng::Rng;
 use crossbeam_channel::{Receiver, Sender};
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "rptest",
-    about: "blocks of 16 B to 8 KiB, linear and exponential sizes, replaced in strides; sets go to the next thread",
-    from: "rpmalloc-benchmark",
-    threads: 4,
-    run: |load| {
-        crew(ring(load.threads, WAITING), |(number, own, next)| {
-            let sum = loops(&mut Rng::new(load.seed, number), load.share(LOOPS), &own, &next);
-            drop(next);
-            own.iter().map(free).fold(sum, u64::wrapping_add)
-        })
-    },
-    known: [0x8a7d_7ec5_7a59_3df4, 0xbb24_01a3_6018_bee0],
-};
+pub fn run(load: &Load) -> u64 {
+    crew(ring(load.threads, WAITING), |(number, own, next)| {
+        let sum = loops(&mut Rng::new(load.seed, number), load.share(LOOPS), &own, &next);
+        drop(next);
+        own.iter().map(free).fold(sum, u64::wrapping_add)
+    })
+}
 
 /// Loops of the full load, by all threads.
 const LOOPS: u64 = 130_000;

@@ -12,21 +12,13 @@
 
 mod worker;
 
-use super::Workload;
+use super::Load;
 use super::crew::{each, ring};
 use worker::Worker;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "server",
-    about: "requests with lifetimes, a cache, sessions, bursts and a daily swing; some frees on the next thread",
-    from: "the mixture that server papers describe",
-    threads: 2,
-    run: |load| {
-        run(&Config { workers: load.threads, requests: load.of(350_000), seed: load.seed, live_mb: 60 }).checksum
-    },
-    known: [0x7188_3f7b_6a9e_cb7b, 0x9cd1_a25a_5486_7b98],
-};
+pub fn serve(load: &Load) -> u64 {
+    run(&Config { workers: load.threads, requests: load.of(350_000), seed: load.seed, live_mb: 60 }).checksum
+}
 
 /// What to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

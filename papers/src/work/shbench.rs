@@ -7,31 +7,19 @@
 //! NVAlloc §6.1.
 //! **Threads.** `sh6` shares nothing, `sh8` one bounded channel of blocks.
 
+use super::Load;
 use super::block::Block;
 use super::crew::crew;
-use super::{Load, Workload};
 use craton_lab::rng::Rng;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// Threads apart, in the list.
-pub const SH6: Workload = Workload {
-    name: "sh6",
-    about: "batches of blocks of 1 to 1000 B, freed in several orders",
-    from: "MicroQuill sh6bench",
-    threads: 2,
-    run: |load| run(load, None),
-    known: [0xfc06_6317_de7d_d949, 0xed9a_a279_7ceb_f3b8],
-};
+pub fn sh6(load: &Load) -> u64 {
+    run(load, None)
+}
 
-/// Threads that exchange blocks, in the list.
-pub const SH8: Workload = Workload {
-    name: "sh8",
-    about: "the same, with a part of the blocks freed by other threads",
-    from: "MicroQuill sh8bench",
-    threads: 4,
-    run: |load| run(load, Some(&bounded(WAITING))),
-    known: [0x9063_8ef1_29db_fd26, 0x02c8_5fb8_a1e0_80ae],
-};
+pub fn sh8(load: &Load) -> u64 {
+    run(load, Some(&bounded(WAITING)))
+}
 
 /// Batches of the full load, by all threads.
 const BATCHES: u64 = 32_000;
