@@ -8,7 +8,7 @@ pub struct Given<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Given<'a> {
     /// Reads options that are `known`, as `--name VALUE` or `--name=VALUE`; `flags` take no value. None: help is wanted.
-    /// Errors: an option that is not known, or lacks its value.
+    /// Error: an option that is not known, or lacks its value.
     pub fn read(arguments: &'a [String], known: &[&str], flags: &[&str]) -> Result<Option<Self>, String> {
         let mut given = Vec::new();
         let mut rest = arguments.iter();
@@ -39,7 +39,7 @@ impl<'a> Given<'a> {
     }
 
     /// The whole number of an option, or `otherwise` if it is not given.
-    /// Errors: another value than a number from `least` to `most`.
+    /// Error: another value than a number from `least` to `most`.
     pub fn number(&self, name: &str, otherwise: u64, least: u64, most: u64) -> Result<u64, String> {
         let Some(value) = self.find(name) else { return Ok(otherwise) };
         let parsed = value.parse().ok().filter(|n| (least..=most).contains(n));
@@ -47,7 +47,7 @@ impl<'a> Given<'a> {
     }
 
     /// The checksum after `--expect`: hexadecimal digits, without the sign that `from_str_radix` would take.
-    /// Errors: anything else.
+    /// Error: anything else.
     pub fn checksum(&self) -> Result<Option<u64>, String> {
         let Some(value) = self.find("--expect") else { return Ok(None) };
         let parsed = u64::from_str_radix(value, 16).ok().filter(|_| !value.starts_with('+'));
