@@ -64,7 +64,7 @@ mod tests {
         let task = Task { directory: "d".into(), frames: 9, threads: 2, seed: 7, closed: true };
         assert_eq!(of("d 9 2 7 closed").unwrap(), task);
         for (line, part) in [
-            ("d 9 2 7", "closed"),
+            ("d 9 2 7", "<LEFT>"),
             ("d 0 2 7 closed", "0 is not in"),
             ("d 9 x 7 closed", "'x'"),
             ("d 9 2 7 so", "'so'"),

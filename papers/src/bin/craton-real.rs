@@ -7,6 +7,7 @@ use clap::Parser;
 use craton_lab::print::print;
 use craton_papers::real::{self, REAL, Real, Size};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
