@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn wrong_usage_names_the_value() {
         for (line, part) in [
-            ("", "redis-list"),
+            ("", "<NAME>"),
             ("mysql --socket s", "'mysql'"),
             ("redis-set", "--socket"),
             ("redis-set --socket s --requests many", "'many'"),

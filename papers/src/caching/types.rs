@@ -70,7 +70,7 @@ impl<const M: usize, const C: usize, const L: usize, const B: usize, const W: us
         // SAFETY: every place lies in the caller's memory. A buffer that was refused is null, which `free` takes.
         unsafe {
             each(&raw mut (*object).buffers).for_each(|buffer| buffer.write(System::malloc(BYTES)));
-            if (&*(&raw const (*object).buffers)).contains(&ptr::null_mut()) {
+            if each(&raw mut (*object).buffers).any(|buffer| (*buffer).is_null()) {
                 each(&raw mut (*object).buffers).for_each(|buffer| System::free(*buffer));
                 return false;
             }
