@@ -116,9 +116,12 @@ fn a_refused_object_of_any_kind_leaves_the_heap_as_it_was() {
                 w.faults.set(FaultRule::Never);
                 let old = w.heap.take_one(small);
                 stamp(old, 64);
-                // The first slab of its class is full, so that the next object needs another.
+                // The slab of its class is full, and so is all that was granted: the next object needs more.
                 let full = usize::from(size_class::geometry(small).capacity);
                 (1..full).for_each(|_| _ = w.heap.take_one(small));
+                while w.heap.in_use() < w.heap.pages().granted().pages() {
+                    w.heap.take_own(Pages(1), Pages(1), Density::Dense).unwrap();
+                }
                 let before = figures(w);
                 w.faults.set(if rest { FaultRule::From(n) } else { FaultRule::Nth(n) });
                 let object = kind(w);
