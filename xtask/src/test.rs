@@ -39,7 +39,7 @@ pub fn run(extent: Extent) -> ExitCode {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
     let times = target.join("test-seconds.txt");
     let mut last = read_times(&times);
-    let limit = Duration::from_secs(if extent == Extent::Nightly { 4 * 3600 } else { 900 });
+    let limit = Duration::from_secs(if extent == Extent::Nightly { 4 * 3600 } else { 1800 });
     let (send, events) = channel();
     let builders = start_builders(root, &target, extent, &send);
 

@@ -1,6 +1,7 @@
 //! A set of the pages of one hugepage.
 //!
-//! **Cost.** 32 bytes; every question is a handful of word operations, so the page heap asks it under its lock.
+//! **Cost.** 32 bytes; every question is a handful of word operations, so the page heap asks it
+//! under its lock.
 
 use crate::{Geometry, Huge2M};
 use core::marker::PhantomData;
@@ -69,7 +70,8 @@ impl<G: Geometry> PageBits<G> {
         (w as u32 * 64 + left.trailing_zeros()).min(G::PAGES)
     }
 
-    /// The word that all of `first..first + len` lies in, and its bits there; `None` if it goes on in the next.
+    /// The word that all of `first..first + len` lies in, and its bits there; `None` if it goes on
+    /// in the next.
     #[inline]
     fn within(first: u32, len: u32) -> Option<(usize, u64)> {
         let (w, bit) = ((first / 64) as usize, first % 64);
@@ -221,8 +223,8 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// Tells `each` the runs of non-members as `(first, len)`, in order, until it breaks off. Faster than [`PageBits::clear_runs`]: a
-    /// dozen instructions a run.
+    /// Tells `each` the runs of non-members as `(first, len)`, in order, until it breaks off.
+    /// Faster than [`PageBits::clear_runs`]: a dozen instructions a run.
     #[inline]
     pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
         // A run that reached the end of the word before.
@@ -263,7 +265,8 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Takes the last page off every run of non-members until none is left: fewer steps than there are runs when all are short.
+    /// Takes the last page off every run of non-members until none is left: fewer steps than there
+    /// are runs when all are short.
     fn longest_short_run(&self) -> u32 {
         let mut left = self.complement().words;
         let mut longest = 0;
@@ -277,8 +280,8 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// The largest block of `1 << (n - 1)` non-members at a multiple of its size, as n; 0 when there is none. Blocks of more than 8
-    /// do not count: n is at most 4.
+    /// The largest block of `1 << (n - 1)` non-members at a multiple of its size, as n; 0 when
+    /// there is none. Blocks of more than 8 do not count: n is at most 4.
     #[inline]
     pub fn largest_clear_block(&self) -> u32 {
         let mut found = [0u64; 4];
@@ -292,8 +295,9 @@ impl<G: Geometry> PageBits<G> {
         found.iter().map(|blocks| u32::from(*blocks != 0)).sum()
     }
 
-    /// The first page of a block of `1 << level` non-members at a multiple of its size, level at most 3, taken from the
-    /// smallest larger block that there is, if one of 8 must be cut for it at the most.
+    /// The first page of a block of `1 << level` non-members at a multiple of its size, level at
+    /// most 3, taken from the smallest larger block that there is, if one of 8 must be cut for it
+    /// at the most.
     #[inline]
     pub fn smallest_clear_block(&self, level: u32) -> Option<u32> {
         let (mut best, mut place) = (4, None);

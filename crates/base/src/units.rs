@@ -45,7 +45,8 @@ pub struct PageRange {
 }
 
 impl Bytes {
-    /// Whole pages that hold this many bytes, or `None` when that exceeds `u32::MAX` pages (32 TiB).
+    /// Whole pages that hold this many bytes, or `None` when that exceeds `u32::MAX` pages (32
+    /// TiB).
     pub const fn pages_up(self) -> Option<Pages> {
         let n = self.0.div_ceil(PAGE_SIZE);
         if n > u32::MAX as usize { None } else { Some(Pages(n as u32)) }

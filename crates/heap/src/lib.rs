@@ -64,5 +64,8 @@ pub use misuse::Misuse;
 
 #[cfg(any(test, loom))]
 extern crate std;
+// A file that tests of the crates above take in names this crate by its name.
+#[cfg(test)]
+extern crate self as craton_heap;
 #[cfg(test)]
 pub(crate) mod tests;

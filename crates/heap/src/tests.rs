@@ -1,5 +1,6 @@
 mod complete;
 mod found;
+mod ground;
 mod heaps;
 mod hooks;
 mod huge;

@@ -99,3 +99,6 @@ pub(crate) unsafe fn check_redzones(buffer: &Buffer) -> Option<(isize, Wrong)> {
 pub(crate) fn object_for(size: usize, align: usize, (front, tail): (usize, usize)) -> (Option<usize>, usize) {
     (class_for(front + size + LEAST_TAIL, align), front + size + tail)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

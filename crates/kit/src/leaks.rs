@@ -191,3 +191,6 @@ fn roots(
         at = stop.next_multiple_of(WORD);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -47,6 +47,10 @@ mod area;
 pub mod audit;
 mod buffers;
 mod fault;
+#[cfg(all(test, not(loom)))]
+#[allow(dead_code)]
+#[path = "../../heap/src/tests/ground.rs"]
+mod ground;
 mod guard;
 mod leak;
 mod leaks;

@@ -468,3 +468,6 @@ fn brief(misuse: Misuse) -> &'static str {
         Misuse::Foreign => "not allocated by Craton",
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,20 +1,17 @@
 //! The kit over a simulated floor: buffers with each check, mistakes that are found, requests that
 //! are refused.
 
+use crate::ground::{Ground, ground};
 use crate::pattern;
 use crate::setting::{AUDIT, GUARD, LEAK, POISON, REDZONE, SAMPLED, UNMAP, VERIFY};
 use crate::table::{Event, Kind, State};
 use crate::*;
-use core::sync::atomic::AtomicU32;
-use craton_base::{HugePages, Pages, Table as Entries};
+use craton_base::Pages;
 use craton_heap::hooks::NoHooks;
-use craton_heap::page_map::PageMap;
-use craton_heap::record::PageRecord;
-use craton_heap::{Heap, Misuse, Parts};
+use craton_heap::{Heap, Misuse};
 use craton_os::fault::Fault;
 use craton_pages::PageHeapExt;
-use craton_pages::Tracker;
-use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, SimSystem, VirtualClock};
+use craton_sim::{FaultPlan, FaultRule, RealFloor, Rng, VirtualClock};
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -40,28 +37,7 @@ struct World {
 }
 
 fn world(hugepages: u32) -> World {
-    let (capacity, faults, clock) = (HugePages(hugepages), FaultPlan::default(), VirtualClock::new(1));
-    let floor = RealFloor::with_faults(capacity, faults.clone());
-    let pages = capacity.pages().0;
-    let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
-    let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
-    let (empty, system) = (RealFloor::new(HugePages(1)), SimSystem::new(faults.clone()));
-    let heap = Box::leak(Box::new(Heap::new(empty, system, clock.clone(), clock)));
-    let parts = Parts {
-        base: floor.base() as usize,
-        // SAFETY: there is a zero entry for each page, for ever.
-        map: unsafe { PageMap::new(marks.leak().as_ptr()) },
-        records: Entries::from_slice(records.leak()),
-        trackers: Entries::from_slice(trackers.leak()),
-        capacity,
-        metadata_at_start: 0,
-        metadata_per_hugepage: 0,
-        frames: None,
-        key: 0x1357_9bdf_0246_8acf,
-    };
-    // SAFETY: called once, with parts that belong to the floor.
-    unsafe { heap.install(floor, parts) };
+    let Ground { heap, faults, .. } = ground(hugepages, 1);
     let kit = Box::leak(Box::new(Kit::new()));
     kit.in_use.store(true, Relaxed);
     World { heap, kit, faults }

@@ -8,13 +8,12 @@
 
 pub(crate) mod option;
 
-use crate::front::{self, with_errno};
+use crate::errno::with_errno;
 use crate::govern;
 use crate::here::Here;
 use crate::observe::segment;
 use crate::statics::{HEAP, KIT, KIT_RUNS_CHORES, OBJECT_CACHES, SEGMENT};
 use crate::thread::{nested, tls};
-use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::Misuse;
 use craton_heap::size_class::{MAX_CLASSED, class_of};
@@ -166,26 +165,22 @@ pub(crate) unsafe fn free_target(pointer: *mut u8, target: Target) -> bool {
     freed
 }
 
-/// Changes a buffer's size by moving it; `None` if the pointer is none.
-///
-/// # Safety
-/// As [`crate::front::realloc`].
+/// Bytes of a live buffer that is to change its size, by moving; `None` if the pointer is none.
 #[cold]
-pub(crate) unsafe fn realloc(pointer: *mut u8, size: usize) -> Option<*mut u8> {
+pub(crate) fn size_to_move(pointer: *mut u8) -> Option<usize> {
     if !in_use() || nested::is_nested() || !may_be_buffer(pointer) {
         return None;
     }
-    let old = within(|| KIT.size_for("realloc", pointer))?;
-    let new = if size > isize::MAX as usize { null_mut() } else { front::malloc(size) };
-    if new.is_null() {
-        return Some(with_errno(new, 0));
-    }
-    // SAFETY: by the contract; both have so many bytes.
-    unsafe {
-        new.copy_from_nonoverlapping(pointer, old.min(size));
-        free_checked(pointer);
-    }
-    Some(new)
+    within(|| KIT.size_for("realloc", pointer))
+}
+
+/// Frees a live buffer that was moved.
+///
+/// # Safety
+/// As [`free`]; [`size_to_move`] found the buffer.
+pub(crate) unsafe fn free_moved(pointer: *mut u8) {
+    // SAFETY: by the contract.
+    unsafe { free_checked(pointer) };
 }
 
 /// Bytes that were asked for, of a live buffer; `None` if the pointer is no buffer.

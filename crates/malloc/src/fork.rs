@@ -10,7 +10,7 @@ mod locks;
 use crate::govern;
 use crate::here::Here;
 use crate::statics::{BACKGROUND, KIT, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
-use crate::thread::life::{count_threads, give_cache_up};
+use crate::thread::leave::{count_threads, give_cache_up};
 use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::thread_cache::ThreadCache;

@@ -18,7 +18,6 @@ use crate::observe::report;
 use crate::observe::report::Call;
 use crate::statics::{FAILURES, HEAP, HEAPS, OBJECT_CACHES, PROCESSOR_CACHES, READY, SEGMENT};
 use crate::thread::{nested, tls};
-use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
 use craton_heap::size_class::{self, MAX_CLASSED};
@@ -26,6 +25,8 @@ use craton_heap::thread_cache::{MAX_QUICK, ThreadCache};
 use craton_heap::{Found, Misuse};
 use craton_os::process;
 
+use crate::errno::no_memory;
+pub(crate) use crate::errno::with_errno;
 pub use crate::fork::{after_clone, before_clone};
 use alloc::{malloc_beyond_quick, malloc_large, malloc_quick, malloc_sized};
 pub(crate) use apart::free_what_waits;
@@ -50,16 +51,6 @@ pub fn malloc(size: usize) -> *mut u8 {
         return malloc_quick(size);
     }
     malloc_beyond_quick(size)
-}
-
-/// No memory is `ENOMEM`; with memory `errno` is as it was, whatever was refused on the way.
-pub(crate) fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
-    process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
-    object
-}
-
-fn no_memory() -> *mut u8 {
-    with_errno(null_mut(), 0)
 }
 
 /// `size` bytes that read as zero.

@@ -5,12 +5,12 @@
 //!
 //! **Unsafe.** Empties the calling thread's cache, and takes the program's function.
 
+mod actions;
 pub(crate) mod background;
 pub mod limits;
 
 use crate::here::Here;
 use crate::observe::text::Text;
-use crate::start::set_up;
 use crate::statics::{
     ADMISSION, BACKGROUND, ERRANDS, HEAP, KIT, LIMITS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT,
 };
@@ -24,6 +24,8 @@ use craton_heap::size_class::CLASSES;
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::{CoarseClock, cgroup, cpus, process, thp, thread};
 use limits::{LimitCallback, Limited, System, Whose};
+
+pub use actions::actions;
 
 /// How often a system call is tried again, a millisecond apart, for which the thread may not have left the process yet.
 const TRIES: u32 = 200;
@@ -175,7 +177,7 @@ pub(crate) fn look_in_free() {
 }
 
 #[inline]
-fn look_at_mailbox(may_wait: bool) {
+pub(crate) fn look_at_mailbox(may_wait: bool) {
     if MAILBOX.is_asked() {
         look_at_mailbox_now(may_wait);
     }
@@ -220,21 +222,6 @@ fn work(may_start: bool, may_call: bool) {
             }
         }
     }
-}
-
-/// Does what the library's thread does in a second, for a program that has set `background=0` and has a thread for such work;
-/// to be called about each second, with 16 KiB of stack to spare. Says whether anything was done: if not for some minutes,
-/// each ten seconds are enough. A debugger calls it, too, so that a process which sleeps does what `craton set` asks.
-pub fn actions() -> bool {
-    if !SEGMENT.has_started() || nested::is_nested() || !set_up() {
-        return false;
-    }
-    let saved = process::errno();
-    look_at_mailbox(true);
-    let (changed, _) = nested::within(|| BACKGROUND.round(true, &Here));
-    let went = OBJECT_CACHES.over(&HEAP).tick(true);
-    process::set_errno(saved);
-    changed || went
 }
 
 /// Makes a call that the system may refuse to a process with more than one thread; `refused` says whether it did so. What is

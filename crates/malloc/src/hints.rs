@@ -21,3 +21,6 @@ pub fn alloc(size: usize, align: usize, hints: u32) -> *mut u8 {
         _ => front::with_errno(core::ptr::null_mut(), 0),
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

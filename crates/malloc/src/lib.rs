@@ -25,6 +25,7 @@ pub mod batch;
 pub mod caches;
 mod clock;
 pub mod debug;
+mod errno;
 mod fork;
 pub mod front;
 pub mod govern;

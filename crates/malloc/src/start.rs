@@ -9,7 +9,7 @@ use crate::debug::option;
 use crate::here::Here;
 use crate::options::environment;
 use crate::statics::{EXIT_KEY, HEAP, KIT, LIMITS, PAGE_HEAP, PROCESSOR_CACHES, READY, SETTING_UP};
-use crate::thread::life::thread_ends;
+use crate::thread::leave::thread_ends;
 use crate::thread::nested;
 use core::sync::atomic::Ordering;
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGES_PER_HUGEPAGE, Table};
@@ -35,7 +35,7 @@ fn set_up_now() -> bool {
         unsafe {
             let environment = process::environment();
             environment::find(environment, b"audit_log", |value| _ = KIT.set_log_entries(value));
-            environment::find(environment, b"debug", |value| _ = option::set(value));
+            environment::find(environment, b"debug", |value| _ = option::set(value, || true));
         }
     }
     true

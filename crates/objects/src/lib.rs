@@ -29,6 +29,10 @@
 #![no_std]
 
 pub mod caches;
+#[cfg(all(test, not(loom)))]
+#[allow(dead_code)]
+#[path = "../../heap/src/tests/ground.rs"]
+mod ground;
 pub mod heaps;
 pub mod hints;
 pub mod process;

@@ -4,27 +4,21 @@
 //! **Unsafe.** Plays the kit over the test's allocator.
 
 use crate::caches::Caches;
+use crate::ground::{Ground, ground};
 use crate::heaps::{self, Heaps};
 use crate::process::{Process, Watch, Words};
 use core::cell::Cell;
-use core::sync::atomic::AtomicU32;
-use craton_base::{HugePages, Pages, Table};
+use craton_base::Pages;
 use craton_heap::hooks::NoHooks;
-use craton_heap::page_map::PageMap;
-use craton_heap::record::PageRecord;
-use craton_heap::{Heap, Parts};
 use craton_os::rseq::Rseq;
-use craton_pages::{PageHeapExt, Tracker};
-use craton_sim::{FaultPlan, RealFloor, SimSystem, VirtualClock};
+use craton_pages::PageHeapExt;
+use craton_sim::{FaultPlan, RealFloor, VirtualClock};
 use std::boxed::Box;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 use std::thread_local;
-use std::vec::Vec;
 
-const KEY: usize = 0x1357_9bdf_0246_8acf;
-
-pub(crate) type TestHeap = Heap<RealFloor, VirtualClock, NoHooks>;
+pub(crate) type TestHeap = craton_heap::Heap<RealFloor, VirtualClock, NoHooks>;
 
 /// A thread's requests to the process.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -163,28 +157,7 @@ pub(crate) fn world(hugepages: u32) -> World {
 pub(crate) fn world_in<P: Process + Watch>(hugepages: u32) -> World<P> {
     // The thread may have used the arrays of another world.
     P::set_words(Words::default());
-    let (capacity, faults, clock) = (HugePages(hugepages), FaultPlan::default(), VirtualClock::new(1));
-    let floor = RealFloor::with_faults(capacity, faults.clone());
-    let pages = capacity.pages().0;
-    let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
-    let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
-    let (empty, system) = (RealFloor::new(HugePages(1)), SimSystem::new(faults.clone()));
-    let heap = Box::leak(Box::new(Heap::new(empty, system, clock.clone(), clock.clone())));
-    let parts = Parts {
-        base: floor.base() as usize,
-        // SAFETY: there is a zero entry for each page, for ever.
-        map: unsafe { PageMap::new(marks.leak().as_ptr()) },
-        records: Table::from_slice(records.leak()),
-        trackers: Table::from_slice(trackers.leak()),
-        capacity,
-        metadata_at_start: 0,
-        metadata_per_hugepage: 0,
-        frames: None,
-        key: KEY,
-    };
-    // SAFETY: called once, with parts that belong to the floor.
-    unsafe { heap.install(floor, parts) };
+    let Ground { heap, faults, clock, .. } = ground(hugepages, 1);
     let caches = Box::leak(Box::new(Caches::new(clock.clone())));
     World { heap, heaps: Box::leak(Box::new(Heaps::new())), caches, clock, faults }
 }

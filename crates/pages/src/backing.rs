@@ -1,15 +1,17 @@
 //! Which hugepages of the heap the machine backs by hugepages.
 //!
-//! **What.** A small heap stays on small pages, whatever the system's mode: a hugepage of which a program uses a little
-//! costs it 2 MiB. Beyond [`HugeBacking::from`] hugepages are advised before their first touch, ten times cheaper than
-//! to collapse them later ([`crate::collapse`]). A hugepage is expected to come as a whole, and looked up later, a few
-//! at a time: the system may have had none, or have split it since, as after a fork. Hugepages that were broken up on
-//! purpose are *guarded*: advised against hugepages, so that the system does not fill again what was released.
+//! **What.** A small heap stays on small pages, whatever the system's mode: a hugepage of which a
+//! program uses a little costs it 2 MiB. Beyond [`HugeBacking::from`] hugepages are advised before
+//! their first touch, ten times cheaper than to collapse them later ([`crate::collapse`]). A
+//! hugepage is expected to come as a whole, and looked up later, a few at a time: the system may
+//! have had none, or have split it since, as after a fork. Hugepages that were broken up on purpose
+//! are *guarded*: advised against hugepages, so that the system does not fill again what was
+//! released.
 //!
 //! **Invariants.** P9 the guards are as many as the budget counts.
 //!
-//! **Failure.** A system without hugepages shows it by [`Floor::advise`]. Every minute it is asked again, since its mode
-//! can change.
+//! **Failure.** A system without hugepages shows it by [`Floor::advise`]. Every minute it is asked
+//! again, since its mode can change.
 
 use crate::huge_allocator::LONG;
 use crate::tracker::Tracker;
@@ -25,7 +27,8 @@ pub struct HugeBacking {
 }
 
 impl HugeBacking {
-    /// Small heaps stay on small pages: the last, partly used hugepage of a heap of 16 MiB wastes an eighth at the most.
+    /// Small heaps stay on small pages: the last, partly used hugepage of a heap of 16 MiB wastes
+    /// an eighth at the most.
     pub const AUTO: Self = Self { from: HugePageId(8) };
     /// From the first byte.
     pub const ALWAYS: Self = Self { from: HugePageId(0) };
@@ -33,8 +36,8 @@ impl HugeBacking {
     pub const NEVER: Self = Self { from: HugePageId(u32::MAX) };
 }
 
-/// Hugepages that may be guarded at a time. Each can split a mapping of the system's in three, and a process may have
-/// 65,530 of them.
+/// Hugepages that may be guarded at a time. Each can split a mapping of the system's in three, and
+/// a process may have 65,530 of them.
 const MOST_GUARDS: u32 = 2048;
 /// Hugepages at the region's front that long spans leave out, at the most.
 const MOST_LEFT_OUT: u32 = 64;
@@ -78,13 +81,14 @@ impl<G: Geometry> Backing<G> {
         HugePages(self.guards)
     }
 
-    /// Hugepages at the region's front that long spans leave to others, since hugepages are not asked for there.
+    /// Hugepages at the region's front that long spans leave to others, since hugepages are not
+    /// asked for there.
     pub(crate) fn front(&self) -> u32 {
         if self.wanted.from.0 <= MOST_LEFT_OUT { self.wanted.from.0 } else { 0 }
     }
 
-    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has grown or a collapse asks for
-    /// them, but not where one is guarded.
+    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has
+    /// grown or a collapse asks for them, but not where one is guarded.
     pub(crate) fn asks_for(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         (id >= self.wanted.from || t.asked || t.collapsing) && !t.guarded
     }
@@ -99,7 +103,8 @@ impl<G: Geometry> Backing<G> {
         if id >= self.wanted.from { Advice::Huge } else { Advice::Small }
     }
 
-    /// Changes from where on hugepages are asked for; what has been granted already is advised anew.
+    /// Changes from where on hugepages are asked for; what has been granted already is advised
+    /// anew.
     pub(crate) fn set(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -113,7 +118,8 @@ impl<G: Geometry> Backing<G> {
         } else {
             self.advise(floor, backing.from, HugePageId(old.from.0.min(granted.0)), Advice::Huge);
         }
-        // That went over guarded hugepages too, and over those that are asked for because of a collapse.
+        // That went over guarded hugepages too, and over those that are asked for because of a
+        // collapse.
         for id in (0..granted.0).map(HugePageId) {
             let t = &mut trackers[id.0 as usize];
             if core::mem::take(&mut t.asked) && id < backing.from {
@@ -146,8 +152,8 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Records what backing those hugepages will get that were just taken, for a span of `span` hugepages, and have no
-    /// memory; `demand` hugepages are in use with them.
+    /// Records what backing those hugepages will get that were just taken, for a span of `span`
+    /// hugepages, and have no memory; `demand` hugepages are in use with them.
     pub(crate) fn expect(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -168,8 +174,8 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// What comes to the region's front is to be huge like the rest when the heap is not small any more, or when it is
-    /// long; what comes there when the heap has become small again is not.
+    /// A hugepage at the region's front is to be huge like the rest when the heap is not small any
+    /// more, or when it is long; what comes there when the heap has become small again is not.
     fn ask_in_front(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -203,7 +209,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Lets the system back hugepages as it was told before.
+    /// Takes guards back.
     pub(crate) fn unguard(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -222,7 +228,8 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Asks for a hugepage's collapse: until [`Self::end_collapse`] none of its pages loses its memory by itself.
+    /// Asks for a hugepage's collapse: until [`Self::end_collapse`] none of its pages loses its
+    /// memory by itself.
     pub(crate) fn begin_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let guarded = core::mem::take(&mut t.guarded);
@@ -233,8 +240,8 @@ impl<G: Geometry> Backing<G> {
         t.collapsing = true;
     }
 
-    /// After a collapse, however it went: a broken hugepage is guarded, and in a small heap the next first touch is to
-    /// be on small pages again.
+    /// After a collapse, however it went: a broken hugepage is guarded, and in a small heap the
+    /// next first touch is to be on small pages again.
     pub(crate) fn end_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         if trackers[id.0 as usize].broken {
             self.guard(trackers, floor, id);
@@ -244,9 +251,9 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Looks up whether some of the hugepages that should have come as a whole did: calls `in_parts` for those that did
-    /// not, with the bytes that are resident. Of a system that gave no hugepages it asks now and then whether it does
-    /// now, and returns `true` then.
+    /// Looks up whether some of the hugepages that should have come as a whole did: calls
+    /// `in_parts` for those that did not, with the bytes that are resident. Of a system that gave
+    /// no hugepages it asks now and then whether it does now, and returns `true` then.
     pub(crate) fn look_up(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -281,7 +288,7 @@ impl<G: Geometry> Backing<G> {
                 continue;
             }
             let seen = floor.residency(G::range(id));
-            // What nobody has touched yet may still come as a whole.
+            // An untouched hugepage may still come as a whole.
             if seen.huge_bytes == Some(0) && seen.resident_bytes > 0 {
                 in_parts(trackers, id, Bytes(seen.resident_bytes));
             }

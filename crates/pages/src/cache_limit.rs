@@ -1,9 +1,10 @@
 //! How many free hugepages may keep their memory.
 //!
-//! **From.** TEMERAIRE §4.3: the limit follows the difference between the highest and the lowest demand of the last two
-//! seconds. The paper raises the limit to that difference when memory comes back. We raise it when demand that had
-//! dropped *returns* and finds the cache empty: a program that gives up most of its memory once gets it released at
-//! once, and one that oscillates pays for one swing.
+//! **From.** TEMERAIRE §4.3: the limit follows the difference between the highest and the lowest
+//! demand of the last two seconds. The paper raises the limit to that difference when memory comes
+//! back. We raise it when demand that had dropped *returns* and finds the cache empty: a program
+//! that gives up most of its memory once gets it released at once, and one that oscillates pays for
+//! one swing.
 //!
 //! **State.** Demand's extremes in [`EPOCHS`] slices of the window, a ring indexed by time.
 
@@ -41,7 +42,8 @@ impl CacheLimit {
         HugePages(CACHE_MIN_HUGEPAGES.0 + self.above_min)
     }
 
-    /// Records the demand (hugepages in use) at a time; once an epoch, lowers the limit to what the window justifies.
+    /// Records the demand (hugepages in use) at a time; once an epoch, lowers the limit to what the
+    /// window justifies.
     pub(crate) fn note(&mut self, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS + 1;
         let slot = &mut self.ring[epoch as usize % EPOCHS];
@@ -56,8 +58,8 @@ impl CacheLimit {
         }
     }
 
-    /// A request found `missing` hugepages too few in the cache. When the window has seen that much demand before, the
-    /// cache released too early.
+    /// A request found `missing` hugepages too few in the cache. When the window has seen that much
+    /// demand before, the cache released too early.
     pub(crate) fn missed(&mut self, missing: HugePages, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS + 1;
         if demand.0 <= self.extremes(epoch).1 {
@@ -70,7 +72,7 @@ impl CacheLimit {
         self.above_min = limit.0.saturating_sub(CACHE_MIN_HUGEPAGES.0);
     }
 
-    /// The lowest and the highest demand in the window; zeros when there is none.
+    /// The lowest and the highest demand in the window; zeros when the window is empty.
     fn extremes(&self, epoch: u64) -> (u32, u32) {
         let seen = self.ring.iter().filter(|e| e.epoch > 0 && e.epoch + EPOCHS as u64 > epoch);
         seen.map(|e| (e.low, e.high)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))

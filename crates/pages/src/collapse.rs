@@ -1,13 +1,13 @@
 //! Which hugepages are made whole in the background, and how fast.
 //!
-//! **What.** A hugepage that is densely used and on small pages all the same is collapsed: the first ones of a heap that
-//! grew, those that were broken up and filled again, those for which the system had no hugepage at the time. A round
-//! collapses a few.
+//! **What.** A hugepage that is densely used and on small pages all the same is collapsed: the
+//! first ones of a heap that grew, those that were broken up and filled again, those for which the
+//! system had no hugepage at the time. A round collapses a few.
 //!
 //! **From.** What followed TEMERAIRE: the paper leaves that to khugepaged.
 //!
-//! **Failure.** A failed collapse changes nothing. The next rounds come more slowly when it was for want of frames or
-//! took long, and not at all where the system does not know it.
+//! **Failure.** A failed collapse changes nothing. The next rounds come more slowly when it was for
+//! want of frames or took long, and not at all where the system does not know it.
 
 use crate::tracker::{Place, Trackers};
 use craton_base::{CollapseError, Floor, Geometry, HugePageId, HugePages, Pages, Residency};
@@ -17,7 +17,8 @@ const ROUND_LOOKS: u32 = 512;
 pub(crate) const ROUND_COLLAPSES: u32 = 4;
 /// Hugepages that the system is asked about in a round.
 const ROUND_ASKS: u32 = 16;
-/// A collapse that takes longer slows the next rounds down; one that takes less than half of it speeds them up.
+/// A collapse that takes longer slows the next rounds down; one that takes less than half of it
+/// speeds them up.
 const SLOW_NS: u64 = 30_000_000;
 /// The most rounds that are left out between two.
 const MOST_REST: u32 = 128;
@@ -39,7 +40,7 @@ pub struct CollapseStats {
     pub unsupported: u64,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Candidate {
     /// Worth a collapse.
@@ -59,7 +60,7 @@ pub(crate) struct Collapse {
     stats: CollapseStats,
 }
 
-/// What a round may still do.
+/// The looks and questions that a round has left.
 pub(crate) struct Search {
     looks: u32,
     asks: u32,
@@ -106,7 +107,7 @@ impl Collapse {
         floor: &impl Floor,
         granted: HugePages,
     ) -> Option<Candidate> {
-        // A hugepage with so many used pages is worth a collapse: seven eighths.
+        // Seven eighths in use are worth a collapse.
         let dense = G::PAGES - G::PAGES / 8;
         while search.looks > 0 {
             search.looks -= 1;
@@ -121,8 +122,8 @@ impl Collapse {
             if huge_bytes == Some(G::pages(HugePages(1)).bytes().0) {
                 return Some(Candidate::Whole(id));
             }
-            // The program may not have touched a large span yet. Where the system does not tell, the spans of the
-            // filler are taken to be in use.
+            // The program may not have touched a large span yet. Where the system does not tell,
+            // the spans of the filler are taken to be in use.
             let is_dense = match resident_bytes {
                 0 => t.place == Place::Filler,
                 bytes => bytes >= Pages(dense).bytes().0,

@@ -1,9 +1,10 @@
 //! What recent demand says will be wanted again.
 //!
-//! **From.** The adaptive hugepage subrelease that followed TEMERAIRE (Maas et al., ISMM 2021): memory that recent peaks will want
-//! back is not worth breaking hugepages for. Two windows: within [`SHORT_S`], how far demand swings; within [`LONG_S`], the
-//! level that it keeps coming back to. What is wanted is that level and one swing on top, but not more than the highest
-//! peak seen. In the first [`SHORT_S`] nothing is known of swings, and all that there is may be wanted.
+//! **From.** The adaptive hugepage subrelease that followed TEMERAIRE (Maas et al., ISMM 2021):
+//! memory that recent peaks will want back is not worth breaking hugepages for. Two windows: within
+//! [`SHORT_S`], how far demand swings; within [`LONG_S`], the level that it keeps coming back to.
+//! That level and one swing on top are wanted, but not more than the highest peak seen. In
+//! the first [`SHORT_S`] nothing is known of swings, and all that there is may be wanted.
 //!
 //! **State.** The lowest and the highest demand of each second, a ring indexed by time.
 //!
@@ -45,7 +46,8 @@ impl Demand {
         self.high = self.high.max(pages);
     }
 
-    /// Enters what was noted since the last time into the ring. Whoever asks folds first, and somebody does each second.
+    /// Enters what was noted since the last time into the ring. Whoever asks folds first, and
+    /// somebody does each second.
     pub(crate) fn fold(&mut self, pages: u32, now_ns: u64) {
         let number = (now_ns / EPOCH_NS + 1) as u32;
         if self.first == 0 {

@@ -1,6 +1,7 @@
 //! Large spans: whole hugepages, and a tail whose slack goes to the filler.
 //!
-//! **From.** TEMERAIRE §4.1 and Figure 8. §4.5: slack is worth a region once it outweighs all spans that could fill it.
+//! **From.** TEMERAIRE §4.1 and Figure 8. §4.5: slack is worth a region once it outweighs all spans
+//! that could fill it.
 
 use crate::region::Regions;
 use crate::tracker::{Place, Trackers};
@@ -34,7 +35,8 @@ impl Large {
     }
 }
 
-/// Marks hugepages as wholly used by one span, which begins there or before; returns whether they read as zeros.
+/// Marks hugepages as wholly used by one span, which begins there or before; returns whether they
+/// read as zeros.
 pub(crate) fn occupy_whole<G: Geometry>(
     trackers: &mut Trackers<G>,
     first: HugePageId,
@@ -54,7 +56,8 @@ pub(crate) fn occupy_whole<G: Geometry>(
     zeroed
 }
 
-/// Marks a tail used, on a hugepage whose rest is donated; returns whether it reads as zeros. The filler then adopts it.
+/// Marks a tail used, on a hugepage whose rest is donated; returns whether it reads as zeros. The
+/// filler then adopts it.
 pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId, tail: u32, begins: bool) -> bool {
     let t = &mut trackers[id.0 as usize];
     t.reset();
@@ -62,7 +65,7 @@ pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId
     if begins { t.occupy(0, tail) } else { t.carry(0, tail) }
 }
 
-/// What could fill donated slack.
+/// Counts the spans that could fill donated slack.
 pub(crate) struct Donation<G> {
     /// Pages in spans of up to half a hugepage, which always go to the filler.
     small: u32,

@@ -1,12 +1,13 @@
-//! Packs spans of less than a hugepage onto as few hugepages as possible: the lists, and who is on them.
+//! Packs spans of less than a hugepage onto as few hugepages as possible.
 //!
-//! **From.** TEMERAIRE §4.4. Which hugepage of a family is taken says [`crate::fit`]. Families keep apart what should not mix:
-//! spans of many small objects, whose last one lives long (dense), from others (sparse); hugepages whose tail a large span
-//! donated come after these (§4.1), those that lost part of their memory last (§4.6). When a program's objects change in kind,
-//! the hugepages of the old kind stand half empty and those of the new kind grow: then they are shared.
+//! **From.** TEMERAIRE §4.4. Which hugepage of a family is taken says [`crate::fit`]. Families keep
+//! apart what should not mix: spans of many small objects, whose last one lives long (dense), from
+//! others (sparse); hugepages whose tail a large span donated come after these (§4.1), those that
+//! lost part of their memory last (§4.6). When a program's objects change in kind, the hugepages of
+//! the old kind stand half empty and those of the new kind grow: then they are shared.
 //!
-//! **Invariants.** P3: a hugepage of the filler is on the list that its numbers name; P7: the sums of used and of backed pages
-//! are those of its hugepages.
+//! **Invariants.** P3: a hugepage of the filler is on the list that its numbers name; P7: the sums
+//! of used and of backed pages are those of its hugepages.
 
 use crate::backing::Backing;
 use crate::fit::{Fit, Found, dense};
@@ -29,8 +30,8 @@ pub(crate) enum Family {
 
 const FAMILIES: usize = 5;
 
-/// A family with more free pages than one for so many used ones is hollow, and so is one with any while it is so small that a hugepage
-/// more for the other kind, partly used, weighs more: 64 MiB.
+/// A family with more free pages than one for so many used ones is hollow, and so is one with any
+/// while it is so small that a hugepage more for the other kind, partly used, weighs more: 64 MiB.
 const HOLLOW_PART: u32 = 8;
 const SMALL_FAMILY: u32 = 32;
 
@@ -80,7 +81,7 @@ pub struct Filler<P, G> {
 impl<P: Fit, G: Geometry> Filler<P, G> {
     pub(crate) const EMPTY: Self = Self { families: [const { Lists::EMPTY }; FAMILIES], policy: PhantomData };
 
-    /// What the hugepages of all families amount to.
+    /// The sums over the hugepages of all families.
     pub(crate) fn sums(&self) -> Sums {
         let mut sums = Sums::default();
         self.families.iter().for_each(|lists| sums.replace(Sums::default(), lists.sums));
@@ -102,7 +103,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         &self.families[family as usize]
     }
 
-    /// How a span of so many pages is packed.
+    /// How a span of `pages` is packed.
     pub(crate) fn packing(pages: u32, align: u32, density: Density) -> Density {
         if pages.max(align) > dense::MAX_PAGES { Density::Sparse } else { density }
     }
@@ -121,8 +122,8 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         }
     }
 
-    /// As [`Filler::find`], on hugepages for spans of the other kind, where these stand so empty that to keep the kinds apart would
-    /// cost more memory than it can save.
+    /// As [`Filler::find`], on hugepages for spans of the other kind, where these stand so empty
+    /// that to keep the kinds apart would cost more memory than it can save.
     pub(crate) fn find_in_hollow(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let family = match density {
             Density::Sparse => Family::Dense,
@@ -134,8 +135,9 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         if free <= least { None } else { self.find_in(family, trackers, pages, align) }
     }
 
-    /// As [`Filler::find`] when there is no memory for another hugepage: any hugepage that has room, also one for spans of the
-    /// other kind, or one that the lists do not show. Walks over all of them if it must.
+    /// As [`Filler::find`] when there is no memory for another hugepage: any hugepage that has
+    /// room, also one for spans of the other kind, or one that the lists do not show. Walks over
+    /// all of them if it must.
     #[cold]
     pub(crate) fn find_in_need(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let families = || Family::for_density(density).iter().chain(Family::in_need(density));
@@ -186,7 +188,8 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         result
     }
 
-    /// Takes the memory of `want` free pages away, or of a few more: of one hugepage all go. Returns how many.
+    /// Takes the memory of `want` free pages away, or of a few more: of one hugepage all go.
+    /// Returns how many.
     ///
     /// From hugepages in the order of [`release_order`]; of a list, the emptiest first (§4.6).
     pub(crate) fn release(
@@ -286,7 +289,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         lists.remove(trackers, rank.into(), id);
     }
 
-    /// Whether a hugepage says of itself that it is on the list where it should be.
+    /// Whether a hugepage records the list where it should be.
     pub(crate) fn is_listed_right(t: &Tracker<G>) -> bool {
         Self::list_of(t) == (t.family, t.list.wrapping_sub(1))
     }
@@ -304,9 +307,9 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     }
 }
 
-/// The families in the order in which they are broken up, each with the free pages that a hugepage must have: broken
-/// ones, then those that are mostly free, and nearly full ones last, since many used pages lose their hugepage for a
-/// few free ones. Sparse before dense (§4.6).
+/// The families in the order in which they are broken up, each with the free pages that a hugepage
+/// must have: broken ones, then those that are mostly free, and nearly full ones last, since many
+/// used pages lose their hugepage for a few free ones. Sparse before dense (§4.6).
 fn release_order<G: Geometry>() -> impl Iterator<Item = (Family, u32)> {
     const WHOLE: [Family; 3] = [Family::Sparse, Family::Donated, Family::Dense];
     let broken = [(Family::SparseBroken, 1), (Family::DenseBroken, 1)].into_iter();

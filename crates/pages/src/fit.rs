@@ -1,7 +1,7 @@
 //! Which hugepage a span goes to: the rank of a hugepage, and the search by rank.
 //!
-//! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and the heap's; the two that its Figure 11 compares it with
-//! are here to be measured.
+//! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and the heap's; the two
+//! that its Figure 11 compares it with are here to be measured.
 
 use crate::lists::{LISTS, Lists};
 use crate::tracker::Trackers;
@@ -122,8 +122,9 @@ impl sealed::Fit for GlobalBestFit {
     }
 }
 
-/// Dense hugepages: ranked by the number of spans only, most first, since all of their spans are short. Lists of hugepages with
-/// the same largest free block lie together, so that one which has room is found without a search.
+/// Dense hugepages: ranked by the number of spans only, most first, since all of their spans are
+/// short. Lists of hugepages with the same largest free block lie together, so that one which has
+/// room is found without a search.
 pub(crate) mod dense {
     use super::{Found, Geometry, LENGTHS, Lists, Trackers};
 

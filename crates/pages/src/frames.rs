@@ -1,21 +1,25 @@
 //! Page frames place short spans: the second page heap.
 //!
-//! **What.** A [`FrameSource`] says where spans of up to half a hugepage go. A hugepage that comes to the filler comes
-//! online; one without used pages goes offline, and so is free for long spans, for the cache and for the system.
+//! **What.** A [`FrameSource`] says where spans of up to half a hugepage go. A hugepage that comes
+//! to the filler comes online; one without used pages goes offline, and so is free for long spans,
+//! for the cache and for the system.
 //!
-//! **From.** LLFree (USENIX ATC 2023) packs frames of 2^k. Its search prefers trees in use to free ones, and so frees
-//! hugepages by itself (§5.5). A span of another length goes where the lists find a gap; where there is none, it is the
-//! front of a block, of which the rest goes back at once.
+//! **From.** LLFree (USENIX ATC 2023) packs frames of 2^k. Its search prefers trees in use to free
+//! ones, and so frees hugepages by itself (§5.5). A span of another length goes where the lists
+//! find a gap; without a gap it is the front of a block, whose rest goes back at
+//! once.
 //!
-//! **Booked twice.** A used page is marked in its tracker and taken from the source. The source knows neither where a
-//! span begins (which a free checks), nor which free pages have memory (which a release takes away), nor how full a
-//! hugepage is among others (the order of release, and whether a collapse pays): these need the trackers' used pages.
-//! And the lock-free source cannot be asked for a hugepage's bits.
+//! **Booked twice.** A used page is marked in its tracker and taken from the source. The source
+//! knows neither where a span begins (which a free checks), nor which free pages have memory (which
+//! a release takes away), nor how full a hugepage is among others (the order of release, and
+//! whether a collapse pays): these need the trackers' used pages. And the lock-free source cannot
+//! be asked for a hugepage's bits.
 //!
-//! **Invariants.** P11: a hugepage in the filler is online, and those of its frames are taken that its tracker says are
-//! used; all others are offline.
+//! **Invariants.** P11: a hugepage in the filler is online, and those of its frames are taken that
+//! its tracker says are used; all others are offline.
 //!
-//! **Failure.** A refusal of what P11 says must be possible is a defect; the frames then stay taken, and serve nobody.
+//! **Failure.** A refusal of what P11 says must be possible is a defect; the frames then stay
+//! taken, and serve no request.
 
 use crate::filler::Filler;
 use crate::fit::{Fit, Found};
@@ -29,7 +33,8 @@ const MAX_PAGES: u32 = PAGES_PER_HUGEPAGE / 2;
 /// Frames that are pages of the machine's hugepages.
 pub struct ByFrames<S> {
     source: S,
-    /// No run of free pages is longer: a source that has no block looks everywhere before it says so.
+    /// No run of free pages is longer: a source that has no block looks everywhere before it says
+    /// so.
     longest: u32,
 }
 

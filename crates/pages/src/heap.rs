@@ -4,13 +4,13 @@
 //! ```text
 //! pages ≤ half a hugepage   the filler, where the placement says; else a hugepage more for it
 //! < a hugepage              the filler if it has room; else as below
-//! beyond                    a region with room if there are any; else whole hugepages, and the slack of the last one
-//!                           is donated to the filler (Figure 8)
+//! beyond                    a region with room if there are any; else whole hugepages, and the
+//!                           slack of the last one is donated to the filler (Figure 8)
 //! whole hugepages           the cache; on a miss the allocator below it
 //! ```
 //!
-//! **State.** Each part has its own; what several need is handed to them: trackers, floor, time. [`Self::change`] is the
-//! door to a hugepage of the filler: it keeps lists and placement in step.
+//! **State.** Each part has its own; what several need is handed to them: trackers, floor, time.
+//! [`Self::change`] is the door to a hugepage of the filler: it keeps lists and placement in step.
 
 mod acts;
 mod background;
@@ -63,8 +63,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     /// From a region's size on, slack is too small to matter.
     const HUGE_REQUEST: u32 = G::REGION * G::PAGES;
 
-    /// A heap over `floor`, which must grant from its first page and have been granted nothing yet; at most `capacity`
-    /// hugepages, each with an entry in `trackers` that is zero when granted.
+    /// A heap over `floor`, which must grant from its first page and have been granted nothing yet;
+    /// at most `capacity` hugepages, each with an entry in `trackers` that is zero when granted.
     pub const fn new(floor: F, clock: C, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) -> Self {
         Self {
             floor,
@@ -83,7 +83,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// A heap without memory, all zeros if `floor` and `clock` are: a static one takes no place in a program's file.
+    /// A heap without memory, all zeros if `floor` and `clock` are: a static one takes no place in
+    /// a program's file.
     pub const fn empty(floor: F, clock: C) -> Self {
         Self::new(floor, clock, Trackers::EMPTY, HugePages(0), HugeBacking::ALWAYS)
     }
@@ -181,7 +182,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.filler.find_in_hollow(&self.trackers, span.pages, span.align, span.density)
     }
 
-    /// A span wherever there is room, after a hugepage was refused: better in bad company than not at all.
+    /// A span wherever there is room, after a hugepage was refused: better in bad company than not
+    /// at all.
     #[cold]
     fn alloc_in_need(&mut self, span: Wanted) -> Option<Span> {
         let Wanted { pages, align, density } = span;
@@ -214,7 +216,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(Span { range, zeroed })
     }
 
-    /// Gives the slack behind a span's tail to the filler, which packs the tail as a span of its own.
+    /// Gives the slack behind a span's tail to the filler, which packs the tail as a span of its
+    /// own.
     fn donate(&mut self, span: Large, begins: bool) -> bool {
         let zeroed = leave_tail(&mut self.trackers, span.last(), span.tail, begins);
         self.adopt(span.last());
@@ -258,7 +261,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         if t.used_pages() == 0 && !t.collapsing {
             self.retire(id);
         } else if t.broken {
-            // A broken hugepage loses nothing by it (TEMERAIRE §4.6, "freed to the system at once").
+            // A broken hugepage loses nothing by it (TEMERAIRE §4.6, "freed to the system at
+            // once").
             self.unback(id, at, pages);
         }
     }
@@ -275,7 +279,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let was_broken = self.trackers[id.0 as usize].broken;
         self.backing.unguard(&mut self.trackers, &mut self.floor, id, HugePages(1));
         let t = &mut self.trackers[id.0 as usize];
-        // What is left of a broken hugepage would keep the next use on small pages.
+        // The rest of a broken hugepage would keep the next use on small pages.
         if was_broken && self.backing.will_be_huge(id, t) && self.floor.unback(G::range(id)).is_ok() {
             self.release.count(t.unbacked().into());
             self.cache.put_unbacked(&mut self.trackers, id, HugePages(1));
@@ -296,7 +300,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(taken.first)
     }
 
-    /// After hugepages were taken, for a span of `span`, from a heap of which so many were granted.
+    /// Backs hugepages that were taken for a span of `span`, from a heap of which `granted` were.
     fn back_new(&mut self, granted: HugePages, taken: (HugePageId, HugePages), span: HugePages) {
         self.follow_grant(granted);
         let demand = self.in_demand();
@@ -334,7 +338,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     // Regions.
 
-    /// Makes a region of hugepages without memory; `false` when there are none.
+    /// Makes a region of hugepages without memory; `false` without such.
     #[cold]
     fn start_region(&mut self) -> bool {
         let (granted, size) = (self.granted(), HugePages(G::REGION));
@@ -379,9 +383,9 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.shrink_to_limit();
     }
 
-    // What comes back.
+    // Frees.
 
-    /// What is wrong with a span that is given back; `None` if it is out, just so.
+    /// The fault of a span that is freed; `None` if it is out, just so.
     pub(crate) fn fault(&self, span: PageRange) -> Option<SpanError> {
         let (page, granted) = (span.first, self.granted());
         if page.0 >= G::pages(granted).0 || span.len.0 > G::pages(granted).0 - page.0 {
@@ -409,7 +413,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         (len != span.len.0).then_some(SpanError::WrongLength(page))
     }
 
-    /// What is wrong with a length and an alignment.
+    /// The fault of a length or an alignment.
     fn unfit(&self, pages: Pages, align: Pages) -> Option<SpanError> {
         let most = G::pages(self.capacity());
         match () {
@@ -447,8 +451,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 pub type FrameHeap<F, C, S, P = LongestFreeFirst, G = Huge2M> = Temeraire<F, C, P, Option<ByFrames<S>>, G>;
 
 impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> FrameHeap<F, C, S, P, G> {
-    /// Lets page frames place short spans, before anything is granted. All of their huge frames are offline, and as many
-    /// as the heap's hugepages.
+    /// Lets page frames place short spans, before anything is granted. All of their huge frames are
+    /// offline, and as many as the heap's hugepages.
     pub fn set_frames(&mut self, source: S) {
         const { assert!(G::PAGES == PAGES_PER_HUGEPAGE, "frames are pages of the machine's hugepages") };
         debug_assert_eq!(self.granted(), HugePages(0));

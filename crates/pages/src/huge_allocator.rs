@@ -1,9 +1,10 @@
 //! Whole hugepages without memory: address space never used, or whose memory went back.
 //!
-//! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; here is where new ones come from.
+//! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; here is where new ones come
+//! from.
 //!
-//! **State.** The floor grants address space in large steps from the region's front on, so that it stays one mapping
-//! of the system's however large it grows.
+//! **State.** The floor grants address space in large steps from the region's front on, so that it
+//! stays one mapping of the system's however large it grows.
 //!
 //! **Failure.** A refused grant changes nothing.
 
@@ -14,7 +15,8 @@ use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory};
 
 /// Address space is made usable in steps of at least 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
-/// Spans of so many hugepages, 8 MiB, are huge in a small heap too: the last one's rest is an eighth on average.
+/// Spans of 4 hugepages, 8 MiB, are huge in a small heap too: the last one's rest is an
+/// eighth on average.
 pub(crate) const LONG: HugePages = HugePages(4);
 
 /// Free hugepages without memory, and the grant that they come from.
@@ -44,8 +46,9 @@ impl<G: Geometry> HugeAllocator<G> {
         &self.free
     }
 
-    /// Takes `len` hugepages whose first is a multiple of `align`. Hugepages are not asked for in the `front` first ones
-    /// of the region: long spans leave those alone, and short ones go there first.
+    /// Takes `len` hugepages whose first is a multiple of `align`. Hugepages are not asked for in
+    /// the `front` first ones of the region: long spans leave those alone, and short ones go there
+    /// first.
     pub(crate) fn take(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -64,7 +67,7 @@ impl<G: Geometry> HugeAllocator<G> {
             if let Some(first) = self.free.take(trackers, len, align, least..u32::MAX) {
                 return Ok(first);
             }
-            // What is free at the end of the region already counts.
+            // The free hugepages at the end of the region count.
             let free = self.free.run_at_end(trackers);
             let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
             let Some(end) = start.checked_add(len.0) else { continue };
@@ -90,7 +93,8 @@ impl<G: Geometry> HugeAllocator<G> {
         self.free.insert(trackers, first, len);
     }
 
-    /// Makes at least `need` hugepages usable, and more if that is not refused: large steps are rare steps.
+    /// Makes at least `need` hugepages usable, and more if that is not refused: large steps are
+    /// rare steps.
     #[cold]
     pub(crate) fn grow_to(
         &mut self,

@@ -1,11 +1,12 @@
 //! Whole free hugepages that keep their memory, over those that have none.
 //!
-//! **From.** TEMERAIRE §4.3. [`CacheLimit`] says how many stay. A long request may take hugepages with memory and
-//! neighbours without: fewer first touches.
+//! **From.** TEMERAIRE §4.3. [`CacheLimit`] says how many stay. A long request may take hugepages
+//! with memory and neighbours without: fewer first touches.
 //!
 //! **Invariants.** P4 for both kinds; P6 hugepages of the allocator below have no memory.
 //!
-//! **Failure.** A refused request changes nothing but the grant; memory that the floor keeps stays cached.
+//! **Failure.** A refused request changes nothing but the grant; memory that the floor keeps stays
+//! cached.
 
 use crate::cache_limit::CacheLimit;
 use crate::huge_allocator::HugeAllocator;
@@ -103,8 +104,8 @@ impl<G: Geometry> HugeCache<G> {
         self.cached.set_end(self.below.granted());
     }
 
-    /// Where hugepages with memory lie beside ones without, so that fewer than `len` need new memory: the best of a few
-    /// places.
+    /// Where hugepages with memory lie beside ones without, so that fewer than `len` need new
+    /// memory: the best of a few places.
     fn find_beside(&self, trackers: &Trackers<G>, len: HugePages, align: HugePages) -> Option<Taken> {
         if align.0 > 1 || len.0 < 2 {
             return None;
@@ -143,8 +144,8 @@ impl<G: Geometry> HugeCache<G> {
         }
     }
 
-    /// Takes hugepages from where free ones of both kinds, or not yet granted ones, lie side by side. Walks over the
-    /// region: the last resort.
+    /// Takes hugepages from where free ones of both kinds, or not yet granted ones, lie side by
+    /// side. Walks over the region: the last resort.
     #[cold]
     fn take_mixed(
         &mut self,

@@ -1,19 +1,23 @@
-//! Long free spans in front of the page heap, so that a large object that comes and goes takes no lock.
+//! Long free spans in front of the page heap, so that a large object that comes and goes takes no
+//! lock.
 //!
-//! **What.** A shard for each processor holds a few spans of up to [`LargeCache::LONGEST`] pages. A request gets one that is just as
-//! long as asked for. To the page heap they are out. Who looks after the heap empties the shards ([`LargeCache::drain`])
-//! before memory is released, and once a second.
+//! **What.** A shard for each processor holds a few spans of up to [`LargeCache::LONGEST`] pages. A
+//! request gets one that is just as long as asked for. To the page heap they are out. Who looks
+//! after the heap empties the shards ([`LargeCache::drain`]) before memory is released, and once a
+//! second.
 //!
-//! **State.** A shard is eight sets, each a cache line of eight slots, for lengths that are alike modulo 8; a slot holds the length of a
-//! span, and above it its first page plus 1; or 0.
+//! **State.** A shard is eight sets, each a cache line of eight slots, for lengths that are alike
+//! modulo 8; a slot holds the length of a span, and above it its first page plus 1; or 0.
 //!
-//! **Invariants.** P10: a span is in one slot at most, since a slot is emptied and filled by exchange of the whole of it.
+//! **Invariants.** P10: a span is in one slot at most, since a slot is emptied and filled by
+//! exchange of the whole of it.
 //!
-//! **Threads.** Any thread may use any shard at any time; one that was moved to another processor in between loses
-//! nothing but locality.
+//! **Threads.** Any thread may use any shard at any time; one that was moved to another processor
+//! in between loses nothing but locality.
 //!
-//! **Cost.** A request or a return: eight loads from one line, two atomic exchanges. Memory that is held back: as much as
-//! the caller allows, by [`LargeCache::put`], and one span more for each thread that is inside at the time.
+//! **Cost.** A request or a return: eight loads from one line, two atomic exchanges. Memory that is
+//! held back: as much as the caller allows, by [`LargeCache::put`], and one span more for each
+//! thread that is inside at the time.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use craton_base::{PageId, PageRange, Pages};
@@ -38,7 +42,7 @@ fn pack(span: PageRange) -> u64 {
     (u64::from(span.first.0) + 1) << 32 | u64::from(span.len.0)
 }
 
-/// What a slot holds; `None` for an empty one.
+/// The span in a slot; `None` for an empty one.
 fn unpack(slot: u64) -> Option<PageRange> {
     let first = (slot >> 32).checked_sub(1)?;
     Some(PageRange::new(PageId(first as u32), Pages(slot as u32)))
@@ -53,27 +57,29 @@ impl LargeCache {
         used: AtomicU64::new(0),
     };
 
-    /// Pages of the longest span that is kept, 2 MiB. Whoever asks for more uses it for so long that a lock does not count.
+    /// Pages of the longest span that is kept, 2 MiB. A longer one is used for so long
+    /// that a lock does not count.
     pub const LONGEST: Pages = Pages(256);
 
     fn slots(&self, cpu: usize, len: Pages) -> &[AtomicU64; SLOTS] {
         &self.shards[cpu % SHARDS][len.0 as usize % SETS].0
     }
 
-    /// Takes a span of so many pages, whose first is a multiple of `align`; its contents are whatever its last user left.
+    /// Takes a span of `pages`, whose first is a multiple of `align`; its contents are
+    /// whatever its last user left.
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.slots(cpu, pages).iter().find_map(|slot| {
             let seen = slot.load(Ordering::Relaxed);
             let span = unpack(seen).filter(|s| s.len == pages && s.first.0.is_multiple_of(align.0))?;
-            // ORDERING: Acquire pairs with the Release in `place`: what the last user did to the span's pages and to its metadata comes
-            // before what the next one does.
+            // ORDERING: Acquire pairs with the Release in `place`: what the last user did to the
+            // span's pages and to its metadata comes before what the next one does.
             slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
             self.held.fetch_sub(span.len.0, Ordering::Relaxed);
             Some(span)
         })
     }
 
-    /// Takes the shortest span of more pages than so many, whose first is a multiple of `align`.
+    /// Takes the shortest span of more than `pages`, whose first is a multiple of `align`.
     pub fn take_longer(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         let fits = |s: &PageRange| s.len > pages && s.first.0.is_multiple_of(align.0);
         let slots = self.shards[cpu % SHARDS].iter().flat_map(|set| &set.0);
@@ -88,8 +94,8 @@ impl LargeCache {
         unpack(seen)
     }
 
-    /// Keeps a span that came back, if all that is kept is then no more than `most`, perhaps in place of another. Returns what has to
-    /// go to the page heap.
+    /// Keeps a span that came back, if all that is kept is then no more than `most`, perhaps in
+    /// place of another. Returns what has to go to the page heap.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange, most: Pages) -> Option<PageRange> {
         if span.len > Self::LONGEST {
@@ -104,12 +110,14 @@ impl LargeCache {
         given
     }
 
-    /// Finds a slot for a span. When none is empty, or `over` pages are too many, another span has to go, or this one.
+    /// Finds a slot for a span. When none is empty, or `over` pages are too many, another span has
+    /// to go, or this one.
     fn place(&self, cpu: usize, span: PageRange, over: u32) -> Option<PageRange> {
         let slots = self.slots(cpu, span.len);
         if over == 0 {
             for slot in slots {
-                // ORDERING: Release pairs with the Acquire in `take` and in `drain`, and with the one below.
+                // ORDERING: Release pairs with the Acquire in `take` and in `drain`, and with the
+                // one below.
                 if slot.load(Ordering::Relaxed) == 0
                     && slot.compare_exchange(0, pack(span), Ordering::Release, Ordering::Relaxed).is_ok()
                 {
@@ -118,7 +126,7 @@ impl LargeCache {
                 }
             }
         }
-        // What was given back last is the likeliest to be asked for next.
+        // The span freed last is the likeliest to be asked for next.
         let slot = &slots[span.first.0 as usize / 8 % SLOTS];
         let seen = slot.load(Ordering::Relaxed);
         // ORDERING: Acquire and Release as above: the old span leaves the slot, the new one comes.
@@ -165,111 +173,4 @@ impl LargeCache {
 }
 
 #[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-    use std::vec::Vec;
-
-    const ONE: Pages = Pages(1);
-    const MOST: Pages = Pages(1000);
-
-    fn span(first: u32, len: u32) -> PageRange {
-        PageRange::new(PageId(first), Pages(len))
-    }
-
-    #[test]
-    fn a_span_comes_back_to_a_request_of_its_length() {
-        let cache = LargeCache::EMPTY;
-        for s in [span(0, 68), span(200, 64)] {
-            assert_eq!(cache.put(1, s, MOST), None);
-        }
-        assert_eq!(cache.pages(), Pages(132));
-        assert_eq!(cache.take(2, Pages(64), ONE), None, "another processor's");
-        assert_eq!(cache.take(1, Pages(64), ONE), Some(span(200, 64)));
-        assert_eq!(cache.take(1, Pages(64), ONE), None, "once");
-        assert_eq!(cache.take(1, Pages(67), ONE), None, "exactly");
-        assert_eq!(cache.take(65, Pages(68), ONE), Some(span(0, 68)), "processors share shards");
-        assert_eq!(cache.pages(), Pages(0));
-    }
-
-    #[test]
-    fn an_aligned_request_gets_what_is_aligned() {
-        let cache = LargeCache::EMPTY;
-        assert_eq!(cache.put(0, span(40, 40), MOST), None);
-        assert_eq!(cache.take(0, Pages(40), Pages(16)), None);
-        assert_eq!(cache.take(0, Pages(40), Pages(8)), Some(span(40, 40)));
-    }
-
-    #[test]
-    fn the_shortest_of_the_longer_spans_is_found_whatever_set_it_lies_in() {
-        let cache = LargeCache::EMPTY;
-        for s in [span(0, 40), span(101, 47), span(200, 49), span(300, 56)] {
-            assert_eq!(cache.put(1, s, MOST), None);
-        }
-        assert_eq!(cache.take_longer(2, Pages(40), ONE), None, "another processor's");
-        assert_eq!(cache.take_longer(1, Pages(40), Pages(2)), Some(span(200, 49)), "the aligned one");
-        assert_eq!(cache.take_longer(1, Pages(40), ONE), Some(span(101, 47)), "longer, not as long");
-        assert_eq!(cache.take_longer(1, Pages(56), ONE), None);
-        assert_eq!(cache.pages(), Pages(96));
-    }
-
-    #[test]
-    fn no_more_is_kept_than_allowed_and_nothing_is_lost() {
-        let cache = LargeCache::EMPTY;
-        assert_eq!(cache.put(0, span(0, 257), MOST), Some(span(0, 257)), "too long");
-        assert_eq!(cache.put(0, span(0, 50), Pages(49)), Some(span(0, 50)), "too much");
-        let mut rest = Vec::new();
-        for i in 0..100 {
-            let s = span(i * 300, 40 + 2 * i);
-            rest.extend(cache.put(0, s, Pages(500)));
-            assert!(cache.pages() <= Pages(500), "{}", cache.pages().0);
-        }
-        let kept = 100 - rest.len();
-        assert!((3..=12).contains(&kept), "{kept}");
-        cache.drain(|s| rest.push(s));
-        rest.sort_by_key(|s| s.first);
-        assert_eq!(rest, (0..100).map(|i| span(i * 300, 40 + 2 * i)).collect::<Vec<_>>());
-        assert_eq!(cache.pages(), Pages(0));
-    }
-
-    #[test]
-    fn no_span_is_ever_in_two_hands() {
-        let cache = LargeCache::EMPTY;
-        let held: Vec<AtomicU32> = (0..24).map(|_| AtomicU32::new(0)).collect();
-        let claim = |s: &PageRange| assert_eq!(held[s.first.0 as usize / 100].fetch_add(1, Ordering::Relaxed), 0);
-        let give_up = |s: &PageRange| assert_eq!(held[s.first.0 as usize / 100].fetch_sub(1, Ordering::Relaxed), 1);
-        std::thread::scope(|scope| {
-            for thread in 0..4u32 {
-                let (cache, claim, give_up) = (&cache, &claim, &give_up);
-                scope.spawn(move || {
-                    let mut own: Vec<_> = (0..6).map(|i| span((thread * 6 + i) * 100, 40 + i % 3)).collect();
-                    own.iter().for_each(claim);
-                    for i in 0..50_000usize {
-                        if i % 3 == 0
-                            && let Some(s) = cache.take(i % 2, Pages(40), ONE)
-                        {
-                            claim(&s);
-                            own.push(s);
-                        } else if let Some(s) = own.pop() {
-                            give_up(&s);
-                            if let Some(s) = cache.put(i % 2, s, Pages(400)) {
-                                claim(&s);
-                                own.insert(0, s);
-                            }
-                        }
-                        if i % 5000 == 0 {
-                            cache.drain(|s| {
-                                claim(&s);
-                                own.push(s);
-                            });
-                        }
-                    }
-                    own.iter().for_each(give_up);
-                });
-            }
-        });
-        cache.drain(|s| claim(&s));
-        assert!(held.iter().all(|h| h.load(Ordering::Relaxed) <= 1));
-        assert_eq!(cache.pages(), Pages(0));
-    }
-}
+mod tests;

@@ -1,14 +1,15 @@
 //! Ranked lists of hugepages, the first non-empty one found through a bitmap.
 //!
-//! **From.** TEMERAIRE §4.4. What a rank means is the business of [`crate::fit`].
+//! **From.** TEMERAIRE §4.4. [`crate::fit`] defines the ranks.
 //!
-//! **State.** A list is linked through `next`/`prev` of the trackers; links hold the place plus 1, so that zeros are
-//! empty lists.
+//! **State.** A list is linked through `next`/`prev` of the trackers; links hold the place plus 1,
+//! so that zeros are empty lists.
 
 use crate::tracker::{Tracker, Trackers};
 use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
-/// Lists in a family: eight for each longest free range from 0 to 256, the most that a hugepage has.
+/// Lists in a family: eight for each longest free range from 0 to 256, the most that a hugepage
+/// has.
 pub(crate) const LISTS: usize = 8 * (PAGES_PER_HUGEPAGE as usize + 1);
 const WORDS: usize = LISTS.div_ceil(64);
 const _: () = assert!(WORDS < 64);
@@ -23,7 +24,7 @@ pub struct Lists {
     pub(crate) sums: Sums,
 }
 
-/// What the hugepages of a family amount to, in pages.
+/// Sums over the hugepages of a family, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sums {
     /// In spans.

@@ -1,7 +1,7 @@
 //! Where spans of up to half a hugepage go: the seam between the two page heaps.
 //!
-//! **What.** TEMERAIRE asks its filler's lists (§4.4). [`crate::frames`] asks page frames instead. All else is the
-//! same in both: whole hugepages, their memory, and what goes back to the system.
+//! **What.** TEMERAIRE asks its filler's lists (§4.4). [`crate::frames`] asks page frames instead.
+//! All else is the same in both: whole hugepages, their memory, and what goes back to the system.
 
 use crate::filler::Filler;
 use crate::fit::{Fit, Found};
@@ -17,7 +17,8 @@ pub struct Wanted {
     pub(crate) density: Density,
 }
 
-/// Who places short spans on the filler's hugepages. All but [`sealed::Placement::choose`] is told what happened.
+/// Places short spans on the filler's hugepages. All methods but `choose` report
+/// what happened.
 pub trait Placement: sealed::Placement {}
 impl<T: sealed::Placement> Placement for T {}
 

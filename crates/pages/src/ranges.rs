@@ -1,8 +1,9 @@
 //! Free ranges of hugepages of one kind: unbacked ones (HugeAllocator), or cached ones.
 //!
-//! **From.** TEMERAIRE §4.2. The paper keeps a treap; each hugepage has a tracker anyway, so a range is marked by its
-//! length at both ends (boundary tags) and hangs in a bin by the logarithm of its length: putting back, joining
-//! with neighbours and taking an exact size are constant time, and the fit is approximately the best.
+//! **From.** TEMERAIRE §4.2. The paper keeps a treap; each hugepage has a tracker anyway, so a
+//! range is marked by its length at both ends (boundary tags) and hangs in a bin by the logarithm
+//! of its length: putting back, joining with neighbours and taking an exact size are constant time,
+//! and the fit is approximately the best.
 //!
 //! **Invariants.** P4 ranges are maximal; P1 every hugepage of a range has the set's place.
 
@@ -14,7 +15,8 @@ const BINS: usize = 25;
 /// Ranges of a bin that are looked at for a better fit, or for a shorter range.
 const LOOKS: usize = 8;
 
-/// A set of free ranges of hugepages in the place with the number `PLACE`. All zeros are the empty set.
+/// A set of free ranges of hugepages in the place with the number `PLACE`. All zeros are the empty
+/// set.
 pub(crate) struct Ranges<const PLACE: u8> {
     bins: [u32; BINS],
     total: HugePages,
@@ -77,7 +79,8 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.link(trackers, first, len);
     }
 
-    /// Takes `len` hugepages inside `within` whose first is a multiple of `align`, from the front of the range where they fit.
+    /// Takes `len` hugepages inside `within` whose first is a multiple of `align`, from the front
+    /// of the range where they fit.
     pub(crate) fn take<G: Geometry>(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -115,7 +118,8 @@ impl<const PLACE: u8> Ranges<PLACE> {
         HugePages(start + trackers[start as usize].run - at.0)
     }
 
-    /// The free hugepages of this kind that begin at `at`, which no free one of this kind precedes; constant time.
+    /// The free hugepages of this kind that begin at `at`, which no free one of this kind precedes;
+    /// constant time.
     pub(crate) fn run_at_start<G: Geometry>(&self, trackers: &Trackers<G>, at: HugePageId) -> HugePages {
         let here = at.0 < self.end && trackers[at.0 as usize].place == Self::PLACE;
         HugePages(if here { trackers[at.0 as usize].run } else { 0 })
@@ -144,7 +148,8 @@ impl<const PLACE: u8> Ranges<PLACE> {
         })
     }
 
-    /// Where the range around `at` begins: in front of it, unless an aligned place inside the range is asked for.
+    /// Where the range around `at` begins: in front of it, unless an aligned place inside the range
+    /// is asked for.
     fn start_of<G: Geometry>(trackers: &Trackers<G>, at: HugePageId) -> u32 {
         let before = (0..at.0).rev().take_while(|i| trackers[*i as usize].place == Self::PLACE).count();
         at.0 - before as u32
@@ -184,8 +189,8 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 
-    /// Some range of the set, about the shortest, for release: a long one is what a large request wants back, and broken up it
-    /// would be missed at once.
+    /// Some range of the set, about the shortest, for release: a long one is what a large request
+    /// wants back, and broken up it would be missed at once.
     pub(crate) fn any<G: Geometry>(&self, trackers: &Trackers<G>) -> Option<(HugePageId, HugePages)> {
         let mut at = *self.bins.iter().find(|head| **head != 0)?;
         let mut shortest: Option<(u32, u32)> = None;

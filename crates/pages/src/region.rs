@@ -1,14 +1,17 @@
 //! Packs spans across hugepages, for programs whose slack exceeds their small spans.
 //!
-//! **From.** TEMERAIRE §4.5. A region is 1 GiB, found by the best fit among all of its pages; regions are sorted by their
-//! longest free range. The bitmaps are those of its hugepages' trackers. A region without spans is given up.
+//! **From.** TEMERAIRE §4.5. A region is 1 GiB, found by the best fit among all of its pages;
+//! regions are sorted by their longest free range. The bitmaps are those of its hugepages'
+//! trackers. A region without spans is given up.
 //!
-//! **State.** Regions begin at multiples of their size, so that a page's region is known; the first tracker of one holds its
-//! longest free range and links it into a bin by that range's logarithm.
+//! **State.** Regions begin at multiples of their size, so that a page's region is known; the first
+//! tracker of one holds its longest free range and links it into a bin by that range's logarithm.
 //!
-//! **Invariants.** P8: `held` adds up what the regions' hugepages hold; a region is in the bin that its longest free range names.
+//! **Invariants.** P8: `held` adds up what the regions' hugepages hold; a region is in the bin that
+//! its longest free range names.
 //!
-//! **Cost.** A request walks one region's trackers, 512 of two cache lines: little beside touching the megabyte it asks for.
+//! **Cost.** A request walks one region's trackers, 512 of two cache lines: little beside touching
+//! the megabyte it asks for.
 
 use crate::tracker::{Place, Tracker, Trackers};
 use core::marker::PhantomData;
@@ -83,7 +86,8 @@ pub(crate) fn head_of<G: Geometry>(id: HugePageId) -> HugePageId {
     HugePageId(id.0 & !(G::REGION - 1))
 }
 
-/// Tells `each` the free ranges of a region: the first page, counted from the region's, and the length.
+/// Tells `each` the free ranges of a region: the first page, counted from the region's, and the
+/// length.
 fn free_ranges<G: Geometry>(trackers: &Trackers<G>, head: HugePageId, mut each: impl FnMut(u32, u32)) {
     let (mut start, mut len) = (0, 0);
     for i in 0..G::REGION {
@@ -206,8 +210,8 @@ impl<G: Geometry> Regions<G> {
         }
     }
 
-    /// The best place for a span: in a region with the smallest longest free range that will do, the smallest free range. Of
-    /// regions with about the same, `looks` are looked at.
+    /// The best place for a span: in a region with the smallest longest free range that will do,
+    /// the smallest free range. Of regions with about the same, `looks` are looked at.
     fn find_in_some(&self, trackers: &Trackers<G>, pages: u32, align: u32, looks: usize) -> Option<PageId> {
         (bin(pages)..BINS).find_map(|b| {
             let mut at = self.bins[b].checked_sub(1);
@@ -264,8 +268,8 @@ impl<G: Geometry> Regions<G> {
         (head.0..head.0 + G::REGION).for_each(|i| self.held.sub(Held::of(&trackers[i as usize])));
     }
 
-    /// Marks pages used, by a span that begins with them or goes on there. `huge` says of a hugepage without memory
-    /// whether the system will back it as a whole.
+    /// Marks pages used, by a span that begins with them or goes on there. `huge` says of a
+    /// hugepage without memory whether the system will back it as a whole.
     pub(crate) fn occupy(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -295,8 +299,8 @@ impl<G: Geometry> Regions<G> {
         Occupied { zeroed, missing: HugePages(missing) }
     }
 
-    /// Marks pages free: a `whole` span, or the end of one that becomes shorter. Returns the region when that leaves it
-    /// without spans.
+    /// Marks pages free: a `whole` span, or the end of one that becomes shorter. Returns the region
+    /// when that leaves it without spans.
     pub(crate) fn vacate(&mut self, trackers: &mut Trackers<G>, range: PageRange, whole: bool) -> Option<HugePageId> {
         let head = head_of::<G>(G::hugepage(range.first));
         self.unlink(trackers, head);
@@ -318,8 +322,8 @@ impl<G: Geometry> Regions<G> {
         range.len.0 <= room && G::parts(range).all(|(id, at, len)| !trackers[id.0 as usize].used().any(at, len))
     }
 
-    /// Takes the memory of up to `want` hugepages without a used page away; returns how many hugepages and pages lost
-    /// theirs.
+    /// Takes the memory of up to `want` hugepages without a used page away; returns how many
+    /// hugepages and pages lost theirs.
     pub(crate) fn shrink(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, want: u32) -> (u32, u64) {
         let (mut done, mut pages) = (0, 0);
         while done < want && self.held.idle_backed > 0 {
@@ -345,8 +349,8 @@ impl<G: Geometry> Regions<G> {
         (done, pages)
     }
 
-    /// Takes the memory of free pages between spans away, of `most` pages or a few more; returns how many. Walks the
-    /// hugepages below `granted`.
+    /// Takes the memory of free pages between spans away, of `most` pages or a few more; returns
+    /// how many. Walks the hugepages below `granted`.
     pub(crate) fn break_up(
         &mut self,
         trackers: &mut Trackers<G>,

@@ -1,10 +1,12 @@
 //! How much memory goes back to the system, and when.
 //!
-//! **From.** TEMERAIRE §4.6: whole free hugepages first; breaking hugepages up is the last resort, since it cannot be
-//! undone cheaply. What recent demand will want back stays unless all is asked for ([`crate::demand`]). By itself memory
-//! goes back at a rate: whole hugepages are more than was due, and the next ticks release less for it.
+//! **From.** TEMERAIRE §4.6: whole free hugepages first; breaking hugepages up is the last resort,
+//! since it cannot be undone cheaply. What recent demand will want back stays unless all is asked
+//! for ([`crate::demand`]). By itself memory goes back at a rate: whole hugepages are more than was
+//! due, and the next ticks release less for it.
 //!
-//! **Not here.** Which pages go: [`crate::huge_cache`], [`crate::filler`] and [`crate::region`] choose them.
+//! **Not here.** Which pages go: [`crate::huge_cache`], [`crate::filler`] and [`crate::region`]
+//! choose them.
 
 use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 
@@ -34,7 +36,7 @@ impl core::fmt::Display for TooMuch {
     }
 }
 
-/// What a tick did.
+/// The work of a tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tick {
     /// Pages that lost their memory.
@@ -45,11 +47,12 @@ pub struct Tick {
     pub more: bool,
 }
 
-/// Pages that a step of a tick releases: with one system call each they take half a millisecond, while others wait.
+/// Pages that a step of a tick releases: with one system call each they take half a millisecond,
+/// while others wait.
 pub(crate) const STEP: Pages = Pages(512);
 
-/// One part in so many of what will be wanted stays on top of it: the last free pages between spans are the dearest,
-/// since for each of them many used ones lose their hugepage.
+/// A sixteenth of the wanted pages stays on top of them: the last free pages between spans
+/// are the dearest, since for each of them many used ones lose their hugepage.
 const MARGIN_PART: u32 = 16;
 
 /// The rate of release, and where it stands.
@@ -71,7 +74,8 @@ impl Release {
         *self = Self { bytes_per_s, last_ns: now_ns, due: 0, total: self.total };
     }
 
-    /// The pages due now; what was not there to be released is not due for longer than a second, or than a page takes.
+    /// The pages due now; what was not there to be released is not due for longer than a second, or
+    /// than a page takes.
     pub(crate) fn due(&mut self, now_ns: u64) -> Pages {
         let passed = now_ns.saturating_sub(core::mem::replace(&mut self.last_ns, now_ns));
         let more = u128::from(self.bytes_per_s) * u128::from(passed) / 1_000_000_000;

@@ -1,17 +1,20 @@
 //! Short free spans in front of the page heap, so that the common request takes no lock.
 //!
-//! **What.** A shard for each processor holds a few spans of 1, 2, 4 and 8 pages, dense and sparse ones apart. To the page heap
-//! they are out. Who looks after the heap empties the shards ([`SpanCache::drain`]) before memory is released.
+//! **What.** A shard for each processor holds a few spans of 1, 2, 4 and 8 pages, dense and sparse
+//! ones apart. To the page heap they are out. Who looks after the heap empties the shards
+//! ([`SpanCache::drain`]) before memory is released.
 //!
-//! **State.** A shard is one cache line of 16 slots; a slot holds the first page of a span plus 1, or 0.
+//! **State.** A shard is one cache line of 16 slots; a slot holds the first page of a span plus 1,
+//! or 0.
 //!
-//! **Invariants.** P10: a span is in one slot at most, since a slot is emptied by exchange and filled only when empty.
+//! **Invariants.** P10: a span is in one slot at most, since a slot is emptied by exchange and
+//! filled only when empty.
 //!
-//! **Threads.** Any thread may use any shard at any time; one that was moved to another processor in between loses
-//! nothing but locality.
+//! **Threads.** Any thread may use any shard at any time; one that was moved to another processor
+//! in between loses nothing but locality.
 //!
-//! **Cost.** A request: the processor's number, at most four slots of one line, one atomic exchange. Memory that is held
-//! back: at most 320 KiB in each shard that was used.
+//! **Cost.** A request: the processor's number, at most four slots of one line, one atomic
+//! exchange. Memory that is held back: at most 320 KiB in each shard that was used.
 
 use craton_base::atomic::{AtomicU32, Ordering};
 use craton_base::{Density, PageId, PageRange, Pages};
@@ -60,7 +63,8 @@ impl SpanCache {
         &slots[STARTS[log]..STARTS[log] + DEPTHS[log]]
     }
 
-    /// Takes a span of so many pages, whose first is a multiple of `align`; its contents are whatever its last user left.
+    /// Takes a span of `pages`, whose first is a multiple of `align`; its contents are
+    /// whatever its last user left.
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages, density: Density) -> Option<PageRange> {
         let log = length(pages)?;
         self.slots(cpu, log, density).iter().find_map(|slot| {
@@ -68,14 +72,15 @@ impl SpanCache {
             if seen == 0 || !(seen - 1).is_multiple_of(align.0) {
                 return None;
             }
-            // ORDERING: Acquire pairs with the Release in `put`: what the last user did to the span's pages and to its
-            // metadata comes before what the next one does.
+            // ORDERING: Acquire pairs with the Release in `put`: what the last user did to the
+            // span's pages and to its metadata comes before what the next one does.
             let taken = slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed);
             taken.is_ok().then(|| PageRange::new(PageId(seen - 1), pages))
         })
     }
 
-    /// Keeps a span that came back; `false` if it is too long or there is no room, and it has to go to the page heap.
+    /// Keeps a span that came back; `false` if it is too long or there is no room, and it has to go
+    /// to the page heap.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange, density: Density) -> bool {
         let Some(log) = length(span.len) else { return false };
@@ -122,76 +127,4 @@ impl SpanCache {
 }
 
 #[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-    use std::sync::atomic::AtomicU64;
-    use std::vec::Vec;
-
-    const ONE: Pages = Pages(1);
-
-    fn span(first: u32, len: u32) -> PageRange {
-        PageRange::new(PageId(first), Pages(len))
-    }
-
-    #[test]
-    fn a_span_comes_back_to_the_same_processor_density_and_length_only() {
-        let cache = SpanCache::EMPTY;
-        assert!(cache.put(3, span(0, 2), Density::Dense));
-        assert_eq!(cache.take(2, Pages(2), ONE, Density::Dense), None);
-        assert_eq!(cache.take(3, Pages(2), ONE, Density::Sparse), None);
-        assert_eq!(cache.take(3, Pages(1), ONE, Density::Dense), None);
-        assert_eq!(cache.take(3 + 64, Pages(2), Pages(2), Density::Dense), Some(span(0, 2)));
-        assert_eq!(cache.take(3, Pages(2), ONE, Density::Dense), None, "it was taken once");
-    }
-
-    #[test]
-    fn what_is_too_long_misaligned_or_too_much_goes_elsewhere() {
-        let cache = SpanCache::EMPTY;
-        assert!(!cache.put(0, span(0, 3), Density::Sparse) && !cache.put(0, span(0, 16), Density::Sparse));
-        assert!(cache.put(0, span(5, 4), Density::Sparse));
-        assert_eq!(cache.take(0, Pages(4), Pages(4), Density::Sparse), None);
-        assert!(!cache.put(0, span(8, 4), Density::Sparse));
-        assert_eq!((0..9).filter(|i| cache.put(0, span(*i, 1), Density::Sparse)).count(), 4);
-        assert_eq!(cache.pages(), Pages(8));
-        let mut drained = Vec::new();
-        cache.drain(|span, density| drained.push((span, density)));
-        assert_eq!((drained.len(), cache.pages()), (5, Pages(0)));
-    }
-
-    #[test]
-    fn no_span_is_ever_in_two_hands() {
-        const SPANS: u32 = 12;
-        let cache = SpanCache::EMPTY;
-        let held: Vec<AtomicU64> = (0..SPANS).map(|_| AtomicU64::new(0)).collect();
-        std::thread::scope(|scope| {
-            for thread in 0..4u32 {
-                let (cache, held) = (&cache, &held);
-                scope.spawn(move || {
-                    let mut own: Vec<PageRange> = (0..3).map(|i| span(thread * 3 + i, 1)).collect();
-                    for s in &own {
-                        held[s.first.0 as usize].fetch_add(1, Ordering::Relaxed);
-                    }
-                    for i in 0..50_000usize {
-                        if i % 3 == 0
-                            && let Some(s) = cache.take(i % 2, ONE, ONE, Density::Dense)
-                        {
-                            assert_eq!(held[s.first.0 as usize].fetch_add(1, Ordering::Relaxed), 0);
-                            own.push(s);
-                        } else if let Some(s) = own.pop() {
-                            held[s.first.0 as usize].fetch_sub(1, Ordering::Relaxed);
-                            if !cache.put(i % 2, s, Density::Dense) {
-                                held[s.first.0 as usize].fetch_add(1, Ordering::Relaxed);
-                                own.push(s);
-                            }
-                        }
-                    }
-                    for s in &own {
-                        held[s.first.0 as usize].fetch_sub(1, Ordering::Relaxed);
-                    }
-                });
-            }
-        });
-        assert!(held.iter().all(|h| h.load(Ordering::Relaxed) == 0));
-    }
-}
+mod tests;

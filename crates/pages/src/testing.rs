@@ -5,7 +5,7 @@ use crate::tracker::{Tracker, Trackers};
 use craton_base::{Advice, CollapseError, Floor, Geometry, HugePages, NoMemory, PageRange, Residency};
 use std::vec::Vec;
 
-/// A floor that grants up to a limit and records what it is told.
+/// A floor that grants up to a limit and records its calls.
 #[derive(Default)]
 pub(crate) struct Counting {
     pub(crate) limit: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Counting {
     pub(crate) keeps: bool,
     /// No advice is heeded.
     pub(crate) deaf: bool,
-    /// What is held of any range.
+    /// The answer for any range.
     pub(crate) residency: Residency,
 }
 

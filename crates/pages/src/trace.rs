@@ -1,11 +1,13 @@
 //! The trace of a page heap: what was asked of it, and when, as bytes of a file.
 //!
-//! **What.** Encodes and decodes the parts of the file: its [`Header`], an [`Event`], the [`Seal`] of a block. [`Trace`] reads a
-//! whole file. Who writes one puts these bytes where they belong and needs nothing else; docs/trace.md tells it in full.
+//! **What.** Encodes and decodes the parts of the file: its [`Header`], an [`Event`], the [`Seal`]
+//! of a block. [`Trace`] reads a whole file. Who writes one puts these bytes where they belong and
+//! needs nothing else; docs/trace.md tells it in full.
 //!
 //! **From.** TEMERAIRE §6.2: a trace of the page heap's calls, played on other policies.
 //!
-//! **Units.** Pages of 8 KiB, microseconds since the recording began, blocks of 4 KiB; numbers are little-endian.
+//! **Units.** Pages of 8 KiB, microseconds since the recording began, blocks of 4 KiB; numbers are
+//! little-endian.
 //!
 //! **State.**
 //! ```text
@@ -13,11 +15,11 @@
 //! event:  time_us 48 bits │ kind 4 │ dense 1 │ log2 of alignment 5 │ zeros 6 ║ first page 32 │ pages 32
 //! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8        ║ checksum 64
 //! ```
-//! A slot of zeros is empty. Its first word is written last, so that a slot which is not empty is whole, whenever the writer is
-//! killed.
+//! A slot of zeros is empty. Its first word is written last, so that a slot which is not empty is
+//! whole, whenever the writer is killed.
 //!
-//! **Failure.** What is no trace, is of another version, was cut off or changed is a [`TraceError`] with the place and what is
-//! expected there.
+//! **Failure.** What is no trace, is of another version, was cut off or changed is a [`TraceError`]
+//! with the place and what is expected there.
 
 mod read;
 
@@ -116,7 +118,8 @@ pub struct Seal {
     pub events: u8,
     /// The file ends with this block.
     pub last: bool,
-    /// Events that are not in the file because its bound was reached or it could not grow; counted in the last block.
+    /// Events that are not in the file because its bound was reached or it could not grow; counted
+    /// in the last block.
     pub dropped: u64,
 }
 
@@ -143,7 +146,8 @@ impl Seal {
     }
 }
 
-/// A checksum over 64-bit words. Each step can be undone, so that a change of one word always changes the result.
+/// A checksum over 64-bit words. Each step can be undone, so that a change of one word always
+/// changes the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sum(u64);
 

@@ -2,9 +2,9 @@
 //!
 //! **From.** TEMERAIRE §4.4: bitmap, longest free range L, allocations A, used pages U.
 //!
-//! **State.** 128 bytes, two cache lines; all zeros stand for a hugepage that has not been granted yet. `L` is kept, not
-//! sought: giving pages back can only lengthen the range around them, and taking pages shortens the longest range only if
-//! they came from it.
+//! **State.** 128 bytes, two cache lines; all zeros stand for a hugepage that has not been granted
+//! yet. `L` is kept, not sought: giving pages back can only lengthen the range around them, and
+//! taking pages shortens the longest range only if they came from it.
 //!
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
@@ -40,18 +40,21 @@ pub struct Tracker<G = Huge2M> {
     used: PageBits<G>,
     /// First pages of the spans that begin here.
     starts: PageBits<G>,
-    /// Pages handed out at least once since they were last unbacked: they may have memory, and need not read as zeros (P5).
+    /// Pages handed out at least once since they were last unbacked: they may have memory, and need
+    /// not read as zeros (P5).
     touched: PageBits<G>,
     /// Link to the next hugepage of the same list or bin, plus 1; 0 ends it.
     pub(crate) next: u32,
     /// Link to the previous one, plus 1; 0 when this is the first.
     pub(crate) prev: u32,
-    /// At both ends of a free range: its length in hugepages. At a region's first hugepage: its longest free range in pages.
+    /// At both ends of a free range: its length in hugepages. At a region's first hugepage: its
+    /// longest free range in pages.
     pub(crate) run: u32,
     used_pages: u16,
     longest_free: u16,
     allocs: u16,
-    /// How many pages are in `touched`: counting bits is slow where the machine is not asked for an instruction for it.
+    /// How many pages are in `touched`: counting bits is slow where the machine is not asked for an
+    /// instruction for it.
     touched_pages: u16,
     /// The list of its family that this hugepage is on, plus 1; 0 outside the filler.
     pub(crate) list: u16,
@@ -64,7 +67,8 @@ pub struct Tracker<G = Huge2M> {
     pub(crate) donated: bool,
     /// Some of its free pages were released one by one.
     pub(crate) broken: bool,
-    /// Backed as a whole by one hugepage of the machine, as far as we know: also pages that nobody touched have memory.
+    /// Backed as a whole by one hugepage of the machine, as far as we know: also pages that nobody
+    /// touched have memory.
     pub(crate) intact: bool,
     /// Advised against hugepages, so that the system does not fill what was released from it.
     pub(crate) guarded: bool,
@@ -78,7 +82,8 @@ pub struct Tracker<G = Huge2M> {
 /// One for each hugepage that the heap may have.
 pub(crate) type Trackers<G> = Table<Tracker<G>>;
 
-// SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond`, `Family::Sparse` and `false`s.
+// SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond`, `Family::Sparse` and
+// `false`s.
 unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 
 const _: () = assert!(size_of::<Tracker>() == 128);
@@ -145,7 +150,8 @@ impl<G: Geometry> Tracker<G> {
         if self.longest_free <= 1 { self.longest_free() } else { self.used.largest_clear_block() }
     }
 
-    /// The best place for `pages` at a multiple of `align` pages: the smallest free range that holds it.
+    /// The best place for `pages` at a multiple of `align` pages: the smallest free range that
+    /// holds it.
     pub(crate) fn best_fit(&self, pages: u32, align: u32) -> Option<u32> {
         if pages > self.longest_free() {
             return None;
@@ -220,7 +226,8 @@ impl<G: Geometry> Tracker<G> {
         lost
     }
 
-    /// Whether the pages of `touched` are as many as counted, and all used ones are among them (P5).
+    /// Whether the pages of `touched` are as many as counted, and all used ones are among them
+    /// (P5).
     pub(crate) fn is_touched_right(&self) -> bool {
         self.touched.len() == self.touched_pages.into() && self.used.minus(&self.touched).is_empty()
     }
@@ -247,7 +254,8 @@ impl<G: Geometry> Tracker<G> {
         self.allocs -= 1;
     }
 
-    /// Where the span that covers page `at` ends in this hugepage: at the next start, the next free page, or the hugepage's end.
+    /// Where the span that covers page `at` ends in this hugepage: at the next start, the next free
+    /// page, or the hugepage's end.
     pub(crate) fn end_of_span(&self, at: u32) -> u32 {
         self.used.next_clear_or(&self.starts, at + 1)
     }

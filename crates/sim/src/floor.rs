@@ -68,7 +68,8 @@ struct State<G> {
     faults: FaultPlan,
     /// What a collapse that the plan refuses fails with.
     collapse_error: CollapseError,
-    /// Every hugepage given at a touch is refused: the system has no frames of that size at the moment.
+    /// Every hugepage given at a touch is refused: the system has no frames of that size at the
+    /// moment.
     no_huge_frames: bool,
 }
 
@@ -168,7 +169,8 @@ impl<G: Geometry> SimFloor<G> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<G>> {
-        // A test that expects the panic of a broken contract goes on looking at the state, which is still whole.
+        // A test that expects the panic of a broken contract goes on looking at the state, which is
+        // still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -179,7 +181,8 @@ impl<G: Geometry> SimFloor<G> {
         s.fault_in(range, true);
     }
 
-    /// How many pages of the range were written to since they last lost their memory: the others read as zeros.
+    /// How many pages of the range were written to since they last lost their memory: the others
+    /// read as zeros.
     pub fn written(&self, range: PageRange) -> Pages {
         let s = self.lock();
         s.assert_granted("written", range);
@@ -193,7 +196,8 @@ impl<G: Geometry> SimFloor<G> {
         s.hugepages[id.0 as usize].huge
     }
 
-    /// The advice last given for the whole hugepage; `None` if there was none, or not the same for all of it.
+    /// The advice last given for the whole hugepage; `None` if there was none, or not the same for
+    /// all of it.
     pub fn advice(&self, id: HugePageId) -> Option<Advice> {
         let s = self.lock();
         s.assert_granted("advice", G::range(id));
@@ -230,7 +234,8 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().thp = thp;
     }
 
-    /// What collapses fail with from now on where the plan refuses them; [`CollapseError::NoMemory`] at the start.
+    /// What collapses fail with from now on where the plan refuses them;
+    /// [`CollapseError::NoMemory`] at the start.
     pub fn set_collapse_error(&self, error: CollapseError) {
         self.lock().collapse_error = error;
     }

@@ -154,7 +154,7 @@ impl SlabCache {
             used += fresh;
         }
         record.set_used(used);
-        self.slabs.relist(SlabId::of(slab), before, self.level(record), records);
+        self.slabs.rise(SlabId::of(slab), before, self.level(record), records);
     }
 
     /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that

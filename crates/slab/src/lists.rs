@@ -134,6 +134,23 @@ impl<S: Copy> Lists<S> {
         }
     }
 
+    /// Moves the first slab of the fullest list, which has become fuller, to a list with none, if any.
+    #[inline]
+    pub(crate) fn rise(&mut self, slab: S, from: usize, to: usize, links: &impl Links<Slab = S>) {
+        let next = links.next(slab);
+        self.lists[from] = List(next);
+        match next {
+            Some(next) => links.set_prev(next, None),
+            None => self.filled &= !(1 << from),
+        }
+        if to < FULL {
+            debug_assert!(self.lists[to].0.is_none() && links.prev(slab).is_none());
+            self.lists[to] = List(Some(slab));
+            links.set_next(slab, None);
+            self.filled |= 1 << to;
+        }
+    }
+
     /// Whether list `list` is known to be not empty.
     pub(crate) fn is_filled(&self, list: usize) -> bool {
         (self.filled >> list) & 1 == 1

@@ -103,11 +103,16 @@ impl<S: Copy> Slabs<S> {
         }
     }
 
-    /// As [`Slabs::relist`], for a level that has changed by one.
-    #[inline(always)]
-    pub(crate) fn step(&mut self, slab: S, before: u16, by: i16, links: &impl Links<Slab = S>) {
-        if self.lists.is_last_of_list(before, by) {
-            self.relist(slab, before, before.wrapping_add_signed(by), links);
+    /// As [`Slabs::relist`], for the slab that serves, the first of the fullest.
+    #[inline]
+    pub(crate) fn rise(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
+        let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
+        if from == to {
+            return;
+        }
+        self.lists.rise(slab, from, to, links);
+        if from == COMPLETE {
+            self.kept.remove();
         }
     }
 

@@ -56,12 +56,13 @@ fn a_class_rests_when_others_have_taken_slabs_for_a_part_of_the_heap() {
 fn classes_of_one_length_form_one_ring_and_others_none() {
     for class in 1..=CLASSES {
         let g = size_class::geometry(class);
-        let ring: Vec<usize> = core::iter::successors(Some(usize::from(NEXT[class])), |at| Some(NEXT[*at].into()))
+        let next = |class: usize| usize::from(NEXT[class]);
+        let ring: Vec<usize> = core::iter::successors(Some(next(class)), |at| Some(next(*at)))
             .take(CLASSES)
             .take_while(|at| *at != class)
             .collect();
         if g.is_single() || !g.pages.0.is_power_of_two() {
-            assert!(ring.is_empty() && usize::from(NEXT[class]) == class, "class {class} has no ring");
+            assert!(ring.is_empty() && next(class) == class, "class {class} has no ring");
             continue;
         }
         let others = (1..=CLASSES).filter(|other| *other != class && has_span(*other, g.pages)).count();

@@ -79,7 +79,7 @@ fn alignments_are_kept_wherever_the_object_goes() {
         [(300 << 10, 64 << 10), (MIB, MIB), (3 * MIB, HUGEPAGE_SIZE), (MIB, 4 << 20), (40 * MIB, 64 << 20)]
     {
         let object = w.heap.allocate_large(size, align, false);
-        assert!(!object.is_null() && object as usize % align == 0, "{size} bytes at {align}");
+        assert!(!object.is_null() && (object as usize).is_multiple_of(align), "{size} bytes at {align}");
         assert!(w.usable(object).unwrap() >= size);
         assert_eq!(matches!(w.heap.find(object), Found::Huge(_)), align > HUGEPAGE_SIZE, "{size} bytes at {align}");
         w.give(object).unwrap();

@@ -1,19 +1,14 @@
 //! A heap and a cache of it without the process around them: over real bytes of a simulated floor, which can refuse.
 
+use super::ground::{Ground, ground, ground_with};
 use crate::Misuse;
-use crate::heap::{Heap, Parts};
+use crate::heap::Heap;
 use crate::hooks::{Hooks, NoHooks};
-use crate::page_map::PageMap;
-use crate::record::PageRecord;
 use crate::thread_cache::ThreadCache;
-use core::sync::atomic::AtomicU32;
-use craton_base::{HugePages, PageId, Table};
-use craton_pages::Tracker;
+use craton_base::{HugePages, PageId};
 use craton_sim::{FaultPlan, FaultRule, RealFloor, SimSystem, VirtualClock};
 use std::boxed::Box;
 use std::vec::Vec;
-
-const KEY: usize = 0x1357_9bdf_0246_8acf;
 
 /// Bytes of metadata that a heap has at its start, and with each hugepage.
 pub(crate) type Metadata = (usize, usize);
@@ -31,34 +26,16 @@ pub(crate) struct World<H: Hooks = NoHooks> {
 
 /// A heap that reports to no process, and a thread cache with this budget.
 pub(crate) fn world(hugepages: u32, budget: usize) -> World {
-    world_of(hugepages, budget, (0, 0))
+    on(ground(hugepages, 1), budget)
 }
 
 /// A heap that reports to `H`, and a thread cache with this budget.
 pub(crate) fn world_of<H: Hooks>(hugepages: u32, budget: usize, metadata: Metadata) -> World<H> {
-    let (capacity, faults) = (HugePages(hugepages), FaultPlan::default());
-    let floor = RealFloor::with_faults(capacity, faults.clone());
-    let pages = capacity.pages().0;
-    let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
-    let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
-    let (clock, system) = (VirtualClock::new(1), SimSystem::new(faults.clone()));
-    let empty = RealFloor::new(HugePages(1));
-    let heap = Box::leak(Box::new(TestHeap::<H>::new(empty, system.clone(), clock.clone(), clock.clone())));
-    let parts = Parts {
-        base: floor.base() as usize,
-        // SAFETY: there is a zero entry for each page, for ever.
-        map: unsafe { PageMap::new(marks.leak().as_ptr()) },
-        records: Table::from_slice(records.leak()),
-        trackers: Table::from_slice(trackers.leak()),
-        capacity,
-        metadata_at_start: metadata.0,
-        metadata_per_hugepage: metadata.1,
-        frames: None,
-        key: KEY,
-    };
-    // SAFETY: called once, with parts that belong to the floor.
-    unsafe { heap.install(floor.clone(), parts) };
+    on(ground_with(hugepages, 1, metadata), budget)
+}
+
+fn on<H: Hooks>(ground: Ground<H>, budget: usize) -> World<H> {
+    let Ground { heap, faults, clock, system, floor } = ground;
     World { heap, cache: cache_of(heap, 0, budget), faults, clock, system, floor }
 }
 

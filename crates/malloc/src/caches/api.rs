@@ -194,3 +194,6 @@ pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
 pub fn each(each: impl FnMut(CacheStats)) {
     OBJECT_CACHES.each(each);
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -2,7 +2,6 @@
 
 use crate::govern;
 use crate::options::wrong::Wrong;
-use crate::start::set_up;
 use crate::statics::{HEAP, KIT, PROCESSOR_CACHES};
 use crate::thread::nested;
 use craton_os::fault::Fault;
@@ -19,8 +18,8 @@ pub(crate) fn why_not(value: &[u8]) -> Option<Wrong<'_>> {
     KIT.check_option(value).err().map(|wrong| Wrong { part: wrong.part, why: wrong.why })
 }
 
-/// Sets the option `debug`; `false` when the value is wrong, or cannot be followed any more.
-pub(crate) fn set(value: &[u8]) -> bool {
+/// Sets the option `debug`; `false` when the value is wrong, or cannot be followed any more. `set_up` sets the heap up.
+pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
     let Ok(checks) = KIT.check_option(value) else { return false };
     if checks && !set_up() {
         return false;
@@ -39,8 +38,8 @@ pub(crate) fn set(value: &[u8]) -> bool {
     true
 }
 
-/// Sets the option `guard_sample`.
-pub(crate) fn set_sample(every: u64) -> bool {
+/// Sets the option `guard_sample`; as [`set`].
+pub(crate) fn set_sample(every: u64, set_up: impl FnOnce() -> bool) -> bool {
     if !KIT.allows_sample(every) || every > 0 && !set_up() {
         return false;
     }

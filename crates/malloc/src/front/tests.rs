@@ -1,9 +1,10 @@
 //! malloc and its kin in this process, and threads in each of their modes.
 
 use super::*;
-use crate::thread::life;
+use crate::thread::leave;
 use crate::thread::mode::ThreadMode;
 use core::cell::Cell;
+use core::ptr::null_mut;
 use std::thread;
 use std::vec::Vec;
 
@@ -191,7 +192,7 @@ fn a_thread_is_served_in_every_mode() {
     in_thread(|| {
         let own = malloc(1);
         for word in [tls::gone(), tls::alone(), tls::visitor(), tls::none()] {
-            life::give_cache_up(word);
+            leave::give_cache_up(word);
             tls::set(word);
             let before = mode();
             for size in SIZES {
@@ -223,7 +224,7 @@ fn a_thread_is_served_in_every_mode() {
 fn a_handler_that_interrupts_a_request_is_served_apart_and_its_frees_wait() {
     in_thread(|| {
         let (small, large) = (malloc(64), malloc(1 << 20));
-        life::give_cache_up(tls::none());
+        leave::give_cache_up(tls::none());
         tls::set(tls::none());
         nested::within(|| {
             assert_eq!(mode(), ThreadMode::Nested { per_cpu: false });

@@ -103,3 +103,6 @@ pub fn class_stats(id: u64, class: usize) -> Option<craton_slab::SlabStats> {
 pub unsafe fn is_owned(pointer: *mut u8) -> bool {
     !pointer.is_null() && matches!(front::find(pointer), Some(Found::Owned(_)))
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

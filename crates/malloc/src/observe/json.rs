@@ -113,3 +113,6 @@ fn write_heap(out: &mut Text<'_>, s: &OwnStats) {
     }
     out.text("]}");
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

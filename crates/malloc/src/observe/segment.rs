@@ -88,3 +88,6 @@ impl Default for Segment {
 pub(crate) fn add(number: &AtomicU64, n: u64) -> u64 {
     number.fetch_add(n, Relaxed)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -76,3 +76,6 @@ fn without_commas(mut text: &[u8]) -> &[u8] {
     }
     text
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

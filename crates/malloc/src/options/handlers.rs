@@ -42,7 +42,7 @@ fn handler(key: Key) -> Handler {
             || govern::mode() as usize,
         ),
         Key::Caches => Word(set_caches, || ADMISSION.caches_for() as usize),
-        Key::Debug => Text(debug::set, |t| KIT.show_option(|text| _ = t.bytes(text))),
+        Key::Debug => Text(|v| debug::set(v, set_up), |t| KIT.show_option(|text| _ = t.bytes(text))),
         Key::GuardSample => Text(set_sample, |t| _ = t.number(KIT.sample())),
         Key::HardLimit => Text(|v| govern::set_option(b"hard_limit", v), |t| _ = govern::show_option(b"hard_limit", t)),
         Key::MemoryLimit => {
@@ -133,7 +133,7 @@ fn set_caches(i: usize) -> bool {
 
 fn set_sample(value: &[u8]) -> bool {
     let every = if value == b"auto" { Some(debug::AUTO) } else { Decimal::parse(value) };
-    every.is_some_and(debug::set_sample)
+    every.is_some_and(|every| debug::set_sample(every, set_up))
 }
 
 /// In the order of the row's words.

@@ -1,22 +1,21 @@
 //! A process in virtual time: a heap over a simulated floor, its limits and background work, a thread that sleeps by moving
 //! the clock on, and a machine whose control group and pressure the test sets.
 
+use super::ground::{Ground, ground};
 use crate::govern::background::{Background, Chore, Helper, Tended};
 use crate::govern::limits::{Limited, Limits, System, Whose};
 use crate::observe::segment::Segment;
 use crate::observe::trace::Tracer;
 use core::cell::{Cell, RefCell};
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use craton_base::{Clock, HugePages, Pages, Table};
+use core::sync::atomic::Ordering::Relaxed;
+use craton_base::{Clock, Pages};
 use craton_heap::gate::Gate;
 use craton_heap::hooks::{Event, Hooks, SpanEvent, Usage};
-use craton_heap::page_map::PageMap;
-use craton_heap::record::PageRecord;
 use craton_heap::thread_cache::ThreadCache;
-use craton_heap::{Heap, Parts, size_class};
+use craton_heap::{Heap, size_class};
 use craton_os::cgroup;
-use craton_pages::{PageHeapExt, Tracker};
-use craton_sim::{RealFloor, SimSystem, VirtualClock};
+use craton_pages::PageHeapExt;
+use craton_sim::{RealFloor, VirtualClock};
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -165,32 +164,7 @@ pub(crate) struct Process {
 
 /// A process whose heap can have so many hugepages, and whose clock stands at 1,000 s. The test's thread plays it from now on.
 pub(crate) fn process(hugepages: u32) -> &'static Process {
-    let (capacity, clock) = (HugePages(hugepages), VirtualClock::new(1000 * SECOND_NS));
-    let floor = RealFloor::new(capacity);
-    let pages = capacity.pages().0;
-    let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
-    let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
-    let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
-    let heap: &'static TestHeap = Box::leak(Box::new(Heap::new(
-        RealFloor::new(HugePages(1)),
-        SimSystem::default(),
-        clock.clone(),
-        clock.clone(),
-    )));
-    let parts = Parts {
-        base: floor.base() as usize,
-        // SAFETY: there is a zero entry for each page, for ever.
-        map: unsafe { PageMap::new(marks.leak().as_ptr()) },
-        records: Table::from_slice(records.leak()),
-        trackers: Table::from_slice(trackers.leak()),
-        capacity,
-        metadata_at_start: 0,
-        metadata_per_hugepage: 0,
-        frames: None,
-        key: 0x1357_9bdf_0246_8acf,
-    };
-    // SAFETY: called once, with parts that belong to the floor.
-    unsafe { heap.install(floor, parts) };
+    let Ground { heap, clock, .. } = ground::<Reports>(hugepages, 1000 * SECOND_NS);
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
     // SAFETY: memory for one cache, ours.
     unsafe { ThreadCache::begin(cache, heap.view(), &heap.flush_requests, 0, 256 << 10) };

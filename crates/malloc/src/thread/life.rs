@@ -1,20 +1,20 @@
-//! How a thread gets its cache, and gives it up.
+//! Who serves a thread's requests, and how it gets its cache.
 //!
-//! **Unsafe.** Empties and hands out caches, each of which is one thread's; is called by the C library at a thread's end.
+//! **Unsafe.** Hands out caches, each of which is one thread's.
 
 use crate::govern;
 use crate::observe::segment;
 use crate::start::set_up;
 use crate::statics::{ADMISSION, BACKGROUND, EXIT_KEY, HEAP, PROCESSOR_CACHES, REGISTRY, SEGMENT};
+use crate::thread::leave::count_threads;
 use crate::thread::mode::{Server, ThreadMode};
 use crate::thread::registry::Registry;
 use crate::thread::{nested, tls};
-use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::cpus;
 use craton_os::rseq::Rseq;
-use craton_os::thread::{self, Key};
+use craton_os::thread::Key;
 
 /// With one in so many threads that get a cache, the per-CPU caches are emptied.
 const THREADS_TO_EMPTY: u64 = 8;
@@ -102,38 +102,5 @@ pub(crate) fn register_threads() {
             prepare_for_threads(&caches);
             BACKGROUND.count_threads(caches.taken() + 1);
         });
-    }
-}
-
-pub(crate) fn count_threads(caches: &Registry) {
-    ADMISSION.count(caches.taken());
-    BACKGROUND.count_threads(caches.taken() + usize::from(PROCESSOR_CACHES.in_use()));
-}
-
-/// Takes the calling thread's cache from it, if it has one; from then on it has `instead`.
-pub(crate) fn give_cache_up(instead: *mut ThreadCache) {
-    let Some(cache) = tls::own() else { return };
-    tls::set(instead);
-    nested::within(|| {
-        // SAFETY: the thread has given its cache up, two lines before.
-        unsafe {
-            HEAP.empty_cache(cache);
-            let mut caches = REGISTRY.lock();
-            caches.give(cache);
-            count_threads(&caches);
-        }
-    });
-}
-
-/// Runs at a thread's end, perhaps before other destructors that still allocate and free: those do without a cache.
-///
-/// # Safety
-/// Called by the C library only.
-pub(crate) unsafe extern "C" fn thread_ends(_: *mut c_void) {
-    let registered = PROCESSOR_CACHES.rseq().is_some_and(Rseq::is_registered);
-    give_cache_up(if registered { tls::gone() } else { tls::alone() });
-    // The C library ends the process when the main thread and all others have ended; ours would count.
-    if thread::is_main() {
-        govern::seal();
     }
 }

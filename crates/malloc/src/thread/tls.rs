@@ -79,3 +79,6 @@ pub(crate) fn own() -> Option<*mut ThreadCache> {
     let cache = get();
     (!is_none(cache)).then_some(cache)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -7,7 +7,7 @@ use std::vec::Vec;
 const BYTES: usize = 8 * craton_base::PAGE_SIZE;
 const UNSUPPORTED: Result<(), CollapseError> = Err(CollapseError::Unsupported);
 
-/// Trackers of hugepages with so many used pages each.
+/// Trackers of hugepages with these numbers of used pages.
 fn used(pages: &[u32]) -> Trackers<Huge64K> {
     let mut t = trackers(pages.len() as u32);
     for (i, used) in pages.iter().enumerate() {
@@ -18,7 +18,7 @@ fn used(pages: &[u32]) -> Trackers<Huge64K> {
     t
 }
 
-/// What a round finds.
+/// The finds of a round.
 fn round(collapse: &mut Collapse, t: &Trackers<Huge64K>, floor: &Counting) -> Vec<Candidate> {
     let granted = HugePages(t.len() as u32);
     let mut search = Search::new(granted);

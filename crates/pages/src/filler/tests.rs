@@ -14,7 +14,8 @@ struct World {
 }
 
 impl World {
-    /// Hugepages of these kinds, with so many used pages at the front of each, all written to before.
+    /// Hugepages of these kinds, with so many used pages at the front of each, all written to
+    /// before.
     fn new(hugepages: &[(Density, u32)]) -> Self {
         let mut w = Self {
             filler: Filler::EMPTY,

@@ -1,7 +1,9 @@
-//! What the heap does besides requests: gives memory back, looks after its backing, collapses hugepages.
+//! Background work of the heap: it gives memory back, looks after its backing, collapses
+//! hugepages.
 //!
-//! **What.** [`PageHeapExt`](crate::PageHeapExt) says what each operation does. A tick does all of it; a caller that lets
-//! go of the heap's lock in between takes its steps and the parts of a collapse.
+//! **What.** [`PageHeapExt`](crate::PageHeapExt) says what each operation does. A tick does all of
+//! it; a caller that lets go of the heap's lock in between takes its steps and the parts of a
+//! collapse.
 
 use super::Temeraire;
 use crate::backing::HugeBacking;
@@ -98,13 +100,15 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         done
     }
 
-    /// Takes the memory of what lies above the cache's limit away; returns how many pages lost theirs.
+    /// Takes the memory of what lies above the cache's limit away; returns how many pages lost
+    /// theirs.
     pub(super) fn shrink_to_limit(&mut self) -> u64 {
         let excess = self.free_backed_hugepages().0.saturating_sub(self.cache_limit().0);
         self.shrink(HugePages(excess))
     }
 
-    /// Takes the memory of up to `want` free hugepages away, regions' first; returns how many pages lost theirs.
+    /// Takes the memory of up to `want` free hugepages away, regions' first; returns how many pages
+    /// lost theirs.
     fn shrink(&mut self, want: HugePages) -> u64 {
         if want.0 == 0 {
             return 0;
@@ -122,8 +126,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
     }
 
-    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has grown or a collapse asks
-    /// for them, but not where one was broken up.
+    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has
+    /// grown or a collapse asks for them, but not where one was broken up.
     pub fn asks_for(&self, id: HugePageId) -> bool {
         self.backing.asks_for(id, &self.trackers[id.0 as usize])
     }
@@ -148,8 +152,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Looks up whether some of the hugepages that should have come as a whole did, and whether the system's mode has
-    /// changed.
+    /// Looks up whether some of the hugepages that should have come as a whole did, and whether the
+    /// system's mode has changed.
     fn look_up_backing(&mut self) {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);

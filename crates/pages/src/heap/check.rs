@@ -18,7 +18,7 @@ pub struct Broken {
     pub at: HugePageId,
 }
 
-/// What the trackers add up to.
+/// The sums over all trackers.
 #[derive(Default)]
 struct Counts {
     places: [u32; 6],
@@ -29,7 +29,8 @@ struct Counts {
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Walks P1 to P9; the first that fails is returned. Takes time in proportion to the granted hugepages.
+    /// Walks P1 to P9; the first that fails is returned. Takes time in proportion to the granted
+    /// hugepages.
     pub fn check(&self) -> Result<(), Broken> {
         let mut counts = Counts::default();
         for i in 0..self.granted().0 {
@@ -50,7 +51,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.check_sums(&counts)
     }
 
-    /// What is wrong with a tracker by itself: P2, P5, P6.
+    /// The fault of a tracker by itself: P2, P5, P6.
     fn tracker_fault(&self, at: HugePageId, t: &Tracker<G>) -> Option<&'static str> {
         let continues = u32::from(t.continues());
         let previous_reaches = at.0 > 0 && self.trackers[at.0 as usize - 1].used().contains(G::PAGES - 1);
@@ -67,7 +68,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// What is wrong with a tracker where it is: P1, P3, P4, P8.
+    /// The fault of a tracker where it is: P1, P3, P4, P8.
     fn place_fault(&self, at: HugePageId, t: &Tracker<G>) -> Option<&'static str> {
         let previous = at.0.checked_sub(1).map(|p| self.trackers[p as usize].place);
         let unlisted = t.list == 0 && !t.broken && !t.donated && !t.guarded;
@@ -98,7 +99,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         (!fits).then_some("P1")
     }
 
-    /// Whether a free range of `len` hugepages of one place begins at `first` and is marked at both ends.
+    /// Whether a free range of `len` hugepages of one place begins at `first` and is marked at both
+    /// ends.
     fn is_range(&self, first: HugePageId, len: u32, place: Place) -> bool {
         let end = first.0 + len;
         len > 0

@@ -6,8 +6,8 @@ use crate::placement::Placement;
 use crate::tracker::Place;
 use craton_base::{Clock, Floor, Geometry, HugePages, Pages};
 
-/// Counts of a page heap. Pages with memory are counted as far as the heap knows: those that were handed out since they last
-/// lost theirs, and all of a hugepage that the system backs as a whole.
+/// Counts of a page heap. Pages with memory are counted as far as the heap knows: those that were
+/// handed out since they last lost theirs, and all of a hugepage that the system backs as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageHeapStats {
     /// Hugepages that the floor granted.

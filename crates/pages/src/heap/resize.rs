@@ -1,7 +1,8 @@
 //! Spans that become longer or shorter where they stand.
 //!
-//! **What.** `realloc` of a large object need not copy when the pages behind it are free. A span inside one hugepage may
-//! grow to its end; one that begins a hugepage, over the free hugepages behind it.
+//! **What.** `realloc` of a large object need not copy when the pages behind it are free. A span
+//! inside one hugepage may grow to its end; one that begins a hugepage, over the free hugepages
+//! behind it.
 
 use super::Temeraire;
 use crate::donation::{Large, occupy_whole};
@@ -100,7 +101,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Shortens a span of several hugepages: whole hugepages at its end come free, the new last one's rest is donated.
+    /// Shortens a span of several hugepages: whole hugepages at its end come free, the new last
+    /// one's rest is donated.
     fn shorten_across(&mut self, span: PageRange, pages: Pages) {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         if old.whole == new.whole && new.tail > 0 {
@@ -136,8 +138,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(())
     }
 
-    /// None of a span that shares its first hugepage, of which some is being collapsed, or of which hugepages are asked
-    /// for in part: to the system those are several mappings.
+    /// None of a span that shares its first hugepage, of which some is being collapsed, or of which
+    /// hugepages are asked for in part: to the system those are several mappings.
     pub(super) fn movable(&self, span: PageRange) -> HugePages {
         if self.fault(span).is_some() {
             return HugePages(0);

@@ -6,8 +6,8 @@ use crate::placement::Placement;
 use craton_base::{Clock, Density, Floor, Geometry, HugePageId, PageRange, Pages};
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Hands every span that is out to `each`, in the order of their places, with the density of its hugepage. Takes time in
-    /// proportion to the granted hugepages and the spans.
+    /// Hands every span that is out to `each`, in the order of their places, with the density of
+    /// its hugepage. Takes time in proportion to the granted hugepages and the spans.
     pub(super) fn walk_spans(&self, mut each: impl FnMut(PageRange, Density)) {
         // A span that may go on in the next hugepage.
         let mut open: Option<(PageRange, Density)> = None;

@@ -244,7 +244,8 @@ impl<'a> Trace<'a> {
         self.events == 0
     }
 
-    /// Events at the end that no checksum covers, since the recording was not ended: its program was killed, or still runs.
+    /// Events at the end that no checksum covers, since the recording was not ended: its program
+    /// was killed, or still runs.
     pub fn unchecked(&self) -> u64 {
         self.unchecked
     }
@@ -254,8 +255,8 @@ impl<'a> Trace<'a> {
         self.complete
     }
 
-    /// Events that were dropped when the bound was reached or the file could not grow; `None` where the recording came to
-    /// its bound and nobody was left to write down by how many.
+    /// Events that were dropped when the bound was reached or the file could not grow; `None` where
+    /// the recording came to its bound and nobody was left to write down by how many.
     pub fn dropped(&self) -> Option<u64> {
         (self.complete || self.events < self.header.bound).then_some(self.dropped)
     }

@@ -26,7 +26,8 @@ fn put(file: &mut [u8], at: usize, words: &[u64]) {
     }
 }
 
-/// A file as a recorder leaves it, ended or not, with `spare` empty blocks behind what is not ended.
+/// A file as a recorder leaves it, ended or not, with `spare` empty blocks behind what is not
+/// ended.
 fn file(events: &[Event], ended: Option<u64>, spare: usize) -> Vec<u8> {
     let full = events.len() / BLOCK_EVENTS;
     // A block is sealed when the next event comes.

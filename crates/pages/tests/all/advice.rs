@@ -11,7 +11,8 @@ fn world(backing: HugeBacking) -> World {
     World::new(64, ThpMode::Madvise, backing)
 }
 
-/// Takes a span of so many pages, says how it should be backed, and touches it; returns it and how many hugepages that brought.
+/// Takes a span of so many pages, says how it should be backed, and touches it; returns it and how
+/// many hugepages that brought.
 fn taken(world: &mut World, pages: Pages, advice: Advice) -> (PageRange, HugePages) {
     let before = world.sim.huge_bytes().0;
     let range = world.heap.inner_mut().alloc(pages, HUGE, Density::Sparse).unwrap().range;

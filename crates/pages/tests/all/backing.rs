@@ -150,7 +150,8 @@ fn what_found_no_hugepage_frames_is_collapsed_when_there_are_some() {
     world.drain();
 }
 
-/// Lengths, in hugepages, of spans that fill the region's front, where hugepages are not asked for: longer ones would leave it out.
+/// Lengths, in hugepages, of spans that fill the region's front, where hugepages are not asked for:
+/// longer ones would leave it out.
 const IN_FRONT: [u32; 3] = [3, 3, 2];
 
 #[test]

@@ -1,4 +1,5 @@
-//! Programs made of pseudo-random bytes: what the fuzz target does, in a form that is the same every time.
+//! Programs made of pseudo-random bytes: what the fuzz target does, in a form that is the same
+//! every time.
 
 use crate::common::full;
 use crate::common::program::Program;

@@ -1,4 +1,5 @@
-//! Heaps as large as they get: 64 GiB of spans of all sizes, and numbers at the limit of 32 bits. Nothing is touched.
+//! Heaps as large as they get: 64 GiB of spans of all sizes, and numbers at the limit of 32 bits.
+//! Nothing is touched.
 
 use craton_base::{
     Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, SpanError, SpanSource,

@@ -1,4 +1,5 @@
-//! The n-th call to the floor is refused, for every n: the heap's state is as before, and it serves again later.
+//! The n-th call to the floor is refused, for every n: the heap's state is as before, and it serves
+//! again later.
 
 use super::{P, World};
 use crate::common::{Op, full};
@@ -28,7 +29,8 @@ const BACKGROUND: [Op; 9] = [
     Op::Tick,
 ];
 
-/// A walk that makes the heap grow, empty its cache, break hugepages, collapse them, and stretch spans over its end.
+/// A walk that makes the heap grow, empty its cache, break hugepages, collapse them, and stretch
+/// spans over its end.
 fn script(seed: u64) -> Script {
     let mut rng = Rng::new(seed);
     let mut ops = vec![Op::Rate { bytes_per_s: 1 << 22 }];
@@ -75,9 +77,9 @@ fn scripts() -> Vec<Script> {
     seeds.clone().map(script).chain(seeds.map(script_with_regions)).collect()
 }
 
-/// Runs the script under a rule that refuses nothing before step `from`; whatever a step is refused, it is refused without a
-/// trace, and is granted when asked again with the fault gone, unless it is refused without a fault too. Returns how many
-/// steps were refused for the fault.
+/// Runs the script under a rule that refuses nothing before step `from`; whatever a step is
+/// refused, it is refused without a trace, and is granted when asked again with the fault gone,
+/// unless it is refused without a fault too. Returns how many steps were refused for the fault.
 fn run(script: &Script, only: Option<Call>, rule: FaultRule, from: usize) -> u32 {
     let mut world = World::new(script.capacity, ThpMode::Madvise, HugeBacking::AUTO);
     let (mut failed, mut refused) = (0, 0);
@@ -170,7 +172,8 @@ fn a_floor_that_refuses_every_second_call_is_survived() {
     }
 }
 
-/// Neither requests nor the background leave a trace when the floor does nothing for them, wherever that begins.
+/// Neither requests nor the background leave a trace when the floor does nothing for them, wherever
+/// that begins.
 #[test]
 fn with_every_floor_call_refused_the_background_changes_nothing() {
     for script in scripts() {

@@ -1,4 +1,5 @@
-//! Memory that goes back by itself: how much, how fast, and what is kept for demand that comes again.
+//! Memory that goes back by itself: how much, how fast, and what is kept for demand that comes
+//! again.
 
 use super::World;
 use crate::common::Op;
@@ -52,7 +53,8 @@ fn a_rate_of_less_than_a_page_a_second_is_held_too() {
     half_empty(&mut world, 4);
     world.heap.inner_mut().set_release_rate(1024);
     let released: u64 = (0..SHORT_S + 1600).map(|_| second(&mut world)).sum();
-    // Half of a hugepage goes when its first page is due, and the next when the first is made up for.
+    // Half of a hugepage goes when its first page is due, and the next when the first is made up
+    // for.
     assert_eq!(released, 2 * MIB);
     world.check();
     world.drain();
@@ -176,7 +178,8 @@ fn broken_hugepages_go_first_and_dense_ones_last() {
     assert_eq!(heap.release(Pages(1), Breaking::Always), Ok(128));
     assert_eq!((heap.stats().broken, heap.stats().dense), (HugePages(1), Pages(512 - 128)));
     world.step(Op::alloc(128, 1)).unwrap();
-    // The intact sparse hugepage was filled first; of the broken and the dense one, the broken one's pages go.
+    // The intact sparse hugepage was filled first; of the broken and the dense one, the broken
+    // one's pages go.
     world.check();
     let heap = world.heap.inner_mut();
     assert_eq!(heap.stats().free_backed, Pages(128));
@@ -192,7 +195,8 @@ fn in_the_first_minute_nothing_is_broken_up_by_itself() {
     world.heap.inner_mut().set_release_rate(1 << 40);
     second(&mut world);
     half_empty(&mut world, 50);
-    // Free memory beyond the highest demand seen: hugepages that are half empty because of spans in between.
+    // Free memory beyond the highest demand seen: hugepages that are half empty because of spans in
+    // between.
     (0..50).for_each(|_| world.step(Op::Free { nth: 0 }).unwrap());
     let early: u64 = (2..SHORT_S).map(|_| second(&mut world)).sum();
     assert_eq!((early, world.heap.inner().stats().broken), (0, HugePages(0)));

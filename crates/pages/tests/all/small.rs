@@ -1,11 +1,13 @@
-//! Every sequence of up to three or four operations, six in the full form, on a heap of three hugepages, in small and in huge memory.
+//! Every sequence of up to three or four operations, six in the full form, on a heap of three
+//! hugepages, in small and in huge memory.
 
 use super::{P, World};
 use crate::common::{Op, full};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::ThpMode;
 
-/// Sizes on both sides of each border: one page, half a hugepage, a whole one, slack donated, more than one.
+/// Sizes on both sides of each border: one page, half a hugepage, a whole one, slack donated, more
+/// than one.
 const OPS: [Op; 15] = [
     Op::alloc(1, 1),
     Op::Alloc { pages: 2, align: 2, dense: true },
@@ -24,7 +26,8 @@ const OPS: [Op; 15] = [
     Op::ReleaseAll(Breaking::Always),
 ];
 
-/// Runs the sequence that the digits of `code` name and checks after its last step: its beginnings are sequences too.
+/// Runs the sequence that the digits of `code` name and checks after its last step: its beginnings
+/// are sequences too.
 fn run(mut code: u32, len: u32, thp: ThpMode) {
     let mut world = World::new(3, thp, HugeBacking::ALWAYS);
     let mut done = [None; 8];

@@ -1,8 +1,10 @@
-//! Every state that a few operations reach on a heap of a few hugepages, each visited once, the nearest first.
+//! Every state that a few operations reach on a heap of a few hugepages, each visited once, the
+//! nearest first.
 //!
-//! **What.** A breadth-first walk: a state is a sequence of operations that leads to it, told apart by [`World::fingerprint`]. From
-//! each state every operation is taken; each new state is checked and then emptied. Spans are named in order of address, so
-//! that states which differ in nothing but the order of requests are one.
+//! **What.** A breadth-first walk: a state is a sequence of operations that leads to it, told apart
+//! by [`World::fingerprint`]. From each state every operation is taken; each new state is checked
+//! and then emptied. Spans are named in order of address, so that states which differ in nothing
+//! but the order of requests are one.
 
 use super::{P, World};
 use crate::common::{Op, full};
@@ -13,7 +15,8 @@ use std::collections::HashSet;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Sizes on both sides of each border: one page, half a hugepage, all but one page of it, a whole one, slack donated, two.
+/// Sizes on both sides of each border: one page, half a hugepage, all but one page of it, a whole
+/// one, slack donated, two.
 const OPS: [Op; 38] = [
     Op::alloc(1, 1),
     Op::alloc(2, 2),
@@ -97,7 +100,8 @@ fn replay(start: Start, path: &[u8]) -> World {
     world
 }
 
-/// Visits states until there are no more, or `most` have been gone on from; returns how many were seen and how far they are.
+/// Visits states until there are no more, or `most` have been gone on from; returns how many were
+/// seen and how far they are.
 fn walk(start: Start, most: usize) -> (usize, usize) {
     let mut seen = HashSet::from([replay(start, &[]).fingerprint()]);
     let mut frontier: Vec<Vec<u8>> = vec![Vec::new()];

@@ -142,7 +142,9 @@ impl ObjectSlabs {
         let before = slab.used();
         // SAFETY: the slab is ours and has room, by the lists.
         let (object, constructed) = unsafe { slab.take(&self.layout) };
-        self.slabs.step(slab, before, 1, &InRecords);
+        if self.slabs.lists.is_last_of_list(before, 1) {
+            self.slabs.rise(slab, before, before + 1, &InRecords);
+        }
         let stats = &mut self.slabs.stats;
         stats.objects_out += 1;
         stats.objects_refilled += 1;
@@ -167,7 +169,9 @@ impl ObjectSlabs {
             return Err(BadObject::Free);
         }
         self.slabs.stats.objects_out -= 1;
-        self.slabs.step(slab, before, -1, &InRecords);
+        if self.slabs.lists.is_last_of_list(before, -1) {
+            self.slabs.relist(slab, before, before - 1, &InRecords);
+        }
         Ok(())
     }
 

@@ -31,7 +31,8 @@ fn the_classes_that_keep_some_are_known_in_order() {
     assert!(complete.classes().any(|class| class == 2));
     complete.update(2, 2, 0);
     assert!(!complete.classes().any(|class| class == 2));
-    assert_eq!(Complete::NONE.classes().count(), 0);
+    let none = Complete::NONE;
+    assert_eq!(none.classes().count(), 0);
 }
 
 #[test]

@@ -141,3 +141,6 @@ impl Life {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

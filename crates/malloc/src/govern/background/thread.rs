@@ -71,3 +71,6 @@ impl Helper for HelperThread {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

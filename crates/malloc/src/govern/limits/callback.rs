@@ -65,3 +65,6 @@ impl Callback {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -30,7 +30,8 @@ pub fn seat(zone: &'static Zone) -> Frames {
     Seat::new(zone, 0).expect("the zone is for one processor")
 }
 
-/// Looks whether the zone holds, and whether free frames are those between spans on hugepages that are in use in part.
+/// Looks whether the zone holds, and whether free frames are those between spans on hugepages that
+/// are in use in part.
 pub fn check(zone: &Zone, out: &[PageRange], collapsing: &[HugePageId]) {
     zone.check().unwrap_or_else(|broken| panic!("{broken:?}"));
     let mut used = vec![false; zone.frames()];

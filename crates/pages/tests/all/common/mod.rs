@@ -1,10 +1,12 @@
 //! A page heap over simulated memory, and what a naive model says of it.
 //!
-//! **What.** A [`World`] drives the heap through [`Checked`] (spans never overlap, are aligned, come back whole), writes to
-//! every page it gets, and after each step compares the heap with what can be seen from outside: the spans that
-//! are out, and the simulated memory, which knows what was written and what was taken away.
+//! **What.** A [`World`] drives the heap through [`Checked`] (spans never overlap, are aligned,
+//! come back whole), writes to every page it gets, and after each step compares the heap with what
+//! can be seen from outside: the spans that are out, and the simulated memory, which knows what was
+//! written and what was taken away.
 //!
-//! **Unsafe.** Lends the heap its trackers and frees them with the world: exhaustive tests make too many to leak them.
+//! **Unsafe.** Lends the heap its trackers and frees them with the world: exhaustive tests make too
+//! many to leak them.
 #![allow(dead_code)] // The fuzz target uses a part.
 
 pub mod frames;
@@ -20,7 +22,8 @@ use craton_pages::{
 use craton_sim::{Checked, FaultPlan, FaultRule, SimFloor, ThpMode, VirtualClock};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// One step of a test. Spans that are out are named by their number in order of age, modulo how many there are.
+/// One step of a test. Spans that are out are named by their number in order of age, modulo how
+/// many there are.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
     Alloc {
@@ -115,7 +118,8 @@ impl<G: Geometry> World<G> {
         let sim = SimFloor::with_faults(capacity, thp, faults.clone());
         let boxed: Box<[Tracker<G>]> = (0..capacity.0).map(|_| Tracker::default()).collect();
         let trackers = Box::into_raw(boxed);
-        // SAFETY: the slice is valid, all zeros, and used by this table alone until the world is dropped.
+        // SAFETY: the slice is valid, all zeros, and used by this table alone until the world is
+        // dropped.
         let table = unsafe { Table::new(trackers.cast::<Tracker<G>>(), capacity.0 as usize) };
         let heap = Heap::new(sim.clone(), clock.clone(), table, capacity, backing);
         Self {
@@ -141,8 +145,8 @@ impl<G: Geometry> World<G> {
     pub fn snapshot(&self) -> Snapshot {
         let heap = self.heap.inner();
         Snapshot {
-            // A larger grant is no change that anyone can see: it has no memory, and later requests find it. The cache's limit
-            // follows demand, whatever comes of requests.
+            // A larger grant is no change that anyone can see: it has no memory, and later requests
+            // find it. The cache's limit follows demand, whatever comes of requests.
             stats: PageHeapStats {
                 granted: HugePages(0),
                 region: HugePages(0),
@@ -211,7 +215,8 @@ impl<G: Geometry> World<G> {
                 match self.heap.inner_mut().release(Pages(pages), breaking) {
                     Ok(done) => {
                         assert!(pages <= there.0 && done < u64::from(pages) + u64::from(G::PAGES));
-                        // Only the floor, and a collapse that is not over, may keep what was promised.
+                        // Only the floor, and a collapse that is not over, may keep what was
+                        // promised.
                         if self.sim.calls().refused == refused && self.collapsing.is_empty() {
                             assert!(done >= u64::from(pages), "{done} pages of {pages} were released");
                         }
@@ -274,13 +279,15 @@ impl<G: Geometry> World<G> {
         assert_eq!(self.snapshot(), before);
     }
 
-    /// A number for all that decides what the heap and the memory will do, but for the time and what it has seen of demand.
+    /// A number for all that decides what the heap and the memory will do, but for the time and
+    /// what it has seen of demand.
     pub fn fingerprint(&self) -> u64 {
         let (heap, mut hash) = (self.heap.inner(), DefaultHasher::new());
         let granted = self.sim.granted();
         granted.0.hash(&mut hash);
         for id in (0..granted.0).map(HugePageId) {
-            // SAFETY: below the capacity, and nobody writes to the trackers while the heap is lent to us.
+            // SAFETY: below the capacity, and nobody writes to the trackers while the heap is lent
+            // to us.
             unsafe { &*self.trackers.cast::<Tracker<G>>().add(id.0 as usize) }.hash(&mut hash);
             (self.sim.is_huge(id), self.sim.advice(id) == Some(Advice::Huge)).hash(&mut hash);
             (G::page(id, 0).0..G::page(id, G::PAGES).0)
@@ -307,8 +314,8 @@ impl<G: Geometry> World<G> {
         assert!(self.sim.backed_bytes().0 <= before.resident_bytes);
     }
 
-    /// What the heap says is zero must be, and after no more than requests that were granted also the other way round; then every
-    /// page of it is written to.
+    /// What the heap says is zero must be, and after no more than requests that were granted also
+    /// the other way round; then every page of it is written to.
     fn use_new(&self, range: PageRange, zeroed: bool) {
         let zero = self.sim.written(range) == Pages(0);
         assert!(zero || !zeroed, "{range:?} does not read as zeros");
@@ -369,9 +376,10 @@ impl<G: Geometry> World<G> {
         runs
     }
 
-    /// Whether a naive allocator would have to refuse too: a span below a hugepage only when no hugepage has a free run that holds
-    /// it wherever the run begins; longer ones when no run of free hugepages, granted or not, holds it. Where there are regions,
-    /// a run is not expected to go on over their borders, and a hugepage that is being collapsed is not free.
+    /// Whether a naive allocator would have to refuse too: a span below a hugepage only when no
+    /// hugepage has a free run that holds it wherever the run begins; longer ones when no run of
+    /// free hugepages, granted or not, holds it. Where there are regions, a run is not expected to
+    /// go on over their borders, and a hugepage that is being collapsed is not free.
     pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
         if pages == 0 || pages.max(align) > G::pages(self.capacity).0 {
             return true;
@@ -428,7 +436,8 @@ impl World<Huge2M> {
 
 impl<G: Geometry> Drop for World<G> {
     fn drop(&mut self) {
-        // SAFETY: the box that `new` took apart. The heap, the only other user, is dropped without touching its table.
+        // SAFETY: the box that `new` took apart. The heap, the only other user, is dropped without
+        // touching its table.
         drop(unsafe { Box::from_raw(self.trackers) });
     }
 }

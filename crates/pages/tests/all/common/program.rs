@@ -1,4 +1,5 @@
-//! Typed instructions out of arbitrary bytes, and their interpreter: for fuzzing, and for tests fed with chance.
+//! Typed instructions out of arbitrary bytes, and their interpreter: for fuzzing, and for tests fed
+//! with chance.
 
 use super::{Op, World};
 use arbitrary::{Arbitrary, Unstructured};
@@ -133,7 +134,8 @@ impl Program {
 impl<G: Geometry> World<G> {
     fn execute(&mut self, instruction: Instruction) {
         let op = match instruction {
-            // The checks in between allow neither a span of no pages nor an alignment that is not a power of two.
+            // The checks in between allow neither a span of no pages nor an alignment that is not a
+            // power of two.
             Instruction::Alloc { size, align_log, dense } => {
                 Op::Alloc { pages: size.pages::<G>().max(1), align: 1 << (align_log % 14), dense }
             }

@@ -1,0 +1,15 @@
+//! `errno` after a request.
+
+use core::ptr::null_mut;
+use craton_os::process;
+
+/// No memory is `ENOMEM`; with memory `errno` is as it was, whatever was refused on the way.
+pub(crate) fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
+    process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
+    object
+}
+
+/// Null, for no memory.
+pub(crate) fn no_memory() -> *mut u8 {
+    with_errno(null_mut(), 0)
+}

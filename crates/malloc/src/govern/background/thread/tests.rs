@@ -1,0 +1,56 @@
+//! A real thread of the system.
+
+use super::*;
+use core::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+static SHIFT: AtomicU32 = AtomicU32::new(0);
+static HELPER: HelperThread = HelperThread::new(&SHIFT);
+static RAN: AtomicU32 = AtomicU32::new(0);
+static SLEPT: AtomicBool = AtomicBool::new(false);
+
+fn run() {
+    RAN.fetch_add(1, Relaxed);
+    SLEPT.store(HELPER.sleep(None), Relaxed);
+}
+
+#[test]
+fn a_thread_runs_sleeps_until_it_is_told_to_end_and_can_be_started_again() {
+    for n in 1..=2 {
+        assert!(HELPER.start(run) && !HELPER.is_rung());
+        SLEPT.store(false, Relaxed);
+        HELPER.ring();
+        assert!(HELPER.join(), "it is this process's");
+        assert_eq!((RAN.load(Relaxed), SLEPT.load(Relaxed)), (n, true));
+    }
+}
+
+#[test]
+fn a_sleep_ends_with_its_time_or_a_nudge() {
+    static SHIFT: AtomicU32 = AtomicU32::new(0);
+    let helper = HelperThread::new(&SHIFT);
+    assert!(!helper.sleep(Some(1_000_000)), "nothing told it to end");
+    helper.nudge();
+    assert!(!helper.sleep(None));
+    SHIFT.store(10, Relaxed);
+    let start = Instant::now();
+    assert!(!helper.sleep(Some(20_000_000_000)));
+    assert!(start.elapsed() < Duration::from_secs(15), "a second is a thousandth of one");
+    helper.ring();
+    assert!(helper.sleep(None) && helper.sleep(Some(u64::MAX)) && helper.is_rung());
+}
+
+#[test]
+fn a_process_that_never_started_it_does_not_wait_for_it() {
+    static SHIFT: AtomicU32 = AtomicU32::new(0);
+    assert!(!HelperThread::new(&SHIFT).join());
+}
+
+#[test]
+fn another_process_nudges_by_a_byte() {
+    static SHIFT: AtomicU32 = AtomicU32::new(0);
+    let helper = HelperThread::new(&SHIFT);
+    // SAFETY: a byte of the thread's bell, as another process writes it.
+    unsafe { HelperThread::nudge_at(&raw const helper).cast_mut().write_volatile(1) };
+    assert!(!helper.sleep(None), "at once");
+}

@@ -1,0 +1,46 @@
+//! How a thread gives its cache up.
+//!
+//! **Unsafe.** Empties and gives back the calling thread's cache; is called by the C library at a thread's end.
+
+use crate::govern;
+use crate::statics::{ADMISSION, BACKGROUND, HEAP, PROCESSOR_CACHES, REGISTRY};
+use crate::thread::registry::Registry;
+use crate::thread::{nested, tls};
+use core::ffi::c_void;
+use craton_heap::thread_cache::ThreadCache;
+use craton_os::rseq::Rseq;
+use craton_os::thread;
+
+/// Notes how many threads have a cache.
+pub(crate) fn count_threads(caches: &Registry) {
+    ADMISSION.count(caches.taken());
+    BACKGROUND.count_threads(caches.taken() + usize::from(PROCESSOR_CACHES.in_use()));
+}
+
+/// Takes the calling thread's cache from it, if it has one; from then on it has `instead`.
+pub(crate) fn give_cache_up(instead: *mut ThreadCache) {
+    let Some(cache) = tls::own() else { return };
+    tls::set(instead);
+    nested::within(|| {
+        // SAFETY: the thread has given its cache up, two lines before.
+        unsafe {
+            HEAP.empty_cache(cache);
+            let mut caches = REGISTRY.lock();
+            caches.give(cache);
+            count_threads(&caches);
+        }
+    });
+}
+
+/// Runs at a thread's end, perhaps before other destructors that still allocate and free: those do without a cache.
+///
+/// # Safety
+/// Called by the C library only.
+pub(crate) unsafe extern "C" fn thread_ends(_: *mut c_void) {
+    let registered = PROCESSOR_CACHES.rseq().is_some_and(Rseq::is_registered);
+    give_cache_up(if registered { tls::gone() } else { tls::alone() });
+    // The C library ends the process when the main thread and all others have ended; ours would count.
+    if thread::is_main() {
+        govern::seal();
+    }
+}
