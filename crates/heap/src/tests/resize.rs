@@ -32,12 +32,22 @@ fn a_large_object_is_resized_where_it_stands_unless_a_class_holds_it() {
     assert_eq!(resize(MAX_CLASSED / 2), None, "so short it must be copied into a class");
     assert_eq!((resize(MAX_CLASSED / 2 + 1), w.usable(object)), (Some(object), Ok(MAX_CLASSED / 2 + 8192)));
     assert_eq!((resize(5 * MIB), w.usable(object)), (Some(object), Ok(5 * MIB)));
-    // A neighbour is in the way.
-    let end = w.large(20 * MIB);
-    let (found, room) = (w.heap.find(object), w.heap.address(craton_base::PageId(w.page(object).0 + 640)));
-    assert!(room <= end);
-    assert_eq!(w.heap.resize(object, found, usize::MAX), None);
+    let found = w.heap.find(object);
+    assert_eq!(w.heap.resize(object, found, usize::MAX), None, "no mapping is so long");
     assert_eq!(w.heap.find(object), found);
+}
+
+#[test]
+fn a_large_object_with_a_neighbour_behind_it_stays_as_it_was_and_must_be_copied() {
+    let w = world(8, 0);
+    let (object, next) = (w.large(300 << 10), w.large(300 << 10));
+    assert_eq!(w.page(next).0, w.page(object).0 + 38);
+    let (found, in_use) = (w.heap.find(object), w.heap.in_use());
+    assert_eq!(w.heap.resize(object, found, 400 << 10), None);
+    assert_eq!((w.heap.find(object), w.heap.in_use()), (found, in_use));
+    w.give(next).unwrap();
+    w.heap.release(|| ());
+    assert_eq!(w.heap.resize(object, found, 400 << 10), Some(object), "now there is room");
 }
 
 #[test]
@@ -98,7 +108,6 @@ fn a_small_object_of_a_large_alignment_has_a_mapping_while_there_are_not_too_man
         w.heap.allocate_huge(1, 1, false);
     }
     assert!(!w.heap.is_lonely(64, align) && !lonely(64));
-    w.faults.set_only(Call::Map, FaultRule::From(1));
     let w = world(64, 0);
     w.faults.set_only(Call::Map, FaultRule::From(1));
     let object = w.heap.allocate_large(64, align, false);

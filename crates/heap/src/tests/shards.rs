@@ -21,14 +21,14 @@ fn end(w: &World) {
 #[test]
 fn the_number_of_shards_only_grows_and_no_further_than_there_are() {
     let w = world(4, 0);
-    let homes = |w: &World| (w.heap.homes(), w.heap.home(0), w.heap.home(5));
+    let homes = |w: &World| (w.heap.homes(), w.heap.home(0), w.heap.home(7));
     assert_eq!(homes(&w), (1, 0, 0));
     w.heap.use_shards(0);
     assert_eq!(homes(&w), (1, 0, 0));
     w.heap.use_shards(3);
-    assert_eq!(homes(&w), (3, 0, 2));
+    assert_eq!(homes(&w), (3, 0, 1));
     w.heap.use_shards(2);
-    assert_eq!(homes(&w), (3, 0, 2));
+    assert_eq!(homes(&w), (3, 0, 1));
     w.heap.use_shards(1000);
     assert_eq!(w.heap.homes(), SHARDS);
 }
