@@ -146,3 +146,6 @@ impl Search {
         pause.store(next, Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -80,3 +80,6 @@ impl Complete {
         })
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
