@@ -181,6 +181,7 @@ impl Heaps {
         Ok(self.slots.lock(handle)?.2.stats())
     }
 
+    /// Counts of each living heap, by number.
     pub fn each(&self, mut each: impl FnMut(OwnStats)) {
         for (id, _) in self.slots.living() {
             if let Some(stats) = self.slots.lock_id(id).map(|h| h.stats()) {
