@@ -1,17 +1,16 @@
 //! Stacks of calls, each kept once and named by a number.
 //!
-//! **State.** One reservation, opened part by part as it fills, so that the rest is in no core
-//! file. It has chains of entries by hash:
+//! **State.** One reservation, opened in parts as it fills, to stay out of core files. Entries are
+//! chained by hash:
 //! ```text
 //! | next of the chain (4) · frames (4) | return addresses, innermost first (8 each) |
 //! ```
-//! A stack's number is where its entry begins, in units of 8 bytes; 0 stands for no stack.
+//! A stack's number is its entry's offset in units of 8 bytes; 0 stands for no stack.
 //!
-//! **Threads.** An entry is written, and then becomes the first of its chain by one exchange. Two
-//! threads that write the same stack at a time leave it there twice.
+//! **Threads.** One exchange makes a written entry the first of its chain. Two threads that write
+//! the same stack at a time leave it there twice.
 //!
-//! **Failure.** When the reservation is full, and without one, a new stack gets the number 0 and is
-//! counted.
+//! **Failure.** Without room a new stack gets the number 0 and is counted.
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 
@@ -27,7 +26,6 @@ pub(crate) const BYTES: usize = 64 << 20;
 const PART: usize = BYTES / 64;
 const CHAINS: usize = 1 << 16;
 
-/// All stacks.
 pub(crate) struct Stacks {
     at: AtomicUsize,
     open: Opened<1>,
@@ -41,7 +39,6 @@ impl Stacks {
     /// Where the reservation's address is.
     pub(crate) const AT: usize = core::mem::offset_of!(Self, at);
 
-    /// Without stacks.
     pub(crate) const fn new() -> Self {
         Self {
             at: AtomicUsize::new(0),
@@ -57,7 +54,7 @@ impl Stacks {
         match self.at.load(Ordering::Acquire) {
             0 => {
                 let at = guarded::reserve_zeros(BYTES)?;
-                // ORDERING: Release pairs with the Acquire above; on failure Acquire pairs with the
+                // ORDERING: Release pairs with the Acquire above; on failure Acquire with the
                 // winner's Release.
                 match self.at.compare_exchange(0, at, Ordering::Release, Ordering::Acquire) {
                     Ok(_) => Some(at),
@@ -86,7 +83,8 @@ impl Stacks {
             .iter()
             .fold(frames.len() as u64, |h, pc| (h ^ *pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
         let head = &self.heads[(hash >> 40) as usize % CHAINS];
-        // ORDERING: Acquire pairs with the exchange below: a thread that sees the number sees the entry.
+        // ORDERING: Acquire pairs with the exchange below: a thread that sees the number sees the
+        // entry.
         let first = head.load(Ordering::Acquire);
         let mut at = first;
         while at != 0 {
@@ -141,7 +139,6 @@ impl Stacks {
         (self.at.load(Relaxed), BYTES)
     }
 
-    /// How many stacks there was no room for.
     pub(crate) fn not_kept(&self) -> u64 {
         self.not_kept.load(Relaxed)
     }
