@@ -1,8 +1,8 @@
 //! `cargo xtask tidy`: rules over the text of the tree, and over the graph of crates.
 //!
-//! **What.** Each rule is a function from text to complaints, so that a test can show it a bad sample; this file
-//! collects the files, calls every rule and prints. The rules read text and tokens ([`lex`]), not types: they also see
-//! code that is compiled for another platform.
+//! **What.** Collects the files, calls each rule, prints. A rule is a function from text to
+//! complaints, testable by a bad sample. Rules read tokens ([`lex`]), not types: also other
+//! platforms' code.
 
 mod arrows;
 mod files;
@@ -47,7 +47,8 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// Runs every rule on the repository that holds this package; `fix` rewrites what is generated first.
+/// Runs every rule on the repository that holds this package; `fix` rewrites what is generated
+/// first.
 pub fn run(fix: bool) -> ExitCode {
     match complaints(root(), fix) {
         Err(error) => {

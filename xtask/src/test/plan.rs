@@ -27,9 +27,7 @@ pub enum Extent {
 /// One build of tests.
 #[derive(Debug)]
 pub struct Plan {
-    /// Arguments of `cargo test`.
     pub args: Vec<String>,
-    /// Environment of the build.
     pub env: Vec<(String, String)>,
     /// How its programs are run.
     pub runs: Vec<Run>,
@@ -41,7 +39,6 @@ pub struct Run {
     pub name: &'static str,
     /// Only programs of the package with this folder.
     pub package: Option<&'static str>,
-    /// Environment of the programs.
     pub env: Vec<(String, String)>,
     /// Arguments of the programs: parts of names of tests.
     pub filter: Vec<String>,

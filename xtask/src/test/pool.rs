@@ -38,8 +38,7 @@ impl Pool {
         Self { last, limit, waiting: Vec::new(), running: Vec::new(), library: None }
     }
 
-    /// Runs everything that `builders` threads build. `report` is called as programs end; returns
-    /// which builds failed.
+    /// Runs all that `builders` threads build; `report` sees each end. Returns the failed builds.
     pub fn run(
         mut self,
         (send, events): (Sender<Event>, Receiver<Event>),

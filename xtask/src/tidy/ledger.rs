@@ -1,8 +1,8 @@
 //! How much is unsafe, where, and why there.
 //!
-//! **What.** A product file with unsafe code says why in its module comment, in a paragraph `//! **Unsafe.** …`. That each
-//! block, `impl` and function gives its reason, clippy checks (`undocumented_unsafe_blocks`, `missing_safety_doc`). The ledger
-//! itself lies in no file: `cargo xtask tidy --unsafe` prints it from the sources.
+//! **What.** A product file with unsafe code says why in its head: `//! **Unsafe.** …`. Clippy
+//! checks each site (`undocumented_unsafe_blocks`, `missing_safety_doc`). `cargo xtask tidy
+//! --unsafe` prints the ledger from the sources.
 
 use super::files::File;
 use super::lex::Source;

@@ -1,13 +1,12 @@
 //! A Rust file as tokens, and its comments by line.
 //!
-//! **What.** Enough of Rust's lexical grammar that a rule never takes a word inside a string or a comment for code, and never
-//! misses a comment: nested block comments, raw strings, characters beside lifetimes. Strings and characters become the token
-//! `""`; no rule asks what they contain.
+//! **What.** Enough of Rust's lexical grammar to tell code from strings and comments: nested block
+//! comments, raw strings, characters beside lifetimes. Strings and characters become the token
+//! `""`.
 
 /// A token of code: a word, a number, `""`, or one mark.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// Its text.
     pub text: String,
     /// The line, from 1.
     pub line: usize,
@@ -24,7 +23,6 @@ pub struct Line {
     pub in_test: bool,
 }
 
-/// A Rust file.
 pub struct Source {
     /// The code.
     pub tokens: Vec<Token>,
@@ -87,7 +85,8 @@ impl Source {
         self.tokens.len()
     }
 
-    /// The modules that only tests have, as the index of `mod`: behind an attribute `cfg` that names one of `words`.
+    /// The modules that only tests have, as the index of `mod`: behind an attribute `cfg` that
+    /// names one of `words`.
     pub fn modules_under(&self, words: &[&str]) -> Vec<usize> {
         let mut found = Vec::new();
         let mut is_under = false;
@@ -139,7 +138,8 @@ fn comment(text: &str) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// The length of the string or character that `text` begins with, its prefix included. `'a` is a lifetime.
+/// The length of the string or character that `text` begins with, its prefix included. `'a` is a
+/// lifetime.
 fn literal(text: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| {
         text.strip_prefix(*prefix).is_some_and(|rest| {

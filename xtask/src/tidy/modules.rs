@@ -1,8 +1,9 @@
 //! Arrows between the modules of a crate.
 //!
-//! **What.** For each crate below `crates/`, the graph of files and of the paths by which they name each other; tests apart. A name
-//! that a module re-exports is followed to the file that declares it, so that a door is no arrow. No circle has more
-//! than [`MOST`] files. A crate of [`ORDERS`] has no circle at all between its layers: each names only those before it.
+//! **What.** For each crate below `crates/`, the graph of files and the paths by which they name
+//! each other, without tests. Re-exported names count for the declaring file. No cycle has more
+//! than [`MOST`] files; the layers of a crate in [`ORDERS`] have none: each names only those before
+//! it.
 
 use super::files::File;
 use super::lex::Source;
@@ -13,7 +14,8 @@ use std::fmt::Write;
 /// The most files of a circle.
 const MOST: usize = 8;
 
-/// Crates whose modules stand in layers, from the bottom up. A module below a named one belongs to its layer.
+/// Crates whose modules stand in layers, from the bottom up. A module below a named one belongs to
+/// its layer.
 const ORDERS: [(&str, &[&str]); 2] = [
     (
         "heap",
@@ -94,13 +96,11 @@ const ORDERS: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// A crate, or a program of one in `src/bin`.
 struct Unit<'a> {
     name: String,
     modules: Vec<Module<'a>>,
 }
 
-/// A file.
 struct Module<'a> {
     file: &'a File,
     source: &'a Source,
@@ -120,11 +120,11 @@ struct Use {
 struct Measure {
     arrows: usize,
     circle: Vec<String>,
-    /// Arrows against the order: from, to.
     upward: Vec<(String, String)>,
 }
 
-/// Complains of circles that are too large, of files that nothing declares, and of arrows against an order.
+/// Complains of circles that are too large, of files that nothing declares, and of arrows against
+/// an order.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     for unit in units(files) {
@@ -304,7 +304,6 @@ impl Unit<'_> {
         Some(module)
     }
 
-    /// The files that a file names.
     fn arrows_of(&self, from: usize) -> BTreeSet<usize> {
         let Module { source, uses, .. } = &self.modules[from];
         let is_named = |name: &str| source.tokens.iter().filter(|t| t.text == *name).count() > 1;
@@ -355,8 +354,8 @@ impl Unit<'_> {
         ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| *order)
     }
 
-    /// The number of a module's layer, by the longest name of the order that it lies in; all are equal without an order.
-    /// The root and what the order does not name are above all.
+    /// A module's layer, by the longest matching name of the order. Without an order all are equal;
+    /// the root and unlisted modules are above all.
     fn layer(&self, module: usize) -> usize {
         let Some(order) = self.order() else { return 0 };
         let path = self.modules[module].path.join("::");
