@@ -1,16 +1,16 @@
 //! Allocators of page frames, side by side: `craton-frames`, and other designs to compare it with.
 //!
-//! **What.** [`Frames`] is what all of them can do. A [`Design`] is one of them by its name, and [`Design::with`] makes it and
-//! hands it to a [`Job`], which is compiled for each, so that no call goes through a pointer but those to [`authors`]. Others keep free frames in
-//! lists, in memory of the frames themselves or in an array with a record for each; here always in an array of
-//! [`place::Place`]s, so that nobody needs 128 GiB to be measured with 128 GiB.
+//! **What.** [`Design::with`] makes an allocator ([`Frames`]) and hands it to a [`Job`], compiled
+//! for each: no indirect calls but those to [`authors`]. Other designs keep lists in the frames or
+//! in an array of records; here always in an array of [`place::Place`]s, so that 128 GiB can be
+//! measured without 128 GiB.
 //!
-//! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator. All are written here, from the
-//! descriptions, but for the authors' own code, which is a library built apart.
+//! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator; written from
+//! the descriptions, except for the authors' code, a separate library.
 //!
 //! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
 //!
-//! **Failure.** A request that cannot be served yields nothing. What is freed wrongly is refused by those that can tell.
+//! **Failure.** `None` without frames. Designs that can detect a wrong free refuse it.
 
 pub mod aging;
 pub mod authors;
@@ -106,7 +106,8 @@ pub enum Design {
     Local,
     /// Buddies, with caches for processors.
     Buddy,
-    /// LLFree by its authors, with trees of so many huge frames, and their policies for such classes.
+    /// LLFree by its authors, with trees of so many huge frames, and their policies for such
+    /// classes.
     Authors(Trees, Classes),
 }
 
@@ -125,7 +126,8 @@ impl Design {
         Self::Authors(Trees::ThirtyTwo, Classes::Simple),
     ];
 
-    /// Those written here that this machine can do: not every processor can write a cache line back and go on.
+    /// Those written here that this machine can do: not every processor can write a cache line back
+    /// and go on.
     pub fn here() -> Vec<Self> {
         let can = |of: &Self| match of {
             Self::WrittenBack => WrittenBack::detect().is_some(),
@@ -160,8 +162,8 @@ impl Design {
         }
     }
 
-    /// Makes one, with all frames free, and does a job with it.
-    /// Error: a world that the design refuses.
+    /// Makes one, with all frames free, and runs a job with it. Error: the design refuses the
+    /// world.
     pub fn with<J: Job>(self, world: &World, job: J) -> Result<J::Out, String> {
         let World { frames, order, processors } = *world;
         match self {

@@ -90,8 +90,7 @@ impl Ask<'_> {
         Ok(())
     }
 
-    /// The program that runs workloads.
-    /// Error: it is not there.
+    /// The program that runs workloads. Error: it is not there.
     pub fn craton_work(&self) -> Result<OsString, String> {
         (self.tool)("craton-work").map(OsString::from)
     }

@@ -78,8 +78,7 @@ fn loops(ask: &Ask<'_>) -> Result<Vec<Loop>, String> {
     Ok(Loop::ALL.into_iter().filter(|of| ask.wants(of.name())).collect())
 }
 
-/// Measures all of the grid.
-/// Error: as [`loops`].
+/// Measures all of the grid. Error: as [`loops`].
 pub fn measure(ask: &Ask<'_>, grid: &Grid) -> Result<Vec<Row>, String> {
     let loops = loops(ask)?;
     let (gib, pairs) = ask.form((QUICK_GIB, QUICK_PAIRS), (FULL_GIB, FULL_PAIRS));

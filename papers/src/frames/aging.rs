@@ -1,18 +1,18 @@
 //! Memory that is freed and allocated again at random, and what becomes of its huge frames.
 //!
-//! **What.** [`Aging`] makes memory as fragmented as it can be: it fills most of it and frees half of the blocks at random.
-//! Then each turn frees some blocks at random and allocates as many of the same orders. After each it is told how many huge frames
-//! are wholly free, and what it would cost to move frames until no more could be: [`State`], counted from what is allocated and
-//! not by the allocator's own counters.
+//! **What.** [`Aging`] fills most of memory and frees half of the blocks at random: maximal
+//! fragmentation. Each turn frees some at random and allocates as many of the same orders. After
+//! each, [`State`] has the wholly free huge frames and the cost of compaction, counted from what is
+//! allocated, not by the allocator's counters.
 //!
-//! **From.** LLFree §5.6. The cost of compaction is the paper's: "the minimal number of 4 KiB copy operations required to free
-//! up the possible maximum of huge frames", that is, all that is in as many of the emptiest ones.
+//! **From.** LLFree §5.6. Cost is "the minimal number of 4 KiB copy operations required to free up
+//! the possible maximum of huge frames": all frames in as many of the emptiest ones.
 //!
-//! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth anew in each turn. *Mixed* is harder: orders 0 to 4,
-//! half as many of each as of the one below, and two kinds of lives: of those that stay a hundredth is anew in each turn, of the
-//! others a quarter. An allocator may be told which is which.
+//! **State.** *Plain* is the paper's: single frames, 9/10 full, 1/10 anew in each turn. *Mixed* is
+//! harder: orders 0 to 4, half as many of each as of the one below; of blocks that stay 1/100 is
+//! anew in each turn, of the others 1/4. The allocator may be told which is which.
 //!
-//! **Failure.** A block that cannot be had, or be freed, ends it with an error.
+//! **Failure.** A failed alloc or free ends it with an error.
 
 use super::crew::{Member, crew};
 use super::{Frames, HUGE, Job};
@@ -213,7 +213,8 @@ impl Aging {
     }
 }
 
-/// The threads' time, divided by all of their operations: each has as many as any other, or one less.
+/// The threads' time, divided by all of their operations: each has as many as any other, or one
+/// less.
 fn mean(took: Vec<Result<Duration, String>>, operations: usize) -> Result<f64, String> {
     let sum = took.into_iter().sum::<Result<Duration, String>>()?;
     Ok(sum.as_nanos() as f64 / operations.max(1) as f64)

@@ -1,19 +1,20 @@
-//! LLFree by its authors, in a library that is loaded where it was built.
+//! LLFree by its authors, as a library loaded from where it was built.
 //!
-//! **What.** `make frames-peer` builds their code beside the project, once with 4 huge frames a tree, their default, and once with
-//! the paper's 32. [`here`] finds these libraries where peers are, [`Authors`] is an allocator of one, and [`note`] says which are
-//! missing.
+//! **What.** `make frames-peer` builds their code with 4 huge frames a tree (their default) and
+//! with the paper's 32. [`here`] finds these libraries among the peers, [`Authors`] is an allocator
+//! of one, [`note`] names missing ones.
 //!
-//! **From.** <https://github.com/luhsra/llfree-rs>; `peers-frames/llfree` has the commit, and the functions that are called here.
-//! Their crate chooses a block's class from its order alone, or also from whether it moves: [`Classes`].
+//! **From.** <https://github.com/luhsra/llfree-rs>; `peers-frames/llfree` has the commit and the
+//! functions called here. Their crate derives a block's class from its order, or also from whether
+//! it moves: [`Classes`].
 //!
-//! **Failure.** A library that cannot be loaded, has not all functions, or other ones, is an error that names the file. What their
-//! code refuses is refused here. A panic of theirs ends the process.
+//! **Failure.** A library that cannot be loaded or has other functions is an error that names the
+//! file. What their code refuses is refused here. A panic of theirs ends the process.
 //!
 //! **Threads.** Theirs. A processor's number is below the number that the allocator was made for.
 //!
-//! **Unsafe.** Loads a library and calls functions of it by their declared types; a version that the library tells has to be the
-//! one declared here.
+//! **Unsafe.** Loads a library and calls its functions by declared types; the library's version
+//! must be the one declared here.
 
 use super::Frames;
 use craton_frames::{Kind, Request};
@@ -127,14 +128,14 @@ struct Functions {
     free_frames: FreeFrames,
 }
 
-/// A library, loaded.
 struct Library(NonNull<c_void>);
 
 impl Library {
     fn open(path: &Path) -> Result<Self, String> {
         shared_object::check(path).map_err(|why| format!("{} {why}", path.display()))?;
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a zero in it".to_owned())?;
-        // SAFETY: a path that ends with a zero. What a library of this name does when it is loaded is trusted, as a peer's is.
+        // SAFETY: a path that ends with a zero. What a library of this name does when it is loaded
+        // is trusted, as a peer's is.
         let loaded = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         NonNull::new(loaded).map(Self).ok_or_else(|| format!("{} cannot be loaded: {}", path.display(), why()))
     }
@@ -149,7 +150,8 @@ impl Library {
     fn functions(&self, trees: Trees) -> Result<Functions, String> {
         let number = |name| {
             let at = self.symbol(name)?;
-            // SAFETY: these two have been of this type since the first version, and stay so: they tell what the others are.
+            // SAFETY: these two have been of this type since the first version, and stay so: they
+            // tell what the others are.
             let number = unsafe { transmute::<NonNull<c_void>, unsafe extern "C" fn() -> u32>(at) };
             // SAFETY: it has no arguments and no conditions.
             Ok::<u32, String>(unsafe { number() })
@@ -158,7 +160,8 @@ impl Library {
         let [needed, create, get, put, drain, free] =
             [c"llfree_needed", c"llfree_create", c"llfree_get", c"llfree_put", c"llfree_drain", c"llfree_free_frames"]
                 .map(|name| self.symbol(name));
-        // SAFETY: the version says that the functions have these types, in which a null pointer is none.
+        // SAFETY: the version says that the functions have these types, in which a null pointer is
+        // none.
         unsafe {
             Ok(Functions {
                 needed: transmute::<NonNull<c_void>, Needed>(needed?),
@@ -218,12 +221,12 @@ pub struct Authors {
     _library: Library,
 }
 
-// SAFETY: their allocator is made to be used by any thread at any time, and the rest is not changed.
+// SAFETY: their allocator is made to be used by any thread at any time, and the rest is not
+// changed.
 unsafe impl Sync for Authors {}
 
 impl Authors {
-    /// All frames are free.
-    /// Error: a library that is not there or another one, or a size that their code refuses.
+    /// All frames are free. Error: no or another library, or a size that their code refuses.
     pub fn new(trees: Trees, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         Self::of(&find(trees)?, trees, classes, frames, processors)
     }
@@ -239,7 +242,8 @@ impl Authors {
         let needed = unsafe { (functions.needed)(frames, processors, kinds) };
         // Written before it is used, as the arrays of others are.
         let mut memory = vec![Line([0; 64]); needed.div_ceil(size_of::<Line>())];
-        // SAFETY: as much memory as is needed, on a cache line, all zeros, and from here on nobody else's.
+        // SAFETY: as much memory as is needed, on a cache line, all zeros, and from here on nobody
+        // else's.
         let handle = unsafe { (functions.create)(memory.as_mut_ptr().cast(), frames, processors, kinds) };
         let handle = NonNull::new(handle).filter(|_| needed > 0);
         let handle = handle.ok_or_else(|| {

@@ -1,16 +1,15 @@
-//! A buddy allocator with caches for processors, as Linux has one for each zone.
+//! A buddy allocator with per-CPU caches, as Linux has one for each zone.
 //!
-//! **What.** Free blocks of orders 0 to 10, each order's in a list, a lock over all of them. A block that is too long is halved;
-//! one that is freed joins its buddy, the other half, as long as that is free. Orders 0 to 3 and 9 go through a cache of
-//! the processor first ([`cache`]).
+//! **What.** A free list for each of orders 0 to 10, one lock. Long blocks are halved; a freed
+//! block joins its buddy while that is free. Orders 0 to 3 and 9 go through the [`cache`] first.
 //!
-//! **From.** LLFree §2, which describes Linux 5.13 and later. Linux's `buddy_merge_likely` too: a block whose next buddy
-//! is free goes to its list's end, where it stays for longest.
+//! **From.** LLFree §2 (Linux 5.13 and later), and Linux's `buddy_merge_likely`: a block whose next
+//! buddy is free goes to its list's end, to stay longest.
 //!
-//! **State.** A place's mark is 0 for what is allocated or no block's first frame, 1 + order for a free block, [`CACHED`] in a
-//! processor's cache.
+//! **State.** A place's mark: 0 allocated or no block's first frame, 1 + order a free block,
+//! [`CACHED`] in a processor's cache.
 //!
-//! **Threads.** Lists, marks of blocks, and the count are the lock's.
+//! **Threads.** The lock guards lists, marks of blocks, and the count.
 //!
 //! **Not here.** Groups by mobility, zones' watermarks, compaction.
 

@@ -1,14 +1,14 @@
 //! A zone that persists, and processes that are killed while they use it.
 //!
-//! **What.** A [`World`] is a zone in one file and what its threads hold in another ([`records`]). [`work`] is what a process does
-//! until it is killed: it finds the zone, and each thread gets and puts ([`worker`]) without an end. [`World::look`] finds the
-//! zone as it was left, compares it with the records ([`audit`]), frees what was lost and leaves the zone for the next process,
-//! closed or as a crash would.
+//! **What.** A [`World`] is a zone in one file and its threads' [`records`] in another. [`work`] is
+//! a process until it is killed: it opens the zone, and its threads get and put ([`worker`])
+//! without end. [`World::look`] opens the zone as left, compares it with the records ([`audit`]),
+//! frees what was lost and leaves the zone closed or as after a crash.
 //!
-//! **From.** LLFree §5.7. There half of the memory is allocated at random first; here blocks of all orders are, and some of them
-//! freed, which leaves holes of every size.
+//! **From.** LLFree §5.7, which first allocates half of the memory at random; here blocks of all
+//! orders, some freed again, for holes of every size.
 //!
-//! **Failure.** A zone that is not as the records say is an error, in the process that sees it.
+//! **Failure.** A zone that contradicts the records is an error in the process that sees it.
 
 pub mod audit;
 pub mod records;
@@ -93,8 +93,8 @@ impl World {
         self.records.begun().load(Relaxed) as usize
     }
 
-    /// What a process that is no more has left. Afterwards nothing is lost; the zone is closed, or as a crash would leave it.
-    /// Error: the zone is not as the records say.
+    /// What a dead process has left. Afterwards nothing is lost; the zone is closed, or as after a
+    /// crash. Error: the zone contradicts the records.
     pub fn look(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;
         let start = Instant::now();
@@ -110,8 +110,7 @@ impl World {
         Ok(Found { opened, took, operations, audit })
     }
 
-    /// Only finds the zone; what that took.
-    /// Error: there is none, or it is not as it was left.
+    /// Only opens the zone; returns the time. Error: there is none, or it is not as it was left.
     pub fn reopen(&self, close: bool) -> Result<(Opened, Duration), String> {
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, self.records.frames(), self.records.threads())?;
@@ -138,7 +137,7 @@ pub struct Task {
     pub closed: bool,
 }
 
-/// Works with the zone of a task, as long as `goes_on` says; leaves it as a crash would. `goes_on` is asked by each thread.
+/// Works with a task's zone while `goes_on` (each thread asks); leaves it as a crash would.
 /// Error: the zone was not left as expected, or is wrong.
 pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
     let Task { frames, threads, seed, .. } = *task;

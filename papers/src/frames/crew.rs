@@ -1,9 +1,10 @@
 //! Threads that stay on their processors, and begin together.
 //!
-//! **What.** [`crew`] does the same with every member, each on a thread of its own, pinned to a processor of those that this process
-//! may use. [`Member::time`] waits for all others before it begins.
+//! **What.** [`crew`] runs each member on a thread pinned to one of this process's processors.
+//! [`Member::time`] waits for all others before it begins.
 //!
-//! **Failure.** Where there are fewer processors than members they share, and a thread that cannot be pinned runs anywhere.
+//! **Failure.** With too few processors members share; a thread that cannot be pinned runs
+//! anywhere.
 //!
 //! **Unsafe.** Pins by a call of the C library, for which std has none.
 
@@ -60,7 +61,8 @@ fn stay_on(processor: usize) {
     if processor >= libc::CPU_SETSIZE as usize {
         return;
     }
-    // SAFETY: zeros are an empty cpu_set_t, in which a number that fits is set. A failure leaves the thread where it may run.
+    // SAFETY: zeros are an empty cpu_set_t, in which a number that fits is set. A failure leaves
+    // the thread where it may run.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);

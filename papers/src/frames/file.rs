@@ -1,14 +1,15 @@
 //! A persistent zone in a file that processes share.
 //!
-//! **What.** [`Shared`] is a file's words, mapped; [`ZoneFile`] is a file with a zone's page, rows and children, one behind the
-//! other, each from a cache line on, with what a zone keeps besides in memory of its own.
+//! **What.** [`Shared`] is a file's words, mapped; [`ZoneFile`] a file with a zone's page, rows and
+//! children, each from a cache line on, and the zone's volatile state in memory.
 //!
 //! **From.** LLFree §5.7, where the file is persistent memory that is mapped directly (DAX).
 //!
-//! **Threads.** What a process has stored is in the file however it ends: the mapping is the system's. A file in memory
-//! (`TMPDIR=/dev/shm`) is never written back to a disk meanwhile.
+//! **Threads.** A process's stores are in the file however it ends: the mapping is the system's. A
+//! file in memory (`TMPDIR=/dev/shm`) is never written to disk.
 //!
-//! **Failure.** A file that cannot be made, read or mapped is an error that names it, with the reason.
+//! **Failure.** A file that cannot be made, read or mapped is an error that names it, with the
+//! reason.
 //!
 //! **Unsafe.** Maps a file, and makes slices of atomic words of that.
 
@@ -48,8 +49,7 @@ impl Shared {
         sized.and_then(|file| Self::map(&file, words)).map_err(|e| cannot("make", path, &e))
     }
 
-    /// Maps a file of so many words.
-    /// Error: it cannot be opened, or is shorter or longer.
+    /// Maps a file of so many words. Error: it cannot be opened, or is shorter or longer.
     pub fn open(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| cannot("open", path, &e))?;
         let bytes = file.metadata().map_err(|e| cannot("look at", path, &e))?.len();
@@ -66,7 +66,8 @@ impl Shared {
         let at = unsafe { libc::mmap(null_mut(), words * WORD, access, flags, file.as_raw_fd(), 0) };
         let at = if at == libc::MAP_FAILED { None } else { NonNull::new(at.cast()) };
         let mapped = at.map(|at| Self { at, words }).ok_or_else(io::Error::last_os_error)?;
-        // Not only read before, but written: whoever writes to a page first has the file system to wait for.
+        // Not only read before, but written: whoever writes to a page first has the file system to
+        // wait for.
         mapped.words().iter().step_by(PAGE / WORD).for_each(|word| {
             word.fetch_or(0, Relaxed);
         });
@@ -75,7 +76,8 @@ impl Shared {
 
     /// All of it.
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: so many words are mapped, for as long as this value is there; any bits are a value.
+        // SAFETY: so many words are mapped, for as long as this value is there; any bits are a
+        // value.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.words) }
     }
 
@@ -113,8 +115,7 @@ impl ZoneFile {
         Ok(Self::over(Shared::create(path, Self::words(&sizes))?, sizes))
     }
 
-    /// The file of such a zone, which another process may have made.
-    /// Error: as [`Shared::open`].
+    /// The file of such a zone, which another process may have made. Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::open(path, Self::words(&sizes))?, sizes))

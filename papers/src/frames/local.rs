@@ -1,13 +1,15 @@
 //! ListLocal: a list of free blocks for each processor, without any protection.
 //!
-//! **From.** LLFree §5.4 (3): "a theoretical allocator that maintains per-core lists only, does not need any protection and
-//! never drains (ideal case)".
+//! **From.** LLFree §5.4 (3): "a theoretical allocator that maintains per-core lists only, does not
+//! need any protection and never drains (ideal case)".
 //!
-//! **State.** Blocks of one order, at first in equal parts. A freed block goes to the list of who frees it.
+//! **State.** Blocks of one order, at first in equal parts. A freed block goes to the freeing
+//! processor.
 //!
-//! **Threads.** A processor's list is used by one thread at a time; nothing sees to that. Two would lose blocks, or get the same.
+//! **Threads.** One thread at a time per processor, unchecked: two would lose blocks, or get the
+//! same.
 //!
-//! **Failure.** A processor whose list is empty gets nothing, whatever others have. A block freed twice is not noticed.
+//! **Failure.** An empty list gets nothing, whatever others have. Double frees go unnoticed.
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};

@@ -1,10 +1,8 @@
-//! ListLocked: free blocks in one list, whose head a lock guards.
+//! ListLocked: free blocks of one order in one LIFO list under a lock.
 //!
 //! **From.** LLFree §5.4 (1): "a lock-based shared singly-linked list (Windows, Darwin)".
 //!
-//! **State.** Blocks of one order. The last one freed is the first to be handed out.
-//!
-//! **Failure.** A block that is freed twice is not noticed.
+//! **Failure.** Double frees go unnoticed.
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};

@@ -1,14 +1,15 @@
 //! The three benchmarks of frames: bulk, random, repeat.
 //!
-//! **What.** [`Loops`] does them with an allocator, one after the other: *bulk*, each thread allocates its part and frees it in the
-//! same order; *random*, it allocates its part and frees as many of anybody's, shuffled, of which only frees count; *repeat*, it
-//! allocates one block and frees it, again and again, while everybody's part is allocated.
+//! **What.** [`Loops`] runs them in order. *bulk*: each thread allocates its part, frees it in the
+//! same order. *random*: it allocates its part, frees as many of any thread's, shuffled (only frees
+//! count). *repeat*: it allocates and frees one block again and again while all parts are
+//! allocated.
 //!
-//! **From.** LLFree §5.1. A thread's part there depends on how many there are; here it does not, so that each does the same work.
+//! **From.** LLFree §5.1. Parts do not depend on the number of threads here: equal work for each.
 //!
 //! **Units.** Nanoseconds for each operation, the mean over threads.
 //!
-//! **Failure.** An allocator that has no block left, or refuses one of its own, fails with that.
+//! **Failure.** An allocator without a block left, or that refuses its block, fails with that.
 
 use super::crew::{Member, crew};
 use super::{Frames, Job, request};

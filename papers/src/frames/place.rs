@@ -1,10 +1,10 @@
-//! An array that stands for the frames' own memory, or for Linux's array of `struct page`: a cache line for each frame.
+//! An array in place of the frames' memory or of Linux's `struct page`s: a cache line a frame.
 //!
-//! **What.** A [`Place`] has room for two links and a mark. A [`Chain`] is a doubly linked list through places.
+//! **What.** A [`Place`] has two links and a mark; a [`Chain`] is a doubly linked list of them.
 //!
 //! **From.** LLFree §5.4: "All list allocators store their next pointers in a 64 B aligned array".
 //!
-//! **Threads.** All accesses are relaxed, and so plain loads and stores: who uses a chain holds its lock.
+//! **Threads.** Accesses are relaxed, so plain loads and stores: a chain's user holds its lock.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -23,13 +23,15 @@ pub struct Place {
     pub mark: AtomicU32,
 }
 
-/// A place for each frame, none of them in a list. Each is written, so that none is new when it is measured.
+/// A place for each frame, none of them in a list. Each is written, so that none is new when it is
+/// measured.
 pub fn places(frames: usize) -> Box<[Place]> {
     let place = |_| Place { next: AtomicU32::new(NONE), previous: AtomicU32::new(NONE), mark: AtomicU32::new(0) };
     (0..frames).map(place).collect()
 }
 
-/// The first frames of blocks of an order that lie wholly within so many frames, from the last to the first.
+/// The first frames of blocks of an order that lie wholly within so many frames, from the last to
+/// the first.
 pub fn blocks_down(frames: usize, order: u32) -> impl Iterator<Item = u32> {
     (0..frames >> order).rev().map(move |block| (block << order) as u32)
 }

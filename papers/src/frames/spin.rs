@@ -1,6 +1,4 @@
-//! A lock that is waited for by looking at it.
-//!
-//! **What.** Test, then test-and-set. Who waits for long lets others run, so that a holder who lost his processor gets one.
+//! A spin lock: test, then test-and-set. A long wait yields, so that a preempted holder runs.
 //!
 //! **From.** The zone lock of LLFree §2, and ListLocked's.
 

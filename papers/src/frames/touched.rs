@@ -1,14 +1,14 @@
 //! Where an allocator's state lies, as a run shows it.
 //!
-//! **What.** A zone's arrays are filled with a byte, then every frame is allocated and freed one by one, and again as huge frames; whatever
-//! is not that byte any more was written. A second run with the byte's complement sees what came to equal the first. So
-//! cache lines are counted that a run really touches, and a write behind the end of an array is seen.
+//! **What.** Fills a zone's arrays with a byte, then allocates and frees every frame, and all huge
+//! frames; changed bytes were written. A second run with the byte's complement finds values that
+//! equal the first. This counts the touched cache lines, and shows a write behind an array.
 //!
 //! **From.** LLFree §5.5, which computes the state dispersion.
 //!
 //! **Units.** Bytes, and cache lines of 64.
 //!
-//! **Failure.** A zone that cannot be made, a frame that is refused, and a write behind an array are errors.
+//! **Failure.** A zone that cannot be made, a frame that is refused, and a write behind an array.
 
 use super::{Frames, HUGE_ORDER, Job, request};
 use craton_frames::{Config, Init, Local, Sizes, Standard, Zone};
@@ -40,8 +40,7 @@ pub fn computed(frames: usize, processors: usize) -> [Level; 5] {
     ]
 }
 
-/// The same, with what a run touches.
-/// Error: a zone that refuses, or writes behind an array.
+/// The same, with what a run touches. Error: a zone that refuses, or writes behind an array.
 pub fn counted(frames: usize, processors: usize) -> Result<[Level; 5], String> {
     let sizes = Sizes::of::<Standard>(frames, processors);
     let runs = [0x5a, !0x5a].map(|fill| run(frames, processors, Arrays::new(&sizes, fill)));
@@ -109,7 +108,8 @@ fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String
     Ok(one.zip(two).filter(is_touched).count())
 }
 
-/// Processors' lines that are not as they were made. Their words are their own: they are told apart by what they print.
+/// Processors' lines that are not as they were made. Their words are their own: they are told apart
+/// by what they print.
 fn locals(locals: &[Local]) -> usize {
     let new = format!("{:?}", Local::default());
     locals.iter().filter(|local| format!("{local:?}") != new).count()

@@ -1,11 +1,11 @@
-//! A processor's cache of blocks that were freed last.
+//! A processor's cache of recently freed blocks.
 //!
-//! **From.** LLFree §2: order 0, since Linux 5.13 orders 1 to 3 and 9 too. One count over all of them, in frames. An empty
-//! list is filled with a batch under one hold of the zone's lock; at the high mark a batch goes back, what was freed
-//! longest ago first.
+//! **From.** LLFree §2: order 0, since Linux 5.13 orders 1 to 3 and 9 too; one count, in frames. A
+//! batch under one hold of the zone's lock refills an empty list; at the high mark the oldest batch
+//! goes back.
 //!
-//! **State.** Sizes are as Linux 6.0 documents them: a batch of 63 frames, 2 blocks at least; the high mark is the zone's low
-//! watermark, 5/4 of √(16 · KiB) KiB, divided by the processors, and four batches at least.
+//! **State.** Linux 6.0's sizes: a batch of 63 frames, 2 blocks at least; the high mark is the
+//! zone's low watermark, 5/4 of √(16 · KiB) KiB, divided by the processors, four batches at least.
 
 use super::CACHED;
 use crate::frames::place::{Chain, Place};
@@ -98,7 +98,8 @@ impl Cache {
         self.count(|frames| frames + (1 << order))
     }
 
-    /// Gives away so many frames at least, as far as it has them: of each list in turn the block that is in it for longest.
+    /// Gives away so many frames at least, as far as it has them: of each list in turn the block
+    /// that is in it for longest.
     pub fn give(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
         let mut given = 0;
         let blocks = ORDERS.iter().zip(&self.lists).cycle();

@@ -1,13 +1,13 @@
-//! What a crash did: the zone against what threads had written down.
+//! What a crash did: the zone against the threads' records.
 //!
-//! **What.** [`audit`] looks at every frame: whether those that somebody holds are allocated and held once, and whether those
-//! that nobody holds are free, but for what requests under way account for. [`take_back`] frees these.
+//! **What.** [`audit`] checks each frame: held ones are allocated and held once; the others are
+//! free, except for what requests under way account for. [`take_back`] frees these.
 //!
-//! **From.** LLFree §3.2.3: frames are lost only where an allocation has not reached the caller, or a free has not reached the
-//! bit, so that no more requests lose frames than there are processors.
+//! **From.** LLFree §3.2.3: frames are lost only where an allocation has not reached the caller, or
+//! a free the bit: no more requests lose frames than there are processors.
 //!
-//! **Failure.** A frame that is held and free, or held twice, or lost though no request accounts for it, is an error that
-//! names it.
+//! **Failure.** A frame held and free, held twice, or lost without a request is an error that names
+//! it.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::request;
@@ -68,8 +68,7 @@ pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Resul
     Ok(Audit { under_way, losing, lost, held })
 }
 
-/// Frees what was lost; how many requests that took.
-/// Error: the zone refuses.
+/// Frees what was lost; how many requests that took. Error: the zone refuses.
 pub fn take_back<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Result<(), String> {
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }
@@ -82,8 +81,8 @@ fn in_doubt(doing: Doing) -> Option<u32> {
     }
 }
 
-/// How many requests account for the frames that are lost: each get for one block of its order, each request of a place for
-/// whatever lies there.
+/// How many requests account for the lost frames: each get for a block of its order, each request
+/// of a place for what lies there.
 fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     let lost: BTreeSet<usize> = lost.iter().copied().collect();
     let within = |frame: usize, doing: &Doing| matches!(doing, Doing::Place(at, order) if (*at..at + (1 << order)).contains(&frame));
@@ -98,7 +97,8 @@ fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     Ok(used + places)
 }
 
-/// The fewest gets of which each lost a whole block of its order, so that these are all frames of `open`.
+/// The fewest gets of which each lost a whole block of its order, so that these are all frames of
+/// `open`.
 fn cover(open: &BTreeSet<usize>, gets: &[u32], lost: &BTreeSet<usize>) -> Option<usize> {
     let Some(first) = open.first() else { return Some(0) };
     let with = |at: usize| {

@@ -1,9 +1,9 @@
-//! A thread that gets and puts on a zone that persists, and writes down what it holds.
+//! A thread that gets and puts on a persistent zone, and records what it holds.
 //!
-//! **What.** [`Worker::step`] does one request: frames of any order, of orders above 0 less often; a free of a block, or of a
-//! part of it; frames at a given place, beside a block, which both are freed at once later on.
+//! **What.** [`Worker::step`] does one request: frames of any order, mostly 0; a free of a block or
+//! of a part; frames at a place beside a block, both later freed as one.
 //!
-//! **Failure.** A request that is refused though it should not be, and frames that the worker has already, are errors.
+//! **Failure.** A wrong refusal, and frames that the worker already has, are errors.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::{HUGE, HUGE_ORDER, MAX_ORDER, request};
@@ -52,8 +52,7 @@ impl<'a, M: Media> Worker<'a, M> {
         self.held
     }
 
-    /// Does one request.
-    /// Error: the zone is wrong.
+    /// Does one request. Error: the zone is wrong.
     pub fn step(&mut self) -> Result<(), String> {
         let is_full = self.held >= self.most;
         if self.blocks.is_empty() || !is_full && self.rng.one_in(2) { self.get() } else { self.put() }?;
@@ -63,8 +62,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Gets until it has so many frames, or there are none.
-    /// Error: the zone is wrong.
+    /// Gets until it has so many frames, or there are none. Error: the zone is wrong.
     pub fn grow(&mut self, frames: usize) -> Result<(), String> {
         let mut refused = 0;
         while self.held < frames && refused < 100 {
@@ -75,8 +73,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Puts until it has so few frames.
-    /// Error: the zone is wrong.
+    /// Puts until it has so few frames. Error: the zone is wrong.
     pub fn shrink(&mut self, frames: usize) -> Result<(), String> {
         while self.held > frames {
             self.put()?;
@@ -178,7 +175,8 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 }
 
-/// An order: half of all requests are for single frames, and few for huge ones, of which there may be none after a long search.
+/// An order: half of all requests are for single frames, and few for huge ones, of which there may
+/// be none after a long search.
 fn order(rng: &mut Rng) -> u32 {
     match rng.below(64) {
         0..32 => 0,
