@@ -68,7 +68,6 @@ pub(super) struct Arrays<P: Process> {
 }
 
 impl<P: Process> Arrays<P> {
-    /// Without areas.
     pub(super) const fn new() -> Self {
         Self {
             areas: AtomicUsize::new(0),

@@ -32,7 +32,6 @@ impl<P: Process> Building<P> {
         P::words().building != 0
     }
 
-    /// Whether it runs one for this cache.
     pub(super) fn is_for(cache: usize) -> bool {
         let mut at = P::words().building as *const Self;
         while !at.is_null() {

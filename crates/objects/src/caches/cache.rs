@@ -113,7 +113,6 @@ impl Slot<CacheSlots> {
         })
     }
 
-    /// Wakes the threads that wait for an object.
     pub(super) fn announce(&self, wait: bool) {
         if wait {
             self.shared.freed.announce();
@@ -246,7 +245,6 @@ impl Cache {
         (self.fill, self.misses) = (self.fill / 2, 0);
     }
 
-    /// Forgets the program's functions.
     pub(super) fn clear(&mut self) {
         (self.constructor, self.destructor, self.reclaim, self.argument) = (None, None, None, null_mut());
     }

@@ -89,14 +89,12 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// The number of the cache that has the page of an address.
     fn cache_of(&self, object: *mut u8) -> Option<u16> {
         let page = self.heap.page_of(object as usize)?;
         let (cache, class) = self.heap.record(page).heap();
         (self.heap.mark(page) == OWNED && class == CACHE_CLASS).then_some(cache)
     }
 
-    /// Whether a pointer is a live object of the cache.
     fn check_object(&self, cache: &Cache, object: *mut u8) -> Result<(), Misuse> {
         let size = cache.size;
         let Some(its) = self.cache_of(object) else {

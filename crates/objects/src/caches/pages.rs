@@ -37,7 +37,6 @@ const PARTS: usize = (16 << 40) / PAGE_SIZE * size_of::<Entry>() / PART;
 pub(super) struct Entry {
     /// The cache's handle; 0 until an object that begins on the page was handed out.
     pub(super) cache: AtomicUsize,
-    /// Where the first object of the slab lies.
     pub(super) first: AtomicUsize,
     /// The least number above 2⁶⁴ / stride: `k * stride * magic` is little more than 0 modulo 2⁶⁴.
     pub(super) magic: AtomicU64,
@@ -50,7 +49,6 @@ pub(super) struct Entry {
     pub(super) marks: [AtomicU8; MARKS],
 }
 
-/// ⌊2⁶⁴ / stride⌋ + 1.
 fn magic(stride: usize) -> u64 {
     u64::MAX / stride as u64 + 1 + u64::from(stride.is_power_of_two())
 }
@@ -154,12 +152,10 @@ impl Entry {
     }
 }
 
-/// The entries of all pages.
 pub(super) struct Entries {
     pub(super) first: AtomicUsize,
     base: AtomicUsize,
     pub(super) pages: AtomicUsize,
-    /// The parts that can be written.
     open: Opened<{ PARTS / 64 }>,
 }
 

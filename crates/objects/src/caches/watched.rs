@@ -39,7 +39,6 @@ impl Cache {
         buffer
     }
 
-    /// Frees a raw buffer.
     pub(super) fn free_buffer<W: Watch>(&mut self, buffer: *mut u8) {
         // SAFETY: it is the cache's, and no caller has it any more.
         unsafe { W::free(self.id, buffer) };
