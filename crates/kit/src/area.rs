@@ -49,7 +49,6 @@ pub(crate) fn class_for(total: usize, align: usize) -> Option<usize> {
     size_class::class_of_aligned(total, align)
 }
 
-/// A buffer's redzones: address and bytes of each.
 pub(crate) fn redzones(buffer: &Buffer) -> [(usize, usize); 2] {
     let (front, tail) = match buffer.kind {
         Kind::Heap => around(buffer.size, 1 << buffer.align).unwrap_or((0, 0)),

@@ -355,7 +355,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// The buffer that a bad pointer points at or into.
     pub(crate) fn find_place(&self, call: &'static str, address: usize) -> Option<Finding> {
         let around = |b: &Buffer| (b.address.min(b.under)..b.address + b.size.max(1) + area::UNIT).contains(&address);
         let buffer = self.table.find_where(around)?;

@@ -24,7 +24,6 @@ use crate::table::{Buffer, Kind};
 use core::mem::offset_of;
 use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
 
-/// Slots of the arena.
 const SLOTS: usize = 1 << 15;
 /// Slots that serve while there are samples alone: 8 MiB.
 const SAMPLES: usize = 2048;
@@ -41,7 +40,6 @@ struct Waiting {
 }
 
 struct Pages {
-    /// Start of the arena; 0 before the first, `usize::MAX` if there is none.
     arena: usize,
     page: usize,
     /// Slots that have ever been used.
@@ -101,7 +99,6 @@ impl Pages {
         self.arena + (2 * slot as usize + 1) * self.page
     }
 
-    /// Opens a slot; `false` if the system refuses.
     fn open(&self, slot: u32) -> bool {
         let at = self.slot_at(slot);
         // One that was on its way to the ring when marks came is closed by its mapping still.
@@ -204,7 +201,6 @@ impl Pages {
     }
 }
 
-/// Pages for a buffer.
 pub(crate) struct Taken {
     pub(crate) area: Area,
     /// The buffer that the pages had before.
@@ -275,7 +271,6 @@ impl Guards {
         Some(Taken { area, before: None, soon: None })
     }
 
-    /// Closes the pages of a freed buffer; `false` if that failed.
     pub(crate) fn close(&self, buffer: &Buffer) -> bool {
         let (at, bytes) = (buffer.under, end_of(buffer) - buffer.under);
         // Under the lock: pages that become marked meanwhile must not be closed otherwise.
@@ -324,7 +319,6 @@ impl Guards {
     }
 }
 
-/// Behind the last byte of a buffer's pages.
 pub(crate) fn end_of(buffer: &Buffer) -> usize {
     let page = process::page_size();
     match buffer.kind {

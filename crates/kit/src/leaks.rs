@@ -24,7 +24,6 @@ const MOST_TOLD: usize = 50;
 /// Mappings that can be searched, at most.
 const MOST_RANGES: usize = 1 << 16;
 
-/// A table in a mapping.
 fn table_of<T>(len: usize) -> Option<&'static mut [T]> {
     let at = mapping::map((len.max(1) * size_of::<T>()).next_multiple_of(4096), 1)? as *mut T;
     // SAFETY: fresh memory of zeros, which are valid for what is kept here.
@@ -32,7 +31,6 @@ fn table_of<T>(len: usize) -> Option<&'static mut [T]> {
 }
 
 impl<P: Process> Kit<P> {
-    /// Searches, if the option says so.
     pub(crate) fn leaks_at_exit(&self) {
         if !self.setting.searches_leaks() {
             return;

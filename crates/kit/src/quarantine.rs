@@ -11,7 +11,6 @@ use craton_os::{Mutex, Rank, mapping};
 
 /// How many buffers ahead of the one that leaves are prefetched: as long as memory takes.
 const AHEAD: usize = 2;
-/// Buffers that wait at most.
 const MOST: usize = 1 << 18;
 /// Bytes of memory that wait unless the option `quarantine` says otherwise.
 const BYTES: usize = 16 << 20;
@@ -47,7 +46,6 @@ pub(crate) const SHAPE: [(&str, usize); 2] = [
     ("kit.ring.at", Mutex::<Ring>::SHAPE[1] + offset_of!(Ring, at)),
     ("kit.ring.bytes", MOST * size_of::<(usize, usize)>()),
 ];
-/// Where the ring lies in a quarantine.
 pub(crate) const RING_AT: usize = offset_of!(Quarantine, ring);
 
 impl Quarantine {

@@ -94,7 +94,6 @@ pub enum Mistake {
     },
 }
 
-/// What reports share.
 pub(crate) struct Reports {
     /// When the report began: times are told as so long before that, however long its lines take.
     began_ns: AtomicU64,
@@ -234,7 +233,6 @@ fn expected(line: Line, wrong: Wrong) -> Line {
 }
 
 impl<P: Process> Kit<P> {
-    /// A target's name in a report about a buffer of `size` bytes.
     fn owner(&self, line: Line, target: Target, size: usize) -> Line {
         if target != Target::MALLOC {
             return self.cache_name(line, target);

@@ -13,7 +13,6 @@ use craton_os::process;
 
 /// `N` for `guard_sample=auto`.
 pub const AUTO: u64 = 20_000;
-/// Largest value.
 const MOST: u64 = 1 << 40;
 
 pub(crate) struct Sample {
@@ -43,7 +42,6 @@ impl Sample {
         every <= MOST
     }
 
-    /// Sets the option `guard_sample`.
     pub(crate) fn set(&self, every: u64) {
         // The count before the rate, so that no request meets the rate with an old count.
         if every > 0 {
@@ -56,7 +54,6 @@ impl Sample {
         self.every.load(Relaxed)
     }
 
-    /// Samples that were taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Relaxed)
     }
@@ -113,7 +110,6 @@ impl Sample {
         every > 0
     }
 
-    /// It was taken.
     pub(crate) fn count(&self) {
         self.taken.fetch_add(1, Relaxed);
     }

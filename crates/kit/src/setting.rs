@@ -43,7 +43,6 @@ const NAMES: [(&[u8], u8); 8] = [
     (b"all", AUDIT | REDZONE | POISON | VERIFY | GUARD | UNMAP | LEAK),
 ];
 
-/// Bytes of the option's value, at most.
 const TEXT_MAX: usize = 256;
 /// Entries of the log unless the option `audit_log` says otherwise.
 const LOG_ENTRIES: u32 = 1 << 16;
@@ -63,7 +62,6 @@ impl From<&'static str> for Wrong<'_> {
     }
 }
 
-/// The options of the kit. All zeros at first.
 pub(crate) struct Setting {
     /// By class, `0` for objects above all of them.
     checks: [AtomicU8; CLASSES + 1],
@@ -72,11 +70,9 @@ pub(crate) struct Setting {
     caches: AtomicU8,
     /// Objects were freed by size alone, so that objects in thread caches cannot be checked.
     trusts: AtomicBool,
-    /// Whether `log` may be read.
     log_made: AtomicBool,
     /// The option `audit_log`, exclusive-or its default: zeros are the default.
     log_entries: AtomicU32,
-    /// The option's value, and its length.
     text: Mutex<([u8; TEXT_MAX], usize)>,
     /// A bit for each target for which a cache was made; changed under the lock of the text.
     met: AtomicU64,
@@ -104,13 +100,11 @@ impl Setting {
         }
     }
 
-    /// The checks of a class, or, for 0, of large objects.
     #[inline]
     pub(crate) fn checks_of_class(&self, class: usize) -> u8 {
         self.checks[class].load(Relaxed)
     }
 
-    /// The checks of an object of `size` bytes.
     #[inline]
     pub(crate) fn checks_of_size(&self, size: usize) -> u8 {
         self.checks_of_class(if size <= MAX_CLASSED { class_of(size) } else { 0 })
@@ -176,7 +170,6 @@ impl Setting {
         self.ever.load(Relaxed) & (VERIFY | AUDIT) != 0
     }
 
-    /// Whether leaks are searched for at the exit.
     pub(crate) fn searches_leaks(&self) -> bool {
         self.ever.load(Relaxed) & LEAK != 0
     }
@@ -187,7 +180,6 @@ impl Setting {
         if self.log_made.load(Ordering::Acquire) { Some(unsafe { (*self.log.get()).assume_init_ref() }) } else { None }
     }
 
-    /// Where the log lies: address and bytes.
     pub(crate) fn log_range(&self) -> (usize, usize) {
         self.log().map_or((0, 0), |log| (log.address(), self.log_entries() as usize * size_of::<Entry>()))
     }
@@ -396,10 +388,8 @@ pub fn is_check(word: &[u8]) -> bool {
     NAMES.iter().any(|(name, _)| *name == word)
 }
 
-/// Why a word is no check.
 const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a colon, and + between them); ignored";
 
-/// The checks that a value asks for.
 struct Wanted {
     checks: u8,
     classes: [u8; CLASSES + 1],

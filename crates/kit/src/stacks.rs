@@ -18,7 +18,6 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::
 use craton_os::guarded::{self, Opened};
 use craton_os::{mapping, unwind};
 
-/// Frames that are kept of a stack.
 pub(crate) const DEPTH: usize = 16;
 /// Bytes for all stacks: some hundred thousand.
 pub(crate) const BYTES: usize = 64 << 20;
@@ -36,7 +35,6 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// Where the reservation's address is.
     pub(crate) const AT: usize = core::mem::offset_of!(Self, at);
 
     pub(crate) const fn new() -> Self {
@@ -76,7 +74,6 @@ impl Stacks {
         self.keep(&frames[..n])
     }
 
-    /// Keeps a stack; returns its number.
     pub(crate) fn keep(&self, frames: &[usize]) -> u32 {
         let Some(base) = self.base().filter(|_| !frames.is_empty()) else { return 0 };
         let hash = frames
@@ -125,7 +122,6 @@ impl Stacks {
         }
     }
 
-    /// The frames of a stack; none for 0.
     pub(crate) fn frames(&self, number: u32) -> &'static [usize] {
         match self.at.load(Relaxed) {
             0 => &[],
@@ -134,7 +130,6 @@ impl Stacks {
         }
     }
 
-    /// Where the stacks lie: address and bytes.
     pub(crate) fn range(&self) -> (usize, usize) {
         (self.at.load(Relaxed), BYTES)
     }

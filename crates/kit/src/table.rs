@@ -25,7 +25,6 @@ pub struct Buffer {
     pub size: usize,
     /// Start of what lies under it: an object of the heap, or pages.
     pub(crate) under: usize,
-    /// The checks that it was made with.
     pub(crate) checks: u8,
     pub(crate) state: State,
     pub(crate) kind: Kind,
@@ -60,7 +59,6 @@ pub(crate) enum State {
     Closed,
 }
 
-/// The memory under a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -72,7 +70,6 @@ pub(crate) enum Kind {
     Mapped,
 }
 
-/// What becomes of an entry after a visit.
 pub(crate) enum Then {
     Keep,
     Remove,
@@ -286,7 +283,6 @@ impl Table {
         self.parts.iter().for_each(|part| part.lock().each(&mut visit));
     }
 
-    /// A record for which a condition holds; of several any.
     pub(crate) fn find_where(&self, holds: impl Fn(&Buffer) -> bool) -> Option<Buffer> {
         let mut found = None;
         self.each(|b| {
