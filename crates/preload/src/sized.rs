@@ -21,7 +21,6 @@ pub struct Sized {
 }
 
 impl Sized {
-    /// Both.
     pub(crate) fn new(pointer: *mut c_void, size: usize) -> Self {
         Self { pointer, size }
     }
