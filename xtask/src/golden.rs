@@ -90,7 +90,6 @@ fn outcome(fix: bool) -> Result<Outcome, String> {
     }
 }
 
-/// The functions as text.
 fn disassembled(library: &Path) -> Result<String, String> {
     let names = output(Command::new("nm").args(["-D", "--defined-only"]).arg(library))?;
     let code = output(Command::new("objdump").args(["-d", "--no-show-raw-insn", "-M", "intel"]).arg(library))?;

@@ -91,7 +91,6 @@ fn doc_tests(root: &Path) -> Job {
     }
 }
 
-/// What has ended so far.
 #[derive(Default)]
 struct Summary {
     counts: Counts,
