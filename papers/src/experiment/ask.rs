@@ -1,6 +1,6 @@
 //! How an experiment shall be done, and what all of them do with that.
 //!
-//! **Failure.** An option that an experiment has no use for, and a name that it does not know, are errors that begin with the option.
+//! **Failure.** Errors for unused options and unknown names begin with the option.
 
 use super::series::Case;
 use craton_lab::measure::{Allocator, Progress};
@@ -59,8 +59,8 @@ impl Ask<'_> {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    /// Refuses those of `--peers`, `--runs` and `--only` in `options` that were given; `why` says what the experiment is.
-    /// Error: the option.
+    /// Refuses those of `--peers`, `--runs` and `--only` in `options` that were given; `why` says
+    /// what the experiment is. Error: the option.
     pub fn refuse(&self, options: &[&str], why: &str) -> Result<(), String> {
         let given = [(self.peers_asked, "--peers"), (self.runs.is_some(), "--runs"), (!self.only.is_empty(), "--only")];
         match given.into_iter().find(|(given, option)| *given && options.contains(option)) {

@@ -1,12 +1,13 @@
 //! What the experiments that time allocators of frames have in common.
 //!
-//! **What.** A [`Grid`] is what is measured: designs, orders, threads. Each round makes every allocator anew, in turns (A B C, A B C, …),
-//! and does bulk, random and repeat with it. A row is a loop on a design, with the median over rounds and the least.
-//! Besides: their table, ratios and pictures.
+//! **What.** A [`Grid`] is designs, orders, threads. Each round makes every allocator anew, in
+//! turns (A B C, A B C, …), and runs bulk, random and repeat. A row is a loop on a design: median
+//! and least over rounds. Also tables, ratios and pictures.
 //!
 //! **Units.** Nanoseconds for each operation and thread.
 //!
-//! **Failure.** What an allocator cannot do is a row with its status. Stopped early, rounds that were done count.
+//! **Failure.** What an allocator cannot do is a row with its status. Stopped early, done rounds
+//! count.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, json, lines, pairs, table};
 use super::{Ask, Findings};
@@ -70,8 +71,7 @@ pub fn threads() -> Vec<usize> {
     threads
 }
 
-/// The loops that are asked for.
-/// Error: an option that these experiments have no use for, or a loop that there is not.
+/// The loops asked for. Error: an option without use here, or no such loop.
 fn loops(ask: &Ask<'_>) -> Result<Vec<Loop>, String> {
     ask.refuse(&["--peers"], ", which compares allocators of frames")?;
     ask.known("loop", &Loop::ALL.map(Loop::name))?;
@@ -139,7 +139,8 @@ fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Ve
     (!found.is_empty()).then(row)
 }
 
-/// The geometric means of Craton's times as parts of each other design's: of each figure, and of all (`time_vs_…`).
+/// The geometric means of Craton's times as parts of each other design's: of each figure, and of
+/// all (`time_vs_…`).
 pub fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| *name != OURS);

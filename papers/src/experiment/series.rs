@@ -1,10 +1,10 @@
-//! Several commands measured one after the other, each on all allocators: what most experiments do.
+//! Several commands measured one after the other, each on all allocators.
 //!
-//! **What.** A [`Case`] is a command with a name. [`measure`] runs each on every allocator in turns and keeps one progress
-//! over all of them. Where all cases are one program of the lab's, who serves it is proven once.
+//! **What.** A [`Case`] is a command with a name. [`measure`] runs each on every allocator in
+//! turns, under one progress. Where all cases are one lab program, who serves it is proven once.
 //!
-//! **Failure.** An allocator that does not serve the program is left out, with one row that says so. Stopped early, the
-//! cases so far come back.
+//! **Failure.** An allocator that does not serve the program becomes one row that says so. Stopped
+//! early, the cases so far come back.
 
 use super::Ask;
 use super::sheet::{Row, Sheet};
@@ -17,7 +17,6 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// The longest that a run may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A command to measure.
@@ -26,7 +25,8 @@ pub struct Case {
     pub name: String,
     /// The command.
     pub command: Vec<OsString>,
-    /// Whether each allocator has to prove that it serves this command; if not, [`prove`] has done it for all cases.
+    /// Whether each allocator has to prove that it serves this command; if not, [`prove`] has done
+    /// it for all cases.
     pub prove: bool,
 }
 
@@ -59,7 +59,8 @@ impl Result {
     }
 }
 
-/// What is shown for an allocator that has no figure: how its first run ended, or that there is none.
+/// What is shown for an allocator that has no figure: how its first run ended, or that there is
+/// none.
 pub fn status(runs: &[Run], allocator: &str) -> String {
     let first = runs.iter().find(|run| run.allocator == allocator && run.status != Status::Ok);
     first.map_or("-".to_owned(), |run| run.status.to_string())
@@ -104,7 +105,6 @@ pub fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: Vec<Case>, runs: 
     results
 }
 
-/// What all plans of an experiment have in common.
 fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     Plan {
         command: Vec::new(),
@@ -119,7 +119,8 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     }
 }
 
-/// Cases of the real programs that `wanted` names, with a line for each that is not here. Their commands come from [`prepare`].
+/// Cases of the real programs that `wanted` names, with a line for each that is not here. Their
+/// commands come from [`prepare`].
 pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     let (mut cases, mut missing) = (Vec::new(), String::new());
     for real in REAL.iter().filter(|real| wanted(real)) {
@@ -131,8 +132,8 @@ pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     (cases, missing)
 }
 
-/// Makes the inputs of cases that have no command yet, which takes its time. A case whose inputs cannot be made is taken out;
-/// the lines that say so come back.
+/// Makes the inputs of cases that have no command yet, which takes its time. A case whose inputs
+/// cannot be made is taken out; the lines that say so come back.
 pub fn prepare(ask: &Ask<'_>, cases: &mut Vec<Case>, scratch: &Scratch, size: Size) -> String {
     let mut missing = String::new();
     for case in cases.iter_mut().filter(|case| case.command.is_empty()) {

@@ -1,9 +1,9 @@
-//! One sheet for every experiment: rows, and the text, the document and the pictures that are made of them.
+//! One sheet for every experiment: rows, and the text, document and pictures made of them.
 //!
-//! **What.** A scenario yields [`Row`]s, objects of JSON whose fields keep their order. [`Column`]s say how people read them, [`lines`]
-//! and [`groups`] what is drawn of them. A [`Sheet`] collects these and becomes [`Findings`].
+//! **What.** A scenario yields [`Row`]s, ordered JSON objects. [`Column`]s format them, [`lines`]
+//! and [`groups`] draw them. A [`Sheet`] collects these and becomes [`Findings`].
 //!
-//! **State.** A row without a field `status`, or with `ok` in it, succeeded; the others are counted as failed.
+//! **State.** A row without `status`, or with `ok`, succeeded; the others count as failed.
 
 use super::{Ask, Findings};
 use craton_lab::document::{Described, Document};
@@ -145,7 +145,8 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
 /// Which rows are ours, and which theirs.
 pub type Who<'a> = (&'a dyn Fn(&Row) -> bool, &'a dyn Fn(&Row) -> bool);
 
-/// `figure` of each row of `ours` by that of the first row of `theirs` that is like it in `same`, where both have one.
+/// `figure` of each row of `ours` by that of the first row of `theirs` that is like it in `same`,
+/// where both have one.
 pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str]) -> Vec<f64> {
     let good = |row: &&Row| row.is_ok() && row.num(figure) > 0.0;
     let its = |mine: &Row| rows.iter().filter(good).find(|row| theirs(row) && row.like(mine, same));
@@ -194,7 +195,8 @@ pub fn fields<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone, x: &str, y: &
     y.iter().flat_map(line).collect()
 }
 
-/// A group of bars for each value of `name`, and in it a bar for each of `series`, which `of` tells of a row.
+/// A group of bars for each value of `name`, and in it a bar for each of `series`, which `of` tells
+/// of a row.
 pub fn groups<'a>(
     rows: impl IntoIterator<Item = &'a Row> + Clone,
     name: impl Fn(&Row) -> String,
@@ -211,7 +213,7 @@ pub fn groups<'a>(
     distinct(rows.clone(), &name).into_iter().map(group).collect()
 }
 
-/// What is written around a picture: the end of the file's name, empty for the only picture or the first; what it shows; what is
+/// A picture's title: suffix of the file's name (empty for the first), what it shows, what is
 /// drawn.
 #[derive(Clone, Copy)]
 pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);

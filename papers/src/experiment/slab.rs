@@ -1,9 +1,9 @@
 //! What the experiments with the program `craton-objects` have in common.
 //!
-//! **What.** A [`Case`] runs in a process of its own on each allocator that it makes sense on, in turns, round after round; a row is the median over
-//! the rounds.
+//! **What.** A [`Case`] runs in a separate process on each sensible allocator, in turns, round
+//! after round; a row is the median over the rounds.
 //!
-//! **Failure.** A case that an allocator fails at is a row with the reason; one that is not served is not tried again.
+//! **Failure.** A failed case is a row with the reason; one that is not served is not retried.
 
 use super::sheet::{self, Fields, Map, Row, Sheet, distinct, json};
 use super::{Ask, Findings};
@@ -112,7 +112,6 @@ fn row(allocator: &Allocator, case: &Case, found: Result<Vec<Measurement>, Strin
 
 const NOT_SERVED: &str = "not served";
 
-/// One process; none if stopped.
 fn once(
     ask: &Ask<'_>,
     program: &Path,

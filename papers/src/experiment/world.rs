@@ -1,8 +1,7 @@
-//! A page heap of its own in simulated memory and time: what the experiments of single mechanisms drive.
+//! A page heap in simulated memory and time: what the experiments of single mechanisms drive.
 //!
-//! **What.** A [`World`] hands out spans whose every page is written to at once, lets time pass and has the heap looked after
-//! each second, as the library's background thread does. The system gives hugepages where they are advised
-//! (`madvise`), and the heap asks for them as it does by default.
+//! **What.** A [`World`] hands out spans, all pages written, lets time pass, and runs the heap's
+//! background work each second. Hugepages come by advice (`madvise`), as the heap asks by default.
 //!
 //! **Units.** Bytes; nanoseconds of simulated time.
 //!
@@ -51,7 +50,8 @@ impl State {
 }
 
 impl<P: Fit> World<P> {
-    /// A region of at most so many bytes, rounded up to hugepages. The heap's trackers are never given back.
+    /// A region of at most so many bytes, rounded up to hugepages. The heap's trackers are never
+    /// given back.
     pub fn new(region_bytes: u64) -> Self {
         let capacity = HugePages(region_bytes.div_ceil(HUGEPAGE_SIZE as u64) as u32);
         let (floor, clock) = (SimFloor::new(capacity, ThpMode::Madvise), VirtualClock::new(0));
