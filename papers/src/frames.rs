@@ -187,7 +187,6 @@ impl Design {
         }
     }
 
-    /// A zone in a new file.
     fn in_file<J: Job>(self, world: &World, media: impl Media + Sync, job: J) -> Result<J::Out, String> {
         let World { frames, processors, .. } = *world;
         let scratch = Scratch::new("a zone of frames")?;

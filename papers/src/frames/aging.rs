@@ -44,7 +44,6 @@ impl Course {
         }
     }
 
-    /// A new block's order.
     fn order(self, rng: &mut Rng) -> u32 {
         match self {
             Self::Plain => 0,
@@ -62,7 +61,6 @@ impl Course {
     }
 }
 
-/// A block that is allocated, or shall be.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     frame: u32,
@@ -130,7 +128,6 @@ impl Job for Aging {
 }
 
 impl Aging {
-    /// Fills memory, and frees half of it.
     fn begin<F: Frames>(&self, frames: &F, rng: &mut Rng) -> Result<[Vec<Block>; 2], String> {
         let (mut all, mut used) = (Vec::new(), 0);
         while used < self.frames / 10 * FULL_TENTHS {
@@ -220,7 +217,6 @@ fn mean(took: Vec<Result<Duration, String>>, operations: usize) -> Result<f64, S
     Ok(sum.as_nanos() as f64 / operations.max(1) as f64)
 }
 
-/// Takes out so many, each as likely as any other.
 fn take_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
     let left = of.len() - some;
     for at in (left..of.len()).rev() {

@@ -27,7 +27,6 @@ use std::ptr::NonNull;
 
 /// The version of the library's functions, as `peers-frames/llfree/src/lib.rs` has it.
 const ABI: u32 = 1;
-/// What builds the libraries.
 const BUILD: &str = "`make frames-peer` builds it";
 
 /// Huge frames of a tree, of which each number is a build of its own.
@@ -107,7 +106,6 @@ fn find_in(directories: &[PathBuf], trees: Trees) -> Result<PathBuf, String> {
     })
 }
 
-/// An allocator of theirs.
 type Handle = c_void;
 
 type Needed = unsafe extern "C" fn(frames: usize, threads: usize, classes: u32) -> usize;
@@ -182,7 +180,6 @@ impl Drop for Library {
     }
 }
 
-/// Why the last call about libraries failed.
 fn why() -> String {
     // SAFETY: null, or a string that stays until this thread's next such call.
     unsafe {
@@ -206,7 +203,6 @@ fn agree(abi: u32, huge: u32, trees: Trees) -> Result<(), String> {
     Ok(())
 }
 
-/// A cache line of the allocator's memory.
 #[derive(Clone)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);

@@ -22,7 +22,6 @@ use cache::{Cache, Limits};
 use craton_frames::Request;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The mark of a block in a processor's cache.
 const CACHED: u32 = 0x100;
 
 /// The allocator.

@@ -56,7 +56,6 @@ pub fn crew<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, each: impl Fn(
     })
 }
 
-/// Keeps this thread on a processor.
 fn stay_on(processor: usize) {
     if processor >= libc::CPU_SETSIZE as usize {
         return;

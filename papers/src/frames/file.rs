@@ -24,7 +24,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
 
-/// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 /// Bytes of the smallest page.
 const PAGE: usize = 4096;

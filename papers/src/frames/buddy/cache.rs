@@ -12,7 +12,6 @@ use crate::frames::place::{Chain, Place};
 use crate::frames::spin::Spin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The orders that are cached.
 const ORDERS: [u32; 5] = [0, 1, 2, 3, 9];
 const BATCH: usize = 63;
 const LEAST_BLOCKS: usize = 2;
@@ -51,7 +50,6 @@ pub struct Cache {
     frames: AtomicUsize,
 }
 
-/// The number of an order's list.
 fn list_of(order: u32) -> usize {
     if order < 4 { order as usize } else { ORDERS.len() - 1 }
 }

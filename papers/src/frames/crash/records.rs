@@ -23,7 +23,6 @@ use craton_base::atomic::{AtomicU64, Ordering};
 use std::ops::Range;
 use std::path::Path;
 
-/// Words of a cache line.
 const LINE_WORDS: usize = 8;
 /// Frames of a word of bits.
 pub const WORD_FRAMES: usize = u64::BITS as usize;

@@ -144,7 +144,6 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Frees a part of a block, and keeps the others.
     fn put_part(&mut self, mut frame: usize, mut order: u32) -> Result<(), String> {
         let part = self.rng.below(order);
         while order > part {
