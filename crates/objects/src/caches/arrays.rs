@@ -107,8 +107,7 @@ impl<P: Process> Arrays<P> {
         self.areas.load(Relaxed)
     }
 
-    /// Opens this processor's array for `rounds` objects; `false` without one. Under the cache's
-    /// lock.
+    /// Opens this processor's array for `rounds` objects, if any. Under the cache's lock.
     pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
         let Some(processor) = rseq.processor() else { return false };
         if !self.open.open(processor, self.areas.load(Relaxed) + processor * AREA, AREA) {
@@ -164,9 +163,8 @@ impl<P: Process> Arrays<P> {
         self.each(cache).map(|a| a.word.load(Relaxed) / (COUNT_BITS + 1)).fold(0, u64::wrapping_add)
     }
 
-    /// Empties arrays of a cache into `each`; `false` when sequences cannot be interrupted. Under
-    /// the cache's lock. `alone`: no other thread uses the cache, so there is no sequence to
-    /// interrupt.
+    /// Empties arrays of a cache into `each`, under its lock; `false` when sequences cannot be
+    /// interrupted. `alone`: no other thread uses the cache, so no sequence runs.
     pub(super) fn empty(&self, cache: u16, which: Which, alone: bool, mut each: impl FnMut(*mut u8)) -> bool {
         let is_wanted = |array: &Counting| match which {
             Which::All => array.word.load(Relaxed) & COUNT_BITS != 0 || array.capacity.load(Relaxed) != 0,

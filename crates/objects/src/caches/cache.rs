@@ -63,8 +63,7 @@ pub(super) struct Shared {
     pub(super) mark_at: AtomicUsize,
     /// Objects were freed for which threads wait.
     pub(super) freed: Event,
-    /// Deferred work for the next slow call, which may run the program's functions
-    /// ([`super::trim`]).
+    /// Deferred work ([`super::trim`]) for the next slow call, which may run program functions.
     pub(super) deferred: AtomicU32,
     /// The objects are buffers of the watcher.
     pub(super) watched: AtomicBool,

@@ -42,8 +42,8 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
             // SAFETY: the thread has used a cache, and the object lies on a page of one.
             return unsafe { self.entries.of_object(object) }.clear_mark(object);
         }
-        // SAFETY: an array's owner is a living cache with a live object; the slot says where marks
-        // lie.
+        // SAFETY: an array's owner is a living cache with a live object; the slot has its mark's
+        // place.
         unsafe {
             let slot = &*((handle & !(SLOT_ALIGN - 1)) as *const Slot<CacheSlots>);
             object.add(slot.shared.mark_at.load(Relaxed)).cast::<usize>().write(0);
@@ -63,8 +63,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         if !entry.is_start_of(handle, object as usize) {
             return false;
         }
-        // One load gives any cache's mark; a test for the usual place would cost all of them a
-        // jump.
+        // One load gives any cache's mark; a test for the usual place would add a jump for all.
         if !entry.mark_free(self.heap.layout().key, object) {
             return false;
         }

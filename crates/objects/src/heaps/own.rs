@@ -118,8 +118,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         }
         let mark = mark(self.heap.view().key, pointer);
         let mut chain = Chain::EMPTY;
-        // SAFETY: the page is still of the class, so readable; without a free mark the object is
-        // ours.
+        // SAFETY: the page is still of the class, so readable; no free mark: the object is ours.
         unsafe {
             if pointer.cast::<usize>().add(1).read() == mark {
                 return Err(Misuse::Freed { size: object.bytes });
