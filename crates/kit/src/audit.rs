@@ -56,8 +56,7 @@ pub struct Entry {
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for Entry {}
 
-/// The deed's place in `who`: threads' numbers have 30 bits at the most (the kernel's limit is
-/// 2²²).
+/// The deed's place in `who`: thread numbers have at most 30 bits (the kernel's limit is 2²²).
 const DEED_SHIFT: u32 = 30;
 
 /// The ring.
@@ -99,8 +98,7 @@ impl Log {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let entry = &self.entries[(number % self.len as u64) as usize];
         entry.time.store(0, Ordering::Relaxed);
-        // ORDERING: Release pairs with the Acquire of `time` in `each`: who sees a word of this
-        // transaction sees that its time is gone.
+        // ORDERING: Release pairs with the Acquire of `time` in `each`: a new word implies no time.
         entry.address.store(what.address as u64, Ordering::Release);
         // ORDERING: as above.
         entry.size.store(what.size as u64, Ordering::Release);
@@ -127,16 +125,15 @@ impl Log {
         self.count().min(self.len as u64)
     }
 
-    /// Tells of each transaction that is kept, the newest first, until `tell` says that it is
-    /// enough.
+    /// Visits each kept transaction, newest first, until `tell` returns `false`.
     pub fn each(&self, mut tell: impl FnMut(Transaction) -> bool) {
         let end = self.count();
         for number in (end - self.kept()..end).rev() {
             let entry = &self.entries[(number % self.len as u64) as usize];
             // ORDERING: Acquire pairs with the Release in `add`.
             let time_ns = entry.time.load(Ordering::Acquire);
-            // ORDERING: Acquire pairs with the Releases in `add`: if one of these is newer than the
-            // time, the second look tells.
+            // ORDERING: Acquire pairs with the Releases in `add`: the second load of `time` detects
+            // newer words.
             let (address, size) = (entry.address.load(Ordering::Acquire), entry.size.load(Ordering::Acquire));
             // ORDERING: as above.
             let (stack, who) = (entry.stack.load(Ordering::Acquire), entry.who.load(Ordering::Acquire));

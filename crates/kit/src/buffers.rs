@@ -245,8 +245,7 @@ impl<P: Process> Kit<P> {
         self.check_where(found_by, |_| true, |_| {})
     }
 
-    /// [`Kit::check_all`] at the end of a forked process: its parent checks what waited at the
-    /// fork.
+    /// [`Kit::check_all`] when a forked process ends: its parent checks what waited at the fork.
     pub(crate) fn check_own(&self, found_by: &'static str) -> Result<usize, Finding> {
         let is_ringed = |buffer: &Buffer| buffer.state == State::Freed && buffer.kind != Kind::Slot;
         self.check_where(
@@ -288,8 +287,7 @@ impl<P: Process> Kit<P> {
         Ok(buffers)
     }
 
-    /// Bytes of malloc's live buffer, for a call that needs them; `None` if the pointer is no
-    /// buffer.
+    /// Bytes of malloc's live buffer for a call; `None` if the pointer is no buffer.
     pub fn size_for(&self, call: &'static str, pointer: *mut u8) -> Result<Option<usize>, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(None) };
         if buffer.state != State::Live {
@@ -301,8 +299,8 @@ impl<P: Process> Kit<P> {
         Ok(Some(buffer.size))
     }
 
-    /// Whether a pointer is a live buffer of the target; `false` if it is no buffer. A finding if
-    /// it is free, another target's, or overwritten.
+    /// Whether a pointer is a live buffer of the target. A finding if it is free, another target's,
+    /// or overwritten.
     pub fn is_buffer_of(&self, pointer: *mut u8, target: Target) -> Result<bool, Finding> {
         match self.table.get(pointer as usize) {
             None => Ok(false),
@@ -339,9 +337,8 @@ impl<P: Process> Kit<P> {
         self.report_out(call, target, count, &some[..count.min(MOST)]);
     }
 
-    /// Ends the process with a report on a pointer that the heap refuses, by the buffer around it
-    /// or the log. Returns if the handle of a heap or cache is at fault, which the kit does not
-    /// know.
+    /// Ends the process with a report on a pointer that the heap refuses, by its buffer or the log.
+    /// Returns if the handle of a heap or cache, unknown to the kit, is at fault.
     pub fn report_misuse(&self, call: &'static str, pointer: *mut u8, misuse: Misuse) {
         use Misuse::{CacheDestroyed, HeapDestroyed, HeapStays, NoCache, NoHeap};
         if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {

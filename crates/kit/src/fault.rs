@@ -95,7 +95,7 @@ impl<P: Process> Kit<P> {
     }
 
     /// A buffer in a register, filled with the pattern, that may have given the address; their
-    /// number.
+    /// count.
     fn buffer_with(&self, fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
         let (mut found, mut buffers) = (None, 0);
         self.table.each(|b| {

@@ -121,8 +121,8 @@ impl Pages {
         }
     }
 
-    /// Calls `each` with each run of closed pages between open slots, up to the first unused slot,
-    /// until it returns `false`.
+    /// Visits each run of closed pages between open slots below the first unused one, until
+    /// `false`.
     fn closed_runs(&self, mut each: impl FnMut(usize, usize) -> bool) -> bool {
         let mut closed = [0u64; SLOTS / 64];
         for i in 0..self.waiting {

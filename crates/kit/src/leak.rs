@@ -89,8 +89,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks what a word of a root leads to; `words` tells of the words of a buffer, by address and
-    /// size.
+    /// Marks what a root's word reaches; `words` reads a buffer's words, by address and size.
     pub fn root(&mut self, word: usize, words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize))) {
         self.see(word, State::Lost, State::Reached);
         self.follow(State::Lost, State::Reached, words, &mut |_| {});
@@ -111,15 +110,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// After all roots: tells of each leak, with how many buffers and bytes hang on it beside
-    /// itself.
+    /// After all roots: reports each leak, with the other buffers and bytes that hang on it.
     pub fn finish(
         &mut self,
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
         mut leak: impl FnMut(&Suspect, usize, usize),
     ) {
-        // First those that another one leads to, then circles: whoever is not on the way from
-        // somewhere else, and what is left.
+        // First those that another one leads to, then cycles: a buffer on no other's way, and the
+        // rest.
         for i in 0..self.suspects.len() {
             let s = self.suspects[i];
             if s.state == State::Lost || s.state == State::Hangs {

@@ -79,8 +79,7 @@ fn byte(word: u32, i: usize) -> u8 {
     word.to_ne_bytes()[i % 4]
 }
 
-/// Whether a number may have been read from memory filled with a word: it is made of the pattern,
-/// or lies a little beside such an address.
+/// Whether a number may be read from memory filled with a word: the pattern, or an address near it.
 pub fn is_made_of(value: usize, word: u32) -> bool {
     const NEAR: usize = 1 << 16;
     let twice = (word as usize) << 32 | word as usize;

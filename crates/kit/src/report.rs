@@ -372,8 +372,7 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// Reports a leaked buffer: `held` bytes in `buffers` more hang on it, `same` leaked from its
-    /// place.
+    /// Reports a leak: `held` bytes in `buffers` more hang on it, `same` leaked from its place.
     pub(crate) fn report_leak(&self, buffer: &Buffer, buffers: usize, held: usize, same: usize) {
         self.reports.begin();
         let line = headline("leak", "nothing leads to a buffer");

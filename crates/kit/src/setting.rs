@@ -175,7 +175,7 @@ impl Setting {
     }
 
     pub(crate) fn log(&self) -> Option<&Log> {
-        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized before, then
+        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized, then
         // constant.
         if self.log_made.load(Ordering::Acquire) { Some(unsafe { (*self.log.get()).assume_init_ref() }) } else { None }
     }
@@ -255,8 +255,7 @@ impl Setting {
         }
         let entries = self.log_entries() as usize;
         if let Some(at) = mapping::map(entries * size_of::<Entry>(), align_of::<Entry>()) {
-            // SAFETY: the mapping is the log's for ever, zeros are valid; no reader before the
-            // flag.
+            // SAFETY: the mapping is the log's for ever, zeros are valid; no reader yet.
             unsafe { (*self.log.get()).write(Log::new(Table::new(at as *mut Entry, entries), entries)) };
             // ORDERING: Release pairs with the Acquire in `log`.
             self.log_made.store(true, Ordering::Release);

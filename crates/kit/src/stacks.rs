@@ -52,8 +52,8 @@ impl Stacks {
         match self.at.load(Ordering::Acquire) {
             0 => {
                 let at = guarded::reserve_zeros(BYTES)?;
-                // ORDERING: Release pairs with the Acquire above; on failure Acquire with the
-                // winner's Release.
+                // ORDERING: Release pairs with the Acquire above; failure's Acquire with that
+                // Release.
                 match self.at.compare_exchange(0, at, Ordering::Release, Ordering::Acquire) {
                     Ok(_) => Some(at),
                     Err(other) => {
@@ -80,8 +80,7 @@ impl Stacks {
             .iter()
             .fold(frames.len() as u64, |h, pc| (h ^ *pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
         let head = &self.heads[(hash >> 40) as usize % CHAINS];
-        // ORDERING: Acquire pairs with the exchange below: a thread that sees the number sees the
-        // entry.
+        // ORDERING: Acquire pairs with the exchange below: the number's reader sees the entry.
         let first = head.load(Ordering::Acquire);
         let mut at = first;
         while at != 0 {
