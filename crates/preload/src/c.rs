@@ -14,8 +14,7 @@ pub(crate) fn invalid() -> *mut c_void {
     null_mut()
 }
 
-/// No struct of counts is longer, in this version or another: a longer one is a size that was never
-/// set.
+/// No version's struct of counts is longer: a longer `size` was never set.
 const MOST_COUNTS: usize = 4096;
 
 /// Writes counts into the program's struct of `size` bytes; fields that only a newer program has
@@ -115,8 +114,7 @@ pub unsafe extern "C" fn reallocarray(pointer: *mut c_void, count: usize, size: 
     }
 }
 
-/// C11 7.22.3.1. An alignment that is no power of two is `EINVAL`, as in glibc 2.38 and later; the
-/// size need not be a multiple of it.
+/// C11 7.22.3.1. `EINVAL` for no power of two (glibc 2.38); the size need not be a multiple.
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {

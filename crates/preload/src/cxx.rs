@@ -48,8 +48,7 @@ macro_rules! new {
         #[unsafe(no_mangle)]
         extern "C" fn $name(size: usize $(, _: $extra)*) -> *mut c_void {
             let object = front::malloc(size);
-            // SAFETY: the cold path may throw, which passes through no frame of ours: it is the
-            // last thing that happens.
+            // SAFETY: the cold path may throw as the last act, through no frame of ours.
             if object.is_null() { unsafe { new_failed(size, DEFAULT_ALIGN) } } else { object.cast() }
         }
     };

@@ -52,8 +52,7 @@ pub extern "C" fn mallinfo() -> Mallinfo {
     Mallinfo { fields: [arena, 0, 0, 0, hblkhd, 0, 0, used, free, free] }
 }
 
-/// Gives free memory back to the system; 1 if there was any. The amount to keep is not observed:
-/// what is free is given back.
+/// Gives all free memory back to the system; 1 if there was any. The amount to keep is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_keep: usize) -> c_int {
     c_int::from(front::release() > 0)

@@ -82,8 +82,7 @@ pub(crate) unsafe fn realloc(call: &'static str, pointer: *mut c_void, size: usi
 pub(crate) unsafe fn usable_size(pointer: *mut c_void, misuse: Misuse) -> usize {
     match other(c"malloc_usable_size", crate::c::malloc_usable_size as *const () as usize) {
         Some(address) if misuse == Misuse::Foreign => {
-            // SAFETY: this is what the process calls `malloc_usable_size`, and the pointer is not
-            // ours.
+            // SAFETY: the process calls this `malloc_usable_size`; the pointer is not ours.
             unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(address)(pointer) }
         }
         _ => front::die("malloc_usable_size", pointer.cast(), misuse),

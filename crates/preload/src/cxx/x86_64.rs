@@ -62,8 +62,8 @@ global_asm!(
     "jmp rax",
     ".cfi_endproc",
     ".size __craton_new_failed, . - __craton_new_failed",
-    // The same for the forms that return a size, which comes in the third argument and goes out in
-    // the second register.
+    // The forms that return a size: it comes in the third argument, goes out in the second
+    // register.
     ".globl __craton_sized_new_failed",
     ".hidden __craton_sized_new_failed",
     ".type __craton_sized_new_failed,@function",
