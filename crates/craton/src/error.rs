@@ -4,8 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// No memory, the limit of a heap or an object cache is reached, or no such size or alignment
-    /// can be had.
+    /// No memory, a reached limit of a heap or cache, or an impossible size or alignment.
     NoMemory,
     /// A heap's name has more than 31 bytes, or others than printable ASCII without `"` and `\`.
     Name,

@@ -39,8 +39,7 @@ use craton_malloc::{Misuse, front};
 
 pub use craton_malloc::heaps::Place;
 
-/// A heap of its own. All its memory goes back at once when it is dropped, without a look at each
-/// object.
+/// A separate heap. Dropping it returns all its memory at once, without visiting objects.
 pub struct Heap {
     handle: usize,
 }
@@ -76,8 +75,7 @@ impl<'a> HeapOptions<'a> {
         Self { name, ..self }
     }
 
-    /// Bytes that slabs (of 8 KiB or more) and objects above 256 KiB may take, rounded up to 8 KiB;
-    /// 0 for no limit.
+    /// Bytes of slabs (8 KiB or more) and objects above 256 KiB, rounded up to 8 KiB; 0: no limit.
     pub fn limit(self, bytes: usize) -> Self {
         Self { limit: bytes, ..self }
     }
@@ -116,8 +114,7 @@ impl Heap {
     #[allow(clippy::mut_from_ref)] // Each call gives memory of its own.
     pub fn alloc_ref<T>(&self, value: T) -> Result<&mut T, Error> {
         let mut place = self.alloc(Layout::new::<T>())?.cast::<T>();
-        // SAFETY: as in `alloc_value`; the memory is freed only when the heap is no longer
-        // borrowed.
+        // SAFETY: as in `alloc_value`; the memory stays while the heap is borrowed.
         unsafe {
             place.write(value);
             Ok(place.as_mut())
@@ -128,8 +125,7 @@ impl Heap {
     #[allow(clippy::mut_from_ref)] // Each call gives memory of its own.
     pub fn alloc_slice<T: Copy>(&self, from: &[T]) -> Result<&mut [T], Error> {
         let place = self.alloc(Layout::for_value(from))?.cast::<T>();
-        // SAFETY: the place has the slice's size and alignment, and is ours alone as long as the
-        // heap is borrowed.
+        // SAFETY: the place fits the slice, and is ours alone while the heap is borrowed.
         unsafe {
             place.as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len());
             Ok(slice::from_raw_parts_mut(place.as_ptr(), from.len()))
@@ -247,8 +243,7 @@ unsafe impl<T: Sync> Sync for HeapBox<'_, T> {}
 impl<'h, T> HeapBox<'h, T> {
     /// The value, off the heap.
     pub fn into_inner(self) -> T {
-        // SAFETY: the value is read once: the box's own drop, which would do it again, does not
-        // run.
+        // SAFETY: the value is read once: the box's drop does not run.
         unsafe {
             let value = self.value.read();
             self.heap.dealloc(self.value.cast());

@@ -60,8 +60,7 @@ unsafe impl GlobalAlloc for Craton {
 
     #[inline]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the program gives the object up; its layout is the object's own, which `realloc`
-        // keeps true for small ones.
+        // SAFETY: the program gives the object up; `realloc` keeps small objects' layouts true.
         unsafe {
             let done = if layout.align() <= ALIGN && layout.size() <= front::MAX_TRUSTED {
                 front::try_free_trusted(pointer, layout.size())
@@ -92,8 +91,7 @@ unsafe impl GlobalAlloc for Craton {
             if front::are_alike(layout.size(), size) {
                 return pointer;
             }
-            // The heap's realloc leaves many an object that shrinks where it is, in the class of
-            // its old size.
+            // The heap's realloc often shrinks in place, in the class of the old size.
         } else if layout.align() <= ALIGN {
             // SAFETY: the program gives the old pointer up if the new one is not null.
             return match unsafe { front::realloc(pointer, size) } {
@@ -106,8 +104,7 @@ unsafe impl GlobalAlloc for Craton {
         if new.is_null() {
             return null_mut();
         }
-        // SAFETY: both objects have at least so many bytes, and they are different ones; the
-        // program gives the old one up.
+        // SAFETY: two objects of at least that many bytes; the program gives the old one up.
         unsafe {
             new.copy_from_nonoverlapping(pointer, layout.size().min(size));
             self.dealloc(pointer, layout);

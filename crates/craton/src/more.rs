@@ -13,8 +13,8 @@ use craton_malloc::text::Text;
 use craton_malloc::{batch, front, hints, json, options, sizes};
 use craton_tables::counters;
 
-/// How an object will be used. Each kind has slabs and hugepages that no other objects share; an
-/// object with a hint costs a lock.
+/// How an object will be used. Each kind has separate slabs and hugepages; each object costs a
+/// lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Hint {
@@ -77,8 +77,7 @@ impl Craton {
     }
 
     /// Allocates an object placed by a hint, aligned to at most 2 MiB. Free it by
-    /// [`Craton::free_hinted`], not by `dealloc`, which assumes that a small object lies in an
-    /// ordinary slab.
+    /// [`Craton::free_hinted`], not by `dealloc`, which assumes an ordinary slab.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -97,8 +96,7 @@ impl Craton {
         NonNull::new(hints::alloc(layout.size(), layout.align(), hint)).ok_or(Error::NoMemory)
     }
 
-    /// Frees an object of [`Craton::alloc_hinted`]. Any other ends the process with a line that
-    /// names it.
+    /// Frees an object of [`Craton::alloc_hinted`]; aborts with its address if it is none.
     ///
     /// # Safety
     /// The object was not freed, and is not used any longer.
@@ -143,8 +141,7 @@ impl Craton {
         unsafe { batch::free(objects, |object, misuse| front::die("free_batch", object, misuse)) }
     }
 
-    /// Gives all free memory back to the system, also between objects; returns how many bytes that
-    /// was.
+    /// Gives all free memory back to the system, also between objects; returns the bytes.
     pub fn release(&self) -> u64 {
         front::release()
     }
@@ -161,8 +158,7 @@ impl Craton {
         Stats::of(counted())
     }
 
-    /// Writes all statistics as JSON, truncated to fit with a closing 0 byte; returns the full
-    /// length.
+    /// Writes all statistics as JSON, truncated, with a closing 0 byte; returns the full length.
     ///
     /// ```
     /// let mut buffer = vec![0; craton::Craton.stats_json(&mut []) + 1000];
