@@ -47,8 +47,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// Runs every rule on the repository that holds this package; `fix` rewrites what is generated
-/// first.
+/// Runs every rule on this package's repository; `fix` first rewrites what is generated.
 pub fn run(fix: bool) -> ExitCode {
     match complaints(root(), fix) {
         Err(error) => {

@@ -70,12 +70,10 @@ pub fn function(code: &str, at: u64) -> Vec<Instruction> {
     all
 }
 
-/// Instructions that are executed when no condition makes the code jump, up to where it returns or
-/// leaves the function.
+/// Instructions executed if no condition jumps, up to a return or a jump out of the function.
 pub fn straight(function: &[Instruction]) -> usize {
     let (mut next, mut count) = (0, 0);
-    // A jump back could go round for ever: nothing is executed more often than there are
-    // instructions.
+    // A jump back could loop for ever: the count stops at the function's length.
     while let Some(instruction) = function.get(next).filter(|_| count < function.len()) {
         count += 1;
         next += 1;
@@ -153,8 +151,7 @@ pub fn difference(old: &str, new: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The lines of a function from the first to the last that differs, under its name and with a few
-/// before them.
+/// A function's lines from the first to the last that differs, with its name and some context.
 fn changed(old: &str, new: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     // The count in a function's name may differ: that is said apart.

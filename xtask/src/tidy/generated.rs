@@ -77,8 +77,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     BLOCKS.iter().filter_map(stale).collect()
 }
 
-/// Every page with its blocks renewed; a block that cannot be written stays, and [`check`] says
-/// why.
+/// Every page with its blocks renewed; a failed block stays, and [`check`] says why.
 pub fn pages(files: &[File]) -> Vec<(&'static str, String)> {
     let mut pages: Vec<(&str, String)> = Vec::new();
     for b in &BLOCKS {

@@ -85,8 +85,7 @@ impl Source {
         self.tokens.len()
     }
 
-    /// The modules that only tests have, as the index of `mod`: behind an attribute `cfg` that
-    /// names one of `words`.
+    /// Test-only modules, as the index of `mod`: behind a `cfg` that names one of `words`.
     pub fn modules_under(&self, words: &[&str]) -> Vec<usize> {
         let mut found = Vec::new();
         let mut is_under = false;
@@ -138,8 +137,7 @@ fn comment(text: &str) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// The length of the string or character that `text` begins with, its prefix included. `'a` is a
-/// lifetime.
+/// Length of the string or character that `text` begins with, prefix included; `'a` is a lifetime.
 fn literal(text: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| {
         text.strip_prefix(*prefix).is_some_and(|rest| {

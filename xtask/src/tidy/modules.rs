@@ -14,8 +14,7 @@ use std::fmt::Write;
 /// The most files of a circle.
 const MOST: usize = 8;
 
-/// Crates whose modules stand in layers, from the bottom up. A module below a named one belongs to
-/// its layer.
+/// Crates with layers, from the bottom up. A module below a named one belongs to its layer.
 const ORDERS: [(&str, &[&str]); 2] = [
     (
         "heap",
@@ -123,8 +122,7 @@ struct Measure {
     upward: Vec<(String, String)>,
 }
 
-/// Complains of circles that are too large, of files that nothing declares, and of arrows against
-/// an order.
+/// Complains of large cycles, of files that nothing declares, and of arrows against an order.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     for unit in units(files) {
@@ -354,8 +352,7 @@ impl Unit<'_> {
         ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| *order)
     }
 
-    /// A module's layer, by the longest matching name of the order. Without an order all are equal;
-    /// the root and unlisted modules are above all.
+    /// A module's layer, by the longest matching name; the root and unlisted modules are above all.
     fn layer(&self, module: usize) -> usize {
         let Some(order) = self.order() else { return 0 };
         let path = self.modules[module].path.join("::");

@@ -7,8 +7,7 @@ use super::lex::Source;
 /// The orderings that claim something.
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// How many lines of code may stand between the comment and the ordering (a call spread over
-/// lines).
+/// Lines of code that may stand between comment and ordering (a call spread over lines).
 const CODE_LINES: usize = 4;
 
 /// Complains of each ordering without its reason, outside of test modules.

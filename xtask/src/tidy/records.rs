@@ -31,8 +31,7 @@ pub fn measured(root: &Path) -> Result<Option<String>, String> {
     Ok(Some(table(&record)))
 }
 
-/// A row for each allocator that the record's ratios name, the two that are made of several at the
-/// end.
+/// A row for each allocator of the record's ratios, the two composite ones at the end.
 fn table(record: &Value) -> String {
     let rows = record["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let distinct = |key: &str| rows.iter().filter_map(|row| row[key].as_str()).collect::<BTreeSet<_>>().len();
