@@ -106,8 +106,7 @@ pub enum Design {
     Local,
     /// Buddies, with caches for processors.
     Buddy,
-    /// LLFree by its authors, with trees of so many huge frames, and their policies for such
-    /// classes.
+    /// LLFree by its authors, with trees of that size, and their policies for such classes.
     Authors(Trees, Classes),
 }
 
@@ -126,8 +125,7 @@ impl Design {
         Self::Authors(Trees::ThirtyTwo, Classes::Simple),
     ];
 
-    /// Those written here that this machine can do: not every processor can write a cache line back
-    /// and go on.
+    /// Those written here that this machine can run: some processors cannot write lines back.
     pub fn here() -> Vec<Self> {
         let can = |of: &Self| match of {
             Self::WrittenBack => WrittenBack::detect().is_some(),
@@ -162,8 +160,7 @@ impl Design {
         }
     }
 
-    /// Makes one, with all frames free, and runs a job with it. Error: the design refuses the
-    /// world.
+    /// Makes one with all frames free and runs a job with it. Error: the design refuses the world.
     pub fn with<J: Job>(self, world: &World, job: J) -> Result<J::Out, String> {
         let World { frames, order, processors } = *world;
         match self {

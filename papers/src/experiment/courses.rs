@@ -13,8 +13,7 @@ use crate::empirical::sim::{self, Sample, Summary};
 
 /// Without and with a rate of release, by the name in tables and pictures.
 pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", true)];
-/// The heap in so many seconds: for 4 GiB, what the library's background thread gives back by
-/// default, 64 MiB a second.
+/// Releases the heap in this time: for 4 GiB the background thread's default, 64 MiB a second.
 const RELEASE_SECONDS: u64 = 64;
 /// Samples of a course.
 const SAMPLES: u32 = 240;

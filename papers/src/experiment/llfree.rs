@@ -139,8 +139,7 @@ fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Ve
     (!found.is_empty()).then(row)
 }
 
-/// The geometric means of Craton's times as parts of each other design's: of each figure, and of
-/// all (`time_vs_…`).
+/// Geometric means of Craton's times by each other design's: each figure, and all (`time_vs_…`).
 pub fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| *name != OURS);
@@ -163,8 +162,7 @@ pub fn ratios(rows: &[Row]) -> Map {
     ratios
 }
 
-/// Findings of rows, with a note on the paper's figures below the table.
-/// Error: a number that the document cannot hold.
+/// Findings, with a note on the paper's figures below the table. Error: an unwritable number.
 pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&mut Sheet)) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
     let ratios = ratios(sheet.rows());

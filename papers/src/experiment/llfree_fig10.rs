@@ -40,8 +40,7 @@ const PLAYERS: [Player; 8] = [
     ("llfree32-told", Design::Authors(Trees::ThirtyTwo, Classes::Movable), true),
 ];
 
-/// The paper's cost after turns, as a part of the cost before the first, and its recovered huge
-/// frames.
+/// The paper's cost after turns by the cost before the first, and its recovered huge frames.
 const PAPER: &str = "\
 the paper's figures, 125 GiB, after turns 0, 10, 50, 100
 LLFree: cost 100, 35.1, 5.0, 4.3 %; recovered 0, 0, 15.2, 46.6 %

@@ -41,8 +41,7 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     if !refused.is_empty() {
         results.push(Result { name: "proof".to_owned(), runs: refused });
     }
-    // With the live data at the peak, and what the benchmark's own list takes, which is not
-    // counted.
+    // With the live data at the peak, and the benchmark's list, which does not count.
     let rows = Result::rows_with(&results, |result, row| {
         let (live_bytes, list_bytes) = live(&result.name).unwrap_or_default();
         let peak_per_live = per_live(row.num("peak_rss_bytes"), live_bytes, list_bytes);

@@ -25,8 +25,7 @@ pub struct Case {
     pub name: String,
     /// The command.
     pub command: Vec<OsString>,
-    /// Whether each allocator has to prove that it serves this command; if not, [`prove`] has done
-    /// it for all cases.
+    /// Whether each allocator must prove that it serves this; else [`prove`] has done it for all.
     pub prove: bool,
 }
 
@@ -46,8 +45,7 @@ impl Result {
         results.iter().flat_map(|of| of.runs.iter().map(|run| more(of, row(of, run))).collect::<Vec<_>>()).collect()
     }
 
-    /// A sheet of all results, with Craton's ratios; none where nothing was measured.
-    /// Error: there is no result.
+    /// A sheet of all results, with Craton's ratios. Error: there is no result.
     pub fn sheet(ask: &Ask<'_>, allocators: &[Allocator], results: &[Self]) -> std::result::Result<Sheet, String> {
         let ratios = Ratios::of(&Self::runs(results), OURS);
         Ok(Sheet::new(ask, Self::rows_with(results, |_, row| row)).measured()?.compared(allocators, &ratios))
@@ -59,8 +57,7 @@ impl Result {
     }
 }
 
-/// What is shown for an allocator that has no figure: how its first run ended, or that there is
-/// none.
+/// For an allocator without a figure: how its first run ended, if it ran.
 pub fn status(runs: &[Run], allocator: &str) -> String {
     let first = runs.iter().find(|run| run.allocator == allocator && run.status != Status::Ok);
     first.map_or("-".to_owned(), |run| run.status.to_string())
@@ -119,8 +116,7 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     }
 }
 
-/// Cases of the real programs that `wanted` names, with a line for each that is not here. Their
-/// commands come from [`prepare`].
+/// Cases of wanted real programs (commands by [`prepare`]), and a line for each missing one.
 pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     let (mut cases, mut missing) = (Vec::new(), String::new());
     for real in REAL.iter().filter(|real| wanted(real)) {
@@ -132,8 +128,7 @@ pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     (cases, missing)
 }
 
-/// Makes the inputs of cases that have no command yet, which takes its time. A case whose inputs
-/// cannot be made is taken out; the lines that say so come back.
+/// Makes the inputs of cases without a command (slow). Removes failed cases; returns lines on them.
 pub fn prepare(ask: &Ask<'_>, cases: &mut Vec<Case>, scratch: &Scratch, size: Size) -> String {
     let mut missing = String::new();
     for case in cases.iter_mut().filter(|case| case.command.is_empty()) {

@@ -145,8 +145,7 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
 /// Which rows are ours, and which theirs.
 pub type Who<'a> = (&'a dyn Fn(&Row) -> bool, &'a dyn Fn(&Row) -> bool);
 
-/// `figure` of each row of `ours` by that of the first row of `theirs` that is like it in `same`,
-/// where both have one.
+/// `figure` of each of `ours` by that of the first of `theirs` alike in `same`, where both have it.
 pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str]) -> Vec<f64> {
     let good = |row: &&Row| row.is_ok() && row.num(figure) > 0.0;
     let its = |mine: &Row| rows.iter().filter(good).find(|row| theirs(row) && row.like(mine, same));
@@ -195,8 +194,7 @@ pub fn fields<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone, x: &str, y: &
     y.iter().flat_map(line).collect()
 }
 
-/// A group of bars for each value of `name`, and in it a bar for each of `series`, which `of` tells
-/// of a row.
+/// Groups of bars by `name`, a bar for each of `series`, from a row by `of`.
 pub fn groups<'a>(
     rows: impl IntoIterator<Item = &'a Row> + Clone,
     name: impl Fn(&Row) -> String,
@@ -213,8 +211,7 @@ pub fn groups<'a>(
     distinct(rows.clone(), &name).into_iter().map(group).collect()
 }
 
-/// A picture's title: suffix of the file's name (empty for the first), what it shows, what is
-/// drawn.
+/// A picture's title: suffix of the file's name (first: empty), what it shows, what is drawn.
 #[derive(Clone, Copy)]
 pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);
 

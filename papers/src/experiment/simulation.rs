@@ -20,8 +20,7 @@ pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), St
 /// A case and a way to play it, each with its name.
 pub type Asked<'a, N, T, W> = (&'a (N, T), &'a (&'static str, W));
 
-/// The cases of a simulation that are asked for, each in every way, until the caller stops.
-/// Error: as [`check`].
+/// A simulation's chosen cases, each in every way, until the caller stops. Error: as [`check`].
 pub fn asked<'a, N: AsRef<str>, T, W>(
     ask: &'a Ask<'_>,
     cases: &'a [(N, T)],

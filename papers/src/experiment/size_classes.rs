@@ -63,8 +63,7 @@ fn library() -> Vec<Class> {
     (1..=CLASSES).map(of).collect()
 }
 
-/// The shortest slab of a power of two of pages that has so many objects and no more tail than that
-/// part of it.
+/// The shortest slab of 2^k pages with this many objects and at most that part as tail.
 fn slab(object: u64, objects: u64, part: u64) -> Class {
     let fits = |pages: &u64| {
         let span = pages * PAGE_SIZE as u64;
@@ -168,8 +167,7 @@ fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> 
         "worst_bytes": worst_bytes,
         "requested_bytes": requested as u64,
         "taken_bytes": taken as u64,
-        // Parts of what is taken: all of the waste, up to the class's size, behind the last object
-        // of slabs, in whole pages beyond the last class.
+        // Parts of what is taken: all, rounding to the class, slabs' tails, whole pages beyond.
         "waste": of_taken(taken - requested),
         "rounding": of_taken(rounding),
         "tail": of_taken(tail),

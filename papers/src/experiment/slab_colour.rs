@@ -179,8 +179,7 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
             "colours": of.colours,
             "level": simulated.level,
             "cache_bytes": simulated.bytes,
-            // The part of the sets that the hot lines fall into; lines in the fullest set, divided
-            // by the mean; the part of the lines for which their set has no room.
+            // As `spread` returns them.
             "sets_used": sets_used,
             "imbalance": imbalance,
             "without_room": without_room,
@@ -204,8 +203,7 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
     Ok(rows)
 }
 
-/// Part of the sets with hot bytes; fullest set's lines by the mean; part of the lines without
-/// room.
+/// Sets with hot bytes (part); fullest set's lines by the mean; lines without room (part).
 fn spread(addresses: &[usize], cache: Cache) -> (f64, f64, f64) {
     let mut sets = vec![0usize; cache.bytes / LINE / cache.ways];
     for at in addresses {

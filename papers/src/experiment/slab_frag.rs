@@ -128,8 +128,8 @@ fn over_seeds(rows: &[Row], allocator: &str, scale: u64, step: &str) -> Option<f
     (!all.is_empty()).then(|| mean(all))
 }
 
-/// Consumed bytes after all steps by others', on the largest machine; the smallest one's
-/// fragmentation by its bound.
+/// Consumption after all steps by others', largest machine; smallest one's fragmentation by
+/// `REACH`.
 fn ratios(rows: &[Row]) -> Map {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Map::new() };
     let end = |name: &str, scale| over_seeds(rows, name, scale, STEPS[3]);

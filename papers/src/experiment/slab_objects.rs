@@ -52,8 +52,7 @@ fn of_type(rows: &[Row], name: &str, batch: u64) -> Vec<Row> {
     rows.iter().filter(|row| row.word("what") == name && row.int("batch") == batch).cloned().collect()
 }
 
-/// The cache's time as a part of malloc's, constructor and all: of each type on Craton, and of all
-/// types on each allocator.
+/// The cache's time by malloc's with constructor: each type on Craton, all types on each allocator.
 fn ratios(rows: &[Row]) -> Map {
     let cached = (OURS, "cache");
     let mut ratios = Map::new();

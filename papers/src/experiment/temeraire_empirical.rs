@@ -15,8 +15,7 @@ use craton_lab::picture::{Axis, Unit};
 
 const FULL: (u64, u64) = (4 << 30, 12_000_000);
 const QUICK: (u64, u64) = (256 << 20, 400_000);
-/// Simulated time of a course: long beside the windows of seconds over which the heap watches
-/// demand.
+/// Simulated time of a course: long beside the seconds of the heap's demand windows.
 const SECONDS: f64 = 600.0;
 
 const COLUMNS: [Column; 7] = [

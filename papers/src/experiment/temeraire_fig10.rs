@@ -59,8 +59,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// The part of the top that is wanted at a time, of a hundred: from the low at the start of a tooth
-/// up to all of it.
+/// Percent of the top wanted at a time: a tooth rises from the low to all of it.
 fn wanted_percent(now_ns: u64) -> u64 {
     if now_ns >= TEETH * TOOTH_NS {
         return LOW_PERCENT;

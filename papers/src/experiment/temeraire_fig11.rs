@@ -98,8 +98,7 @@ fn rate_and_bytes(spans: &Profile, heap_bytes: u64) -> (f64, f64) {
 /// Plays spans until [`HALF_S`] after the drop, with a row for each second.
 fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<Vec<Row>, String> {
     let (rate, bytes) = rate_and_bytes(spans, heap_bytes);
-    // The process makes a larger heap by longer lives; time runs faster by as much, which makes
-    // lives the profile's.
+    // A larger heap means longer lives; faster time restores the profile's lives.
     let scale = heap_bytes as f64 / bytes;
     let seconds = 2.0 * HALF_S;
     let events = (2.0 * rate * Schedule::Drop.mean() * seconds * scale).ceil().max(1.0) as u64;

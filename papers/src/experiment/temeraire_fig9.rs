@@ -103,8 +103,7 @@ fn simulated_row(name: &str, played: &Played) -> Row {
         "allocator": "simulated",
         "workload": name,
         "turns": played.calls.len(),
-        // Calls to the system for a turn in steady state; hugepages' worth of memory beyond what is
-        // in spans at the end.
+        // System calls of a steady turn; hugepages' worth of memory beyond spans at the end.
         "calls_per_turn": played.steady_calls(),
         "hugepages_over": played.hugepages_over,
         "turn_s": null,

@@ -50,8 +50,7 @@ impl State {
 }
 
 impl<P: Fit> World<P> {
-    /// A region of at most so many bytes, rounded up to hugepages. The heap's trackers are never
-    /// given back.
+    /// A region of `region_bytes`, rounded up to hugepages. The heap's trackers are never freed.
     pub fn new(region_bytes: u64) -> Self {
         let capacity = HugePages(region_bytes.div_ceil(HUGEPAGE_SIZE as u64) as u32);
         let (floor, clock) = (SimFloor::new(capacity, ThpMode::Madvise), VirtualClock::new(0));

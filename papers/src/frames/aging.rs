@@ -210,8 +210,7 @@ impl Aging {
     }
 }
 
-/// The threads' time, divided by all of their operations: each has as many as any other, or one
-/// less.
+/// The threads' time by all their operations, equal in number up to one.
 fn mean(took: Vec<Result<Duration, String>>, operations: usize) -> Result<f64, String> {
     let sum = took.into_iter().sum::<Result<Duration, String>>()?;
     Ok(sum.as_nanos() as f64 / operations.max(1) as f64)

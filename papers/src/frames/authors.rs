@@ -132,8 +132,8 @@ impl Library {
     fn open(path: &Path) -> Result<Self, String> {
         shared_object::check(path).map_err(|why| format!("{} {why}", path.display()))?;
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a zero in it".to_owned())?;
-        // SAFETY: a path that ends with a zero. What a library of this name does when it is loaded
-        // is trusted, as a peer's is.
+        // SAFETY: a path that ends with a zero. The library's constructors are trusted, as a
+        // peer's.
         let loaded = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         NonNull::new(loaded).map(Self).ok_or_else(|| format!("{} cannot be loaded: {}", path.display(), why()))
     }
@@ -148,8 +148,7 @@ impl Library {
     fn functions(&self, trees: Trees) -> Result<Functions, String> {
         let number = |name| {
             let at = self.symbol(name)?;
-            // SAFETY: these two have been of this type since the first version, and stay so: they
-            // tell what the others are.
+            // SAFETY: both have had this type since the first version, to describe the others.
             let number = unsafe { transmute::<NonNull<c_void>, unsafe extern "C" fn() -> u32>(at) };
             // SAFETY: it has no arguments and no conditions.
             Ok::<u32, String>(unsafe { number() })
@@ -158,8 +157,7 @@ impl Library {
         let [needed, create, get, put, drain, free] =
             [c"llfree_needed", c"llfree_create", c"llfree_get", c"llfree_put", c"llfree_drain", c"llfree_free_frames"]
                 .map(|name| self.symbol(name));
-        // SAFETY: the version says that the functions have these types, in which a null pointer is
-        // none.
+        // SAFETY: by the version the functions have these types; a null pointer is none.
         unsafe {
             Ok(Functions {
                 needed: transmute::<NonNull<c_void>, Needed>(needed?),
@@ -217,8 +215,7 @@ pub struct Authors {
     _library: Library,
 }
 
-// SAFETY: their allocator is made to be used by any thread at any time, and the rest is not
-// changed.
+// SAFETY: any thread may use their allocator at any time; the rest is constant.
 unsafe impl Sync for Authors {}
 
 impl Authors {
@@ -238,8 +235,7 @@ impl Authors {
         let needed = unsafe { (functions.needed)(frames, processors, kinds) };
         // Written before it is used, as the arrays of others are.
         let mut memory = vec![Line([0; 64]); needed.div_ceil(size_of::<Line>())];
-        // SAFETY: as much memory as is needed, on a cache line, all zeros, and from here on nobody
-        // else's.
+        // SAFETY: enough memory, on a cache line, all zeros, and from here on theirs alone.
         let handle = unsafe { (functions.create)(memory.as_mut_ptr().cast(), frames, processors, kinds) };
         let handle = NonNull::new(handle).filter(|_| needed > 0);
         let handle = handle.ok_or_else(|| {

@@ -68,8 +68,7 @@ fn open(zone: &ZoneFile, frames: usize, threads: usize) -> Result<(FileZone<'_>,
 }
 
 impl World {
-    /// Makes both files, with a zone of which nobody has half.
-    /// Error: a file that cannot be made, or a zone that is wrong.
+    /// Makes both files; nobody holds half of the zone. Error: a file or the zone cannot be made.
     pub fn new(directory: &Path, frames: usize, threads: usize, seed: u64) -> Result<Self, String> {
         let zone = ZoneFile::create(&directory.join(ZONE), frames, threads)?;
         let records = Records::create(&directory.join(RECORDS), frames, threads)?;
@@ -92,7 +91,7 @@ impl World {
         self.records.begun().load(Relaxed) as usize
     }
 
-    /// What a dead process has left. Afterwards nothing is lost; the zone is closed, or as after a
+    /// Audits what a dead process left, frees what was lost; the zone is closed, or as after a
     /// crash. Error: the zone contradicts the records.
     pub fn look(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;

@@ -60,8 +60,7 @@ fn stay_on(processor: usize) {
     if processor >= libc::CPU_SETSIZE as usize {
         return;
     }
-    // SAFETY: zeros are an empty cpu_set_t, in which a number that fits is set. A failure leaves
-    // the thread where it may run.
+    // SAFETY: zeros are an empty cpu_set_t, and the number fits. A failure changes nothing.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);

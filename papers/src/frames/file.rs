@@ -40,8 +40,7 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Makes a new file of so many words, all zeros.
-    /// Error: it cannot be made, or there is one already.
+    /// Makes a file of `words` zero words. Error: it cannot be made, or exists.
     pub fn create(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let sized = file.and_then(|file| file.set_len((words * WORD) as u64).map(|()| file));
@@ -65,8 +64,7 @@ impl Shared {
         let at = unsafe { libc::mmap(null_mut(), words * WORD, access, flags, file.as_raw_fd(), 0) };
         let at = if at == libc::MAP_FAILED { None } else { NonNull::new(at.cast()) };
         let mapped = at.map(|at| Self { at, words }).ok_or_else(io::Error::last_os_error)?;
-        // Not only read before, but written: whoever writes to a page first has the file system to
-        // wait for.
+        // Written, not only read: the first write to a page waits for the file system.
         mapped.words().iter().step_by(PAGE / WORD).for_each(|word| {
             word.fetch_or(0, Relaxed);
         });
@@ -75,8 +73,7 @@ impl Shared {
 
     /// All of it.
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: so many words are mapped, for as long as this value is there; any bits are a
-        // value.
+        // SAFETY: `words` words are mapped while this value lives; any bits are a value.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.words) }
     }
 
@@ -107,8 +104,7 @@ pub struct ZoneFile {
 }
 
 impl ZoneFile {
-    /// A new file for a zone of so many frames, to be used by so many processors.
-    /// Error: as [`Shared::create`].
+    /// A new file for a zone of `frames` frames and `processors`. Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::create(path, Self::words(&sizes))?, sizes))

@@ -23,15 +23,13 @@ pub struct Place {
     pub mark: AtomicU32,
 }
 
-/// A place for each frame, none of them in a list. Each is written, so that none is new when it is
-/// measured.
+/// A place for each frame, in no list. Each is written: measurements meet no new pages.
 pub fn places(frames: usize) -> Box<[Place]> {
     let place = |_| Place { next: AtomicU32::new(NONE), previous: AtomicU32::new(NONE), mark: AtomicU32::new(0) };
     (0..frames).map(place).collect()
 }
 
-/// The first frames of blocks of an order that lie wholly within so many frames, from the last to
-/// the first.
+/// First frames of the blocks of an order wholly within `frames`, from the last to the first.
 pub fn blocks_down(frames: usize, order: u32) -> impl Iterator<Item = u32> {
     (0..frames >> order).rev().map(move |block| (block << order) as u32)
 }

@@ -108,8 +108,7 @@ fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String
     Ok(one.zip(two).filter(is_touched).count())
 }
 
-/// Processors' lines that are not as they were made. Their words are their own: they are told apart
-/// by what they print.
+/// Processors' lines that changed, compared by their printed form: their words are private.
 fn locals(locals: &[Local]) -> usize {
     let new = format!("{:?}", Local::default());
     locals.iter().filter(|local| format!("{local:?}") != new).count()

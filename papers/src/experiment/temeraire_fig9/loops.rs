@@ -10,7 +10,7 @@ use craton_pages::{Breaking, PageHeapExt};
 pub enum Loop {
     /// `Delete(New(512 KB))`, Figure 9: drains a single hugepage.
     Drain,
-    /// §4.4: 100 MiB, a page that stays, delete the first: strands hugepages if donated tails go
+    /// §4.4: 100 MiB, a page that stays, delete the first: strands a hugepage if its tail goes
     /// first.
     Strand,
 }
@@ -46,8 +46,7 @@ const TURN_NS: u64 = SECOND_NS / 1000;
 pub fn play(which: Loop, turns: u32, at_once: bool) -> Result<Played, String> {
     let region = LARGE.bytes().0 as u64 * 4 + u64::from(turns) * HUGEPAGE_SIZE as u64;
     let mut world: World = World::new(region);
-    // A heap that is alive, and in which no region is worth it: the loop's hugepage is not the
-    // first one.
+    // A live heap without regions: the loop's hugepage is not the first.
     for _ in 0..128 {
         world.alloc(Pages(100), Density::Sparse)?;
     }

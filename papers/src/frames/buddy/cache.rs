@@ -96,8 +96,7 @@ impl Cache {
         self.count(|frames| frames + (1 << order))
     }
 
-    /// Gives away so many frames at least, as far as it has them: of each list in turn the block
-    /// that is in it for longest.
+    /// Evicts at least `frames` frames, if there are: the oldest block of each list in turn.
     pub fn give(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
         let mut given = 0;
         let blocks = ORDERS.iter().zip(&self.lists).cycle();

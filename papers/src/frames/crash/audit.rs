@@ -28,8 +28,7 @@ pub struct Audit {
     pub held: usize,
 }
 
-/// Compares zone and records after a crash, and makes the records right.
-/// Error: the zone is not as the records say.
+/// Compares zone and records after a crash, corrects the records. Error: they contradict.
 pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Result<Audit, String> {
     zone.check().map_err(|broken| format!("invariant {} does not hold at {}", broken.invariant, broken.at))?;
     let doing = records.settle();
@@ -81,8 +80,8 @@ fn in_doubt(doing: Doing) -> Option<u32> {
     }
 }
 
-/// How many requests account for the lost frames: each get for a block of its order, each request
-/// of a place for what lies there.
+/// Requests that account for the lost frames: a get for a block of its order, a place for any
+/// there.
 fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     let lost: BTreeSet<usize> = lost.iter().copied().collect();
     let within = |frame: usize, doing: &Doing| matches!(doing, Doing::Place(at, order) if (*at..at + (1 << order)).contains(&frame));
@@ -97,8 +96,7 @@ fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     Ok(used + places)
 }
 
-/// The fewest gets of which each lost a whole block of its order, so that these are all frames of
-/// `open`.
+/// The fewest gets, each of which lost a block of its order, that cover `open`.
 fn cover(open: &BTreeSet<usize>, gets: &[u32], lost: &BTreeSet<usize>) -> Option<usize> {
     let Some(first) = open.first() else { return Some(0) };
     let with = |at: usize| {

@@ -151,8 +151,7 @@ impl Records {
         masks(frame..frame + (1 << order)).any(|(word, mask)| load(&map[word]) & mask != 0)
     }
 
-    /// Makes the maps what R1 to R4 say, when all threads are dead; returns what they were about to
-    /// do.
+    /// Settles the maps by R1 to R4, all threads dead; returns what they were about to do.
     pub fn settle(&self) -> Vec<Doing> {
         let settle = |thread| {
             let doing = self.doing(thread);

@@ -174,8 +174,7 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 }
 
-/// An order: half of all requests are for single frames, and few for huge ones, of which there may
-/// be none after a long search.
+/// An order: half are single frames; few are huge, which may take a long search.
 fn order(rng: &mut Rng) -> u32 {
     match rng.below(64) {
         0..32 => 0,
