@@ -234,7 +234,7 @@ impl<T: Send + 'static> ObjectCache<T> {
         self.boxed("ObjectCache::alloc", object)
     }
 
-    /// As [`ObjectCache::alloc`], but waits up to `timeout` for memory or, at the limit, an object.
+    /// [`ObjectCache::alloc`] that waits, without memory or at the limit, for a freed object.
     pub fn alloc_timeout(&self, timeout: Duration) -> Result<CacheBox<'_, T>, Error> {
         let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let object = api::alloc_wait(self.handle, ns);

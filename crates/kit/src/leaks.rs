@@ -6,8 +6,8 @@
 //!
 //! **Units.** Buffers that were made with the check `leak`.
 //!
-//! **Failure.** Without a copy or memory, one line says so. Other threads' registers are not read:
-//! a buffer that only they reach is reported.
+//! **Failure.** Without a copy or memory, one line reports it. Other threads' registers are not
+//! read: a buffer that only they reach is reported.
 //!
 //! **Unsafe.** Reads all memory of the process.
 

@@ -3,8 +3,9 @@
 //! **What.** [`aging`](crate::frames::aging) on Craton's zone and a buddy allocator: free huge
 //! frames after each turn, and the frames to move until as many are free as could be. The mixed
 //! course tells Craton which blocks stay (`craton`), or not (`craton-untold`); `craton-strict` is
-//! the zone without claims. The authors' code, if built, is told (`llfree4-told`, `llfree32-told`,
-//! with their policies for blocks that stay or move), or not (`llfree4`, `llfree32`).
+//! the zone without claims. The authors' code, if built, runs with hints (`llfree4-told`,
+//! `llfree32-told`, with their policies for blocks that stay or move), or not (`llfree4`,
+//! `llfree32`).
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
 //!

@@ -3,8 +3,8 @@
 //! **What.** A [`Case`] is a command with a name. [`measure`] runs each on every allocator in
 //! turns, under one progress. Where all cases are one lab program, who serves it is proven once.
 //!
-//! **Failure.** An allocator that does not serve the program becomes one row that says so. Stopped
-//! early, the cases so far come back.
+//! **Failure.** An allocator that does not serve the program becomes one row with the reason.
+//! Stopped early, the cases so far come back.
 
 use super::Ask;
 use super::sheet::{Row, Sheet};

@@ -239,7 +239,7 @@ impl Sheet {
         Self { document, ..self }
     }
 
-    /// The rows, if there are any. Error: there are none.
+    /// The rows. Error: no rows.
     pub fn measured(self) -> Result<Self, String> {
         if self.rows().is_empty() { Err("nothing was measured".to_owned()) } else { Ok(self) }
     }
@@ -288,7 +288,7 @@ impl Sheet {
         self.picture(title.0, Bars { heading, axis, series, groups, reference, width_px: 760.0 }.svg());
     }
 
-    /// What was found, with `text` for people. Error: a number that the document cannot hold.
+    /// The findings, with `text` for people. Error: a number that the document cannot hold.
     pub fn findings(self, text: String) -> Result<Findings, String> {
         let document = self.document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))?;
         Ok(Findings { document, text, pictures: self.pictures, failed: self.failed })

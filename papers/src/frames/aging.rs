@@ -10,7 +10,7 @@
 //!
 //! **State.** *Plain* is the paper's: single frames, 9/10 full, 1/10 anew in each turn. *Mixed* is
 //! harder: orders 0 to 4, half as many of each as of the one below; of blocks that stay 1/100 is
-//! anew in each turn, of the others 1/4. The allocator may be told which is which.
+//! anew in each turn, of the others 1/4. The allocator may get hints.
 //!
 //! **Failure.** A failed alloc or free ends it with an error.
 

@@ -68,7 +68,7 @@ fn open(zone: &ZoneFile, frames: usize, threads: usize) -> Result<(FileZone<'_>,
 }
 
 impl World {
-    /// Makes both files; nobody holds half of the zone. Error: a file or the zone cannot be made.
+    /// Makes both files, half of the zone allocated. Error: a file or the zone cannot be made.
     pub fn new(directory: &Path, frames: usize, threads: usize, seed: u64) -> Result<Self, String> {
         let zone = ZoneFile::create(&directory.join(ZONE), frames, threads)?;
         let records = Records::create(&directory.join(RECORDS), frames, threads)?;
@@ -108,7 +108,7 @@ impl World {
         Ok(Found { opened, took, operations, audit })
     }
 
-    /// Only opens the zone; returns the time. Error: there is none, or it is not as it was left.
+    /// Only opens the zone; returns the time. Error: no zone, or not as it was left.
     pub fn reopen(&self, close: bool) -> Result<(Opened, Duration), String> {
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, self.records.frames(), self.records.threads())?;

@@ -47,7 +47,7 @@ impl Shared {
         sized.and_then(|file| Self::map(&file, words)).map_err(|e| cannot("make", path, &e))
     }
 
-    /// Maps a file of so many words. Error: it cannot be opened, or is shorter or longer.
+    /// Maps a file of `words` words. Error: it cannot be opened, or is shorter or longer.
     pub fn open(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| cannot("open", path, &e))?;
         let bytes = file.metadata().map_err(|e| cannot("look at", path, &e))?.len();

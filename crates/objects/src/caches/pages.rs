@@ -209,7 +209,7 @@ impl Entries {
     /// It has: what is read here was written before.
     #[inline(always)]
     pub(super) unsafe fn known(&self, address: usize) -> Option<&Entry> {
-        // SAFETY: by the contract nobody writes these words any more. Plain loads become operands.
+        // SAFETY: by the contract these words are constant. Plain loads become operands.
         unsafe {
             let page = address.wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT;
             if page < self.pages.as_ptr().read() { Some(self.at(page)) } else { None }

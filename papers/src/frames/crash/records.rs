@@ -70,12 +70,12 @@ pub struct Records {
 }
 
 impl Records {
-    /// A new file, in which nobody holds anything. Error: as [`Shared::create`].
+    /// A new file without held frames. Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::create(path, Self::words(frames, threads))?, threads, frames })
     }
 
-    /// The file of so many frames and threads. Error: as [`Shared::open`].
+    /// The file for `frames` and `threads`. Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::open(path, Self::words(frames, threads))?, threads, frames })
     }

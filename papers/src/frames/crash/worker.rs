@@ -62,7 +62,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Gets until it has so many frames, or there are none. Error: the zone is wrong.
+    /// Gets until it has `frames` frames, or no more are free. Error: the zone is wrong.
     pub fn grow(&mut self, frames: usize) -> Result<(), String> {
         let mut refused = 0;
         while self.held < frames && refused < 100 {
@@ -73,7 +73,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Puts until it has so few frames. Error: the zone is wrong.
+    /// Puts until it has at most `frames`. Error: the zone is wrong.
     pub fn shrink(&mut self, frames: usize) -> Result<(), String> {
         while self.held > frames {
             self.put()?;
