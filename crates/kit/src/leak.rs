@@ -14,17 +14,14 @@
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Suspect {
-    /// First byte.
     pub address: usize,
     /// Bytes; one of none is pointed at by its address alone.
     pub size: usize,
-    /// What has been found out.
     pub state: State,
     /// Where the caller finds it.
     pub index: u32,
 }
 
-/// What is known of a suspect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u32)]
 pub enum State {
@@ -59,7 +56,6 @@ impl<'a> Search<'a> {
         Self { suspects, stack, depth: 0, first, last }
     }
 
-    /// The suspect that a word points into.
     fn find(&self, word: usize) -> Option<usize> {
         if word < self.first || word > self.last {
             return None;

@@ -94,7 +94,6 @@ impl Stacks {
         let number = 1 + self.used.fetch_add(units, Relaxed);
         let (from, to) = (number as usize * 8, (number + units) as usize * 8);
         if to > BYTES {
-            // Not to wrap some day.
             self.used.store((BYTES / 8) as u32, Relaxed);
         }
         if to > BYTES || !(from / PART..=(to - 1) / PART).all(|part| self.open.open(part, base + part * PART, PART)) {

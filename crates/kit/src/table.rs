@@ -55,18 +55,15 @@ pub(crate) enum State {
     Live,
     Freeing,
     Freed,
-    /// Freed, and its pages cannot be touched.
     Closed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// An object of the heap.
     #[default]
     Heap,
     Slot,
-    /// Pages mapped for it.
     Mapped,
 }
 
