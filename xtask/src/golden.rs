@@ -30,7 +30,6 @@ const FUNCTIONS: [(&str, &str); 6] = [
 const GOLDEN: &str = "tests/programs/golden/fast-path.txt";
 const HEAD: &str = "# The fast paths as compiled; `cargo xtask golden --fix` writes this.\n";
 
-/// What came of a comparison.
 #[derive(Debug)]
 enum Outcome {
     /// The code is that of the listing, or has just become so.
@@ -39,7 +38,6 @@ enum Outcome {
     Skipped(String),
 }
 
-/// Compares, or writes the listing anew.
 pub fn run(fix: bool) -> ExitCode {
     match outcome(fix) {
         Ok(Outcome::Same) => {

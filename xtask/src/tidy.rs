@@ -21,14 +21,12 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// One thing that is wrong, and where.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Complaint {
     /// The file, relative to the repository's root.
     pub path: String,
     /// The line, from 1; 0 where the whole file is meant.
     pub line: usize,
-    /// What is wrong and what to do.
     pub text: String,
 }
 

@@ -89,7 +89,6 @@ pub fn straight(function: &[Instruction]) -> usize {
     count
 }
 
-/// The function's listing.
 pub fn text(function: &[Instruction]) -> String {
     let inside = |at: &u64| function.iter().any(|i| i.at == *at);
     let labels: BTreeSet<u64> = function.iter().filter_map(|i| Some(i.target()?.0)).filter(inside).collect();

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-/// The tests of one or several programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub passed: u64,
@@ -27,7 +26,6 @@ impl Counts {
         Self { passed: number("passed"), failed: number("failed"), ignored: number("ignored") }
     }
 
-    /// Both together.
     pub fn plus(self, other: Self) -> Self {
         Self {
             passed: self.passed + other.passed,

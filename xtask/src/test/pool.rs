@@ -7,10 +7,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// What the pool waits for.
 #[derive(Debug)]
 pub enum Event {
-    /// Programs have been built.
     Built(Vec<Job>),
     /// The optimized library has been built, and lies there.
     Library(PathBuf),
@@ -18,11 +16,9 @@ pub enum Event {
     Broken(String),
     /// A builder has nothing more to build.
     Done,
-    /// A program has ended.
     Ended(Finished),
 }
 
-/// Programs that wait, and those that run.
 pub struct Pool {
     /// Seconds that programs took last time, by name.
     pub last: HashMap<String, f64>,

@@ -8,7 +8,6 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// What one crate may name.
 struct Crate {
     name: &'static str,
     /// Crates of this repository that it may depend on.

@@ -44,7 +44,6 @@ const BLOCKS: [Block; 14] = [
 ];
 
 impl Block {
-    /// The lines around it.
     fn marks(&self) -> (String, String) {
         let (open, close, quote) = if self.page.ends_with(".md") { ("<!--", "-->", "`") } else { ("/*", "*/", "") };
         let Self { name, .. } = self;
@@ -54,7 +53,6 @@ impl Block {
         )
     }
 
-    /// The page with the block that belongs there.
     fn put(&self, page: &str, files: &[File]) -> Result<String, String> {
         let (begin, end) = self.marks();
         let marks = || format!("the marks of a block are not there: {}", begin.trim());
@@ -152,7 +150,6 @@ fn codes(of: &str, codes: &Codes) -> String {
 /// Columns of the header's comments.
 const COLUMNS: usize = 100;
 
-/// The keys in a comment of the header.
 fn keys() -> String {
     let keys: Vec<String> = OPTIONS.iter().map(|option| format!("{}={}", option.key, option.form)).collect();
     comment("", &format!("Options, which docs/options.md explains: {}.", keys.join(", ")))

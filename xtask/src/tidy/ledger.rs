@@ -30,7 +30,6 @@ pub fn write(files: &[File]) -> String {
     out
 }
 
-/// The product files with unsafe sites.
 fn product(files: &[File]) -> Vec<(&File, &Source, usize)> {
     let rows = files.iter().filter(|f| is_product(f)).filter_map(|f| Some((f, f.rust.as_ref()?)));
     rows.map(|(file, source)| (file, source, sites(source))).filter(|(_, _, sites)| *sites > 0).collect()

@@ -8,23 +8,19 @@
 #[derive(Clone, Debug)]
 pub struct Token {
     pub text: String,
-    /// The line, from 1.
     pub line: usize,
 }
 
-/// A line of the file, as the rules see it.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
     /// The text of the comments on the line, with their marks (`//`, `///`, `//!`, `/*`).
     pub comment: String,
-    /// Whether there is code on the line.
     pub has_code: bool,
     /// Whether the line lies in a `#[cfg(test)]` module.
     pub in_test: bool,
 }
 
 pub struct Source {
-    /// The code.
     pub tokens: Vec<Token>,
     /// The lines; index 0 is unused, so that the numbers are those of an editor.
     pub lines: Vec<Line>,
@@ -64,7 +60,6 @@ impl Source {
         self.lines[line].has_code = true;
     }
 
-    /// Whether token `i` is `text`.
     pub fn is(&self, i: usize, text: &str) -> bool {
         self.tokens.get(i).is_some_and(|t| t.text == text)
     }
@@ -119,7 +114,6 @@ impl Source {
     }
 }
 
-/// The length of the comment that `text` begins with.
 fn comment(text: &str) -> Option<usize> {
     if text.starts_with("//") {
         return Some(text.find('\n').unwrap_or(text.len()));

@@ -11,7 +11,6 @@ use super::{Complaint, is_product};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The most files of a circle.
 const MOST: usize = 8;
 
 /// Crates with layers, from the bottom up. A module below a named one belongs to its layer.
@@ -115,7 +114,6 @@ struct Use {
     is_public: bool,
 }
 
-/// What a crate's graph is measured by.
 struct Measure {
     arrows: usize,
     circle: Vec<String>,
@@ -362,7 +360,6 @@ impl Unit<'_> {
     }
 }
 
-/// Everything that can be reached from a file by one arrow or more.
 fn reachable(arrows: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];

@@ -4,7 +4,6 @@
 use super::Complaint;
 use super::lex::Source;
 
-/// The orderings that claim something.
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
 /// Lines of code that may stand between comment and ordering (a call spread over lines).

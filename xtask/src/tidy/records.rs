@@ -16,7 +16,6 @@ pub const TABLE: &str = "results/speed.md";
 /// Every run; git ignores it.
 const RUNS: &str = "results/speed.json";
 
-/// The table in the tree.
 pub fn kept(files: &[File]) -> Result<String, String> {
     text(files, TABLE).map(str::to_owned).map_err(|e| format!("{e}: `make bench` writes it"))
 }
