@@ -15,12 +15,10 @@ use crate::empirical::sim::{self, Sample, Summary};
 pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", true)];
 /// Releases the heap in this time: for 4 GiB the background thread's default, 64 MiB a second.
 const RELEASE_SECONDS: u64 = 64;
-/// Samples of a course.
 const SAMPLES: u32 = 240;
 
 /// A course at a rate.
 pub struct Course {
-    /// The course.
     pub schedule: &'static str,
     /// What is given back by a rate.
     pub release_bytes_per_s: u64,
@@ -29,7 +27,6 @@ pub struct Course {
 }
 
 impl Course {
-    /// The name of the rate.
     pub fn rate(&self) -> &'static str {
         rate_name(self.release_bytes_per_s)
     }
@@ -45,12 +42,10 @@ impl Course {
     }
 }
 
-/// The rate of release of a heap.
 pub fn rate(heap_bytes: u64, release: bool) -> u64 {
     if release { heap_bytes / RELEASE_SECONDS } else { 0 }
 }
 
-/// The name of a rate.
 pub fn rate_name(bytes_per_s: u64) -> &'static str {
     RELEASE[usize::from(bytes_per_s > 0)].0
 }
@@ -78,7 +73,6 @@ pub fn play(
     Ok(courses)
 }
 
-/// A row for each sample.
 pub fn rows(courses: &[Course]) -> Vec<Row> {
     let of = |course: &Course| {
         let head = json!({ "schedule": course.schedule, "release_bytes_per_s": course.release_bytes_per_s });

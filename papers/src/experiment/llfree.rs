@@ -29,7 +29,6 @@ const QUICK_PAIRS: usize = 200_000;
 /// The fewest blocks of a thread.
 const LEAST_BLOCKS: usize = 16;
 
-/// What is measured.
 pub struct Grid {
     pub designs: Vec<Design>,
     pub orders: Vec<u32>,
@@ -178,7 +177,6 @@ pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&m
     ))
 }
 
-/// The figures of which there are rows.
 pub fn done(sheet: &Sheet) -> Vec<Of> {
     let done = |(of, _): &Of| sheet.rows().iter().any(|row| row.word("workload") == of.name());
     FIGURES.into_iter().filter(done).collect()

@@ -174,12 +174,10 @@ fn row(workload: &str, run: usize, gib: usize, threads: usize, found: Result<Fou
         "run": run,
         "memory_bytes": (gib as u64) << 30,
         "threads": threads,
-        // How the zone was found, and how long that took.
         "opened": opened,
         "open_us": found.as_ref().map_or(0.0, |found| found.took.as_secs_f64() * 1e6),
         // Huge frames whose entry was wrong.
         "corrected": corrected,
-        // Requests that the process had done.
         "operations": found.as_ref().map_or(0, |found| found.operations),
         "requests_under_way": audit.map_or(0, |audit| audit.under_way),
         "requests_losing": audit.map_or(0, |audit| audit.losing),

@@ -19,22 +19,16 @@ use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A command to measure.
 pub struct Case {
-    /// What it is called.
     pub name: String,
-    /// The command.
     pub command: Vec<OsString>,
     /// Whether each allocator must prove that it serves this; else [`prove`] has done it for all.
     pub prove: bool,
 }
 
-/// A case's runs.
 #[derive(Clone, Debug)]
 pub struct Result {
-    /// The case's name.
     pub name: String,
-    /// Its runs, in their order.
     pub runs: Vec<Run>,
 }
 
@@ -51,7 +45,6 @@ impl Result {
         Ok(Sheet::new(ask, Self::rows_with(results, |_, row| row)).measured()?.compared(allocators, &ratios))
     }
 
-    /// The runs of each result.
     pub fn runs(results: &[Self]) -> Vec<&[Run]> {
         results.iter().map(|result| result.runs.as_slice()).collect()
     }

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 
 pub use serde_json::{Value as Row, json};
 
-/// Ratios by name.
 pub type Map = BTreeMap<String, f64>;
 
 /// A row's fields as what they are.
@@ -27,7 +26,6 @@ pub trait Fields {
     fn int(&self, field: &str) -> u64;
     /// A word; empty where there is none.
     fn word(&self, field: &str) -> &str;
-    /// Whether the row is a success.
     fn is_ok(&self) -> bool;
     /// Whether these fields hold these words.
     fn has(&self, words: &[(&str, &str)]) -> bool;
@@ -75,18 +73,14 @@ pub fn runs<'a>(rows: &'a [Row], fields: &'a [&str]) -> impl Iterator<Item = &'a
     rows.chunk_by(move |a, b| a.like(b, fields))
 }
 
-/// How a field is read.
 #[derive(Clone, Copy)]
 pub enum Show {
     /// As it is, aligned left.
     Text,
-    /// As it is.
     Plain,
     /// In groups of three digits.
     Count,
-    /// Bytes.
     Bytes,
-    /// Seconds.
     Seconds,
     /// With so many digits behind the point, and the unit.
     Fixed(usize, &'static str),
@@ -117,7 +111,6 @@ fn cell(row: &Row, field: &str, show: Show) -> String {
     }
 }
 
-/// The table of rows.
 pub fn table<'a>(columns: &[Column], rows: impl IntoIterator<Item = &'a Row>) -> String {
     let left: Vec<usize> = (0..columns.len()).filter(|i| matches!(columns[*i].2, Show::Text)).collect();
     let mut cells = vec![columns.iter().map(|(head, ..)| (*head).to_owned()).collect::<Vec<_>>()];
@@ -126,7 +119,6 @@ pub fn table<'a>(columns: &[Column], rows: impl IntoIterator<Item = &'a Row>) ->
     format::table(&cells, &left)
 }
 
-/// A part in percent.
 pub fn percent(part: f64, digits: usize) -> String {
     format!("{:.digits$} %", part * 100.0)
 }
@@ -153,7 +145,6 @@ pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str])
     mine.filter_map(|row| Some(row.num(figure) / its(row)?.num(figure))).collect()
 }
 
-/// The geometric mean.
 pub fn geomean(values: &[f64]) -> f64 {
     mean(values.iter().map(|value| value.ln())).exp()
 }
@@ -215,12 +206,10 @@ pub fn groups<'a>(
 #[derive(Clone, Copy)]
 pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);
 
-/// Rows, and what is made of them.
 pub struct Sheet {
     /// The document of `--json`.
     pub document: Document<Row>,
     pictures: Vec<(String, String)>,
-    /// Rows that failed.
     pub failed: usize,
 }
 
@@ -244,7 +233,6 @@ impl Sheet {
         if self.rows().is_empty() { Err("nothing was measured".to_owned()) } else { Ok(self) }
     }
 
-    /// The rows.
     pub fn rows(&self) -> &[Row] {
         &self.document.rows
     }
@@ -282,7 +270,6 @@ impl Sheet {
         self.picture(title.0, Lines { heading, x, y, series, reference, width_px: 860.0 }.svg());
     }
 
-    /// Adds a picture of bars.
     pub fn bars(&mut self, title: Title<'_>, axis: Axis, names: &[String], groups: Vec<Group>, reference: Option<f64>) {
         let (heading, series) = (self.heading(title.1, title.2), names.to_vec());
         self.picture(title.0, Bars { heading, axis, series, groups, reference, width_px: 760.0 }.svg());

@@ -22,7 +22,6 @@ use std::time::Duration;
 /// The longest that a process may take; one takes a tenth of a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Who serves.
@@ -48,7 +47,6 @@ impl Case {
     }
 }
 
-/// Measures all cases. Error: the program is not there, or no place for its output.
 pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Row>, String> {
     let program = (ask.tool)("craton-objects")?;
     let program = std::path::absolute(&program).unwrap_or(program);
@@ -168,12 +166,10 @@ pub fn servers(rows: &[Row]) -> Vec<(&str, &str)> {
     distinct(rows, |row| (row.word("allocator"), row.word("from")))
 }
 
-/// A row's server, as tables name it.
 pub fn server(row: &Row) -> String {
     name((row.word("allocator"), row.word("from")))
 }
 
-/// A server's name in tables.
 pub fn name((allocator, from): (&str, &str)) -> String {
     match from {
         "cache" => format!("{allocator} cache"),
@@ -202,7 +198,6 @@ pub fn table(rows: &[Row]) -> String {
     craton_lab::format::table(&lines, &[0]) + &failed.collect::<String>()
 }
 
-/// A sheet of rows.
 pub fn sheet(ask: &Ask<'_>, rows: Vec<Row>) -> Sheet {
     Sheet::new(ask, rows).compared(ask.allocators, &Ratios::default())
 }

@@ -214,7 +214,6 @@ fn row(cache: &Cache, interval: &'static str, second: u64, objects: u64, before:
         "second": second,
         "objects": objects,
         "memory_bytes": cache.arena.consumed(),
-        // In this second.
         "slabs_made": u64::from(cache.slabs.stats().slabs_made) - before.0,
         "constructed": cache.constructed - before.1,
         "destroyed": cache.destroyed - before.2,

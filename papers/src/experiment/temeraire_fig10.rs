@@ -89,7 +89,6 @@ fn play(top_bytes: u64) -> Result<Vec<Row>, String> {
             "demand_bytes": used,
             "limit_bytes": limit,
             "backed_bytes": backed,
-            // Since the start.
             "system_calls": world.system_calls(),
             "status": "ok",
         }));

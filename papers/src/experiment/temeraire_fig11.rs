@@ -30,7 +30,6 @@ const FULL_BYTES: u64 = 1 << 30;
 const QUICK_BYTES: u64 = 512 << 20;
 /// Simulated seconds before the drop, and after it.
 const HALF_S: f64 = 120.0;
-/// When the searches are compared.
 const AFTER_S: f64 = 60.0;
 const SEED: u64 = 1;
 
@@ -165,7 +164,6 @@ fn late(rows: &[Row]) -> Row {
     at(rows, HALF_S + AFTER_S).cloned().unwrap_or_default()
 }
 
-/// A search on a load, for people.
 fn compared(rows: &[Row]) -> Row {
     let per_used = |time_s| at(rows, time_s).map(|row| format!("{:.3}", per_used(row)));
     let late = late(rows);

@@ -77,7 +77,6 @@ fn events(profile: &Profile, heap_bytes: u64, replaced: f64, most: u64) -> u64 {
         live_bytes += row.live * row.size as f64;
     }
     let objects = if live_bytes > 0.0 { objects * heap_bytes as f64 / live_bytes } else { 0.0 };
-    // A birth and a death for each.
     ((2.0 * replaced * objects) as u64).clamp(most / 20, most)
 }
 

@@ -11,7 +11,6 @@ use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Page
 use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, Temeraire, Tracker};
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 
-/// Nanoseconds of a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
 
 /// The heap, and everything around it.
@@ -93,7 +92,6 @@ impl<P: Fit> World<P> {
         self.now_ns = self.now_ns.max(ns);
     }
 
-    /// The heap now.
     pub fn state(&self) -> State {
         State {
             used: u64::from(self.heap.in_use().0) << PAGE_SHIFT,

@@ -5,7 +5,6 @@ use crate::experiment::world::{SECOND_NS, World};
 use craton_base::{Density, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
 use craton_pages::{Breaking, PageHeapExt};
 
-/// A loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loop {
     /// `Delete(New(512 KB))`, Figure 9: drains a single hugepage.
@@ -15,7 +14,6 @@ pub enum Loop {
     Strand,
 }
 
-/// Their names.
 pub const LOOPS: [(&str, Loop); 2] = [("drain", Loop::Drain), ("pathological", Loop::Strand)];
 
 /// What came of a loop.
