@@ -1,8 +1,6 @@
-//! The time of the process: the kernel's coarse clock, which a test can have run faster.
-//!
-//! **What.** The environment variable `CRATON_TEST_CLOCK=N` makes N seconds, a power of two up to 1,024, pass in each
-//! second. It is for tests of whole programs, so that a smoke test of what takes minutes takes seconds; it is no option,
-//! and a privileged process does not read it.
+//! The process's time: the kernel's coarse clock. For tests of whole programs `CRATON_TEST_CLOCK=N`
+//! makes N seconds, a power of two up to 1,024, pass in each second. It is not an option, and a
+//! privileged process ignores it.
 
 use crate::here::ProcessClock;
 use crate::statics::CLOCK_SHIFT;
@@ -10,7 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Clock;
 use craton_os::{CoarseClock, Decimal};
 
-/// The fastest: 2¹⁰ seconds a second.
+/// Log2 of the highest speed.
 const MOST: u32 = 10;
 
 impl Clock for ProcessClock {
@@ -20,7 +18,7 @@ impl Clock for ProcessClock {
 }
 
 impl ProcessClock {
-    /// Heeds the value of `CRATON_TEST_CLOCK`; one that is no number above 0 changes nothing.
+    /// Applies `CRATON_TEST_CLOCK`; ignores anything but a number above 0.
     pub(crate) fn set_speed(value: &[u8]) {
         if let Some(shift) = shift(value) {
             CLOCK_SHIFT.store(shift, Relaxed);
