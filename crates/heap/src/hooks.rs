@@ -73,7 +73,7 @@ pub enum Event {
     },
     /// A class reused complete slabs [`crate::shard::REUSES`] times without the page heap.
     SlabsReused,
-    /// Memory in use left the watermark band; under the page heap's lock.
+    /// Memory in use passed the watermark: check the limits. Under the page heap's lock.
     LimitPassed,
     /// The heap keeps a freed mapping; the background thread must return it in time.
     MappingKept,

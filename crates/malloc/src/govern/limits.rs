@@ -1,23 +1,23 @@
-//! Limits on the memory of the process, and what happens when they are reached.
+//! Limits on the process's memory.
 //!
-//! **What.** Above the *soft limit* free memory goes back to the system, as far as needed; if that is not enough, threads
-//! give up what their caches hold; then the program is called back. The *hard limit* refuses what would pass it, after free
-//! memory has gone back (the heap does that itself). The control group's limit gives the soft limit if the program sets
-//! none. When the whole system is short of memory (its *pressure*), free memory goes back, too.
+//! **What.** Above the *soft limit* free memory goes back to the system; if that is not enough,
+//! threads flush their caches; then the callback runs. The *hard limit* refuses requests once free
+//! memory has gone back (done by the heap). The control group's limit gives the default soft limit.
+//! Free memory also goes back under memory *pressure* on the whole system.
 //!
-//! **Units.** Bytes in use: what the heap has got from the system and not given back, its metadata, and huge objects with
-//! all their bytes, touched or not.
+//! **Units.** Bytes in use: memory taken from the system, metadata, and huge objects in full,
+//! touched or not.
 //!
-//! **Threads.** One thread at a time looks; others go on. A thread that is asked to gives its cache up in its next slow
-//! request.
+//! **Threads.** One thread at a time checks limits; others go on. A requested flush happens in a
+//! thread's next slow path.
 //!
-//! **Failure.** Limits that cannot be read are none. Nothing here ends the process.
+//! **Failure.** An unreadable limit means none. Nothing here ends the process.
 //!
-//! **Cost.** Two compares in each use of the page heap. A program that stays above its soft limit is looked at once a second
-//! and whenever it has grown by a part of the limit, not in each request.
+//! **Cost.** Two compares in each use of the page heap. A program above its soft limit is checked
+//! once a second and after each step of growth.
 //!
-//! **Not here.** The heap ([`Limited`]), the system ([`System`]) and the time are arguments, so that tests run under virtual
-//! time. `govern.rs` has the process's.
+//! **Not here.** Heap ([`Limited`]), system ([`System`]) and clock are arguments, so tests run in
+//! virtual time; `govern.rs` binds the process's.
 
 mod callback;
 mod changes;

@@ -39,7 +39,9 @@ pub(crate) enum ThreadMode {
     /// Uses no cache: the kernel does not restart its sequences, or another task shares its words.
     Alone,
     /// A signal handler that interrupted its thread's request.
-    Nested { per_cpu: bool },
+    Nested {
+        per_cpu: bool,
+    },
 }
 
 /// Who serves a request.
