@@ -74,8 +74,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 }
 
-/// Whether an object stays in place at `size` bytes: a shrink by less than half is not worth a
-/// copy.
+/// Whether an object stays in place at `size` bytes: only a shrink by half pays for a copy.
 pub fn small_stays(class: usize, size: usize) -> bool {
     let old = size_class::size_of_class(class);
     size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class

@@ -27,8 +27,7 @@ use craton_slab::{Chain, Freed, SlabCache};
 const MUCH_FREE: Pages = Pages(128);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Refills a cache: a transfer-cache batch, or up to `want` objects of slabs; empty without
-    /// memory.
+    /// Refills a cache with a transferred batch or up to `want` objects; empty without memory.
     pub fn take(&self, home: usize, class: usize, want: u32) -> Chain {
         let shards = self.shards();
         if shards.len() > 1 && want == size_class::batch(class) && Transfer::keeps(class) {
@@ -54,8 +53,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if chain.is_empty() {
             let Layout { base, key, records, .. } = self.layout();
             let mut source = Recut(Marked { heap: self, home, class });
-            // SAFETY: base, records and source are this heap's; the slabs are locked and just cut
-            // the object.
+            // SAFETY: base, records and source are this heap's; the locked slabs cut the object.
             chain = unsafe {
                 let mut slabs = self.lock_slabs(home, class);
                 slabs.alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o))
@@ -75,8 +73,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
     }
 
-    /// Flushes objects to the transfer cache if they are a full batch and it has room, else to
-    /// slabs.
+    /// Flushes objects to the transfer cache, or to slabs if not a full batch or without room.
     ///
     /// # Safety
     /// As [`Heap::give`].
@@ -158,8 +155,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 unsafe { self.give_moved(class, moved) };
                 (rest, strays)
             }
-            // The cache in front could not detect it; its state is no longer what the program
-            // believes.
+            // The cache in front could not detect it; the program's view of the heap is wrong.
             Err(object) => H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated }),
         }
     }
@@ -186,13 +182,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Allocates up to `want` objects of slabs that the caller owns or has locked.
     pub fn take_from(&self, cache: &mut SlabCache, want: u32, source: &mut impl SpanSource) -> Chain {
         let layout = self.layout();
-        // SAFETY: base, records and source are this heap's; the caller owns the slabs, which just
-        // cut the object.
+        // SAFETY: base, records and source are this heap's; the caller owns the slabs.
         unsafe { cache.alloc(want, layout.base as *mut u8, &layout.records, source, |o| mark_free(layout.key, o)) }
     }
 
-    /// Returns objects to slabs that the caller owns; the error is a pointer that never was an
-    /// object.
+    /// Returns objects to slabs that the caller owns; the error is a pointer to no object.
     ///
     /// # Safety
     /// The objects came from this cache, and the caller gives them up.

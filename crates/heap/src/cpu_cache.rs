@@ -295,8 +295,7 @@ impl ProcessorCaches {
         let at = heap.system.map(bytes, align_of::<Area>())? as *mut u8;
         // SAFETY: fresh zeroed memory, not yet published.
         unsafe { (*at.cast::<Area>()).begin() };
-        // ORDERING: Release pairs with the Acquire in `area`; so does Acquire on failure, for the
-        // winner's.
+        // ORDERING: Release pairs with the Acquire in `area`; Acquire on failure does the same.
         match self.table[processor].compare_exchange(null_mut(), at, Ordering::Release, Ordering::Acquire) {
             Ok(_) => {
                 H::event(Event::CpuCaches(self.areas() as u64));
@@ -346,8 +345,7 @@ impl ProcessorCaches {
         }
         let alone = rseq.interrupt();
         if alone {
-            // SAFETY: the area is out of the table, and all sequences that may use it were
-            // interrupted.
+            // SAFETY: the area is out of the table, and all sequences in it were interrupted.
             unsafe { (*at.cast::<Area>()).give_all(heap) };
         }
         // ORDERING: Release pairs with the Acquire in `area`.
@@ -434,8 +432,7 @@ impl Area {
         new.min(old)
     }
 
-    /// Halves the capacities without a miss or overflow since the last round; whether the area
-    /// changed.
+    /// Halves capacities without a miss or overflow since the last round; whether any changed.
     fn shrink(&self) -> bool {
         let (mut sum, mut missed) = (0u32, false);
         for class in 1..=CLASSES {

@@ -66,8 +66,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
     pub fn recognise(&self, pointer: *mut u8) -> Option<usize> {
         let class = self.mark(self.page_of(pointer as usize)?) as usize;
-        // SAFETY: the table has a list for every mark; the pointer is a (possible) object's start,
-        // so readable.
+        // SAFETY: the table has a list for every mark; an object's (possible) start is readable.
         let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !is_marked(self.layout().key, pointer) };
         out.then_some(class)
     }

@@ -15,8 +15,7 @@ use craton_base::atomic::{AtomicU64, Ordering, Ordering::Relaxed};
 /// Growth, as a fraction of the soft limit, until a heap over it is checked again.
 const STEP_PART: u64 = 64;
 const LEAST_STEP: u64 = 2 << 20;
-/// Margin below the soft limit, as a fraction, to which a heap is brought: it must not pass it
-/// again at once.
+/// Margin below the soft limit, as a fraction, so that it is not passed again at once.
 const MARGIN_PART: u64 = 32;
 
 /// A heap's limits and watermark band.
@@ -83,8 +82,7 @@ impl Gate {
     pub fn rearm_above(&self, used: u64) {
         self.for_soft(|soft| {
             let soft = soft.unwrap_or(u64::MAX);
-            // In this order: a heap that falls below `low` arms the gate, and must not lose to this
-            // store.
+            // In this order: a heap that falls below `low` arms the gate, and must win over this.
             self.look_from(used.saturating_add((soft / STEP_PART).max(LEAST_STEP)));
             self.low.store(soft, Relaxed);
         });

@@ -42,8 +42,7 @@ pub struct Layout {
     metadata_per_hugepage: usize,
     /// Key of free objects' marks.
     pub key: usize,
-    /// Shards in use besides the first; never falls. Zero-based: the static heap is all zeros
-    /// (.bss).
+    /// Shards in use besides the first; never falls. From 0: the static heap is all zeros.
     pub(crate) more_shards: AtomicUsize,
 }
 
@@ -102,8 +101,8 @@ pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     hooks: PhantomData<fn() -> H>,
 }
 
-// SAFETY: `install` writes `layout` once, before any other thread knows the heap; the rest is under
-// locks, atomic or constant.
+// SAFETY: `install` writes `layout` once, before other threads; the rest is locked, atomic or
+// const.
 unsafe impl<F: Platform<System: Sync> + Send, C: Clock + Send + Sync, H: Hooks> Sync for Heap<F, C, H> {}
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
@@ -198,8 +197,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shards().len()
     }
 
-    /// Uses up to `processors` shards. Call before the second thread allocates, with no fork under
-    /// way.
+    /// Uses up to `processors` shards. Call before a second thread allocates, outside any fork.
     pub fn use_shards(&self, processors: usize) {
         self.layout().more_shards.fetch_max(processors.clamp(1, SHARDS) - 1, Ordering::Relaxed);
     }

@@ -30,8 +30,7 @@ use craton_pages::{HugeBacking, PageHeapExt};
 /// Whole hugepages from which a large object moves instead of being copied. One hugepage: copy 40
 /// to 75 µs; move 12 µs, but 20 µs more at its free, and the page heap loses the hugepage.
 const MOVE_MIN: HugePages = HugePages(2);
-/// A huge object that shrinks below this is copied into the region, where small objects fill the
-/// rest of its hugepage.
+/// A huge object that shrinks below this is copied into the region, beside small objects.
 const SHRINK_MIN: usize = 4 << 20;
 /// Bound on optional huge objects: a process may have 65,530 mappings.
 const MOST_MOVED: usize = 1024;
@@ -208,8 +207,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(new)
     }
 
-    /// Moves a large object of the region into a separate mapping; `None`: unchanged, the caller
-    /// must copy.
+    /// Moves a large object into a separate mapping; `None`: unchanged, the caller must copy.
     pub fn move_out(&self, first: PageId, pages: Pages, size: usize) -> Option<*mut u8> {
         let bytes = self.whole_pages(size)?;
         if pages < MOVE_MIN.pages() || bytes < pages.bytes().0 {

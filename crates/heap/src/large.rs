@@ -40,8 +40,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         H::event(Event::LargeAlloc);
     }
 
-    /// Bound on kept pages: 512 KiB and 1/256 of the pages in use. They go back before the heap
-    /// grows.
+    /// Bound on kept pages: 512 KiB and 1/256 of the use. They go back before the heap grows.
     fn most_large_kept(&self) -> Pages {
         Pages(64 + self.in_use().0 / 256)
     }
@@ -113,7 +112,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(())
     }
 
-    /// A kept span for a large object, aligned to a page; null if there is none.
+    /// A kept span for a large object, aligned to a page; else null.
     #[inline]
     pub fn large_at_hand(&self, size: usize) -> *mut u8 {
         if size > LargeCache::LONGEST.bytes().0 {

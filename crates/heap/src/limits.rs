@@ -106,8 +106,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.gate.tightest().is_some_and(|limit| self.used_with(pages).saturating_add(NEAR) > limit)
     }
 
-    /// Counts a huge object's change from `old` to `new` bytes; `false`, uncounted, over the hard
-    /// limit.
+    /// Counts a huge object's change of bytes; `false`, uncounted, over the hard limit.
     pub(crate) fn admit_huge(&self, old: usize, new: usize) -> bool {
         match new.cmp(&old) {
             Ordering::Less => self.gate.remove_huge((old - new) as u64),

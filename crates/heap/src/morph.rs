@@ -115,8 +115,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         None
     }
 
-    /// Morphs a slab, or half of one, of a shard and class into one of `to`, whose lock the caller
-    /// holds.
+    /// Morphs a slab, or half of one, into one of `to`, whose lock the caller holds.
     fn morph(&self, (shard, from): (usize, usize), to: (usize, usize), tries: &mut usize) -> Option<PageRange> {
         let mut slabs = self.try_slabs(shard, from)?;
         if slabs.is_unset() {
@@ -177,8 +176,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         let Layout { base, key, records, .. } = self.layout();
         let wish = Wish { geometry: size_class::geometry(to), to: to as u8 };
-        // SAFETY: base, records and table are this heap's; the locks of all caches and of the table
-        // are held.
+        // SAFETY: base, records and table are this heap's; all caches and the table are locked.
         let range = unsafe {
             craton_slab::donate(wish, offers, *base as *mut u8, records, &mut morphs, |o| mark_free(*key, o))?
         };
@@ -234,8 +232,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         };
         let mut source = Marked { heap: self, home, class: to.into() };
         let Layout { base, key, records, .. } = self.layout();
-        // SAFETY: base, records, table and source are this heap's; the cache's and table's locks
-        // are held.
+        // SAFETY: base, records, table and source are this heap's; cache and table are locked.
         let left = unsafe {
             let base = *base as *mut u8;
             slabs.free_mixed(object, base, records, &mut morphs, &mut source, |o| mark_free(*key, o))

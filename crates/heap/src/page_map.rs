@@ -39,8 +39,8 @@ impl PageMap {
     /// A map whose marks begin at `marks`.
     ///
     /// # Safety
-    /// Each granted page has a four-byte entry, zero at first, for ever, written through this map
-    /// only.
+    /// Each granted page has a permanent four-byte entry, zero at first, which only this map
+    /// writes.
     pub const unsafe fn new(marks: *const AtomicU32) -> Self {
         Self { marks }
     }

@@ -183,8 +183,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub unsafe fn give_old(&self, class: usize, object: *mut u8) -> Result<(), Misuse> {
         let freed = Misuse::Freed { size: size_class::size_of_class(class) };
         let page = self.page_of(object as usize).ok_or(Misuse::Foreign)?;
-        // SAFETY: by the contract. A live object keeps its slab; a dead one means two concurrent
-        // frees.
+        // SAFETY: by the contract. A live object keeps its slab; else two frees race.
         let known = unsafe { self.give_mixed(object, page) };
         known.filter(|given| *given).map(|_| ()).ok_or(freed)
     }

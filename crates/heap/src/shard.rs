@@ -19,8 +19,7 @@ use craton_slab::SlabCache;
 /// Most shards; more CPUs share them.
 pub const SHARDS: usize = if cfg!(loom) { 2 } else { 16 };
 
-/// Pages of complete slabs that a class may keep in a shard: 1 MiB. More would cost more memory
-/// than it saves time.
+/// Pages of complete slabs of a class in a shard: 1 MiB. More costs more than it saves.
 const MOST_COMPLETE: u32 = 128;
 
 /// A class's slabs, on separate cache lines.

@@ -122,8 +122,7 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
         span
     }
 
-    /// Allocates where the page heap has no memory: from a longer kept span, or after draining all
-    /// kept ones.
+    /// Allocates from a longer kept span, or after draining all kept ones.
     #[cold]
     fn alloc_kept(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let heap = self.heap;
@@ -364,8 +363,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Returns everything kept that could serve a request the page heap refused; `false` if
-    /// nothing.
+    /// Returns everything kept that could serve a refused request; `false` if nothing.
     pub(crate) fn drop_all_kept(&self) -> bool {
         let complete = self.complete_pages();
         if complete > Pages(0) {

@@ -273,8 +273,7 @@ impl ThreadCache {
     /// As [`ThreadCache::pop`].
     #[inline(always)]
     pub unsafe fn pop_quick(this: *mut Self, size: usize) -> *mut u8 {
-        // SAFETY: by the contract the table has an entry for the size; its offsets are those of
-        // lists.
+        // SAFETY: by the contract the table has an entry for the size; it holds lists' offsets.
         unsafe { Self::pop_at(this, *OFFSETS.get_unchecked(size) as usize) }
     }
 
@@ -375,8 +374,7 @@ impl ThreadCache {
     /// class and no alignment, and is given up.
     #[inline(always)]
     pub unsafe fn push_trusted(this: *mut Self, object: *mut u8, size: usize) -> bool {
-        // SAFETY: by the contract the list is the object's. [`NoCaches`] have no room and are not
-        // written.
+        // SAFETY: the list is the object's by the contract. `NoCaches` are full, so never written.
         unsafe {
             let list = this.byte_add(*OFFSETS.get_unchecked(size) as usize).cast::<List>();
             if (*list).room <= 0 {
@@ -432,8 +430,7 @@ impl ThreadCache {
         false
     }
 
-    /// The class of a live object, and its mark if it were free; `None` if this cache does not
-    /// recognise a live object.
+    /// The class of a live object, and its mark if it were free; `None` if not recognised.
     ///
     /// # Safety
     /// `this` as in [`ThreadCache::pop`]. Any pointer is allowed.

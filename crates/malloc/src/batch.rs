@@ -97,8 +97,7 @@ fn home() -> usize {
     tls::own().map_or_else(|| HEAP.home(process::cpu()), |cache| unsafe { (*cache).home() })
 }
 
-/// Frees objects, skipping nulls. Calls `refused` with each pointer that it could not free, and
-/// why.
+/// Frees objects, skipping nulls. Calls `refused` with each bad pointer, and why.
 ///
 /// # Safety
 /// Any pointers are allowed; objects among them are given up.
@@ -133,8 +132,8 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
         return 0;
     }
     for pointer in pointers {
-        // SAFETY: the pointer is this thread's cache or one of `NoCaches`. A marked object is not
-        // recognised again.
+        // SAFETY: this thread's cache or one of `NoCaches`. A marked object is not recognised
+        // again.
         unsafe {
             match ThreadCache::recognise(tls::get(), *pointer) {
                 Some((c, mark)) if run == 0 || c == class => {

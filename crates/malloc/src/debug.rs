@@ -29,8 +29,7 @@ impl Process for Here {
     }
 
     fn may_unwind() -> bool {
-        // A statically linked program allocates before the C library finds its call frame
-        // information.
+        // A statically linked program allocates before the C library can unwind.
         SEGMENT.has_started()
     }
 

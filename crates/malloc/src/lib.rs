@@ -9,10 +9,8 @@
 //! **State.** One [`heap::Heap`] in static memory; metadata, page map and caches lie in separate
 //! mappings: nothing here calls malloc.
 //!
-//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it and no
-//! other class's objects lie on it. M2 a pointer's memory is touched only after the page map has
-//! named it ours. M3 no lock is held across a call of the C library that may allocate. M4 a batch
-//! between threads is in one place. M5 an object returns to the shard that its slab's record names.
+//! **Invariants.** M1, M2, M4 and M5 of `craton_heap`. M3 no lock is held across a call of the C
+//! library that may allocate.
 //!
 //! **Threads.** A thread cache is its thread's. Each shard's classes, the page heap and the huge
 //! objects have a lock each (order: private heap → object cache → class → pages). Any thread may

@@ -58,8 +58,7 @@ pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_
     }
 }
 
-/// Sets one option. A caller that may not wait for the end of the library's thread leaves that to
-/// the thread.
+/// Sets one option. `may_wait`: the caller can wait for the end of the library's thread.
 pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result<(), Wrong<'a>> {
     let key = Key::named(key).ok_or(NO_SUCH_KEY)?;
     if handlers::set(key, value, may_wait) {

@@ -19,8 +19,7 @@ use craton_heap::{Found, Misuse};
 /// Most address space of a process: 128 TiB.
 const MOST: usize = (1 << 47) - HUGEPAGE_SIZE;
 
-/// Usable bytes of an object of `size` bytes at a multiple of `align` (a power of two); 0 if
-/// impossible.
+/// Usable bytes of `size` bytes at a multiple of `align` (a power of two); 0 if impossible.
 pub fn good_size(size: usize, align: usize) -> usize {
     let class = if align <= 16 {
         (size <= size_class::MAX_CLASSED).then(|| size_class::class_of(size))
@@ -71,7 +70,7 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         Found::Owned(Owned { bytes, .. }) if bytes.is_multiple_of(HUGEPAGE_SIZE) => (None, bytes, HUGEPAGE_SIZE),
         Found::Owned(Owned { bytes, .. }) => (None, bytes, PAGE_SIZE),
         Found::Large { pages, .. } => (None, pages.bytes().0, PAGE_SIZE),
-        // One that grew has reserved room.
+        // A grown object has reserved room.
         Found::Huge(entry) => (None, entry.bytes, (entry.bytes / 2).max(PAGE_SIZE)),
         Found::Bad(_) => return Ok(()),
     };
@@ -86,8 +85,7 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
     if right { Ok(()) } else { Err(Misuse::WrongSize { given, size: bytes }) }
 }
 
-/// Frees an object of a claimed size on the fast path; on `false`, also for a doubtful size, the
-/// caller must call [`free`].
+/// Frees on the fast path; on `false`, also for a doubtful size, call [`free`].
 ///
 /// # Safety
 /// As [`front::try_free`].

@@ -22,8 +22,7 @@ use craton_pages::Tracker;
 
 /// Sets the heap up at the first request; `false` without address space.
 pub(crate) fn set_up() -> bool {
-    // ORDERING: Acquire pairs with the Release in `set_up_now`: a thread that sees the flag sees
-    // the layout.
+    // ORDERING: Acquire pairs with the Release in `set_up_now`, publishing the layout.
     READY.load(Ordering::Acquire) || set_up_now()
 }
 
@@ -68,11 +67,9 @@ fn set_up_alone() -> Option<bool> {
         metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum::<usize>() + each,
         frames,
         key: process::random_seed() as usize | 1,
-        // SAFETY: the region keeps four zero bytes for each granted page, and nothing else writes
-        // there.
+        // SAFETY: the region keeps four zero bytes for each granted page, written only here.
         map: unsafe { PageMap::new(region.part(0) as *const _) },
-        // SAFETY: likewise a zero record for each page; parts start at machine pages, so they are
-        // aligned.
+        // SAFETY: likewise a zero record for each page; parts are aligned to machine pages.
         records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
         // SAFETY: likewise a zero tracker for each hugepage.
         trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },

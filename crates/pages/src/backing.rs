@@ -26,8 +26,7 @@ pub struct HugeBacking {
 }
 
 impl HugeBacking {
-    /// Small heaps stay on small pages: the last, partly used hugepage of 16 MiB wastes at most
-    /// 1/8.
+    /// Small heaps stay on small pages: a partly used hugepage wastes at most 1/8 of 16 MiB.
     pub const AUTO: Self = Self { from: HugePageId(8) };
     /// From the first byte.
     pub const ALWAYS: Self = Self { from: HugePageId(0) };
@@ -230,8 +229,7 @@ impl<G: Geometry> Backing<G> {
         t.collapsing = true;
     }
 
-    /// After any collapse: guards a broken hugepage; in a small heap the next first touch is on
-    /// small pages again.
+    /// After any collapse: guards a broken hugepage; a small heap's next touch gets small pages.
     pub(crate) fn end_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         if trackers[id.0 as usize].broken {
             self.guard(trackers, floor, id);
@@ -241,9 +239,8 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Checks some hugepages that should have come whole: calls `in_parts` for those that did not,
-    /// with their resident bytes. Now and then queries a system that gave none; `true` if it does
-    /// now.
+    /// Checks some hugepages expected whole: `in_parts` gets the others with their resident bytes.
+    /// Now and then queries a system that gave none; `true` if it does now.
     pub(crate) fn look_up(
         &mut self,
         trackers: &mut Trackers<G>,

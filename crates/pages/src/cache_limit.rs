@@ -54,8 +54,7 @@ impl CacheLimit {
         }
     }
 
-    /// Records a miss of `missing` hugepages. If the window has seen that demand, the release was
-    /// early.
+    /// Records a miss. If the window has seen that demand, the release was early.
     pub(crate) fn missed(&mut self, missing: HugePages, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS + 1;
         if demand.0 <= self.extremes(epoch).1 {

@@ -118,8 +118,7 @@ impl Collapse {
             if huge_bytes == Some(G::pages(HugePages(1)).bytes().0) {
                 return Some(Candidate::Whole(id));
             }
-            // A large span may be untouched. Without residency, only the filler's spans count as in
-            // use.
+            // A large span may be untouched. Without residency only the filler counts as used.
             let is_dense = match resident_bytes {
                 0 => t.place == Place::Filler,
                 bytes => bytes >= Pages(dense).bytes().0,

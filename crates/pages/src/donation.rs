@@ -34,8 +34,7 @@ impl Large {
     }
 }
 
-/// Marks hugepages wholly used by one span, which begins there or before; whether they read as
-/// zeros.
+/// Marks hugepages wholly used by one span, begun there or before; whether they are zero.
 pub(crate) fn occupy_whole<G: Geometry>(
     trackers: &mut Trackers<G>,
     first: HugePageId,

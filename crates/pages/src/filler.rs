@@ -117,8 +117,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         }
     }
 
-    /// As [`Filler::find`], on hugepages of the other kind, where those are hollow: separation
-    /// would cost more than it saves.
+    /// [`Filler::find`] on hollow hugepages of the other kind: separation would cost more.
     pub(crate) fn find_in_hollow(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let family = match density {
             Density::Sparse => Family::Dense,
@@ -130,8 +129,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         if free <= least { None } else { self.find_in(family, trackers, pages, align) }
     }
 
-    /// As [`Filler::find`] when there is no other hugepage: any with room, of either kind, even by
-    /// a walk over all.
+    /// [`Filler::find`] without other memory: any room, of either kind, even by a full walk.
     #[cold]
     pub(crate) fn find_in_need(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let families = || Family::for_density(density).iter().chain(Family::in_need(density));
@@ -299,9 +297,8 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     }
 }
 
-/// Families in the order of breaking, with the least free pages of a hugepage: broken ones, mostly
-/// free ones, nearly full ones last, where many used pages lose their hugepage for few free ones.
-/// Sparse before dense (§4.6).
+/// Families in the order of breaking, with a hugepage's least free pages: broken ones, mostly free
+/// ones, then nearly full ones, where many used pages pay for few. Sparse before dense (§4.6).
 fn release_order<G: Geometry>() -> impl Iterator<Item = (Family, u32)> {
     const WHOLE: [Family; 3] = [Family::Sparse, Family::Donated, Family::Dense];
     let broken = [(Family::SparseBroken, 1), (Family::DenseBroken, 1)].into_iter();

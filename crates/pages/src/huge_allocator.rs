@@ -14,8 +14,7 @@ use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory};
 
 /// Least step of address space: 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
-/// Spans from 4 hugepages, 8 MiB, are huge in a small heap too: the last one's rest is 1/8 on
-/// average.
+/// Spans from 8 MiB are huge in small heaps too: the last one's rest averages 1/8.
 pub(crate) const LONG: HugePages = HugePages(4);
 
 /// Free unbacked hugepages, and the grant.

@@ -135,8 +135,7 @@ impl<G: Geometry> HugeCache<G> {
         }
     }
 
-    /// Takes adjacent free hugepages of both kinds, or not yet granted ones. Walks the region: last
-    /// resort.
+    /// Takes adjacent free hugepages of any kind, or ungranted ones. Last resort: walks the region.
     #[cold]
     fn take_mixed(
         &mut self,

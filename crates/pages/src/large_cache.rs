@@ -102,14 +102,12 @@ impl LargeCache {
         given
     }
 
-    /// Puts a span into a slot. If none is empty, or `over` pages are too many, evicts another or
-    /// this one.
+    /// Puts a span into a slot; evicts one if none is empty or `over` pages are too many.
     fn place(&self, cpu: usize, span: PageRange, over: u32) -> Option<PageRange> {
         let slots = self.slots(cpu, span.len);
         if over == 0 {
             for slot in slots {
-                // ORDERING: Release pairs with the Acquire in `take` and `drain`, and with the one
-                // below.
+                // ORDERING: Release pairs with the Acquire in `take`, in `drain` and below.
                 if slot.load(Ordering::Relaxed) == 0
                     && slot.compare_exchange(0, pack(span), Ordering::Release, Ordering::Relaxed).is_ok()
                 {

@@ -184,9 +184,8 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::FreeMoved(span)).faultless()
     }
 
-    /// Advises the backing of the hugepages that a span fully covers, until
-    /// [`Self::unadvise_span`], which must precede the span's free. Advice that the system refuses
-    /// changes nothing.
+    /// Advises the backing of the hugepages that a span fully covers, until [`Self::unadvise_span`]
+    /// before the span's free. Refused advice changes nothing.
     fn advise_span(&mut self, span: PageRange, advice: Advice) {
         self.act(Act::Advise(span, advice));
     }
@@ -255,8 +254,7 @@ pub trait PageHeapExt: PageHeap {
         if let Answer::At(id) = self.act(Act::BeginCollapse) { Some(id) } else { None }
     }
 
-    /// Records a collapse's result and duration; whether the round may go on. Ignores a collapse
-    /// that was not begun.
+    /// Records a collapse's result and duration, if begun; whether the round may go on.
     fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
         self.act(Act::EndCollapse(id, result, took_ns)) == Answer::Yes
     }

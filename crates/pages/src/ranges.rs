@@ -74,8 +74,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.link(trackers, first, len);
     }
 
-    /// Takes `len` hugepages inside `within` at a multiple of `align`, at the front of the fitting
-    /// range.
+    /// Takes `len` hugepages inside `within` at a multiple of `align`, at the range's front.
     pub(crate) fn take<G: Geometry>(
         &mut self,
         trackers: &mut Trackers<G>,

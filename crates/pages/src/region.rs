@@ -291,8 +291,7 @@ impl<G: Geometry> Regions<G> {
         Occupied { zeroed, missing: HugePages(missing) }
     }
 
-    /// Frees pages: a `whole` span, or the end of a shrinking one. Returns a region left without
-    /// spans.
+    /// Frees pages: a `whole` span, or the end of one. Returns a region left without spans.
     pub(crate) fn vacate(&mut self, trackers: &mut Trackers<G>, range: PageRange, whole: bool) -> Option<HugePageId> {
         let head = head_of::<G>(G::hugepage(range.first));
         self.unlink(trackers, head);

@@ -74,8 +74,7 @@ impl SpanCache {
         })
     }
 
-    /// Keeps a freed span; `false` if it is too long or there is no room: it must go to the page
-    /// heap.
+    /// Keeps a freed span; `false` if too long or without room: free it to the page heap.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange, density: Density) -> bool {
         let Some(log) = length(span.len) else { return false };

@@ -46,7 +46,7 @@ pub struct Tracker<G = Huge2M> {
     pub(crate) next: u32,
     /// Previous hugepage, plus 1; 0 for none.
     pub(crate) prev: u32,
-    /// At both ends of a free range: its hugepages. At a region's head: its longest free range in
+    /// At both ends of a free range: its hugepages. At a region's head: its longest range, in
     /// pages.
     pub(crate) run: u32,
     used_pages: u16,

@@ -63,8 +63,7 @@ impl Transfer {
         }
         let head = batch.head();
         for slot in &self.classes[class - 1].0 {
-            // ORDERING: Release pairs with the Acquire in `take`, which then sees the links and
-            // marks.
+            // ORDERING: Release pairs with the Acquire in `take`, publishing links and marks.
             if slot.load(Ordering::Relaxed).is_null()
                 && slot.compare_exchange(null_mut(), head, Ordering::Release, Ordering::Relaxed).is_ok()
             {

@@ -30,8 +30,7 @@ impl ThreadCache {
     /// # Safety
     /// `this` is a cache, begun or all zeros.
     pub unsafe fn fail(this: *mut Self) {
-        // SAFETY: by the contract. The thread reads the word by one load per use, as another
-        // process may write it.
+        // SAFETY: by the contract. Its thread loads the word once per use: others may write it.
         unsafe { (&raw mut (*this).pages).write_volatile(0) };
     }
 }

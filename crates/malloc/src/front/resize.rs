@@ -11,8 +11,7 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Found, Misuse, beyond::small_stays};
 use craton_os::process::{errno, set_errno};
 
-/// Resizes an object, keeping its contents; null makes a new one. On failure the object is
-/// unchanged.
+/// Resizes an object, keeping its contents; null makes a new one. Unchanged on failure.
 ///
 /// # Safety
 /// As [`free`]; a result other than the pointer means that the old object is given up.

@@ -92,14 +92,11 @@ pub(crate) struct Errands {
 pub(crate) trait Tended {
     /// Sets the background release rate, in bytes a second.
     fn set_rate(&self, bytes_per_s: u64);
-    /// A second's work without collapses and limits: whether anything changed, and the pages in
-    /// use.
+    /// A second's work without collapses and limits: whether anything changed, pages in use.
     fn tick(&self) -> (bool, Pages);
-    /// Collapses one hugepage, a round's first if `is_first`: whether it succeeded, whether to go
-    /// on.
+    /// Collapses a hugepage, a round's first if `is_first`: whether it succeeded, may go on.
     fn collapse(&self, is_first: bool) -> (bool, bool);
-    /// Enforces the limits; returns the pages released. `deep`: the stack has room for reading
-    /// files.
+    /// Enforces the limits; returns the pages released. `deep`: the stack allows reading files.
     fn keep_limits(&self, deep: bool) -> u64;
     /// Whether rounds do nothing until the heap is used. Takes the page heap's lock.
     fn is_settled(&self) -> bool;
@@ -297,8 +294,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// [`Self::set_mode`] without waiting for the thread's end: in the thread, or under a C library
-    /// lock.
+    /// [`Self::set_mode`] without waiting: in the thread, or under a C library lock.
     pub(crate) fn set_mode_later(&self, mode: Mode) {
         self.mode.store(mode as u8, Relaxed);
         self.thread.nudge();
@@ -384,9 +380,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
     /// Sleeps until `self.used` changes from `used`; whether to end.
     fn sleep_on(&self, used: u32, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
-        // A request counts itself, then checks `asleep`, both under the page heap's lock. Taking
-        // that lock here orders each request: before, and we see its count, or after, and it wakes
-        // us.
+        // A request counts itself and checks `asleep` under the page heap's lock. Taking that lock
+        // orders each request: before, so we see its count, or after, so it wakes us.
         heap.is_settled();
         let is_same = self.used.load(Relaxed) == used;
         let ended = if is_same { self.thread.sleep(None) } else { self.thread.is_rung() };
@@ -406,7 +401,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         let is_quiet = !changed && !rounds.slept_on && in_use == rounds.in_use;
         rounds.quiet_s = if is_quiet { rounds.quiet_s.saturating_add(rested_s) } else { 0 };
         rounds.in_use = in_use;
-        // What is still free is wanted again, by the demand history.
+        // The demand history wants the rest of the free memory back.
         !(rounds.quiet_s > LONG_S && self.threads.load(Relaxed) <= 1 && self.life.end_by_itself())
     }
 

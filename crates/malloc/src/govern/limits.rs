@@ -309,8 +309,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.pressure.load(Relaxed) > 0 && !self.no_pressure.load(Relaxed) && heap.releasable() >= PRESSURE_WAKES_FROM
     }
 
-    /// After a refusal: flushes the calling thread's caches under a hard limit, to retry; others
-    /// flush later.
+    /// After a refusal under a hard limit: flushes own caches to retry; others flush later.
     #[cold]
     pub(crate) fn make_room(&self, heap: &impl Limited) -> bool {
         if heap.gate().hard().is_none() {

@@ -58,8 +58,7 @@ pub unsafe fn free(heap: usize, pointer: *mut u8) -> Result<(), Misuse> {
     result
 }
 
-/// Resizes an object within its heap; null makes a new one. A null result means no memory, with the
-/// object unchanged.
+/// Resizes an object in its heap; null makes a new one. On null it is unchanged: no memory.
 ///
 /// # Safety
 /// As [`free`]; a non-null result other than the pointer means that the old object is given up.

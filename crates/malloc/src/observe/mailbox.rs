@@ -43,8 +43,7 @@ pub struct Mailbox {
     answer: UnsafeCell<[u8; Self::TEXT]>,
 }
 
-// SAFETY: only the request's owner uses the texts, and another process, which keeps to the order
-// above.
+// SAFETY: only the request's owner uses the texts, and another process, in the order above.
 unsafe impl Sync for Mailbox {}
 
 impl Mailbox {
@@ -104,8 +103,7 @@ impl Mailbox {
         }
         self.taken.store(number, Relaxed);
         let len = (self.request_len.load(Relaxed) as usize).min(Self::TEXT);
-        // SAFETY: we own the request, so no thread writes its text. Volatile, since another process
-        // wrote it.
+        // SAFETY: we own the request. Volatile, since another process wrote the text.
         let text: [u8; Self::TEXT] = unsafe { self.request.get().read_volatile() };
         let mut whole = [0; Self::TEXT];
         let len = answer(&text[..len], &mut whole, set);

@@ -136,8 +136,7 @@ impl Tracer {
 }
 
 impl Recorder {
-    /// A recording of at most `bound` events into the 0-terminated `path`, starting with the live
-    /// spans.
+    /// At most `bound` events into the 0-terminated `path`, starting with the live spans.
     fn new<F: Platform, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
         let saved = process::errno();
         let map = FileMap::create(path, WINDOW);

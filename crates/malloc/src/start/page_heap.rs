@@ -65,8 +65,7 @@ impl Choice {
         if frames { "frames" } else { "temeraire" }
     }
 
-    /// Whether frames are wanted. If the option is unset, `find` calls its argument with each value
-    /// of the environment.
+    /// Whether frames are wanted. If unset, `find` reads the environment's values.
     pub(crate) fn wants_frames(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
         if !self.is_asked.load(Relaxed) {
             find(&|value| _ = self.set(value));
@@ -89,8 +88,7 @@ const fn bytes<T>(len: usize) -> usize {
     (len * size_of::<T>()).next_multiple_of(64)
 }
 
-/// Frames for `capacity` hugepages, all offline; their bytes touched at once, and per hugepage in
-/// use.
+/// Frames for `capacity` hugepages, all offline; bytes touched at once, and per hugepage.
 pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
     type ZoneOfPages = Zone<'static, craton_frames::Pages>;
     let pages = capacity.pages().0 as usize;

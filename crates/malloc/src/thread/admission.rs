@@ -89,8 +89,7 @@ impl Admission {
         self.most.store((PER_PROCESSOR * processors).max(LEAST), Relaxed);
     }
 
-    /// Whether a thread without a cache gets one now. `count_use` counts its request and returns
-    /// the earlier ones.
+    /// Whether the thread gets a cache now. `count_use` counts and returns earlier requests.
     #[inline]
     pub(crate) fn earns(&self, count_use: impl FnOnce() -> u64) -> bool {
         let own = self.own.load(Relaxed);

@@ -86,8 +86,7 @@ fn new_cache() -> Option<*mut ThreadCache> {
     Some(cache)
 }
 
-/// Prepares for threads besides the first, before they allocate; the registry's lock keeps a fork
-/// out.
+/// Prepares for further threads, before they allocate; the registry's lock keeps a fork out.
 fn prepare_for_threads(_caches: &Registry) {
     let processors = cpus::known();
     ADMISSION.allow(processors);

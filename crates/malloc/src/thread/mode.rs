@@ -52,8 +52,7 @@ pub(crate) enum Server<R> {
     NewCache,
     /// The per-CPU caches, by the thread's area.
     PerCpu(R),
-    /// As `PerCpu`, if the kernel (asked now) restarts the thread's sequences; else the central
-    /// list.
+    /// `PerCpu` if the kernel (asked now) restarts its sequences; else the central list.
     PerCpuIfRegistered(R),
     Central,
     /// The signal handlers' area: no lock may be taken.

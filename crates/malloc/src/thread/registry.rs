@@ -98,8 +98,7 @@ impl Registry {
         let cache = self.chunk as *mut ThreadCache;
         self.chunk += size;
         self.chunk_left -= size;
-        // SAFETY: fresh memory of the chunk; chunks start at pages, and sizes are multiples of the
-        // alignment.
+        // SAFETY: fresh memory of a page-aligned chunk; sizes are multiples of the alignment.
         unsafe {
             (*cache).next = self.first;
             (*cache).number = self.carved;

@@ -22,9 +22,8 @@ use x86_64 as words;
 /// Number of a word that two tasks share: each asks the system.
 const SHARED: usize = usize::MAX;
 
-/// The calling thread's system number, asked for once. A task made past the C library may share its
-/// maker's word; then each call asks ([`share_number`]). A process made that way has its parent's
-/// number.
+/// The thread's system number, asked for once. A task made past the C library may share its maker's
+/// word, so each call asks ([`share_number`]); a process made so has its parent's.
 pub(crate) fn thread_id() -> u32 {
     match words::number() {
         0 => {

@@ -96,8 +96,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Shortens a span of several hugepages: frees whole ones, donates the rest of the new last
-    /// one.
+    /// Shortens a span of several hugepages: frees whole ones, donates the new last one's rest.
     fn shorten_across(&mut self, span: PageRange, pages: Pages) {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         if old.whole == new.whole && new.tail > 0 {

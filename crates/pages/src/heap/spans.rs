@@ -6,8 +6,7 @@ use crate::placement::Placement;
 use craton_base::{Clock, Density, Floor, Geometry, HugePageId, PageRange, Pages};
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Calls `each` with every span in use and its hugepage's density, in address order; linear in
-    /// granted hugepages and spans.
+    /// Calls `each` with every span in use and its hugepage's density, in address order; linear.
     pub(super) fn walk_spans(&self, mut each: impl FnMut(PageRange, Density)) {
         // A span that may continue in the next hugepage.
         let mut open: Option<(PageRange, Density)> = None;

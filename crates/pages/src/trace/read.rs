@@ -254,8 +254,7 @@ impl<'a> Trace<'a> {
         self.complete
     }
 
-    /// Dropped events; `None` if the recording reached its bound and did not live to write their
-    /// number.
+    /// Dropped events; `None` if the recording reached its bound and was killed.
     pub fn dropped(&self) -> Option<u64> {
         (self.complete || self.events < self.header.bound).then_some(self.dropped)
     }

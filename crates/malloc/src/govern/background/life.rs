@@ -74,8 +74,7 @@ impl Life {
             join();
         }
         let state = if begin() { RUNNING } else { REFUSED };
-        // ORDERING: Release pairs with the Acquire in `stop`, which then sees the new thread's
-        // identity.
+        // ORDERING: Release pairs with the Acquire in `stop`, publishing the new thread.
         self.state.store(state, Ordering::Release);
     }
 
@@ -103,8 +102,7 @@ impl Life {
                         // ORDERING: Acquire pairs with the Release in `start`.
                         self.state.compare_exchange(old, STOPPING, Ordering::Acquire, Relaxed).ok()?;
                         let ended = end();
-                        // ORDERING: Release pairs with the Acquire of the next thread that changes
-                        // the state.
+                        // ORDERING: Release pairs with the Acquire of the next state change.
                         self.state.store(NONE, Ordering::Release);
                         Some(ended)
                     });

@@ -10,8 +10,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, thread};
 
-/// Called with its argument, the soft limit and the bytes in use. It may allocate and free; it must
-/// return.
+/// Called with its argument, the soft limit and the bytes in use. May allocate; must return.
 pub type LimitCallback = unsafe extern "C" fn(arg: *mut c_void, limit_bytes: usize, used_bytes: usize);
 
 /// The function, and the thread that runs it.
@@ -32,8 +31,7 @@ impl Callback {
         }
     }
 
-    /// Sets the function; `None` for none. A call that has begun in another thread may still run
-    /// afterwards.
+    /// Sets the function; `None` for none. A call begun in another thread may still run.
     ///
     /// # Safety
     /// Any thread that allocates may call the function with the argument, until another is set.

@@ -14,8 +14,7 @@ impl Changes {
 
     /// Counts a change.
     pub(crate) fn note(&self) {
-        // ORDERING: AcqRel pairs with `until_settled`: either it sees this change, or its work
-        // precedes ours.
+        // ORDERING: AcqRel pairs with `until_settled`: it sees this change, or we see its work.
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 

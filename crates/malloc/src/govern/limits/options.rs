@@ -95,8 +95,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Reports a hard limit other than `before` if it is below the use or the soft limit, and
-    /// releases free memory for it.
+    /// Reports a new hard limit below the use or the soft limit, and releases memory for it.
     pub(super) fn report_hard(&self, before: Option<u64>, heap: &impl Limited) {
         let Some(hard) = heap.gate().hard().filter(|hard| Some(*hard) != before) else { return };
         let used = heap.used();

@@ -66,8 +66,8 @@ impl Area {
         if taken.is_err() {
             return null_mut();
         }
-        // SAFETY: the bytes between the old and the new mark are ours, and `start` leaves room for
-        // the head.
+        // SAFETY: the bytes from the old to the new mark are ours; `start` leaves room for the
+        // head.
         unsafe {
             let object = self.bytes.0.get().cast::<u8>().add(start);
             object.sub(HEAD).cast::<usize>().write(size);

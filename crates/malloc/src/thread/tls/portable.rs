@@ -16,8 +16,7 @@ fn building_key() -> &'static AtomicU32 {
 }
 
 fn key() -> Option<Key> {
-    // ORDERING: Acquire pairs with the Release in `set`: a thread that reads the number may use the
-    // key.
+    // ORDERING: Acquire pairs with the Release in `set`: the key exists once its number is seen.
     cache_key().load(Ordering::Acquire).checked_sub(1).map(Key::from_number)
 }
 
@@ -32,8 +31,7 @@ pub(crate) fn set(cache: *mut ThreadCache) {
     if key().is_none()
         && let Some(new) = Key::create(None)
     {
-        // ORDERING: Release pairs with the Acquire in `key`. A second thread keeps the first one's
-        // key.
+        // ORDERING: Release pairs with the Acquire in `key`. A later thread keeps the first key.
         let _ = cache_key().compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
     }
     if let Some(k) = key() {

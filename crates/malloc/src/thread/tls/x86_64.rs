@@ -51,8 +51,7 @@ macro_rules! place {
 macro_rules! read {
     ($name:literal) => {{
         let word: usize;
-        // SAFETY: reads a word defined above, at its offset from the thread pointer; only this
-        // thread writes it.
+        // SAFETY: reads a word defined above, which only this thread writes.
         unsafe {
             asm!(
                 place!($name),
@@ -125,8 +124,7 @@ pub(crate) fn swap_inside(inside: u64) -> u64 {
 #[inline(always)]
 pub(crate) fn get() -> *mut ThreadCache {
     let (offset, cache): (usize, *mut ThreadCache);
-    // SAFETY: reads only the word defined above. Its offset is the same for all threads and times,
-    // so a loop may read it once.
+    // SAFETY: reads the word defined above; its offset is constant, so a loop may read it once.
     unsafe {
         asm!(
             place!("__craton_tls_cache"),
