@@ -12,7 +12,7 @@ use crate::caches::{Caches, Place};
 use crate::kit::Kit;
 use crate::memory::Memory;
 use crate::morph::Morph;
-use crate::reader::{Reader, u16_in, u32_in, word_in};
+use crate::reader::{Reader, text_in, u16_in, u32_in, word_in};
 use crate::table::{Class, Table};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -64,45 +64,35 @@ pub struct Object {
 pub enum Span {
     /// A slab of a class.
     Slab {
-        /// Its first page.
         first: u64,
-        /// The class.
         class: u8,
         /// As [`Object::own`].
         own: u32,
     },
     /// A slab of two classes.
     Morphed {
-        /// Its first page.
         first: u64,
-        /// Its pages.
         pages: u64,
         /// What is known of it.
         entry: Box<Morph>,
     },
     /// A large object.
     Large {
-        /// Its first page.
         first: u64,
-        /// Its pages.
         pages: u64,
         /// As [`Object::own`].
         own: u32,
     },
     /// A slab of an object cache.
     Cached {
-        /// Its first page.
         first: u64,
-        /// Its pages.
         pages: u64,
         /// Which cache of [`Caches::all`], and which of its slabs.
         cache: usize,
-        /// Likewise.
         slab: usize,
     },
     /// A page of an object cache on which it keeps its notes.
     Notes {
-        /// The page.
         first: u64,
         /// The cache's number.
         cache: u32,
@@ -570,8 +560,7 @@ impl<'m> Heap<'m> {
         let slots = self.reader.word(get("own")? + get("own.slots")?)?;
         let slot = slots + u64::from(own.saturating_sub(1)) * get("own.slot.bytes")?;
         let name = self.reader.bytes(slot + get("own.slot.name")?, 32)?;
-        let name: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();
-        Ok(String::from_utf8_lossy(&name).into_owned())
+        Ok(text_in(&name))
     }
 }
 

@@ -25,7 +25,7 @@ pub struct ClassLine {
     pub free: u64,
 }
 
-/// A heap of its own.
+/// A private heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HeapLine {
     /// Its number.
@@ -115,6 +115,12 @@ pub struct Stats {
     pub caches: Vec<CacheLine>,
 }
 
+/// Adds an object to a number of objects and their bytes.
+fn add(objects: &mut u64, bytes: &mut u64, size: u64) {
+    *objects += 1;
+    *bytes += size;
+}
+
 /// Counts.
 ///
 /// # Errors
@@ -135,7 +141,8 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
             Span::Slab { class, own: 0, .. } => classes.entry(*class).or_default().slabs += 1,
             Span::Morphed { entry, .. } => {
                 let line = classes.entry(entry.to).or_default();
-                (line.slabs, line.morphed) = (line.slabs + 1, line.morphed + 1);
+                line.slabs += 1;
+                line.morphed += 1;
                 let start = heap.address(span.first());
                 stats.old_objects += entry.old_objects().filter(|(at, _, _)| heap.is_out(start + at)).count() as u64;
             }
@@ -143,12 +150,11 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
         }
         heap.places(span, |at, class| classes.entry(class).or_default().free += u64::from(!heap.is_out(at)));
     }
-    heap.for_each_out(|object| (stats.objects, stats.bytes) = (stats.objects + 1, stats.bytes + object.size));
+    heap.for_each_out(|object| add(&mut stats.objects, &mut stats.bytes, object.size));
     heap.for_each_taken(|object| {
         if object.own > 0 {
             let line = heaps.entry(object.own).or_default();
-            (line.objects, line.bytes) = (line.objects + 1, line.bytes + object.size);
-            return;
+            return add(&mut line.objects, &mut line.bytes, object.size);
         }
         let waits = heap.kit.under(object.start).is_some_and(|buffer| !buffer.is_live);
         match object.kind {
@@ -156,23 +162,18 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
             Kind::Large | Kind::Huge if waits => (),
             Kind::Small(class) => {
                 let line = classes.entry(class).or_default();
-                (line.objects, line.bytes) = (line.objects + 1, line.bytes + object.size);
+                add(&mut line.objects, &mut line.bytes, object.size);
             }
-            Kind::Large => {
-                (stats.large_objects, stats.large_bytes) = (stats.large_objects + 1, stats.large_bytes + object.size);
-            }
-            Kind::Huge => {
-                (stats.huge_objects, stats.huge_bytes) = (stats.huge_objects + 1, stats.huge_bytes + object.size);
-            }
+            Kind::Large => add(&mut stats.large_objects, &mut stats.large_bytes, object.size),
+            Kind::Huge => add(&mut stats.huge_objects, &mut stats.huge_bytes, object.size),
             Kind::Buffer | Kind::Cached(_) => (),
         }
     });
     for buffer in &heap.kit.buffers {
-        let (count, bytes) = match buffer.is_live {
-            true => (&mut stats.buffers, &mut stats.buffer_bytes),
-            false => (&mut stats.waiting, &mut stats.waiting_bytes),
-        };
-        (*count, *bytes) = (*count + 1, *bytes + buffer.size);
+        match buffer.is_live {
+            true => add(&mut stats.buffers, &mut stats.buffer_bytes, buffer.size),
+            false => add(&mut stats.waiting, &mut stats.waiting_bytes, buffer.size),
+        }
     }
     for cache in &heap.caches.all {
         let mut line = CacheLine {

@@ -145,9 +145,7 @@ impl Heap<'_> {
         let mut at = self.reader.word(get("thread.first")?)?;
         let mut all = Vec::new();
         while at != 0 && all.len() < 1 << 20 {
-            let mut byte = [0];
-            self.reader.read(at + taken, &mut byte);
-            all.push((at, byte[0] != 0));
+            all.push((at, self.reader.byte(at + taken) != 0));
             at = self.reader.word(at + next)?;
         }
         Ok(all)
