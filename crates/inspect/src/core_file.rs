@@ -177,7 +177,7 @@ impl Notes {
     /// Adds notes by kind and content.
     fn read<'d>(&mut self, all: impl Iterator<Item = (u32, &'d [u8])>) {
         // Registers that are not general follow the status of their thread.
-        let mut threads: Vec<(u32, Vec<(u32, Vec<u8>)>)> = Vec::new();
+        let mut threads = Vec::new();
         for (kind, content) in all {
             match kind {
                 NT_PRSTATUS => {
@@ -186,7 +186,10 @@ impl Notes {
                     threads.push((u32_in(content, STATUS_ID), vec![(kind, registers.to_vec())]));
                 }
                 NT_PRFPREG | NT_X86_XSTATE | NT_ARM_SVE => {
-                    threads.last_mut().into_iter().for_each(|(_, sets)| sets.push((kind, content.to_vec())));
+                    threads
+                        .last_mut()
+                        .into_iter()
+                        .for_each(|(_, sets): &mut (_, Vec<_>)| sets.push((kind, content.to_vec())));
                 }
                 NT_PRPSINFO => self.pid = u32_in(content, INFO_PID),
                 NT_AUXV => {

@@ -1,10 +1,10 @@
 //! The heap, as a walk finds it.
 //!
-//! **What.** Spans by the page map; on each slab the objects that are out. An object is out if it was cut, bears no mark of a free object, and
-//! hangs on no list of free ones: objects that a program frees with their size go on such a list without a mark.
+//! **What.** Spans by the page map; on each slab the objects that are out. An object is out if it was carved, bears no mark of
+//! a free one, and is on no free list: an object that a program frees with its size gets no mark.
 //!
-//! **State.** Everything that is small is read at once: marks and records of all granted pages. What does not fit is noted in
-//! [`Heap::broken`], and the walk goes on behind it.
+//! **State.** Marks and records of all granted pages are read at once. [`Heap::broken`] collects what does not fit, and the
+//! walk goes on behind it.
 
 mod lists;
 
@@ -17,7 +17,7 @@ use crate::table::{Class, Table};
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// Pages that a heap may have at the most: 64 TiB. More is no number of ours.
+/// Most pages of a heap: 64 TiB. A larger number is damage.
 const MOST_PAGES: u64 = 1 << 33;
 
 /// Something that is not as it must be.
@@ -55,7 +55,7 @@ pub struct Object {
     pub size: u64,
     /// What it is.
     pub kind: Kind,
-    /// The heap of its own that it belongs to, plus 1; 0 for the process's.
+    /// Its private heap, plus 1; 0 for the process's.
     pub own: u32,
 }
 
@@ -102,19 +102,51 @@ pub enum Span {
 /// Offsets in a slab's record.
 #[derive(Debug)]
 pub(crate) struct RecordShape {
-    pub bytes: usize,
-    pub free: usize,
-    pub pages: usize,
-    pub morph: usize,
-    pub used: usize,
-    pub carved: usize,
-    pub last: usize,
-    pub owner: usize,
+    bytes: usize,
+    /// Of [`RecordShape::FIELDS`].
+    at: [usize; 7],
+    /// What [`Record::last`] counts in.
     pub unit: u64,
     entry_mask: u32,
     owned: u32,
     class_shift: u32,
     gone: u32,
+}
+
+impl RecordShape {
+    const FIELDS: [&str; 7] = ["free", "pages", "morph", "used", "carved", "last", "owner"];
+
+    fn of(table: &Table) -> Result<Self, String> {
+        let get = |name: &str| table.get(&format!("record.{name}"));
+        let mut at = [0; 7];
+        for (at, name) in at.iter_mut().zip(Self::FIELDS) {
+            *at = get(name)? as usize;
+        }
+        Ok(Self {
+            bytes: get("bytes")? as usize,
+            at,
+            unit: get("unit")?,
+            entry_mask: (1 << get("entry_bits")?) - 1,
+            owned: get("owned_bit")? as u32,
+            class_shift: get("owned_class_shift")? as u32,
+            gone: get("gone_bit")? as u32,
+        })
+    }
+
+    fn record(&self, record: &[u8]) -> Record {
+        let [free, pages, morph, used, carved, last, owner] = self.at;
+        let pages = u32_in(record, pages);
+        Record {
+            free: word_in(record, free),
+            pages: u64::from(pages & !self.gone),
+            is_gone: pages & self.gone != 0,
+            morph: u32_in(record, morph),
+            used: u16_in(record, used).into(),
+            carved: u16_in(record, carved).into(),
+            last: u16_in(record, last).into(),
+            owner: record.get(owner).copied().unwrap_or(0).into(),
+        }
+    }
 }
 
 /// A slab's record.
@@ -166,16 +198,16 @@ pub struct Heap<'m> {
     pub(crate) unmarked: HashSet<u64>,
     /// Free objects on slabs' own lists.
     pub on_slabs: u64,
-    /// Objects on lists of free ones, those on slabs' own lists not among them.
+    /// Objects on all other free lists.
     pub in_caches: u64,
-    /// Locks that somebody holds: their data may be between two states.
+    /// Locks that a thread holds: their data may be between two states.
     pub held: Vec<String>,
     /// What was found to be wrong.
     pub broken: Vec<Broken>,
 }
 
 impl<'m> Heap<'m> {
-    /// Finds the heap in a process's memory and looks at all of it.
+    /// Finds the heap in a process's memory and walks it.
     ///
     /// # Errors
     /// The process does not run on Craton, its library is of another release, or memory is missing that must be there.
@@ -192,26 +224,10 @@ impl<'m> Heap<'m> {
         let shards = at("layout.more_shards")? + 1;
         let granted = reader.word(heap + get("heap.granted_pages")?)?;
         if granted > MOST_PAGES || shards > get("shards.most")? {
-            return Err(format!(
-                "{}: the heap's own data at {heap:#x} is overwritten: {granted} pages, {shards} shards",
-                memory.name()
-            ));
+            let what = format!("is overwritten: {granted} pages, {shards} shards");
+            return Err(format!("{}: the heap's own data at {heap:#x} {what}", memory.name()));
         }
-        let shape = RecordShape {
-            bytes: get("record.bytes")? as usize,
-            free: get("record.free")? as usize,
-            pages: get("record.pages")? as usize,
-            morph: get("record.morph")? as usize,
-            used: get("record.used")? as usize,
-            carved: get("record.carved")? as usize,
-            last: get("record.last")? as usize,
-            owner: get("record.owner")? as usize,
-            unit: get("record.unit")?,
-            entry_mask: (1 << get("record.entry_bits")?) - 1,
-            owned: get("record.owned_bit")? as u32,
-            class_shift: get("record.owned_class_shift")? as u32,
-            gone: get("record.gone_bit")? as u32,
-        };
+        let shape = RecordShape::of(&table)?;
         let unit = get("map.unit")? as u32;
         let map = reader.bytes(map_at, granted as usize * 4)?;
         let marks = (0..granted as usize).map(|page| (u32_in(&map, page * 4) / unit) as u8).collect();
@@ -275,21 +291,10 @@ impl<'m> Heap<'m> {
     }
 
     pub(crate) fn record(&self, page: u64) -> Record {
-        let record = &self.records[page as usize * self.shape.bytes..][..self.shape.bytes];
-        let pages = u32_in(record, self.shape.pages);
-        Record {
-            free: word_in(record, self.shape.free),
-            pages: u64::from(pages & !self.shape.gone),
-            is_gone: pages & self.shape.gone != 0,
-            morph: u32_in(record, self.shape.morph),
-            used: u16_in(record, self.shape.used).into(),
-            carved: u16_in(record, self.shape.carved).into(),
-            last: u16_in(record, self.shape.last).into(),
-            owner: record.get(self.shape.owner).copied().unwrap_or(0).into(),
-        }
+        self.shape.record(&self.records[page as usize * self.shape.bytes..][..self.shape.bytes])
     }
 
-    /// Names of the locks that somebody holds.
+    /// Names of the locks that a thread holds.
     fn held_locks(&self) -> Result<Vec<String>, String> {
         let get = |name: &str| self.table.get(name);
         let mut held = Vec::new();
@@ -320,7 +325,7 @@ impl<'m> Heap<'m> {
         Ok(shard + get("shard.classes")? + (class - 1) * get("shard.class.bytes")?)
     }
 
-    /// Whether a page's record says that it is a heap's own; the heap and the class.
+    /// The private heap and the class that a page's record names.
     fn owned(&self, record: Record) -> Option<(u32, u8)> {
         (record.morph & self.shape.owned != 0)
             .then_some((record.morph & 0xffff, (record.morph >> self.shape.class_shift) as u8))
@@ -354,7 +359,7 @@ impl<'m> Heap<'m> {
         Ok(())
     }
 
-    /// Adds a large object; says how many pages it has.
+    /// Adds a large object; returns its pages.
     fn add_large(&mut self, first: u64, own: u32) -> u64 {
         let record = self.record(first);
         let end = first + record.pages;
@@ -374,7 +379,7 @@ impl<'m> Heap<'m> {
         record.pages
     }
 
-    /// Adds a slab of a class, all pages of which bear `mark`; says how many pages it has.
+    /// Adds a slab of a class, whose pages all bear `mark`; returns its pages.
     fn add_slab(&mut self, first: u64, class: u8, mark: u8, own: u32) -> u64 {
         let Some(g) = self.class(class) else {
             self.note(self.address(first), "M1", format!("the page has the mark {class}, which is none"));
@@ -402,7 +407,7 @@ impl<'m> Heap<'m> {
         g.pages
     }
 
-    /// Adds a slab of two classes; says how many pages it has.
+    /// Adds a slab of two classes; returns its pages.
     fn add_morphed(&mut self, first: u64) -> Result<u64, String> {
         let record = self.record(first);
         let entry = record.morph & self.shape.entry_mask;
@@ -466,12 +471,12 @@ impl<'m> Heap<'m> {
         self.reader.word(at + 8).is_ok_and(|word| word == self.key ^ at)
     }
 
-    /// Whether the object that begins at an address, at a place that was cut, is out.
+    /// Whether the object at a carved place is out.
     pub fn is_out(&self, at: u64) -> bool {
         !self.is_marked(at) && !self.unmarked.contains(&at)
     }
 
-    /// Places of a slab that were cut: where each begins, and the class.
+    /// Calls `each` with the start and class of a slab's carved places.
     pub(crate) fn places(&self, span: &Span, mut each: impl FnMut(u64, u8)) {
         match span {
             Span::Slab { first, class, .. } => {
@@ -486,7 +491,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Tells `each` of every object that the program has: of buffers of the debugging kit instead of what lies under them.
+    /// Calls `each` with every object of the program: buffers of the debugging kit, not the objects under them.
     pub fn for_each_out(&self, mut each: impl FnMut(Object)) {
         self.for_each_taken(|object| {
             if self.kit.under(object.start).is_none() {
@@ -505,7 +510,8 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Tells `each` of every object of classes and of whole pages that is taken, be it by the debugging kit; by address within spans, huge ones last.
+    /// Calls `each` with every taken object of classes and whole pages, those of the debugging kit too; by address in a
+    /// span, huge ones last.
     pub fn for_each_taken(&self, mut each: impl FnMut(Object)) {
         for span in &self.spans {
             match span {
@@ -554,7 +560,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// The name of a heap of its own, by [`Object::own`].
+    /// The name of a private heap, by [`Object::own`].
     pub fn own_name(&self, own: u32) -> Result<String, String> {
         let get = |name: &str| self.table.get(name);
         let slots = self.reader.word(get("own")? + get("own.slots")?)?;
