@@ -246,7 +246,7 @@ fn bit(words: &[u64], i: u64) -> bool {
 }
 
 impl Heap<'_> {
-    /// Adds a slab of an object cache, or a page of its notes; says how many pages it has.
+    /// Adds a slab of an object cache, or a page of its notes; returns its pages.
     pub(crate) fn add_cached(&mut self, first: u64, id: u32) -> u64 {
         let Some(known) = self.caches.by_id(id) else {
             let what = format!("the page is one of object cache number {id}, and there is none");
@@ -254,17 +254,14 @@ impl Heap<'_> {
             return 1;
         };
         let slab_bytes = known.slab_bytes;
-        match self.caches.slabs.get(&self.address(first)).copied() {
-            Some((cache, slab)) if self.caches.all[cache].id == id => {
-                let pages = (slab_bytes / self.page).clamp(1, self.granted - first);
-                self.spans.push(Span::Cached { first, pages, cache, slab });
-                pages
-            }
-            _ => {
-                self.spans.push(Span::Notes { first, cache: id });
-                1
-            }
-        }
+        let at = self.caches.slabs.get(&self.address(first)).copied();
+        let Some((cache, slab)) = at.filter(|(cache, _)| self.caches.all[*cache].id == id) else {
+            self.spans.push(Span::Notes { first, cache: id });
+            return 1;
+        };
+        let pages = (slab_bytes / self.page).clamp(1, self.granted - first);
+        self.spans.push(Span::Cached { first, pages, cache, slab });
+        pages
     }
 
     /// Where a cache's object is.
@@ -291,14 +288,14 @@ impl Heap<'_> {
         self.reader.byte(entry + self.caches.marks + at % self.page / self.caches.granule.max(1)) != 0
     }
 
-    /// Tells `each` of every object of a cache, and where it is.
+    /// Calls `each` with every object of a cache and its place.
     pub fn for_each_in_cache(&self, cache: &Cache, mut each: impl FnMut(u64, Place)) {
         for slab in &cache.slabs {
             (0..cache.capacity).for_each(|i| each(cache.object(slab, i), self.place_in_cache(cache, slab, i)));
         }
     }
 
-    /// Walks what must hold of caches.
+    /// Checks the invariants of caches.
     pub(crate) fn check_caches(&mut self) {
         let mut wrong = std::mem::take(&mut self.caches.broken);
         for cache in self.caches.all.iter().filter(|cache| !cache.held) {
@@ -306,11 +303,8 @@ impl Heap<'_> {
             for slab in &cache.slabs {
                 let out = (0..cache.capacity).filter(|i| bit(&slab.out, *i)).count() as u64;
                 if out != slab.used {
-                    let what = format!(
-                        "a slab of the cache \"{name}\" counts {} objects, and has {out} by its bits",
-                        slab.used
-                    );
-                    wrong.push((slab.at, what));
+                    let what = format!("counts {} objects, and has {out} by its bits", slab.used);
+                    wrong.push((slab.at, format!("a slab of the cache \"{name}\" {what}")));
                 }
             }
             if cache.slabs.len() as u64 != cache.counted {
@@ -322,10 +316,8 @@ impl Heap<'_> {
                 let place = slab.and_then(|slab| Some((slab, cache.index_of(slab, *at)?)));
                 let fits = |(slab, i)| cache.object(slab, i) == *at && bit(&slab.out, i);
                 if !place.is_some_and(fits) {
-                    let what = format!(
-                        "a processor's array of the cache \"{name}\" has this address, where no object of it is in use"
-                    );
-                    wrong.push((*at, what));
+                    let what = "has this address, where no object of it is in use";
+                    wrong.push((*at, format!("a processor's array of the cache \"{name}\" {what}")));
                 }
             }
         }

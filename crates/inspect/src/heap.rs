@@ -49,9 +49,7 @@ pub enum Kind {
 /// An object that is out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// First byte.
     pub start: u64,
-    /// Bytes.
     pub size: u64,
     /// What it is.
     pub kind: Kind,
@@ -364,9 +362,9 @@ impl<'m> Heap<'m> {
         let record = self.record(first);
         let end = first + record.pages;
         if record.is_gone || record.pages == 0 || end > self.granted {
-            let what =
-                format!("a large object of {} pages{}", record.pages, if record.is_gone { ", freed" } else { "" });
-            self.note(self.address(first), "M1", format!("the page is marked as the start of {what}"));
+            let (pages, freed) = (record.pages, if record.is_gone { ", freed" } else { "" });
+            let what = format!("the page is marked as the start of a large object of {pages} pages{freed}");
+            self.note(self.address(first), "M1", what);
             return 1;
         }
         if let Some(inside) = (first + 1..end).find(|page| self.marks[*page as usize] != 0) {
@@ -412,18 +410,15 @@ impl<'m> Heap<'m> {
         let record = self.record(first);
         let entry = record.morph & self.shape.entry_mask;
         let morph = if record.morph & self.shape.owned == 0 { Morph::read(self, entry)? } else { None };
-        match morph.filter(|morph| morph.slab == first && first + morph.bytes / self.page <= self.granted) {
-            Some(entry) => {
-                let pages = entry.bytes / self.page;
-                self.spans.push(Span::Morphed { first, pages, entry: Box::new(entry) });
-                Ok(pages)
-            }
-            None => {
-                let what = format!("the page is marked as one of a slab of two classes, and entry {entry} is not its");
-                self.note(self.address(first), "S6", what);
-                Ok(1)
-            }
-        }
+        let is_its = |morph: &Morph| morph.slab == first && first + morph.bytes / self.page <= self.granted;
+        let Some(morph) = morph.filter(is_its) else {
+            let what = format!("the page is marked as one of a slab of two classes, and entry {entry} is not its");
+            self.note(self.address(first), "S6", what);
+            return Ok(1);
+        };
+        let pages = morph.bytes / self.page;
+        self.spans.push(Span::Morphed { first, pages, entry: Box::new(morph) });
+        Ok(pages)
     }
 
     fn find_huge(&mut self) -> Result<(), String> {
@@ -443,12 +438,10 @@ impl<'m> Heap<'m> {
         self.huge.retain(|(at, _)| *at != 0);
         self.huge.sort_unstable();
         if self.huge.len() as u64 != len {
-            let what = format!("{} entries, where {len} are counted", self.huge.len());
-            self.note(at, "huge", what);
+            self.note(at, "huge", format!("{} entries, where {len} are counted", self.huge.len()));
         }
         if let Some(pair) = self.huge.windows(2).find(|pair| pair[0].0.saturating_add(pair[0].1) > pair[1].0) {
-            let (at, what) = (pair[1].0, format!("it lies in the huge object at {:#x}", pair[0].0));
-            self.note(at, "huge", what);
+            self.note(pair[1].0, "huge", format!("it lies in the huge object at {:#x}", pair[0].0));
         }
         Ok(())
     }

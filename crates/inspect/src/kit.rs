@@ -70,7 +70,6 @@ pub struct Transaction {
     pub number: u64,
     /// `alloc` or `free`.
     pub deed: &'static str,
-    /// The buffer.
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
     /// Bytes that were asked for.
@@ -83,7 +82,6 @@ pub struct Transaction {
 /// An event for people: with the stack's functions by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Who {
-    /// The thread.
     pub thread: u32,
     /// When, in ns of the system's clock that does not go back.
     pub time_ns: u64,

@@ -31,11 +31,11 @@ const PIECE: usize = 1 << 16;
 
 /// An object that was lost, and what only it leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Group {
     /// Where it begins.
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub address: u64,
-    /// Its bytes.
     pub object_bytes: u64,
     /// What it is: `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
     pub kind: &'static str,
@@ -43,7 +43,6 @@ pub struct Group {
     pub cache: String,
     /// Objects that are lost with it, itself among them.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
 }
 
@@ -56,7 +55,6 @@ pub struct Site {
     pub roots: u64,
     /// Those and what is lost with them.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
     /// One of those on top.
     #[serde(serialize_with = "crate::whatis::as_hex")]
@@ -65,16 +63,15 @@ pub struct Site {
 
 /// What a search found.
 #[derive(Clone, Debug, Default, Serialize)]
+#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Leaks {
     /// Objects that are out, and their bytes.
     pub objects: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Bytes of the roots.
     pub root_bytes: u64,
     /// Objects that are lost.
     pub lost_objects: u64,
-    /// Their bytes.
     pub lost_bytes: u64,
     /// What was lost, by size of the object on top, and the largest first.
     pub groups: Vec<Group>,

@@ -41,16 +41,16 @@ mod verify;
 mod whatis;
 
 pub use core_file::CoreFile;
-pub use heap::{Broken, Heap};
-pub use kit::{Log, Transaction, Who, log};
-pub use leaks::{Group, Leaks, Site, leaks};
+pub use heap::Heap;
+pub use kit::{Log, log};
+pub use leaks::{Group, Leaks, leaks};
 pub use live::Live;
-pub use memory::{Map, Memory, Thread};
+pub use memory::Memory;
 pub use save::save;
 pub use set::{Answer, Refused, set};
-pub use stats::{CacheLine, ClassLine, HeapLine, Stats, stats};
+pub use stats::{Stats, stats};
 pub use verify::{Verdict, verify};
-pub use whatis::{What, whatis};
+pub use whatis::whatis;
 
 #[cfg(test)]
 mod tests;

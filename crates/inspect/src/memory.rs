@@ -6,7 +6,6 @@ use std::collections::HashSet;
 /// A range of addresses, and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
-    /// First byte.
     pub start: u64,
     /// Behind the last byte.
     pub end: u64,
@@ -37,7 +36,6 @@ impl Map {
 /// A thread that stands still.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its number.
     pub id: u32,
     /// Its stack pointer.
     pub stack: u64,

@@ -13,7 +13,6 @@ use crate::reader::{u16_in, u32_in};
 pub struct Morph {
     /// Its first page.
     pub slab: u64,
-    /// Its bytes.
     pub bytes: u64,
     /// The class of new objects.
     pub to: u8,

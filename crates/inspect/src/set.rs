@@ -65,28 +65,9 @@ struct Mailbox {
 }
 
 /// What a request needs of the table, so that a library of another release refuses before anything is written.
-const NAMES: [&str; 20] = [
-    "mailbox.asked",
-    "mailbox.taken",
-    "mailbox.answered",
-    "mailbox.left",
-    "mailbox.request.len",
-    "mailbox.answer.len",
-    "mailbox.request",
-    "mailbox.answer",
-    "mailbox.nudge",
-    "thread.first",
-    "thread.next",
-    "thread.taken",
-    "thread.pages",
-    "caches",
-    "caches.areas",
-    "caches.areas.end",
-    "caches.used",
-    "caches.area.bytes",
-    "caches.array.bytes",
-    "caches.array.owner",
-];
+const NAMES: &str = "mailbox.asked mailbox.taken mailbox.answered mailbox.left mailbox.request.len mailbox.answer.len \
+    mailbox.request mailbox.answer mailbox.nudge thread.first thread.next thread.taken thread.pages caches caches.areas \
+    caches.areas.end caches.used caches.area.bytes caches.array.bytes caches.array.owner";
 
 impl Mailbox {
     fn of(pid: u32) -> Result<Self, String> {
@@ -94,7 +75,7 @@ impl Mailbox {
         // A process that ends meanwhile seems to have no table.
         let table = Table::find(&Reader::new(&process))
             .map_err(|why| if is_zombie(pid, pid) { format!("process {pid} has ended") } else { why })?;
-        NAMES.iter().try_for_each(|name| table.get(name).map(drop))?;
+        NAMES.split(' ').try_for_each(|name| table.get(name).map(drop))?;
         let (at, most) = (table.get("mailbox")?, table.get("mailbox.text.most")? as usize);
         Ok(Self { process, table, at, most })
     }

@@ -17,7 +17,6 @@ pub struct ClassLine {
     pub morphed: u64,
     /// Objects that are out, those that the debugging kit has under buffers of the program too.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
     /// Objects under buffers that were freed and wait.
     pub waiting: u64,
@@ -28,22 +27,17 @@ pub struct ClassLine {
 /// A private heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HeapLine {
-    /// Its number.
     pub id: u32,
-    /// Its name.
     pub name: String,
     /// Objects that are out.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
 }
 
 /// An object cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CacheLine {
-    /// Its number.
     pub id: u32,
-    /// Its name.
     pub name: String,
     /// Bytes of an object, as asked for.
     pub object_bytes: u64,
@@ -51,7 +45,6 @@ pub struct CacheLine {
     pub buffer_bytes: u64,
     /// Slabs, and bytes of pages that it has.
     pub slabs: u64,
-    /// Likewise.
     pub memory_bytes: u64,
     /// Objects that the program has.
     pub objects: u64,
@@ -59,22 +52,18 @@ pub struct CacheLine {
     pub total: u64,
     /// Free objects in processors' arrays, in the depot, and constructed on slabs.
     pub in_arrays: u64,
-    /// Likewise.
     pub in_depot: u64,
-    /// Likewise.
     pub on_slabs: u64,
     /// Objects constructed and destroyed, and requests that got nothing, since the start.
     pub constructed: u64,
-    /// Likewise.
     pub destroyed: u64,
-    /// Likewise.
     pub failures: u64,
 }
 
 /// The heap in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Stats {
-    /// The process.
     pub pid: u32,
     /// Address of the heap's first byte.
     #[serde(serialize_with = "crate::whatis::as_hex")]
@@ -83,15 +72,12 @@ pub struct Stats {
     pub granted_bytes: u64,
     /// Objects that are out, of all kinds.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
     /// Large objects, and their bytes; without those under buffers that were freed and wait.
     pub large_objects: u64,
-    /// Bytes of them.
     pub large_bytes: u64,
     /// Huge objects; likewise.
     pub huge_objects: u64,
-    /// Bytes of them.
     pub huge_bytes: u64,
     /// Free objects in the caches of threads and processors and between them.
     pub free_in_caches: u64,
@@ -99,11 +85,9 @@ pub struct Stats {
     pub old_objects: u64,
     /// Buffers of the debugging kit that are out, and bytes that were asked for in them.
     pub buffers: u64,
-    /// Likewise.
     pub buffer_bytes: u64,
     /// Buffers that were freed and wait, and their bytes.
     pub waiting: u64,
-    /// Likewise.
     pub waiting_bytes: u64,
     /// Places where the heap is broken.
     pub broken: u64,

@@ -33,19 +33,15 @@ pub struct Class {
     pub batch: u64,
     /// Where a processor's cache has their count, and where the objects.
     pub count_at: u64,
-    /// The array.
     pub array_at: u64,
 }
 
 /// What the table says.
 #[derive(Debug)]
 pub struct Table {
-    /// Its address.
     pub at: u64,
-    /// Its bytes.
     pub bytes: u64,
     values: HashMap<String, u64>,
-    /// The classes; entry 0 is none.
     pub classes: Vec<Class>,
 }
 
@@ -76,12 +72,11 @@ impl Table {
         if !found.is_empty() {
             return Err(format!("{}: Craton is loaded, but has served no request yet", reader.memory.name()));
         }
+        let (name, n) = (reader.memory.name(), maps.len());
         Err(other.unwrap_or_else(|| {
             format!(
-                "{}: not running on Craton: no table of the library in its {} mappings; start the program by `craton run -- CMD`, \
-                 or link it with libcraton",
-                reader.memory.name(),
-                maps.len()
+                "{name}: not running on Craton: no table of the library in its {n} mappings; start the program by \
+                 `craton run -- CMD`, or link it with libcraton"
             )
         }))
     }
@@ -96,12 +91,11 @@ impl Table {
         let number = |i: usize| u32_in(&head, 8 + 4 * i) as usize;
         let (version, bytes) = (number(0), number(1));
         if version != VERSION as usize {
-            // Chance does not make a small number behind a magic word.
-            let plausible = (1..1000).contains(&version);
+            // A small number behind a magic word is no chance.
+            let (plausible, name) = ((1..1000).contains(&version), reader.memory.name());
             let text = format!(
-                "{}: its library has a table of version {version} at {at:#x}, and this program reads version {VERSION}; use the `craton` \
-                 that came with that library",
-                reader.memory.name()
+                "{name}: its library has a table of version {version} at {at:#x}, and this program reads version \
+                 {VERSION}; use the `craton` that came with that library"
             );
             return if plausible { Err(text) } else { Ok(None) };
         }

@@ -74,9 +74,10 @@ pub fn verify(heap: &Heap<'_>) -> Result<Verdict, String> {
             let counted = (u64::from(heap.reader.u32(at + cache + slabs_at)?), heap.reader.word(at + cache + out_at)?);
             let (slabs, used) = sums.get(&(shard, class)).copied().unwrap_or_default();
             if counted != (slabs, used) {
+                let (size, (n, out)) = (heap.table.classes[class as usize].object, counted);
                 let what = format!(
-                    "the class of {} in shard {shard} counts {} slabs and {} objects, and its slabs come to {slabs} and {used}",
-                    heap.table.classes[class as usize].object, counted.0, counted.1
+                    "the class of {size} in shard {shard} counts {n} slabs and {out} objects, and its slabs come to \
+                     {slabs} and {used}"
                 );
                 verdict.broken.push(Broken { address: at + cache, rule: "S4", what });
             }

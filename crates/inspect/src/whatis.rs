@@ -120,8 +120,7 @@ fn of_buffer(heap: &Heap<'_>, at: u64, buffer: &Buffer, beside: Beside) -> What 
 
 fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
     let Some(span) = heap.span_of(page) else {
-        let start = heap.address(page);
-        return Ok(What::of(at, "free-pages", "free", start, heap.page));
+        return Ok(What::of(at, "free-pages", "free", heap.address(page), heap.page));
     };
     let start = heap.address(span.first());
     match span {
@@ -166,9 +165,9 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
         Span::Morphed { entry, .. } => {
             let offset = at - start;
             let old = entry.old_objects().find(|(from, len, _)| (*from..from + len).contains(&offset));
+            let state = |object| if heap.is_out(object) { "live" } else { "free" };
             if let Some((from, len, _)) = old {
-                let state = if heap.is_out(start + from) { "live" } else { "free" };
-                return Ok(What::of(at, "class", state, start + from, len));
+                return Ok(What::of(at, "class", state(start + from), start + from, len));
             }
             let size = heap.class(entry.to).map_or(0, |c| c.object);
             Ok(match entry.places().find(|from| (*from..from + size).contains(&offset)) {

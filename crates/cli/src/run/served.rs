@@ -14,9 +14,10 @@ use crate::options::{self, Setting};
 use crate::program;
 use crate::terminal::say;
 use std::env;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
@@ -76,7 +77,8 @@ fn code(status: ExitStatus) -> u8 {
 
 /// A private directory, removed with what is in it when dropped.
 fn directory() -> io::Result<TempDir> {
-    tempfile::Builder::new().prefix("craton-run-").tempdir_in(place())
+    let own = Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("craton-run-").permissions(own).tempdir_in(place())
 }
 
 /// Where temporary files go: absolute, since the program may change its directory, and fit for an option's value.
@@ -99,7 +101,6 @@ mod tests {
 
     #[test]
     fn directories_are_private_and_go_away() {
-        use std::os::unix::fs::PermissionsExt;
         let (one, two) = (directory().unwrap(), directory().unwrap());
         assert_ne!(one.path(), two.path());
         assert_eq!(fs::metadata(one.path()).unwrap().permissions().mode() & 0o777, 0o700);
