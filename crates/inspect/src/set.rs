@@ -179,7 +179,7 @@ impl Mailbox {
             }
             if look.is_multiple_of(WAKE_EVERY) {
                 self.fail_arrays()?;
-                self.write("nudge", &[1])?;
+                self.process.write(self.table.get("mailbox.nudge")?, &[1])?;
                 self.process.interrupt(THREAD);
             }
             sleep(LOOK);

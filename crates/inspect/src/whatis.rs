@@ -170,11 +170,9 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
                 return Ok(What::of(at, "class", state(start + from), start + from, len));
             }
             let size = heap.class(entry.to).map_or(0, |c| c.object);
-            Ok(match entry.places().find(|from| (*from..from + size).contains(&offset)) {
-                Some(from) if heap.is_out(start + from) => What::of(at, "class", "live", start + from, size),
-                Some(from) => What::of(at, "class", "free", start + from, size),
-                None => What::of(at, "class", "uncarved", at, 0),
-            })
+            let place = entry.places().find(|from| (*from..from + size).contains(&offset));
+            let of = |from| What::of(at, "class", state(start + from), start + from, size);
+            Ok(place.map_or_else(|| What::of(at, "class", "uncarved", at, 0), of))
         }
     }
 }
