@@ -100,9 +100,8 @@ pub struct Measurement {
 }
 
 /// Does what is asked.
-///
-/// # Errors
-/// The process has no such allocator, it refused, or the object is of a kind that it does not serve.
+/// Error: the process has no such allocator, it refused, or the object is of a kind that it does
+/// not serve.
 pub fn measure(request: &Request) -> Result<Measurement, String> {
     let bytes = match request.what {
         What::Bytes(bytes) => bytes,

@@ -161,9 +161,7 @@ impl Design {
     }
 
     /// Makes one, with all frames free, and does a job with it.
-    ///
-    /// # Errors
-    /// A world that the design refuses.
+    /// Error: a world that the design refuses.
     pub fn with<J: Job>(self, world: &World, job: J) -> Result<J::Out, String> {
         let World { frames, order, processors } = *world;
         match self {

@@ -93,9 +93,7 @@ impl Held {
 }
 
 /// Plays the steps; what was held after each.
-///
-/// # Errors
-/// The object that the heap refused.
+/// Error: the object that the heap refused.
 pub fn play(trace: &Trace, kinds: &[Kind], heap: &mut impl Heap) -> Result<Vec<Held>, String> {
     let mut places = vec![(std::ptr::null_mut::<u8>(), 0u16); trace.places];
     let (mut steps, mut now) = (Vec::new(), Held::default());

@@ -116,9 +116,7 @@ pub fn find(name: &str) -> Option<&'static Real> {
 
 impl Real {
     /// Whether this machine has what the load needs.
-    ///
-    /// # Errors
-    /// One line that names the missing programs and what to install.
+    /// Error: one line that names the missing programs and what to install.
     pub fn available(&self) -> Result<(), String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let missing = |programs: &[&'static str]| -> Vec<&str> {
@@ -160,9 +158,7 @@ fn driver() -> Result<PathBuf, String> {
 /// Writes the script and its inputs into `dir`, which is made if it is not there, and returns the command to measure.
 ///
 /// Several loads may share a directory. A full load takes up to some seconds here.
-///
-/// # Errors
-/// What could not be written, or what the script said when it failed.
+/// Error: what could not be written, or what the script said when it failed.
 pub fn prepare(dir: &Path, real: &Real, size: Size) -> Result<Vec<OsString>, String> {
     let failed = |what: &Path, why: std::io::Error| format!("{}: cannot write {}: {why}", real.name, what.display());
     fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;

@@ -222,12 +222,12 @@ impl Hand {
         // SAFETY: the cache is ours, and the object is given up.
         let given = unsafe {
             if ThreadCache::push(self.cache, object as *mut u8) {
-                Ok(None)
+                Ok(())
             } else {
                 world.heap.take_back(Some(self.cache), object as *mut u8).map(|_| ())
             }
         };
-        assert_eq!(given, Ok(None), "an object that is out");
+        assert_eq!(given, Ok(()), "an object that is out");
     }
 
     /// Gives all that the cache holds back to the slabs.

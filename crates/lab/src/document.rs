@@ -132,9 +132,7 @@ impl<R> Document<R> {
 
 impl<R: Serialize> Document<R> {
     /// The document as indented JSON with a newline at its end.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
+    /// Error: a number that JSON cannot hold.
     pub fn text(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -176,9 +176,7 @@ impl MicroRow {
 }
 
 /// Measures. When `stop` is set, the rows that are there come back.
-///
-/// # Errors
-/// There is no place for the files of the processes.
+/// Error: there is no place for the files of the processes.
 pub fn run(config: &Config<'_>) -> Result<Vec<MicroRow>, String> {
     driver::run(config)
 }

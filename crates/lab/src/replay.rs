@@ -112,9 +112,7 @@ pub struct Outcome {
 /// Plays a trace.
 ///
 /// The trackers of the replay's heap, 128 bytes for each hugepage that it may have, are never given back.
-///
-/// # Errors
-/// The trace asks for what cannot be, or there is no room.
+/// Error: the trace asks for what cannot be, or there is no room.
 pub fn replay(trace: &Trace<'_>, policy: &Policy) -> Result<Outcome, String> {
     match policy.fit {
         FitName::LongestFreeFirst => Player::<LongestFreeFirst>::play(trace, policy),

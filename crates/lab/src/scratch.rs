@@ -14,9 +14,7 @@ pub struct Scratch(TempDir);
 
 impl Scratch {
     /// Makes one, for what is named by `purpose`.
-    ///
-    /// # Errors
-    /// It cannot be made, with the reason.
+    /// Error: it cannot be made, with the reason.
     pub fn new(purpose: &str) -> Result<Self, String> {
         // Absolute, since a command may change its own directory.
         let parent = std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into());

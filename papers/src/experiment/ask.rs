@@ -60,9 +60,7 @@ impl Ask<'_> {
     }
 
     /// Refuses those of `--peers`, `--runs` and `--only` in `options` that were given; `why` says what the experiment is.
-    ///
-    /// # Errors
-    /// The option.
+    /// Error: the option.
     pub fn refuse(&self, options: &[&str], why: &str) -> Result<(), String> {
         let given = [(self.peers_asked, "--peers"), (self.runs.is_some(), "--runs"), (!self.only.is_empty(), "--only")];
         match given.into_iter().find(|(given, option)| *given && options.contains(option)) {
@@ -72,9 +70,7 @@ impl Ask<'_> {
     }
 
     /// Refuses names of `--only` that are not among `names`, each of which is a `kind`.
-    ///
-    /// # Errors
-    /// The name, and those that there are.
+    /// Error: the name, and those that there are.
     pub fn known(&self, kind: &str, names: &[impl AsRef<str>]) -> Result<(), String> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         match self.only.iter().find(|only| !names.contains(&only.as_str())) {
@@ -84,9 +80,7 @@ impl Ask<'_> {
     }
 
     /// Leaves the cases that are asked for.
-    ///
-    /// # Errors
-    /// A name that no case has, or one that is there twice.
+    /// Error: a name that no case has, or one that is there twice.
     pub fn choose(&self, cases: &mut Vec<Case>) -> Result<(), String> {
         if let Some(place) = (1..self.only.len()).find(|i| self.only[..*i].contains(&self.only[*i])) {
             return Err(format!("--only names {} twice; take one out", self.only[place]));
@@ -97,9 +91,7 @@ impl Ask<'_> {
     }
 
     /// The program that runs workloads.
-    ///
-    /// # Errors
-    /// It is not there.
+    /// Error: it is not there.
     pub fn craton_work(&self) -> Result<OsString, String> {
         (self.tool)("craton-work").map(OsString::from)
     }

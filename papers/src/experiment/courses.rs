@@ -56,9 +56,7 @@ pub fn rate_name(bytes_per_s: u64) -> &'static str {
 }
 
 /// Plays the courses asked for in each of `ways`, of [`RELEASE`]; heap and births with deaths of a course as given.
-///
-/// # Errors
-/// What a simulation has no use for; a heap that does not fit.
+/// Error: what a simulation has no use for; a heap that does not fit.
 pub fn play(
     ask: &Ask<'_>,
     ways: &[(&'static str, bool)],

@@ -71,9 +71,7 @@ pub fn threads() -> Vec<usize> {
 }
 
 /// The loops that are asked for.
-///
-/// # Errors
-/// An option that these experiments have no use for, or a loop that there is not.
+/// Error: an option that these experiments have no use for, or a loop that there is not.
 fn loops(ask: &Ask<'_>) -> Result<Vec<Loop>, String> {
     ask.refuse(&["--peers"], ", which compares allocators of frames")?;
     ask.known("loop", &Loop::ALL.map(Loop::name))?;
@@ -81,9 +79,7 @@ fn loops(ask: &Ask<'_>) -> Result<Vec<Loop>, String> {
 }
 
 /// Measures all of the grid.
-///
-/// # Errors
-/// As [`loops`].
+/// Error: as [`loops`].
 pub fn measure(ask: &Ask<'_>, grid: &Grid) -> Result<Vec<Row>, String> {
     let loops = loops(ask)?;
     let (gib, pairs) = ask.form((QUICK_GIB, QUICK_PAIRS), (FULL_GIB, FULL_PAIRS));
@@ -168,9 +164,7 @@ pub fn ratios(rows: &[Row]) -> Map {
 }
 
 /// Findings of rows, with a note on the paper's figures below the table.
-///
-/// # Errors
-/// A number that the document cannot hold.
+/// Error: a number that the document cannot hold.
 pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&mut Sheet)) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
     let ratios = ratios(sheet.rows());

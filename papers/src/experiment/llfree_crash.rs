@@ -104,9 +104,7 @@ fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String>
 }
 
 /// Starts a process, and kills it a while after it has begun.
-///
-/// # Errors
-/// It ended before, with what it said; or never began.
+/// Error: it ended before, with what it said; or never began.
 fn kill(mut command: Command, has_begun: impl Fn() -> bool, life: Duration) -> Result<(), String> {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child =

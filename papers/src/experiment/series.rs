@@ -47,9 +47,7 @@ impl Result {
     }
 
     /// A sheet of all results, with Craton's ratios; none where nothing was measured.
-    ///
-    /// # Errors
-    /// There is no result.
+    /// Error: there is no result.
     pub fn sheet(ask: &Ask<'_>, allocators: &[Allocator], results: &[Self]) -> std::result::Result<Sheet, String> {
         let ratios = Ratios::of(&Self::runs(results), OURS);
         Ok(Sheet::new(ask, Self::rows_with(results, |_, row| row)).measured()?.compared(allocators, &ratios))

@@ -241,9 +241,7 @@ impl Sheet {
     }
 
     /// The rows, if there are any.
-    ///
-    /// # Errors
-    /// There are none.
+    /// Error: there are none.
     pub fn measured(self) -> Result<Self, String> {
         if self.rows().is_empty() { Err("nothing was measured".to_owned()) } else { Ok(self) }
     }
@@ -293,9 +291,7 @@ impl Sheet {
     }
 
     /// What was found, with `text` for people.
-    ///
-    /// # Errors
-    /// A number that the document cannot hold.
+    /// Error: a number that the document cannot hold.
     pub fn findings(self, text: String) -> Result<Findings, String> {
         let document = self.document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))?;
         Ok(Findings { document, text, pictures: self.pictures, failed: self.failed })

@@ -8,9 +8,7 @@ use super::Ask;
 pub const ONCE: [(&str, ()); 1] = [("the page heap", ())];
 
 /// Refuses what a simulation of Craton's page heap has no use for, and cases that it does not have.
-///
-/// # Errors
-/// The option, or the name.
+/// Error: the option, or the name.
 pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), String> {
     ask.refuse(&["--peers", "--runs"], ", which is a simulation of Craton's page heap")?;
     if cases.is_empty() {
@@ -23,9 +21,7 @@ pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), St
 pub type Asked<'a, N, T, W> = (&'a (N, T), &'a (&'static str, W));
 
 /// The cases of a simulation that are asked for, each in every way, until the caller stops.
-///
-/// # Errors
-/// As [`check`].
+/// Error: as [`check`].
 pub fn asked<'a, N: AsRef<str>, T, W>(
     ask: &'a Ask<'_>,
     cases: &'a [(N, T)],

@@ -49,9 +49,7 @@ impl Case {
 }
 
 /// Measures all cases.
-///
-/// # Errors
-/// The program is not there, or no place for its output.
+/// Error: the program is not there, or no place for its output.
 pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Row>, String> {
     let program = (ask.tool)("craton-objects")?;
     let program = std::path::absolute(&program).unwrap_or(program);
@@ -212,9 +210,7 @@ pub fn sheet(ask: &Ask<'_>, rows: Vec<Row>) -> Sheet {
 }
 
 /// The findings of a sheet.
-///
-/// # Errors
-/// A number that the document cannot hold.
+/// Error: a number that the document cannot hold.
 pub fn findings(mut sheet: Sheet, ratios: Map, notes: &str) -> Result<Findings, String> {
     let ratios = sheet.ratios(ratios, 3);
     let table = table(sheet.rows());

@@ -223,9 +223,7 @@ unsafe impl Sync for Authors {}
 
 impl Authors {
     /// All frames are free.
-    ///
-    /// # Errors
-    /// A library that is not there or another one, or a size that their code refuses.
+    /// Error: a library that is not there or another one, or a size that their code refuses.
     pub fn new(trees: Trees, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         Self::of(&find(trees)?, trees, classes, frames, processors)
     }

@@ -70,9 +70,7 @@ fn open(zone: &ZoneFile, frames: usize, threads: usize) -> Result<(FileZone<'_>,
 
 impl World {
     /// Makes both files, with a zone of which nobody has half.
-    ///
-    /// # Errors
-    /// A file that cannot be made, or a zone that is wrong.
+    /// Error: a file that cannot be made, or a zone that is wrong.
     pub fn new(directory: &Path, frames: usize, threads: usize, seed: u64) -> Result<Self, String> {
         let zone = ZoneFile::create(&directory.join(ZONE), frames, threads)?;
         let records = Records::create(&directory.join(RECORDS), frames, threads)?;
@@ -96,9 +94,7 @@ impl World {
     }
 
     /// What a process that is no more has left. Afterwards nothing is lost; the zone is closed, or as a crash would leave it.
-    ///
-    /// # Errors
-    /// The zone is not as the records say.
+    /// Error: the zone is not as the records say.
     pub fn look(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;
         let start = Instant::now();
@@ -115,9 +111,7 @@ impl World {
     }
 
     /// Only finds the zone; what that took.
-    ///
-    /// # Errors
-    /// There is none, or it is not as it was left.
+    /// Error: there is none, or it is not as it was left.
     pub fn reopen(&self, close: bool) -> Result<(Opened, Duration), String> {
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, self.records.frames(), self.records.threads())?;
@@ -145,9 +139,7 @@ pub struct Task {
 }
 
 /// Works with the zone of a task, as long as `goes_on` says; leaves it as a crash would. `goes_on` is asked by each thread.
-///
-/// # Errors
-/// The zone was not left as expected, or is wrong.
+/// Error: the zone was not left as expected, or is wrong.
 pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
     let Task { frames, threads, seed, .. } = *task;
     let file = ZoneFile::open(&task.directory.join(ZONE), frames, threads)?;

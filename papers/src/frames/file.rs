@@ -41,9 +41,7 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     /// Makes a new file of so many words, all zeros.
-    ///
-    /// # Errors
-    /// It cannot be made, or there is one already.
+    /// Error: it cannot be made, or there is one already.
     pub fn create(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let sized = file.and_then(|file| file.set_len((words * WORD) as u64).map(|()| file));
@@ -51,9 +49,7 @@ impl Shared {
     }
 
     /// Maps a file of so many words.
-    ///
-    /// # Errors
-    /// It cannot be opened, or is shorter or longer.
+    /// Error: it cannot be opened, or is shorter or longer.
     pub fn open(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| cannot("open", path, &e))?;
         let bytes = file.metadata().map_err(|e| cannot("look at", path, &e))?.len();
@@ -111,18 +107,14 @@ pub struct ZoneFile {
 
 impl ZoneFile {
     /// A new file for a zone of so many frames, to be used by so many processors.
-    ///
-    /// # Errors
-    /// As [`Shared::create`].
+    /// Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::create(path, Self::words(&sizes))?, sizes))
     }
 
     /// The file of such a zone, which another process may have made.
-    ///
-    /// # Errors
-    /// As [`Shared::open`].
+    /// Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::open(path, Self::words(&sizes))?, sizes))

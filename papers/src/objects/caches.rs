@@ -75,9 +75,7 @@ pub struct Caches {
 
 impl Caches {
     /// Caches for these kinds on an arena of their own.
-    ///
-    /// # Errors
-    /// The kind that no cache can have.
+    /// Error: the kind that no cache can have.
     pub fn new(arena: Arena, kinds: &[Kind], policy: Policy) -> Result<Self, String> {
         let (mut caches, mut of, mut by_class) = (Vec::new(), Vec::new(), HashMap::new());
         for kind in kinds {

@@ -57,9 +57,7 @@ pub fn dialogue(name: &str, seed: u64) -> Option<Box<dyn Dialogue>> {
 }
 
 /// Connects to a server that may not listen yet. `server` is its process, if known: when that has ended, nobody waits.
-///
-/// # Errors
-/// The server has ended, or did not listen within [`PATIENCE`].
+/// Error: the server has ended, or did not listen within [`PATIENCE`].
 pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String> {
     let start = Instant::now();
     loop {
@@ -81,9 +79,7 @@ pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String>
 }
 
 /// Sends `requests` requests of a dialogue, and then its last one.
-///
-/// # Errors
-/// The number of the batch's first request, and what was wrong with the answer.
+/// Error: the number of the batch's first request, and what was wrong with the answer.
 pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64) -> Result<(), String> {
     let mut batch = Batch::default();
     let mut before = Batch::default();
@@ -110,9 +106,7 @@ pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64
 ///
 /// memcached notices that it shall end when something happens on its socket, at the latest after a second, which would
 /// be in the figures: so there is one more knock.
-///
-/// # Errors
-/// It answers, or does not close the connection.
+/// Error: it answers, or does not close the connection.
 pub fn end(mut stream: UnixStream, dialogue: &dyn Dialogue, socket: &Path) -> Result<(), String> {
     stream.write_all(dialogue.farewell()).map_err(|e| format!("the server takes no farewell: {e}"))?;
     let mut said = Vec::new();

@@ -22,7 +22,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program by name or path, without the library, with a minute of time. An `LD_PRELOAD` or `CRATON_OPTIONS` of the
+    /// A program by name or path, without the library, with five minutes of time: enough at load 40. An `LD_PRELOAD` or `CRATON_OPTIONS` of the
     /// test's own environment does not reach it.
     pub fn new(command: impl AsRef<OsStr>) -> Self {
         let mut env = BTreeMap::new();
@@ -34,7 +34,7 @@ impl Program {
             dir: None,
             stdin: Vec::new(),
             options: String::new(),
-            limit: Duration::from_secs(60),
+            limit: Duration::from_secs(300),
         }
     }
 

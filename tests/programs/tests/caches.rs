@@ -12,7 +12,7 @@ fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
 }
 
 fn run(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Output {
-    let output = Program::new(linked(compile, source)).arg(part).timeout(120).run();
+    let output = Program::new(linked(compile, source)).arg(part).timeout(300).run();
     output.assert_success();
     output
 }
@@ -21,13 +21,13 @@ fn run(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Outpu
 fn c(part: &str) {
     run(cc, "caches.c", part);
     let without = Program::new(linked(cc, "caches.c")).arg(part).env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
-    without.timeout(120).run().assert_success();
+    without.timeout(300).run().assert_success();
 }
 
 fn misuse(part: &str, call: &str, says: &str) {
     for tunables in ["", "glibc.pthread.rseq=0"] {
         let program = Program::new(linked(cc, "misuse_caches.c")).arg(part).env("GLIBC_TUNABLES", tunables);
-        let output = program.timeout(20).run();
+        let output = program.timeout(300).run();
         assert_eq!(output.signal, Some(libc::SIGABRT), "ends by SIGABRT:\n{output}");
         let address = output.stdout.trim_end();
         assert_eq!(output.stderr, format!("craton: {call}({address}): {says}\n"), "{output}");
@@ -68,7 +68,7 @@ fn prefill_beyond_all_memory_is_refused_at_once() {
 fn what_is_refused_is_refused_under_the_kit_too() {
     for part in ["recursion", "bad_options", "prefilled_beyond"] {
         let program = Program::new(linked(cc, "caches.c")).arg(part);
-        program.options("debug=audit,redzone,poison,verify,guard,unmap").timeout(120).run().assert_success();
+        program.options("debug=audit,redzone,poison,verify,guard,unmap").timeout(300).run().assert_success();
     }
 }
 
@@ -171,7 +171,7 @@ fn the_debugging_kit_says_likewise_that_a_handle_is_bad() {
         ("no_cache_after_use", "craton_cache_alloc", "not an object cache of Craton"),
         ("null_cache", "craton_cache_free", "not an object cache of Craton"),
     ] {
-        let output = Program::new(linked(cc, "misuse_caches.c")).arg(part).options("debug=all").timeout(60).run();
+        let output = Program::new(linked(cc, "misuse_caches.c")).arg(part).options("debug=all").timeout(300).run();
         assert_eq!(output.signal, Some(libc::SIGABRT), "ends by SIGABRT:\n{output}");
         let address = output.stdout.trim_end();
         assert_eq!(output.stderr, format!("craton: {call}({address}): {says}\n"), "{output}");

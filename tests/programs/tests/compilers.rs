@@ -60,7 +60,7 @@ fn compile_and_run(flags: &[&str], served: &[&str]) {
     let (folder, source) = with_file("templates.cpp", TEMPLATES);
     let program = folder.path().join("templates");
     let compiler = Program::new("g++").args(["-std=c++17", "-pthread", "-o"]).arg(&program).args(flags).arg(source);
-    let output = compiler.env("TMPDIR", folder.path()).preloaded().timeout(180).run();
+    let output = compiler.env("TMPDIR", folder.path()).preloaded().timeout(300).run();
     output.assert_success();
     for exe in served {
         output.assert_served(exe);
@@ -101,7 +101,7 @@ fn cargo_builds_a_package_and_the_result_runs() {
     let manifest = "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
     fs::write(folder.path().join("Cargo.toml"), manifest).expect("a manifest can be written");
     let build = Program::new(cargo).args(["build", "--offline", "--quiet"]).dir(folder.path()).preloaded();
-    let output = build.env("CARGO_TARGET_DIR", folder.path().join("out")).timeout(180).run();
+    let output = build.env("CARGO_TARGET_DIR", folder.path().join("out")).timeout(300).run();
     output.assert_success();
     output.assert_served("cargo");
     output.assert_served("cc");

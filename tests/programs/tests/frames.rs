@@ -7,7 +7,7 @@ use std::path::Path;
 const STATS: &str = "page_heap=frames,stats=1";
 
 fn run(program: &Path, part: &str, options: &str) -> Output {
-    let output = Program::new(program).arg(part).preloaded().options(options).timeout(120).run();
+    let output = Program::new(program).arg(part).preloaded().options(options).timeout(300).run();
     output.assert_success();
     output.assert_served(program.file_name().and_then(|n| n.to_str()).expect("the program has a name"));
     output

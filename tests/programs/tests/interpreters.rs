@@ -98,7 +98,7 @@ fn node_runs_buffers_and_workers() {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let path = folder.path().join("workers.js");
     fs::write(&path, script).expect("a script can be written");
-    let program = Program::new("node").env_remove("NODE_OPTIONS").timeout(120);
+    let program = Program::new("node").env_remove("NODE_OPTIONS").timeout(300);
     // Five times 200 rounds of 300 × (1 + … + 50) bytes, and the last byte.
     let output = served(program.clone().arg(path), "node", "382550000\n");
     assert!(output.assert_served("node").threads_seen >= 5, "main and four workers:\n{output}");
@@ -113,7 +113,7 @@ fn java_says_its_version() {
     if missing("java", "openjdk-17-jre-headless") {
         return;
     }
-    let output = Program::new("java").arg("-version").env_remove("JAVA_TOOL_OPTIONS").preloaded().timeout(120).run();
+    let output = Program::new("java").arg("-version").env_remove("JAVA_TOOL_OPTIONS").preloaded().timeout(300).run();
     output.assert_success();
     assert!(output.stderr.contains(" version \""), "{output}");
     output.assert_served("java");
@@ -167,7 +167,7 @@ fn java_runs_threads_with_memory_outside_its_heap() {
     "#;
     let folder = TempDir::new().expect("a temporary folder can be made");
     fs::write(folder.path().join("Work.java"), source).expect("a source can be written");
-    let java = |program: &str| Program::new(program).dir(folder.path()).env_remove("JAVA_TOOL_OPTIONS").timeout(180);
+    let java = |program: &str| Program::new(program).dir(folder.path()).env_remove("JAVA_TOOL_OPTIONS").timeout(300);
     let compiled = java("javac").arg("Work.java").preloaded().run();
     compiled.assert_success();
     // A line of its one process, whatever its name: it is a thread of the virtual machine that ends javac.

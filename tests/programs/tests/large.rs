@@ -4,7 +4,7 @@ use craton_programs::{Program, cc};
 
 fn part(part: &str) {
     let program = cc("large.c", &["-rdynamic", "-pthread"]);
-    let output = Program::new(&program).arg(part).preloaded().timeout(240).run();
+    let output = Program::new(&program).arg(part).preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(program.file_name().and_then(|n| n.to_str()).expect("the program has a name"));
 }

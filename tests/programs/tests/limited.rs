@@ -18,7 +18,7 @@ fn name() -> &'static str {
 }
 
 fn run(part: &str, options: &str) -> Output {
-    let output = Program::new(program()).arg(part).preloaded().options(options).timeout(120).run();
+    let output = Program::new(program()).arg(part).preloaded().options(options).timeout(300).run();
     output.assert_success();
     output.assert_served(name());
     output
@@ -188,7 +188,7 @@ fn a_control_groups_limit_gives_the_soft_limit_and_is_read_again() {
     };
     let shell = format!("{} exec env LD_PRELOAD=\"$1\" \"$0\" in_group", group.enter());
     let run = Program::new("bash").args(["-c", &shell]).arg(program()).arg(craton_programs::library());
-    let mut running = run.options("background=0").timeout(120).start();
+    let mut running = run.options("background=0").timeout(300).start();
     let seen = running.segment_when(|s| s.memory_limit_bytes == 200 << 20);
     assert_eq!(seen.usable_cpus, 1);
     assert!(group.limit(100 << 20));

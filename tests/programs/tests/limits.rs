@@ -12,14 +12,14 @@ fn within(limit: u64, part: &str, least: u64) {
     let program = cc("limits.c", &[]);
     let shell = format!("ulimit -v {} && exec \"$0\" \"$@\"", limit * 1024);
     let run = Program::new("bash").args(["-c", &shell]).arg(&program).arg(part).arg(least.to_string());
-    let output = run.preloaded().timeout(120).run();
+    let output = run.preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(name(&program));
 }
 
 fn part(source: &str, part: &str) -> Output {
     let program = cc(source, &[]);
-    let output = Program::new(&program).arg(part).preloaded().timeout(120).run();
+    let output = Program::new(&program).arg(part).preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(name(&program));
     output
@@ -33,7 +33,7 @@ fn too_little_address_space_is_null_and_never_a_crash() {
     for kib in (3000..=24_000).step_by(500) {
         let shell = format!("ulimit -v {kib} && exec env LD_PRELOAD=\"$1\" \"$0\"");
         let run = Program::new("bash").args(["-c", &shell]).arg(&program).arg(library());
-        let output = run.timeout(20).run();
+        let output = run.timeout(300).run();
         match output.status {
             Some(0) => {
                 assert_eq!(output.stdout, "hello, 42\n", "with {kib} KiB:\n{output}");
@@ -113,7 +113,7 @@ fn refusing_everything_leaves_what_the_heap_has() {
 /// Fills 400 MiB with objects of a size and frees them in order, or in another one.
 fn gives_back(size: usize, order: &str) {
     let program = cc("giving.c", &[]);
-    let output = Program::new(&program).arg(order).arg(size.to_string()).preloaded().timeout(120).run();
+    let output = Program::new(&program).arg(order).arg(size.to_string()).preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(name(&program));
 }

@@ -34,7 +34,7 @@ fn c(part: &str, call: &str, says: &Says) {
 }
 
 fn reports(program: &Path, preloaded: bool, part: &str, call: &str, says: &Says) {
-    let run = Program::new(program).arg(part).timeout(20);
+    let run = Program::new(program).arg(part).timeout(300);
     let output = if preloaded { run.preloaded() } else { run }.run();
     assert_eq!(output.signal, Some(libc::SIGABRT), "ends by SIGABRT:\n{output}");
     let address = output.stdout.trim_end();

@@ -13,7 +13,7 @@ fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
 }
 
 fn passes(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Output {
-    let output = Program::new(linked(compile, source)).arg(part).timeout(60).run();
+    let output = Program::new(linked(compile, source)).arg(part).timeout(300).run();
     output.assert_success();
     output
 }
@@ -24,7 +24,7 @@ fn own(part: &str) -> Output {
 
 /// Runs a part that must end with one line from `call` about the address that it printed.
 fn reports(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str, call: &str, says: &str) {
-    let output = Program::new(linked(compile, source)).arg(part).timeout(20).run();
+    let output = Program::new(linked(compile, source)).arg(part).timeout(300).run();
     assert_eq!(output.signal, Some(libc::SIGABRT), "ends by SIGABRT:\n{output}");
     let address = output.stdout.trim_end();
     assert_eq!(output.stderr, format!("craton: {call}({address}): {says}\n"), "{output}");
@@ -36,7 +36,7 @@ fn misuse(part: &str, call: &str, says: &str) {
 
 #[test]
 fn a_forked_child_asks_for_options_and_statistics_whatever_other_threads_were_at() {
-    let output = Program::new(linked(cc, "option_forks.c")).timeout(120).run();
+    let output = Program::new(linked(cc, "option_forks.c")).timeout(300).run();
     output.assert_success();
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 const CACHES: [&str; 3] = ["caches=auto", "caches=thread", "caches=cpu"];
 
 fn program(path: &Path, part: &str, option: &str) -> Program {
-    Program::new(path).arg(part).options(option).preloaded().timeout(120)
+    Program::new(path).arg(part).options(option).preloaded().timeout(300)
 }
 
 fn run(path: &Path, part: &str, option: &str) -> Output {
@@ -171,7 +171,7 @@ fn a_handler_that_frees_what_it_has_taken_does_no_harm_between_any_two_instructi
 fn a_storm_of_handlers_that_allocate_never_hangs_the_program() {
     for option in CACHES {
         for part in ["storm_in_main", "storm_in_thread"] {
-            let output = program(&handlers(), part, option).timeout(60).run();
+            let output = program(&handlers(), part, option).timeout(300).run();
             // What handlers do to threads' caches may be the end, but it comes at once.
             let ended = matches!(output.signal, Some(libc::SIGABRT | libc::SIGSEGV | libc::SIGBUS));
             assert!(ended || output.status == Some(0), "{output}");
@@ -187,7 +187,7 @@ fn handlers_that_free_at_any_moment_never_hang_the_program_and_processors_caches
         [ordinary, mixed, "frees_while_resized", "frees_while_measured", "asks_while_renewed", "grows_while_renewed"]
     {
         for option in CACHES {
-            let output = program(&handled, part, option).timeout(60).run();
+            let output = program(&handled, part, option).timeout(300).run();
             let is_known =
                 |line: &str| line.contains(FORBIDDEN) && (line.contains(" lost; ") || line.contains(IN_HANDLER));
             let is_served = output.status == Some(0) && output.stderr.lines().all(is_known);

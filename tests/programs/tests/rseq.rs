@@ -78,7 +78,7 @@ fn under_valgrind_every_thread_has_its_own_cache() {
 fn threads_that_sleep_cost_less_than_a_kibibyte_each() {
     let program = cc("sleepers.c", &[]);
     for option in ["caches=auto", "caches=cpu"] {
-        let start = |part| run(Program::new(&program).arg(part).options(option).timeout(120), &program);
+        let start = |part| run(Program::new(&program).arg(part).options(option).timeout(300), &program);
         let (idle, busy) = (start("idle"), start("busy"));
         if busy.stdout.contains("the system allows") || idle.stdout.contains("the system allows") {
             eprintln!("skipped: {}", busy.stdout);

@@ -26,7 +26,7 @@ impl Redis {
             .arg("--dir")
             .arg(folder.path())
             .preloaded()
-            .timeout(180)
+            .timeout(300)
             .start();
         let mut redis = Self { server, folder };
         let end = Instant::now() + Duration::from_secs(60);
@@ -40,7 +40,7 @@ impl Redis {
     }
 
     fn client(&self, program: &str, args: &[&str]) -> Output {
-        Program::new(program).arg("-s").arg(self.socket()).args(args).timeout(120).run()
+        Program::new(program).arg("-s").arg(self.socket()).args(args).timeout(300).run()
     }
 
     /// One command; an error that the server answers is among the output.
@@ -124,7 +124,7 @@ fn redis_benchmark_itself_runs_on_craton() {
     let redis = Redis::start();
     let bench = Program::new("redis-benchmark").args(["-q", "-n", "50000", "-P", "16", "-c", "32", "--threads", "4"]);
     let bench = bench.args(["-r", "10000", "-d", "100", "-t", "set,get,lpush"]).arg("-s").arg(redis.socket());
-    let output = bench.preloaded().timeout(120).run();
+    let output = bench.preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served("redis-benchmark");
     redis.cli(&["shutdown", "nosave"]);

@@ -79,7 +79,7 @@ fn git(dir: &Path, args: &[&str]) -> Program {
 }
 
 fn served_git(program: Program) -> Output {
-    let output = program.preloaded().timeout(120).run();
+    let output = program.preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served("git");
     output

@@ -12,7 +12,7 @@ fn run(program: &Path, part: &str) -> Output {
 
 /// Runs a part with an option of the library.
 fn run_with(program: &Path, part: &str, option: &str) -> Output {
-    let output = Program::new(program).arg(part).options(option).preloaded().timeout(120).run();
+    let output = Program::new(program).arg(part).options(option).preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(name(program));
     output
@@ -86,7 +86,7 @@ fn threads_of_a_fully_static_program_come_and_go() {
     let library = static_library().to_str().expect("the library's path is UTF-8");
     let program = cc("threads.c", &["-static", library]);
     for (part, threads) in [("start_and_stop", 64 * 20), ("one_after_the_other", 5000), ("outlive", 64 * 10)] {
-        let output = Program::new(&program).arg(part).options("caches=thread").timeout(120).run();
+        let output = Program::new(&program).arg(part).options("caches=thread").timeout(300).run();
         output.assert_success();
         assert_eq!(output.assert_served(name(&program)).threads_seen, threads + 1, "{part}:\n{output}");
     }
@@ -95,7 +95,7 @@ fn threads_of_a_fully_static_program_come_and_go() {
 #[test]
 fn threads_start_other_programs_while_all_allocate() {
     let program = cc("spawn.c", &[]);
-    let output = Program::new(&program).preloaded().timeout(180).run();
+    let output = Program::new(&program).preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(name(&program));
     // Itself, and what its threads started by posix_spawn; the shells of `system` have another name.
@@ -115,7 +115,7 @@ fn children_of_a_fully_static_threaded_program_never_hang() {
 }
 
 fn fork_storm(program: &Path, preloaded: bool) {
-    let run = Program::new(program).timeout(180);
+    let run = Program::new(program).timeout(300);
     let output = if preloaded { run.preloaded() } else { run }.run();
     output.assert_success();
     output.assert_served(name(program));

@@ -151,9 +151,7 @@ const REPORT: &str = "bindings";
 
 impl Directory {
     /// An empty one.
-    ///
-    /// # Errors
-    /// It cannot be made, with the reason.
+    /// Error: it cannot be made, with the reason.
     pub fn new() -> Result<Self, String> {
         Scratch::new("the proof of service").map(Self)
     }

@@ -29,9 +29,7 @@ pub struct Audit {
 }
 
 /// Compares zone and records after a crash, and makes the records right.
-///
-/// # Errors
-/// The zone is not as the records say.
+/// Error: the zone is not as the records say.
 pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Result<Audit, String> {
     zone.check().map_err(|broken| format!("invariant {} does not hold at {}", broken.invariant, broken.at))?;
     let doing = records.settle();
@@ -71,9 +69,7 @@ pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Resul
 }
 
 /// Frees what was lost; how many requests that took.
-///
-/// # Errors
-/// The zone refuses.
+/// Error: the zone refuses.
 pub fn take_back<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Result<(), String> {
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }

@@ -72,17 +72,13 @@ pub struct Records {
 
 impl Records {
     /// A new file, in which nobody holds anything.
-    ///
-    /// # Errors
-    /// As [`Shared::create`].
+    /// Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::create(path, Self::words(frames, threads))?, threads, frames })
     }
 
     /// The file of so many frames and threads.
-    ///
-    /// # Errors
-    /// As [`Shared::open`].
+    /// Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::open(path, Self::words(frames, threads))?, threads, frames })
     }

@@ -53,9 +53,7 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 
     /// Does one request.
-    ///
-    /// # Errors
-    /// The zone is wrong.
+    /// Error: the zone is wrong.
     pub fn step(&mut self) -> Result<(), String> {
         let is_full = self.held >= self.most;
         if self.blocks.is_empty() || !is_full && self.rng.one_in(2) { self.get() } else { self.put() }?;
@@ -66,9 +64,7 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 
     /// Gets until it has so many frames, or there are none.
-    ///
-    /// # Errors
-    /// The zone is wrong.
+    /// Error: the zone is wrong.
     pub fn grow(&mut self, frames: usize) -> Result<(), String> {
         let mut refused = 0;
         while self.held < frames && refused < 100 {
@@ -80,9 +76,7 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 
     /// Puts until it has so few frames.
-    ///
-    /// # Errors
-    /// The zone is wrong.
+    /// Error: the zone is wrong.
     pub fn shrink(&mut self, frames: usize) -> Result<(), String> {
         while self.held > frames {
             self.put()?;

@@ -20,6 +20,8 @@ fn options(name: &[u8]) -> Options<'_> {
     }
 }
 
+/// # Safety
+/// The argument is what the test handed in.
 unsafe extern "C-unwind" fn construct(object: *mut c_void, argument: *mut c_void) -> c_int {
     // SAFETY: the tests give it a count, and the cache an object of 100 bytes.
     unsafe {
@@ -32,6 +34,8 @@ unsafe extern "C-unwind" fn construct(object: *mut c_void, argument: *mut c_void
     c_int::from(other.is_null() || unsafe { crate::front::free(other) }.is_err())
 }
 
+/// # Safety
+/// The argument is what the test handed in.
 unsafe extern "C-unwind" fn destruct(_object: *mut c_void, argument: *mut c_void) {
     // SAFETY: as above.
     unsafe { (*argument.cast::<AtomicU32>()).fetch_sub(1, Relaxed) };

@@ -8,6 +8,8 @@ struct Seen {
     limit: AtomicUsize,
 }
 
+/// # Safety
+/// The argument is what the test handed in.
 unsafe extern "C" fn called(arg: *mut c_void, limit: usize, used: usize) {
     // SAFETY: the tests give it such an argument.
     let seen = unsafe { &*arg.cast::<Seen>() };
