@@ -23,7 +23,6 @@
 
 pub mod batch;
 pub mod caches;
-mod clock;
 pub mod debug;
 mod errno;
 mod fork;

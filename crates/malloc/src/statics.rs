@@ -12,7 +12,7 @@
 use crate::govern::background::thread::HelperThread;
 use crate::govern::background::{Background, Errands};
 use crate::govern::limits::Limits;
-use crate::here::{Here, ProcessClock};
+use crate::here::Here;
 use crate::observe::mailbox::Mailbox;
 use crate::observe::segment::Segment;
 use crate::observe::trace::{PATH_MAX, Tracer};
@@ -29,14 +29,14 @@ use craton_heap::thread_cache::NoCaches;
 use craton_kit::Kit;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
-use craton_os::{Linux, Mutex, Rank, Region};
+use craton_os::{CoarseClock, Linux, Mutex, Rank, Region};
 
 /// The heap, and its type.
-pub(crate) type TheHeap = Heap<Region, ProcessClock, Here>;
-pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, ProcessClock, ProcessClock);
+pub(crate) type TheHeap = Heap<Region, CoarseClock, Here>;
+pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, CoarseClock, CoarseClock);
 /// Heaps and object caches that the program makes, over the same page heap.
 pub(crate) static HEAPS: Heaps = Heaps::new();
-pub(crate) static OBJECT_CACHES: Caches<ProcessClock, Here> = Caches::new(ProcessClock);
+pub(crate) static OBJECT_CACHES: Caches<CoarseClock, Here> = Caches::new(CoarseClock);
 /// The debugging kit.
 pub(crate) static KIT: Kit<Here> = Kit::new();
 
@@ -57,12 +57,9 @@ pub(crate) static READY: AtomicBool = AtomicBool::new(false);
 pub(crate) static SETTING_UP: Mutex<()> = Mutex::ranked(Rank::SetUp, ());
 pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Seconds that pass in a second, as a power of two ([`crate::clock`]).
-pub(crate) static CLOCK_SHIFT: AtomicU32 = AtomicU32::new(0);
 /// What the heap does by itself, and its limits.
-pub(crate) static BACKGROUND: Background<ProcessClock, HelperThread> =
-    Background::new(ProcessClock, HelperThread::new(&CLOCK_SHIFT));
-pub(crate) static LIMITS: Limits<ProcessClock, Here> = Limits::new(ProcessClock, Here, &SEGMENT);
+pub(crate) static BACKGROUND: Background<CoarseClock, HelperThread> = Background::new(CoarseClock, HelperThread::new());
+pub(crate) static LIMITS: Limits<CoarseClock, Here> = Limits::new(CoarseClock, Here, &SEGMENT);
 
 /// Chores that files above `govern.rs` do; set when the library is loaded.
 pub(crate) static ERRANDS: AtomicPtr<Errands> = AtomicPtr::new(null_mut());

@@ -16,14 +16,12 @@ pub(crate) struct HelperThread {
     /// The thread and the process that started it: valid from its start until it was joined.
     hidden: AtomicUsize,
     owner: AtomicU32,
-    /// Seconds that pass in a second, as a power of two.
-    clock_shift: &'static AtomicU32,
 }
 
 impl HelperThread {
-    /// No thread. Its sleeps are shorter by the power of two in `clock_shift`.
-    pub(crate) const fn new(clock_shift: &'static AtomicU32) -> Self {
-        Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0), clock_shift }
+    /// No thread.
+    pub(crate) const fn new() -> Self {
+        Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0) }
     }
 
     /// Where another process writes to nudge the thread.
@@ -66,7 +64,7 @@ impl Helper for HelperThread {
 
     fn sleep(&self, ns: Option<u64>) -> bool {
         match ns {
-            Some(ns) => self.end.wait_ns(ns >> self.clock_shift.load(Relaxed)),
+            Some(ns) => self.end.wait_ns(ns),
             None => self.end.wait(),
         }
     }
