@@ -29,7 +29,6 @@ use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
 use craton_os::{Linux, Mutex, Rank, Region};
 
-/// The heap, and its type.
 pub(crate) type TheHeap = Heap<Region, ProcessClock, Here>;
 pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, ProcessClock, ProcessClock);
 /// The program's heaps and object caches, over the same page heap.

@@ -13,7 +13,6 @@ pub(crate) struct HelperThread {
     /// The thread and its process: valid from its start until its join.
     hidden: AtomicUsize,
     owner: AtomicU32,
-    /// Log2 of the clock's speed-up.
     clock_shift: &'static AtomicU32,
 }
 
@@ -44,7 +43,6 @@ impl Helper for HelperThread {
         if ours {
             // SAFETY: `Life` admits one caller at a time, after a start and before the next: it is
             // the thread that this process started last, joined once.
-            // this process started last, and it is joined once.
             unsafe { Hidden::from_number(self.hidden.load(Relaxed)).join() };
         }
         ours
