@@ -84,13 +84,11 @@ pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     /// Pages in spans, with those of the caches in front.
     pub(crate) in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
-    /// Bytes of live huge objects.
     pub(crate) huge_bytes: AtomicU64,
     /// The limits.
     pub gate: Gate,
     /// Slabs with objects of two classes.
     pub(crate) morphs: Mutex<Morphs>,
-    /// Donors for slab morphing.
     pub(crate) search: Search,
     /// The hugepage being collapsed, plus 1; changed under the page heap's lock.
     pub(crate) collapsing: AtomicU32,
@@ -101,8 +99,7 @@ pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     hooks: PhantomData<fn() -> H>,
 }
 
-// SAFETY: `install` writes `layout` once, before other threads; the rest is locked, atomic or
-// const.
+// SAFETY: `install` writes `layout` once, before other threads; the rest is locked or atomic.
 unsafe impl<F: Platform<System: Sync> + Send, C: Clock + Send + Sync, H: Hooks> Sync for Heap<F, C, H> {}
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
@@ -254,8 +251,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         span.contains(page).then_some((span, mark))
     }
 
-    /// Objects that the slab at a page has ever handed out. Needs no lock: the count precedes the
-    /// hand-over of the object that the caller asks about.
+    /// Objects that the slab has ever handed out. Without a lock: the count precedes each
+    /// hand-over.
     pub fn cut_objects(&self, slab: PageId) -> usize {
         self.layout().records[slab.0 as usize].as_ref().cut_objects().into()
     }

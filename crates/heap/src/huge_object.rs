@@ -121,8 +121,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         None
     }
 
-    /// Whether a request should get a separate mapping: its alignment would leave most of the
-    /// region's hugepages between such objects unused.
+    /// Whether a separate mapping saves memory: aligned so, few objects share a hugepage.
     pub fn is_lonely(&self, size: usize, align: usize) -> bool {
         align >= LONELY_ALIGN && size <= align / 4 && self.huge.lock().len() < MOST_MOVED
     }
@@ -315,7 +314,6 @@ fn resized(system: &(impl Mappings + Machine), entry: Entry, bytes: usize) -> Op
     system.grow(at, old, bytes, true).map(|at| Entry { at, bytes })
 }
 
-/// Moves memory back into the region.
 #[cold]
 fn move_back(system: &impl Mappings, at: usize, bytes: usize, to: usize) {
     if !system.replace(at, bytes, to, bytes) {

@@ -59,8 +59,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         pages.end_collapse(id, result, took_ns)
     }
 
-    /// Returns all free pages to the system; the result is the bytes released. `layers_above`
-    /// flushes the layers above this heap.
+    /// Returns all free pages to the system: their bytes. `layers_above` flushes what is above.
     pub fn release(&self, layers_above: impl FnOnce()) -> u64 {
         // Flushed spans may free whole hugepages.
         let before = self.pages.lock().backed_pages();

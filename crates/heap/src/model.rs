@@ -31,9 +31,7 @@ pub struct World<F: Platform, C: Clock> {
     heap: Box<Heap<F, C, NoHooks>>,
     /// Live objects: address and bytes.
     out: Mutex<BTreeMap<usize, usize>>,
-    /// Classes that the model uses.
     classes: Vec<usize>,
-    /// Memory of the heap's tables.
     _marks: Box<[AtomicU32]>,
     records: (*mut PageRecord, usize),
     trackers: (*mut Tracker, usize),

@@ -39,8 +39,7 @@ impl PageMap {
     /// A map whose marks begin at `marks`.
     ///
     /// # Safety
-    /// Each granted page has a permanent four-byte entry, zero at first, which only this map
-    /// writes.
+    /// Each granted page has a permanent four-byte entry, zero at first, written only here.
     pub const unsafe fn new(marks: *const AtomicU32) -> Self {
         Self { marks }
     }

@@ -46,9 +46,8 @@ impl PageRecord {
     /// The slab's shard.
     #[inline]
     pub fn owner(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `set_owner`: a thread that reads a morphed
-        // slab's new owner, holding only that owner's lock for the old class, sees that the slab
-        // has left.
+        // ORDERING: Acquire pairs with the Release in `set_owner`: a reader of a morphed slab's new
+        // owner, with that owner's lock for the old class, sees that the slab left.
         self.0.front_byte.load(Ordering::Acquire).into()
     }
 

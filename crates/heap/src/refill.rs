@@ -133,8 +133,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Frees an object that the fast path refused, or reports the misuse. Returns the object of a
-    /// private heap, for that heap to free.
+    /// Frees an object that the fast path refused, or reports it; returns a private heap's object.
     ///
     /// # Safety
     /// `cache`, if any, is the calling thread's, of this heap. The caller gives the object up.

@@ -74,7 +74,6 @@ struct Luck {
 
 /// The state of a heap's searches. All zeros at first.
 pub struct Search {
-    /// Pages in use, as last seen.
     pages: AtomicU32,
     /// The class that last gave a slab, or was last asked; 0 at first.
     pub(crate) donor: AtomicU32,
@@ -82,7 +81,6 @@ pub struct Search {
     pub(crate) half_donor: AtomicU32,
     /// The shard to ask besides the home.
     pub(crate) shard: AtomicU32,
-    /// Slabs taken by all classes.
     taken: AtomicU32,
     /// `taken` at each class's last slab.
     taken_at: [AtomicU32; CLASSES + 1],

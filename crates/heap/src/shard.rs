@@ -29,7 +29,6 @@ pub(crate) struct Class(pub(crate) Mutex<SlabCache>);
 // A starting program faults in the pages of the classes that it uses.
 const _: () = assert!(cfg!(any(loom, debug_assertions)) || size_of::<Class>() == 128);
 
-/// The source of refills for one home's threads.
 pub(crate) struct Shard {
     pub(crate) classes: [Class; CLASSES],
     pub(crate) transfer: Transfer,

@@ -47,7 +47,6 @@ impl SpanSource for NoSpans {
 /// The page heap as a class's slabs see it.
 pub struct Marked<'a, F: Platform, C: Clock, H: Hooks> {
     pub(crate) heap: &'a Heap<F, C, H>,
-    /// The slabs' shard.
     pub(crate) home: usize,
     pub(crate) class: usize,
 }
@@ -60,7 +59,6 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
         Some(Span { range, zeroed: false })
     }
 
-    /// Marks a span as the class's.
     pub(crate) fn adopt(&self, range: PageRange) {
         let record = self.heap.record(range.first);
         record.set_owner(self.home);
@@ -204,7 +202,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    /// Joins two neighbouring spans.
     pub(crate) fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
         self.pages.join(first, second)?;
         H::span(SpanEvent::Free { range: second, density: Density::Sparse });
@@ -251,7 +248,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         });
     }
 
-    /// Publishes the usage to the heap and the hooks.
     fn publish(&mut self) {
         let heap = self.heap;
         let (in_use, backed) = (self.pages.in_use(), self.pages.backed());
@@ -316,7 +312,6 @@ impl<F: Platform, C: Clock, H: Hooks> Drop for Counted<'_, F, C, H> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Locks a class's slabs in a shard.
     #[inline]
     pub(crate) fn lock_slabs(&self, home: usize, class: usize) -> Counted<'_, F, C, H> {
         Counted::new(self, home, class, self.slabs(home, class))
@@ -327,7 +322,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Locked { heap: self, pages: self.pages.lock() }
     }
 
-    /// Memory in use has left the watermark band.
     #[cold]
     fn left_watermark_band(&self, used: u64) {
         if used >= self.gate.high() {
@@ -337,7 +331,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Pages of kept complete slabs.
     pub(crate) fn complete_pages(&self) -> Pages {
         Pages(self.shards().iter().map(|shard| shard.complete.pages().0).sum())
     }

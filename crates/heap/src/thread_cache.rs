@@ -164,7 +164,6 @@ pub struct ThreadCache {
     budget: usize,
     /// Pages in use at which the next idle check is due.
     look_at: u32,
-    /// The shard that refills the lists.
     home: usize,
     /// Next cache in the registry.
     pub next: *mut ThreadCache,
@@ -213,8 +212,7 @@ pub static FRESH_LISTS: [List; MARKS] = {
 // SAFETY: the table's only pointers are null.
 unsafe impl Sync for List {}
 
-/// Caches for thread pointers of threads without one: all operations leave the fast path. They are
-/// all zeros, so they overlap to save memory.
+/// Caches of threads without one: each operation fails. All zeros, so that they may overlap.
 #[repr(C, align(64))]
 pub struct NoCaches {
     first: [u8; size_of::<ThreadCache>()],
@@ -436,8 +434,7 @@ impl ThreadCache {
     /// `this` as in [`ThreadCache::pop`]. Any pointer is allowed.
     #[inline(always)]
     pub unsafe fn recognise(this: *mut Self, object: *mut u8) -> Option<(usize, usize)> {
-        // SAFETY: reads the object only after the page map has named its class and the offset has
-        // shown that it starts an object.
+        // SAFETY: reads an object only once the page map and its offset have shown its class.
         unsafe {
             let page = (object as usize).wrapping_sub((*this).base) >> PAGE_SHIFT;
             if page >= (*this).pages {
@@ -521,7 +518,7 @@ impl ThreadCache {
         (size_class::batch(class) + less as u32).min((list.max - list.room) as u32)
     }
 
-    /// Whether the heap has grown enough for an idle check ([`LOOK_PART`]).
+    /// Whether the heap has grown enough for an idle check (`LOOK_PART`).
     pub fn is_look_due(&self, in_use: Pages) -> bool {
         in_use.0 >= self.look_at
     }

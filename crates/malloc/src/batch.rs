@@ -91,7 +91,6 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     n
 }
 
-/// The calling thread's home shard.
 fn home() -> usize {
     // SAFETY: it is this thread's cache.
     tls::own().map_or_else(|| HEAP.home(process::cpu()), |cache| unsafe { (*cache).home() })
@@ -132,8 +131,7 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
         return 0;
     }
     for pointer in pointers {
-        // SAFETY: this thread's cache or one of `NoCaches`. A marked object is not recognised
-        // again.
+        // SAFETY: this thread's cache or one of `NoCaches`. Marked objects are not recognised.
         unsafe {
             match ThreadCache::recognise(tls::get(), *pointer) {
                 Some((c, mark)) if run == 0 || c == class => {

@@ -216,8 +216,7 @@ pub fn check() -> usize {
     if in_use() && !nested::is_nested() { within(|| KIT.check_all("craton_debug_check")) } else { 0 }
 }
 
-/// Records that frees trust sizes, as [`crate::front::try_free_trusted`] does: the option `debug`
-/// can then be set only at the start.
+/// Frees trust sizes ([`crate::front::try_free_trusted`]): `debug` must be set at the start.
 pub fn note_trust() {
     KIT.trust();
 }

@@ -132,7 +132,6 @@ impl System for Here {
     }
 }
 
-/// The body of the library's thread.
 pub(crate) fn run() {
     let mut rounds = BACKGROUND.rounds();
     while BACKGROUND.rest(&mut rounds, &Here) {
@@ -222,8 +221,7 @@ fn work(may_start: bool, may_call: bool) {
     }
 }
 
-/// Makes a call that the system may refuse to a multi-threaded process; `refused` tells whether it
-/// did. Leaves the call's `errno`.
+/// Makes a call that may fail in a multi-threaded process (`refused`). Keeps its `errno`.
 pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bool) -> R {
     BACKGROUND.life.hold();
     // A joined thread may take a moment to leave the process.
@@ -291,8 +289,7 @@ pub(crate) fn want_thread() {
     BACKGROUND.want_thread();
 }
 
-/// Sets the callback for a soft limit that a release could not keep; `None` for none. A call that
-/// has begun in another thread may still run afterwards.
+/// Sets the soft limit's callback; `None` for none. A call begun elsewhere may still run.
 ///
 /// # Safety
 /// Any thread that allocates may call the function with the argument, until another is set.
@@ -311,7 +308,6 @@ pub(crate) fn show_option(key: &[u8], into: &mut Text<'_>) -> bool {
     LIMITS.show_option(key, into)
 }
 
-/// Why a well-formed limit was refused.
 pub(crate) fn why_not(key: &[u8], value: &[u8]) -> Option<&'static str> {
     LIMITS.why_not(key, value, &Here)
 }
@@ -372,7 +368,6 @@ pub(crate) fn make_room() -> bool {
     LIMITS.make_room(&Here)
 }
 
-/// Counts a refusal, if it was the hard limit's.
 #[cold]
 pub(crate) fn count_refusal(bytes: usize) {
     if HEAP.is_refused(bytes) {

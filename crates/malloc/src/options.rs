@@ -88,7 +88,6 @@ pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
     Key::named(key).map(|key| handlers::show(key, into)).is_some()
 }
 
-/// Most bytes of a key, with its closing 0.
 const NAME_MAX: usize = 24;
 
 static NAMES: [[u8; NAME_MAX]; OPTIONS.len()] = {

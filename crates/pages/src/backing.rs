@@ -49,11 +49,9 @@ pub(crate) struct Backing<G> {
     /// The system ignores advice: its mode is `never`, or it has no hugepages.
     in_vain: bool,
     guards: u32,
-    /// Ticks since the last query.
     vain_ticks: u32,
     /// The system does not report residency.
     untold: bool,
-    /// Where the next tick checks.
     look_up: u32,
     geometry: PhantomData<G>,
 }
@@ -80,8 +78,8 @@ impl<G: Geometry> Backing<G> {
         if self.wanted.from.0 <= MOST_LEFT_OUT { self.wanted.from.0 } else { 0 }
     }
 
-    /// Whether hugepages are requested at a place: past the threshold, or where growth or a
-    /// collapse asks for one, except where guarded.
+    /// Whether hugepages are requested: past the threshold, or by growth or a collapse; not if
+    /// guarded.
     pub(crate) fn asks_for(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         (id >= self.wanted.from || t.asked || t.collapsing) && !t.guarded
     }
@@ -128,7 +126,6 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Advises the hugepages granted beyond `old`.
     pub(crate) fn grown(&mut self, floor: &mut impl Floor, old: HugePages, granted: HugePages) {
         let from = HugePageId(self.wanted.from.0.max(old.0));
         self.advise(floor, from, HugePageId(granted.0), Advice::Huge);

@@ -47,7 +47,6 @@ pub(crate) enum Candidate {
 }
 
 pub(crate) struct Collapse {
-    /// Where the next round begins.
     cursor: u32,
     /// Rounds still to skip, and rounds to skip after the next bad one.
     rest: u32,
@@ -78,7 +77,6 @@ impl Collapse {
         self.stats
     }
 
-    /// Whether the system does not support collapses.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.refusals >= ENOUGH_REFUSALS
     }

@@ -24,7 +24,6 @@ struct Epoch {
     high: u32,
 }
 
-/// Demand in pages over the last minutes.
 pub(crate) struct Demand {
     /// The extremes since the last [`Demand::fold`].
     low: u32,

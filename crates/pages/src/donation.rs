@@ -8,7 +8,6 @@ use crate::tracker::{Place, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Geometry, HugePageId, HugePages, PageRange};
 
-/// A span that begins a hugepage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Large {
     pub(crate) first: HugePageId,
@@ -28,7 +27,6 @@ impl Large {
         HugePageId(self.first.0 + self.whole.0)
     }
 
-    /// The first hugepage behind the span.
     pub(crate) fn end(self) -> HugePageId {
         HugePageId(self.last().0 + u32::from(self.tail > 0))
     }
@@ -72,7 +70,6 @@ pub(crate) struct Donation<G> {
 impl<G: Geometry> Donation<G> {
     pub(crate) const NONE: Self = Self { small: 0, geometry: PhantomData };
 
-    /// Replaces a span of `old` pages by one of `new`.
     pub(crate) fn count(&mut self, old: u32, new: u32) {
         let small = |pages: u32| if pages <= G::PAGES / 2 { pages } else { 0 };
         self.small = self.small - small(old) + small(new);

@@ -15,7 +15,6 @@ use crate::tracker::{Place, Tracker, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Density, Floor, Geometry, HugePageId, HugePages};
 
-/// The families.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Family {
@@ -38,7 +37,6 @@ impl Family {
     pub(crate) const ALL: [Self; FAMILIES] =
         [Self::Sparse, Self::Donated, Self::SparseBroken, Self::Dense, Self::DenseBroken];
 
-    /// The families for a span, best first.
     const fn for_density(density: Density) -> &'static [Self] {
         match density {
             Density::Sparse => &[Self::Sparse, Self::Donated, Self::SparseBroken],
@@ -46,7 +44,6 @@ impl Family {
         }
     }
 
-    /// The families to try when there is no other hugepage.
     const fn in_need(density: Density) -> &'static [Self] {
         match density {
             Density::Sparse => &[Self::Dense, Self::DenseBroken],
@@ -144,7 +141,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
             .or_else(|| families().find_map(walk))
     }
 
-    /// Adds a hugepage with its first pages.
     pub(crate) fn adopt(&mut self, trackers: &mut Trackers<G>, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         t.place = Place::Filler;
@@ -213,7 +209,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         done
     }
 
-    /// Unbacks a hugepage's free pages; returns how many.
     fn break_up(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -241,7 +236,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         pages
     }
 
-    /// Unbacks some free pages of a hugepage; returns how many.
     pub(crate) fn unback(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -284,7 +278,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         Self::list_of(t) == (t.family, t.list.wrapping_sub(1))
     }
 
-    /// The family and list of a hugepage (P3).
     #[inline]
     pub(crate) fn list_of(t: &Tracker<G>) -> (Family, u16) {
         let family = Family::of(t);

@@ -123,7 +123,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         found.is_some_and(|(id, at)| self.trackers[id.0 as usize].has_memory(at, pages))
     }
 
-    /// Hugepages with a page in use.
     pub(crate) fn in_demand(&self) -> HugePages {
         HugePages(self.cache.out().0 - self.regions.held().idle)
     }
@@ -151,7 +150,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.alloc_large(pages, align).or_else(|refused| self.alloc_in_need(sparse).ok_or(refused.into()))
     }
 
-    /// Allocates inside one hugepage.
     fn alloc_small(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
         let span = Wanted { pages, align, density: Filler::<P, G>::packing(pages, align, density) };
         if let Some(found) = self.placement.choose(&self.filler, &self.trackers, span) {
@@ -227,7 +225,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.filler.adopt(&mut self.trackers, id);
     }
 
-    /// Removes a hugepage from the filler.
     fn expel(&mut self, id: HugePageId) {
         self.placement.expel(id, &self.trackers[id.0 as usize]);
         self.filler.expel(&mut self.trackers, id);
@@ -263,13 +260,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Unbacks free pages of a broken hugepage.
     fn unback(&mut self, id: HugePageId, at: u32, pages: u32) {
         let lost = self.filler.unback(&mut self.trackers, &mut self.floor, id, at, pages);
         self.release.count(lost);
     }
 
-    /// Removes a hugepage without spans from the filler.
     fn retire(&mut self, id: HugePageId) {
         self.expel(id);
         let was_broken = self.trackers[id.0 as usize].broken;
@@ -287,7 +282,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     // Whole hugepages: the cache over the allocator, and their backing.
 
-    /// Takes whole free hugepages, backed ones first.
     fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
         let granted = self.granted();
         let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
@@ -303,7 +297,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, demand);
     }
 
-    /// Advises the hugepages granted beyond `old`.
     fn follow_grant(&mut self, old: HugePages) {
         let granted = self.granted();
         if granted > old {
@@ -318,7 +311,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.shrink_to_limit();
     }
 
-    /// Records the hugepages in demand.
     fn note_demand(&mut self) {
         self.note_taken(HugePages(0));
     }
@@ -409,7 +401,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         (len != span.len.0).then_some(SpanError::WrongLength(page))
     }
 
-    /// The error of a length or an alignment.
     fn unfit(&self, pages: Pages, align: Pages) -> Option<SpanError> {
         let most = G::pages(self.capacity());
         match () {

@@ -74,7 +74,6 @@ impl<G: Geometry> HugeAllocator<G> {
         Err(NoMemory)
     }
 
-    /// Takes exactly `first..first + len` from one range.
     pub(crate) fn take_at(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.free.take_at(trackers, first, len);
     }

@@ -38,7 +38,6 @@ impl<G: Geometry> HugeCache<G> {
         &self.below
     }
 
-    /// Free backed hugepages.
     pub(crate) fn total(&self) -> HugePages {
         self.cached.total()
     }
@@ -47,19 +46,16 @@ impl<G: Geometry> HugeCache<G> {
         self.cached.backed()
     }
 
-    /// Hugepages that are not free.
     pub(crate) fn out(&self) -> HugePages {
         HugePages(self.below.granted().0 - self.below.free().total().0 - self.cached.total().0)
     }
 
-    /// Changes what is known of a cached hugepage's memory.
     pub(crate) fn update(&mut self, t: &mut Tracker<G>, change: impl FnOnce(&mut Tracker<G>)) {
         let old = Pages(t.backed_pages());
         change(t);
         self.cached.rebacked(old, Pages(t.backed_pages()));
     }
 
-    /// Takes whole free hugepages, backed ones first.
     pub(crate) fn take(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -211,7 +207,6 @@ impl<G: Geometry> HugeCache<G> {
         self.cached.insert(trackers, first, len);
     }
 
-    /// Returns whole hugepages without memory.
     pub(crate) fn put_unbacked(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.below.put(trackers, first, len);
     }

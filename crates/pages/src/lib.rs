@@ -51,7 +51,6 @@
 //!
 //! **Cost.** A span below a hugepage: one bitmap search over the lists, one tracker (two cache
 //! lines), one best-fit walk over 32 bytes.
-//! cache lines), one best-fit walk over 32 bytes.
 #![no_std]
 
 mod backing;

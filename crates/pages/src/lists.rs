@@ -22,11 +22,10 @@ pub struct Lists {
     pub(crate) sums: Sums,
 }
 
+/// Sums over a family's hugepages, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sums {
-    /// In spans.
     pub(crate) used: u32,
-    /// With memory.
     pub(crate) backed: u32,
 }
 
@@ -35,7 +34,6 @@ impl Sums {
         Self { used: t.used_pages(), backed: t.backed_pages() }
     }
 
-    /// Replaces `old` by `new`.
     #[inline]
     pub(crate) fn replace(&mut self, old: Self, new: Self) {
         self.used = self.used - old.used + new.used;

@@ -210,8 +210,7 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::SetReleaseRate(bytes_per_s));
     }
 
-    /// Call about every second, also when idle: lowers the cache limit to recent demand, releases
-    /// what is due, collapses some hugepages.
+    /// Call each second, also when idle: lowers the cache limit, releases what is due, collapses.
     fn tick(&mut self) -> Tick {
         if let Answer::Tick(tick) = self.act(Act::Tick) { tick } else { Tick::default() }
     }

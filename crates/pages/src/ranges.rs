@@ -11,14 +11,12 @@ use core::ops::Range;
 use craton_base::{Geometry, HugePageId, HugePages, Pages};
 
 const BINS: usize = 25;
-/// Ranges of a bin that a search tries.
 const LOOKS: usize = 8;
 
 /// The free ranges in the place numbered `PLACE`. All zeros: empty.
 pub(crate) struct Ranges<const PLACE: u8> {
     bins: [u32; BINS],
     total: HugePages,
-    /// Their backed pages.
     backed: u32,
     /// Granted hugepages: trackers from here on must not be read.
     end: u32,
@@ -41,7 +39,6 @@ impl<const PLACE: u8> Ranges<PLACE> {
         Pages(self.backed)
     }
 
-    /// Records a change of a hugepage's backed pages.
     pub(crate) fn rebacked(&mut self, old: Pages, new: Pages) {
         self.backed = self.backed - old.0 + new.0;
     }
@@ -103,7 +100,6 @@ impl<const PLACE: u8> Ranges<PLACE> {
         None
     }
 
-    /// Free hugepages of this kind from `at` on.
     pub(crate) fn run_from<G: Geometry>(&self, trackers: &Trackers<G>, at: HugePageId) -> HugePages {
         if at.0 >= self.end || trackers[at.0 as usize].place != Self::PLACE {
             return HugePages(0);
@@ -130,7 +126,6 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.split(trackers, start, HugePageId(end.0 - len.0), len);
     }
 
-    /// Some ranges, long ones first.
     pub(crate) fn longest<'a, G: Geometry>(
         &'a self,
         trackers: &'a Trackers<G>,
@@ -155,7 +150,6 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 
-    /// Takes exactly `first..first + len` from one range.
     pub(crate) fn take_at<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         let start = Self::start_of(trackers, first);
         self.split(trackers, start, first, len);

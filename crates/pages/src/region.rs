@@ -18,7 +18,6 @@ use craton_base::{Floor, Geometry, HugePageId, HugePages, PageId, PageRange, Pag
 
 /// Bins by log2 of a free range: 1 GiB is 2^17 pages.
 const BINS: usize = 18;
-/// Regions of a bin that a search tries.
 const LOOKS: usize = 4;
 
 pub(crate) struct Regions<G> {
@@ -29,7 +28,6 @@ pub(crate) struct Regions<G> {
     geometry: PhantomData<G>,
 }
 
-/// The result of marking a region's pages used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Occupied {
     pub(crate) zeroed: bool,
@@ -40,11 +38,8 @@ pub(crate) struct Occupied {
 /// Sums over the hugepages of regions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Held {
-    /// Hugepages without a used page.
     pub(crate) idle: u32,
-    /// Of these, backed ones.
     pub(crate) idle_backed: u32,
-    /// Their backed pages.
     pub(crate) idle_pages: u32,
     /// Free backed pages between spans.
     pub(crate) between: u32,

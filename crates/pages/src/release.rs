@@ -48,8 +48,7 @@ pub struct Tick {
 /// Pages of one step: at one system call each, 0.5 ms, while other threads wait.
 pub(crate) const STEP: Pages = Pages(512);
 
-/// 1/16 of the wanted pages stays in addition: the last free pages are the dearest, since many used
-/// ones lose their hugepage for each.
+/// Kept besides the wanted pages, 1/16: the last free pages cost many used ones their hugepage.
 const MARGIN_PART: u32 = 16;
 
 pub(crate) struct Release {
@@ -61,10 +60,8 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    /// No background release.
     pub(crate) const STILL: Self = Self { bytes_per_s: 0, last_ns: 0, due: 0, total: 0 };
 
-    /// Sets the rate.
     pub(crate) fn set_rate(&mut self, bytes_per_s: u64, now_ns: u64) {
         *self = Self { bytes_per_s, last_ns: now_ns, due: 0, total: self.total };
     }
@@ -84,7 +81,6 @@ impl Release {
         self.due = self.due.saturating_sub_unsigned(pages << PAGE_SHIFT);
     }
 
-    /// Counts unbacked pages; returns them.
     pub(crate) fn count(&mut self, pages: u64) -> u64 {
         self.total += pages;
         pages

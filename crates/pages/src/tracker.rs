@@ -36,7 +36,6 @@ pub(crate) enum Place {
 #[derive(Default, Hash, Debug)]
 #[repr(align(128))]
 pub struct Tracker<G = Huge2M> {
-    /// Pages in spans.
     used: PageBits<G>,
     /// First pages of the spans that begin here.
     starts: PageBits<G>,
@@ -46,8 +45,7 @@ pub struct Tracker<G = Huge2M> {
     pub(crate) next: u32,
     /// Previous hugepage, plus 1; 0 for none.
     pub(crate) prev: u32,
-    /// At both ends of a free range: its hugepages. At a region's head: its longest range, in
-    /// pages.
+    /// At both ends of a free range: its hugepages. At a region's head: its longest, in pages.
     pub(crate) run: u32,
     used_pages: u16,
     longest_free: u16,
@@ -56,7 +54,6 @@ pub struct Tracker<G = Huge2M> {
     touched_pages: u16,
     /// Its list in the family, plus 1; 0 outside the filler.
     pub(crate) list: u16,
-    /// The family that lists it.
     pub(crate) family: Family,
     pub(crate) place: Place,
     /// Only for spans of many small objects.

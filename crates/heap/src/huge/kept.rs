@@ -36,7 +36,6 @@ impl Place {
 pub struct Kept {
     places: [Place; PLACES],
     bytes: usize,
-    /// Bytes that may be kept.
     allowed: usize,
     /// Bytes unmapped in the last second, and the time of the last unmapping.
     gone: usize,

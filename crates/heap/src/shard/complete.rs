@@ -20,11 +20,9 @@ pub const REUSES: u32 = 16;
 const ALWAYS: u32 = 64;
 const PART: u32 = 32;
 
-/// The complete slabs of one shard.
 #[repr(align(64))]
 pub(crate) struct Complete {
     pages: AtomicU32,
-    /// Reuses of complete slabs.
     uses: AtomicU32,
     /// A bit for each class that keeps some.
     classes: [AtomicU64; CLASSES.div_ceil(64)],
@@ -67,7 +65,6 @@ impl Complete {
         uses.is_multiple_of(REUSES)
     }
 
-    /// The classes that keep some.
     pub(crate) fn classes(&self) -> impl Iterator<Item = usize> {
         self.classes.iter().enumerate().flat_map(|(at, word)| {
             let mut left = word.load(Relaxed);

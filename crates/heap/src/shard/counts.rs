@@ -13,7 +13,6 @@ const DOZEN: u32 = 12;
 /// The heap's first refills are reported singly: a small program makes no more.
 const FIRST: u64 = 1024;
 
-/// A shard's unreported refills.
 #[repr(align(64))]
 pub(crate) struct Counts {
     refills: AtomicU32,
@@ -37,7 +36,6 @@ impl Counts {
         }
     }
 
-    /// Reports the rest.
     pub(crate) fn flush<H: Hooks>(&self) {
         let event = Event::Refills { chains: self.refills.swap(0, Relaxed), objects: self.objects.swap(0, Relaxed) };
         self.is_late.store(H::event(event) >= FIRST, Relaxed);

@@ -24,12 +24,9 @@ use core::ptr::null_mut;
 use craton_base::atomic::{AtomicPtr, Ordering};
 use craton_slab::Chain;
 
-/// Slots of a class.
 const SLOTS: usize = 4;
-/// Largest object that is kept.
 const MAX_OBJECT: usize = 32 << 10;
 
-/// One class's batches.
 #[repr(align(32))]
 struct Slots([AtomicPtr<u8>; SLOTS]);
 

@@ -11,7 +11,6 @@ use craton_os::Rank;
 
 /// A lock, or the locks of a part in sequence.
 struct Entry {
-    /// Of the first.
     rank: Rank,
     hold: fn(nested: bool),
     release: unsafe fn(),

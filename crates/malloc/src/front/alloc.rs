@@ -47,7 +47,6 @@ pub(super) fn malloc_sized(class: usize, size: usize, align: usize) -> *mut u8 {
     debug::alloc(size, align).unwrap_or_else(|| malloc_class(class))
 }
 
-/// An object of a class whose list is empty.
 #[cold]
 #[inline(never)]
 fn malloc_class(class: usize) -> *mut u8 {

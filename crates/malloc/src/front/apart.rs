@@ -38,7 +38,6 @@ pub(super) unsafe fn free_apart(pointer: *mut u8) {
     }
 }
 
-/// Frees what signal handlers deferred.
 pub(crate) fn free_what_waits() {
     let mut object = APART.take_later();
     while !object.is_null() {

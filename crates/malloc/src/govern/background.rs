@@ -51,7 +51,6 @@ pub(crate) const USES: u32 = 16;
 /// Retry interval of threads that wait for the start or end of ours.
 const TRY_NS: u64 = 100_000;
 
-/// The option `background`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Mode {
@@ -88,9 +87,7 @@ pub(crate) struct Errands {
     pub(crate) read_mailbox: fn(may_wait: bool),
 }
 
-/// The heap, as seen by rounds.
 pub(crate) trait Tended {
-    /// Sets the background release rate, in bytes a second.
     fn set_rate(&self, bytes_per_s: u64);
     /// A second's work without collapses and limits: whether anything changed, pages in use.
     fn tick(&self) -> (bool, Pages);
@@ -100,20 +97,16 @@ pub(crate) trait Tended {
     fn keep_limits(&self, deep: bool) -> u64;
     /// Whether rounds do nothing until the heap is used. Takes the page heap's lock.
     fn is_settled(&self) -> bool;
-    /// Unmaps the kept mappings of huge objects.
     fn drop_kept(&self);
 }
 
-/// The library's thread.
 pub(crate) trait Helper {
     /// Starts it with `run`; `false` if the system refuses.
     fn start(&self, run: fn()) -> bool;
     /// Waits for its end; `false` in a process that did not start it.
     fn join(&self) -> bool;
-    /// Requests its end.
     fn ring(&self);
     fn nudge(&self);
-    /// Whether its end was requested.
     fn is_rung(&self) -> bool;
     /// In the thread: sleeps for `ns` or until nudged; whether to end.
     fn sleep(&self, ns: Option<u64>) -> bool;
@@ -137,7 +130,6 @@ pub(crate) struct Background<C, T> {
     next_look_at: AtomicU32,
     /// Earliest next start of a thread.
     next_thread_ns: AtomicU64,
-    /// Program threads with a cache.
     threads: AtomicUsize,
     asleep: AtomicBool,
     at_work: AtomicBool,
@@ -241,7 +233,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Whether any chore is pending.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.load(Relaxed) != 0
@@ -252,7 +243,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.wanted.load(Relaxed) & chore as u8 != 0
     }
 
-    /// Defers a chore to the next slow request.
     pub(crate) fn want(&self, chore: Chore) {
         if !self.wants(chore) {
             self.wanted.fetch_or(chore as u8, Relaxed);
@@ -317,7 +307,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Sets the number of program threads with a cache.
     pub(crate) fn count_threads(&self, threads: usize) {
         self.threads.store(threads, Relaxed);
     }

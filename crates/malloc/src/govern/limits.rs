@@ -43,7 +43,6 @@ const SOFT_PERCENT: u8 = 90;
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;
 /// Least limit: the heap's tables take a third of it before the first object.
 const LEAST: u64 = 1 << 20;
-/// Interval of reads of the control group's limit.
 const READ_EVERY_NS: u64 = 10_000_000_000;
 /// Interval of reads of the pressure, and free pages from which it is read.
 const PRESSURE_EVERY_NS: u64 = 5_000_000_000;
@@ -57,14 +56,11 @@ const PRESSURE_PERCENT: u32 = 10;
 /// `memory_limit_source` of the statistics where the option sets the limit.
 const BY_OPTION: u64 = 4;
 
-/// The heap, as seen by the limits.
 pub(crate) trait Limited {
-    /// The watermarks.
     fn gate(&self) -> &Gate;
     fn used(&self) -> u64;
     /// Releases free memory down to `most` bytes in use: the bytes in use, and the pages released.
     fn relieve(&self, most: u64) -> (u64, u64);
-    /// Pages that could be released.
     fn releasable(&self) -> Pages;
     /// Flushes caches in front of the heap.
     fn shrink(&self, whose: Whose);
@@ -80,11 +76,9 @@ pub(crate) enum Whose {
     Others,
 }
 
-/// The system, as seen by the limits.
 pub(crate) trait System {
     /// Whether system calls beyond memory and locks are still allowed.
     fn may_ask(&self) -> bool;
-    /// The control groups' limits.
     fn group(&self) -> cgroup::Limits;
     /// Pressure in 1/100 of a percent of time; `None` where the system reports none.
     fn pressure(&self) -> Option<u32>;
@@ -96,7 +90,6 @@ pub(crate) trait System {
     fn set_quota(&self, thousandths: Option<u64>) -> usize;
 }
 
-/// The limits of a process.
 pub(crate) struct Limits<C, S> {
     clock: C,
     system: S,
@@ -116,7 +109,6 @@ pub(crate) struct Limits<C, S> {
     next_pressure_ns: AtomicU64,
     /// The system reports no pressure: do not ask again.
     no_pressure: AtomicBool,
-    /// A limit check is under way.
     at_work: AtomicBool,
     pub(crate) callback: Callback,
 }
@@ -173,7 +165,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.memory.get().bytes(|| None, Some(self.group.load(Relaxed)).filter(|bytes| *bytes > 0))
     }
 
-    /// The bytes of a setting, if it sets any.
     fn amount(&self, setting: Setting) -> Option<u64> {
         let whole = || self.memory_limit().or_else(|| Some(self.system.memory()).filter(|bytes| *bytes > 0));
         setting.bytes(whole, None)
@@ -320,7 +311,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         true
     }
 
-    /// Counts a request that the hard limit refused.
     #[cold]
     pub(crate) fn count_refusal(&self) {
         segment::add(&self.segment.hard_limit_refused, 1);

@@ -138,10 +138,8 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("caches", (&raw const OBJECT_CACHES).cast()),
 ];
 
-/// Offsets of parts of the debugging kit.
 const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 
-/// Addresses besides those.
 const NAMED: usize = 12;
 
 /// The structures' layouts, grouped by module.

@@ -80,7 +80,6 @@ pub fn write(buffer: &mut [u8]) -> usize {
     text.end()
 }
 
-/// Opens an object of a list.
 fn open(first: &mut bool) -> &'static str {
     if core::mem::take(first) { "{" } else { ",{" }
 }

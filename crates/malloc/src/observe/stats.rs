@@ -21,7 +21,6 @@ craton_tables::count_struct! { class,
 }
 
 impl ClassCounts {
-    /// Calls `each` with every used class.
     pub(crate) fn each(mut each: impl FnMut(&Self)) {
         for (class, s) in (1..=CLASSES).map(|c| (c, class_stats(c))).filter(|(_, s)| s.refills > 0) {
             let ((partial, complete), g) = (HEAP.fullness(class), geometry(class));
@@ -84,12 +83,10 @@ pub fn print(fd: i32) {
     }
 }
 
-/// Adds numbers to a line.
 fn row(line: Line, numbers: impl IntoIterator<Item = u64>) -> Line {
     numbers.into_iter().fold(line, |line, number| line.text(" ").number(number))
 }
 
-/// The line of JSON for `stats_file`.
 fn json() -> Line {
     let mut name = [0u8; 16];
     let len = process::name(&mut name);

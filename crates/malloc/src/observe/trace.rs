@@ -31,7 +31,6 @@ const WINDOW: usize = 1 << 20;
 /// Default of the option `trace_events`: 256 MB.
 const DEFAULT_EVENTS: u64 = 16_000_000;
 
-/// The recording and its options.
 pub(crate) struct Tracer {
     pub(crate) bound: AtomicU64,
     /// The option `trace`, path and length, until its recording begins.
@@ -44,7 +43,6 @@ pub(crate) struct Tracer {
 
 pub(crate) struct Recorder {
     map: FileMap,
-    /// File offset of the window.
     window: u64,
     /// The block being filled, from 1 on, and its next slot.
     block: u64,
@@ -114,7 +112,6 @@ impl Tracer {
         }
     }
 
-    /// Records a span event, under the page heap's lock.
     #[inline(always)]
     pub(crate) fn span(&self, event: SpanEvent) {
         if self.on.load(Relaxed) {
@@ -175,7 +172,6 @@ impl Recorder {
         self.events += 1;
     }
 
-    /// Window offset of a slot of the block.
     fn place(&self, slot: usize) -> usize {
         (self.block * BLOCK_BYTES as u64 - self.window) as usize + slot * SLOT_BYTES
     }

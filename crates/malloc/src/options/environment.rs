@@ -69,7 +69,6 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// A text without trailing commas.
 fn without_commas(mut text: &[u8]) -> &[u8] {
     while let Some(shorter) = text.strip_suffix(b",") {
         text = shorter;

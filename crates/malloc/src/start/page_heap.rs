@@ -27,7 +27,6 @@ const NOTHING: u8 = 0;
 const HAS_TEMERAIRE: u8 = 1;
 const HAS_FRAMES: u8 = 2;
 
-/// The requested and the actual page heap.
 pub(crate) struct Choice {
     /// The request, and whether there was one.
     wants_frames: AtomicBool,
@@ -73,13 +72,11 @@ impl Choice {
         self.wants_frames.load(Relaxed)
     }
 
-    /// Records the actual page heap.
     pub(crate) fn note(&self, frames: bool) {
         self.has.store(if frames { HAS_FRAMES } else { HAS_TEMERAIRE }, Relaxed);
     }
 }
 
-/// The capacity of a heap with frames.
 pub(crate) fn capacity(wanted: HugePages) -> HugePages {
     wanted.min(MOST)
 }

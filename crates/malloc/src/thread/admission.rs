@@ -18,7 +18,6 @@ const USES_WITHOUT: u64 = 256;
 const CACHE_BYTES: usize = 2 << 20;
 /// Bytes of all thread caches beyond which a new one gets less.
 const ALL_BYTES: usize = 32 << 20;
-/// Least bytes of a new cache.
 const LEAST_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,7 +12,6 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_os::rseq::Rseq;
 use craton_os::thread;
 
-/// Publishes the number of threads with a cache.
 pub(crate) fn count_threads(caches: &Registry) {
     ADMISSION.count(caches.taken());
     BACKGROUND.count_threads(caches.taken() + usize::from(PROCESSOR_CACHES.in_use()));

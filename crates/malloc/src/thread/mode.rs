@@ -30,18 +30,18 @@ use craton_heap::thread_cache::ThreadCache;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadMode {
+    /// Has a cache.
     Own(*mut ThreadCache),
     /// No request yet.
     Fresh,
+    /// Uses the per-CPU caches.
     PerCpu,
     /// Has returned its cache, and gets no other.
     Ending,
     /// Uses no cache: the kernel does not restart its sequences, or another task shares its words.
     Alone,
     /// A signal handler that interrupted its thread's request.
-    Nested {
-        per_cpu: bool,
-    },
+    Nested { per_cpu: bool },
 }
 
 /// Who serves a request.

@@ -159,7 +159,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Changes what is known of a hugepage's memory.
     fn reback(&mut self, id: HugePageId, change: impl FnOnce(&mut Tracker<G>)) {
         reback(&mut self.trackers, &mut self.filler, &mut self.regions, &mut self.cache, id, change);
     }
@@ -257,7 +256,6 @@ fn reback<P: Fit, G: Geometry>(
     }
 }
 
-/// The hugepages that a span fully covers.
 fn whole_hugepages<G: Geometry>(span: PageRange) -> impl Iterator<Item = HugePageId> {
     (span.first.0.div_ceil(G::PAGES)..span.end().0 / G::PAGES).map(HugePageId)
 }

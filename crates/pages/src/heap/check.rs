@@ -18,7 +18,6 @@ pub struct Broken {
     pub at: HugePageId,
 }
 
-/// The sums over all trackers.
 #[derive(Default)]
 struct Counts {
     places: [u32; 6],

@@ -7,7 +7,6 @@ use craton_base::{PAGE_SIZE, PAGES_PER_HUGEPAGE, Pages};
 /// A checked trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace<'a> {
-    /// The blocks that hold events.
     blocks: &'a [[u8; BLOCK_BYTES]],
     header: Header,
     events: u64,
@@ -183,7 +182,6 @@ impl<'a> Trace<'a> {
         Err(TraceError { at: ((block + 1) * BLOCK_BYTES + slot * SLOT_BYTES) as u64, wrong })
     }
 
-    /// Checks a block against its seal.
     fn check_sealed(&mut self, i: usize, block: &[u8; BLOCK_BYTES], seal: Seal) -> Result<(), TraceError> {
         let events = usize::from(seal.events);
         let mut sum = Sum::of_block(i as u64 + 1);

@@ -25,7 +25,6 @@ pub(crate) struct Life {
     state: AtomicU8,
     /// Threads that hold off a start.
     holds: AtomicU32,
-    /// No start ever again.
     sealed: AtomicBool,
 }
 

@@ -42,7 +42,6 @@ impl Helper for HelperThread {
         if ours {
             // SAFETY: `Life` admits one caller at a time, after a start and before the next: it is
             // the thread that this process started last, joined once.
-            // this process started last, and it is joined once.
             unsafe { Hidden::from_number(self.hidden.load(Relaxed)).join() };
         }
         ours

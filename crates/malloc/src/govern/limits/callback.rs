@@ -13,7 +13,6 @@ use craton_os::{Mutex, Rank, thread};
 /// Called with its argument, the soft limit and the bytes in use. May allocate; must return.
 pub type LimitCallback = unsafe extern "C" fn(arg: *mut c_void, limit_bytes: usize, used_bytes: usize);
 
-/// The function, and the thread that runs it.
 pub(crate) struct Callback {
     pub(crate) function: Mutex<Option<LimitCallback>>,
     /// Changed under the lock of `function`.
@@ -41,7 +40,6 @@ impl Callback {
         self.argument.store(argument, Relaxed);
     }
 
-    /// Calls the program, unless a thread is in the callback.
     pub(super) fn call(&self, limit: u64, used: u64) {
         let (function, argument) = {
             let current = self.function.lock();

@@ -12,7 +12,6 @@ impl Changes {
         Self(AtomicU32::new(0))
     }
 
-    /// Counts a change.
     pub(crate) fn note(&self) {
         // ORDERING: AcqRel pairs with `until_settled`: it sees this change, or we see its work.
         self.0.fetch_add(1, Ordering::AcqRel);

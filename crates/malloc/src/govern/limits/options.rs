@@ -46,7 +46,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Why a well-formed value was refused.
     pub(crate) fn why_not(&self, key: &[u8], value: &[u8], heap: &impl Limited) -> Option<&'static str> {
         self.parse(key, value).and_then(|(_, setting)| self.why_refused(key, setting, heap))
     }

@@ -10,7 +10,6 @@ use craton_os::Decimal;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
-    /// The default.
     Auto,
     None,
     /// At least 1.
@@ -19,7 +18,6 @@ pub(crate) enum Setting {
     Percent(u8),
 }
 
-/// A setting that threads share.
 pub(crate) struct Kept(AtomicU64);
 
 const NONE: u64 = u64::MAX;

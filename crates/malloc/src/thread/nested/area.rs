@@ -52,7 +52,6 @@ impl Area {
         ]
     }
 
-    /// Memory for a handler; null when the area is used up.
     #[cold]
     pub(crate) fn serve(&self, size: usize, align: usize) -> *mut u8 {
         let base = self.bytes.0.get() as usize;
@@ -66,8 +65,7 @@ impl Area {
         if taken.is_err() {
             return null_mut();
         }
-        // SAFETY: the bytes from the old to the new mark are ours; `start` leaves room for the
-        // head.
+        // SAFETY: the bytes from the old to the new mark are ours, with room for the head.
         unsafe {
             let object = self.bytes.0.get().cast::<u8>().add(start);
             object.sub(HEAD).cast::<usize>().write(size);
