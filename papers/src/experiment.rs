@@ -1,13 +1,13 @@
 //! The experiments: what `craton lab list` shows and `craton lab run` does.
 //!
-//! **What.** An [`Experiment`] answers one question, most often a figure of a paper, beside today's allocators. It has a
-//! quick form, under twenty seconds, that shows that it works, and a full form whose figures count. It yields
-//! [`Findings`]: a document, a table, and pictures.
+//! **What.** An [`Experiment`] answers one question, mostly a paper's figure, beside today's
+//! allocators. The quick form, under twenty seconds, shows that it works; the full form's figures
+//! count. It yields [`Findings`]: a document, a table, and pictures.
 //!
-//! **Failure.** What one allocator fails at is a row with its status. Only what leaves nothing to show is an error. Stopped
-//! early, an experiment yields what it has.
+//! **Failure.** An allocator's failure is a row with its status; having no row to show is an error.
+//! Stopped early, an experiment yields what it has.
 //!
-//! **Not here.** Figures of layers that do not exist yet: `docs/experiments.md` lists all of them with their state.
+//! **Not here.** Figures of future layers: `docs/experiments.md` lists all with their state.
 
 mod ask;
 mod courses;

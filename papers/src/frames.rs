@@ -1,16 +1,16 @@
 //! Allocators of page frames, side by side: `craton-frames`, and other designs to compare it with.
 //!
-//! **What.** [`Frames`] is what all of them can do. A [`Design`] is one of them by its name, and [`Design::with`] makes it and
-//! hands it to a [`Job`], which is compiled for each, so that no call goes through a pointer but those to [`authors`]. Others keep free frames in
-//! lists, in memory of the frames themselves or in an array with a record for each; here always in an array of
-//! [`place::Place`]s, so that nobody needs 128 GiB to be measured with 128 GiB.
+//! **What.** [`Frames`] is what all of them can do. [`Design::with`] makes one and hands it to a
+//! [`Job`], compiled for each, so that no call but those to [`authors`] is indirect. Free frames
+//! are linked in an array of [`place::Place`]s, not in the frames: 128 GiB are measured without 128
+//! GiB.
 //!
-//! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator. All are written here, from the
-//! descriptions, but for the authors' own code, which is a library built apart.
+//! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator; written from
+//! the descriptions, but for the authors' own library.
 //!
 //! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
-//!
-//! **Failure.** A request that cannot be served yields nothing. What is freed wrongly is refused by those that can tell.
+//! **Failure.** A request that cannot be served yields nothing. Designs that can tell refuse a
+//! wrong free.
 
 pub mod aging;
 pub mod authors;

@@ -1,14 +1,13 @@
-//! `cargo xtask golden`: the machine code of the fast paths, held against a listing in the tree.
+//! `cargo xtask golden`: compares the machine code of the fast paths with a listing in the tree.
 //!
-//! **What.** Builds the library as it is released, disassembles the functions of [`FUNCTIONS`] with binutils' objdump, and compares
-//! instructions and operands with `tests/programs/golden/fast-path.txt`. A regression there, a spilled register or a check that
-//! moved, is seen when it comes in, and so is what a change has gained. `--fix` writes the listing anew; the change to it belongs
-//! to the change that made it.
+//! **What.** Disassembles [`FUNCTIONS`] of the release build with binutils' objdump and compares
+//! instructions and operands with `tests/programs/golden/fast-path.txt`, which shows each
+//! regression or gain. `--fix` rewrites the listing, in the change that caused it.
 //!
-//! **State.** What may differ without any difference in the code is left out ([`listing`]): addresses, hashes in names, distances.
-//! The listing names the compiler; another one writes other code, so that nothing is compared then.
+//! **State.** [`listing`] omits what varies: addresses, hashes, distances. The listing names the
+//! compiler; with another one nothing is compared.
 //!
-//! **Failure.** One line with what to do. Where flags for the compiler are set, as for sanitizers, nothing is compared either.
+//! **Failure.** One line with what to do. With compiler flags set (sanitizers) nothing is compared.
 
 mod listing;
 
@@ -31,7 +30,6 @@ const FUNCTIONS: [(&str, &str); 6] = [
 const GOLDEN: &str = "tests/programs/golden/fast-path.txt";
 const HEAD: &str = "# The fast paths as compiled; `cargo xtask golden --fix` writes this.\n";
 
-/// What came of a comparison.
 #[derive(Debug)]
 enum Outcome {
     /// The code is that of the listing, or has just become so.
@@ -40,7 +38,6 @@ enum Outcome {
     Skipped(String),
 }
 
-/// Compares, or writes the listing anew.
 pub fn run(fix: bool) -> ExitCode {
     match outcome(fix) {
         Ok(Outcome::Same) => {
@@ -91,7 +88,6 @@ fn outcome(fix: bool) -> Result<Outcome, String> {
     }
 }
 
-/// The functions as text.
 fn disassembled(library: &Path) -> Result<String, String> {
     let names = output(Command::new("nm").args(["-D", "--defined-only"]).arg(library))?;
     let code = output(Command::new("objdump").args(["-d", "--no-show-raw-insn", "-M", "intel"]).arg(library))?;
@@ -109,7 +105,6 @@ fn disassembled(library: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// What a command prints.
 fn output(command: &mut Command) -> Result<String, String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let done = command.output().map_err(|e| {

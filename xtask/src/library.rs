@@ -1,7 +1,5 @@
-//! The shared library, built as it is released.
-//!
-//! **What.** Every check of the optimized library uses this one build: the package alone, since other
-//! packages would turn on features of what both depend on, and so build all of it again.
+//! The shared library as released: one build of the package alone for all checks, since other
+//! packages would turn on features of shared dependencies and rebuild them.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,15 +1,14 @@
 //! `cargo xtask test`: builds the tests and runs their programs side by side.
 //!
-//! **What.** `cargo test` runs one program of tests after the other, so that a test that waits holds
-//! the machine. Here one thread builds the optimized library, another the tests ([`plan`],
-//! [`build`]), and a pool ([`pool`]) runs the programs that are there, the slowest first. Programs
-//! that compute run one on each core. Programs that start other programs run with more threads
-//! than cores. Doc tests run last, by cargo.
+//! **What.** `cargo test` runs its programs one by one, so that a waiting test idles the machine.
+//! Here one thread builds the optimized library, another the tests ([`plan`], [`build`]), and a
+//! pool ([`pool`]) runs what is built, slowest first: one computing program per core, and more
+//! threads than cores for programs that start others. Doc tests run last, by cargo.
 //!
-//! **State.** `target/test-seconds.txt` keeps how long each program took, for the next run's order.
+//! **State.** `target/test-seconds.txt`: how long each program took, for the next run's order.
 //!
-//! **Failure.** The output of a program that failed is printed whole. The last line is the sum:
-//! `N passed, N failed`. The exit status is 1 unless all passed.
+//! **Failure.** A failed program's whole output; last `N passed, N failed`. Exit 1 unless all
+//! passed.
 
 mod build;
 mod job;
@@ -33,7 +32,6 @@ use std::time::Duration;
 /// Slow tests that the summary names.
 const SLOWEST: usize = 15;
 
-/// Runs the tests; says what failed.
 pub fn run(extent: Extent) -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the repository's root");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
@@ -93,7 +91,6 @@ fn doc_tests(root: &Path) -> Job {
     }
 }
 
-/// What has ended so far.
 #[derive(Default)]
 struct Summary {
     counts: Counts,

@@ -1,8 +1,8 @@
 //! `cargo xtask tidy`: rules over the text of the tree, and over the graph of crates.
 //!
-//! **What.** Each rule is a function from text to complaints, so that a test can show it a bad sample; this file
-//! collects the files, calls every rule and prints. The rules read text and tokens ([`lex`]), not types: they also see
-//! code that is compiled for another platform.
+//! **What.** Collects the files, calls each rule, prints. A rule is a function from text to
+//! complaints, testable by a bad sample. Rules read tokens ([`lex`]), not types: also other
+//! platforms' code.
 
 mod arrows;
 mod files;
@@ -21,14 +21,12 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// One thing that is wrong, and where.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Complaint {
     /// The file, relative to the repository's root.
     pub path: String,
     /// The line, from 1; 0 where the whole file is meant.
     pub line: usize,
-    /// What is wrong and what to do.
     pub text: String,
 }
 
@@ -47,7 +45,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// Runs every rule on the repository that holds this package; `fix` rewrites what is generated first.
+/// Runs every rule on this package's repository; `fix` first rewrites what is generated.
 pub fn run(fix: bool) -> ExitCode {
     match complaints(root(), fix) {
         Err(error) => {

@@ -1,4 +1,4 @@
-//! Object caches: values that stay constructed while nobody uses them.
+//! Object caches: free values stay constructed.
 //!
 //! ```
 //! let buffers = craton::ObjectCache::new("buffers", || Vec::<u8>::with_capacity(4096))?;
@@ -13,7 +13,7 @@
 //! # Ok::<(), craton::Error>(())
 //! ```
 //!
-//! An object that is out borrows its cache, so that none is left when the cache goes:
+//! An allocated object borrows its cache:
 //!
 //! ```compile_fail,E0505
 //! let cache = craton::ObjectCache::new("numbers", || 1)?;
@@ -23,16 +23,16 @@
 //! # Ok::<(), craton::Error>(())
 //! ```
 //!
-//! Objects go from thread to thread, and so they must be able to:
+//! Objects move between threads, so they must be `Send`:
 //!
 //! ```compile_fail,E0277
 //! craton::ObjectCache::new("counts", || std::rc::Rc::new(1));
 //! ```
 //!
-//! **Threads.** Any thread may use any cache; the closure may run in several at a time. Objects are dropped by whichever thread gives memory back,
-//! but never by the heap's own.
+//! **Threads.** Any thread may use any cache; the closure may run in several at a time. Any thread
+//! of the program that returns memory may drop objects; the heap's background thread does not.
 //!
-//! **Failure.** A closure that panics unwinds through [`ObjectCache::alloc`], and leaves nothing behind.
+//! **Failure.** A closure's panic unwinds through [`ObjectCache::alloc`], leaving nothing behind.
 //!
 //! **Unsafe.** Turns memory of the cache into values; keeps the closure where it does not move.
 
@@ -49,7 +49,7 @@ use craton_malloc::front;
 
 pub use craton_malloc::caches::CacheStats;
 
-/// A cache of constructed values. When it is dropped, so are they; the values of [`CacheBox`]es that were forgotten stay, with the cache.
+/// A cache of constructed values, dropped with it, unless forgotten [`CacheBox`]es keep both alive.
 pub struct ObjectCache<T: Send + 'static> {
     handle: usize,
     closure: Closure,
@@ -80,8 +80,9 @@ impl<'a> ObjectCacheOptions<'a> {
         Self::default()
     }
 
-    /// The name that statistics and reports show, and a target of the option `debug`: at most 31 bytes without control characters, others that are not
-    /// seen or turn the direction of text, and `"`, `\\`, `:`, `+`, `,` and `=`; no number such as `64` or `64K`, `large` or `malloc`.
+    /// The name in statistics, reports and `debug` targets: at most 31 bytes, without control,
+    /// invisible or text-direction characters, `"`, `\\`, `:`, `+`, `,` and `=`; no number such as
+    /// `64` or `64K`, no `large` or `malloc`.
     pub fn name(self, name: &'a str) -> Self {
         Self { name, ..self }
     }
@@ -96,18 +97,19 @@ impl<'a> ObjectCacheOptions<'a> {
         Self { limit_bytes: bytes, ..self }
     }
 
-    /// After how long what was not needed is dropped: rounded to milliseconds, from 1 ms on. `None`: never.
+    /// Drops unneeded objects after this time: rounded to milliseconds, at least 1 ms. `None`:
+    /// never.
     pub fn working_set(self, interval: Option<Duration>) -> Self {
         let ms = interval.map_or(NEVER, |i| u32::try_from(i.as_millis()).unwrap_or(NEVER).max(1));
         Self { working_set_ms: ms, ..self }
     }
 
-    /// Whether processors keep arrays of free objects, which need no lock; they do unless told otherwise.
+    /// Whether processors keep arrays of free objects, which need no lock; on by default.
     pub fn arrays(self, on: bool) -> Self {
         Self { flags: if on { 0 } else { NO_ARRAYS }, ..self }
     }
 
-    /// Makes the cache. [`Error::CacheName`], [`Error::Layout`]; [`Error::NoMemory`] also when there are 4096 already.
+    /// Makes the cache. [`Error::CacheName`], [`Error::Layout`]; [`Error::NoMemory`], also at 4096.
     pub fn create<T: Send + 'static>(
         self,
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -115,7 +117,7 @@ impl<'a> ObjectCacheOptions<'a> {
         self.create_fallible(move || Some(make()))
     }
 
-    /// As [`ObjectCacheOptions::create`], with a closure that can fail: `None` is [`Error::Constructor`] to whoever asked for an object.
+    /// [`ObjectCacheOptions::create`] with a fallible closure: `None` is [`Error::Constructor`].
     pub fn create_fallible<T: Send + 'static, F: Fn() -> Option<T> + Send + Sync + 'static>(
         self,
         make: F,
@@ -232,7 +234,7 @@ impl<T: Send + 'static> ObjectCache<T> {
         self.boxed("ObjectCache::alloc", object)
     }
 
-    /// Likewise; when there is no memory or the limit is reached, waits for an object that comes back, but not for longer than so.
+    /// [`ObjectCache::alloc`] that waits, without memory or at the limit, for a freed object.
     pub fn alloc_timeout(&self, timeout: Duration) -> Result<CacheBox<'_, T>, Error> {
         let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let object = api::alloc_wait(self.handle, ns);
@@ -251,12 +253,12 @@ impl<T: Send + 'static> ObjectCache<T> {
         }
     }
 
-    /// Promises that so many objects may be out at a time without memory being asked for: makes now what is missing. 0 takes it back.
+    /// Makes objects until `objects` can be live without asking for memory; 0 ends this promise.
     pub fn prefill(&self, objects: usize) -> Result<(), Error> {
         api::prefill(self.handle, objects).map_err(|f| self.error("ObjectCache::prefill", f))
     }
 
-    /// Drops objects that nobody has, as far as whole slabs are free and no promise holds them; returns how many bytes went back to the heap.
+    /// Drops free objects of whole slabs that no promise holds; returns the bytes freed.
     pub fn reap(&self) -> Result<usize, Error> {
         api::reap(self.handle).map_err(|f| self.error("ObjectCache::reap", f))
     }
@@ -286,7 +288,7 @@ impl<T: Send + 'static> Drop for ObjectCache<T> {
         match api::destroy(self.handle) {
             // SAFETY: the cache is gone, and only it called the closure.
             Ok(Ok(())) => unsafe { self.closure.end() },
-            // Boxes were forgotten: their values stay, and so does the closure of the cache that has them.
+            // Boxes were forgotten: their values stay, and so does their cache's closure.
             Ok(Err(_)) | Err(Fault::Recursive) => {}
             Err(fault) => {
                 self.error("ObjectCache::drop", fault);
@@ -305,7 +307,7 @@ impl<T: Send + 'static> fmt::Debug for ObjectCache<T> {
     }
 }
 
-/// An object of an [`ObjectCache`], which goes back to it, still constructed, when the box is dropped.
+/// An object of an [`ObjectCache`], returned to it, still constructed, when the box is dropped.
 pub struct CacheBox<'c, T: Send + 'static> {
     value: NonNull<T>,
     cache: &'c ObjectCache<T>,

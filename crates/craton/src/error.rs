@@ -4,14 +4,14 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// No memory, the limit of a heap or an object cache is reached, or no such size or alignment can be had.
+    /// No memory, a reached limit of a heap or cache, or an impossible size or alignment.
     NoMemory,
     /// A heap's name has more than 31 bytes, or others than printable ASCII without `"` and `\`.
     Name,
     /// There is no such option, or it has no such value.
     Option,
-    /// The name of an object cache has more than 31 bytes, characters that are not seen or one of `"`, `\\`, `:`, `+`, `,` and `=`, or it is a number,
-    /// `large` or `malloc`.
+    /// A cache's name has more than 31 bytes, invisible characters or one of `"`, `\\`, `:`, `+`,
+    /// `,` and `=`, or it is a number, `large` or `malloc`.
     CacheName,
     /// A cache cannot have objects of such a size (above 1 MiB) or alignment (above 1 MiB).
     Layout,

@@ -22,7 +22,8 @@
 //!
 //! **Threads.** Any thread may use any heap: each has a lock.
 //!
-//! **Failure.** [`Error::NoMemory`], also when a heap's limit is reached or an alignment is above 2 MiB.
+//! **Failure.** [`Error::NoMemory`], also when a heap's limit is reached or an alignment is above 2
+//! MiB.
 //!
 //! **Unsafe.** Turns memory of the heap into values, and hands out raw memory.
 
@@ -38,7 +39,7 @@ use craton_malloc::{Misuse, front};
 
 pub use craton_malloc::heaps::Place;
 
-/// A heap of its own. All its memory goes back at once when it is dropped, without a look at each object.
+/// A separate heap. Dropping it returns all its memory at once, without visiting objects.
 pub struct Heap {
     handle: usize,
 }
@@ -74,7 +75,7 @@ impl<'a> HeapOptions<'a> {
         Self { name, ..self }
     }
 
-    /// Bytes that slabs (of 8 KiB or more) and objects above 256 KiB may take, rounded up to 8 KiB; 0 for no limit.
+    /// Bytes of slabs (8 KiB or more) and objects above 256 KiB, rounded up to 8 KiB; 0: no limit.
     pub fn limit(self, bytes: usize) -> Self {
         Self { limit: bytes, ..self }
     }
@@ -113,7 +114,7 @@ impl Heap {
     #[allow(clippy::mut_from_ref)] // Each call gives memory of its own.
     pub fn alloc_ref<T>(&self, value: T) -> Result<&mut T, Error> {
         let mut place = self.alloc(Layout::new::<T>())?.cast::<T>();
-        // SAFETY: as in `alloc_value`; the memory is freed only when the heap is no longer borrowed.
+        // SAFETY: as in `alloc_value`; the memory stays while the heap is borrowed.
         unsafe {
             place.write(value);
             Ok(place.as_mut())
@@ -124,7 +125,7 @@ impl Heap {
     #[allow(clippy::mut_from_ref)] // Each call gives memory of its own.
     pub fn alloc_slice<T: Copy>(&self, from: &[T]) -> Result<&mut [T], Error> {
         let place = self.alloc(Layout::for_value(from))?.cast::<T>();
-        // SAFETY: the place has the slice's size and alignment, and is ours alone as long as the heap is borrowed.
+        // SAFETY: the place fits the slice, and is ours alone while the heap is borrowed.
         unsafe {
             place.as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len());
             Ok(slice::from_raw_parts_mut(place.as_ptr(), from.len()))
@@ -157,11 +158,12 @@ impl Heap {
         }
     }
 
-    /// Changes the size of raw memory whose alignment is at most 16, keeping its contents up to the smaller size. On failure the memory
-    /// is as it was.
+    /// Resizes raw memory of alignment at most 16, keeping its contents up to the smaller size. On
+    /// failure the memory is as it was.
     ///
     /// # Safety
-    /// The memory came from this heap and was not freed; if another pointer comes back, the old one is not used any longer.
+    /// The memory came from this heap and was not freed; if another pointer comes back, the old one
+    /// is not used any longer.
     pub unsafe fn realloc(&self, pointer: NonNull<u8>, size: usize) -> Result<NonNull<u8>, Error> {
         // SAFETY: by the contract.
         match unsafe { api::realloc(self.handle, pointer.as_ptr(), size) } {
@@ -241,7 +243,7 @@ unsafe impl<T: Sync> Sync for HeapBox<'_, T> {}
 impl<'h, T> HeapBox<'h, T> {
     /// The value, off the heap.
     pub fn into_inner(self) -> T {
-        // SAFETY: the value is read once: the box's own drop, which would do it again, does not run.
+        // SAFETY: the value is read once: the box's drop does not run.
         unsafe {
             let value = self.value.read();
             self.heap.dealloc(self.value.cast());

@@ -10,15 +10,14 @@
 //! }
 //! ```
 //!
-//! Beyond that there are [`Heap`]s that are destroyed whole, [`ObjectCache`]s whose values stay constructed, objects with a [`Hint`], batches, sizes, statistics and options: the methods of [`Craton`].
+//! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, which the C functions
+//! of `libcraton.so` also use. `CRATON_OPTIONS` sets options, as for the shared library. Further:
+//! [`Heap`]s destroyed whole, [`ObjectCache`]s whose values stay constructed, [`Hint`]s,
+//! [`background_actions`], [`set_limit_callback`], and as methods of [`Craton`] batches, sizes,
+//! statistics and options (limits are options).
 //!
-//! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, the same one that the C functions of
-//! `libcraton.so` use. Options come from `CRATON_OPTIONS` as for the shared library.
-//!
-//! Beyond that it has [`background_actions`] and [`set_limit_callback`]; limits are options.
-//!
-//! **Failure.** No memory is a null pointer, which Rust turns into its own error. Freeing what was never allocated ends the
-//! process with a line that names the address.
+//! **Failure.** No memory is a null pointer, which Rust turns into its own error. Freeing what was
+//! never allocated ends the process with a line that names the address.
 //!
 //! **Unsafe.** `GlobalAlloc` is an unsafe trait.
 #![no_std]
@@ -48,8 +47,7 @@ pub struct Craton;
 /// Objects of the heap are aligned to this without being asked.
 const ALIGN: usize = 16;
 
-// SAFETY: the heap's objects have the size and alignment of their layout, do not overlap, and stay until they are freed; nothing
-// unwinds.
+// SAFETY: objects fit their layout, do not overlap, and stay until freed; nothing unwinds.
 unsafe impl GlobalAlloc for Craton {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -62,7 +60,7 @@ unsafe impl GlobalAlloc for Craton {
 
     #[inline]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the program gives the object up; its layout is the object's own, which `realloc` keeps true for small ones.
+        // SAFETY: the program gives the object up; `realloc` keeps small objects' layouts true.
         unsafe {
             let done = if layout.align() <= ALIGN && layout.size() <= front::MAX_TRUSTED {
                 front::try_free_trusted(pointer, layout.size())
@@ -93,7 +91,7 @@ unsafe impl GlobalAlloc for Craton {
             if front::are_alike(layout.size(), size) {
                 return pointer;
             }
-            // The heap's realloc leaves many an object that shrinks where it is, in the class of its old size.
+            // The heap's realloc often shrinks in place, in the class of the old size.
         } else if layout.align() <= ALIGN {
             // SAFETY: the program gives the old pointer up if the new one is not null.
             return match unsafe { front::realloc(pointer, size) } {
@@ -106,7 +104,7 @@ unsafe impl GlobalAlloc for Craton {
         if new.is_null() {
             return null_mut();
         }
-        // SAFETY: both objects have at least so many bytes, and they are different ones; the program gives the old one up.
+        // SAFETY: two objects of at least that many bytes; the program gives the old one up.
         unsafe {
             new.copy_from_nonoverlapping(pointer, layout.size().min(size));
             self.dealloc(pointer, layout);

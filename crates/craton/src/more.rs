@@ -13,7 +13,8 @@ use craton_malloc::text::Text;
 use craton_malloc::{batch, front, hints, json, options, sizes};
 use craton_tables::counters;
 
-/// How an object will be used. Each kind has slabs and hugepages that no other objects share; an object with a hint costs a lock.
+/// How an object will be used. Each kind has separate slabs and hugepages; each object costs a
+/// lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Hint {
@@ -48,7 +49,7 @@ macro_rules! stats {
 counters!(process, stats);
 
 impl Craton {
-    /// How many bytes an object of this layout has, all of which may be used; 0 for a size that no object can have.
+    /// Usable bytes of an object of this layout; 0 for a size that no object can have.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -58,8 +59,8 @@ impl Craton {
         sizes::good_size(layout.size(), layout.align())
     }
 
-    /// Allocates at least what the layout asks for, and says how much there is. To be freed by `dealloc` with a layout of the same
-    /// alignment and any size from the one asked for to the one that came.
+    /// Allocates at least the layout's size; the slice's length is the usable size. Free it by
+    /// `dealloc` with the same alignment and any size from the requested to the usable one.
     ///
     /// ```
     /// use std::alloc::{GlobalAlloc, Layout};
@@ -75,8 +76,8 @@ impl Craton {
         NonNull::new(object).map(|o| NonNull::slice_from_raw_parts(o, size)).ok_or(Error::NoMemory)
     }
 
-    /// Allocates an object placed by a hint, of an alignment of at most 2 MiB. To be freed by [`Craton::free_hinted`]; not by `dealloc`,
-    /// which takes it for granted that a small object lies where such objects usually do.
+    /// Allocates an object placed by a hint, aligned to at most 2 MiB. Free it by
+    /// [`Craton::free_hinted`], not by `dealloc`, which assumes an ordinary slab.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -95,7 +96,7 @@ impl Craton {
         NonNull::new(hints::alloc(layout.size(), layout.align(), hint)).ok_or(Error::NoMemory)
     }
 
-    /// Frees an object of [`Craton::alloc_hinted`]. One that is none ends the process with a line that names the address.
+    /// Frees an object of [`Craton::alloc_hinted`]; aborts with its address if it is none.
     ///
     /// # Safety
     /// The object was not freed, and is not used any longer.
@@ -106,8 +107,8 @@ impl Craton {
         }
     }
 
-    /// Allocates an object of the layout for each place, quicker than one by one; returns how many there are, which lie at the front. The
-    /// other places are as before.
+    /// Allocates an object of the layout for each place, quicker than one by one. Returns how many
+    /// there are, at the front; the other places are as before.
     ///
     /// ```
     /// use std::{alloc::Layout, ptr::null_mut};
@@ -140,7 +141,7 @@ impl Craton {
         unsafe { batch::free(objects, |object, misuse| front::die("free_batch", object, misuse)) }
     }
 
-    /// Gives all free memory back to the system, also between objects; returns how many bytes that was.
+    /// Gives all free memory back to the system, also between objects; returns the bytes.
     pub fn release(&self) -> u64 {
         front::release()
     }
@@ -157,7 +158,7 @@ impl Craton {
         Stats::of(counted())
     }
 
-    /// Writes all statistics as one document of JSON, cut to what fits with a closing 0 byte; returns the document's whole length.
+    /// Writes all statistics as JSON, truncated, with a closing 0 byte; returns the full length.
     ///
     /// ```
     /// let mut buffer = vec![0; craton::Craton.stats_json(&mut []) + 1000];
@@ -180,8 +181,8 @@ impl Craton {
         if options::set_by_program(key.as_bytes(), value.as_bytes()) { Ok(()) } else { Err(Error::Option) }
     }
 
-    /// What an option is set to; `None` when there is none of that name, the buffer is too small for the value and a byte more, or the
-    /// value is no UTF-8.
+    /// An option's value; `None` if there is no such option, the buffer lacks room for the value
+    /// and a byte more, or the value is not UTF-8.
     pub fn option<'b>(&self, key: &str, buffer: &'b mut [u8]) -> Option<&'b str> {
         let mut text = Text::new(buffer);
         let known = options::get(key.as_bytes(), &mut text);

@@ -1,7 +1,5 @@
-//! How frames, huge frames and trees divide.
-//!
-//! **From.** LLFree §3.2: 64 frames a word, 512 a huge frame, 32 huge frames a tree. A type parameter, so that a test
-//! can search a tiny world to the end.
+//! The division of frames, huge frames and trees (LLFree §3.2: 64 frames a word, 512 a huge frame,
+//! 32 huge frames a tree). A type parameter, so that a test can search a tiny world to the end.
 
 /// Rows of a bit field: words, of which eight are a cache line.
 pub const ROWS: usize = 8;
@@ -23,7 +21,7 @@ pub trait Geometry: Copy + Send + Sync + 'static {
     const TREE: usize = Self::HUGE * Self::CHILDREN;
     /// The largest order: two huge frames.
     const MAX_ORDER: u32 = Self::HUGE_ORDER + 1;
-    /// log2 of the frames that a processor claims at once.
+    /// log2 of the frames that a CPU claims at once.
     const CLAIM_ORDER: u32 = if Self::ROW_ORDER < 5 { Self::ROW_ORDER } else { 5 };
     /// All frames of a row.
     const FULL_ROW: u64 = u64::MAX >> (64 - (1u32 << Self::ROW_ORDER));
@@ -40,7 +38,7 @@ impl Geometry for Standard {
     const CHILDREN: usize = 32;
 }
 
-/// Frames of 8 KiB, Craton's pages, of which 256 are a huge frame of 2 MiB. The rows are half as long as they could be.
+/// Frames of 8 KiB, Craton's pages, 256 to a huge frame of 2 MiB. Rows have half of their bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Pages;
 

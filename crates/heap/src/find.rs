@@ -119,7 +119,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let size = g.object as usize;
         let start = page.0 & !(g.align().0 - 1);
         let offset = address - self.address(PageId(start)) as usize;
-        if !offset.is_multiple_of(size) || offset / size >= g.capacity as usize {
+        if !offset.is_multiple_of(size) {
             let offset = offset % size;
             return Found::Bad(Misuse::Inside { offset, size });
         }

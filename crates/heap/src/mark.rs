@@ -44,3 +44,6 @@ pub unsafe fn is_marked(key: usize, object: *mut u8) -> bool {
     // SAFETY: by the contract.
     unsafe { object.cast::<usize>().add(1).read() == mark(key, object) }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -89,3 +89,6 @@ impl PageMap {
         })
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

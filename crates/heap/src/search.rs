@@ -143,3 +143,6 @@ impl Search {
         pause.store(next, Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -580,3 +580,6 @@ impl ThreadCache {
         unsafe { Chain::from_raw(first, last, n) }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

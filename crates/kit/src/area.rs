@@ -2,11 +2,11 @@
 //!
 //! **State.**
 //! ```text
-//! object of the heap: | redzone: 16 bytes, or its alignment | buffer | redzone: up to 64 bytes, at least 16 |
+//! object of the heap: | redzone: 16 bytes or the alignment | buffer | redzone: 16 to 64 bytes |
 //! pages:              closed page | redzone | buffer | redzone up to the alignment | closed page
 //! ```
-//! On pages a buffer lies as close to the end as its alignment lets it, so that an access behind it
-//! faults at once.
+//! On pages a buffer ends as close to the closed page as its alignment allows: overruns fault at
+//! once.
 //!
 //! **Unsafe.** Writes to memory that is handed out.
 
@@ -23,7 +23,6 @@ const TAIL: usize = 64;
 /// And at least.
 const LEAST_TAIL: usize = 16;
 
-/// Memory for one buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Area {
     pub(crate) under: usize,
@@ -31,8 +30,7 @@ pub(crate) struct Area {
     pub(crate) kind: Kind,
 }
 
-/// Bytes before and behind a buffer in its object of the heap; `None` where no object is large
-/// enough.
+/// Bytes before and behind a buffer in its heap object; `None` where no object is large enough.
 pub(crate) fn around(size: usize, align: usize) -> Option<(usize, usize)> {
     let front = align.max(UNIT);
     let total = front.checked_add(size)?.checked_add(LEAST_TAIL).filter(|total| *total <= isize::MAX as usize)?;
@@ -51,7 +49,6 @@ pub(crate) fn class_for(total: usize, align: usize) -> Option<usize> {
     size_class::class_of_aligned(total, align)
 }
 
-/// A buffer's redzones: address and bytes of each.
 pub(crate) fn redzones(buffer: &Buffer) -> [(usize, usize); 2] {
     let (front, tail) = match buffer.kind {
         Kind::Heap => around(buffer.size, 1 << buffer.align).unwrap_or((0, 0)),
@@ -94,8 +91,7 @@ pub(crate) unsafe fn check_redzones(buffer: &Buffer) -> Option<(isize, Wrong)> {
     })
 }
 
-/// Bytes of the object of the heap under a buffer with `front` and `tail` around it: its class, or
-/// `None` and its size.
+/// Class of the heap object under a buffer with `front` and `tail`, or `None` and its size.
 pub(crate) fn object_for(size: usize, align: usize, (front, tail): (usize, usize)) -> (Option<usize>, usize) {
     (class_for(front + size + LEAST_TAIL, align), front + size + tail)
 }

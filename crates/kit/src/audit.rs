@@ -1,17 +1,15 @@
-//! The log of what was done with buffers: the last so many transactions.
+//! The log of the last transactions with buffers (Bonwick94 §6.1).
 //!
-//! **From.** Bonwick94 §6.1. Stacks lie elsewhere, each once; the log has their numbers.
-//!
-//! **State.** A ring of entries, each a cache line's half:
+//! **State.** A ring of entries, half a cache line each; stacks lie elsewhere, by number:
 //! ```text
-//! | time (8) | address (8) | size (8) | stack (4) | thread and what was done (4) |
+//! | time (8) | address (8) | size (8) | stack (4) | thread and deed (4) |
 //! ```
-//! **Threads.** Whoever adds takes a number and writes that entry; a reader may see one that is just being written, which its time
-//! (written last, and 0 meanwhile) tells.
+//! **Threads.** A writer takes a number and writes that entry, time last and 0 meanwhile: readers
+//! skip unfinished entries.
+//!
+//! **Failure.** The count of all transactions shows how many were overwritten.
 //!
 //! **Unsafe.** Declares that zeros are a valid entry.
-//!
-//! **Failure.** What is pushed out is counted by the number of all transactions.
 
 use core::mem::offset_of;
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -58,7 +56,7 @@ pub struct Entry {
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for Entry {}
 
-/// The deed's place in `who`: threads' numbers have 30 bits at the most (the kernel's limit is 2²²).
+/// The deed's place in `who`: thread numbers have at most 30 bits (the kernel's limit is 2²²).
 const DEED_SHIFT: u32 = 30;
 
 /// The ring.
@@ -100,7 +98,7 @@ impl Log {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let entry = &self.entries[(number % self.len as u64) as usize];
         entry.time.store(0, Ordering::Relaxed);
-        // ORDERING: Release pairs with the Acquire of `time` in `each`: who sees a word of this transaction sees that its time is gone.
+        // ORDERING: Release pairs with the Acquire of `time` in `each`: a new word implies no time.
         entry.address.store(what.address as u64, Ordering::Release);
         // ORDERING: as above.
         entry.size.store(what.size as u64, Ordering::Release);
@@ -127,14 +125,15 @@ impl Log {
         self.count().min(self.len as u64)
     }
 
-    /// Tells of each transaction that is kept, the newest first, until `tell` says that it is enough.
+    /// Visits each kept transaction, newest first, until `tell` returns `false`.
     pub fn each(&self, mut tell: impl FnMut(Transaction) -> bool) {
         let end = self.count();
         for number in (end - self.kept()..end).rev() {
             let entry = &self.entries[(number % self.len as u64) as usize];
             // ORDERING: Acquire pairs with the Release in `add`.
             let time_ns = entry.time.load(Ordering::Acquire);
-            // ORDERING: Acquire pairs with the Releases in `add`: if one of these is newer than the time, the second look tells.
+            // ORDERING: Acquire pairs with the Releases in `add`: the second load of `time` detects
+            // newer words.
             let (address, size) = (entry.address.load(Ordering::Acquire), entry.size.load(Ordering::Acquire));
             // ORDERING: as above.
             let (stack, who) = (entry.stack.load(Ordering::Acquire), entry.who.load(Ordering::Acquire));

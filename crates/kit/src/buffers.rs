@@ -1,7 +1,5 @@
-//! The life of a buffer: allocated, freed, retired.
-//!
-//! **State.** A buffer's record goes `Live` → `Freeing` → `Freed`, or `Closed` where its pages
-//! cannot be touched any more → gone.
+//! The life of a buffer: `Live` → `Freeing` → `Freed`, or `Closed` where its pages are closed →
+//! gone.
 //!
 //! **Failure.** A mistake of the program is a [`Finding`], with which the caller ends the process.
 //!
@@ -33,7 +31,6 @@ impl Target {
         Self(u32::from(id) + 1)
     }
 
-    /// The number of the cache; `None` for malloc.
     pub(crate) fn id(self) -> Option<u16> {
         u16::try_from(self.0.checked_sub(1)?).ok()
     }
@@ -131,14 +128,12 @@ impl<P: Process> Kit<P> {
         self.sample.is_due(class)
     }
 
-    /// Counts objects of a class that are about to leave the slabs; returns how many of `want` may
-    /// at once.
+    /// Counts objects of a class about to leave the slabs; returns how many of `want` may at once.
     #[inline]
     pub fn bound(&self, class: usize, want: u32) -> u32 {
         self.sample.bound(class, want)
     }
 
-    /// Memory for a buffer; `None` without memory.
     fn alloc_area<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -226,15 +221,13 @@ impl<P: Process> Kit<P> {
         Ok(true)
     }
 
-    /// Removes the record of a buffer that has waited enough; a finding if it was written
-    /// meanwhile.
+    /// Removes a buffer's record after its wait; a finding if it was written meanwhile.
     fn forget(&self, address: usize) -> Result<Option<Buffer>, Finding> {
         let Some(buffer) = self.table.with(address, |b| (*b, Then::Remove)) else { return Ok(None) };
         check_freed(&buffer, "alloc")?;
         Ok(Some(buffer))
     }
 
-    /// Frees the memory under a buffer.
     fn free_area<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, buffer: &Buffer) {
         match buffer.kind {
             Kind::Heap => {
@@ -252,8 +245,7 @@ impl<P: Process> Kit<P> {
         self.check_where(found_by, |_| true, |_| {})
     }
 
-    /// As [`Kit::check_all`], at the end of a process that is a copy of another: its parent checks
-    /// what waited when it was made.
+    /// [`Kit::check_all`] when a forked process ends: its parent checks what waited at the fork.
     pub(crate) fn check_own(&self, found_by: &'static str) -> Result<usize, Finding> {
         let is_ringed = |buffer: &Buffer| buffer.state == State::Freed && buffer.kind != Kind::Slot;
         self.check_where(
@@ -295,8 +287,7 @@ impl<P: Process> Kit<P> {
         Ok(buffers)
     }
 
-    /// Bytes of a live buffer of malloc's, for a call that needs them; `None` if the pointer is no
-    /// buffer.
+    /// Bytes of malloc's live buffer for a call; `None` if the pointer is no buffer.
     pub fn size_for(&self, call: &'static str, pointer: *mut u8) -> Result<Option<usize>, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(None) };
         if buffer.state != State::Live {
@@ -308,8 +299,8 @@ impl<P: Process> Kit<P> {
         Ok(Some(buffer.size))
     }
 
-    /// Whether a pointer is a live buffer of the target; `false` if it is no buffer. A finding if
-    /// it is free, another one's, or written around.
+    /// Whether a pointer is a live buffer of the target. A finding if it is free, another target's,
+    /// or overwritten.
     pub fn is_buffer_of(&self, pointer: *mut u8, target: Target) -> Result<bool, Finding> {
         match self.table.get(pointer as usize) {
             None => Ok(false),
@@ -317,8 +308,7 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Whether a pointer is a buffer; a finding if the program says a wrong size or alignment of
-    /// it.
+    /// Whether a pointer is a buffer; a finding if the program claims a wrong size or alignment.
     pub fn check_claim(&self, pointer: *mut u8, size: Option<usize>, align: usize) -> Result<bool, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(false) };
         if buffer.state != State::Live {
@@ -347,9 +337,8 @@ impl<P: Process> Kit<P> {
         self.report_out(call, target, count, &some[..count.min(MOST)]);
     }
 
-    /// A pointer that the heap refuses: ends the process with a report of the buffer that it points
-    /// into, or of what the log has of the address. Returns if no object is wrong but the handle of
-    /// a heap or a cache, which the kit does not know.
+    /// Ends the process with a report on a pointer that the heap refuses, by its buffer or the log.
+    /// Returns if the handle of a heap or cache, unknown to the kit, is at fault.
     pub fn report_misuse(&self, call: &'static str, pointer: *mut u8, misuse: Misuse) {
         use Misuse::{CacheDestroyed, HeapDestroyed, HeapStays, NoCache, NoHeap};
         if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {
@@ -363,7 +352,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// The buffer that a bad pointer points at or into.
     pub(crate) fn find_place(&self, call: &'static str, address: usize) -> Option<Finding> {
         let around = |b: &Buffer| (b.address.min(b.under)..b.address + b.size.max(1) + area::UNIT).contains(&address);
         let buffer = self.table.find_where(around)?;
@@ -376,7 +364,6 @@ impl<P: Process> Kit<P> {
     }
 }
 
-/// Checks a buffer that its owner frees.
 fn check_owner(buffer: &Buffer, target: Target) -> Result<(), Finding> {
     if buffer.state != State::Live {
         return Err(Finding { mistake: Mistake::DoubleFree, buffer: *buffer });
@@ -409,8 +396,7 @@ fn check_freed(buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Whether a byte was written that the program may not write. The buffer cannot go meanwhile: its
-/// record's lock is held.
+/// Whether a forbidden byte was written. The record's lock is held: the buffer stays.
 fn is_written(buffer: &Buffer) -> bool {
     // SAFETY: buffers that are not closed can be read.
     unsafe {

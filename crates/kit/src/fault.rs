@@ -1,9 +1,8 @@
 //! Accesses to memory that the program may not touch.
 //!
-//! **What.** Closed pages beside and under buffers show as faults. The handler finds the buffer,
-//! and reports what was done to it; the signal then goes where it went before. An address that is
-//! made of a pattern was read from memory that was freed or never written: the registers may show
-//! from which buffer.
+//! **What.** Closed pages beside and under buffers fault. The handler reports what was done to
+//! which buffer, then passes the signal on. An address made of a pattern was read from freed or
+//! unwritten memory: the registers may show from which buffer.
 //!
 //! **Unsafe.** Reads buffers.
 
@@ -25,8 +24,8 @@ pub(crate) enum Cause {
 }
 
 impl<P: Process> Kit<P> {
-    /// Reports a fault that a buffer explains. To be called by the handler that [`Kit::set_option`]
-    /// installs, unless the thread is in the kit, whose locks it then holds.
+    /// Reports a fault that a buffer explains. For the handler that [`Kit::set_option`] installs,
+    /// unless the thread is in the kit, whose locks it then holds.
     pub fn on_fault<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, fault: &Fault) {
         let mut frames = [0; 32];
         let registers = unwind::Registers { pc: fault.at, sp: fault.stack, bp: fault.frame, bx: fault.base };
@@ -51,8 +50,7 @@ impl<P: Process> Kit<P> {
         let patterns = [(pattern::FREED, true), (pattern::FRESH, false)];
         let made_of = |value| patterns.into_iter().find(|(word, _)| pattern::is_made_of(value, *word));
         if let Some((at, buffer)) = fault.target_at.and_then(|at| Some((at, self.buffer_around(at)?))) {
-            // SAFETY: a word of a buffer that is not closed, or where that ends on the same page:
-            // the instruction has read it.
+            // SAFETY: a word of an open buffer, or on its last page: the instruction has read it.
             let value = unsafe { (at as *const usize).read_unaligned() };
             if let Some((_, freed)) = made_of(value) {
                 let mistake = Mistake::Pattern { value, freed, buffers: 1 };
@@ -69,9 +67,8 @@ impl<P: Process> Kit<P> {
         })
     }
 
-    /// The buffer on whose pages, or on the closed ones beside them, an address lies: of two the
-    /// nearer. Of buffers on the heap only those at its ends: an address a page before the first
-    /// one or behind the last, where no object is.
+    /// The nearest buffer on or beside whose pages an address lies. For buffers on the heap only a
+    /// page before the first one or behind the last, where no object is.
     fn buffer_near(&self, address: usize, in_heap: bool) -> Option<Buffer> {
         let page = process::page_size();
         let mut best: Option<(usize, Buffer)> = None;
@@ -97,8 +94,8 @@ impl<P: Process> Kit<P> {
         self.table.find_where(|b| (b.address..b.address + b.size).contains(&address) && b.state != State::Closed)
     }
 
-    /// A buffer that a register points into and that holds the pattern, from which the address may
-    /// have been read; and how many such there are.
+    /// A buffer in a register, filled with the pattern, that may have given the address; their
+    /// count.
     fn buffer_with(&self, fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
         let (mut found, mut buffers) = (None, 0);
         self.table.each(|b| {

@@ -1,24 +1,21 @@
 //! Pages for single buffers.
 //!
 //! **What.** A small buffer gets a page of the arena, in which every other page stays closed. A
-//! larger one gets a mapping with a closed page at each end. A freed page waits behind all others
-//! before it serves again.
+//! larger one gets a mapping with a closed page at each end. Freed pages are reused in FIFO order.
 //!
 //! **State.** The arena: `| closed | slot 0 | closed | slot 1 | … | closed |`, pages of the
 //! machine. Freed slots form a ring, each with the buffer that it had.
 //!
-//! To the system a slot is one mapping, by an advice that the closed pages beside it do not have.
-//! To open or close it changes one mapping, instead of splitting it off its neighbours and joining
-//! them again (3.6 µs a pair against 7.9; callgrind sees no difference).
+//! An advice makes each slot one mapping (VMA), distinct from its closed neighbours: opening or
+//! closing changes it without a split and a merge (3.6 µs a pair against 7.9).
 //!
-//! A fork copies all these mappings, some tens of milliseconds of work. So from a process's first
-//! fork on, guard pages are marks in the system's page table ([`guarded::shut`], Linux 6.13 on).
-//! Closed pages then become few mappings; only slots that were open stay mappings (each has its
-//! list of pages, the system's `anon_vma`, and such ones are never joined). A mark costs more at
-//! each free and allocation, 8 µs a pair against 4.4, since closed pages lose their memory.
+//! A fork copies all these mappings, tens of milliseconds. So from a process's first fork on, marks
+//! in the page table close pages ([`guarded::shut`], Linux 6.13 on). The VMAs then merge, except
+//! slots that were open (each has its `anon_vma`). A mark costs more at each free and allocation, 8
+//! µs a pair against 4.4, since closed pages lose their memory.
 //!
-//! **Failure.** The system limits a process's mappings: when most of them are here, and when an
-//! alignment is above a page, there is no area, and the buffer lies on the heap.
+//! **Failure.** Near the process's limit of mappings, and for alignments above a page, there is no
+//! area: the buffer lies on the heap.
 //!
 //! **Unsafe.** Keeps the ring in a mapping.
 
@@ -27,7 +24,6 @@ use crate::table::{Buffer, Kind};
 use core::mem::offset_of;
 use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
 
-/// Slots of the arena.
 const SLOTS: usize = 1 << 15;
 /// Slots that serve while there are samples alone: 8 MiB.
 const SAMPLES: usize = 2048;
@@ -36,17 +32,14 @@ const STEP: usize = 512;
 /// Mappings that the program and the rest of the library may have beside the open pages.
 const OTHERS: usize = 16 << 10;
 
-/// A freed slot.
 #[derive(Clone, Copy)]
 struct Waiting {
     slot: u32,
     is_open: bool,
-    /// The buffer that it had.
     buffer: usize,
 }
 
 struct Pages {
-    /// Start of the arena; 0 before the first, `usize::MAX` if there is none.
     arena: usize,
     page: usize,
     /// Slots that have ever been used.
@@ -72,7 +65,6 @@ struct Pages {
 // SAFETY: the ring is this state's own.
 unsafe impl Send for Pages {}
 
-/// Pages for single buffers.
 pub(crate) struct Guards(Mutex<Pages>);
 
 const STATE: usize = Mutex::<Pages>::SHAPE[1];
@@ -89,8 +81,7 @@ impl Pages {
     fn set_up(&mut self) -> bool {
         if self.arena == 0 {
             self.page = process::page_size();
-            // A slot is two mappings with the closed page behind it, a mapped buffer three at the
-            // most.
+            // A slot is two mappings with the closed page behind it, a mapped buffer up to three.
             let mappings = guarded::most_mappings().saturating_sub(OTHERS);
             self.unmarked = SLOTS;
             (self.most_slots, self.most_mapped) = ((mappings * 3 / 8).min(SLOTS), mappings / 12);
@@ -108,7 +99,6 @@ impl Pages {
         self.arena + (2 * slot as usize + 1) * self.page
     }
 
-    /// Opens a slot; `false` if the system refuses.
     fn open(&self, slot: u32) -> bool {
         let at = self.slot_at(slot);
         // One that was on its way to the ring when marks came is closed by its mapping still.
@@ -116,8 +106,7 @@ impl Pages {
         (!self.marked || guarded::unshut(at, self.page)) && (!has_mapping || guarded::open(at, self.page))
     }
 
-    /// Replaces mappings by marks, as far as slots are not open; nothing has changed if the system
-    /// has no marks.
+    /// Replaces mappings by marks, except for open slots; without marks nothing changes.
     fn mark(&mut self) {
         if self.marked || self.fresh == 0 || !guarded::shut(self.arena, self.page) {
             return;
@@ -132,8 +121,8 @@ impl Pages {
         }
     }
 
-    /// Calls `each` with each run of closed pages, from behind an open slot to the next one, up to
-    /// the first unused slot; until it returns `false`.
+    /// Visits each run of closed pages between open slots below the first unused one, until
+    /// `false`.
     fn closed_runs(&self, mut each: impl FnMut(usize, usize) -> bool) -> bool {
         let mut closed = [0u64; SLOTS / 64];
         for i in 0..self.waiting {
@@ -196,7 +185,6 @@ impl Pages {
         Some((slot, Some(buffer)))
     }
 
-    /// The buffer that the next slot of the ring had.
     fn next_buffer(&self) -> Option<usize> {
         // SAFETY: as in `alloc_slot`.
         (self.waiting > 0).then(|| unsafe { self.ring.add(self.first).read() }.buffer)
@@ -213,7 +201,6 @@ impl Pages {
     }
 }
 
-/// Pages for a buffer.
 pub(crate) struct Taken {
     pub(crate) area: Area,
     /// The buffer that the pages had before.
@@ -223,7 +210,6 @@ pub(crate) struct Taken {
 }
 
 impl Guards {
-    /// Without pages.
     pub(crate) const fn new() -> Self {
         Self(Mutex::ranked(
             Rank::KitGuards,
@@ -245,8 +231,7 @@ impl Guards {
         ))
     }
 
-    /// Takes pages for a buffer; `None` if there are none for it. `guards` says that the option
-    /// asks for them, not samples alone.
+    /// Allocates pages for a buffer. `guards`: the option asks for them, not samples alone.
     pub(crate) fn alloc(&self, size: usize, align: usize, guards: bool) -> Option<Taken> {
         let mut pages = self.0.lock();
         if !pages.set_up() || align > pages.page {
@@ -286,7 +271,6 @@ impl Guards {
         Some(Taken { area, before: None, soon: None })
     }
 
-    /// Closes the pages of a freed buffer; `false` if that failed.
     pub(crate) fn close(&self, buffer: &Buffer) -> bool {
         let (at, bytes) = (buffer.under, end_of(buffer) - buffer.under);
         // Under the lock: pages that become marked meanwhile must not be closed otherwise.
@@ -304,7 +288,6 @@ impl Guards {
         pages.waiting += 1;
     }
 
-    /// Unmaps the pages of a mapped buffer, open or closed.
     pub(crate) fn free_mapped(&self, buffer: &Buffer) {
         let page = process::page_size();
         mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
@@ -336,7 +319,6 @@ impl Guards {
     }
 }
 
-/// Behind the last byte of a buffer's pages.
 pub(crate) fn end_of(buffer: &Buffer) -> usize {
     let page = process::page_size();
     match buffer.kind {

@@ -1,12 +1,12 @@
-//! The search for leaks: which buffers nothing leads to.
+//! The search for leaks: which buffers are unreachable.
 //!
-//! **What.** A conservative mark: each aligned word of the roots that points into a buffer, at its start or inside, marks it, and so does each word of
-//! a marked buffer. What is left is unreachable. Of those, the ones that no other unreachable buffer leads to are told of as leaks, with what hangs
-//! on them; a circle is told of by the first of it.
+//! **What.** A conservative mark: each aligned word of the roots or a marked buffer that points at
+//! or into a buffer marks it. Of the unreachable rest, those to which no other leads are leaks,
+//! with what hangs on them; of a cycle, its first buffer.
 //!
 //! **From.** Boehm and Weiser 1988, as Solaris's `::findleaks` has it.
 //!
-//! **State.** The buffers, sorted by address, with a mark for each; a stack of those whose words are still to be read. All of it is the caller's.
+//! **State.** The caller's memory: buffers by address with a mark each; a stack of unread buffers.
 //!
 //! **Cost.** A binary search for each word that lies between the first and the last buffer.
 
@@ -14,17 +14,14 @@
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Suspect {
-    /// First byte.
     pub address: usize,
     /// Bytes; one of none is pointed at by its address alone.
     pub size: usize,
-    /// What has been found out.
     pub state: State,
     /// Where the caller finds it.
     pub index: u32,
 }
 
-/// What is known of a suspect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u32)]
 pub enum State {
@@ -59,7 +56,6 @@ impl<'a> Search<'a> {
         Self { suspects, stack, depth: 0, first, last }
     }
 
-    /// The suspect that a word points into.
     fn find(&self, word: usize) -> Option<usize> {
         if word < self.first || word > self.last {
             return None;
@@ -89,7 +85,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks what a word of a root leads to; `words` tells of the words of a buffer, by address and size.
+    /// Marks what a root's word reaches; `words` reads a buffer's words, by address and size.
     pub fn root(&mut self, word: usize, words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize))) {
         self.see(word, State::Lost, State::Reached);
         self.follow(State::Lost, State::Reached, words, &mut |_| {});
@@ -110,13 +106,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// After all roots: tells of each leak, with how many buffers and bytes hang on it beside itself.
+    /// After all roots: reports each leak, with the other buffers and bytes that hang on it.
     pub fn finish(
         &mut self,
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
         mut leak: impl FnMut(&Suspect, usize, usize),
     ) {
-        // First those that another one leads to, then circles: whoever is not on the way from somewhere else, and what is left.
+        // First those that another one leads to, then cycles: a buffer on no other's way, and the
+        // rest.
         for i in 0..self.suspects.len() {
             let s = self.suspects[i];
             if s.state == State::Lost || s.state == State::Hangs {

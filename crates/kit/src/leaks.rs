@@ -1,13 +1,13 @@
-//! The search for leaks at the exit: buffers to which nothing leads.
+//! The search for leaks at the exit.
 //!
-//! **What.** A copy of the process reads its memory: every writable word outside of buffers is a
-//! root, as are the registers of the thread that ends the process; of that thread's stack the part
-//! in use, of other threads' all. Leaks from the same place are reported once.
+//! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers,
+//! the exiting thread's registers and the used part of its stack, all of other threads' stacks.
+//! Leaks from the same place are reported once.
 //!
 //! **Units.** Buffers that were made with the check `leak`.
 //!
-//! **Failure.** Without a copy, or without memory for the search, one line says so. Registers of
-//! other threads are not read: a buffer to which only they lead would be reported.
+//! **Failure.** Without a copy or memory, one line reports it. Other threads' registers are not
+//! read: a buffer that only they reach is reported.
 //!
 //! **Unsafe.** Reads all memory of the process.
 
@@ -24,7 +24,6 @@ const MOST_TOLD: usize = 50;
 /// Mappings that can be searched, at most.
 const MOST_RANGES: usize = 1 << 16;
 
-/// A table in a mapping.
 fn table_of<T>(len: usize) -> Option<&'static mut [T]> {
     let at = mapping::map((len.max(1) * size_of::<T>()).next_multiple_of(4096), 1)? as *mut T;
     // SAFETY: fresh memory of zeros, which are valid for what is kept here.
@@ -32,15 +31,13 @@ fn table_of<T>(len: usize) -> Option<&'static mut [T]> {
 }
 
 impl<P: Process> Kit<P> {
-    /// Searches, if the option says so.
     pub(crate) fn leaks_at_exit(&self) {
         if !self.setting.searches_leaks() {
             return;
         }
         let mut place = 0usize;
-        // From here on the stack has all that registers held. Once `main` has returned none of it
-        // is the program's: the frames of the exit lie over those that `main` and its functions
-        // have left.
+        // From here on the stack has what registers held. After `main` nothing of it is the
+        // program's: the frames of the exit overwrite those that `main` has left.
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
         if copy::look(|| u8::from(!self.search_leaks(stack_from))) != Some(0) {

@@ -1,44 +1,42 @@
 //! The debugging kit: checks of what an unmodified program does with its objects.
 //!
-//! **What.** Under the option `debug=CHECKS[:TARGETS]` objects of the classes and caches that it
-//! names become *buffers* of the kit. Each has a record apart from it. Under `guard_sample=N` one
-//! object in N is a buffer on pages of its own.
+//! **What.** Under `debug=CHECKS[:TARGETS]` objects of those classes and caches become *buffers* of
+//! the kit, each with a separate record. Under `guard_sample=N` one object in N is a buffer on
+//! separate pages.
 //!
 //! | check | what it does |
 //! |---|---|
-//! | `audit` | notes who allocated and freed a buffer, when and from where, in its record and in a log |
+//! | `audit` | records who allocated and freed a buffer, when and from where; also in a log |
 //! | `redzone` | puts bytes around it that the program may not write |
 //! | `poison` | fills it with patterns while it is new or free |
-//! | `guard` | puts it on pages of its own, between closed ones |
+//! | `guard` | puts it on separate pages between closed ones |
 //! | `unmap` | closes those pages when it is freed |
 //! | `verify` | checks every address that is freed |
-//! | `leak` | at the exit, searches for buffers to which nothing leads |
+//! | `leak` | at the exit, searches for unreachable buffers |
 //!
-//! **From.** Bonwick94 §6. Where we differ: it can be turned on in a running program, for one class
-//! if need be; redzones stand at both ends of exactly what was asked for; a buffer's last two
-//! owners are kept with it, however far the log has gone on; leaks are found by reachability. The
-//! sampled form is that of GWP-ASan (arXiv 2311.09394).
+//! **From.** Bonwick94 §6. We differ: it can be turned on in a running program, for one class if
+//! need be; redzones stand at both ends of exactly the requested size; a record keeps a buffer's
+//! last two owners; leaks are found by reachability. Sampling as in GWP-ASan (arXiv 2311.09394).
 //!
 //! **State.** No statics: one [`Kit`], all zeros at first, over the heap that is handed in:
 //! ```text
-//!  program's pointer ─► table (record) ─► area: object of the heap, slot of the arena, or mapping (guard)
-//!                         │    └─► stacks (who, from where) ─► log (setting)
-//!                         └─ freed ─► quarantine, or the arena's ring ─► memory serves again
+//!  pointer ─► table (record) ─► area: object of the heap, slot of the arena, or mapping (guard)
+//!               │    └─► stacks (who, from where) ─► log (setting)
+//!               └─ freed ─► quarantine, or the arena's ring ─► memory serves again
 //! ```
 //!
 //! **Invariants.** D1 a buffer's pointer is never the start of an object of the heap, so that no
 //! fast path takes it; D2 a record is `Live` from before the pointer goes out until it is freed; D3
-//! lists of a class that is checked are empty and have no room, so that its requests come here.
+//! lists of a checked class are empty and have no room, so that its requests come here.
 //!
-//! **Threads.** Records lie in parts, each under a lock; of two threads that free one buffer, one
-//! finds it free already. Order: quarantine, pages, records; under a lock of records none is taken.
+//! **Threads.** Record parts have locks; of two threads that free one buffer, the second finds it
+//! free. Order: quarantine, pages, records; under a records' lock none is taken.
 //!
-//! **Failure.** Without memory for a record, or for pages, a buffer has fewer checks, or the
-//! request is refused. A mistake of the program is a [`Finding`]: the caller ends the process with
-//! [`Kit::end`], which prints a report on standard error and aborts.
+//! **Failure.** Without memory for a record or pages a buffer has fewer checks, or the request is
+//! refused. A mistake is a [`Finding`]: [`Kit::end`] prints a report on standard error and aborts.
 //!
-//! **Cost.** Nothing when off: the fast paths do not know of it. All of it on: two system calls and
-//! two stacks for an object.
+//! **Cost.** Nothing when off: the fast paths do not know of it. All on: two system calls and two
+//! stacks for an object.
 //!
 //! **Unsafe.** Releases locks that a fork took.
 #![no_std]
@@ -108,8 +106,7 @@ pub trait Process: 'static {
     }
 }
 
-/// The debugging kit of one process. All zeros at first, so that a static one takes no room in the
-/// file.
+/// The debugging kit of one process. All zeros at first: a static one takes no room in the file.
 pub struct Kit<P: Process> {
     /// Whether there are, or may be, buffers: from when the kit was first turned on.
     in_use: AtomicBool,
@@ -178,8 +175,7 @@ impl<P: Process> Kit<P> {
         counts
     }
 
-    /// At the exit: checks all buffers, and searches for leaks. `made_caches` says whether the
-    /// program has made object caches.
+    /// At the exit: checks all buffers, and searches for leaks. `made_caches`: there were caches.
     pub fn at_exit(&self, made_caches: bool) -> Result<(), Finding> {
         if self.is_copy.load(Relaxed) {
             self.check_own("exit")?;
@@ -193,8 +189,7 @@ impl<P: Process> Kit<P> {
         Ok(())
     }
 
-    /// Calls `each` with address and length of the kit's mappings with addresses that lead nowhere;
-    /// for the copy of a process.
+    /// Calls `each` with address and length of the kit's mappings, which are no roots; in the copy.
     fn own_ranges(&self, each: &mut impl FnMut(usize, usize)) {
         self.table.ranges(each);
         for (at, bytes) in [self.quarantine.range(), self.guards.range(), self.stacks.range(), self.setting.log_range()]
@@ -223,7 +218,7 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Gives every lock up after a fork.
+    /// Releases all locks after a fork.
     ///
     /// # Safety
     /// As [`craton_os::Mutex::release_after_fork`].

@@ -1,8 +1,6 @@
-//! Patterns that show who wrote where he may not.
+//! Patterns that show stray writes: 0xdeadbeef and 0xbaddcafe (Bonwick94 §6.3), redzones (§6.4).
 //!
-//! **From.** Bonwick94 §6.3 (0xdeadbeef and 0xbaddcafe), §6.4 (redzones).
-//!
-//! **Cost.** Filled sixteen bytes in a step, looked at sixty-four.
+//! **Cost.** Fills sixteen bytes a step, checks sixty-four.
 //!
 //! **Unsafe.** Fills and reads memory that the caller names.
 
@@ -81,7 +79,7 @@ fn byte(word: u32, i: usize) -> u8 {
     word.to_ne_bytes()[i % 4]
 }
 
-/// Whether a number may have been read from memory filled with a word: it is made of the pattern, or lies a little beside such an address.
+/// Whether a number may be read from memory filled with a word: the pattern, or an address near it.
 pub fn is_made_of(value: usize, word: u32) -> bool {
     const NEAR: usize = 1 << 16;
     let twice = (word as usize) << 32 | word as usize;

@@ -1,6 +1,4 @@
-//! Freed buffers that wait before their memory serves again.
-//!
-//! **State.** A ring of addresses in a mapping, the oldest first, and the sum of their bytes.
+//! Freed buffers that wait before reuse: a ring of addresses, oldest first, and their bytes.
 //!
 //! **Failure.** Without the mapping nothing waits.
 //!
@@ -13,7 +11,6 @@ use craton_os::{Mutex, Rank, mapping};
 
 /// How many buffers ahead of the one that leaves are prefetched: as long as memory takes.
 const AHEAD: usize = 2;
-/// Buffers that wait at most.
 const MOST: usize = 1 << 18;
 /// Bytes of memory that wait unless the option `quarantine` says otherwise.
 const BYTES: usize = 16 << 20;
@@ -31,16 +28,13 @@ struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// The `i`-th buffer that waits.
     fn get(&self, i: usize) -> (usize, usize) {
         debug_assert!(i < self.len);
-        // SAFETY: places from `first` on, `len` of them modulo the ring's length, have been
-        // written.
+        // SAFETY: places from `first` on, `len` of them modulo the ring's length, are written.
         unsafe { self.at.add((self.first + i) % MOST).read() }
     }
 }
 
-/// The buffers that wait.
 pub(crate) struct Quarantine {
     ring: Mutex<Ring>,
     /// The option, exclusive-or its default: zeros are the default.
@@ -52,11 +46,9 @@ pub(crate) const SHAPE: [(&str, usize); 2] = [
     ("kit.ring.at", Mutex::<Ring>::SHAPE[1] + offset_of!(Ring, at)),
     ("kit.ring.bytes", MOST * size_of::<(usize, usize)>()),
 ];
-/// Where the ring lies in a quarantine.
 pub(crate) const RING_AT: usize = offset_of!(Quarantine, ring);
 
 impl Quarantine {
-    /// Nothing waits.
     pub(crate) const fn new() -> Self {
         Self {
             ring: Mutex::ranked(
@@ -72,14 +64,12 @@ impl Quarantine {
         self.bytes.load(Relaxed) ^ BYTES
     }
 
-    /// Sets the option.
     pub(crate) fn set_limit(&self, bytes: usize) {
         self.bytes.store(bytes ^ BYTES, Relaxed);
     }
 
-    /// Lets a buffer of `bytes` wait. Calls `leave` with each that has waited enough, and `soon`
-    /// with one that will leave soon, both outside of the lock. Ends early with the first finding
-    /// of `leave`.
+    /// Queues a buffer of `bytes`. Calls `leave` with each that has waited enough, `soon` with one
+    /// that will leave soon, both outside the lock. Ends at the first finding of `leave`.
     pub(crate) fn wait(
         &self,
         address: usize,
@@ -119,8 +109,7 @@ impl Quarantine {
         Ok(())
     }
 
-    /// Visits each buffer that waits and that this process has freed itself. Under the lock:
-    /// `visit` takes no lock but those of records.
+    /// Visits each waiting buffer that this process freed. `visit` takes no locks but records'.
     pub(crate) fn each_own(&self, mut visit: impl FnMut(usize)) {
         let ring = self.ring.lock();
         (ring.inherited..ring.len).for_each(|i| visit(ring.get(i).0));

@@ -94,7 +94,6 @@ pub enum Mistake {
     },
 }
 
-/// What reports share.
 pub(crate) struct Reports {
     /// When the report began: times are told as so long before that, however long its lines take.
     began_ns: AtomicU64,
@@ -103,7 +102,6 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// No report yet.
     pub(crate) const fn new() -> Self {
         Self { began_ns: AtomicU64::new(0), speaks: AtomicBool::new(false) }
     }
@@ -235,7 +233,6 @@ fn expected(line: Line, wrong: Wrong) -> Line {
 }
 
 impl<P: Process> Kit<P> {
-    /// A target's name in a report about a buffer of `size` bytes.
     fn owner(&self, line: Line, target: Target, size: usize) -> Line {
         if target != Target::MALLOC {
             return self.cache_name(line, target);
@@ -312,8 +309,7 @@ impl<P: Process> Kit<P> {
         print_here(frames);
     }
 
-    /// The buffer that an address lay in last, if it was freed and the log alone has it: its memory
-    /// was freed.
+    /// The last buffer at a freed address, from the log alone: its memory was freed.
     pub(crate) fn logged(&self, address: usize) -> Option<Buffer> {
         let (mut given, mut found) = (None, None);
         self.setting.log()?.each(|t| {
@@ -345,8 +341,7 @@ impl<P: Process> Kit<P> {
         found
     }
 
-    /// Reports a pointer that the heap refuses and that points into no buffer, and ends the
-    /// process.
+    /// Reports a pointer that the heap refuses and that is in no buffer; ends the process.
     pub(crate) fn end_bad_pointer(&self, call: &'static str, address: usize, misuse: Misuse) -> ! {
         if let Some(buffer) = self.logged(address) {
             let offset = address as isize - buffer.address as isize;
@@ -377,8 +372,7 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// Reports a leaked buffer: with `held` bytes in `buffers` more that hang on it, and `same`
-    /// buffers leaked from its place.
+    /// Reports a leak: `held` bytes in `buffers` more hang on it, `same` leaked from its place.
     pub(crate) fn report_leak(&self, buffer: &Buffer, buffers: usize, held: usize, same: usize) {
         self.reports.begin();
         let line = headline("leak", "nothing leads to a buffer");
@@ -397,8 +391,7 @@ impl<P: Process> Kit<P> {
         self.print_event("allocated", buffer.taken);
     }
 
-    /// Reports live objects that keep a cache from being destroyed: `count` of them, `some` one by
-    /// one.
+    /// Reports live objects that keep a cache from being destroyed: `count`, `some` one by one.
     pub(crate) fn report_out(&self, call: &'static str, target: Target, count: usize, some: &[Buffer]) {
         self.reports.begin();
         let line = self.cache_name(Line::new().text("craton: ").text(call).text(" of "), target);
@@ -442,13 +435,11 @@ fn at(line: Line, time_ns: u64, began_ns: u64) -> Line {
     seconds(line.text(", "), began_ns.saturating_sub(time_ns)).text(" ago")
 }
 
-/// One line about the search for leaks.
 pub(crate) fn report_leaks(count: usize, lost: usize, buffers: usize) {
     let line = Line::new().text("craton: leaks: ").number(count as u64).text(" of ").number(buffers as u64);
     line.text(" buffers, ").size(lost).text(", are lost").write_to(TO);
 }
 
-/// What is wrong, in few words.
 fn brief(misuse: Misuse) -> &'static str {
     match misuse {
         Misuse::Freed { .. } => "free already",

@@ -1,13 +1,9 @@
-//! The sampled form: one object in N is a buffer on pages of its own.
+//! The sampled form (GWP-ASan, arXiv 2311.09394): one object in N is a buffer on separate pages.
 //!
-//! **What.** Objects that leave the slabs are counted; after a random number of them the next one
-//! is a sample. The numbers are those of a coin thrown for each object, so that each has the same
-//! chance, 1 / N.
+//! **What.** A random count of objects leaves the slabs between two samples, as if a coin were
+//! thrown for each: each has the chance 1 / N.
 //!
-//! **From.** GWP-ASan (arXiv 2311.09394).
-//!
-//! **Units.** Objects that are handed out to threads' caches or past them: an object that a thread
-//! frees and takes again from its cache was counted once.
+//! **Units.** Objects handed to thread caches or past them; reuse within a cache is not counted.
 //!
 //! **Cost.** One load in each slow request when off; a subtraction when on.
 
@@ -17,10 +13,8 @@ use craton_os::process;
 
 /// `N` for `guard_sample=auto`.
 pub const AUTO: u64 = 20_000;
-/// Largest value.
 const MOST: u64 = 1 << 40;
 
-/// The state of sampling.
 pub(crate) struct Sample {
     /// One object in this number; 0 for none.
     every: AtomicU64,
@@ -33,7 +27,6 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// No samples.
     pub(crate) const fn new() -> Self {
         Self {
             every: AtomicU64::new(0),
@@ -49,7 +42,6 @@ impl Sample {
         every <= MOST
     }
 
-    /// Sets the option `guard_sample`.
     pub(crate) fn set(&self, every: u64) {
         // The count before the rate, so that no request meets the rate with an old count.
         if every > 0 {
@@ -58,12 +50,10 @@ impl Sample {
         self.every.store(every, Relaxed);
     }
 
-    /// The option.
     pub(crate) fn every(&self) -> u64 {
         self.every.load(Relaxed)
     }
 
-    /// Samples that were taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Relaxed)
     }
@@ -82,8 +72,7 @@ impl Sample {
         geometric(x, every) - 1
     }
 
-    /// Whether the next object of a class that leaves the slabs is to be a sample. This counts
-    /// large objects, class 0.
+    /// Whether the next object of a class is to be a sample. Counts large objects, class 0.
     #[inline]
     pub(crate) fn is_due(&self, class: usize) -> bool {
         if self.every.load(Relaxed) == 0 {
@@ -95,8 +84,8 @@ impl Sample {
         self.due[class].load(Relaxed) || self.left.load(Relaxed) <= 0
     }
 
-    /// Counts objects of a class that are about to leave the slabs; returns how many of `want` may
-    /// at once. Where the sample falls between them, it is the class's next one.
+    /// Counts objects of a class about to leave the slabs; returns how many of `want` may at once.
+    /// A sample that falls between them is the class's next object.
     #[inline]
     pub(crate) fn bound(&self, class: usize, want: u32) -> u32 {
         let every = self.every.load(Relaxed);
@@ -112,8 +101,7 @@ impl Sample {
         left.max(1) as u32
     }
 
-    /// The sample of a class that was due is about to be taken; `false` if samples are off
-    /// meanwhile.
+    /// Claims the due sample of a class; `false` if samples are off meanwhile.
     pub(crate) fn begin(&self, class: usize) -> bool {
         let every = self.every.load(Relaxed);
         if every > 0 && !self.due[class].swap(false, Relaxed) {
@@ -122,14 +110,12 @@ impl Sample {
         every > 0
     }
 
-    /// It was taken.
     pub(crate) fn count(&self) {
         self.taken.fetch_add(1, Relaxed);
     }
 }
 
-/// The number of throws until the first success, by a uniform number: ⌈ln u / ln(1 − 1/every)⌉,
-/// with ln by its series, for want of a library.
+/// Throws until the first success: ⌈ln u / ln(1 − 1/every)⌉; `core` has no ln, hence the series.
 fn geometric(uniform: u64, every: u64) -> i64 {
     if every <= 1 {
         return 1;

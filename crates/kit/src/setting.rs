@@ -1,11 +1,10 @@
 //! The option `debug`: which checks for which objects.
 //!
-//! **What.** `debug=CHECKS[:TARGETS]`: checks by name, separated by commas; targets, separated by
-//! `+`, are sizes in bytes (the class that serves them), `large` for objects above all classes,
-//! `malloc` for all of these, and names of caches. Without targets all of malloc and all caches.
+//! **What.** `debug=CHECKS[:TARGETS]`: check names with commas; targets with `+`: sizes in bytes
+//! (the class that serves them), `large` (above all classes), `malloc` (all of these), names of
+//! caches. Without targets all of malloc and all caches.
 //!
-//! **Threads.** Checks of classes are read without a lock; each request follows what it finds.
-//! Names of caches are under a lock.
+//! **Threads.** Slow paths read the checks of classes without a lock. Cache names are under one.
 //!
 //! **Unsafe.** Keeps the log, which is made once, for all to read.
 
@@ -44,7 +43,6 @@ const NAMES: [(&[u8], u8); 8] = [
     (b"all", AUDIT | REDZONE | POISON | VERIFY | GUARD | UNMAP | LEAK),
 ];
 
-/// Bytes of the option's value, at most.
 const TEXT_MAX: usize = 256;
 /// Entries of the log unless the option `audit_log` says otherwise.
 const LOG_ENTRIES: u32 = 1 << 16;
@@ -64,37 +62,30 @@ impl From<&'static str> for Wrong<'_> {
     }
 }
 
-/// The options of the kit. All zeros at first.
 pub(crate) struct Setting {
     /// By class, `0` for objects above all of them.
     checks: [AtomicU8; CLASSES + 1],
     /// All checks of any class or cache that are or were on.
     ever: AtomicU8,
     caches: AtomicU8,
-    /// Objects were freed by their sizes alone, so that what threads' caches hold cannot be
-    /// checked.
+    /// Objects were freed by size alone, so that objects in thread caches cannot be checked.
     trusts: AtomicBool,
-    /// Whether `log` may be read.
     log_made: AtomicBool,
     /// The option `audit_log`, exclusive-or its default: zeros are the default.
     log_entries: AtomicU32,
-    /// The option's value, and its length.
     text: Mutex<([u8; TEXT_MAX], usize)>,
-    /// For which of the targets a cache was made, by a bit each; changed under the lock of the
-    /// text.
+    /// A bit for each target for which a cache was made; changed under the lock of the text.
     met: AtomicU64,
     log: UnsafeCell<MaybeUninit<Log>>,
 }
 
-// SAFETY: `log` is written once, under a lock, before `log_made` says that it may be read; the rest
-// is atomic or under the lock.
+// SAFETY: `log` is written once, under a lock, before `log_made`; the rest is atomic or locked.
 unsafe impl Sync for Setting {}
 
 impl Setting {
     /// Where the log lies, and the byte that says whether there is one.
     pub(crate) const LOG: [usize; 2] = [offset_of!(Self, log), offset_of!(Self, log_made)];
 
-    /// No checks.
     pub(crate) const fn new() -> Self {
         Self {
             checks: [const { AtomicU8::new(0) }; CLASSES + 1],
@@ -109,13 +100,11 @@ impl Setting {
         }
     }
 
-    /// The checks of a class, or, for 0, of large objects.
     #[inline]
     pub(crate) fn checks_of_class(&self, class: usize) -> u8 {
         self.checks[class].load(Relaxed)
     }
 
-    /// The checks of an object of `size` bytes.
     #[inline]
     pub(crate) fn checks_of_size(&self, size: usize) -> u8 {
         self.checks_of_class(if size <= MAX_CLASSED { class_of(size) } else { 0 })
@@ -138,8 +127,7 @@ impl Setting {
         }
     }
 
-    /// Calls `each` with the caches among the targets of which none was made since the option was
-    /// set: of the first 64 targets.
+    /// Calls `each` with the first 64 targets' caches that were not made since the option was set.
     fn each_unmet(&self, mut each: impl FnMut(&[u8])) {
         if self.caches.load(Relaxed) == 0 {
             return;
@@ -154,7 +142,6 @@ impl Setting {
         }
     }
 
-    /// One line for each: a name was mistyped, or its cache was made before the option was set.
     pub(crate) fn print_unmet(&self) {
         self.each_unmet(|name| {
             let line = Line::new().text("craton: option \"debug\": no object cache \"").bytes(name);
@@ -162,7 +149,6 @@ impl Setting {
         });
     }
 
-    /// How many those are.
     pub(crate) fn unmet(&self) -> u64 {
         let mut count = 0;
         self.each_unmet(|_| count += 1);
@@ -184,19 +170,16 @@ impl Setting {
         self.ever.load(Relaxed) & (VERIFY | AUDIT) != 0
     }
 
-    /// Whether leaks are searched for at the exit.
     pub(crate) fn searches_leaks(&self) -> bool {
         self.ever.load(Relaxed) & LEAK != 0
     }
 
-    /// The log, if there is one.
     pub(crate) fn log(&self) -> Option<&Log> {
-        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized before, and
-        // not written any more.
+        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized, then
+        // constant.
         if self.log_made.load(Ordering::Acquire) { Some(unsafe { (*self.log.get()).assume_init_ref() }) } else { None }
     }
 
-    /// Where the log lies: address and bytes.
     pub(crate) fn log_range(&self) -> (usize, usize) {
         self.log().map_or((0, 0), |log| (log.address(), self.log_entries() as usize * size_of::<Entry>()))
     }
@@ -245,7 +228,6 @@ impl Setting {
         Some(true)
     }
 
-    /// Calls `show` with the option's value.
     pub(crate) fn show(&self, show: impl FnOnce(&[u8])) {
         let text = self.text.lock();
         show(if text.1 == 0 { b"none" } else { &text.0[..text.1] });
@@ -262,7 +244,6 @@ impl Setting {
         true
     }
 
-    /// Entries of the log.
     pub(crate) fn log_entries(&self) -> u64 {
         (self.log_entries.load(Relaxed) ^ LOG_ENTRIES).into()
     }
@@ -274,8 +255,7 @@ impl Setting {
         }
         let entries = self.log_entries() as usize;
         if let Some(at) = mapping::map(entries * size_of::<Entry>(), align_of::<Entry>()) {
-            // SAFETY: the mapping is the log's for ever, zeros are valid entries; no thread reads
-            // the log before the flag is set.
+            // SAFETY: the mapping is the log's for ever, zeros are valid; no reader yet.
             unsafe { (*self.log.get()).write(Log::new(Table::new(at as *mut Entry, entries), entries)) };
             // ORDERING: Release pairs with the Acquire in `log`.
             self.log_made.store(true, Ordering::Release);
@@ -312,21 +292,18 @@ impl<P: Process> Kit<P> {
         self.setting.ever_checks()
     }
 
-    /// The program frees objects by their sizes alone: the option `debug` can then be set at the
-    /// start only.
+    /// The program frees objects by size alone: `debug` can then be set at the start only.
     pub fn trust(&self) {
         self.setting.trust();
     }
 
-    /// Whether the option `debug` can be set to a value, and if so, whether that turns any check
-    /// on.
+    /// Whether the option `debug` can be set to a value, and if so, whether that turns a check on.
     pub fn check_option<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
         self.setting.check(value)
     }
 
-    /// Sets the option `debug` over a heap that is set up; `None` if the value is wrong, else
-    /// whether that has changed anything. `on_hugepages` says whether hugepages may be asked for.
-    /// From now on `on_fault` is called at each fault.
+    /// Sets the option `debug`; `None` if the value is wrong, else whether anything has changed.
+    /// `on_hugepages`: hugepages may be asked for. `on_fault` is called at each fault from now on.
     pub fn set_option(&self, value: &[u8], on_hugepages: bool, on_fault: fn(&Fault)) -> Option<bool> {
         let checks = self.setting.check(value).ok()?;
         self.table.ask_for_huge(on_hugepages);
@@ -347,8 +324,7 @@ impl<P: Process> Kit<P> {
         Sample::allows(every)
     }
 
-    /// Sets the option `guard_sample` over a heap that is set up. From now on `on_fault` is called
-    /// at each fault.
+    /// Sets the option `guard_sample`. `on_fault` is called at each fault from now on.
     pub fn set_sample(&self, every: u64, on_fault: fn(&Fault)) {
         self.sample.set(every);
         if every > 0 {
@@ -387,7 +363,6 @@ impl<P: Process> Kit<P> {
     }
 }
 
-/// The part of the option's value behind `:`.
 fn targets_in(value: &[u8]) -> Option<&[u8]> {
     value.iter().position(|b| *b == b':').map(|i| &value[i + 1..])
 }
@@ -412,10 +387,8 @@ pub fn is_check(word: &[u8]) -> bool {
     NAMES.iter().any(|(name, _)| *name == word)
 }
 
-/// Why a word is no check.
 const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a colon, and + between them); ignored";
 
-/// The checks that a value asks for.
 struct Wanted {
     checks: u8,
     classes: [u8; CLASSES + 1],

@@ -1,17 +1,16 @@
 //! Stacks of calls, each kept once and named by a number.
 //!
-//! **State.** One reservation, opened part by part as it fills, so that the rest is in no core
-//! file. It has chains of entries by hash:
+//! **State.** One reservation, opened in parts as it fills, to stay out of core files. Entries are
+//! chained by hash:
 //! ```text
 //! | next of the chain (4) · frames (4) | return addresses, innermost first (8 each) |
 //! ```
-//! A stack's number is where its entry begins, in units of 8 bytes; 0 stands for no stack.
+//! A stack's number is its entry's offset in units of 8 bytes; 0 stands for no stack.
 //!
-//! **Threads.** An entry is written, and then becomes the first of its chain by one exchange. Two
-//! threads that write the same stack at a time leave it there twice.
+//! **Threads.** One exchange makes a written entry the first of its chain. Two threads that write
+//! the same stack at a time leave it there twice.
 //!
-//! **Failure.** When the reservation is full, and without one, a new stack gets the number 0 and is
-//! counted.
+//! **Failure.** Without room a new stack gets the number 0 and is counted.
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 
@@ -19,7 +18,6 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::
 use craton_os::guarded::{self, Opened};
 use craton_os::{mapping, unwind};
 
-/// Frames that are kept of a stack.
 pub(crate) const DEPTH: usize = 16;
 /// Bytes for all stacks: some hundred thousand.
 pub(crate) const BYTES: usize = 64 << 20;
@@ -27,7 +25,6 @@ pub(crate) const BYTES: usize = 64 << 20;
 const PART: usize = BYTES / 64;
 const CHAINS: usize = 1 << 16;
 
-/// All stacks.
 pub(crate) struct Stacks {
     at: AtomicUsize,
     open: Opened<1>,
@@ -38,10 +35,8 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// Where the reservation's address is.
     pub(crate) const AT: usize = core::mem::offset_of!(Self, at);
 
-    /// Without stacks.
     pub(crate) const fn new() -> Self {
         Self {
             at: AtomicUsize::new(0),
@@ -57,8 +52,8 @@ impl Stacks {
         match self.at.load(Ordering::Acquire) {
             0 => {
                 let at = guarded::reserve_zeros(BYTES)?;
-                // ORDERING: Release pairs with the Acquire above; on failure Acquire pairs with the
-                // winner's Release.
+                // ORDERING: Release pairs with the Acquire above; failure's Acquire with that
+                // Release.
                 match self.at.compare_exchange(0, at, Ordering::Release, Ordering::Acquire) {
                     Ok(_) => Some(at),
                     Err(other) => {
@@ -79,14 +74,13 @@ impl Stacks {
         self.keep(&frames[..n])
     }
 
-    /// Keeps a stack; returns its number.
     pub(crate) fn keep(&self, frames: &[usize]) -> u32 {
         let Some(base) = self.base().filter(|_| !frames.is_empty()) else { return 0 };
         let hash = frames
             .iter()
             .fold(frames.len() as u64, |h, pc| (h ^ *pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
         let head = &self.heads[(hash >> 40) as usize % CHAINS];
-        // ORDERING: Acquire pairs with the exchange below: a thread that sees the number sees the entry.
+        // ORDERING: Acquire pairs with the exchange below: the number's reader sees the entry.
         let first = head.load(Ordering::Acquire);
         let mut at = first;
         while at != 0 {
@@ -100,7 +94,6 @@ impl Stacks {
         let number = 1 + self.used.fetch_add(units, Relaxed);
         let (from, to) = (number as usize * 8, (number + units) as usize * 8);
         if to > BYTES {
-            // Not to wrap some day.
             self.used.store((BYTES / 8) as u32, Relaxed);
         }
         if to > BYTES || !(from / PART..=(to - 1) / PART).all(|part| self.open.open(part, base + part * PART, PART)) {
@@ -127,7 +120,6 @@ impl Stacks {
         }
     }
 
-    /// The frames of a stack; none for 0.
     pub(crate) fn frames(&self, number: u32) -> &'static [usize] {
         match self.at.load(Relaxed) {
             0 => &[],
@@ -136,12 +128,10 @@ impl Stacks {
         }
     }
 
-    /// Where the stacks lie: address and bytes.
     pub(crate) fn range(&self) -> (usize, usize) {
         (self.at.load(Relaxed), BYTES)
     }
 
-    /// How many stacks there was no room for.
     pub(crate) fn not_kept(&self) -> u64 {
         self.not_kept.load(Relaxed)
     }

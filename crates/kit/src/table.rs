@@ -1,11 +1,10 @@
 //! The records of buffers, by address.
 //!
-//! **State.** Sixteen parts, each a table of open addressing in a mapping that doubles when it is
-//! two thirds full. The entries behind a removed one move up, so that there are no tombstones.
+//! **State.** Sixteen parts, each an open-addressing table in a mapping that doubles when two
+//! thirds full. A removal moves later entries up, so that there are no tombstones.
 //!
 //! **Cost.** A lookup misses the cache and mostly the TLB: a quarter of a microsecond. So parts lie
-//! on hugepages from 2 MiB on, and callers that will need an entry soon prefetch it
-//! ([`Table::prefetch`]).
+//! on hugepages from 2 MiB on, and callers prefetch entries ([`Table::prefetch`]).
 //!
 //! **Failure.** Without memory for a larger table a record is refused.
 //!
@@ -26,7 +25,6 @@ pub struct Buffer {
     pub size: usize,
     /// Start of what lies under it: an object of the heap, or pages.
     pub(crate) under: usize,
-    /// The checks that it was made with.
     pub(crate) checks: u8,
     pub(crate) state: State,
     pub(crate) kind: Kind,
@@ -40,7 +38,6 @@ pub struct Buffer {
 
 const _: () = assert!(size_of::<Buffer>() == 64);
 
-/// An act of a thread: when, and from where.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Event {
@@ -51,33 +48,25 @@ pub(crate) struct Event {
     pub(crate) thread: u32,
 }
 
-/// The state of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum State {
     #[default]
     Live,
-    /// A thread is about to free it.
     Freeing,
     Freed,
-    /// Freed, and its pages cannot be touched.
     Closed,
 }
 
-/// The memory under a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// An object of the heap.
     #[default]
     Heap,
-    /// A page of the arena.
     Slot,
-    /// Pages mapped for it.
     Mapped,
 }
 
-/// What becomes of an entry after a visit.
 pub(crate) enum Then {
     Keep,
     Remove,
@@ -96,7 +85,6 @@ struct Part {
 // SAFETY: the entries are the part's own.
 unsafe impl Send for Part {}
 
-/// The records of all buffers.
 pub(crate) struct Table {
     parts: [Mutex<Part>; PARTS],
     /// Where each part's entries lie, and the last one's number: for [`Table::prefetch`].
@@ -105,7 +93,6 @@ pub(crate) struct Table {
     huge: AtomicBool,
 }
 
-/// Where the parts lie in a table.
 pub(crate) const PARTS_AT: usize = offset_of!(Table, parts);
 /// Offsets and sizes of parts, exported to `craton core`.
 pub(crate) const SHAPE: [(&str, usize); 5] = [
@@ -125,7 +112,6 @@ fn part_of(address: usize) -> usize {
     (hash(address) >> 60) as usize % PARTS
 }
 
-/// Where an address belongs in a table of which the last place is `mask`.
 fn home(address: usize, mask: usize) -> usize {
     (hash(address) >> 20) as usize & mask
 }
@@ -153,8 +139,7 @@ impl Part {
     fn find(&self, address: usize) -> usize {
         let mut i = self.home(address);
         loop {
-            // SAFETY: `i` is below `places`; at most two thirds of them are used, so that the loop
-            // ends.
+            // SAFETY: `i` is below `places`; at most two thirds are used, so that the loop ends.
             let there = unsafe { (*self.entry(i)).address };
             if there == address || there == 0 {
                 return i;
@@ -214,7 +199,6 @@ impl Part {
 }
 
 impl Table {
-    /// Without records.
     pub(crate) const fn new() -> Self {
         Self {
             parts: [const { Mutex::ranked(Rank::KitTable, Part { at: core::ptr::null_mut(), places: 0, used: 0 }) };
@@ -257,8 +241,8 @@ impl Table {
         true
     }
 
-    /// Visits an address's record, and may change or remove it; `None` if there is none. Under a
-    /// lock: `visit` takes no memory and no other lock.
+    /// Visits an address's record under its lock; `visit` may change or remove it, but takes no
+    /// memory and no other lock. `None` if there is no record.
     pub(crate) fn with<R>(&self, address: usize, visit: impl FnOnce(&mut Buffer) -> (R, Then)) -> Option<R> {
         let mut part = self.part(address).lock();
         if part.places == 0 {
@@ -287,7 +271,6 @@ impl Table {
         fetch(address);
     }
 
-    /// A copy of an address's record.
     pub(crate) fn get(&self, address: usize) -> Option<Buffer> {
         self.with(address, |buffer| (*buffer, Then::Keep))
     }
@@ -297,7 +280,6 @@ impl Table {
         self.parts.iter().for_each(|part| part.lock().each(&mut visit));
     }
 
-    /// A record for which a condition holds; of several any.
     pub(crate) fn find_where(&self, holds: impl Fn(&Buffer) -> bool) -> Option<Buffer> {
         let mut found = None;
         self.each(|b| {
@@ -308,8 +290,7 @@ impl Table {
         found
     }
 
-    /// As [`Table::each`], past the locks: for the copy of a process, in which no other thread
-    /// runs.
+    /// As [`Table::each`], without locks: for a forked copy, in which no other thread runs.
     pub(crate) fn each_in_copy(&self, mut visit: impl FnMut(&Buffer)) {
         for part in &self.parts {
             // SAFETY: the copy has one thread, which holds none of the locks through a guard.

@@ -1,11 +1,9 @@
-//! The process as a type: heap, object caches, kit, limits and background work are generic over it.
-//! `statics.rs` names [`Here`]; the files that bind a part implement it (`hooks.rs`, `govern.rs`,
-//! `caches/api.rs`, `debug.rs`, `clock.rs`).
+//! The process as a type.
+//!
+//! **What.** The heap, object caches, the debugging kit, limits and background work are generic over the process around them.
+//! For the static ones that is [`Here`], which has no data: `statics.rs` names it, and each file that binds a part to the
+//! process says what it does there (`hooks.rs`, `govern.rs`, `caches/api.rs`, `debug.rs`).
 
 /// This process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Here;
-
-/// Its clock ([`crate::clock`]). Without data, so that the static heap stays all zeros.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ProcessClock;

@@ -21,7 +21,6 @@
 
 pub mod batch;
 pub mod caches;
-mod clock;
 pub mod debug;
 mod errno;
 mod fork;

@@ -10,7 +10,7 @@
 use crate::govern::background::thread::HelperThread;
 use crate::govern::background::{Background, Errands};
 use crate::govern::limits::Limits;
-use crate::here::{Here, ProcessClock};
+use crate::here::Here;
 use crate::observe::mailbox::Mailbox;
 use crate::observe::segment::Segment;
 use crate::observe::trace::{PATH_MAX, Tracer};
@@ -27,13 +27,13 @@ use craton_heap::thread_cache::NoCaches;
 use craton_kit::Kit;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
-use craton_os::{Linux, Mutex, Rank, Region};
+use craton_os::{CoarseClock, Linux, Mutex, Rank, Region};
 
-pub(crate) type TheHeap = Heap<Region, ProcessClock, Here>;
-pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, ProcessClock, ProcessClock);
+pub(crate) type TheHeap = Heap<Region, CoarseClock, Here>;
+pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, CoarseClock, CoarseClock);
 /// The program's heaps and object caches, over the same page heap.
 pub(crate) static HEAPS: Heaps = Heaps::new();
-pub(crate) static OBJECT_CACHES: Caches<ProcessClock, Here> = Caches::new(ProcessClock);
+pub(crate) static OBJECT_CACHES: Caches<CoarseClock, Here> = Caches::new(CoarseClock);
 pub(crate) static KIT: Kit<Here> = Kit::new();
 
 pub(crate) static PAGE_HEAP: Choice = Choice::new();
@@ -52,11 +52,9 @@ pub(crate) static READY: AtomicBool = AtomicBool::new(false);
 pub(crate) static SETTING_UP: Mutex<()> = Mutex::ranked(Rank::SetUp, ());
 pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Log2 of the clock's speed-up ([`crate::clock`]).
-pub(crate) static CLOCK_SHIFT: AtomicU32 = AtomicU32::new(0);
-pub(crate) static BACKGROUND: Background<ProcessClock, HelperThread> =
-    Background::new(ProcessClock, HelperThread::new(&CLOCK_SHIFT));
-pub(crate) static LIMITS: Limits<ProcessClock, Here> = Limits::new(ProcessClock, Here, &SEGMENT);
+/// What the heap does by itself, and its limits.
+pub(crate) static BACKGROUND: Background<CoarseClock, HelperThread> = Background::new(CoarseClock, HelperThread::new());
+pub(crate) static LIMITS: Limits<CoarseClock, Here> = Limits::new(CoarseClock, Here, &SEGMENT);
 
 /// Chores of files above `govern.rs`; set when the library is loaded.
 pub(crate) static ERRANDS: AtomicPtr<Errands> = AtomicPtr::new(null_mut());

@@ -1,35 +1,32 @@
-//! Object caches: objects that stay constructed while they are free.
+//! Object caches: free objects stay constructed.
 //!
-//! **What.** A cache has objects of one size. Its constructor makes each once, and a freed object
-//! comes back in that state. Freed objects go into the array of this processor, from which the next
-//! request takes them without a lock. An array's surplus lies in the cache's depot. What the depot
-//! has not needed for a while is destroyed and goes to the slabs, and complete slabs to the page
-//! heap.
+//! **What.** A cache allocates objects of one size. A freed object goes, still constructed, into
+//! this processor's array, from which the next request takes it without a lock. Surplus moves to
+//! the cache's depot. What leaves the working set is destroyed and goes to the slabs; complete
+//! slabs go to the page heap.
 //!
-//! **From.** Bonwick94 §2.3 (the interface) and §3.4 (working sets); Bonwick & Adams 2001 §3
-//! (per-CPU layer, depot, arrays that grow with contention). Where we differ: one array for each
-//! processor instead of two magazines, by restartable sequences instead of a lock; half of an array
-//! goes to the depot as a magazine. Slabs keep objects constructed, too, so that a free needs no
-//! memory when no magazine can be had. Constructors and destructors run without a lock.
+//! **From.** Bonwick94 §2.3 (interface), §3.4 (working sets); Bonwick & Adams 2001 §3 (per-CPU
+//! layer, depot, arrays that grow with contention). We differ: one array per processor instead of
+//! two magazines, restartable sequences instead of a lock. Slabs keep objects constructed, too, so
+//! that a free needs no memory for a magazine. Constructors and destructors run without a lock.
 //!
-//! **State.** A slot for each cache ([`crate::slots`]). An object that a cache has made is in one
-//! of these places:
+//! **State.** A slot for each cache ([`crate::slots`]). Where an object can be:
 //! ```text
-//! slabs (raw) ──construct──► live (the program's) ──free──► array of a processor ⇄ depot ──► slabs (constructed) ──destroy──► pages
-//!                                ▲                              │               │            │
-//!                                └──────────────────────────────┴───────────────┴────────────┘
+//! slabs (raw) ─construct─► live ─free─► array ⇄ depot ─► slabs (constructed) ─destroy─► pages
+//!                           ▲             │       │        │
+//!                           └─────────────┴───────┴────────┘
 //! ```
 //!
-//! **Invariants.** K1 a freed object bears the mark of free objects until it goes out again, a live
-//! one does not; K2 a page's entry ([`pages`]) names the cache exactly while the cache has the page
-//! and has handed out an object on it; K3 objects out of slabs = live + arrays + depot (+ objects
-//! under construction); K4 while a thread waits for an object, arrays are empty and have no room.
+//! **Invariants.** K1 a free object bears the mark, a live one does not; K2 a page's entry
+//! ([`pages`]) names the cache exactly while the cache has the page and has handed out an object on
+//! it; K3 objects out of slabs = live + arrays + depot (+ objects under construction); K4 while a
+//! thread waits for an object, arrays are empty and have no room.
 //!
-//! **Threads.** A cache's lock is held over each step of the slow path, never over a call of the
-//! program's functions. Order: table → cache → arrays → page heap. A fork takes them all.
+//! **Threads.** A cache's lock covers each step of the slow path, never a call of the program's
+//! functions. Order: table → cache → arrays → page heap. A fork takes them all.
 //!
-//! **Failure.** No memory, a limit, and a constructor that fails are errors; after the last the
-//! object is raw again. A bad handle or pointer is a [`Misuse`] that has changed nothing.
+//! **Failure.** No memory, a limit, and a failed constructor (the object is raw again) are errors.
+//! A bad handle or pointer is a [`Misuse`]; nothing has changed.
 //!
 //! **Unsafe.** Releases locks that a fork took.
 
@@ -67,15 +64,13 @@ pub use stats::{CacheStats, name_of};
 
 /// Bytes of a cache's name, at most.
 pub const NAME_MAX: usize = 31;
-/// Caches that there may be at a time.
 const MOST: usize = 4096;
 /// Milliseconds for which what is not needed stays, unless a cache says otherwise (Bonwick94 §3.4).
 pub const WORKING_SET_MS: u32 = 15_000;
 /// As an interval: nothing is freed by itself.
 pub const NEVER: u32 = u32::MAX;
 
-/// Makes an object at `object`; anything but 0 means that it failed, and has left nothing behind.
-/// May unwind, likewise a failure.
+/// Makes an object; anything but 0 is a failure that left nothing behind. An unwind is a failure.
 pub type Constructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
 /// Ends what the constructor made.
 pub type Destructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void);
@@ -90,9 +85,8 @@ pub const NO_COLOURS: u32 = 2;
 /// How a cache is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// At most [`NAME_MAX`] bytes of UTF-8 that people can read and `debug` can have as a target
-    /// ([`name`]): without control characters, others that cannot be seen, `"`, `\`, `:`, `+`, `,`
-    /// and `=`; no number, `large` or `malloc`.
+    /// At most [`NAME_MAX`] bytes of printable UTF-8 that `debug` can have as a target ([`name`]):
+    /// without `"`, `\`, `:`, `+`, `,`, `=`; no number, `large` or `malloc`.
     pub name: &'a [u8],
     /// Bytes of an object, 1 to 1 MiB.
     pub size: usize,
@@ -200,7 +194,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         self.arrays.hold_for_fork(nested);
     }
 
-    /// Gives every lock up after a fork.
+    /// Releases all locks after a fork.
     ///
     /// # Safety
     /// As [`craton_os::Mutex::release_after_fork`].

@@ -1,21 +1,20 @@
 //! Heaps with names, each destroyed whole.
 //!
 //! **What.** A heap has slabs and spans that no other heap uses, over one page heap. The program
-//! frees its objects one by one, also by the plain `free`, or all at once with the heap. Some heaps
-//! are the library's: objects with a hint go there ([`crate::hints`]).
+//! frees objects one by one, also by plain `free`, or all at once with the heap. Objects with a
+//! hint lie in heaps of the library ([`crate::hints`]).
 //!
-//! **State.** A slot for each heap ([`crate::slots`]); its pages are chunks for slabs, and spans
-//! for large objects.
+//! **State.** A slot for each heap ([`crate::slots`]); chunks of pages for slabs, spans for large
+//! objects.
 //!
 //! **Invariants.** H4 a page's mark is `OWNED` exactly while a heap's slab or large object has it;
-//! the page's record names heap and class. H5 `spare` counts the pages that heaps hold and do not
-//! use.
+//! its record names heap and class. H5 `spare` counts pages that heaps hold and do not use.
 //!
-//! **Threads.** A heap's lock is held over each call; any thread may use any heap, and free any
-//! object. Order: table → heap → page heap. A fork takes them all.
+//! **Threads.** Each call holds the heap's lock; any thread may use any heap and free any object.
+//! Order: table → heap → page heap. A fork takes them all.
 //!
-//! **Failure.** No memory and a limit that is reached are null. A bad handle, or an object of
-//! another heap, is a [`Misuse`] that has changed nothing.
+//! **Failure.** No memory and a reached limit are null. A bad handle, or another heap's object, is
+//! a [`Misuse`]; nothing has changed.
 //!
 //! **Unsafe.** Takes objects back, and releases locks that a fork took.
 
@@ -49,8 +48,7 @@ pub const BUILT_IN: usize = 4;
 pub struct Options<'a> {
     /// At most [`NAME_MAX`] printable ASCII bytes without `"` and `\`.
     pub name: &'a [u8],
-    /// Bytes that its slabs and large objects may take, rounded up to pages of 8 KiB; 0 for no
-    /// limit.
+    /// Bytes for slabs and large objects, rounded up to pages of 8 KiB; 0 for no limit.
     pub limit: usize,
     /// Where its memory lies.
     pub place: Place,
@@ -203,7 +201,7 @@ impl Heaps {
         self.slots.hold_for_fork(nested);
     }
 
-    /// Gives every lock up after a fork.
+    /// Releases all locks after a fork.
     ///
     /// # Safety
     /// As [`craton_os::Mutex::release_after_fork`].
@@ -230,8 +228,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(())
     }
 
-    /// An object of a heap; null when there is no memory, the limit is reached, or the alignment is
-    /// above 2 MiB.
+    /// An object; null without memory, at the limit, or for an alignment above 2 MiB.
     pub fn alloc(&self, handle: usize, size: usize, align: usize, zero: bool) -> Result<*mut u8, Misuse> {
         Ok(self.alloc_in(&mut self.heaps.slots.lock(handle)?.2, size, align, zero))
     }
@@ -241,8 +238,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         self.heaps.slots.lock_id(object.heap).map_or(null_mut(), |mut own| self.alloc_in(&mut own, size, 1, false))
     }
 
-    /// Frees an object. [`Misuse::Unallocated`] if its slab never had it, or another thread was
-    /// faster.
+    /// Frees an object. [`Misuse::Unallocated`] if it never was one, or another thread freed it.
     ///
     /// # Safety
     /// `object` is what the heap found at `pointer`; the caller gives it up.

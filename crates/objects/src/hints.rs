@@ -1,13 +1,10 @@
 //! Hints: how the program will use an object.
 //!
-//! **What.** Each hint is a heap of the library ([`crate::heaps`]), whose slabs lie on hugepages
-//! that no other object shares. So objects of one kind share lines, pages and hugepages only with
-//! their like:
-//! - [`COLD`]: hardly used. On small pages, which the system can reclaim one by one; hugepages with
-//!   used objects stay full of those.
-//! - [`HOT`]: in constant use. On hugepages, in a small heap too: few entries of the TLB reach all
-//!   of them.
-//! - [`DENSE`]: many that stay. They do not keep alive the hugepages of objects that come and go.
+//! **What.** Each hint is a heap of the library ([`crate::heaps`]): objects of one kind share
+//! lines, pages and hugepages only with their like.
+//! - [`COLD`]: hardly used. On small pages, which the system can reclaim one by one.
+//! - [`HOT`]: in constant use. On hugepages even in a small heap, for few TLB entries.
+//! - [`DENSE`]: many that stay. They do not keep others' hugepages alive.
 //! - [`SHORT_LIVED`]: freed soon, together. Their hugepages come free whole.
 //!
 //! **Cost.** A lock for each object; plain requests go through a cache without one.
@@ -30,7 +27,7 @@ const KINDS: [(u32, &[u8], Place); BUILT_IN] = [
     (SHORT_LIVED, b"short-lived", Place::Apart),
 ];
 
-/// Whether these are hints that can be followed: none, or one of them.
+/// Whether `hints` is 0 or one hint.
 pub fn are_valid(hints: u32) -> bool {
     hints == 0 || KINDS.iter().any(|k| k.0 == hints)
 }

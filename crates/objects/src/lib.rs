@@ -5,14 +5,13 @@
 //! - [`heaps`]: objects of all sizes, destroyed together;
 //! - [`hints`]: heaps of the library, one for each kind of use.
 //!
-//! A page names its owner in the page map and in its record. So the heap finds such an object, and
-//! returns it to its caller ([`craton_heap::owned`]), who brings it here.
+//! The page map and a page's record name its owner: the heap returns such an object to its caller
+//! ([`craton_heap::owned`]), which brings it here.
 //!
 //! **From.** Bonwick94 and Bonwick & Adams 2001 for caches; the rest is ours.
 //!
-//! **State.** No statics: [`caches::Caches`] and [`heaps::Heaps`] are values, all zeros at first.
-//! `over(&heap)` joins one with its heap for a call. Both name their parts by handles out of one
-//! kind of table (`slots`).
+//! **State.** No statics: [`caches::Caches`] and [`heaps::Heaps`] are values, all zeros at first;
+//! `over(&heap)` joins one with its heap for a call. Handles come from one kind of table (`slots`).
 //! ```text
 //! hints ─► heaps ─► slots ◄─ caches ─► process (two traits)
 //!             └────────► craton-heap ◄────┘
@@ -21,11 +20,10 @@
 //! **Threads.** Any thread may call anything. Order of locks: table → heap or cache → arrays → the
 //! heap's. A fork takes them all.
 //!
-//! **Failure.** Null or an error, and everything as before; a bad handle or pointer is a
+//! **Failure.** Null or an error, everything as before; a bad handle or pointer is a
 //! [`craton_heap::Misuse`].
 //!
-//! **Not here.** `errno`, background work and who frees what first: the process's part, in
-//! `craton-malloc`.
+//! **Not here.** `errno`, background work and who frees what first: `craton-malloc`.
 #![no_std]
 
 pub mod caches;

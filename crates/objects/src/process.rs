@@ -1,7 +1,7 @@
 //! What object caches ask of the process around them.
 //!
-//! **What.** Two small traits. Calls are resolved at compile time; every method has a default for a
-//! heap without a process, so that tests run caches over a simulated floor.
+//! **What.** Two traits, resolved at compile time. Each method has a default for a heap without a
+//! process: tests run caches over a simulated floor.
 //!
 //! **Unsafe.** A buffer goes back by its address.
 
@@ -11,11 +11,9 @@ use craton_os::rseq::Rseq;
 /// Two words of each thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Words {
-    /// Where the thread finds the arrays of processors: an address, [`Words::NOT_ASKED`], or
-    /// [`Words::NONE`].
+    /// Address of the processors' arrays, [`Words::NOT_ASKED`], or [`Words::NONE`].
     pub arrays: usize,
-    /// The innermost constructor or destructor that the thread runs, an address on its stack; 0 for
-    /// none.
+    /// The thread's innermost constructor or destructor, an address on its stack; 0 for none.
     pub building: usize,
 }
 
@@ -41,8 +39,7 @@ pub trait Process: 'static {
     /// A cache holds much free memory: a background thread should free it if the program sleeps.
     fn holds_much() {}
 
-    /// Restartable sequences. With `own`, for a use by the calling thread, which must be registered
-    /// for itself.
+    /// Restartable sequences. With `own`, for the calling thread, which must be registered itself.
     fn sequences(own: bool) -> Option<&'static Rseq> {
         let _ = own;
         None
@@ -61,8 +58,7 @@ pub trait Process: 'static {
 
 /// The watcher of objects: the debugging kit, and reports of corruption.
 pub trait Watch: 'static {
-    /// Checks for the objects of a cache with this name, made now; 0 for none. Objects with checks
-    /// are buffers of the watcher.
+    /// Checks for a new cache of this name; 0 for none. With checks, objects are watcher's buffers.
     fn checks_of(name: &[u8]) -> u8 {
         let _ = name;
         0
@@ -82,8 +78,7 @@ pub trait Watch: 'static {
         let _ = (id, buffer);
     }
 
-    /// Whether an object that the program frees to cache `id` is a buffer. Does not return if it is
-    /// one of another owner.
+    /// Whether an object freed to cache `id` is a buffer. Does not return if another owner's.
     fn is_buffer(id: u16, object: *mut u8) -> bool {
         let _ = (id, object);
         false

@@ -1,13 +1,12 @@
-//! A table of slots for what the program knows by handle.
+//! A table of slots for what the program names by handle.
 //!
-//! **What.** One reservation of address space, a slot for each cache or heap. A handle names its
-//! slot and a generation, so that the table checks a handle before it reads anything behind it. A
-//! slot serves again after its tenant has gone.
+//! **What.** One reservation with a slot for each cache or heap. A handle is a slot's address and a
+//! generation: the table checks it before it reads anything behind it. Slots are reused.
 //!
 //! **State.**
 //! ```text
-//! handle: | address of the slot, a multiple of 4096 | generation / 2, as far as it fits | bits of the kind, below STEP |
-//! slot:   | handle, 0 while free | generation, odd while in use | next free slot | shared | lock and what it protects |
+//! handle: | slot's address, a multiple of 4096 | generation / 2, cut | kind's bits, below STEP |
+//! slot:   | handle, 0 while free | generation, odd in use | next free | shared | lock, its data |
 //! ```
 //!
 //! **Invariants.** O1 a handle is found exactly from `publish` to `retire`; O2 two tenants of one
@@ -37,9 +36,7 @@ pub(crate) unsafe trait Kind {
     type Shared: Sync;
     /// Slots at most; where address space is short a sixteenth of it, and so on down to `LEAST`.
     const MOST: usize;
-    /// See `MOST`.
     const LEAST: usize = Self::MOST;
-    /// Alignment of the first slot.
     const ALIGN: usize = SLOT_ALIGN;
     /// Distance of two generations in a handle; the bits below are the kind's.
     const STEP: usize = 1;
@@ -51,7 +48,6 @@ pub(crate) unsafe trait Kind {
     const GONE: Misuse;
 }
 
-/// One slot.
 #[repr(C, align(4096))]
 pub(crate) struct Slot<K: Kind> {
     handle: AtomicUsize,
@@ -63,7 +59,6 @@ pub(crate) struct Slot<K: Kind> {
 }
 
 impl<K: Kind> Slot<K> {
-    /// Offsets in bytes: handle, generation, shared part, lock, what the lock protects.
     pub(crate) const SHAPE: [usize; 5] = [
         offset_of!(Self, handle),
         offset_of!(Self, generation),
@@ -75,8 +70,7 @@ impl<K: Kind> Slot<K> {
     /// The tenant's handle; 0 while there is none.
     #[inline(always)]
     pub(crate) fn handle(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `Slots::publish`: a thread that sees the tenant
-        // sees it set up.
+        // ORDERING: Acquire pairs with the Release in `Slots::publish`: the tenant is set up.
         self.handle.load(Ordering::Acquire)
     }
 
@@ -88,13 +82,11 @@ impl<K: Kind> Slot<K> {
         lock: impl FnOnce(&'a Mutex<K::Locked>) -> Guard<'a, K::Locked>,
     ) -> Result<Guard<'a, K::Locked>, Misuse> {
         let locked = lock(&self.locked);
-        // Until the lock was ours, another thread could destroy the tenant, and the slot serve the
-        // next one.
+        // Until we had the lock, another thread could destroy the tenant and reuse the slot.
         if self.handle() == handle { Ok(locked) } else { Err(K::GONE) }
     }
 }
 
-/// The first free slot, plus 1; 0 for none.
 pub(crate) struct FreeList(u32);
 
 /// A tenant, locked: its number, its slot, and what the lock protects.
@@ -112,10 +104,8 @@ pub(crate) struct Slots<K: Kind> {
 }
 
 impl<K: Kind> Slots<K> {
-    /// Offsets in bytes: address of slot 0, and how many were used.
     pub(crate) const SHAPE: [usize; 2] = [offset_of!(Self, base), offset_of!(Self, used)];
 
-    /// Without slots; all zeros.
     pub(crate) const fn new() -> Self {
         Self {
             base: AtomicUsize::new(0),
@@ -128,21 +118,17 @@ impl<K: Kind> Slots<K> {
 
     /// Slots that were ever used.
     pub(crate) fn used(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `alloc`: a thread that counts a slot sees the
-        // mapping.
+        // ORDERING: Acquire pairs with the Release in `alloc`: who counts a slot sees the mapping.
         self.used.load(Ordering::Acquire)
     }
 
-    /// Slot `id`, which was used.
     pub(crate) fn get(&self, id: u16) -> &Slot<K> {
         debug_assert!(usize::from(id) < self.used());
         let base = self.base.load(Relaxed) as *const Slot<K>;
-        // SAFETY: `id` counts a slot of the mapping, which is never unmapped; zeros are a valid
-        // slot by `Kind`.
+        // SAFETY: `id` counts a slot of the permanent mapping; zeros are valid by `Kind`.
         unsafe { &*base.add(id.into()) }
     }
 
-    /// Locks the free list, for `alloc` and `free`.
     pub(crate) fn lock_free(&self) -> Guard<'_, FreeList> {
         self.free.lock()
     }
@@ -170,7 +156,6 @@ impl<K: Kind> Slots<K> {
         while capacity >= K::LEAST {
             let bytes = capacity * size_of::<Slot<K>>();
             if let Some(at) = mapping::map(bytes, K::ALIGN) {
-                // A tenant takes the pages that it touches, not a hugepage.
                 mapping::advise_small(at, bytes);
                 self.base.store(at, Relaxed);
                 self.capacity.store(capacity, Relaxed);
@@ -181,8 +166,7 @@ impl<K: Kind> Slots<K> {
         None
     }
 
-    /// Lets a slot's new tenant be found; returns its handle, in which `bits` (below `STEP`) are
-    /// the kind's.
+    /// Makes a slot's new tenant visible; returns its handle with the kind's `bits` (below `STEP`).
     pub(crate) fn publish(&self, id: u16, bits: usize) -> usize {
         let slot = self.get(id);
         let generation = slot.generation.load(Relaxed).wrapping_add(1);
@@ -223,25 +207,22 @@ impl<K: Kind> Slots<K> {
         Ok((id, slot, slot.lock(handle, Mutex::lock)?))
     }
 
-    /// The tenant of slot `id`, locked; `None` if there is none.
     pub(crate) fn lock_id(&self, id: u16) -> Option<Guard<'_, K::Locked>> {
         let slot = self.get(id);
         let locked = slot.locked.lock();
         (slot.handle() != 0).then_some(locked)
     }
 
-    /// The slots with a tenant, by number.
     pub(crate) fn living(&self) -> impl Iterator<Item = (u16, &Slot<K>)> {
         (0..self.used()).map(|id| (id as u16, self.get(id as u16))).filter(|(_, slot)| slot.handle() != 0)
     }
 
-    /// Takes every lock, for a fork.
     pub(crate) fn hold_for_fork(&self, nested: bool) {
         self.free.hold_for_fork(nested);
         (0..self.used()).for_each(|id| self.get(id as u16).locked.hold_for_fork(nested));
     }
 
-    /// Gives every lock up after a fork.
+    /// Releases all locks after a fork.
     ///
     /// # Safety
     /// As [`Mutex::release_after_fork`].

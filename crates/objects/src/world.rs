@@ -1,5 +1,5 @@
-//! A heap with object caches and heaps with names, over real bytes of a simulated floor, which can
-//! refuse; and a process for them that counts what it is asked.
+//! A test world: a heap with caches and named heaps over a simulated floor that can refuse, and a
+//! process that counts requests.
 //!
 //! **Unsafe.** Plays the kit over the test's allocator.
 
@@ -20,7 +20,6 @@ use std::thread_local;
 
 pub(crate) type TestHeap = craton_heap::Heap<RealFloor, VirtualClock, NoHooks>;
 
-/// A thread's requests to the process.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Asked {
     pub(crate) room: u32,
@@ -37,7 +36,6 @@ thread_local! {
 /// Live buffers of the watcher: layout and owner.
 static BUFFERS: Mutex<Option<HashMap<usize, (std::alloc::Layout, u16)>>> = Mutex::new(None);
 
-/// The calling thread's requests so far.
 pub(crate) fn asked() -> Asked {
     ASKED.get()
 }
@@ -163,12 +161,10 @@ pub(crate) fn world_in<P: Process + Watch>(hugepages: u32) -> World<P> {
 }
 
 impl<P: Process + Watch> World<P> {
-    /// Heaps with names.
     pub(crate) fn own(&self) -> heaps::Over<'static, RealFloor, VirtualClock, NoHooks> {
         self.heaps.over(self.heap)
     }
 
-    /// Object caches.
     pub(crate) fn cached(&self) -> crate::caches::Over<'static, RealFloor, VirtualClock, NoHooks, P> {
         self.caches.over(self.heap)
     }

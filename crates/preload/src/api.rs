@@ -46,7 +46,8 @@ pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_c
     -1
 }
 
-/// Writes what an option is set to, as `snprintf` does; returns the length, or -1 with `EINVAL` when there is no such key.
+/// Writes an option's value, as `snprintf` does; returns the length, or -1 with `EINVAL` (no such
+/// key).
 ///
 /// # Safety
 /// `key` is a C string or null; `buffer` has room for `size` bytes.
@@ -98,7 +99,7 @@ pub extern "C" fn craton_release() -> usize {
     front::release() as usize
 }
 
-/// Sets what is called when the soft limit is passed and giving free memory back did not help; null for nothing.
+/// Sets the callback for a soft limit still passed after memory was released; null for none.
 ///
 /// # Safety
 /// The function may be called with the argument until another one is set.

@@ -14,11 +14,12 @@ pub(crate) fn invalid() -> *mut c_void {
     null_mut()
 }
 
-/// No struct of counts is longer, in this version or another: a longer one is a size that was never set.
+/// No version's struct of counts is longer: a longer `size` was never set.
 const MOST_COUNTS: usize = 4096;
 
-/// Writes counts into the program's struct of `size` bytes, which a newer program may have longer than ours: what ours does not have is 0 then. 0, or
-/// -1 with `EINVAL`.
+/// Writes counts into the program's struct of `size` bytes; fields that only a newer program has
+/// are
+/// 0. Returns 0, or -1 with `EINVAL`.
 ///
 /// # Safety
 /// `into` is null, or has room for `size` bytes.
@@ -113,7 +114,7 @@ pub unsafe extern "C" fn reallocarray(pointer: *mut c_void, count: usize, size: 
     }
 }
 
-/// C11 7.22.3.1. An alignment that is no power of two is `EINVAL`, as in glibc 2.38 and later; the size need not be a multiple of it.
+/// C11 7.22.3.1. `EINVAL` for no power of two (glibc 2.38); the size need not be a multiple.
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {
@@ -131,7 +132,7 @@ pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// POSIX: the error is the result, `errno` and, on failure, `*place` stay as they were.
+/// POSIX: the error is the result; `errno` and, on failure, `*place` stay as they were.
 ///
 /// # Safety
 /// `place` is a valid place for a pointer.
@@ -195,7 +196,7 @@ pub unsafe extern "C" fn cfree(pointer: *mut c_void) {
     }
 }
 
-/// C23 7.24.3.4: `free` of an object of which the program knows the size. Another size than the object's is an error, as far as it can be told.
+/// C23 7.24.3.4: `free` with a size. A wrong size is an error, as far as it can be detected.
 ///
 /// # Safety
 /// As [`free`].
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn free_sized(pointer: *mut c_void, size: usize) {
     }
 }
 
-/// C23 7.24.3.5: `free` of an object of which the program knows size and alignment.
+/// C23 7.24.3.5: `free` with size and alignment.
 ///
 /// # Safety
 /// As [`free`].

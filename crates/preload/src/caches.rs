@@ -1,6 +1,7 @@
 //! `craton_cache_*`: object caches.
 //!
-//! **Failure.** Null or -1, with `errno` as `craton.h` says. A bad handle or pointer is a line that names call and address, and `SIGABRT`.
+//! **Failure.** Null or -1, with `errno` as `craton.h` says. A bad handle or pointer: a line that
+//! names call and address, and `SIGABRT`.
 //!
 //! **Unsafe.** Takes pointers and functions from C.
 
@@ -51,7 +52,8 @@ fn fault(call: &'static str, pointer: *mut c_void, fault: Fault) -> c_int {
 /// Makes a cache; null with `EINVAL` or `ENOMEM`.
 ///
 /// # Safety
-/// `options` points at a `struct craton_cache_options` whose `size` is right; its functions may be called as `craton.h` says.
+/// `options` points at a `struct craton_cache_options` whose `size` is right; its functions may be
+/// called as `craton.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_cache_create(options: *const CratonCacheOptions) -> *mut c_void {
     // SAFETY: the program's struct; its first field is there in every version.

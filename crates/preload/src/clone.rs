@@ -1,13 +1,15 @@
-//! Calls by which a program makes a task that has its memory and its thread pointer.
+//! Calls that make a task with the program's memory and thread pointer.
 //!
-//! **What.** The child of a `vfork` acts for its parent, which sleeps meanwhile; it must not allocate, but some do. The cache of the
-//! thread serves it as well. A processor's cache cannot: the kernel restarts the sequences of the parent, not of the child, and the
-//! processor's number that it finds is its parent's last one. So a thread that uses processors' caches does without any for the
-//! time. The same holds for `clone` with `CLONE_VM` and without `CLONE_SETTLS`; unless the parent sleeps, both then do without for good.
+//! **What.** The child of a `vfork` runs while its parent sleeps. It must not allocate, but some
+//! do. It may use the thread cache, but no per-CPU cache: the kernel restarts the parent's
+//! sequences only, and the CPU number that the child reads is the parent's last. So a thread with
+//! per-CPU caches does without during the call. The same holds for `clone` with `CLONE_VM` and
+//! without `CLONE_SETTLS`; unless the parent sleeps, both then do without for good.
 //!
-//! **Not here.** Programs that come to these by `syscall()`. A task with a thread pointer of its own is found out by itself.
+//! **Not here.** Programs that use `syscall()`. A task with its own thread pointer is detected.
 //!
-//! **Unsafe.** Exports names that the whole process calls; `vfork`, which returns twice, is assembly.
+//! **Unsafe.** Exports names that the whole process calls; `vfork`, which returns twice, is
+//! assembly.
 
 #[cfg(target_arch = "x86_64")]
 use core::arch::naked_asm;
@@ -15,8 +17,8 @@ use core::ffi::{c_int, c_void};
 use craton_malloc::front;
 use craton_os::process;
 
-/// Linux's `vfork`. The child returns on its parent's stack, so that all that the parent needs afterwards is in registers, which the
-/// system call keeps: the address to return to, and what `before_vfork` said.
+/// Linux's `vfork`. The child returns on its parent's stack: registers, which the system call
+/// keeps, hold the return address and the result of `before_vfork`.
 ///
 /// # Safety
 /// As the program's call.
@@ -64,7 +66,7 @@ extern "C" fn after_vfork(before: usize, result: isize) -> isize {
     -1
 }
 
-/// Linux's `clone`. Arguments that the program left out are whatever the registers hold, as in the C library.
+/// Linux's `clone`. As in the C library, omitted arguments are whatever the registers hold.
 ///
 /// # Safety
 /// As the program's call.

@@ -1,8 +1,8 @@
 //! C++'s `operator new` and `operator delete`, in all their forms (C++17 [new.delete]).
 //!
-//! **What.** A throwing form that finds no memory calls the program's new handler until there is some, and throws
-//! `std::bad_alloc` when there is no handler. A nothrow form returns null at once: the handler may throw, and only the C++
-//! runtime could catch that.
+//! **What.** Without memory a throwing form calls the program's new handler until there is some, or
+//! throws `std::bad_alloc` if there is no handler. A nothrow form returns null at once: the handler
+//! may throw, and only the C++ runtime could catch that.
 //!
 //! **Unsafe.** Takes pointers from C++, and exports its mangled names.
 
@@ -48,7 +48,7 @@ macro_rules! new {
         #[unsafe(no_mangle)]
         extern "C" fn $name(size: usize $(, _: $extra)*) -> *mut c_void {
             let object = front::malloc(size);
-            // SAFETY: the cold path may throw, which passes through no frame of ours: it is the last thing that happens.
+            // SAFETY: the cold path may throw as the last act, through no frame of ours.
             if object.is_null() { unsafe { new_failed(size, DEFAULT_ALIGN) } } else { object.cast() }
         }
     };

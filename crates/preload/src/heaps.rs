@@ -1,7 +1,7 @@
 //! `craton_heap_*`: heaps that are destroyed whole.
 //!
-//! **Failure.** No memory, or a limit that is reached, is null and `ENOMEM`; a bad argument null and `EINVAL`. A bad handle or pointer is a
-//! line that names call and address, and `SIGABRT`.
+//! **Failure.** No memory or a reached limit: null and `ENOMEM`. A bad argument: null and `EINVAL`.
+//! A bad handle or pointer: a line that names call and address, and `SIGABRT`.
 //!
 //! **Unsafe.** Takes pointers from C.
 
@@ -102,7 +102,7 @@ pub extern "C" fn craton_heap_calloc(heap: *mut c_void, count: usize, size: usiz
     }
 }
 
-/// Changes the size of an object of a heap; null makes a new one. A size of 0 is that of the smallest object.
+/// Resizes an object of a heap; null allocates one. Size 0 gives the smallest object.
 ///
 /// # Safety
 /// If the result is another pointer than null, the program no longer uses the old one.

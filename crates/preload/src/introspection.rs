@@ -32,8 +32,8 @@ pub struct Mallinfo {
     fields: [c_int; 10],
 }
 
-/// Counts in glibc's terms: `arena` and `hblkhd` what the heap and huge objects take, `uordblks` what is with the program
-/// (and in other threads' caches), `fordblks` the rest of the heap.
+/// glibc's counts: `arena`, `hblkhd` the heap and huge objects; `uordblks` live objects (and those
+/// in other threads' caches); `fordblks` the rest of the heap.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> Mallinfo2 {
     let arena = SEGMENT.heap_backed_bytes.load(Relaxed) as usize;
@@ -52,14 +52,13 @@ pub extern "C" fn mallinfo() -> Mallinfo {
     Mallinfo { fields: [arena, 0, 0, 0, hblkhd, 0, 0, used, free, free] }
 }
 
-/// Gives free memory back to the system; 1 if there was any. The amount to keep is not observed: what is free is given back.
+/// Gives all free memory back to the system; 1 if there was any. The amount to keep is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_keep: usize) -> c_int {
     c_int::from(front::release() > 0)
 }
 
-/// Accepts the parameters that glibc has (1 and -8 to -1), whose mechanisms do not exist here, so that programs which set them go on; 0
-/// for any other.
+/// Accepts glibc's parameters (1 and -8 to -1) without effect, so that programs go on; else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallopt(parameter: c_int, _value: c_int) -> c_int {
     c_int::from(parameter == 1 || (-8..=-1).contains(&parameter))

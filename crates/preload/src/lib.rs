@@ -1,11 +1,11 @@
-//! The C face of Craton: `libcraton.so` and `libcraton.a`.
+//! The C interface of Craton: `libcraton.so` and `libcraton.a`.
 //!
-//! **What.** Every function by which C and C++ programs ask for memory, with their standards' rules about errors; each is a
-//! thin shell around [`craton_malloc::front`].
+//! **What.** All allocation functions of C and C++, with their standards' rules about errors; thin
+//! wrappers of [`craton_malloc::front`].
 //!
-//! **Failure.** No memory: null and `ENOMEM`, or `std::bad_alloc`. A bad argument: as the function's standard says. A bad
-//! pointer: handed to the allocator that the process otherwise uses, if that is another one; else a line on standard error
-//! that names call and address, and `SIGABRT`.
+//! **Failure.** No memory: null and `ENOMEM`, or `std::bad_alloc`. A bad argument: as the
+//! function's standard says. A bad pointer goes to the process's other allocator, if any; else a
+//! line on standard error that names call and address, and `SIGABRT`.
 //!
 //! **Not here.** Anything that decides about memory.
 //!
@@ -36,6 +36,6 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     .abort()
 }
 
-// Nothing here unwinds, but code shared with builds that do refers to the personality routine. Hidden, and weak so that a
-// program which has one already can link `libcraton.a`.
+// Nothing here unwinds, but shared code refers to the personality routine. Hidden, and weak so that
+// a program with one can link `libcraton.a`.
 core::arch::global_asm!(".weak rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", ".long 0",);

@@ -1,9 +1,8 @@
-//! Pointers that are not ours.
+//! Foreign pointers: after `dlopen` the process keeps its allocator, whose pointers may reach us.
 //!
-//! **What.** When the library was opened by `dlopen`, the process goes on with its own allocator, and pointers of that one may
-//! reach us: they are handed to it. When we are the process's allocator there is nobody to hand them to.
+//! **What.** We pass such pointers to it. If we are the process's allocator, there is no other.
 //!
-//! **Unsafe.** Calls functions by the address that the dynamic linker gave, with the types that their names imply.
+//! **Unsafe.** Calls functions by the linker's addresses, with the types that their names imply.
 
 use core::ffi::{CStr, c_void};
 use craton_malloc::sizes::{self, Claim};
@@ -30,7 +29,7 @@ pub(crate) unsafe fn free_slowly(pointer: *mut c_void, call: &'static str) {
     }
 }
 
-/// Frees a pointer of which the program says more, after the fast path did not take it or its size.
+/// Frees a pointer with a claim about it, after the fast path refused pointer or size.
 ///
 /// # Safety
 /// The program gives the pointer up.
@@ -83,7 +82,7 @@ pub(crate) unsafe fn realloc(call: &'static str, pointer: *mut c_void, size: usi
 pub(crate) unsafe fn usable_size(pointer: *mut c_void, misuse: Misuse) -> usize {
     match other(c"malloc_usable_size", crate::c::malloc_usable_size as *const () as usize) {
         Some(address) if misuse == Misuse::Foreign => {
-            // SAFETY: this is what the process calls `malloc_usable_size`, and the pointer is not ours.
+            // SAFETY: the process calls this `malloc_usable_size`; the pointer is not ours.
             unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(address)(pointer) }
         }
         _ => front::die("malloc_usable_size", pointer.cast(), misuse),

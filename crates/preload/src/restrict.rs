@@ -1,8 +1,8 @@
-//! Calls by which a program restricts itself, which our thread would spoil.
+//! Calls by which a program restricts itself, and which our thread would break.
 //!
-//! **What.** `unshare` and `setns` are refused to a process with more than one thread, as it would be with ours. A filter of system calls
-//! kills the process when a thread of which its author knew nothing makes others. So we stop the thread first, and then do what
-//! the C library does: the system call.
+//! **What.** The kernel refuses `unshare` and `setns` to a process with several threads. A system
+//! call filter kills the process for a call of ours. So we stop the thread first, then make the
+//! call.
 //!
 //! **Unsafe.** Exports names that the whole process calls, and passes arguments on.
 
@@ -27,10 +27,10 @@ pub extern "C" fn setns(fd: c_int, kind: c_int) -> c_int {
     govern::without_thread(|| restrict::setns(fd, kind), is_refused)
 }
 
-/// Linux's `prctl`. What comes before a filter, or loads one, ends our thread for good.
+/// Linux's `prctl`. Preparing or loading a filter ends our thread for good.
 ///
 /// # Safety
-/// As the program's call. Arguments that it left out are whatever the registers hold, as in the C library.
+/// As the program's call. Omitted arguments are whatever the registers hold, as in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prctl(operation: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     if matches!(operation, restrict::SET_SECCOMP | restrict::SET_NO_NEW_PRIVS) {

@@ -1,7 +1,7 @@
-//! Requests that tell sizes, come in batches, or say how objects will be used.
+//! Requests that return sizes, come in batches, or carry hints.
 //!
-//! **From.** Open standard proposal P0901 for the functions that return a size; the names by which C++ compilers know them, and those with
-//! `__hot_cold_t`, are LLVM's. A `__hot_cold_t` under 128 means cold.
+//! **From.** Open standard proposal P0901 for size-returning functions; their C++ names and those
+//! with `__hot_cold_t` are LLVM's. A `__hot_cold_t` under 128 means cold.
 //!
 //! **Unsafe.** Takes pointers from C, and exports names that compilers call.
 
@@ -21,7 +21,6 @@ pub struct Sized {
 }
 
 impl Sized {
-    /// Both.
     pub(crate) fn new(pointer: *mut c_void, size: usize) -> Self {
         Self { pointer, size }
     }
@@ -88,7 +87,7 @@ pub unsafe extern "C" fn craton_free_batch(pointers: *const *mut c_void, count: 
     }
 }
 
-/// An object placed by a hint. Null and `EINVAL` where there is no such hint or the alignment is no power of two; null and `ENOMEM` without memory.
+/// An object with a hint; null and `EINVAL` (hint, alignment) or `ENOMEM`.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_alloc_hinted(size: usize, align: usize, hint: c_uint) -> *mut c_void {
     if !align.is_power_of_two() || !hints::are_valid(hint) {
@@ -114,7 +113,7 @@ macro_rules! or_failed {
     ($pointer:expr, $size:expr, $align:expr) => {{
         let (pointer, size, align): (*mut c_void, usize, usize) = ($pointer, $size, $align);
         if pointer.is_null() {
-            // SAFETY: the cold path may throw, which passes through no frame of ours: it is the last thing that happens.
+            // SAFETY: the cold path may throw as the last act, through no frame of ours.
             unsafe { sized_new_failed(size, align, sizes::good_size(size, align)) }
         } else {
             Sized::new(pointer, sizes::good_size(size, align))

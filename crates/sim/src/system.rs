@@ -1,11 +1,9 @@
-//! Mappings with real bytes, and a machine whose processors the test chooses.
+//! Mappings with real bytes, and a machine whose CPUs the test chooses.
 //!
-//! **What.** [`Mappings`] and [`Machine`] over the system's own allocator: no system call, so that it runs under Miri and loom.
-//! Growing in place is always refused, as if the neighbour were taken; moving copies.
-//!
-//! **Failure.** `map`, `grow`, `replace` and `move_memory` are refused as the plan says, with nothing changed.
-//!
-//! **Unsafe.** Allocates mappings, copies between them, and frees them when their last part is unmapped.
+//! **What.** [`Mappings`] and [`Machine`] over the system's allocator, for Miri and loom. Growth in
+//! place is always refused; moving copies. Refusals by the plan change nothing.
+//! **Unsafe.** Allocates mappings, copies between them, and frees them when their last part is
+//! unmapped.
 
 use crate::fault::{Call, FaultPlan};
 use crate::real::RealFloor;
@@ -15,10 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of the simulated machine's page.
 const PAGE: usize = 4096;
 
-/// What the allocator gave: where, its layout, and how many bytes of it are still mapped.
+/// An allocation, its layout, and its bytes still mapped.
 #[derive(Debug)]
 struct Block {
     at: usize,
@@ -41,12 +38,12 @@ pub struct SimSystem {
 }
 
 impl SimSystem {
-    /// A system whose calls are refused as `faults` says.
+    /// A system whose calls `faults` refuses.
     pub fn new(faults: FaultPlan) -> Self {
         Self { state: Arc::default(), faults }
     }
 
-    /// Moves every thread to a processor.
+    /// Moves every thread to a CPU.
     pub fn set_cpu(&self, cpu: usize) {
         self.state.cpu.store(cpu, Ordering::Relaxed);
     }
@@ -106,7 +103,7 @@ impl Mappings for SimSystem {
             return None;
         }
         let to = self.new_block(new_bytes, PAGE)?;
-        // SAFETY: the old mapping is the caller's, and the new one is nobody else's.
+        // SAFETY: the old mapping is the caller's, and the new one is exclusive.
         unsafe { Self::copy(at, to, old_bytes) };
         self.unmap(at, old_bytes);
         Some(to)

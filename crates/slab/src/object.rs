@@ -1,16 +1,13 @@
 //! Caches of equal objects that programs describe.
 //!
-//! **What.** An [`ObjectSlabs`] is the back end of one cache: slabs of pages from a
-//! [`PageSupplier`], cut into objects of an [`ObjectLayout`], which keep their constructed state
-//! while they are free. Between it and the processors is a [`Depot`] of magazines. The front end
-//! constructs and destroys objects, takes locks, and keeps names and limits.
-//!
-//! **From.** Bonwick94 (§ numbers are its); magazines are from Bonwick & Adams, "Magazines and
-//! Vmem", USENIX ATC 2001. Where we differ: an object that comes back is looked at always (§6.2
-//! finds wrong ones of large objects, or of all when debugging); each is constructed when it is
-//! first taken rather than all with their slab; complete slabs go back by the least number of them
-//! in an interval, as magazines do, instead of after 15 s each (§3.4).
-//!
+//! **What.** An [`ObjectSlabs`] is the back end of one cache: it cuts pages of a [`PageSupplier`]
+//! into objects of an [`ObjectLayout`], which stay constructed while free. A [`Depot`] of magazines
+//! lies between it and the CPUs. The front end constructs, destroys, locks, and keeps names and
+//! limits.
+//! **From.** Bonwick94 (§ numbers are its) and Bonwick & Adams, "Magazines and Vmem", USENIX ATC
+//! 2001. Where we differ: each free is validated (§6.2: large objects only, or when debugging);
+//! objects are constructed on first use, not with their slab; complete slabs are freed by the
+//! least number of an interval, as magazines are, not after 15 s each (§3.4).
 //! ```
 //! use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, Taken};
 //!
@@ -33,30 +30,22 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! **State.**
 //! ```text
-//! slab:   | colour | object | object | … | tail, with the record and its bits if they fit |   records apart: on pages of such
-//! table:  address → record
+//! slab:   | colour | object | object | … | tail, with the record and its bits if they fit |
+//! table:  address → record       records apart: on pages of such
 //! depot:  full magazines → … → · empty magazines → … →
 //! ```
-//!
 //! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`], besides S2 to S4):
-//! - O1 a slab's count in use is the number of its objects whose bit says out, bits behind its last
-//!   object are set, and no free object's bit comes before the word that its record names;
+//! - O1 a slab's count in use equals its bits "out"; bits past its last object are set; no free
+//!   object's bit precedes the word `hint`;
 //! - O2 the table finds each slab by its first and its last byte, and nothing else;
-//! - O3 a slab's objects begin at a colour, are aligned, and end before its record and its end;
+//! - O3 objects begin at a colour, are aligned, and end before the record and the slab's end;
 //! - O4 each slab with its record apart has one;
-//! - D1 a full magazine in the depot has rounds, an empty one none, and the depot's counts are the
-//!   sums over them.
+//! - D1 full magazines in the depot have rounds, empty ones none; its counts are their sums.
 //!
-//! **Threads.** None of its own: all is under a lock of the caller's.
-//!
-//! **Failure.** When the supplier refuses, `take` is `None`, and nothing has changed. An object
-//! that cannot come back is an error ([`BadObject`]), and nothing has changed.
-//!
-//! **Not here.** Constructors, names, limits, waiting; what processors have in their magazines,
-//! which counts as out here.
+//! **Threads.** Under the caller's lock. **Failure.** `take` returns `None` when the supplier
+//! refuses, `give` a [`BadObject`]; neither changes anything. **Not here.** Constructors, names,
+//! limits, waiting; objects in CPUs' magazines count as out.
 
 mod cache;
 mod check;

@@ -1,7 +1,8 @@
 //! The counters of the statistics: name, unit, meaning.
 //!
-//! **What.** [`counters!`](crate::counters) passes the rows of a table to a macro; [`count_struct!`](crate::count_struct)
-//! declares a struct with a field for each row. The order of rows is the layout of the structs in `craton.h`.
+//! **What.** [`counters!`](crate::counters) passes a table's rows to a macro;
+//! [`count_struct!`](crate::count_struct) declares a struct with a field for each. The order of
+//! rows is the layout of the structs in `craton.h`.
 
 /// In what a counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +43,8 @@ pub struct Counter {
     pub text: &'static str,
 }
 
-/// `counters!(TABLE, MACRO)` calls `MACRO!` with the rows `name: Unit, "text";` of a table: `process`, `class`, `heap`,
-/// `cache` or `kit`.
+/// `counters!(TABLE, MACRO)` calls `MACRO!` with a table's rows `name: Unit, "text";`: `process`,
+/// `class`, `heap`, `cache` or `kit`.
 #[macro_export]
 macro_rules! counters {
     (process, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
@@ -154,8 +155,8 @@ macro_rules! with_rows {
     ([$then:ident] $($rows:tt)*) => { $then! { $($rows)* } };
 }
 
-/// `count_struct! { TABLE, struct NAME { MORE } }` declares a struct with a public `u64` for each row of a table, and `MORE`
-/// fields behind them; its method `numbers` returns the rows.
+/// `count_struct! { TABLE, struct NAME { MORE } }` declares a struct of a public `u64` per row,
+/// then `MORE` fields; its method `numbers` returns the rows.
 #[macro_export]
 macro_rules! count_struct {
     ($table:ident, $($item:tt)*) => { $crate::counters! { $table, @struct $($item)* } };

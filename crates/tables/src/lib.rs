@@ -1,12 +1,12 @@
 //! Craton's options and counters, as data.
 //!
-//! **What.** One row for each option ([`options::OPTIONS`]) and one for each counter ([`counters`]). The allocator takes
-//! its parser, getter and statistics from these rows, the program `craton` its help, and `cargo xtask tidy --fix` the
-//! blocks between marks in `craton.h`, `README.md` and `docs/`. To add an option, write its row here and its handler in
-//! `crates/malloc/src/options/handlers.rs`; to add a counter, write its row.
+//! **What.** A row per option ([`options::OPTIONS`]) and per counter ([`counters`]). From them come
+//! the allocator's parser, getter and statistics, the help of the program `craton`, and, by `cargo
+//! xtask tidy --fix`, blocks in `craton.h`, `README.md` and `docs/`. A new option also needs a
+//! handler in `crates/malloc/src/options/handlers.rs`.
 //!
-//! **Not here.** Code: the allocator parses and applies values. A crate apart, so that tools read the rows without
-//! linking the allocator, whose hooks run at the start and at the exit of every program that links it.
+//! **Not here.** The allocator's code, so that tools can read the rows without linking the
+//! allocator, whose hooks run at the start and exit of every program that links it.
 #![no_std]
 
 pub mod counters;

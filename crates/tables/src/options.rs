@@ -5,7 +5,7 @@ use core::fmt;
 /// Bytes that the path of `stats_file` and `trace` has at most.
 pub const PATH_MOST: usize = 511;
 
-/// What values an option takes. Shown as the help shows it: `auto|thread|cpu`, `none|auto|BYTES|PERCENT%`.
+/// What values an option takes, as in the help: `auto|thread|cpu`, `none|auto|BYTES|PERCENT%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// One of these words.

@@ -1,6 +1,6 @@
 //! How an experiment shall be done, and what all of them do with that.
 //!
-//! **Failure.** An option that an experiment has no use for, and a name that it does not know, are errors that begin with the option.
+//! **Failure.** Errors for unused options and unknown names begin with the option.
 
 use super::series::Case;
 use craton_lab::measure::{Allocator, Progress};
@@ -59,8 +59,8 @@ impl Ask<'_> {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    /// Refuses those of `--peers`, `--runs` and `--only` in `options` that were given; `why` says what the experiment is.
-    /// Error: the option.
+    /// Refuses the given ones of `--peers`, `--runs`, `--only` in `options`: the experiment is
+    /// `why`.
     pub fn refuse(&self, options: &[&str], why: &str) -> Result<(), String> {
         let given = [(self.peers_asked, "--peers"), (self.runs.is_some(), "--runs"), (!self.only.is_empty(), "--only")];
         match given.into_iter().find(|(given, option)| *given && options.contains(option)) {
@@ -69,8 +69,7 @@ impl Ask<'_> {
         }
     }
 
-    /// Refuses names of `--only` that are not among `names`, each of which is a `kind`.
-    /// Error: the name, and those that there are.
+    /// Refuses names of `--only` not among `names`, each a `kind`. Error: the name, and `names`.
     pub fn known(&self, kind: &str, names: &[impl AsRef<str>]) -> Result<(), String> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         match self.only.iter().find(|only| !names.contains(&only.as_str())) {
@@ -79,8 +78,7 @@ impl Ask<'_> {
         }
     }
 
-    /// Leaves the cases that are asked for.
-    /// Error: a name that no case has, or one that is there twice.
+    /// Keeps the cases asked for. Error: an unknown or repeated name.
     pub fn choose(&self, cases: &mut Vec<Case>) -> Result<(), String> {
         if let Some(place) = (1..self.only.len()).find(|i| self.only[..*i].contains(&self.only[*i])) {
             return Err(format!("--only names {} twice; take one out", self.only[place]));
@@ -90,8 +88,7 @@ impl Ask<'_> {
         Ok(())
     }
 
-    /// The program that runs workloads.
-    /// Error: it is not there.
+    /// The program that runs workloads. Error: it is not there.
     pub fn craton_work(&self) -> Result<OsString, String> {
         (self.tool)("craton-work").map(OsString::from)
     }

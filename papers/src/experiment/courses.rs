@@ -1,7 +1,7 @@
-//! Courses of demand on the page heap alone: the scenario that several experiments share.
+//! Courses of demand on the page heap alone: a scenario of several experiments.
 //!
-//! **What.** [`play`] has the empirical driver follow each course that is asked for with the built-in profile, with a rate of release
-//! or without one; [`rows`] has a row for each sample.
+//! **What.** [`play`] runs the empirical driver through each course with the built-in profile, with
+//! or without a rate of release; [`rows`] has a row for each sample.
 //!
 //! **Units.** Bytes; seconds of simulated time.
 
@@ -13,14 +13,12 @@ use crate::empirical::sim::{self, Sample, Summary};
 
 /// Without and with a rate of release, by the name in tables and pictures.
 pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", true)];
-/// The heap in so many seconds: for 4 GiB, what the library's background thread gives back by default, 64 MiB a second.
+/// Releases the heap in this time: for 4 GiB the background thread's default, 64 MiB a second.
 const RELEASE_SECONDS: u64 = 64;
-/// Samples of a course.
 const SAMPLES: u32 = 240;
 
 /// A course at a rate.
 pub struct Course {
-    /// The course.
     pub schedule: &'static str,
     /// What is given back by a rate.
     pub release_bytes_per_s: u64,
@@ -29,7 +27,6 @@ pub struct Course {
 }
 
 impl Course {
-    /// The name of the rate.
     pub fn rate(&self) -> &'static str {
         rate_name(self.release_bytes_per_s)
     }
@@ -45,18 +42,16 @@ impl Course {
     }
 }
 
-/// The rate of release of a heap.
 pub fn rate(heap_bytes: u64, release: bool) -> u64 {
     if release { heap_bytes / RELEASE_SECONDS } else { 0 }
 }
 
-/// The name of a rate.
 pub fn rate_name(bytes_per_s: u64) -> &'static str {
     RELEASE[usize::from(bytes_per_s > 0)].0
 }
 
-/// Plays the courses asked for in each of `ways`, of [`RELEASE`]; heap and births with deaths of a course as given.
-/// Error: what a simulation has no use for; a heap that does not fit.
+/// Plays the courses asked for in each of `ways`, of [`RELEASE`]; heap and births with deaths of a
+/// course as given. Error: what a simulation has no use for; a heap that does not fit.
 pub fn play(
     ask: &Ask<'_>,
     ways: &[(&'static str, bool)],
@@ -78,7 +73,6 @@ pub fn play(
     Ok(courses)
 }
 
-/// A row for each sample.
 pub fn rows(courses: &[Course]) -> Vec<Row> {
     let of = |course: &Course| {
         let head = json!({ "schedule": course.schedule, "release_bytes_per_s": course.release_bytes_per_s });

@@ -1,12 +1,13 @@
 //! What the experiments that time allocators of frames have in common.
 //!
-//! **What.** A [`Grid`] is what is measured: designs, orders, threads. Each round makes every allocator anew, in turns (A B C, A B C, …),
-//! and does bulk, random and repeat with it. A row is a loop on a design, with the median over rounds and the least.
-//! Besides: their table, ratios and pictures.
+//! **What.** A [`Grid`] is designs, orders, threads. Each round makes every allocator anew, in
+//! turns (A B C, A B C, …), and runs bulk, random and repeat. A row is a loop on a design: median
+//! and least over rounds. Also tables, ratios and pictures.
 //!
 //! **Units.** Nanoseconds for each operation and thread.
 //!
-//! **Failure.** What an allocator cannot do is a row with its status. Stopped early, rounds that were done count.
+//! **Failure.** What an allocator cannot do is a row with its status. Stopped early, done rounds
+//! count.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, json, lines, pairs, table};
 use super::{Ask, Findings};
@@ -28,7 +29,6 @@ const QUICK_PAIRS: usize = 200_000;
 /// The fewest blocks of a thread.
 const LEAST_BLOCKS: usize = 16;
 
-/// What is measured.
 pub struct Grid {
     pub designs: Vec<Design>,
     pub orders: Vec<u32>,
@@ -70,16 +70,14 @@ pub fn threads() -> Vec<usize> {
     threads
 }
 
-/// The loops that are asked for.
-/// Error: an option that these experiments have no use for, or a loop that there is not.
+/// The loops asked for. Error: an option without use here, or no such loop.
 fn loops(ask: &Ask<'_>) -> Result<Vec<Loop>, String> {
     ask.refuse(&["--peers"], ", which compares allocators of frames")?;
     ask.known("loop", &Loop::ALL.map(Loop::name))?;
     Ok(Loop::ALL.into_iter().filter(|of| ask.wants(of.name())).collect())
 }
 
-/// Measures all of the grid.
-/// Error: as [`loops`].
+/// Measures all of the grid. Error: as [`loops`].
 pub fn measure(ask: &Ask<'_>, grid: &Grid) -> Result<Vec<Row>, String> {
     let loops = loops(ask)?;
     let (gib, pairs) = ask.form((QUICK_GIB, QUICK_PAIRS), (FULL_GIB, FULL_PAIRS));
@@ -140,7 +138,7 @@ fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Ve
     (!found.is_empty()).then(row)
 }
 
-/// The geometric means of Craton's times as parts of each other design's: of each figure, and of all (`time_vs_…`).
+/// Geometric means of Craton's times by each other design's: each figure, and all (`time_vs_…`).
 pub fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| *name != OURS);
@@ -163,8 +161,7 @@ pub fn ratios(rows: &[Row]) -> Map {
     ratios
 }
 
-/// Findings of rows, with a note on the paper's figures below the table.
-/// Error: a number that the document cannot hold.
+/// Findings, with a note on the paper's figures below the table. Error: an unwritable number.
 pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&mut Sheet)) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
     let ratios = ratios(sheet.rows());
@@ -180,7 +177,6 @@ pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&m
     ))
 }
 
-/// The figures of which there are rows.
 pub fn done(sheet: &Sheet) -> Vec<Of> {
     let done = |(of, _): &Of| sheet.rows().iter().any(|row| row.word("workload") == of.name());
     FIGURES.into_iter().filter(done).collect()

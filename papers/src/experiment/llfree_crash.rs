@@ -1,20 +1,22 @@
-//! `llfree-crash`: what is lost when processes are killed that allocate frames of a zone that persists.
+//! `llfree-crash`: what is lost when processes are killed that allocate frames of a persistent
+//! zone.
 //!
-//! **What.** A process works with several threads on a zone in a file, and is killed (SIGKILL) at a random moment, now and then
-//! while it still finds the zone. Here the zone is found again, and every frame compared with what the threads had written
-//! down ([`crash`](crate::frames::crash)). The next process goes on with the same zone, closed or not, in turns. Besides: how
-//! long it takes to find a zone again, after a crash and after it was closed.
+//! **What.** A process works with several threads on a zone in a file, and is killed (SIGKILL) at a
+//! random moment, sometimes while it still opens the zone. Then every frame is compared with the
+//! threads' records ([`crash`](crate::frames::crash)). The next process goes on with the zone,
+//! closed or not in turns. Also: how long opening takes, after a crash and after a close.
 //!
-//! **From.** LLFree §5.7. There a file on persistent memory, here one under `TMPDIR`, which outlasts the process and not the
-//! system; caches count as persistent there as well.
+//! **From.** LLFree §5.7, there persistent memory, here a file under `TMPDIR`, which outlasts the
+//! process and not the system; caches count as persistent.
 //!
-//! **State.** Full: 1000 kills, 128 GiB. Quick: 50, 4 GiB. Times are of metadata of 128 GiB in both. A zone of which half is
-//! allocated in blocks of all orders, which are nobody's; threads get and put an eighth besides.
+//! **State.** Full: 1000 kills, 128 GiB. Quick: 50, 4 GiB. Times: 128 GiB of metadata in both. Half
+//! of the zone is allocated in blocks of all orders, held by no thread; threads get and put an
+//! eighth more.
 //!
-//! **Units.** Times in µs: of all that `open` does, the volatile part made anew as well, with the file mapped and in memory.
+//! **Units.** µs of all of `open`, with the volatile part rebuilt, with the file mapped and in
+//! memory.
 //!
-//! **Failure.** A zone that is wrong, in the eyes of the process or of whoever looks afterwards, is a failed row, and nothing
-//! comes after it.
+//! **Failure.** A zone that the process or the audit finds wrong is a failed row, the last one.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings};
@@ -103,8 +105,7 @@ fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String>
     Ok(rows)
 }
 
-/// Starts a process, and kills it a while after it has begun.
-/// Error: it ended before, with what it said; or never began.
+/// Kills a process a while after it has begun. Error: it ended before, or never began.
 fn kill(mut command: Command, has_begun: impl Fn() -> bool, life: Duration) -> Result<(), String> {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child =
@@ -120,7 +121,6 @@ fn kill(mut command: Command, has_begun: impl Fn() -> bool, life: Duration) -> R
     if is_late { Err(format!("its threads had not begun after {} s", PATIENCE.as_secs())) } else { ended }
 }
 
-/// Kills a process; an error if it had ended before.
 fn end(child: &mut Child) -> Result<(), String> {
     // It may have ended, which its status says.
     let _ = child.kill();
@@ -174,12 +174,10 @@ fn row(workload: &str, run: usize, gib: usize, threads: usize, found: Result<Fou
         "run": run,
         "memory_bytes": (gib as u64) << 30,
         "threads": threads,
-        // How the zone was found, and how long that took.
         "opened": opened,
         "open_us": found.as_ref().map_or(0.0, |found| found.took.as_secs_f64() * 1e6),
         // Huge frames whose entry was wrong.
         "corrected": corrected,
-        // Requests that the process had done.
         "operations": found.as_ref().map_or(0, |found| found.operations),
         "requests_under_way": audit.map_or(0, |audit| audit.under_way),
         "requests_losing": audit.map_or(0, |audit| audit.losing),
@@ -188,7 +186,6 @@ fn row(workload: &str, run: usize, gib: usize, threads: usize, found: Result<Fou
     })
 }
 
-/// The times to find a zone, of rows that are right.
 fn times_us(rows: &[Row], workload: &str, opened: &str) -> Vec<f64> {
     let wanted = [("workload", workload), ("opened", opened), ("status", "ok")];
     rows.iter().filter(|row| row.has(&wanted)).map(|row| row.num("open_us")).collect()
@@ -247,7 +244,6 @@ fn losses(rows: &[Row]) -> String {
     )
 }
 
-/// The paper's times, in µs.
 const PAPER_US: [f64; 2] = [2460.0, 477.0];
 
 fn draw(sheet: &mut Sheet) {

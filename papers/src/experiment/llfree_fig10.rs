@@ -1,15 +1,16 @@
 //! `llfree-fig10`: what becomes of huge frames when memory is freed and allocated again at random.
 //!
-//! **What.** [`aging`](crate::frames::aging) on Craton's zone and on a buddy allocator: free huge frames after each turn, and the frames that
-//! would have to be moved until as many are free as could be. In the mixed course Craton is told which blocks stay
-//! (`craton`), or not (`craton-untold`); the buddy allocator has no use for it. `craton-strict` is the zone without claims. The
-//! authors' code takes part where it was built, and is told in the same way (`llfree4-told`, `llfree32-told`), with their own
-//! policies for blocks that stay and blocks that move, or not (`llfree4`, `llfree32`).
+//! **What.** [`aging`](crate::frames::aging) on Craton's zone and a buddy allocator: free huge
+//! frames after each turn, and the frames to move until as many are free as could be. The mixed
+//! course tells Craton which blocks stay (`craton`), or not (`craton-untold`); `craton-strict` is
+//! the zone without claims. The authors' code, if built, runs with hints (`llfree4-told`,
+//! `llfree32-told`, with their policies for blocks that stay or move), or not (`llfree4`,
+//! `llfree32`).
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
 //!
-//! **State.** Full: 125 GiB, 100 turns as in the paper. Quick: 4 GiB and as many turns. Two threads, or one if there is but one
-//! processor.
+//! **State.** Full: 125 GiB, 100 turns as in the paper. Quick: 4 GiB and as many turns. Two
+//! threads, or one on one processor.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, lines, percent, runs, table};
 use super::{Ask, Findings};
@@ -40,7 +41,7 @@ const PLAYERS: [Player; 8] = [
     ("llfree32-told", Design::Authors(Trees::ThirtyTwo, Classes::Movable), true),
 ];
 
-/// The paper's cost after turns, as a part of the cost before the first, and its recovered huge frames.
+/// The paper's cost after turns by the cost before the first, and its recovered huge frames.
 const PAPER: &str = "\
 the paper's figures, 125 GiB, after turns 0, 10, 50, 100
 LLFree: cost 100, 35.1, 5.0, 4.3 %; recovered 0, 0, 15.2, 46.6 %
@@ -151,7 +152,6 @@ fn ratios(rows: &[Row]) -> Map {
     ratios
 }
 
-/// Turns that the table shows.
 const SHOWN: [u64; 8] = [0, 1, 5, 10, 20, 50, 75, 100];
 
 fn show(rows: &[Row]) -> String {
@@ -165,7 +165,6 @@ fn show(rows: &[Row]) -> String {
     format!("{}\n{times}", table(&COLUMNS, shown))
 }
 
-/// What a picture shows of a row.
 type Figure = fn(&Row) -> f64;
 
 fn draw(sheet: &mut Sheet) {

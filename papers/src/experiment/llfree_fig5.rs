@@ -1,12 +1,12 @@
 //! `llfree-fig5`: what a get and a put of each order cost.
 //!
-//! **What.** Bulk, random and repeat at orders 0 to 10, on Craton's zone with claims and without them, on a buddy allocator,
-//! and on the authors' code where it was built.
+//! **What.** Bulk, random and repeat at orders 0 to 10, on Craton's zone with and without claims,
+//! on a buddy allocator, and on the authors' code if built.
 //!
-//! **From.** LLFree figure 5, there with eight cores, on DRAM and on Optane. Figure 6, the same inside of Linux, is what the buddy
-//! allocator stands for.
+//! **From.** LLFree figure 5, there eight cores, DRAM and Optane. The buddy allocator stands for
+//! figure 6, the same inside of Linux.
 //!
-//! **State.** As many threads as processors, eight at most; metadata of 128 GiB, of 4 GiB in the quick form.
+//! **State.** As many threads as processors, eight at most; metadata of 128 GiB, quick 4 GiB.
 
 use super::llfree::{FIGURES, Grid, Of, done, findings, measure, picture, threads};
 use super::sheet::Sheet;
@@ -14,10 +14,9 @@ use super::{Ask, Findings};
 use crate::frames::{Design, MAX_ORDER};
 use craton_lab::picture::{Axis, Unit};
 
-/// The paper's threads.
 const MOST_THREADS: usize = 8;
 
-/// The paper's figures in ns, on 8 cores of a Xeon Gold 5320: bulk get, bulk put, random put, repeat pair at orders 0 to 10.
+/// In ns, 8 cores of a Xeon Gold 5320: bulk get, bulk put, random put, repeat pair; orders 0 to 10.
 const PAPER: [[f64; 11]; 4] = [
     [48.5, 49.0, 49.3, 49.8, 51.3, 55.0, 76.8, 77.3, 96.8, 48.3, 46.8],
     [41.5, 41.5, 41.0, 41.5, 41.5, 42.0, 42.5, 52.0, 70.5, 30.5, 33.8],

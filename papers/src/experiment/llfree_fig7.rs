@@ -1,13 +1,13 @@
 //! `llfree-fig7`: what a get and a put cost when more threads take part.
 //!
-//! **What.** Bulk, random and repeat at orders 0 and 9, from one thread to all processors, on Craton's zone, volatile and in a file, and on
-//! every other design, the authors' code among them where it was built.
+//! **What.** Bulk, random and repeat at orders 0 and 9, from one thread to all processors, on
+//! Craton's zone, volatile and in a file, and on all other designs.
 //!
-//! **From.** LLFree figure 7, with the allocators of figures 8 and 9 beside it. Its persistent memory was DAX-mapped, with caches
-//! that persist: `craton-file` is that but for the memory, a mapping of a file under `TMPDIR`. `craton-written-back` writes every
-//! change back as well, where the processor can, as caches need that do not persist.
+//! **From.** LLFree figure 7, with the allocators of figures 8 and 9. Its persistent memory was
+//! DAX-mapped, with caches that persist: `craton-file` maps a file under `TMPDIR` instead.
+//! `craton-written-back` also writes every change back, for caches that do not persist.
 //!
-//! **State.** Metadata of 128 GiB, of 4 GiB in the quick form. What a thread does is the same for any number of them.
+//! **State.** Metadata of 128 GiB, quick 4 GiB. A thread's work does not depend on their number.
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
 use super::{Ask, Findings};

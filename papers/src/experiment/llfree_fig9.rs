@@ -1,18 +1,18 @@
 //! `llfree-fig9`: lists of free frames against LLFree.
 //!
-//! **What.** Bulk, random and repeat at order 0, from one thread to all processors, on Craton's zone, with claims and without, on the
-//! three allocators that keep lists, and on the authors' code where it was built.
+//! **What.** Bulk, random and repeat at order 0, from one thread to all processors, on Craton's
+//! zone with and without claims, on the three list allocators, and on the authors' code if built.
 //!
 //! **From.** LLFree figure 9 and §5.4; a logarithmic axis as there.
 //!
-//! **State.** Metadata of 128 GiB, of 4 GiB in the quick form; lists take half a GiB for each 32 GiB, as Linux's array of
-//! `struct page` does.
+//! **State.** Metadata of 128 GiB, quick 4 GiB; lists take half a GiB for each 32 GiB, as Linux's
+//! array of `struct page` does.
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
 use super::{Ask, Findings};
 use crate::frames::Design;
 
-/// The paper's figures in ns for a bulk get with 1 and 26 cores.
+/// ns for a bulk get with 1 and 26 cores.
 const PAPER: [(&str, [f64; 2]); 4] = [
     ("LLFree", [49.0, 48.0]),
     ("ListLocked", [35.0, 32754.0]),

@@ -1,11 +1,13 @@
 //! `llfree-tab1`: over how many bytes and cache lines an allocator's state is spread.
 //!
-//! **What.** The levels of Craton's zone, computed from its sizes, and counted after every frame was allocated and freed
-//! ([`touched`]); the state of the list and buddy designs beside it, as they keep it here: a cache line for each frame.
+//! **What.** The levels of Craton's zone, computed, and counted after every frame was allocated and
+//! freed ([`touched`]); beside it the list and buddy designs, here with a cache line for each
+//! frame.
 //!
 //! **From.** LLFree table 1 and §5.5.
 //!
-//! **State.** 1 GiB and, in the full form, 128 GiB, with this machine's processors; 128 GiB with the paper's 52 is computed only.
+//! **State.** 1 GiB and, in the full form, 128 GiB, with this machine's processors; 128 GiB with
+//! the paper's 52 is computed only.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, groups, json, part, table};
 use super::{Ask, Findings};
@@ -19,7 +21,6 @@ use craton_lab::ratios::OURS;
 
 const FULL_GIB: usize = 128;
 const QUICK_GIB: usize = 1;
-/// The processors of the paper's machine.
 const PAPER_PROCESSORS: usize = 52;
 
 const PAPER: &str = "\
@@ -96,9 +97,7 @@ fn rows_of(gib: usize, processors: usize, levels: &[Level]) -> Vec<Row> {
     rows
 }
 
-/// Bytes of a link or mark in a place.
 const LINK: usize = size_of::<u32>();
-/// All levels together.
 const ALL: &str = "all";
 /// The level of which a run may leave lines alone.
 const PROCESSORS: &str = "processors";

@@ -1,7 +1,7 @@
 //! `micro`: what one malloc and its free cost.
 //!
-//! **What.** [`craton_lab::micro`] as an experiment: patterns by size and threads on each allocator, in ns and in instructions.
-//! Instructions repeat from run to run and say why; they need valgrind.
+//! **What.** [`craton_lab::micro`] as an experiment: patterns by size and threads on each
+//! allocator, in ns and in instructions (which repeat from run to run; they need valgrind).
 //!
 //! **From.** The path that TCMalloc's structure (TEMERAIRE §3) and Bonwick's magazines make short.
 

@@ -1,10 +1,10 @@
 //! `nvalloc-fig1b`: how much memory allocators need when the sizes of objects change.
 //!
-//! **What.** Fragbench W1 to W4 on each allocator: the peak resident set, and its ratio to the live data. Slabs of one size
-//! class that cannot serve another keep memory that is free.
+//! **What.** Fragbench W1 to W4 on each allocator: peak resident set, and its ratio to the live
+//! data. Slabs of one size class that cannot serve another keep free memory.
 //!
-//! **From.** NVAlloc §3.2, Table 1 and figure 1(b), there with persistent allocators beside volatile ones. What differs:
-//! the peak here is the resident set of the whole process, less the benchmark's list of its live objects.
+//! **From.** NVAlloc §3.2, Table 1 and figure 1(b), there with persistent allocators too. Here the
+//! peak is the process's resident set, less the benchmark's list of its live objects.
 //!
 //! **State.** Full: 1 GiB of live data as in the paper, one round. Quick: a 64th of it.
 
@@ -41,7 +41,7 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     if !refused.is_empty() {
         results.push(Result { name: "proof".to_owned(), runs: refused });
     }
-    // With the live data at the peak, and what the benchmark's own list takes, which is not counted.
+    // With the live data at the peak, and the benchmark's list, which does not count.
     let rows = Result::rows_with(&results, |result, row| {
         let (live_bytes, list_bytes) = live(&result.name).unwrap_or_default();
         let peak_per_live = per_live(row.num("peak_rss_bytes"), live_bytes, list_bytes);
@@ -81,7 +81,6 @@ fn show(results: &[Result], live: impl Fn(&str) -> Option<(u64, u64)>) -> String
     )
 }
 
-/// A group of bars for each workload.
 fn draw(sheet: &mut Sheet, results: &[Result]) {
     let workloads = Result::runs(results);
     let names = others(&workloads, "");

@@ -1,15 +1,16 @@
 //! `pages-pair`: what New and Delete of one page cost in a warm heap, from 1 GiB to 1 TiB.
 //!
-//! **What.** A page heap over a floor that does nothing is filled with spans of mixed lengths, a tenth of it is freed at random, and
-//! then pairs are timed: a span of one page, taken and given back at once (`pair`), and one of some thousand freed at
-//! random, then one taken (`turnover`), whose hugepages are seldom in the processor's caches. Dense and sparse spans. Also
-//! the metadata for each managed byte.
+//! **What.** A page heap over an empty floor is filled with spans of mixed lengths, and a tenth
+//! freed at random. Timed, for dense and sparse spans: one page taken and given back (`pair`); one
+//! of some thousand spans freed at random, then one taken (`turnover`), which mostly misses the
+//! caches. Also the metadata for each managed byte.
 //!
 //! **From.** TEMERAIRE §4 asks for a heap whose requests do not depend on its size.
 //!
-//! **Units.** Nanoseconds for a New and a Delete together, one thread, the best and the median of several repetitions.
+//! **Units.** Nanoseconds for New and Delete together, one thread: best and median of repetitions.
 //!
-//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Nothing is behind the simulated bytes but the trackers.
+//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Only trackers back the simulated
+//! bytes.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings, simulation};
@@ -33,7 +34,6 @@ const QUICK_REPETITIONS: usize = 60;
 /// Spans that a turnover chooses from.
 const TURNED: usize = 4096;
 const SEED: u64 = 1;
-/// What is to be reached.
 const MOST_S: f64 = 60e-9;
 
 /// A floor that grants everything and keeps nothing.
@@ -60,7 +60,6 @@ impl Floor for Lean {
     }
 }
 
-/// The time does not pass.
 struct Still;
 
 impl Clock for Still {
@@ -141,7 +140,6 @@ impl Filled {
         Ok(Self { heap, heap_bytes, spans: spans.len(), rng })
     }
 
-    /// Times pairs and turnovers of both densities.
     fn rows(mut self, repetitions: usize) -> Result<Vec<Row>, String> {
         let mut rows = Vec::new();
         for (name, density) in [("dense", Density::Dense), ("sparse", Density::Sparse)] {
@@ -217,7 +215,6 @@ impl Filled {
     }
 }
 
-/// A line for each density and pattern.
 fn series(rows: &[Row]) -> Vec<Line> {
     let names = [("dense", "pair"), ("dense", "turnover"), ("sparse", "pair"), ("sparse", "turnover")];
     let line = |(density, pattern)| {

@@ -1,9 +1,10 @@
-//! The profiles that an experiment plays: the built-in one, and those that a user brings.
+//! The profiles that an experiment plays: the user's, or the built-in one.
 //!
-//! **What.** [`here`] reads every file `*.csv` of the folder that the environment variable [`FOLDER`] names, in the order of their
-//! names. Without it there is the built-in profile alone.
+//! **What.** [`here`] reads every `*.csv` of the folder in the environment variable [`FOLDER`], by
+//! name.
 //!
-//! **Failure.** A folder that cannot be read, one without a profile, and a file that is none are errors with its name.
+//! **Failure.** An unreadable folder, one without a profile, and a bad file are errors with its
+//! name.
 
 use crate::empirical::profile::Profile;
 use std::ffi::OsStr;
@@ -31,7 +32,6 @@ pub fn note(profiles: &[(String, Profile)]) -> String {
     }
 }
 
-/// The profiles of a folder, called after their files.
 fn read(folder: &Path) -> Result<Vec<(String, Profile)>, String> {
     let name = folder.display();
     let cannot = |e| format!("{FOLDER}={name}: cannot read the folder of profiles: {e}");

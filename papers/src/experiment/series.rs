@@ -1,10 +1,10 @@
-//! Several commands measured one after the other, each on all allocators: what most experiments do.
+//! Several commands measured one after the other, each on all allocators.
 //!
-//! **What.** A [`Case`] is a command with a name. [`measure`] runs each on every allocator in turns and keeps one progress
-//! over all of them. Where all cases are one program of the lab's, who serves it is proven once.
+//! **What.** A [`Case`] is a command with a name. [`measure`] runs each on every allocator in
+//! turns, under one progress. Where all cases are one lab program, who serves it is proven once.
 //!
-//! **Failure.** An allocator that does not serve the program is left out, with one row that says so. Stopped early, the
-//! cases so far come back.
+//! **Failure.** An allocator that does not serve the program becomes one row with the reason.
+//! Stopped early, the cases so far come back.
 
 use super::Ask;
 use super::sheet::{Row, Sheet};
@@ -17,25 +17,18 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// The longest that a run may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A command to measure.
 pub struct Case {
-    /// What it is called.
     pub name: String,
-    /// The command.
     pub command: Vec<OsString>,
-    /// Whether each allocator has to prove that it serves this command; if not, [`prove`] has done it for all cases.
+    /// Whether each allocator must prove that it serves this; else [`prove`] has done it for all.
     pub prove: bool,
 }
 
-/// A case's runs.
 #[derive(Clone, Debug)]
 pub struct Result {
-    /// The case's name.
     pub name: String,
-    /// Its runs, in their order.
     pub runs: Vec<Run>,
 }
 
@@ -46,20 +39,18 @@ impl Result {
         results.iter().flat_map(|of| of.runs.iter().map(|run| more(of, row(of, run))).collect::<Vec<_>>()).collect()
     }
 
-    /// A sheet of all results, with Craton's ratios; none where nothing was measured.
-    /// Error: there is no result.
+    /// A sheet of all results, with Craton's ratios. Error: there is no result.
     pub fn sheet(ask: &Ask<'_>, allocators: &[Allocator], results: &[Self]) -> std::result::Result<Sheet, String> {
         let ratios = Ratios::of(&Self::runs(results), OURS);
         Ok(Sheet::new(ask, Self::rows_with(results, |_, row| row)).measured()?.compared(allocators, &ratios))
     }
 
-    /// The runs of each result.
     pub fn runs(results: &[Self]) -> Vec<&[Run]> {
         results.iter().map(|result| result.runs.as_slice()).collect()
     }
 }
 
-/// What is shown for an allocator that has no figure: how its first run ended, or that there is none.
+/// For an allocator without a figure: how its first run ended, if it ran.
 pub fn status(runs: &[Run], allocator: &str) -> String {
     let first = runs.iter().find(|run| run.allocator == allocator && run.status != Status::Ok);
     first.map_or("-".to_owned(), |run| run.status.to_string())
@@ -104,7 +95,6 @@ pub fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: Vec<Case>, runs: 
     results
 }
 
-/// What all plans of an experiment have in common.
 fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     Plan {
         command: Vec::new(),
@@ -119,7 +109,7 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     }
 }
 
-/// Cases of the real programs that `wanted` names, with a line for each that is not here. Their commands come from [`prepare`].
+/// Cases of wanted real programs (commands by [`prepare`]), and a line for each missing one.
 pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     let (mut cases, mut missing) = (Vec::new(), String::new());
     for real in REAL.iter().filter(|real| wanted(real)) {
@@ -131,8 +121,7 @@ pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     (cases, missing)
 }
 
-/// Makes the inputs of cases that have no command yet, which takes its time. A case whose inputs cannot be made is taken out;
-/// the lines that say so come back.
+/// Makes the inputs of cases without a command (slow). Removes failed cases; returns lines on them.
 pub fn prepare(ask: &Ask<'_>, cases: &mut Vec<Case>, scratch: &Scratch, size: Size) -> String {
     let mut missing = String::new();
     for case in cases.iter_mut().filter(|case| case.command.is_empty()) {

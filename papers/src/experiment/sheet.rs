@@ -1,9 +1,9 @@
-//! One sheet for every experiment: rows, and the text, the document and the pictures that are made of them.
+//! One sheet for every experiment: rows, and the text, document and pictures made of them.
 //!
-//! **What.** A scenario yields [`Row`]s, objects of JSON whose fields keep their order. [`Column`]s say how people read them, [`lines`]
-//! and [`groups`] what is drawn of them. A [`Sheet`] collects these and becomes [`Findings`].
+//! **What.** A scenario yields [`Row`]s, ordered JSON objects. [`Column`]s format them, [`lines`]
+//! and [`groups`] draw them. A [`Sheet`] collects these and becomes [`Findings`].
 //!
-//! **State.** A row without a field `status`, or with `ok` in it, succeeded; the others are counted as failed.
+//! **State.** A row without `status`, or with `ok`, succeeded; the others count as failed.
 
 use super::{Ask, Findings};
 use craton_lab::document::{Described, Document};
@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 
 pub use serde_json::{Value as Row, json};
 
-/// Ratios by name.
 pub type Map = BTreeMap<String, f64>;
 
 /// A row's fields as what they are.
@@ -27,7 +26,6 @@ pub trait Fields {
     fn int(&self, field: &str) -> u64;
     /// A word; empty where there is none.
     fn word(&self, field: &str) -> &str;
-    /// Whether the row is a success.
     fn is_ok(&self) -> bool;
     /// Whether these fields hold these words.
     fn has(&self, words: &[(&str, &str)]) -> bool;
@@ -75,18 +73,14 @@ pub fn runs<'a>(rows: &'a [Row], fields: &'a [&str]) -> impl Iterator<Item = &'a
     rows.chunk_by(move |a, b| a.like(b, fields))
 }
 
-/// How a field is read.
 #[derive(Clone, Copy)]
 pub enum Show {
     /// As it is, aligned left.
     Text,
-    /// As it is.
     Plain,
     /// In groups of three digits.
     Count,
-    /// Bytes.
     Bytes,
-    /// Seconds.
     Seconds,
     /// With so many digits behind the point, and the unit.
     Fixed(usize, &'static str),
@@ -117,7 +111,6 @@ fn cell(row: &Row, field: &str, show: Show) -> String {
     }
 }
 
-/// The table of rows.
 pub fn table<'a>(columns: &[Column], rows: impl IntoIterator<Item = &'a Row>) -> String {
     let left: Vec<usize> = (0..columns.len()).filter(|i| matches!(columns[*i].2, Show::Text)).collect();
     let mut cells = vec![columns.iter().map(|(head, ..)| (*head).to_owned()).collect::<Vec<_>>()];
@@ -126,7 +119,6 @@ pub fn table<'a>(columns: &[Column], rows: impl IntoIterator<Item = &'a Row>) ->
     format::table(&cells, &left)
 }
 
-/// A part in percent.
 pub fn percent(part: f64, digits: usize) -> String {
     format!("{:.digits$} %", part * 100.0)
 }
@@ -145,7 +137,7 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
 /// Which rows are ours, and which theirs.
 pub type Who<'a> = (&'a dyn Fn(&Row) -> bool, &'a dyn Fn(&Row) -> bool);
 
-/// `figure` of each row of `ours` by that of the first row of `theirs` that is like it in `same`, where both have one.
+/// `figure` of each of `ours` by that of the first of `theirs` alike in `same`, where both have it.
 pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str]) -> Vec<f64> {
     let good = |row: &&Row| row.is_ok() && row.num(figure) > 0.0;
     let its = |mine: &Row| rows.iter().filter(good).find(|row| theirs(row) && row.like(mine, same));
@@ -153,7 +145,6 @@ pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str])
     mine.filter_map(|row| Some(row.num(figure) / its(row)?.num(figure))).collect()
 }
 
-/// The geometric mean.
 pub fn geomean(values: &[f64]) -> f64 {
     mean(values.iter().map(|value| value.ln())).exp()
 }
@@ -194,7 +185,7 @@ pub fn fields<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone, x: &str, y: &
     y.iter().flat_map(line).collect()
 }
 
-/// A group of bars for each value of `name`, and in it a bar for each of `series`, which `of` tells of a row.
+/// Groups of bars by `name`, a bar for each of `series`, from a row by `of`.
 pub fn groups<'a>(
     rows: impl IntoIterator<Item = &'a Row> + Clone,
     name: impl Fn(&Row) -> String,
@@ -211,17 +202,14 @@ pub fn groups<'a>(
     distinct(rows.clone(), &name).into_iter().map(group).collect()
 }
 
-/// What is written around a picture: the end of the file's name, empty for the only picture or the first; what it shows; what is
-/// drawn.
+/// A picture's title: suffix of the file's name (first: empty), what it shows, what is drawn.
 #[derive(Clone, Copy)]
 pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);
 
-/// Rows, and what is made of them.
 pub struct Sheet {
     /// The document of `--json`.
     pub document: Document<Row>,
     pictures: Vec<(String, String)>,
-    /// Rows that failed.
     pub failed: usize,
 }
 
@@ -240,13 +228,11 @@ impl Sheet {
         Self { document, ..self }
     }
 
-    /// The rows, if there are any.
-    /// Error: there are none.
+    /// The rows. Error: no rows.
     pub fn measured(self) -> Result<Self, String> {
         if self.rows().is_empty() { Err("nothing was measured".to_owned()) } else { Ok(self) }
     }
 
-    /// The rows.
     pub fn rows(&self) -> &[Row] {
         &self.document.rows
     }
@@ -284,14 +270,12 @@ impl Sheet {
         self.picture(title.0, Lines { heading, x, y, series, reference, width_px: 860.0 }.svg());
     }
 
-    /// Adds a picture of bars.
     pub fn bars(&mut self, title: Title<'_>, axis: Axis, names: &[String], groups: Vec<Group>, reference: Option<f64>) {
         let (heading, series) = (self.heading(title.1, title.2), names.to_vec());
         self.picture(title.0, Bars { heading, axis, series, groups, reference, width_px: 760.0 }.svg());
     }
 
-    /// What was found, with `text` for people.
-    /// Error: a number that the document cannot hold.
+    /// The findings, with `text` for people. Error: a number that the document cannot hold.
     pub fn findings(self, text: String) -> Result<Findings, String> {
         let document = self.document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))?;
         Ok(Findings { document, text, pictures: self.pictures, failed: self.failed })

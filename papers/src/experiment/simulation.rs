@@ -1,14 +1,14 @@
 //! What the experiments on the simulated page heap have in common: which cases are asked for.
 //!
-//! **Failure.** An option that a simulation has no use for, and a case that it does not have, are errors that name it.
+//! **Failure.** An option that a simulation has no use for, and a case that it does not have, are
+//! errors that name it.
 
 use super::Ask;
 
 /// The one way of an experiment that plays each case once.
 pub const ONCE: [(&str, ()); 1] = [("the page heap", ())];
 
-/// Refuses what a simulation of Craton's page heap has no use for, and cases that it does not have.
-/// Error: the option, or the name.
+/// Refuses unused options and unknown cases. Error: the option, or the name.
 pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), String> {
     ask.refuse(&["--peers", "--runs"], ", which is a simulation of Craton's page heap")?;
     if cases.is_empty() {
@@ -20,8 +20,7 @@ pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), St
 /// A case and a way to play it, each with its name.
 pub type Asked<'a, N, T, W> = (&'a (N, T), &'a (&'static str, W));
 
-/// The cases of a simulation that are asked for, each in every way, until the caller stops.
-/// Error: as [`check`].
+/// A simulation's chosen cases, each in every way, until the caller stops. Error: as [`check`].
 pub fn asked<'a, N: AsRef<str>, T, W>(
     ask: &'a Ask<'_>,
     cases: &'a [(N, T)],

@@ -1,14 +1,15 @@
 //! `size-classes`: what rounding sizes up to classes wastes, and what other rules would.
 //!
-//! **What.** A table of classes says for each size what an object of it takes: its part of a slab, the slab's tail counted in. The
-//! worst waste of a class is that of its smallest size. The waste on a profile is that of all its live objects when every slab is
-//! full: what slabs hold beyond, a program decides and not the table. Waste is a part of what is taken.
+//! **What.** A table of classes gives the bytes that an object of each size takes, with its part of
+//! the slab's tail. A class wastes most on its smallest size. A profile's waste is that of its live
+//! objects with all slabs full, as a part of what is taken: how full slabs are is the program's
+//! doing.
 //!
-//! **From.** TEMERAIRE §3: classes waste an eighth at the most. The rules beside the library's are those that it was chosen from.
+//! **From.** TEMERAIRE §3: classes waste an eighth at the most. The library's rule came from these.
 //!
 //! **State.** Objects beyond the last class take whole pages in every table.
 //!
-//! **Not here.** Sizes up to 128 B among the worst: objects are aligned to 16 B, as the C ABI asks for.
+//! **Not here.** Sizes up to 128 B among the worst: the C ABI asks for an alignment of 16 B.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, groups, json, mean, part, percent, table};
 use super::simulation::{self, ONCE};
@@ -20,12 +21,10 @@ use craton_slab::size_class::{CLASSES, geometry};
 
 /// Sizes up to this are not among the worst.
 const ALIGNED: u64 = 128;
-/// The largest class.
 const LARGEST: u64 = 256 << 10;
 /// What the waste on a profile may be.
 const MOST_WASTE: f64 = 0.04;
 
-/// Objects of one size on a span.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Class {
     object: u64,
@@ -34,13 +33,11 @@ struct Class {
 }
 
 impl Class {
-    /// What an object takes, in bytes.
     fn taken(&self) -> f64 {
         (self.pages * PAGE_SIZE as u64) as f64 / self.objects as f64
     }
 }
 
-/// A rule to make classes by.
 struct Rule {
     name: &'static str,
     about: &'static str,
@@ -66,7 +63,7 @@ fn library() -> Vec<Class> {
     (1..=CLASSES).map(of).collect()
 }
 
-/// The shortest slab of a power of two of pages that has so many objects and no more tail than that part of it.
+/// The shortest slab of 2^k pages with this many objects and at most that part as tail.
 fn slab(object: u64, objects: u64, part: u64) -> Class {
     let fits = |pages: &u64| {
         let span = pages * PAGE_SIZE as u64;
@@ -170,8 +167,7 @@ fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> 
         "worst_bytes": worst_bytes,
         "requested_bytes": requested as u64,
         "taken_bytes": taken as u64,
-        // Parts of what is taken: all of the waste, up to the class's size, behind the last object of slabs, in whole pages beyond
-        // the last class.
+        // Parts of what is taken: all, rounding to the class, slabs' tails, whole pages beyond.
         "waste": of_taken(taken - requested),
         "rounding": of_taken(rounding),
         "tail": of_taken(tail),
@@ -206,10 +202,9 @@ fn show(rows: &[Row]) -> String {
             numbers.into_iter().chain([tail, waste].map(|part| percent(part, 2))).collect()
         })
         .collect();
-    text + &craton_lab::format::table(&cells, &[])
+    text + craton_lab::format::table(&cells, &[]).as_str()
 }
 
-/// What a rule is called in the picture.
 fn series(rule: &Rule) -> String {
     format!("{}, with {} classes", rule.name, (rule.classes)().len())
 }

@@ -1,9 +1,9 @@
 //! What the experiments with the program `craton-objects` have in common.
 //!
-//! **What.** A [`Case`] runs in a process of its own on each allocator that it makes sense on, in turns, round after round; a row is the median over
-//! the rounds.
+//! **What.** A [`Case`] runs in a separate process on each sensible allocator, in turns, round
+//! after round; a row is the median over the rounds.
 //!
-//! **Failure.** A case that an allocator fails at is a row with the reason; one that is not served is not tried again.
+//! **Failure.** A failed case is a row with the reason; one that is not served is not retried.
 
 use super::sheet::{self, Fields, Map, Row, Sheet, distinct, json};
 use super::{Ask, Findings};
@@ -22,7 +22,6 @@ use std::time::Duration;
 /// The longest that a process may take; one takes a tenth of a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Who serves.
@@ -48,8 +47,6 @@ impl Case {
     }
 }
 
-/// Measures all cases.
-/// Error: the program is not there, or no place for its output.
 pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Row>, String> {
     let program = (ask.tool)("craton-objects")?;
     let program = std::path::absolute(&program).unwrap_or(program);
@@ -113,7 +110,6 @@ fn row(allocator: &Allocator, case: &Case, found: Result<Vec<Measurement>, Strin
 
 const NOT_SERVED: &str = "not served";
 
-/// One process; none if stopped.
 fn once(
     ask: &Ask<'_>,
     program: &Path,
@@ -170,12 +166,10 @@ pub fn servers(rows: &[Row]) -> Vec<(&str, &str)> {
     distinct(rows, |row| (row.word("allocator"), row.word("from")))
 }
 
-/// A row's server, as tables name it.
 pub fn server(row: &Row) -> String {
     name((row.word("allocator"), row.word("from")))
 }
 
-/// A server's name in tables.
 pub fn name((allocator, from): (&str, &str)) -> String {
     match from {
         "cache" => format!("{allocator} cache"),
@@ -201,16 +195,14 @@ pub fn table(rows: &[Row]) -> String {
         let (what, batch, status) = (row.word("what"), row.int("batch"), row.word("status"));
         format!("{}, {what}, batches of {batch}: {status}\n", server(row))
     });
-    craton_lab::format::table(&lines, &[0]) + &failed.collect::<String>()
+    craton_lab::format::table(&lines, &[0]) + failed.collect::<String>().as_str()
 }
 
-/// A sheet of rows.
 pub fn sheet(ask: &Ask<'_>, rows: Vec<Row>) -> Sheet {
     Sheet::new(ask, rows).compared(ask.allocators, &Ratios::default())
 }
 
-/// The findings of a sheet.
-/// Error: a number that the document cannot hold.
+/// The findings of a sheet. Error: a number that the document cannot hold.
 pub fn findings(mut sheet: Sheet, ratios: Map, notes: &str) -> Result<Findings, String> {
     let ratios = sheet.ratios(ratios, 3);
     let table = table(sheet.rows());

@@ -1,14 +1,16 @@
 //! `slab-colour`: what it is worth that slabs begin their objects at different offsets.
 //!
-//! **What.** Objects of which only the first 48 bytes are used. Of a cache with colouring, one without, and 4.4BSD's powers of two: which part
-//! of a cache's sets these bytes fall into, how many lines have no room in their set, and how long a walk takes over as many objects as would fill
-//! three quarters of the processor's cache, if they were spread evenly.
+//! **What.** Objects whose first 48 bytes alone are used: from a cache with colouring, one without,
+//! and
+//! 4.4BSD's powers of two. Which part of the sets these bytes fall into, how many lines have no room in
+//! their set, and the time of a walk over objects for three quarters of the processor's cache.
 //!
 //! **From.** Bonwick94 §4.1, §4.3.
 //!
-//! **State.** Simulated: 32 KiB with 8 ways and 512 KiB with 8 ways, lines of 64 bytes, by address: the arena begins at a multiple of 512 KiB.
-//! The walk is over caches of the sizes that the kernel tells of processor 0, or of these; it follows pointers in random order. Physical addresses
-//! decide in caches beyond the first, so that the walk of those depends on what pages the kernel gave.
+//! **State.** Simulated by address: 32 KiB and 512 KiB, 8 ways, lines of 64 bytes; the arena begins
+//! at a multiple of 512 KiB. The walk, in random order, uses processor 0's cache sizes, or these.
+//! Beyond the first cache physical addresses decide, so that the walk depends on the kernel's
+//! pages.
 //!
 //! **Unsafe.** Takes objects as raw memory, and follows pointers that it put into them.
 
@@ -24,10 +26,8 @@ use craton_slab::object::{ObjectLayout, ObjectSlabs};
 use std::fs;
 use std::time::Instant;
 
-/// Bytes of an object that are used.
 const HOT: usize = 48;
 const LINE: usize = 64;
-/// Sizes by name.
 const SIZES: [(&str, usize); 10] = [
     ("128", 128),
     ("200", 200),
@@ -42,7 +42,6 @@ const SIZES: [(&str, usize); 10] = [
 ];
 const QUICK: [&str; 3] = ["256", "512", "1024"];
 
-/// How objects are laid out.
 const WAYS: [(&str, Layout); 3] =
     [(OURS, Layout::Coloured), ("craton-one-colour", Layout::Plain), ("power-of-two", Layout::Powers)];
 
@@ -53,7 +52,6 @@ enum Layout {
     Powers,
 }
 
-/// A cache of a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Cache {
     level: u32,
@@ -61,7 +59,6 @@ struct Cache {
     ways: usize,
 }
 
-/// Those that are simulated.
 const SIMULATED: [Cache; 2] =
     [Cache { level: 1, bytes: 32 << 10, ways: 8 }, Cache { level: 2, bytes: 512 << 10, ways: 8 }];
 
@@ -108,7 +105,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         let bars = groups(sheet.rows(), place, (&series, of), |row| row.num(field) * unit);
         sheet.bars(Title(name, title, subtitle), axis, &series, bars, None);
     }
-    sheet.findings(text + &ratios)
+    sheet.findings(text + ratios.as_str())
 }
 
 /// The data caches of processor 0 of levels 1 and 2, as far as the kernel tells.
@@ -182,8 +179,7 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
             "colours": of.colours,
             "level": simulated.level,
             "cache_bytes": simulated.bytes,
-            // The part of the sets that the hot lines fall into; lines in the fullest set, divided by the mean; the part of the lines
-            // for which their set has no room.
+            // As `spread` returns them.
             "sets_used": sets_used,
             "imbalance": imbalance,
             "without_room": without_room,
@@ -207,7 +203,7 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
     Ok(rows)
 }
 
-/// The part of the sets that hot bytes fall into, the fullest set's lines by the mean, and the part of the lines that find no room.
+/// Sets with hot bytes (part); fullest set's lines by the mean; lines without room (part).
 fn spread(addresses: &[usize], cache: Cache) -> (f64, f64, f64) {
     let mut sets = vec![0usize; cache.bytes / LINE / cache.ways];
     for at in addresses {
@@ -224,7 +220,6 @@ fn spread(addresses: &[usize], cache: Cache) -> (f64, f64, f64) {
     (used as f64 / sets.len() as f64, most as f64 / mean, over as f64 / lines.max(1) as f64)
 }
 
-/// Makes each object point to another one, in one circle.
 fn link(at: &[*mut u8]) {
     let mut order: Vec<usize> = (0..at.len()).collect();
     let mut rng = Rng::new(3, at.len() as u64);
@@ -238,7 +233,7 @@ fn link(at: &[*mut u8]) {
     }
 }
 
-/// Nanoseconds of a step, warm: the next object is known by this one's first word, and its last hot word is changed.
+/// Warm ns a step: the object's first word names the next one; its last hot word is changed.
 fn step_ns(at: &[*mut u8]) -> f64 {
     let walk = |steps: usize| {
         let mut here = at[0];

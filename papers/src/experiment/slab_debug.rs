@@ -1,11 +1,13 @@
 //! `slab-debug`: what the debugging kit costs real programs.
 //!
-//! **What.** The real programs found here on Craton, with the kit off, in its sampled form at the default rate, with the checks that need no
-//! pages of their own, and with all checks but the search for leaks, which comes after the program's work.
+//! **What.** Real programs on Craton: kit off; sampled at the default rate; checks that need no
+//! separate pages; all checks but the search for leaks, which comes after the program's work.
 //!
-//! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) bounds its sampled form by 0.5 % of the time.
+//! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) bounds its form by 0.5 % of
+//! time.
 //!
-//! **State.** Full: the loads' full size, three rounds after a warm-up. Quick: their small size, one round, two programs.
+//! **State.** Full: full loads, three rounds after a warm-up. Quick: small loads, one round, two
+//! programs.
 
 use super::series::{self, Result};
 use super::{Ask, Findings};
@@ -23,7 +25,6 @@ const FORMS: [(&str, &str); 3] = [
     ("all", "debug=audit,redzone,poison,verify,guard,unmap"),
 ];
 const ROUNDS: usize = 3;
-/// Programs of the quick form.
 const QUICK: [&str; 2] = ["python3", "gcc"];
 
 pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
@@ -38,7 +39,6 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     sheet.findings(format!("{}{missing}", show(&results)))
 }
 
-/// Craton, as it is and with each form of the kit.
 fn allocators(ask: &Ask<'_>) -> std::result::Result<Vec<Allocator>, String> {
     let craton = ask
         .allocators

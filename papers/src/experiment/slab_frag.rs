@@ -1,13 +1,15 @@
 //! `slab-frag`: how much memory a kernel's objects take beyond what was asked for.
 //!
-//! **What.** Boot, a spike of 256 processes, find, and kenbus, as [`crate::kernel`] tells them; after each the total fragmentation, 1 − bytes
-//! requested ÷ bytes consumed, of Craton's caches and of three other allocators of kernel memory, with pages of 8 KiB.
+//! **What.** Boot, a spike of 256 processes, find, and kenbus ([`crate::kernel`]); after each the
+//! total fragmentation, 1 − requested ÷ consumed bytes, of Craton's caches and three other kernel
+//! allocators, with pages of 8 KiB.
 //!
-//! **From.** Bonwick94 §5.2, with other ways to run the caches beside: each rare kind in a cache of its own; slabs of shorter pages;
-//! complete slabs given back at once, after the usual 15 seconds of the working set, and never.
+//! **From.** Bonwick94 §5.2, and other ways to run the caches: each rare kind in a separate cache;
+//! slabs of shorter pages; complete slabs given back at once, after the usual 15 seconds, and
+//! never.
 //!
-//! **State.** Full: a machine 16 times as large as the paper's 16 MB and one 4 times as large, and the paper's own; three seeds each.
-//! Quick: the paper's own, one seed.
+//! **State.** Full: machines 16, 4 and 1 times the paper's 16 MB; three seeds each. Quick: the
+//! paper's, one seed.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, json, mean, percent, table};
 use super::{Ask, Findings};
@@ -119,7 +121,6 @@ fn rows_of(allocator: &str, (scale, seed): (usize, u64), played: Result<Vec<Held
     }
 }
 
-/// The mean over the seeds.
 fn over_seeds(rows: &[Row], allocator: &str, scale: u64, step: &str) -> Option<f64> {
     let wanted = [("allocator", allocator), ("step", step), ("status", "ok")];
     let of = rows.iter().filter(|row| row.has(&wanted) && row.int("scale") == scale);
@@ -127,8 +128,8 @@ fn over_seeds(rows: &[Row], allocator: &str, scale: u64, step: &str) -> Option<f
     (!all.is_empty()).then(|| mean(all))
 }
 
-/// What is consumed after all steps as a part of what others consume, on the largest machine; and the fragmentation of the
-/// smallest one as a part of what it may be.
+/// Consumption after all steps by others', largest machine; smallest one's fragmentation by
+/// `REACH`.
 fn ratios(rows: &[Row]) -> Map {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Map::new() };
     let end = |name: &str, scale| over_seeds(rows, name, scale, STEPS[3]);

@@ -1,11 +1,13 @@
 //! `slab-objects`: what it saves that objects stay constructed while they are free.
 //!
-//! **What.** For each type of [`crate::caching::types`] an object is taken, used and given back: of each allocator's malloc, constructed and destroyed
-//! each time; and of a cache of `libcraton.so`, constructed once. Below the table stands how much faster the cache is.
+//! **What.** For each type of [`crate::caching::types`] an object is taken, used and given back: by
+//! each malloc, constructed and destroyed each time, and by a cache of `libcraton.so`, constructed
+//! once.
 //!
 //! **From.** Bonwick94 §2 and the second table of §5.1.
 //!
-//! **State.** Full: one object at a time and a hundred, five rounds. Quick: one at a time, one round.
+//! **State.** Full: one object at a time and a hundred, five rounds. Quick: one at a time, one
+//! round.
 
 use super::sheet::{Fields, Map, Row, Title, groups};
 use super::slab::{self, Case};
@@ -46,12 +48,11 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     slab::findings(sheet, ratios, &notes)
 }
 
-/// Rows of one type and batch.
 fn of_type(rows: &[Row], name: &str, batch: u64) -> Vec<Row> {
     rows.iter().filter(|row| row.word("what") == name && row.int("batch") == batch).cloned().collect()
 }
 
-/// The cache's time as a part of malloc's, constructor and all: of each type on Craton, and of all types on each allocator.
+/// The cache's time by malloc's with constructor: each type on Craton, all types on each allocator.
 fn ratios(rows: &[Row]) -> Map {
     let cached = (OURS, "cache");
     let mut ratios = Map::new();

@@ -1,13 +1,14 @@
 //! `slab-reap`: what a cache keeps after a spike, and what the next spike costs then.
 //!
-//! **What.** A cache of constructed objects with a steady load has a spike every so often, in virtual time. What it keeps in between
-//! depends on the interval of the working set: 0, all that is free goes each second; 15 s, what was not needed for that long; never. Memory is
-//! shown over time, and for each spike the slabs that it took anew and the constructors that it called.
+//! **What.** A cache of constructed objects has a steady load and spikes, in virtual time, at three
+//! intervals of the working set: 0 (all that is free goes each second), 15 s, never. Shows memory
+//! over time, and each spike's new slabs and constructor calls.
 //!
-//! **From.** Bonwick94 §3.4, which found the system hardly sensitive to the interval, and both ends reasonable.
+//! **From.** Bonwick94 §3.4, which found the system hardly sensitive to the interval.
 //!
-//! **State.** The cache's [`ObjectSlabs`] and [`Depot`], as the library has them, with one processor's two magazines in front. Spikes
-//! of 4096 objects last a second and come after 5 s four times, then after 20 s and after 120 s. The full form is the quick one.
+//! **State.** The library's [`ObjectSlabs`] and [`Depot`] behind one processor's two magazines.
+//! Spikes of 4096 objects last a second, after 5 s four times, then after 20 s and 120 s. Full is
+//! the quick form.
 //!
 //! **Unsafe.** Takes objects as raw memory, and moves magazines between a processor and the depot.
 
@@ -21,9 +22,7 @@ use craton_slab::object::{Depot, Magazine, ObjectLayout, ObjectSlabs, Taken};
 
 /// Bytes of an object: an inode.
 const OBJECT: usize = 328;
-/// Objects of a spike.
 const SPIKE: usize = 4096;
-/// Seconds at which spikes begin.
 const SPIKES: [u64; 7] = [10, 15, 20, 25, 30, 50, 170];
 const SECONDS: u64 = 240;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -140,7 +139,6 @@ impl Cache {
         }
     }
 
-    /// What the library does from time to time.
     fn tick(&mut self, now_ns: u64) {
         let Self { arena, slabs, depot, destroyed, interval_ns, .. } = self;
         if depot.tick(now_ns) {
@@ -169,7 +167,6 @@ fn give(slabs: &mut ObjectSlabs, object: *mut u8) {
     unsafe { slabs.give(object, true) }.expect("it is an object of the cache");
 }
 
-/// The seconds at one interval.
 fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Row>, String> {
     let mut cache = Cache::new(spike * OBJECT * 4 / craton_base::PAGE_SIZE + 64, interval_ns)?;
     let mut rng = Rng::new(1, 0);
@@ -217,7 +214,6 @@ fn row(cache: &Cache, interval: &'static str, second: u64, objects: u64, before:
         "second": second,
         "objects": objects,
         "memory_bytes": cache.arena.consumed(),
-        // In this second.
         "slabs_made": u64::from(cache.slabs.stats().slabs_made) - before.0,
         "constructed": cache.constructed - before.1,
         "destroyed": cache.destroyed - before.2,
@@ -229,7 +225,6 @@ fn of<'a>(rows: &'a [Row], interval: &'a str) -> impl Iterator<Item = &'a Row> {
     rows.iter().filter(move |row| row.word("interval") == interval)
 }
 
-/// The mean memory.
 fn memory(rows: &[Row], interval: &str) -> f64 {
     mean(of(rows, interval).map(|row| row.num("memory_bytes")))
 }

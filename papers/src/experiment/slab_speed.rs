@@ -1,7 +1,8 @@
 //! `slab-speed`: what it costs to take memory of one size and give it back.
 //!
-//! **What.** One object at a time, and a hundred: a cache of `libcraton.so`, each allocator's malloc, the slabs of `craton-slab` without
-//! locks and processors' arrays, and the allocators of SunOS 4.1.3, 4.4BSD and SVr4, without locks too, in one program.
+//! **What.** One object at a time, and a hundred: a cache of `libcraton.so`, each malloc, and,
+//! without locks in one program, the slabs of `craton-slab` and the allocators of SunOS 4.1.3,
+//! 4.4BSD and SVr4.
 //!
 //! **From.** Bonwick94 §5.1, first table.
 //!

@@ -1,12 +1,13 @@
 //! `speed`: every workload on every allocator, and what it comes to in time and memory.
 //!
-//! **What.** The workloads of [`crate::work`] and the real programs found on this machine, interleaved over the
-//! allocators. The ratios have fixed names (see [`craton_lab::ratios`]). The table shows wins and losses alike, and the
-//! losses to the best peer with what may explain them.
+//! **What.** The workloads of [`crate::work`] and this machine's real programs, interleaved over
+//! the allocators. Ratios have fixed names ([`craton_lab::ratios`]). The table shows wins and
+//! losses alike, and what may explain the losses to the best peer.
 //!
-//! **From.** The suites by which allocators are compared today: Hoard's, mimalloc-bench, and the papers' own.
+//! **From.** The suites by which allocators are compared: Hoard's, mimalloc-bench, the papers'.
 //!
-//! **State.** Quick: 5 % of the work, one round, real programs left out. Full: three rounds after a warm-up.
+//! **State.** Quick: 5 % of the work, one round, no real programs. Full: three rounds after a
+//! warm-up.
 
 mod losses;
 mod pictures;
@@ -20,7 +21,6 @@ use crate::work::{self, WORKLOADS};
 use craton_lab::ratios::{OURS, Ratios};
 use craton_lab::scratch::Scratch;
 
-/// Rounds of the full form.
 const ROUNDS: usize = 3;
 
 pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {

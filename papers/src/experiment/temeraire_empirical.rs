@@ -1,12 +1,12 @@
 //! `temeraire-empirical`: how much memory the page heap needs for a load that varies.
 //!
-//! **What.** The empirical driver on the page heap alone, in simulated memory, under each course of the heap's size: live
-//! bytes, bytes in spans, bytes with memory, and the part of these on intact hugepages.
+//! **What.** The empirical driver on the page heap alone, in simulated memory, under each course:
+//! live bytes, bytes in spans, backed bytes, and the part of these on intact hugepages.
 //!
-//! **From.** TEMERAIRE §6.1, whose simulated loads figure 11 draws. Built-in distribution of sizes; others are played by
-//! `craton-work empirical --simulated --profile FILE`.
+//! **From.** TEMERAIRE §6.1, whose loads figure 11 draws. The built-in distribution of sizes; for
+//! others `craton-work empirical --simulated --profile FILE`.
 //!
-//! **State.** Full: 4 GiB, 12 million births and deaths for each course. Quick: 256 MiB, 400,000.
+//! **State.** Full: 4 GiB, 12 million births and deaths a course. Quick: 256 MiB, 400,000.
 
 use super::courses::{self, Course, RELEASE};
 use super::sheet::{Column, Row, Sheet, Show, Title, fields, runs, table};
@@ -15,7 +15,7 @@ use craton_lab::picture::{Axis, Unit};
 
 const FULL: (u64, u64) = (4 << 30, 12_000_000);
 const QUICK: (u64, u64) = (256 << 20, 400_000);
-/// Simulated time of a course: long beside the windows of seconds over which the heap watches demand.
+/// Simulated time of a course: long beside the seconds of the heap's demand windows.
 const SECONDS: f64 = 600.0;
 
 const COLUMNS: [Column; 7] = [

@@ -1,11 +1,13 @@
-//! `temeraire-fig10`: how many free hugepages the cache keeps under a demand that swings, and then does not.
+//! `temeraire-fig10`: how many free hugepages the cache keeps under a demand that swings, then
+//! stays.
 //!
-//! **What.** Spans of four hugepages are taken one after the other until demand is high, then most are given back at once: a saw,
-//! ten teeth of it. Then demand stays low. Over time: demand, demand with what may be kept free on top, and memory.
+//! **What.** A saw of ten teeth: spans of four hugepages are taken until demand is high, then most
+//! are freed at once. Then demand stays low. Over time: demand, demand plus the cache's limit, and
+//! memory.
 //!
-//! **From.** TEMERAIRE Figure 10, there of a program that learns; §4.3. What to see: the first fall is followed to the
-//! system; when demand comes back, the cache's limit grows with it, and later teeth cost no call; some two
-//! seconds after the last the limit is back at its least.
+//! **From.** TEMERAIRE Figure 10, there of a program that learns; §4.3. The system gets the first
+//! fall; the limit then grows with demand, and later teeth cost no call; some two seconds after the
+//! last the limit is back at its least.
 //!
 //! **State.** Full: 8 GiB at the top. Quick: 1 GiB.
 
@@ -17,7 +19,6 @@ use craton_lab::picture::{Axis, Unit};
 
 const FULL_BYTES: u64 = 8 << 30;
 const QUICK_BYTES: u64 = 1 << 30;
-/// Length of a span.
 const SPAN: HugePages = HugePages(4);
 const TEETH: u64 = 10;
 /// From one fall to the next: shorter than the window of two seconds.
@@ -58,7 +59,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// The part of the top that is wanted at a time, of a hundred: from the low at the start of a tooth up to all of it.
+/// Percent of the top wanted at a time: a tooth rises from the low to all of it.
 fn wanted_percent(now_ns: u64) -> u64 {
     if now_ns >= TEETH * TOOTH_NS {
         return LOW_PERCENT;
@@ -88,7 +89,6 @@ fn play(top_bytes: u64) -> Result<Vec<Row>, String> {
             "demand_bytes": used,
             "limit_bytes": limit,
             "backed_bytes": backed,
-            // Since the start.
             "system_calls": world.system_calls(),
             "status": "ok",
         }));
@@ -96,7 +96,6 @@ fn play(top_bytes: u64) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// The row at a time, or the last before it.
 fn at(rows: &[Row], time_s: f64) -> Option<&Row> {
     rows.iter().rfind(|row| row.num("time_s") <= time_s + 1e-9)
 }

@@ -1,20 +1,19 @@
 //! `temeraire-fig11`: which hugepage a span goes to, and what that costs after demand has dropped.
 //!
-//! **What.** Spans are born and die on the page heap; at half time, half of the demand dies at one moment, each span as likely
-//! as any other, and births go on at half the rate. Memory over time, with the filler's three searches: the longest free
-//! range first, the fullest hugepage first, the global best fit. These have all spans as sparse, since that is what the
-//! searches are for; `craton` is the heap as it is, the first search with dense spans on hugepages of their own.
+//! **What.** Spans are born and die on the page heap; at half time half of the demand dies at once,
+//! at random, and births go on at half the rate. Memory over time with the filler's three searches:
+//! longest free range first, fullest hugepage first, global best fit, all spans sparse. `craton` is
+//! the heap as it is: the first search, dense spans on separate hugepages.
 //!
-//! **From.** TEMERAIRE Figure 11 and §6.1. **The load** is that of [`spans`]: what the objects of a profile would ask of the page
-//! heap, their slabs as spans. How long spans live decides how soon memory can follow demand: no span moves, and a hugepage
-//! comes free when the last of its spans has died. So there are three loads of each profile: `even`, in which all spans live as
-//! long as the profile's bytes do in the mean; `object`, in which a slab lives as long as an object of its class; `last
-//! object`, in which it lives until the last of its objects has died, each on its own, and a minute is a fraction of the
-//! longest lives. Lives are those of the profile in seconds; a larger heap has more births, not longer lives. Nothing is
-//! released but by the heap's own limits, so that hugepages stay intact.
+//! **From.** TEMERAIRE Figure 11 and §6.1. **The load**, [`spans`], is the slabs of a profile's
+//! objects. No span moves, so a hugepage comes free only when its last span dies: three loads of
+//! each profile differ in lives. `even`: the mean of the profile's bytes; `object`: a slab lives as
+//! long as an object of its class; `last object`: until its last object has died. A larger heap has
+//! more births, not longer lives. Only the heap's limits release memory, so that hugepages stay
+//! intact.
 //!
-//! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB before the drop. Quick: 512 MiB, of which the
-//! 16 MiB that the cache always keeps are a sixteenth of the demand after it.
+//! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB before the drop.
+//! Quick: 512 MiB, so that the cache's least 16 MiB are a sixteenth of the demand after it.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, distinct, json, lines, part, percent, runs, table, with};
 use super::world::{SECOND_NS, World};
@@ -31,7 +30,6 @@ const FULL_BYTES: u64 = 1 << 30;
 const QUICK_BYTES: u64 = 512 << 20;
 /// Simulated seconds before the drop, and after it.
 const HALF_S: f64 = 120.0;
-/// When the searches are compared.
 const AFTER_S: f64 = 60.0;
 const SEED: u64 = 1;
 
@@ -53,7 +51,6 @@ const LOADS: [(&str, Lives, &str); 3] = [
 /// Memory that is so near to demand, by it, has followed.
 const NEAR: f64 = 1.1;
 
-/// The fields that name a load, and one search on it.
 const LOAD: [&str; 2] = ["profile", "lives"];
 const SEARCH: [&str; 3] = ["profile", "lives", "policy"];
 
@@ -100,7 +97,7 @@ fn rate_and_bytes(spans: &Profile, heap_bytes: u64) -> (f64, f64) {
 /// Plays spans until [`HALF_S`] after the drop, with a row for each second.
 fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<Vec<Row>, String> {
     let (rate, bytes) = rate_and_bytes(spans, heap_bytes);
-    // The process makes a larger heap by longer lives; time runs faster by as much, which makes lives the profile's.
+    // A larger heap means longer lives; faster time restores the profile's lives.
     let scale = heap_bytes as f64 / bytes;
     let seconds = 2.0 * HALF_S;
     let events = (2.0 * rate * Schedule::Drop.mean() * seconds * scale).ceil().max(1.0) as u64;
@@ -148,12 +145,10 @@ fn row<P: Fit>(world: &World<P>, time_s: f64) -> Row {
     json!({ "time_s": time_s, "used_bytes": state.used, "backed_bytes": state.backed, "huge_bytes": state.huge })
 }
 
-/// The row at a time, or the last before it.
 fn at(rows: &[Row], time_s: f64) -> Option<&Row> {
     rows.iter().rfind(|row| row.num("time_s") <= time_s + 0.5)
 }
 
-/// Memory by demand.
 fn per_used(row: &Row) -> f64 {
     part(row.int("backed_bytes"), row.int("used_bytes"))
 }
@@ -165,12 +160,10 @@ fn near_after_s(rows: &[Row]) -> Option<f64> {
     Some((near.num("time_s") - HALF_S).max(0.0))
 }
 
-/// The heap when the searches are compared.
 fn late(rows: &[Row]) -> Row {
     at(rows, HALF_S + AFTER_S).cloned().unwrap_or_default()
 }
 
-/// A search on a load, for people.
 fn compared(rows: &[Row]) -> Row {
     let per_used = |time_s| at(rows, time_s).map(|row| format!("{:.3}", per_used(row)));
     let late = late(rows);

@@ -1,10 +1,11 @@
 //! `temeraire-fig12`: requests a little longer than half a hugepage, with and without regions.
 //!
-//! **What.** Live memory grows to some GiB in spans of 1.1 MiB, or of 0.6 to 2.5 MiB, two births to a death. Each such span leaves
-//! slack behind it that no other fits into, unless spans may cross hugepages: backed by used memory as it grows.
+//! **What.** Live memory grows in spans of 1.1 MiB, or of 0.6 to 2.5 MiB, two births to a death:
+//! backed by used memory as it grows. Unless spans may cross hugepages, each leaves slack that no
+//! other fits.
 //!
-//! **From.** TEMERAIRE Figure 12 and §4.5. Regions start by themselves, once slack outweighs the small spans that could
-//! fill it.
+//! **From.** TEMERAIRE Figure 12 and §4.5. Regions start once slack outweighs the small spans for
+//! it.
 //!
 //! **State.** Full: 16 GiB. Quick: 2 GiB.
 
@@ -19,13 +20,11 @@ use craton_pages::PageHeapExt;
 const FULL_BYTES: u64 = 16 << 30;
 const QUICK_BYTES: u64 = 2 << 30;
 const SEED: u64 = 1;
-/// Live bytes at the first row.
 const FIRST_BYTES: u64 = 8 << 20;
 
 /// The least and the most bytes of a request, by the name of the mix.
 const MIXES: [(&str, (u64, u64)); 2] =
     [("1.1 MiB", (MIB * 11 / 10, MIB * 11 / 10)), ("mixed", (MIB * 6 / 10, MIB * 25 / 10))];
-/// With regions and without, by the name in the picture.
 const WAYS: [(&str, bool); 2] = [("with regions", true), ("without regions", false)];
 const MIB: u64 = 1 << 20;
 

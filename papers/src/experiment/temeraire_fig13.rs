@@ -1,13 +1,14 @@
 //! `temeraire-fig13`: how much of the heap lies on hugepages, with and without release.
 //!
-//! **What.** The empirical driver in simulated memory under courses of demand that vary, once without a rate of release, and once
-//! with the library's rate in proportion to the heap. The part of the memory that is on intact hugepages, over time
-//! and on average over the second half.
+//! **What.** The empirical driver in simulated memory under varying courses of demand, without
+//! release and with the library's rate. The part of memory on intact hugepages, over time and as
+//! the mean of the second half.
 //!
-//! **From.** TEMERAIRE Figure 13, which compares programs of a fleet on its old page heap and on the new one, with periodic
-//! release and without; here the heap is ours, and the load is the built-in profile's.
+//! **From.** TEMERAIRE Figure 13, there a fleet's programs on its old and new page heap; here our
+//! heap and the built-in profile's load.
 //!
-//! **State.** Full: 4 GiB, 24 million births and deaths a course, an hour of simulated time. Quick: 256 MiB, 600,000.
+//! **State.** Full: 4 GiB, 24 million births and deaths a course, an hour simulated. Quick: 256
+//! MiB, 600,000.
 
 use super::courses::{self, Course, RELEASE, rate_name};
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, groups, lines, part, runs, table};

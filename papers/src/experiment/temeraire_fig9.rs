@@ -1,13 +1,13 @@
 //! `temeraire-fig9`: a program that takes half a mebibyte and gives it back, over and over.
 //!
-//! **What.** In simulated memory: the calls to the system that a turn of the loop costs, with the cache of hugepages and
-//! without it; also of the loop of §4.4, which strands a hugepage each turn if it is packed badly. Then the real loop through
-//! malloc and free on each allocator, every page written to: time and page faults of a turn.
+//! **What.** In simulated memory: a turn's system calls, with and without the cache of hugepages,
+//! also of §4.4's loop, which strands a hugepage each turn if packed badly. Then the real loop
+//! through malloc and free on each allocator, all pages written: time and page faults of a turn.
 //!
 //! **From.** TEMERAIRE Figure 9 and §4.4.
 //!
-//! **State.** Real turns: a short process is taken off a long one, so that a start counts for nothing. Full: five rounds.
-//! Quick: one, glibc and Craton alone, unless others are asked for.
+//! **State.** A short process is subtracted from a long one, so that a start counts for nothing.
+//! Full: five rounds. Quick: one, glibc and Craton alone, unless others are asked for.
 
 mod loops;
 
@@ -38,7 +38,6 @@ const LOOP_COLUMNS: [Column; 3] = [
     ("hugepages over", "hugepages_over", Show::Plain),
 ];
 
-/// What a turn took on an allocator.
 struct Turn {
     allocator: String,
     wall_s: f64,
@@ -104,7 +103,7 @@ fn simulated_row(name: &str, played: &Played) -> Row {
         "allocator": "simulated",
         "workload": name,
         "turns": played.calls.len(),
-        // Calls to the system for a turn in steady state; hugepages' worth of memory beyond what is in spans at the end.
+        // System calls of a steady turn; hugepages' worth of memory beyond spans at the end.
         "calls_per_turn": played.steady_calls(),
         "hugepages_over": played.hugepages_over,
         "turn_s": null,
@@ -148,7 +147,6 @@ fn seconds_of_turn(s: f64) -> String {
     if s < 1e-3 { format!("{:.2} us", s * 1e6) } else { seconds(s) }
 }
 
-/// What a picture shows of a turn.
 type OfTurn = fn(&Turn) -> f64;
 
 fn draw(sheet: &mut Sheet, simulated: &[(String, Played)], figures: &[Turn]) {

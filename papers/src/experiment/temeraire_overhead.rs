@@ -1,15 +1,16 @@
 //! `temeraire-overhead`: what the page heap holds beyond the spans that are out, in steady state.
 //!
-//! **What.** The empirical driver in simulated memory on each profile, once without a rate of release and once with the
-//! library's in proportion to the heap: backed bytes ÷ bytes in spans − 1, and the part of backed bytes on intact hugepages.
-//! Both are means over the second half of the run; their values in the third quarter and in the last tell whether the
-//! state is steady.
+//! **What.** The empirical driver in simulated memory on each profile, without release and with the
+//! library's rate in proportion to the heap: backed bytes ÷ bytes in spans − 1, and the part of
+//! backed bytes on intact hugepages, as means over the second half. The third and last quarters
+//! tell whether the state is steady.
 //!
-//! **From.** TEMERAIRE §6.1 and its figure of page-heap overhead by fleet (10.6 % there). Bytes in spans count slabs whole,
-//! objects or not: what slabs waste is not the page heap's, and has a column of its own.
+//! **From.** TEMERAIRE §6.1 and its figure of page-heap overhead by fleet (10.6 % there). Spans
+//! count slabs whole: slabs' waste is not the page heap's, and has a separate column.
 //!
-//! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 4 GiB live; each object is replaced
-//! twice on average, but in no more than 100 million events, which take a minute or two. Quick: 256 MiB.
+//! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 4 GiB live; each
+//! object is replaced twice on average, in at most 100 million events (a minute or two). Quick: 256
+//! MiB.
 
 use super::courses::{self, RELEASE, rate_name};
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, groups, json, mean, part, table, with};
@@ -43,7 +44,6 @@ const COLUMNS: [Column; 12] = [
     ("took", "wall_s", Show::Seconds),
 ];
 
-/// The rate of release of a row, by its name.
 fn rate_of(row: &Row) -> String {
     rate_name(row.int("release_bytes_per_s")).to_owned()
 }
@@ -70,7 +70,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// Events that replace each object of a heap so often on average.
 fn events(profile: &Profile, heap_bytes: u64, replaced: f64, most: u64) -> u64 {
     let (mut objects, mut live_bytes) = (0.0, 0.0);
     for row in profile.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART) {
@@ -78,7 +77,6 @@ fn events(profile: &Profile, heap_bytes: u64, replaced: f64, most: u64) -> u64 {
         live_bytes += row.live * row.size as f64;
     }
     let objects = if live_bytes > 0.0 { objects * heap_bytes as f64 / live_bytes } else { 0.0 };
-    // A birth and a death for each.
     ((2.0 * replaced * objects) as u64).clamp(most / 20, most)
 }
 

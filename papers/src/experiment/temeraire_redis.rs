@@ -1,12 +1,13 @@
-//! `temeraire-redis`: a key-value store whose values are lists, on heaps that do and do not ask for hugepages.
+//! `temeraire-redis`: a key-value store whose values are lists, with and without hugepages.
 //!
-//! **What.** redis-server under requests that push five elements to a list and read those five, on each allocator, and on
-//! Craton with transparent hugepages never, by default, and always: what the hugepages alone bring.
+//! **What.** redis-server, pushing five elements to a list and reading those, on each allocator,
+//! and on Craton with transparent hugepages never, by default, and always.
 //!
-//! **From.** TEMERAIRE §5.1, there with redis 6.0.9 on TCMalloc's old and new page heap. What differs: the load generator
-//! is our own and has fewer requests, and the server is whichever is installed.
+//! **From.** TEMERAIRE §5.1, there redis 6.0.9 on TCMalloc's old and new page heap; here our load
+//! generator with fewer requests, and the installed server.
 //!
-//! **State.** Full: seven rounds after a warm-up. Quick: three rounds of a small load, glibc and Craton's variants alone.
+//! **State.** Full: seven rounds after a warm-up. Quick: three small rounds, glibc and Craton
+//! alone.
 
 use super::series::{self, Case, Result};
 use super::sheet::Sheet;
@@ -19,7 +20,6 @@ use craton_lab::ratios::{BASE, OURS, others};
 use craton_lab::scratch::Scratch;
 use craton_lab::summary::{Figure, ratio, summarize};
 
-/// The load.
 const LOAD: &str = "redis-list";
 const ROUNDS: usize = 7;
 const QUICK_ROUNDS: usize = 3;
@@ -56,7 +56,6 @@ fn allocators(ask: &Ask<'_>) -> Vec<Allocator> {
     asked.cloned().chain(["never", "always"].into_iter().filter_map(variant)).collect()
 }
 
-/// Where Craton's library reads its options.
 const OPTIONS: &str = "CRATON_OPTIONS";
 
 fn show(result: &Result) -> String {

@@ -1,8 +1,7 @@
-//! A page heap of its own in simulated memory and time: what the experiments of single mechanisms drive.
+//! A page heap in simulated memory and time: what the experiments of single mechanisms drive.
 //!
-//! **What.** A [`World`] hands out spans whose every page is written to at once, lets time pass and has the heap looked after
-//! each second, as the library's background thread does. The system gives hugepages where they are advised
-//! (`madvise`), and the heap asks for them as it does by default.
+//! **What.** A [`World`] hands out spans, all pages written, lets time pass, and runs the heap's
+//! background work each second. Hugepages come by advice (`madvise`), as the heap asks by default.
 //!
 //! **Units.** Bytes; nanoseconds of simulated time.
 //!
@@ -12,7 +11,6 @@ use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Page
 use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, Temeraire, Tracker};
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 
-/// Nanoseconds of a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
 
 /// The heap, and everything around it.
@@ -51,7 +49,7 @@ impl State {
 }
 
 impl<P: Fit> World<P> {
-    /// A region of at most so many bytes, rounded up to hugepages. The heap's trackers are never given back.
+    /// A region of `region_bytes`, rounded up to hugepages. The heap's trackers are never freed.
     pub fn new(region_bytes: u64) -> Self {
         let capacity = HugePages(region_bytes.div_ceil(HUGEPAGE_SIZE as u64) as u32);
         let (floor, clock) = (SimFloor::new(capacity, ThpMode::Madvise), VirtualClock::new(0));
@@ -94,7 +92,6 @@ impl<P: Fit> World<P> {
         self.now_ns = self.now_ns.max(ns);
     }
 
-    /// The heap now.
     pub fn state(&self) -> State {
         State {
             used: u64::from(self.heap.in_use().0) << PAGE_SHIFT,

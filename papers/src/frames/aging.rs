@@ -1,16 +1,17 @@
 //! Memory that is freed and allocated again at random, and what becomes of its huge frames.
 //!
-//! **What.** [`Aging`] makes memory as fragmented as it can be: it fills most of it and frees half of the blocks at random.
-//! Then each turn frees some blocks at random and allocates as many of the same orders. After each it is told how many huge frames
-//! are wholly free, and what it would cost to move frames until no more could be: [`State`], counted from what is allocated and
-//! not by the allocator's own counters.
+//! **What.** [`Aging`] fills most of memory and frees half of the blocks at random. Each turn frees
+//! some blocks at random and allocates as many of the same orders. [`State`] tells after each how
+//! many huge frames are wholly free, and what it would cost to move frames until no more could be,
+//! counted from what is allocated and not by the allocator's own counters.
 //!
-//! **From.** LLFree §5.6. The cost of compaction is the paper's: "the minimal number of 4 KiB copy operations required to free
-//! up the possible maximum of huge frames", that is, all that is in as many of the emptiest ones.
+//! **From.** LLFree §5.6, and its cost of compaction: "the minimal number of 4 KiB copy operations
+//! required to free up the possible maximum of huge frames", all that is in as many of the emptiest
+//! ones.
 //!
-//! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth anew in each turn. *Mixed* is harder: orders 0 to 4,
-//! half as many of each as of the one below, and two kinds of lives: of those that stay a hundredth is anew in each turn, of the
-//! others a quarter. An allocator may be told which is which.
+//! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth new in each turn.
+//! *Mixed* is harder: orders 0 to 4, half as many of each as of the one below, and two kinds of
+//! lives: each turn replaces a hundredth of those that stay, and a quarter of the others.
 //!
 //! **Failure.** A block that cannot be had, or be freed, ends it with an error.
 

@@ -1,18 +1,13 @@
 //! A buddy allocator with caches for processors, as Linux has one for each zone.
 //!
-//! **What.** Free blocks of orders 0 to 10, each order's in a list, a lock over all of them. A block that is too long is halved;
-//! one that is freed joins its buddy, the other half, as long as that is free. Orders 0 to 3 and 9 go through a cache of
-//! the processor first ([`cache`]).
-//!
-//! **From.** LLFree §2, which describes Linux 5.13 and later. Linux's `buddy_merge_likely` too: a block whose next buddy
-//! is free goes to its list's end, where it stays for longest.
-//!
-//! **State.** A place's mark is 0 for what is allocated or no block's first frame, 1 + order for a free block, [`CACHED`] in a
-//! processor's cache.
-//!
-//! **Threads.** Lists, marks of blocks, and the count are the lock's.
-//!
-//! **Not here.** Groups by mobility, zones' watermarks, compaction.
+//! **What.** A list of free blocks for each order from 0 to 10, a lock over all of them. A block
+//! that is too long is halved; a freed one joins its buddy as long as that is free. Orders 0 to 3
+//! and 9 go through a [`cache`] of the processor first.
+//! **From.** LLFree §2, which describes Linux 5.13 and later, and Linux's `buddy_merge_likely`: a
+//! block whose next buddy is free goes to its list's end.
+//! **State.** A place's mark is 0 for what is allocated or no block's first frame, 1 + order for a
+//! free block, [`CACHED`] in a processor's cache.
+//! **Threads.** The lock guards lists, marks of blocks, and the count.
 
 mod cache;
 

@@ -1,11 +1,8 @@
 //! ListCAS: free blocks in one list without a lock.
 //!
 //! **From.** LLFree §5.4 (2), "a LIFO lock-free list", which is Treiber's stack (1986).
-//!
-//! **State.** The head is a word: block 32 · tag 32. Each change of it counts the tag up, so that who was asleep while a block
-//! was taken and came back does not link what was behind it then (ABA).
-//!
-//! **Failure.** A block that is freed twice is not noticed. 2^32 changes during one operation could go unseen.
+//! **State.** The head is a word: block 32 · tag 32. Each change increments the tag, against ABA.
+//! **Failure.** Does not notice a double free. 2^32 changes during one operation could go unseen.
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};

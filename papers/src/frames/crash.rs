@@ -1,13 +1,11 @@
 //! A zone that persists, and processes that are killed while they use it.
 //!
-//! **What.** A [`World`] is a zone in one file and what its threads hold in another ([`records`]). [`work`] is what a process does
-//! until it is killed: it finds the zone, and each thread gets and puts ([`worker`]) without an end. [`World::look`] finds the
-//! zone as it was left, compares it with the records ([`audit`]), frees what was lost and leaves the zone for the next process,
-//! closed or as a crash would.
+//! **What.** A [`World`] is a zone in one file and what its threads hold in another ([`records`]).
+//! [`work`] is what a process does until it is killed: each thread gets and puts ([`worker`]).
+//! [`World::look`] opens the zone as it was left, compares it with the records ([`audit`]), frees
+//! what was lost, and leaves the zone for the next process, closed or as a crash would.
 //!
-//! **From.** LLFree §5.7. There half of the memory is allocated at random first; here blocks of all orders are, and some of them
-//! freed, which leaves holes of every size.
-//!
+//! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
 //! **Failure.** A zone that is not as the records say is an error, in the process that sees it.
 
 pub mod audit;

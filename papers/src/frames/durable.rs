@@ -1,6 +1,5 @@
-//! A zone's changes written back to memory one by one.
-//!
-//! **What.** [`WrittenBack`] is the [`Media`] of memory that persists behind caches that do not.
+//! Writes a zone's changes back one by one: [`WrittenBack`] is the [`Media`] of memory that
+//! persists behind volatile caches.
 //!
 //! **From.** LLFree §3.2.3, which could work so and is measured with caches that persist.
 

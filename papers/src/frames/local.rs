@@ -1,13 +1,11 @@
 //! ListLocal: a list of free blocks for each processor, without any protection.
 //!
-//! **From.** LLFree §5.4 (3): "a theoretical allocator that maintains per-core lists only, does not need any protection and
-//! never drains (ideal case)".
-//!
-//! **State.** Blocks of one order, at first in equal parts. A freed block goes to the list of who frees it.
-//!
-//! **Threads.** A processor's list is used by one thread at a time; nothing sees to that. Two would lose blocks, or get the same.
-//!
-//! **Failure.** A processor whose list is empty gets nothing, whatever others have. A block freed twice is not noticed.
+//! **From.** LLFree §5.4 (3): "a theoretical allocator that maintains per-core lists only, does not
+//! need any protection and never drains (ideal case)".
+//! **State.** Blocks of one order, at first in equal parts; a freed one joins the list of its
+//! processor.
+//! **Threads.** One thread at a time uses a processor's list; nothing checks that.
+//! **Failure.** A processor whose list is empty gets nothing. Does not notice a double free.
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};

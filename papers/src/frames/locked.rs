@@ -1,10 +1,7 @@
 //! ListLocked: free blocks in one list, whose head a lock guards.
 //!
 //! **From.** LLFree §5.4 (1): "a lock-based shared singly-linked list (Windows, Darwin)".
-//!
-//! **State.** Blocks of one order. The last one freed is the first to be handed out.
-//!
-//! **Failure.** A block that is freed twice is not noticed.
+//! **Failure.** Does not notice a double free.
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};

@@ -1,13 +1,11 @@
 //! The three benchmarks of frames: bulk, random, repeat.
 //!
-//! **What.** [`Loops`] does them with an allocator, one after the other: *bulk*, each thread allocates its part and frees it in the
-//! same order; *random*, it allocates its part and frees as many of anybody's, shuffled, of which only frees count; *repeat*, it
-//! allocates one block and frees it, again and again, while everybody's part is allocated.
-//!
-//! **From.** LLFree §5.1. A thread's part there depends on how many there are; here it does not, so that each does the same work.
-//!
+//! **What.** [`Loops`] runs them on an allocator. *Bulk*: each thread allocates its part and frees
+//! it in the same order. *Random*: it frees as many blocks of any thread, shuffled; only frees
+//! count. *Repeat*: it allocates one block and frees it, again and again, while all parts are
+//! allocated.
+//! **From.** LLFree §5.1, but a thread's part does not depend on how many threads there are.
 //! **Units.** Nanoseconds for each operation, the mean over threads.
-//!
 //! **Failure.** An allocator that has no block left, or refuses one of its own, fails with that.
 
 use super::crew::{Member, crew};

@@ -1,10 +1,10 @@
-//! An array that stands for the frames' own memory, or for Linux's array of `struct page`: a cache line for each frame.
+//! An array that stands for the frames' own memory, or for Linux's array of `struct page`: a cache
+//! line for each frame.
 //!
-//! **What.** A [`Place`] has room for two links and a mark. A [`Chain`] is a doubly linked list through places.
-//!
+//! **What.** A [`Place`] has room for two links and a mark. A [`Chain`] is a doubly linked list of
+//! places.
 //! **From.** LLFree §5.4: "All list allocators store their next pointers in a 64 B aligned array".
-//!
-//! **Threads.** All accesses are relaxed, and so plain loads and stores: who uses a chain holds its lock.
+//! **Threads.** All accesses are relaxed: the holder of the chain's lock uses it.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

@@ -1,7 +1,7 @@
 //! A lock that is waited for by looking at it.
 //!
-//! **What.** Test, then test-and-set. Who waits for long lets others run, so that a holder who lost his processor gets one.
-//!
+//! **What.** Test, then test-and-set; a long wait yields, so that a holder without a processor gets
+//! one.
 //! **From.** The zone lock of LLFree §2, and ListLocked's.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,14 +1,11 @@
 //! Where an allocator's state lies, as a run shows it.
 //!
-//! **What.** A zone's arrays are filled with a byte, then every frame is allocated and freed one by one, and again as huge frames; whatever
-//! is not that byte any more was written. A second run with the byte's complement sees what came to equal the first. So
-//! cache lines are counted that a run really touches, and a write behind the end of an array is seen.
-//!
+//! **What.** A run fills a zone's arrays with a byte, allocates and frees every frame one by one,
+//! and again as huge frames; what is not that byte any more was written. A second run with the
+//! byte's complement sees what came to equal the first. It counts cache lines, and finds writes
+//! behind the end of an array.
 //! **From.** LLFree §5.5, which computes the state dispersion.
-//!
-//! **Units.** Bytes, and cache lines of 64.
-//!
-//! **Failure.** A zone that cannot be made, a frame that is refused, and a write behind an array are errors.
+//! **Failure.** A zone that cannot be made, a frame that is refused, a write behind an array.
 
 use super::{Frames, HUGE_ORDER, Job, request};
 use craton_frames::{Config, Init, Local, Sizes, Standard, Zone};

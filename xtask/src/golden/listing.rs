@@ -1,8 +1,8 @@
-//! What objdump prints, as text that says the same whatever addresses the linker chose.
+//! objdump's output as text that does not depend on addresses.
 //!
-//! **What.** A function is its instructions up to the padding behind the last. Jumps inside it go to labels, numbered in the order
-//! of their places; jumps and calls out of it, and data, are named, without the compiler's hashes. Data without a name of its own
-//! is `[rip]`.
+//! **What.** A function's instructions, without the final padding. Inner jumps go to labels
+//! numbered by place; outer jumps, calls and data go to names without the compiler's hashes,
+//! unnamed data to `[rip]`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -70,10 +70,10 @@ pub fn function(code: &str, at: u64) -> Vec<Instruction> {
     all
 }
 
-/// Instructions that are executed when no condition makes the code jump, up to where it returns or leaves the function.
+/// Instructions executed if no condition jumps, up to a return or a jump out of the function.
 pub fn straight(function: &[Instruction]) -> usize {
     let (mut next, mut count) = (0, 0);
-    // A jump back could go round for ever: nothing is executed more often than there are instructions.
+    // A jump back could loop for ever: the count stops at the function's length.
     while let Some(instruction) = function.get(next).filter(|_| count < function.len()) {
         count += 1;
         next += 1;
@@ -89,7 +89,6 @@ pub fn straight(function: &[Instruction]) -> usize {
     count
 }
 
-/// The function's listing.
 pub fn text(function: &[Instruction]) -> String {
     let inside = |at: &u64| function.iter().any(|i| i.at == *at);
     let labels: BTreeSet<u64> = function.iter().filter_map(|i| Some(i.target()?.0)).filter(inside).collect();
@@ -151,7 +150,7 @@ pub fn difference(old: &str, new: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The lines of a function from the first to the last that differs, under its name and with a few before them.
+/// A function's lines from the first to the last that differs, with its name and some context.
 fn changed(old: &str, new: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     // The count in a function's name may differ: that is said apart.

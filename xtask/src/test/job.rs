@@ -97,7 +97,6 @@ fn execute(job: &Job, start: Instant, limit: Duration) -> Result<Ended, String> 
     Ok((output, ends, end))
 }
 
-/// Waits for the end, or kills the program at `deadline`.
 fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {

@@ -1,11 +1,9 @@
-//! What a test program printed, read back: how many tests passed, and how long each took.
+//! Reads a test program's output: how many tests passed, and how long each took.
 //!
-//! **From.** The stable output of Rust's test harness: a line `test NAME ... ok` when a test ends, and
-//! a line `test result: ok. 3 passed; 0 failed; 1 ignored; …` at the end.
+//! **From.** The harness's stable lines `test NAME ... ok` and `test result: ok. 3 passed; …`.
 
 use std::time::Duration;
 
-/// The tests of one or several programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub passed: u64,
@@ -28,7 +26,6 @@ impl Counts {
         Self { passed: number("passed"), failed: number("failed"), ignored: number("ignored") }
     }
 
-    /// Both together.
     pub fn plus(self, other: Self) -> Self {
         Self {
             passed: self.passed + other.passed,
@@ -45,10 +42,8 @@ pub fn ended_test(line: &str) -> Option<&str> {
     ended.then(|| name.strip_suffix(" - should panic").unwrap_or(name))
 }
 
-/// How long each test took, from the moments at which the tests ended.
-///
-/// The harness starts tests in the order of their names, the first `threads` at once and then one
-/// whenever one ends. So the moment of each start follows from the moments of the ends.
+/// How long each test took, from the moments at which the tests ended: the harness starts the first
+/// `threads` by name at once, then one at each end.
 pub fn durations(ends: &[(String, Duration)], threads: usize) -> Vec<(String, Duration)> {
     let mut names: Vec<&str> = ends.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();

@@ -13,7 +13,6 @@ const PAPERS: [&str; 3] = ["the_list_has_one", "neither_the_program", "the_peak_
 /// Cargo builds tests with unwinding. Programs that unwind too use the same build of each library.
 pub const UNWINDING: [&str; 2] = ["CARGO_PROFILE_DEV_PANIC", "unwind"];
 
-/// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Unit tests: `make check`.
@@ -24,31 +23,24 @@ pub enum Extent {
     Nightly,
 }
 
-/// One build of tests.
 #[derive(Debug)]
 pub struct Plan {
-    /// Arguments of `cargo test`.
     pub args: Vec<String>,
-    /// Environment of the build.
     pub env: Vec<(String, String)>,
-    /// How its programs are run.
     pub runs: Vec<Run>,
 }
 
-/// One run of the programs of a build.
 #[derive(Debug, Default)]
 pub struct Run {
     pub name: &'static str,
     /// Only programs of the package with this folder.
     pub package: Option<&'static str>,
-    /// Environment of the programs.
     pub env: Vec<(String, String)>,
     /// Arguments of the programs: parts of names of tests.
     pub filter: Vec<String>,
 }
 
 impl Kind {
-    /// Threads of the harness in a program of this kind.
     pub fn threads(self) -> usize {
         match self {
             Self::Computes => cores(),
@@ -56,7 +48,6 @@ impl Kind {
         }
     }
 
-    /// Programs of this kind that run at once.
     pub fn at_once(self) -> usize {
         match self {
             Self::Computes => cores(),
@@ -73,7 +64,6 @@ fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| String::from(*text)).collect()
 }
 
-/// The builds, in their order.
 pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
     let run = |name| Run { name, ..Run::default() };
     let unwinding = vec![UNWINDING.map(str::to_owned).into()];

@@ -7,10 +7,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// What the pool waits for.
 #[derive(Debug)]
 pub enum Event {
-    /// Programs have been built.
     Built(Vec<Job>),
     /// The optimized library has been built, and lies there.
     Library(PathBuf),
@@ -18,11 +16,9 @@ pub enum Event {
     Broken(String),
     /// A builder has nothing more to build.
     Done,
-    /// A program has ended.
     Ended(Finished),
 }
 
-/// Programs that wait, and those that run.
 pub struct Pool {
     /// Seconds that programs took last time, by name.
     pub last: HashMap<String, f64>,
@@ -38,8 +34,7 @@ impl Pool {
         Self { last, limit, waiting: Vec::new(), running: Vec::new(), library: None }
     }
 
-    /// Runs everything that `builders` threads build. `report` is called as programs end; returns
-    /// which builds failed.
+    /// Runs all that `builders` threads build; `report` sees each end. Returns the failed builds.
     pub fn run(
         mut self,
         (send, events): (Sender<Event>, Receiver<Event>),

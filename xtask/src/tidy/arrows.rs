@@ -1,15 +1,13 @@
 //! Arrows between crates point down.
 //!
-//! **What.** [`CRATES`] is the order of the house; `cargo metadata` says what is true. Development dependencies are
-//! free (tests of every crate above `base` may use the simulated floor), and so are those under `cfg(loom)`, with which only
-//! tests are built; all others are checked.
+//! **What.** Compares `cargo metadata` with the order in [`CRATES`]. Development dependencies are
+//! free (any crate's tests may use the simulated floor), as are those under `cfg(loom)`.
 
 use super::Complaint;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// What one crate may name.
 struct Crate {
     name: &'static str,
     /// Crates of this repository that it may depend on.
@@ -43,7 +41,7 @@ const MALLOC: [&str; 9] = [
 /// The debugging kit knows object caches by their names.
 const KIT: [&str; 6] = ["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"];
 
-/// What the experiments simulate, and what measures; not the allocator, for the same reason as the lab.
+/// What the experiments simulate and measure; no allocator, as in the lab.
 const PAPERS: [&str; 8] = [
     "craton-base",
     "craton-os",
@@ -73,9 +71,9 @@ const CRATES: [Crate; 19] = [
     core("craton-malloc", &MALLOC),
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
     core("craton", &["craton-base", "craton-os", "craton-malloc", "craton-tables"]),
-    // Not the allocator: a program that links craton-malloc has its hooks at start and exit, and these are measured.
+    // Not the allocator: linking craton-malloc brings hooks at start and exit, which are measured.
     tool("craton-lab", &["craton-base", "craton-sim", "craton-frames", "craton-pages"]),
-    // Nor is it a part of what reads other processes: that knows the library by what its table says.
+    // Nor in what reads other processes: that knows the library by its exported table.
     tool("craton-inspect", &[]),
     tool("craton-cli", &["craton-inspect", "craton-lab", "craton-tables"]),
     tool("craton-programs", &["craton", "craton-os", "craton-lab", "craton-tables"]),

@@ -4,18 +4,15 @@ use super::lex::Source;
 use std::path::Path;
 use std::process::Command;
 
-/// A text file of the tree.
 pub struct File {
     /// Relative to the repository's root, with `/`.
     pub path: String,
-    /// Its contents.
     pub text: String,
     /// The same as tokens and comments, for a Rust file.
     pub rust: Option<Source>,
 }
 
 impl File {
-    /// A file with these contents; Rust sources are known by their names.
     pub fn new(path: &str, text: &str) -> Self {
         let rust = path.ends_with(".rs").then(|| Source::new(text));
         Self { path: path.to_owned(), text: text.to_owned(), rust }

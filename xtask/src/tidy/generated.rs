@@ -1,7 +1,8 @@
-//! Blocks of documents that are written from the tables of `craton-tables` and from records.
+//! Blocks of documents, written from the tables of `craton-tables` and from records.
 //!
-//! **What.** Between two marks that name it, a document has a block that nobody types: the table of figures, options, counters,
-//! and fields of structs in `craton.h`. `cargo xtask tidy --fix` writes the blocks, `cargo xtask tidy` refuses a stale one.
+//! **What.** The table of figures, options, counters, and the struct fields in `craton.h`, each
+//! between two marks. `cargo xtask tidy --fix` writes the blocks, `cargo xtask tidy` refuses a
+//! stale one.
 
 use super::Complaint;
 use super::files::File;
@@ -10,13 +11,10 @@ use craton_tables::counters::{self, CACHE_MODES, Codes, Counter, LIMIT_SOURCES, 
 use craton_tables::options::{Choice, Form, OPTIONS, When};
 use std::fmt::Write;
 
-/// A generated block.
 struct Block {
-    /// Its document.
     page: &'static str,
     /// What the marks call it: where it comes from.
     name: &'static str,
-    /// Its text.
     write: fn(&[File]) -> Result<String, String>,
 }
 
@@ -46,7 +44,6 @@ const BLOCKS: [Block; 14] = [
 ];
 
 impl Block {
-    /// The lines around it.
     fn marks(&self) -> (String, String) {
         let (open, close, quote) = if self.page.ends_with(".md") { ("<!--", "-->", "`") } else { ("/*", "*/", "") };
         let Self { name, .. } = self;
@@ -56,7 +53,6 @@ impl Block {
         )
     }
 
-    /// The page with the block that belongs there.
     fn put(&self, page: &str, files: &[File]) -> Result<String, String> {
         let (begin, end) = self.marks();
         let marks = || format!("the marks of a block are not there: {}", begin.trim());
@@ -79,7 +75,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     BLOCKS.iter().filter_map(stale).collect()
 }
 
-/// Every page with its blocks renewed; a block that cannot be written stays, and [`check`] says why.
+/// Every page with its blocks renewed; a failed block stays, and [`check`] says why.
 pub fn pages(files: &[File]) -> Vec<(&'static str, String)> {
     let mut pages: Vec<(&str, String)> = Vec::new();
     for b in &BLOCKS {
@@ -94,7 +90,6 @@ pub fn pages(files: &[File]) -> Vec<(&'static str, String)> {
     pages
 }
 
-/// The text of a file.
 pub fn text<'a>(files: &'a [File], path: &str) -> Result<&'a str, String> {
     let file = files.iter().find(|file| file.path == path);
     file.map(|file| file.text.as_str()).ok_or_else(|| format!("{path} is missing"))
@@ -155,7 +150,6 @@ fn codes(of: &str, codes: &Codes) -> String {
 /// Columns of the header's comments.
 const COLUMNS: usize = 100;
 
-/// The keys in a comment of the header.
 fn keys() -> String {
     let keys: Vec<String> = OPTIONS.iter().map(|option| format!("{}={}", option.key, option.form)).collect();
     comment("", &format!("Options, which docs/options.md explains: {}.", keys.join(", ")))

@@ -1,8 +1,8 @@
 //! How much is unsafe, where, and why there.
 //!
-//! **What.** A product file with unsafe code says why in its module comment, in a paragraph `//! **Unsafe.** …`. That each
-//! block, `impl` and function gives its reason, clippy checks (`undocumented_unsafe_blocks`, `missing_safety_doc`). The ledger
-//! itself lies in no file: `cargo xtask tidy --unsafe` prints it from the sources.
+//! **What.** A product file with unsafe code says why in its head: `//! **Unsafe.** …`. Clippy
+//! checks each site (`undocumented_unsafe_blocks`, `missing_safety_doc`). `cargo xtask tidy
+//! --unsafe` prints the ledger from the sources.
 
 use super::files::File;
 use super::lex::Source;
@@ -30,7 +30,6 @@ pub fn write(files: &[File]) -> String {
     out
 }
 
-/// The product files with unsafe sites.
 fn product(files: &[File]) -> Vec<(&File, &Source, usize)> {
     let rows = files.iter().filter(|f| is_product(f)).filter_map(|f| Some((f, f.rust.as_ref()?)));
     rows.map(|(file, source)| (file, source, sites(source))).filter(|(_, _, sites)| *sites > 0).collect()

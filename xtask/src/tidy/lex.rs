@@ -1,32 +1,26 @@
 //! A Rust file as tokens, and its comments by line.
 //!
-//! **What.** Enough of Rust's lexical grammar that a rule never takes a word inside a string or a comment for code, and never
-//! misses a comment: nested block comments, raw strings, characters beside lifetimes. Strings and characters become the token
-//! `""`; no rule asks what they contain.
+//! **What.** Enough of Rust's lexical grammar to tell code from strings and comments: nested block
+//! comments, raw strings, characters beside lifetimes. Strings and characters become the token
+//! `""`.
 
 /// A token of code: a word, a number, `""`, or one mark.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// Its text.
     pub text: String,
-    /// The line, from 1.
     pub line: usize,
 }
 
-/// A line of the file, as the rules see it.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
     /// The text of the comments on the line, with their marks (`//`, `///`, `//!`, `/*`).
     pub comment: String,
-    /// Whether there is code on the line.
     pub has_code: bool,
     /// Whether the line lies in a `#[cfg(test)]` module.
     pub in_test: bool,
 }
 
-/// A Rust file.
 pub struct Source {
-    /// The code.
     pub tokens: Vec<Token>,
     /// The lines; index 0 is unused, so that the numbers are those of an editor.
     pub lines: Vec<Line>,
@@ -66,7 +60,6 @@ impl Source {
         self.lines[line].has_code = true;
     }
 
-    /// Whether token `i` is `text`.
     pub fn is(&self, i: usize, text: &str) -> bool {
         self.tokens.get(i).is_some_and(|t| t.text == text)
     }
@@ -87,7 +80,7 @@ impl Source {
         self.tokens.len()
     }
 
-    /// The modules that only tests have, as the index of `mod`: behind an attribute `cfg` that names one of `words`.
+    /// Test-only modules, as the index of `mod`: behind a `cfg` that names one of `words`.
     pub fn modules_under(&self, words: &[&str]) -> Vec<usize> {
         let mut found = Vec::new();
         let mut is_under = false;
@@ -121,7 +114,6 @@ impl Source {
     }
 }
 
-/// The length of the comment that `text` begins with.
 fn comment(text: &str) -> Option<usize> {
     if text.starts_with("//") {
         return Some(text.find('\n').unwrap_or(text.len()));
@@ -139,7 +131,7 @@ fn comment(text: &str) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// The length of the string or character that `text` begins with, its prefix included. `'a` is a lifetime.
+/// Length of the string or character that `text` begins with, prefix included; `'a` is a lifetime.
 fn literal(text: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| {
         text.strip_prefix(*prefix).is_some_and(|rest| {

@@ -1,8 +1,9 @@
 //! Arrows between the modules of a crate.
 //!
-//! **What.** For each crate below `crates/`, the graph of files and of the paths by which they name each other; tests apart. A name
-//! that a module re-exports is followed to the file that declares it, so that a door is no arrow. No circle has more
-//! than [`MOST`] files. A crate of [`ORDERS`] has no circle at all between its layers: each names only those before it.
+//! **What.** For each crate below `crates/`, the graph of files and the paths by which they name
+//! each other, without tests. Re-exported names count for the declaring file. No cycle has more
+//! than [`MOST`] files; the layers of a crate in [`ORDERS`] have none: each names only those before
+//! it.
 
 use super::files::File;
 use super::lex::Source;
@@ -10,10 +11,9 @@ use super::{Complaint, is_product};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The most files of a circle.
 const MOST: usize = 8;
 
-/// Crates whose modules stand in layers, from the bottom up. A module below a named one belongs to its layer.
+/// Crates with layers, from the bottom up. A module below a named one belongs to its layer.
 const ORDERS: [(&str, &[&str]); 2] = [
     (
         "heap",
@@ -64,7 +64,6 @@ const ORDERS: [(&str, &[&str]); 2] = [
             "govern::background",
             "govern::limits",
             "statics",
-            "clock",
             "thread::tls",
             "thread::mode",
             "thread::nested",
@@ -94,13 +93,11 @@ const ORDERS: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// A crate, or a program of one in `src/bin`.
 struct Unit<'a> {
     name: String,
     modules: Vec<Module<'a>>,
 }
 
-/// A file.
 struct Module<'a> {
     file: &'a File,
     source: &'a Source,
@@ -116,15 +113,13 @@ struct Use {
     is_public: bool,
 }
 
-/// What a crate's graph is measured by.
 struct Measure {
     arrows: usize,
     circle: Vec<String>,
-    /// Arrows against the order: from, to.
     upward: Vec<(String, String)>,
 }
 
-/// Complains of circles that are too large, of files that nothing declares, and of arrows against an order.
+/// Complains of large cycles, of files that nothing declares, and of arrows against an order.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     for unit in units(files) {
@@ -304,7 +299,6 @@ impl Unit<'_> {
         Some(module)
     }
 
-    /// The files that a file names.
     fn arrows_of(&self, from: usize) -> BTreeSet<usize> {
         let Module { source, uses, .. } = &self.modules[from];
         let is_named = |name: &str| source.tokens.iter().filter(|t| t.text == *name).count() > 1;
@@ -355,8 +349,7 @@ impl Unit<'_> {
         ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| *order)
     }
 
-    /// The number of a module's layer, by the longest name of the order that it lies in; all are equal without an order.
-    /// The root and what the order does not name are above all.
+    /// A module's layer, by the longest matching name; the root and unlisted modules are above all.
     fn layer(&self, module: usize) -> usize {
         let Some(order) = self.order() else { return 0 };
         let path = self.modules[module].path.join("::");
@@ -366,7 +359,6 @@ impl Unit<'_> {
     }
 }
 
-/// Everything that can be reached from a file by one arrow or more.
 fn reachable(arrows: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];

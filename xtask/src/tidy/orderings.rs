@@ -1,15 +1,12 @@
-//! Every memory ordering but `Relaxed` names the line it pairs with.
-//!
-//! **What.** An ordering is a claim about another line; `// ORDERING: …` says which. `Relaxed` claims nothing. The
-//! orderings stay visible: their names are not imported and `Ordering` keeps its own.
+//! Every memory ordering but `Relaxed` names the line it pairs with in `// ORDERING: …`. Orderings
+//! stay visible: their names are not imported and `Ordering` is not renamed.
 
 use super::Complaint;
 use super::lex::Source;
 
-/// The orderings that claim something.
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// How many lines of code may stand between the comment and the ordering (a call spread over lines).
+/// Lines of code that may stand between comment and ordering (a call spread over lines).
 const CODE_LINES: usize = 4;
 
 /// Complains of each ordering without its reason, outside of test modules.

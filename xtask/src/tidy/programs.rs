@@ -1,7 +1,6 @@
-//! Every file of tests is part of a program of tests.
-//!
-//! **What.** Where `tests/main.rs` or `tests/NAME/main.rs` is a program of tests, cargo does not look
-//! for the other files beside it. One that none of them names would never run.
+//! Every file of tests is part of a program of tests: beside `tests/main.rs` or
+//! `tests/NAME/main.rs` cargo does not look for others, and one that no such program names would
+//! never run.
 
 use super::Complaint;
 use super::files::File;

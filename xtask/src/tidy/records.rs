@@ -1,8 +1,7 @@
-//! The table of figures in the README: what the record in `results/` says, and nothing else.
+//! The README's table of figures, generated from the record in `results/`.
 //!
-//! **What.** Craton's ratios to each other allocator in time and memory, and where they come from. [`table`] makes it from
-//! [`RUNS`], which `make bench` leaves on the machine that measured; [`TABLE`] keeps it in the tree, and between two marks the
-//! README has the same. Nobody types a figure.
+//! **What.** Craton's ratios to each other allocator in time and memory, and their origin.
+//! [`table`] makes it from [`RUNS`], which `make bench` leaves; [`TABLE`] keeps it in the tree.
 
 use super::files::File;
 use super::generated::text;
@@ -17,7 +16,6 @@ pub const TABLE: &str = "results/speed.md";
 /// Every run; git ignores it.
 const RUNS: &str = "results/speed.json";
 
-/// The table in the tree.
 pub fn kept(files: &[File]) -> Result<String, String> {
     text(files, TABLE).map(str::to_owned).map_err(|e| format!("{e}: `make bench` writes it"))
 }
@@ -32,7 +30,7 @@ pub fn measured(root: &Path) -> Result<Option<String>, String> {
     Ok(Some(table(&record)))
 }
 
-/// A row for each allocator that the record's ratios name, the two that are made of several at the end.
+/// A row for each allocator of the record's ratios, the two composite ones at the end.
 fn table(record: &Value) -> String {
     let rows = record["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let distinct = |key: &str| rows.iter().filter_map(|row| row[key].as_str()).collect::<BTreeSet<_>>().len();

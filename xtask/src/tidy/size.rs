@@ -3,10 +3,8 @@
 use super::Complaint;
 use super::files::File;
 
-/// The most lines of a Rust file.
 const MOST_LINES: usize = 600;
 
-/// Complains of longer files.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let sizes = files.iter().filter(|f| f.rust.is_some()).map(|file| (file, file.text.lines().count()));
     let text = |lines| format!("{lines} lines, the most is {MOST_LINES}: split it");

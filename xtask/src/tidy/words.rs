@@ -38,7 +38,7 @@ pub fn check(path: &str, text: &str) -> Vec<Complaint> {
     found
 }
 
-/// Whether `path` begins a path in `line`, rather than going on with one (`target/x`, `$dir/x`, `http://host/x`).
+/// Whether `path` begins a path in `line`, not within `target/x`, `$dir/x`, `http://host/x`.
 fn holds_absolute(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();

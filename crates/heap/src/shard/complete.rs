@@ -76,3 +76,6 @@ impl Complete {
         })
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -41,3 +41,6 @@ impl Counts {
         self.is_late.store(H::event(event) >= FIRST, Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

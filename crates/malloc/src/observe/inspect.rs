@@ -20,7 +20,6 @@
 
 use crate::govern::background::thread::HelperThread;
 use crate::here::Here;
-use crate::here::ProcessClock;
 use crate::observe::mailbox::Mailbox;
 use crate::statics::{
     APART, BACKGROUND, HEAP, HEAPS, KIT, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT, TheHeap,
@@ -41,7 +40,7 @@ use craton_kit::Kit;
 use craton_kit::audit::Log;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
-use craton_os::Mutex;
+use craton_os::{CoarseClock, Mutex};
 use craton_slab::object::ObjectSlabs;
 use craton_slab::{Morph, Morphs, SlabCache, SlabRecord};
 
@@ -157,7 +156,7 @@ const SHAPES: [&[(&str, usize)]; 16] = [
     &ThreadCache::SHAPE,
     &ProcessorCaches::SHAPE,
     &Kept::SHAPE,
-    &Caches::<ProcessClock, Here>::SHAPE,
+    &Caches::<CoarseClock, Here>::SHAPE,
     &ObjectSlabs::SHAPE,
     &craton_kit::SHAPE,
     &Log::SHAPE,

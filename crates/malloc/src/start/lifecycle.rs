@@ -4,9 +4,7 @@
 
 use crate::front::free_what_waits;
 use crate::govern::background::Errands;
-use crate::here::ProcessClock;
 use crate::observe::{recording, stats};
-use crate::options::environment;
 use crate::options::remote::read_mailbox;
 use crate::statics::{ERRANDS, SEGMENT};
 use crate::{debug, fork, options};
@@ -36,10 +34,7 @@ extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *
     thread::note_main();
     if !process::is_privileged() {
         // SAFETY: the C library passes main's third argument to constructors.
-        unsafe {
-            environment::variable(environment, b"CRATON_TEST_CLOCK=").map(ProcessClock::set_speed);
-            options::from_environment(environment);
-        }
+        unsafe { options::from_environment(environment) };
     }
 }
 

@@ -1,11 +1,9 @@
-//! The slow path of an allocation: what the array of this processor could not serve.
+//! The slow path of an allocation: this processor's array had no object.
 //!
-//! **Threads.** Each step is under the cache's lock; the program's constructor runs between two of
-//! them.
+//! **Threads.** Each step holds the cache's lock; the constructor runs between two steps.
 //!
 //! **Failure.** An object whose constructor fails or unwinds is raw again. A refused request is
-//! tried once more after the program was asked to free objects, all arrays were emptied and other
-//! parts have freed memory.
+//! retried once, after the program freed objects, arrays were emptied and other parts freed memory.
 //!
 //! **Unsafe.** Calls the program's constructor and reclaim functions, and marks objects.
 
@@ -24,8 +22,7 @@ use craton_os::process;
 use craton_os::rseq::Rseq;
 use craton_slab::object::Taken;
 
-/// A waiting thread retries at least this often: no event announces memory that came free
-/// elsewhere.
+/// A waiting thread retries at least this often: no event announces memory freed elsewhere.
 const RETRY_NS: u64 = 10_000_000;
 /// The same, where only a free of this cache can help, which is announced.
 const SLEEP_NS: u64 = 1_000_000_000;
@@ -100,9 +97,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// An object from the depot or the slabs; if they have none, from other processors' arrays. If
-    /// those have none either and the caller `waits`, it is counted as a waiter, and arrays stay
-    /// closed (K4). Also returns for how long it may sleep.
+    /// An object from depot, slabs, or other arrays. If there is none and the caller `waits`,
+    /// counts it as a waiter; arrays stay closed (K4). Also returns for how long it may sleep.
     fn alloc_or_flush(
         &self,
         slot: &Slot<CacheSlots>,
@@ -176,8 +172,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         Some(Taken::Constructed(*last))
     }
 
-    /// Puts free objects into this processor's array, and back on their slabs as far as it has no
-    /// room.
+    /// Puts free objects into this processor's array, the rest back on their slabs.
     #[inline]
     fn fill_array(&self, cache: &mut Cache, handle: usize, rseq: Option<&Rseq>, objects: &[*mut u8]) {
         let put = rseq.map_or(0, |rseq| self.caches.arrays.put_many(rseq, handle, objects));
@@ -242,8 +237,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Moves all objects of arrays and depot to the slabs; arrays have no room until they are
-    /// opened again. `false` if sequences cannot be interrupted; with `alone` no sequence runs.
+    /// Moves all objects of arrays and depot to the slabs; arrays have no room until reopened.
+    /// `false` if sequences cannot be interrupted; with `alone` no sequence runs.
     pub(super) fn flush(&self, cache: &mut Cache, alone: bool) -> bool {
         let (id, constructed) = (cache.id, cache.constructor.is_some());
         let (depot, slabs, mut supply) = self.parts(cache);

@@ -1,30 +1,25 @@
 //! Processors' arrays of free objects, for all caches.
 //!
-//! **What.** Each processor has an area with an array for each cache. Restartable sequences take
-//! objects from arrays and add objects to them. An array holds nothing and has no room until the
-//! slow path opens it.
+//! **What.** Each processor has an area with an array for each cache, which restartable sequences
+//! fill and empty. An array has no object and no room until the slow path opens it.
 //!
-//! **State.** One reservation, with an area for each number that a processor can have, so that a
-//! sequence computes its array's address. An open array has its cache's handle for owner, and a
-//! capacity; a sequence takes for the owner only, which is its whole check of a handle. A closed
-//! array serves no request: arrays are closed before they are emptied.
+//! **State.** One reservation with an area for each possible processor number, so that a sequence
+//! computes its array's address. An open array has its cache's handle as owner, and a capacity; a
+//! sequence compares the owner, its whole check of a handle. Arrays are closed, serving no request,
+//! before they are emptied.
 //!
-//! **Threads.** Arrays change in sequences, or by the thread that has closed them and interrupted
-//! all sequences. They are opened, closed and emptied under the cache's lock. Another process may
-//! clear an array's owner (`craton set`), so that a request takes the slow path, which opens it
-//! again. A thread finds the areas by a word ([`Words::arrays`]), set once the kernel is known to
-//! restart its sequences.
+//! **Threads.** Sequences change open arrays; the thread that closed an array and interrupted all
+//! sequences changes closed ones. Opening, closing and emptying hold the cache's lock. Another
+//! process may clear an owner (`craton set`): the next request's slow path opens the array again. A
+//! thread finds the areas by [`Words::arrays`], set once the kernel restarts its sequences.
 //!
-//! **Failure.** Without restartable sequences, or without room for the areas, there are no arrays:
-//! each request takes its cache's lock. Where sequences cannot be interrupted, arrays keep their
-//! objects until they are opened again.
+//! **Failure.** Without restartable sequences or room for the areas each request takes its cache's
+//! lock. Where sequences cannot be interrupted, arrays keep their objects until reopened.
 //!
-//! **Not here.** The per-CPU cache of size classes, `craton_heap::cpu_cache`, has arrays of another
-//! form, since each is quicker at its place. Counted in the machine code, its sequences have 18
-//! instructions to take and 19 to add; these have 14 and 12. Here all areas lie in one reservation
-//! of 64 GiB, so that a processor's number is an address; there an area is mapped at its first use
-//! and found through a table, since every program has size classes and few have address space to
-//! spare. Here the store that takes an object also counts it, and checks the owner.
+//! **Not here.** The per-CPU cache of size classes, `craton_heap::cpu_cache`: its areas are mapped
+//! at first use and found through a table, since every program has size classes and few have 64 GiB
+//! of address space to spare. Sequences take 18 instructions to pop and 19 to push there, 14 and 12
+//! here, where the processor's number gives the address, and one store takes, counts and checks.
 //!
 //! **Unsafe.** Reads areas by address.
 
@@ -67,14 +62,12 @@ pub(super) struct Arrays<P: Process> {
     /// Areas that were ever used lie below this number.
     pub(super) end: AtomicUsize,
     making: Mutex<()>,
-    /// A bit for each area that may be written. The others read as zeros: nothing to take, and no
-    /// room.
+    /// A bit for each area that may be written. The others read as zeros: no objects, no room.
     open: Opened<{ AREAS / 64 }>,
     process: PhantomData<fn() -> P>,
 }
 
 impl<P: Process> Arrays<P> {
-    /// Without areas.
     pub(super) const fn new() -> Self {
         Self {
             areas: AtomicUsize::new(0),
@@ -85,8 +78,7 @@ impl<P: Process> Arrays<P> {
         }
     }
 
-    /// The sequences, if the calling thread may use arrays. Asks once whether the kernel restarts
-    /// its sequences.
+    /// The sequences, if this thread may use arrays. Asks the kernel once.
     pub(super) fn sequences(&self) -> Option<&'static Rseq> {
         let words = P::words();
         match words.arrays {
@@ -115,8 +107,7 @@ impl<P: Process> Arrays<P> {
         self.areas.load(Relaxed)
     }
 
-    /// Opens this processor's array of a cache for `rounds` objects; `false` when it has none.
-    /// Under the cache's lock.
+    /// Opens this processor's array for `rounds` objects, if any. Under the cache's lock.
     pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
         let Some(processor) = rseq.processor() else { return false };
         if !self.open.open(processor, self.areas.load(Relaxed) + processor * AREA, AREA) {
@@ -172,9 +163,8 @@ impl<P: Process> Arrays<P> {
         self.each(cache).map(|a| a.word.load(Relaxed) / (COUNT_BITS + 1)).fold(0, u64::wrapping_add)
     }
 
-    /// Empties arrays of a cache, and calls `each` with their objects; `false` when sequences
-    /// cannot be interrupted. Under the cache's lock. With `alone` no other thread uses the cache,
-    /// so that there is no sequence to interrupt.
+    /// Empties arrays of a cache into `each`, under its lock; `false` when sequences cannot be
+    /// interrupted. `alone`: no other thread uses the cache, so no sequence runs.
     pub(super) fn empty(&self, cache: u16, which: Which, alone: bool, mut each: impl FnMut(*mut u8)) -> bool {
         let is_wanted = |array: &Counting| match which {
             Which::All => array.word.load(Relaxed) & COUNT_BITS != 0 || array.capacity.load(Relaxed) != 0,
@@ -191,8 +181,7 @@ impl<P: Process> Arrays<P> {
             return true;
         }
         let Some(rseq) = P::sequences(false) else { return true };
-        // Sequences may go on meanwhile: an array that is closed here stays closed until it is
-        // opened again.
+        // Sequences may go on meanwhile: a closed array stays closed until it is opened again.
         let is_chosen = |array: &&Counting| {
             let word = array.word.load(Relaxed);
             which == Which::All || (word & COUNT_BITS != 0 && word as u32 == array.note.load(Relaxed))

@@ -1,7 +1,7 @@
 //! Which constructors and destructors the calling thread runs.
 //!
-//! **What.** A constructor that asks its own cache for an object would construct without end. While
-//! a thread runs one, its requests take the slow path, which searches this list.
+//! **What.** A constructor that allocated from its own cache would recurse without end. While a
+//! thread runs one, its requests take the slow path, which searches this list.
 //!
 //! **State.** A list through the stack, from the innermost call outwards.
 //!
@@ -20,7 +20,6 @@ pub(super) struct Building<P: Process> {
 }
 
 impl<P: Process> Building<P> {
-    /// Runs a constructor or destructor of a cache.
     pub(super) fn run<R>(cache: usize, call: impl FnOnce() -> R) -> R {
         let this = Self { cache, outer: P::words(), _stays: PhantomData };
         P::set_words(Words { arrays: Words::NONE, building: core::ptr::from_ref(&this) as usize });
@@ -29,12 +28,10 @@ impl<P: Process> Building<P> {
         result
     }
 
-    /// Whether the calling thread runs any such call.
     pub(super) fn any() -> bool {
         P::words().building != 0
     }
 
-    /// Whether it runs one for this cache.
     pub(super) fn is_for(cache: usize) -> bool {
         let mut at = P::words().building as *const Self;
         while !at.is_null() {

@@ -1,7 +1,7 @@
 //! One cache: what its fast paths read, and what its lock protects.
 //!
-//! **State.** One page for each cache. Its first line is written when a cache is made and when it
-//! is destroyed; the fast paths only read it.
+//! **State.** One page for each cache. Only its creation and its end write the first line, which
+//! the fast paths read.
 //!
 //! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
 
@@ -38,18 +38,15 @@ pub(super) fn marks_in_entries(handle: usize) -> bool {
     handle & 2 != 0
 }
 
-/// The slots of caches. The bits of a handle below `STEP` are [`marks_elsewhere`] and
-/// [`marks_in_entries`].
+/// Slots of caches. Bits of a handle below `STEP`: [`marks_elsewhere`], [`marks_in_entries`].
 pub(super) struct CacheSlots;
 
-// SAFETY: zeros are a cache that never was: null functions and pointers, empty slabs and depot,
-// atomics of 0.
+// SAFETY: zeros are a cache that never was: null pointers, empty slabs and depot, atomics of 0.
 unsafe impl Kind for CacheSlots {
     type Locked = Cache;
     type Shared = Shared;
     const MOST: usize = MOST;
-    /// The bits of an address below all slots' bytes are a slot's number, and those of a handle its
-    /// cache's.
+    /// The bits of an address below this hold the slot's number; in a handle, the cache's.
     const ALIGN: usize = (MOST * SLOT_ALIGN).next_power_of_two();
     const STEP: usize = 4;
     const RANK: Rank = Rank::CacheTable;
@@ -66,8 +63,7 @@ pub(super) struct Shared {
     pub(super) mark_at: AtomicUsize,
     /// Objects were freed for which threads wait.
     pub(super) freed: Event,
-    /// Work for the next slow call, which may run the program's functions: bits of
-    /// [`super::trim`].
+    /// Deferred work ([`super::trim`]) for the next slow call, which may run program functions.
     pub(super) deferred: AtomicU32,
     /// The objects are buffers of the watcher.
     pub(super) watched: AtomicBool,
@@ -79,15 +75,14 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     pub(super) fn name(&self) -> [u8; NAME_MAX + 1] {
-        // SAFETY: written before any cache of the slot lives; a report may meet a slot that changes
-        // hands, and prints either name.
+        // SAFETY: written before a cache of the slot lives; a report that races prints either name.
         unsafe { *self.name.get() }
     }
 }
 
 impl Slot<CacheSlots> {
     /// Puts a cache into the slot, under the table's lock; returns the kind's bits of its handle.
-    /// `taken` is what its arrays have counted before.
+    /// `taken` is its arrays' previous count.
     pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) -> usize {
         let mark_at = cache.mark_at;
         self.shared.mark_at.store(mark_at, Relaxed);
@@ -104,8 +99,7 @@ impl Slot<CacheSlots> {
         }
     }
 
-    /// Locks the cache of a handle; counts a wait for the lock, of which arrays that are too small
-    /// are the cause.
+    /// Locks the cache of a handle; counts contention, which means that arrays are too small.
     #[inline]
     pub(super) fn lock_counted(&self, handle: usize) -> Result<Guard<'_, Cache>, Misuse> {
         self.lock(handle, |lock| match lock.try_lock() {
@@ -118,7 +112,6 @@ impl Slot<CacheSlots> {
         })
     }
 
-    /// Wakes the threads that wait for an object.
     pub(super) fn announce(&self, wait: bool) {
         if wait {
             self.shared.freed.announce();
@@ -172,8 +165,7 @@ pub(super) struct Cache {
     pub(super) failed: u64,
 }
 
-// SAFETY: functions and argument are the program's, which promises that any thread may use the
-// cache.
+// SAFETY: functions and argument are the program's, which promises that any thread may use them.
 unsafe impl Send for Cache {}
 
 impl Cache {
@@ -224,13 +216,11 @@ impl Cache {
         })
     }
 
-    /// Counts a call that its processor's array did not serve; returns how many objects the array
-    /// and the depot shall exchange.
+    /// Counts an array miss; returns how many objects the array and the depot shall exchange.
     ///
-    /// [`MANY_MISSES`] such calls double what arrays hold, up to their size and to [`MOST_BYTES`].
-    /// The first alloc after a free (or free after an alloc) exchanges a magazine, each that
-    /// follows twice as many as the one before, up to half of an array: a program that takes a
-    /// little more than its array has finds room in it for all of that when it frees it.
+    /// [`MANY_MISSES`] misses double an array's capacity, up to its size and [`MOST_BYTES`]. The
+    /// first alloc after a free (or reverse) exchanges a magazine, each further one twice as many,
+    /// up to half of an array.
     pub(super) fn pace(&mut self, takes: bool) -> usize {
         self.misses += 1;
         if self.misses >= MANY_MISSES {
@@ -244,8 +234,7 @@ impl Cache {
         self.exchanged.into()
     }
 
-    /// Objects that an array and the depot exchange at a time, at most: half of what an array
-    /// holds.
+    /// The most objects that array and depot exchange at a time: half of the array's capacity.
     pub(super) fn rounds(&self) -> usize {
         self.depot.rounds().max(self.fill.into()).min(MOST_FILL)
     }
@@ -255,14 +244,13 @@ impl Cache {
         (self.fill, self.misses) = (self.fill / 2, 0);
     }
 
-    /// Forgets the program's functions.
     pub(super) fn clear(&mut self) {
         (self.constructor, self.destructor, self.reclaim, self.argument) = (None, None, None, null_mut());
     }
 }
 
-/// The slabs' layout for such objects, and where their marks lie. A free object of a cache with a
-/// constructor stays untouched, so that a small one gets a word behind it for the mark.
+/// The slabs' layout, and where marks lie. A free object with a constructor stays untouched: a
+/// small one gets a word behind it for the mark.
 fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout, usize), BadLayout> {
     const WORD: usize = 8;
     // An error names size and alignment as they were given.

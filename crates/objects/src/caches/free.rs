@@ -1,5 +1,4 @@
-//! The slow path of a free: no array has room for the object, or the pointer is none of the
-//! cache's.
+//! The slow path of a free: no array has room, or the pointer is none of the cache's.
 //!
 //! **Unsafe.** Takes objects back, and marks them.
 
@@ -48,8 +47,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         })
     }
 
-    /// Adds a free object to this processor's array; when that is full, up to half of it goes to
-    /// the depot.
+    /// Adds a free object to this processor's array; a full one moves up to half to the depot.
     fn free_to_array(&self, cache: &mut Cache, handle: usize, rseq: &Rseq, object: *mut u8) -> bool {
         let (arrays, rounds) = (&self.caches.arrays, cache.pace(false));
         if !arrays.open(rseq, cache.id, handle, 2 * cache.rounds()) {
@@ -65,8 +63,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         arrays.put(rseq, handle, object)
     }
 
-    /// Puts free objects into the depot, or on their slabs where there is no memory for magazines;
-    /// returns whether all are in the depot.
+    /// Puts free objects into the depot, or on their slabs without memory for magazines; returns
+    /// whether all are in the depot.
     pub(super) fn store(&self, cache: &mut Cache, objects: &[*mut u8]) -> bool {
         let (depot, _, mut supply) = self.parts(cache);
         // SAFETY: the supply is the cache's.
@@ -80,7 +78,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         stored == objects.len()
     }
 
-    /// Frees an object to its slab.
     pub(super) fn free_locked(&self, cache: &mut Cache, object: *mut u8, constructed: bool) {
         if cache.is_watched() {
             return cache.free_buffer::<P>(object);
@@ -91,14 +88,12 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// The number of the cache that has the page of an address.
     fn cache_of(&self, object: *mut u8) -> Option<u16> {
         let page = self.heap.page_of(object as usize)?;
         let (cache, class) = self.heap.record(page).heap();
         (self.heap.mark(page) == OWNED && class == CACHE_CLASS).then_some(cache)
     }
 
-    /// Whether a pointer is a live object of the cache.
     fn check_object(&self, cache: &Cache, object: *mut u8) -> Result<(), Misuse> {
         let size = cache.size;
         let Some(its) = self.cache_of(object) else {

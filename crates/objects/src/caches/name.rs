@@ -1,8 +1,5 @@
-//! The names that a cache may have.
-//!
-//! **What.** Names stand in reports, in lists of statistics, and among the targets of the option
-//! `debug`: so they have none of the characters that mean something there, none that change how the
-//! rest of a line is shown, and they do not look like a size.
+//! The names that a cache may have: safe in reports, statistics and `debug=` targets. No characters
+//! with a meaning there, none that change how a line is shown, and nothing that looks like a size.
 
 use super::NAME_MAX;
 
@@ -16,15 +13,13 @@ pub fn is_name(name: &[u8]) -> bool {
 
 fn is_refused(c: char) -> bool {
     let shows_otherwise = matches!(c,
-        // The soft hyphen, marks and overrides of directions, separators of lines, and what takes
-        // no room.
+        // Soft hyphen, marks and overrides of directions, line separators, zero width.
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
         | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
     c.is_control() || shows_otherwise || matches!(c, '"' | '\\' | ':' | '+' | ',' | '=')
 }
 
-/// Whether a text looks like a number of bytes, also where it is none that is understood: `64`,
-/// `-1`, `64K`, `0x40`.
+/// Whether a text looks like a number of bytes, understood or not: `64`, `-1`, `64K`, `0x40`.
 pub fn is_number(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();

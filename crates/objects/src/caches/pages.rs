@@ -1,10 +1,10 @@
-//! Which cache has each page, and where slabs get their pages from.
+//! Which cache has each page; the source of slabs' pages.
 //!
-//! **State.** An entry of 256 bytes for each page of the region, in one reservation that is made
-//! for the first cache. It reads as zeros. The part with a page's entry is opened for writing when
-//! a cache first has the page, so that the rest, gigabytes, is in no core file:
+//! **State.** One reservation with an entry of 256 bytes for each page of the region, zeros at
+//! first. A part opens for writing when a cache first has a page in it; the rest, gigabytes, stays
+//! out of core files:
 //! ```text
-//! | handle of the cache, once an object on the page went out | first object of the slab, and where objects and marks lie | 128 marks |
+//! | cache's handle, once an object on the page went out | slab's first object, layout | 128 marks |
 //! ```
 //! An object without room for its mark has it in its page's entry: one for each 64 bytes.
 //!
@@ -33,18 +33,14 @@ const PART: usize = 8 << 20;
 /// Parts that there may be: a region has 16 TiB at the most.
 const PARTS: usize = (16 << 40) / PAGE_SIZE * size_of::<Entry>() / PART;
 
-/// One page of a cache.
 #[repr(C, align(256))]
 pub(super) struct Entry {
     /// The cache's handle; 0 until an object that begins on the page was handed out.
     pub(super) cache: AtomicUsize,
-    /// Where the first object of the slab lies.
     pub(super) first: AtomicUsize,
-    /// The least number above 2⁶⁴ / stride: `k * stride * magic` is `k` times a little, modulo 2⁶⁴,
-    /// and of any other offset much more.
+    /// The least number above 2⁶⁴ / stride: `k * stride * magic` is little more than 0 modulo 2⁶⁴.
     pub(super) magic: AtomicU64,
-    /// The product of an offset and the magic is below this exactly when an object begins there; 0
-    /// while none does.
+    /// offset × magic is below this exactly where an object begins; 0 while none does.
     pub(super) bound: AtomicU64,
     /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
@@ -53,7 +49,6 @@ pub(super) struct Entry {
     pub(super) marks: [AtomicU8; MARKS],
 }
 
-/// ⌊2⁶⁴ / stride⌋ + 1.
 fn magic(stride: usize) -> u64 {
     u64::MAX / stride as u64 + 1 + u64::from(stride.is_power_of_two())
 }
@@ -76,8 +71,7 @@ impl Entry {
     #[cfg(all(target_arch = "x86_64", not(feature = "portable"), not(loom)))]
     #[inline(always)]
     pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
-        // Rust compiles each atomic load to an instruction; here each is an operand of the one that
-        // uses it.
+        // Each load is an operand of its user; Rust would compile atomic loads to instructions.
         // SAFETY: reads the entry's words, each at once.
         unsafe {
             core::arch::asm!(
@@ -98,7 +92,6 @@ impl Entry {
         true
     }
 
-    /// Whether the page is entered for a cache, and an object could begin at an address on it.
     #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"), not(loom))))]
     #[inline(always)]
     pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
@@ -139,7 +132,6 @@ impl Entry {
         }
     }
 
-    /// Marks it as free, or as out.
     #[inline(always)]
     pub(super) fn set_mark(&self, key: usize, object: *mut u8, free: bool) {
         match self.mark_at.load(Relaxed) {
@@ -149,31 +141,25 @@ impl Entry {
         }
     }
 
-    /// Clears the mark that an object has here.
     #[inline(always)]
     pub(super) fn clear_mark(&self, object: *mut u8) {
         self.mark(object).store(0, Relaxed);
     }
 
-    /// The mark of an object on this page.
     #[inline(always)]
     fn mark(&self, object: *mut u8) -> &AtomicU8 {
         &self.marks[object as usize % PAGE_SIZE / GRANULE]
     }
 }
 
-/// The entries of all pages.
 pub(super) struct Entries {
     pub(super) first: AtomicUsize,
-    /// Address of page 0.
     base: AtomicUsize,
     pub(super) pages: AtomicUsize,
-    /// The parts that can be written.
     open: Opened<{ PARTS / 64 }>,
 }
 
 impl Entries {
-    /// Without entries.
     pub(super) const fn new() -> Self {
         Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0), open: Opened::new() }
     }
@@ -220,18 +206,17 @@ impl Entries {
     /// As [`Entries::of`], for a thread that has used a cache.
     ///
     /// # Safety
-    /// It has: what is read here was written before there was any.
+    /// It has: what is read here was written before.
     #[inline(always)]
     pub(super) unsafe fn known(&self, address: usize) -> Option<&Entry> {
-        // SAFETY: by the contract these words are not written any more. Plain loads become operands
-        // of the instructions that use them.
+        // SAFETY: by the contract these words are constant. Plain loads become operands.
         unsafe {
             let page = address.wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT;
             if page < self.pages.as_ptr().read() { Some(self.at(page)) } else { None }
         }
     }
 
-    /// The entry of the page that an object lies on.
+    /// The entry of an object's page.
     ///
     /// # Safety
     /// As [`Entries::known`], and the address is that of an object of a cache.
@@ -262,7 +247,6 @@ impl Entries {
     }
 }
 
-/// Caches' slabs are whole pages.
 fn pages_of(bytes: usize) -> Pages {
     debug_assert!(bytes.is_multiple_of(PAGE_SIZE), "{bytes} bytes are no pages");
     Pages((bytes >> PAGE_SHIFT) as u32)
@@ -289,8 +273,8 @@ impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, 
     }
 }
 
-// SAFETY: spans have no other owner until they are freed; the region begins at a multiple of every
-// alignment that slabs ask for, so that a span which is aligned in it is aligned.
+// SAFETY: spans have no other owner until freed; the region is aligned for whatever slabs ask for,
+// so that a span aligned within it is aligned.
 unsafe impl<F: Platform, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (pages_of(bytes), pages_of(align));

@@ -1,7 +1,7 @@
 //! The fast paths of object caches: this processor's array, without a lock.
 //!
-//! **Cost.** An object from the array: 30 instructions; one that goes there: 43; 40 and 46 where
-//! marks lie in pages' entries.
+//! **Cost.** 30 instructions to allocate, 43 to free; 40 and 46 where pages' entries hold the
+//! marks.
 //!
 //! **Unsafe.** Marks objects, and reads arrays and entries by address.
 
@@ -19,8 +19,8 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
     /// An object from this processor's array; null if it has none, or the handle is bad.
     ///
     /// # Safety
-    /// `areas` is the calling thread's word [`crate::process::Words::arrays`], above `NONE`, set
-    /// with these caches.
+    /// `areas` is this thread's [`crate::process::Words::arrays`], above `NONE`, set with these
+    /// caches.
     #[inline(always)]
     pub unsafe fn pop(&self, rseq: &Rseq, areas: usize, handle: usize) -> *mut u8 {
         // SAFETY: by the contract the thread may use the areas, which have an array for every word.
@@ -36,15 +36,14 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         object
     }
 
-    /// Clears the mark of an object that its cache's array held.
     #[inline(always)]
     fn clear_mark_elsewhere(&self, handle: usize, object: *mut u8) {
         if marks_in_entries(handle) {
             // SAFETY: the thread has used a cache, and the object lies on a page of one.
             return unsafe { self.entries.of_object(object) }.clear_mark(object);
         }
-        // SAFETY: the owner of an array is a living cache, of which an object is live now; its mark
-        // lies where the slot says.
+        // SAFETY: an array's owner is a living cache with a live object; the slot has its mark's
+        // place.
         unsafe {
             let slot = &*((handle & !(SLOT_ALIGN - 1)) as *const Slot<CacheSlots>);
             object.add(slot.shared.mark_at.load(Relaxed)).cast::<usize>().write(0);
@@ -53,8 +52,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Frees an object to this processor's array, if it is a live one of the cache and there is
-    /// room.
+    /// Frees a live object of the cache to this processor's array, if there is room.
     ///
     /// # Safety
     /// As [`Over::free`], unless the answer is `false`; and as [`Caches::pop`].
@@ -65,8 +63,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         if !entry.is_start_of(handle, object as usize) {
             return false;
         }
-        // One load gives the place of the mark for every cache; a test for the usual place would be
-        // a jump more for all of them.
+        // One load gives any cache's mark; a test for the usual place would add a jump for all.
         if !entry.mark_free(self.heap.layout().key, object) {
             return false;
         }
@@ -77,7 +74,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         self.unmark(entry, object)
     }
 
-    /// Clears the mark of an object for which there was no room.
     #[cold]
     fn unmark(&self, entry: &Entry, object: *mut u8) -> bool {
         entry.set_mark(self.heap.layout().key, object, false);

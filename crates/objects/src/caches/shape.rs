@@ -13,7 +13,6 @@ use craton_os::rseq::{AREA, AREAS, Counting};
 use craton_slab::object::Depot;
 
 const SLOT: [usize; 5] = Slot::<CacheSlots>::SHAPE;
-/// Where a cache lies in its slot.
 const CACHE: usize = SLOT[4];
 
 impl<C: Clock, P: Process + Watch> Caches<C, P> {
@@ -30,8 +29,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         ("caches.entry.marks", offset_of!(Entry, marks)),
         // Bytes of a page that one mark stands for.
         ("caches.entry.granule", GRANULE),
-        // Where the first area lies, if that is above 1, and how many there are, one behind the
-        // other.
+        // Where the first area lies, if above 1; further ones follow.
         ("caches.areas", offset_of!(Self, arrays) + offset_of!(Arrays<P>, areas)),
         ("caches.areas.end", offset_of!(Self, arrays) + offset_of!(Arrays<P>, end)),
         ("caches.areas.bytes", AREA * AREAS),

@@ -8,8 +8,8 @@ use craton_base::Clock;
 use craton_heap::Misuse;
 
 craton_tables::count_struct! { cache,
-    /// Counts of one cache (Bonwick94 §3.1). The layout is that of `struct craton_cache_stats`
-    /// behind its first field.
+    /// Counts of one cache (Bonwick94 §3.1); the layout of `craton_cache_stats` behind its first
+    /// field.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     #[repr(C)]
     pub struct CacheStats {

@@ -1,11 +1,10 @@
-//! Free memory of caches goes back: working sets, memory pressure, `reap`.
+//! Returns free memory of caches: working sets, memory pressure, `reap`.
 //!
 //! **From.** Bonwick94 §3.4, Bonwick & Adams 2001 §3.6: what lay unused through a whole interval is
 //! not in the working set. Idle magazines go to the slabs, idle slabs to the page heap.
 //!
-//! **Threads.** Destructors run without a lock, and never in the background thread, whose stack is
-//! small: there a cache with a destructor keeps its idle slabs until the program's next slow call
-//! on the cache, or [`Over::reap`].
+//! **Threads.** Destructors run without a lock, and never on the background thread's small stack: a
+//! cache with a destructor keeps idle slabs until the program's next slow call or [`Over::reap`].
 //!
 //! **Unsafe.** Calls the program's destructors.
 
@@ -70,8 +69,7 @@ impl Cache {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Frees complete slabs while `more` says so, after the destructor had their objects; returns
-    /// their bytes.
+    /// Destroys objects of complete slabs and frees these while `more`; returns their bytes.
     pub(super) fn free_slabs(&self, slot: &Slot<CacheSlots>, handle: usize, more: impl Fn(&Cache) -> bool) -> usize {
         let mut all = 0;
         loop {
@@ -117,8 +115,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         Ok(magazines + self.free_slabs(slot, handle, |_| true))
     }
 
-    /// Does what was deferred to a slow call of the program on this cache, since it runs the
-    /// program's functions.
+    /// Runs work deferred to a slow call of the program, since it runs the program's functions.
     pub fn run_deferred(&self, handle: usize) {
         let Ok((_, slot)) = self.caches.slots.find(handle) else { return };
         if slot.shared.deferred.load(Relaxed) == 0 || Building::<P>::any() {
@@ -132,8 +129,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Frees what has left the working set of each cache; to be called about each second.
-    /// `may_call` allows the program's functions. Returns whether any memory was freed.
+    /// Frees what has left each cache's working set; call about each second. `may_call` allows the
+    /// program's functions. Returns whether any memory was freed.
     pub fn tick(&self, may_call: bool) -> bool {
         let now = self.caches.clock.now_ns();
         let mut freed = false;
@@ -179,8 +176,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         cache.slabs.idle() > 0
     }
 
-    /// Memory is short: reaps caches without functions of the program, and defers the others to
-    /// their next slow call.
+    /// Memory is short: reaps caches without functions; the others at their next slow call.
     pub fn relieve(&self) {
         for (_, slot) in self.caches.slots.living() {
             let calls = {

@@ -1,8 +1,7 @@
 //! Caches whose objects are watched.
 //!
-//! **What.** The objects of a cache with checks are buffers of the watcher ([`Watch`]), the
-//! debugging kit: each is constructed when it is allocated and destroyed when it is freed
-//! (Bonwick94 §6.3). Neither arrays nor depot nor slabs have any.
+//! **What.** Objects of a cache with checks are buffers of the debugging kit ([`Watch`]), each
+//! constructed at alloc and destroyed at free (Bonwick94 §6.3), never in arrays, depot or slabs.
 //!
 //! **Unsafe.** Takes buffers back, and calls the program's destructor.
 
@@ -17,7 +16,6 @@ use craton_base::{Clock, Platform};
 use craton_heap::hooks::Hooks;
 
 impl Cache {
-    /// Whether its objects are the watcher's buffers.
     pub(super) fn is_watched(&self) -> bool {
         self.checks != 0
     }
@@ -41,7 +39,6 @@ impl Cache {
         buffer
     }
 
-    /// Frees a raw buffer.
     pub(super) fn free_buffer<W: Watch>(&mut self, buffer: *mut u8) {
         // SAFETY: it is the cache's, and no caller has it any more.
         unsafe { W::free(self.id, buffer) };

@@ -1,16 +1,14 @@
 //! Runs of pages that a heap cuts its slabs from.
 //!
-//! **What.** A chunk is one span of the page heap, of at most a hugepage, with a set of the pages
-//! that slabs have. To destroy a heap is to free its chunks, not its slabs; slabs of two heaps do
-//! not alternate on a hugepage.
+//! **What.** A chunk is one span of at most a hugepage, with a set of the pages in slabs.
+//! Destroying a heap frees chunks, not slabs; slabs of two heaps do not share a hugepage.
 //!
-//! **State.** A table ordered by first page, in a mapping that doubles; zeros are an empty one.
+//! **State.** A table by address of chunks, in a mapping that doubles; zeros are an empty one.
 //!
 //! **Invariants.** H1 chunks do not overlap; H2 pages behind a chunk's end count as taken; H3 no
 //! chunk before `cursor` has a free page.
 //!
-//! **Cost.** A search looks at the chunks from the first that may have room on; a page's chunk is
-//! found by bisection.
+//! **Cost.** A search starts at `cursor`; a page's chunk is found by bisection.
 //!
 //! **Unsafe.** Keeps its table in a mapping.
 
@@ -18,7 +16,6 @@ use core::slice;
 use craton_base::{NoMemory, PAGES_PER_HUGEPAGE, PageBits, PageId, PageRange, Pages};
 use craton_os::{mapping, process};
 
-/// One span that slabs are cut from.
 #[derive(Clone, Copy)]
 pub(super) struct Chunk {
     pub(super) range: PageRange,
@@ -49,7 +46,6 @@ impl Chunk {
     }
 }
 
-/// All chunks of one heap.
 pub(super) struct Chunks {
     first: *mut Chunk,
     len: usize,
@@ -64,7 +60,6 @@ impl Chunks {
     #[cfg(test)]
     pub(super) const EMPTY: Self = Self { first: core::ptr::null_mut(), len: 0, capacity: 0, cursor: 0 };
 
-    /// The chunks, by address.
     pub(super) fn all(&self) -> &[Chunk] {
         if self.len == 0 {
             return &[];
@@ -94,8 +89,7 @@ impl Chunks {
         })
     }
 
-    /// Frees pages of a chunk; returns the chunk when no page of it is in use any more, and others
-    /// remain.
+    /// Frees pages of a chunk; returns the chunk if it is empty now and others remain.
     pub(super) fn free(&mut self, range: PageRange) -> Option<PageRange> {
         let i = self.all().partition_point(|c| c.range.end().0 <= range.first.0);
         self.cursor = self.cursor.min(i);
@@ -132,7 +126,6 @@ impl Chunks {
         Ok(())
     }
 
-    /// Adds a chunk of at most a hugepage, for which `prepare` has made room.
     pub(super) fn add(&mut self, range: PageRange) {
         debug_assert!(self.len < self.capacity && range.len.0 <= PAGES_PER_HUGEPAGE);
         // SAFETY: `prepare` has seen to it that the mapping has a place more.
@@ -152,7 +145,6 @@ impl Chunks {
         }
     }
 
-    /// Bytes of the table's mapping.
     fn bytes(&self) -> usize {
         (self.capacity * size_of::<Chunk>()).next_multiple_of(process::page_size())
     }

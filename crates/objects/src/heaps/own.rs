@@ -1,7 +1,7 @@
 //! One heap: slabs for each size class and large objects, over pages that no other heap has.
 //!
-//! **Cost.** An object: the heap's lock and a step of its slab. No cache is in front, so that no
-//! object of a heap lies elsewhere when the heap is destroyed.
+//! **Cost.** The heap's lock and a step of a slab. No cache is in front, so that no object lies
+//! elsewhere when the heap is destroyed.
 //!
 //! **Failure.** Null, and everything as before.
 //!
@@ -19,7 +19,6 @@ use craton_heap::owned::Owned;
 use craton_heap::size_class::{self, CLASSES, LARGE, MAX_CLASSED, OWNED};
 use craton_slab::{Chain, SlabCache, SlabStats};
 
-/// One heap; zeros are one that was never used.
 pub(super) struct OwnHeap {
     pub(super) pages: OwnPages,
     name: [u8; NAME_MAX + 1],
@@ -44,7 +43,6 @@ impl OwnHeap {
         self.caches[class - 1].stats()
     }
 
-    /// Counts of the heap.
     pub(super) fn stats(&self) -> OwnStats {
         let classes = (1..=CLASSES).map(|c| (self.class_stats(c).objects_out, size_class::size_of_class(c) as u64));
         let (objects, bytes) = classes.fold((0, 0), |(n, b), (out, size)| (n + out, b + out * size));
@@ -62,8 +60,7 @@ impl OwnHeap {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
-    /// An object; null when there is no memory, the limit is reached, or the alignment is above a
-    /// hugepage.
+    /// An object; null without memory, at the limit, or for an alignment above a hugepage.
     pub(super) fn alloc_in(&self, own: &mut OwnHeap, size: usize, align: usize, zero: bool) -> *mut u8 {
         let object = match class_for(size, align) {
             Some(class) => self.alloc_small(own, class, size, zero),
@@ -108,8 +105,8 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
     /// Frees an object.
     ///
     /// # Safety
-    /// `object` is what the heap found at `pointer`, an object of this heap at that time; the
-    /// caller gives it up.
+    /// `object` is what the heap found at `pointer`, then an object of this heap; the caller gives
+    /// it up.
     pub(super) unsafe fn free_in(&self, own: &mut OwnHeap, object: Owned, pointer: *mut u8) -> Result<(), Misuse> {
         // Another thread may have been faster.
         if !self.is_of(object.first, own.pages.id, object.class) {
@@ -121,8 +118,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         }
         let mark = mark(self.heap.view().key, pointer);
         let mut chain = Chain::EMPTY;
-        // SAFETY: the page's mark is still that of the class, so that the object's memory is
-        // readable; it is ours if it has no mark of a free object.
+        // SAFETY: the page is still of the class, so readable; no free mark: the object is ours.
         unsafe {
             if pointer.cast::<usize>().add(1).read() == mark {
                 return Err(Misuse::Freed { size: object.bytes });

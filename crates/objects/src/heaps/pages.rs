@@ -1,11 +1,9 @@
-//! The pages of one heap: chunks for its slabs, and spans for its large objects.
+//! The pages of one heap: chunks for slabs, spans for large objects, on a list by their records.
 //!
-//! **What.** Counts the pages against the heap's limit. When the heap is destroyed all of them are
-//! freed at once: a step for each chunk and each large object, none for an object.
+//! **What.** Counts pages against the heap's limit. Destroying a heap takes a step for each chunk
+//! and each large object, none for an object.
 //!
 //! **Units.** The limit counts the pages of slabs and large objects, not the free ones of chunks.
-//!
-//! **State.** Large objects hang on a list through their records.
 //!
 //! **Failure.** After a refusal by the limit or the page heap nothing has changed.
 

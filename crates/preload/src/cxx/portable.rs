@@ -1,5 +1,5 @@
-//! What a throwing `operator new` does without memory, without assembly: an exception cannot pass through Rust, so a program
-//! whose handler throws, or that has none, ends here.
+//! A failed throwing `operator new` without assembly: an exception cannot pass through Rust, so a
+//! program whose handler throws, or that has none, ends here.
 //!
 //! **Unsafe.** Calls the program's handler by its address.
 

@@ -1,7 +1,7 @@
-//! What a throwing `operator new` does without memory, in assembly.
+//! A failed throwing `operator new`, in assembly.
 //!
-//! **What.** An exception may not pass through a Rust frame, neither from the handler nor from the throw. This frame is
-//! described to the unwinder and holds nothing that needs cleaning up; when it throws it is already gone.
+//! **What.** An exception may not pass through a Rust frame, from the handler or from the throw.
+//! The unwinder knows this frame, which needs no clean-up and is gone before the throw.
 //!
 //! **Unsafe.** Defines a function by assembly.
 
@@ -62,7 +62,8 @@ global_asm!(
     "jmp rax",
     ".cfi_endproc",
     ".size __craton_new_failed, . - __craton_new_failed",
-    // The same for the forms that return a size, which comes in the third argument and goes out in the second register.
+    // The forms that return a size: it comes in the third argument, goes out in the second
+    // register.
     ".globl __craton_sized_new_failed",
     ".hidden __craton_sized_new_failed",
     ".type __craton_sized_new_failed,@function",

@@ -1,8 +1,7 @@
-//! Where Craton loses most, with the figures that may say why.
-//!
-//! **What.** For time and for memory, the workloads on which the best other allocator is furthest ahead, each with both
-//! sides' user and system time, faults and resident sets: more system time or faults point at memory that is taken and
-//! given back, more user time at instructions or misses.
+//! Where Craton loses most, with the figures that may say why: by time and by memory, the workloads
+//! on which the best peer is furthest ahead, with both sides' user and system time, faults and
+//! resident sets. System time or faults point at memory returned and taken again, user time at
+//! instructions or misses.
 
 use super::Result;
 use craton_lab::format::{bytes, count, seconds, table};
@@ -12,7 +11,6 @@ use craton_lab::summary::{Figure, Summary, ratio, summarize};
 /// How many are shown for each figure.
 const SHOWN: usize = 3;
 
-/// A workload on which another allocator is ahead.
 struct Loss<'a> {
     workload: &'a str,
     ratio: f64,

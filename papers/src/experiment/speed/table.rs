@@ -7,7 +7,6 @@ use craton_lab::measure::Run;
 use craton_lab::ratios::{BASE, OURS, Ratios, others};
 use craton_lab::summary::{Figure, geomean, ratio, summarize};
 
-/// What a cell shows that has no value.
 const NONE: &str = "-";
 
 /// Both tables, and the ratios.

@@ -1,23 +1,19 @@
-//! The two loops in simulated memory: what one turn asks of the system.
-//!
-//! **What.** Each loop runs on the page heap as it is, and on one that is made to give all free hugepages back after each turn:
-//! what it would cost to have no cache.
+//! The two loops in simulated memory: the system calls of a turn, on the page heap as it is, and on
+//! one that returns all free hugepages after each turn, as if without a cache.
 
 use crate::experiment::world::{SECOND_NS, World};
 use craton_base::{Density, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
 use craton_pages::{Breaking, PageHeapExt};
 
-/// A loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loop {
     /// `Delete(New(512 KB))`, Figure 9: drains a single hugepage.
     Drain,
-    /// §4.4: 100 MiB and a page, a page that stays, and the first is deleted: strands a hugepage each turn if the donated
-    /// tail is taken first.
+    /// §4.4: 100 MiB, a page that stays, delete the first: strands a hugepage if its tail goes
+    /// first.
     Strand,
 }
 
-/// Their names.
 pub const LOOPS: [(&str, Loop); 2] = [("drain", Loop::Drain), ("pathological", Loop::Strand)];
 
 /// What came of a loop.
@@ -42,14 +38,13 @@ impl Played {
 
 const DRAINED: Pages = Pages((512 << 10) / PAGE_SIZE as u32);
 const LARGE: Pages = Pages((100 << 20) / PAGE_SIZE as u32 + 1);
-/// Simulated time of a turn.
 const TURN_NS: u64 = SECOND_NS / 1000;
 
 /// Plays `turns` turns of a loop; `at_once` gives free hugepages back after each.
 pub fn play(which: Loop, turns: u32, at_once: bool) -> Result<Played, String> {
     let region = LARGE.bytes().0 as u64 * 4 + u64::from(turns) * HUGEPAGE_SIZE as u64;
     let mut world: World = World::new(region);
-    // A heap that is alive, and in which no region is worth it: the loop's hugepage is not the first one.
+    // A live heap without regions: the loop's hugepage is not the first.
     for _ in 0..128 {
         world.alloc(Pages(100), Density::Sparse)?;
     }

@@ -1,11 +1,11 @@
 //! A processor's cache of blocks that were freed last.
 //!
-//! **From.** LLFree §2: order 0, since Linux 5.13 orders 1 to 3 and 9 too. One count over all of them, in frames. An empty
-//! list is filled with a batch under one hold of the zone's lock; at the high mark a batch goes back, what was freed
-//! longest ago first.
-//!
-//! **State.** Sizes are as Linux 6.0 documents them: a batch of 63 frames, 2 blocks at least; the high mark is the zone's low
-//! watermark, 5/4 of √(16 · KiB) KiB, divided by the processors, and four batches at least.
+//! **From.** LLFree §2: orders 0 to 3 and 9. One count over all of them, in frames. An empty list
+//! is filled with a batch under one hold of the zone's lock; at the high mark a batch goes back,
+//! oldest first.
+//! **State.** Sizes of Linux 6.0: a batch is 63 frames, 2 blocks at least; the high mark is the
+//! zone's low watermark, 5/4 of √(16 · KiB) KiB, divided by the processors, and four batches at
+//! least.
 
 use super::CACHED;
 use crate::frames::place::{Chain, Place};

@@ -1,13 +1,11 @@
 //! What a crash did: the zone against what threads had written down.
 //!
-//! **What.** [`audit`] looks at every frame: whether those that somebody holds are allocated and held once, and whether those
-//! that nobody holds are free, but for what requests under way account for. [`take_back`] frees these.
-//!
-//! **From.** LLFree §3.2.3: frames are lost only where an allocation has not reached the caller, or a free has not reached the
-//! bit, so that no more requests lose frames than there are processors.
-//!
-//! **Failure.** A frame that is held and free, or held twice, or lost though no request accounts for it, is an error that
-//! names it.
+//! **What.** [`audit`] checks every frame: held ones are allocated and held once; others are free,
+//! but for what requests under way account for, which [`take_back`] frees.
+//! **From.** LLFree §3.2.3: frames are lost only where an allocation has not reached the caller, or
+//! a free has not reached the bit: no more requests lose frames than there are processors.
+//! **Failure.** An error that names the frame that is held and free, held twice, or lost without a
+//! request.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::request;

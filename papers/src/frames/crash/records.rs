@@ -1,29 +1,28 @@
-//! What threads hold, written down so that it is known when they are killed.
+//! What threads hold, recorded so that it is known when they are killed.
 //!
-//! **What.** A bit for each frame and holder, and a word for each thread that says what it is about to do. Holders are the
-//! threads, and one more that is nobody: what it holds stays.
+//! **What.** A bit for each frame and holder, and a word for each thread's next act. Holders are
+//! the threads, and *nobody*, whose frames stay.
 //!
 //! **State.** Words of a file that is mapped like the zone's.
 //! ```text
 //! line 0        threads that have begun
-//! a line each   what the thread is about to do · operations that it has done
+//! a line each   the thread's next act · operations done
 //! a map each    a bit for each frame; the last map is nobody's
 //! ```
-//! What a thread is about to do, from bit 0 on: kind 2 · order 6 · frame 56.
+//! A thread's next act, from bit 0 on: kind 2 · order 6 · frame 56.
 //!
-//! **Invariants.** *R1* A thread that is about to do nothing holds exactly the frames of its bits. *R2* About to *get* it holds
-//! these, and nobody can know of what it may have been given. *R3* It says that it *has got* frames before it sets their bits.
-//! *R4* With a *place* in doubt, to be freed or to be had, it holds its other frames, and these are free, or allocated, or
-//! somebody else's.
+//! **Invariants.** *R1* A thread about to do nothing holds exactly the frames of its bits. *R2*
+//! About to *get* it holds these; what it may have been given is unknown. *R3* It records *got*
+//! before it sets the frames' bits. *R4* With a *place* in doubt, to free or to get, it holds its
+//! other frames; these are free, allocated, or another thread's.
 //!
-//! **Threads.** Each writes its own line and map, one store after the other; who reads does so when all are dead.
+//! **Threads.** Each stores to its line and map in order; the reader comes when all are dead.
 
 use super::super::file::Shared;
 use craton_base::atomic::{AtomicU64, Ordering};
 use std::ops::Range;
 use std::path::Path;
 
-/// Words of a cache line.
 const LINE_WORDS: usize = 8;
 /// Frames of a word of bits.
 pub const WORD_FRAMES: usize = u64::BITS as usize;
@@ -71,14 +70,12 @@ pub struct Records {
 }
 
 impl Records {
-    /// A new file, in which nobody holds anything.
-    /// Error: as [`Shared::create`].
+    /// A new file without held frames. Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::create(path, Self::words(frames, threads))?, threads, frames })
     }
 
-    /// The file of so many frames and threads.
-    /// Error: as [`Shared::open`].
+    /// The file for `frames` and `threads`. Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::open(path, Self::words(frames, threads))?, threads, frames })
     }
@@ -154,7 +151,7 @@ impl Records {
         masks(frame..frame + (1 << order)).any(|(word, mask)| load(&map[word]) & mask != 0)
     }
 
-    /// Makes the maps what R1 to R4 say, when all threads are dead; returns what they were about to do.
+    /// Settles the maps by R1 to R4, all threads dead; returns what they were about to do.
     pub fn settle(&self) -> Vec<Doing> {
         let settle = |thread| {
             let doing = self.doing(thread);
@@ -192,7 +189,8 @@ fn load(word: &AtomicU64) -> u64 {
 
 /// After everything that the thread has stored before.
 fn store(word: &AtomicU64, value: u64) {
-    // ORDERING: pairs with the end of the process, after which another reads the file: no store may be there without those before.
+    // ORDERING: pairs with the end of the process, after which another reads the file: no store may
+    // be there without those before.
     word.store(value, Ordering::Release);
 }
 

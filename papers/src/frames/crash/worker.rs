@@ -1,9 +1,9 @@
 //! A thread that gets and puts on a zone that persists, and writes down what it holds.
 //!
-//! **What.** [`Worker::step`] does one request: frames of any order, of orders above 0 less often; a free of a block, or of a
-//! part of it; frames at a given place, beside a block, which both are freed at once later on.
-//!
-//! **Failure.** A request that is refused though it should not be, and frames that the worker has already, are errors.
+//! **What.** [`Worker::step`] does one request: frames of any order, mostly 0; a free of a block,
+//! or of a part of it; or the frames beside a block, which are freed together with it later.
+//! **Failure.** A request that is refused though it should not be, and frames that the worker has
+//! already.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::{HUGE, HUGE_ORDER, MAX_ORDER, request};

@@ -13,13 +13,12 @@ pub(crate) struct HelperThread {
     /// The thread and its process: valid from its start until its join.
     hidden: AtomicUsize,
     owner: AtomicU32,
-    clock_shift: &'static AtomicU32,
 }
 
 impl HelperThread {
-    /// No thread. `clock_shift` divides its sleeps by a power of two.
-    pub(crate) const fn new(clock_shift: &'static AtomicU32) -> Self {
-        Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0), clock_shift }
+    /// No thread.
+    pub(crate) const fn new() -> Self {
+        Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0) }
     }
 
     /// Address that another process writes to nudge the thread.
@@ -62,7 +61,7 @@ impl Helper for HelperThread {
 
     fn sleep(&self, ns: Option<u64>) -> bool {
         match ns {
-            Some(ns) => self.end.wait_ns(ns >> self.clock_shift.load(Relaxed)),
+            Some(ns) => self.end.wait_ns(ns),
             None => self.end.wait(),
         }
     }
