@@ -6,8 +6,7 @@
 //!
 //! **From.** TEMERAIRE §3 (transfer cache, central free lists), Bonwick94 §3 (slabs).
 //!
-//! **Threads.** Under the lock of one class in one shard; objects go to the shard that their slab's
-//! record names.
+//! **Threads.** Under the lock of one class in one shard; objects go to their record's shard.
 //!
 //! **Unsafe.** Hands slabs the region's address, and returns objects that caches gave up.
 

@@ -4,8 +4,7 @@
 //! CPU through restartable sequences. It then needs no memory, no set-up and no flush at its end. A
 //! thread that allocates much gets a faster thread cache, as long as such threads are few.
 //!
-//! **From.** TEMERAIRE §3 (per-CPU caches). Arrays, since a restartable sequence commits by one
-//! store.
+//! **From.** TEMERAIRE §3 (per-CPU caches). Arrays: a restartable sequence has one commit store.
 //!
 //! **State.** One area for each CPU, made at first use:
 //! ```text
@@ -20,8 +19,7 @@
 //! add up to at most [`AREA_BYTES`] plus each class's first capacity.
 //!
 //! **Threads.** Counts and slots change in restartable sequences, or by the thread that put
-//! [`AWAY`] in the table and interrupted all sequences. Capacities and misses are hints: losing an
-//! update costs only speed.
+//! [`AWAY`] in the table and interrupted all sequences. Capacities and misses are hints.
 //!
 //! **Failure.** Without restartable sequences each thread has a thread cache.
 //!

@@ -3,11 +3,10 @@
 //! **State.** Each shard has a slab cache for each size class, under a lock on separate cache
 //! lines, and a transfer cache. A thread refills from one shard, its home, so that threads on
 //! different CPUs share neither locks nor objects' lines; a program with one thread has one shard.
-//! An object returns to the shard that its slab's record names. The page heap and the huge objects
-//! have one lock each.
+//! An object returns to the shard that its slab's record names. Page heap and huge objects have a
+//! lock each.
 //!
-//! **Threads.** Lock order: class → morphs → pages; `huge` is a leaf. A thread that holds a class's
-//! lock may only try another class's.
+//! **Threads.** Lock order: class → morphs → pages; `huge` is a leaf. A second class is only tried.
 //!
 //! **Unsafe.** Shares what `install` writes once, before any other thread knows the heap.
 

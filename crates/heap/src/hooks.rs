@@ -5,8 +5,7 @@
 //! compiler resolves each call, and an empty one costs nothing.
 //!
 //! **Threads.** Any thread calls them. [`Hooks::span`] and [`Hooks::usage`] run under the page
-//! heap's lock, [`Hooks::event`] under the lock that its event names. No method may allocate from
-//! the heap.
+//! heap's lock, [`Hooks::event`] under the lock that its event names. None may allocate from it.
 
 use crate::misuse::Misuse;
 use craton_base::{Density, HugePages, PageRange, Pages};

@@ -1,5 +1,4 @@
-//! Huge objects: how mappings are made, kept, resized and unmapped; large objects that outgrow the
-//! region.
+//! Huge objects: their mappings, and large objects that outgrow the region.
 //!
 //! **What.** A huge object grows in place if the space behind it is free, else its page tables move
 //! to where hugepages stay whole. It shrinks in place and its tail is unmapped at once. A large

@@ -25,8 +25,7 @@
 //! named it ours. M4 a batch between threads is in one place. M5 an object returns to the shard
 //! that its slab's record names.
 //!
-//! **Threads.** Any thread may free any object. Lock order: class → morphs → pages; `huge` is a
-//! leaf.
+//! **Threads.** Any thread may free any object. Lock order: class → morphs → pages; `huge` last.
 //!
 //! **Failure.** Null, with the state unchanged. A misuse is reported before anything has changed.
 #![no_std]

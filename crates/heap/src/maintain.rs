@@ -1,7 +1,6 @@
 //! Background work, and the process's requests to the whole heap.
 //!
-//! **What.** The tick once a second, collapses, full release, the locks around a fork, sums for
-//! statistics.
+//! **What.** The tick each second, collapses, full release, a fork's locks, sums for statistics.
 //!
 //! **Threads.** Releases its locks between the steps of a tick.
 //!

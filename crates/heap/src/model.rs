@@ -1,7 +1,7 @@
 //! A heap of two shards for loom models, with hands that use it as threads do.
 //!
-//! **What.** The library's heap, slabs, locks and caches over the model's floor. Checks that no two
-//! live objects overlap.
+//! **What.** The library's heap, slabs, locks and caches over the model's floor. No two live
+//! objects may overlap.
 //!
 //! **Failure.** Panics on what a program must not see.
 //!

@@ -2,8 +2,7 @@
 //!
 //! **What.** The page map has one mark for all of them; a page's record names the heap and class.
 //!
-//! **Threads.** The private heap's lock is held over each call; the page heap's lock comes after
-//! it.
+//! **Threads.** Each call holds the private heap's lock; the page heap's comes after it.
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;

@@ -11,8 +11,7 @@
 //!
 //! **From.** TEMERAIRE §3 (spans), Bonwick94 §3.4 (kept complete slabs).
 //!
-//! **Threads.** Under a class's lock, or none; a holder of a class's lock only tries other classes'
-//! locks.
+//! **Threads.** Under a class's lock, or none; its holder only tries other classes' locks.
 //!
 //! **Failure.** On refusal everything is as before, except memory that went back.
 

@@ -15,8 +15,7 @@
 //!
 //! **Threads.** Only its thread uses a cache. The child of a fork resets the other threads' caches.
 //! A signal handler that interrupts a pop or a push finds a valid list. It can lose objects or
-//! break T1, unless it undoes what it did; the refill of an empty list checks the count
-//! (`miscount`).
+//! break T1, unless it undoes what it did; an empty list's refill checks it.
 //!
 //! **Cost.** 14 instructions to allocate, 26 to free; half a cache line of the cache, one of the
 //! object, four bytes of the page map.

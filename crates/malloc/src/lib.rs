@@ -16,8 +16,7 @@
 //! objects have a lock each (order: private heap → object cache → class → pages). Any thread may
 //! free any object, into its own cache.
 //!
-//! **Failure.** Null and `errno`, with the state unchanged. A misuse is reported with its address
-//! before anything has changed.
+//! **Failure.** Null and `errno`, with the state unchanged. Misuse is reported before any change.
 #![no_std]
 
 pub mod batch;

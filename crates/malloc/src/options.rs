@@ -3,8 +3,7 @@
 //! **What.** Applies the environment's options in order. The table in `craton_tables` lists options
 //! and values; [`handlers`] implements them.
 //!
-//! **Failure.** An unknown key or bad value gives one line on standard error; the program
-//! continues.
+//! **Failure.** An unknown key or bad value only gives one line on standard error.
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 

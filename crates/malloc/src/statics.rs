@@ -35,7 +35,6 @@ pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, CoarseClock, C
 /// Heaps and object caches that the program makes, over the same page heap.
 pub(crate) static HEAPS: Heaps = Heaps::new();
 pub(crate) static OBJECT_CACHES: Caches<CoarseClock, Here> = Caches::new(CoarseClock);
-/// The debugging kit.
 pub(crate) static KIT: Kit<Here> = Kit::new();
 
 pub(crate) static PAGE_HEAP: Choice = Choice::new();

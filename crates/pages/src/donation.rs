@@ -1,7 +1,7 @@
 //! Large spans: whole hugepages, and a tail whose slack the filler gets.
 //!
-//! **From.** TEMERAIRE §4.1 and Figure 8. §4.5: a region pays once slack outweighs the spans that
-//! could fill it.
+//! **From.** TEMERAIRE §4.1 and Figure 8. §4.5: a region pays once slack outweighs its possible
+//! spans.
 
 use crate::region::Regions;
 use crate::tracker::{Place, Trackers};

@@ -15,8 +15,7 @@
 //! **Invariants.** P11: a filler's hugepage is online, with exactly the frames taken that its
 //! tracker marks used; all others are offline.
 //!
-//! **Failure.** A refusal that contradicts P11 is a defect; those frames stay taken, and serve no
-//! request.
+//! **Failure.** A refusal that contradicts P11 is a defect; those frames stay taken.
 
 use crate::filler::Filler;
 use crate::fit::{Fit, Found};

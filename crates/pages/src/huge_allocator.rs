@@ -2,8 +2,8 @@
 //!
 //! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; this grows them.
 //!
-//! **State.** The floor grants address space in large steps from the region's front, so that it
-//! stays one kernel mapping.
+//! **State.** The floor grants address space in large steps from the region's front, as one kernel
+//! mapping.
 //!
 //! **Failure.** A refused grant changes nothing.
 

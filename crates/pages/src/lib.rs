@@ -24,8 +24,7 @@
 //! **Units.** Pages of 8 KiB; hugepages of 256 pages unless the [`Geometry`](craton_base::Geometry)
 //! differs; nanoseconds. Places count from the region's first page.
 //!
-//! **State.** A table of one [`tracker::Tracker`] a hugepage; each granted hugepage is in one
-//! place:
+//! **State.** A table of one [`tracker::Tracker`] a hugepage; each granted one is in one place:
 //! ```text
 //! Unbacked (free, no memory) · Cached (free, with memory) · Filler (some pages used)
 //! Large (all of one span) · Region

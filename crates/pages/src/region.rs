@@ -6,11 +6,10 @@
 //! **State.** A region begins at a multiple of its size, so a page names its region. Its first
 //! tracker holds its longest free range, and links it into the bin of that range's logarithm.
 //!
-//! **Invariants.** P8: `held` sums up the regions' hugepages; a region is in the bin of its longest
-//! free range.
+//! **Invariants.** P8: `held` sums up the regions' hugepages; a region's bin is its longest
+//! range's.
 //!
-//! **Cost.** A request walks one region's 512 trackers: little beside touching the megabyte it asks
-//! for.
+//! **Cost.** A request walks one region's 512 trackers: little beside its first touches.
 
 use crate::tracker::{Place, Tracker, Trackers};
 use core::marker::PhantomData;

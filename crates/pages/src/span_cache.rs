@@ -6,13 +6,13 @@
 //!
 //! **State.** A shard is one cache line of 16 slots: a span's first page plus 1, or 0.
 //!
-//! **Invariants.** P10: a span is in at most one slot: an exchange empties a slot, and only an
-//! empty one is filled.
+//! **Invariants.** P10: a span is in at most one slot: an exchange empties it, and only then it is
+//! filled.
 //!
 //! **Threads.** Any thread may use any shard; a migrated one loses only locality.
 //!
-//! **Cost.** The CPU's number, at most four slots of one line, one exchange. Holds back at most 320
-//! KiB in each used shard.
+//! **Cost.** The CPU's number, at most four slots of one line, one exchange. Holds at most 320 KiB
+//! in a used shard.
 
 use craton_base::atomic::{AtomicU32, Ordering};
 use craton_base::{Density, PageId, PageRange, Pages};

@@ -14,8 +14,8 @@
 //! event:  time_us 48 bits │ kind 4 │ dense 1 │ log2 of alignment 5 │ zeros 6 ║ first page 32 │ pages 32
 //! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8        ║ checksum 64
 //! ```
-//! A slot of zeros is empty. Its first word is written last: a non-empty slot is complete, whenever
-//! the writer is killed.
+//! A slot of zeros is empty. Its first word is written last: a non-empty slot is complete, even
+//! after a kill.
 //!
 //! **Failure.** A file of another format or version, cut off or changed gives a [`TraceError`] with
 //! the place and what is expected there.

@@ -10,8 +10,8 @@
 //! **State.** Four slots for each class in half a cache line: a batch's first object, or null. The
 //! objects are linked and marked as free.
 //!
-//! **Invariants.** M4: a batch is in at most one slot: an exchange empties a slot, and only an
-//! empty one is filled.
+//! **Invariants.** M4: a batch is in at most one slot: an exchange empties it, and only then it is
+//! filled.
 //!
 //! **Units.** Objects; a batch is [`size_class::batch`] of them.
 //!

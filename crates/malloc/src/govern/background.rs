@@ -1,5 +1,4 @@
-//! Background work: memory release, hugepage collapse, and whether the library gets a thread for
-//! it.
+//! Background work: memory release, hugepage collapse, and the library's thread.
 //!
 //! **What.** A heap of at least [`FROM`] hugepages gets a round each second: release at
 //! `release_rate`, trim of idle lists, a few collapses, limits. A program with threads gets one

@@ -5,8 +5,7 @@
 //! memory has gone back (done by the heap). The control group's limit gives the default soft limit.
 //! Free memory also goes back under memory *pressure* on the whole system.
 //!
-//! **Units.** Bytes in use: memory taken from the system, metadata, and huge objects in full,
-//! touched or not.
+//! **Units.** Bytes in use: memory from the system, metadata, huge objects, touched or not.
 //!
 //! **Threads.** One thread at a time checks limits; others go on. A requested flush happens in a
 //! thread's next slow path.

@@ -4,8 +4,7 @@
 //! [`craton_pages::trace`], starting with the live spans. `%p` in the path is the process's number.
 //! Spans served by the cache in front, and huge objects, are not recorded.
 //!
-//! **Threads.** Lock order: page heap → recorder. Events are recorded under the page heap's lock,
-//! in true order.
+//! **Threads.** Lock order: page heap → recorder. Events come in true order, under the first.
 //!
 //! **Failure.** An unwritable path gives one line on standard error; a file that another process
 //! writes gives none, since children inherit the option. At the bound, or when the file cannot

@@ -5,8 +5,7 @@
 //! thread, `caches=cpu` none. The option `thread_cache` bounds each cache; beyond [`ALL_BYTES`] in
 //! all each gets less.
 //!
-//! **Threads.** Written under the registry's lock, read without: one thread may be admitted early
-//! or late.
+//! **Threads.** Written under the registry's lock, read without: admission may be early or late.
 
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 

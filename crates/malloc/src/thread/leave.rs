@@ -1,7 +1,6 @@
 //! How a thread returns its cache.
 //!
-//! **Unsafe.** Empties and returns the calling thread's cache; the C library calls it at a thread's
-//! end.
+//! **Unsafe.** Empties and returns the calling thread's cache; the C library calls it.
 
 use crate::govern;
 use crate::statics::{ADMISSION, BACKGROUND, HEAP, PROCESSOR_CACHES, REGISTRY};

@@ -22,8 +22,7 @@
 //! | Alone  | one object of the central list, under its lock     | to the central list, under its lock  | as Own |
 //! | Nested | per-CPU cache while not empty, else handlers' area | per-CPU cache with room, else later  | a new object |
 //!
-//! A thread that shares its words with another task is never Nested: that task may have set the
-//! second word.
+//! A thread that shares its words is never Nested: the other task may have set the second one.
 
 use crate::thread::tls;
 use craton_heap::thread_cache::ThreadCache;

@@ -13,8 +13,7 @@
 //!
 //! **Cost.** Two stores to thread-local memory in each slow request.
 //!
-//! **Not here.** Locks outside of requests (options, statistics): [`craton_os::Mutex`] aborts with
-//! a line.
+//! **Not here.** Locks outside of requests (options, statistics): [`craton_os::Mutex`] aborts.
 
 pub(crate) mod area;
 

@@ -1,7 +1,7 @@
 //! The program's callback for a passed soft limit.
 //!
-//! **Threads.** Runs in a program thread that allocates, without locks of ours; in one thread at a
-//! time, and never nested.
+//! **Threads.** Runs in a program thread that allocates, without locks of ours; never twice at
+//! once.
 //!
 //! **Unsafe.** Calls the program's function.
 

@@ -1,8 +1,7 @@
 //! An option's amount of memory: `none` · `auto` · bytes, with `K`, `M`, `G` or `T` (or `KiB` …,
 //! `KB` …, in any case) for powers of 1024 · a percentage.
 //!
-//! **State.** In one word: 0 for `auto` and unset, the highest number for none, percentages just
-//! below it.
+//! **State.** In one word: 0 for `auto` and unset, the highest number for none, percentages below.
 
 use crate::observe::text::Text;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
