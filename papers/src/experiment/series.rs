@@ -1,6 +1,6 @@
 //! Several commands measured one after the other, each on all allocators.
 //!
-//! **What.** A [`Case`] is a command with a name. [`measure`] runs each on every allocator in
+//! **What.** A [`Case`] is a command with a name. [`measure()`] runs each on every allocator in
 //! turns, under one progress. Where all cases are one lab program, who serves it is proven once.
 //!
 //! **Failure.** An allocator that does not serve the program becomes one row with the reason.

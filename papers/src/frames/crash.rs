@@ -2,8 +2,8 @@
 //!
 //! **What.** A [`World`] is a zone in one file and its threads' [`records`] in another. [`work`] is
 //! a process until it is killed: it opens the zone, and its threads get and put ([`worker`])
-//! without end. [`World::look`] opens the zone as left, compares it with the records ([`audit`]),
-//! frees what was lost and leaves the zone closed or as after a crash.
+//! without end. [`World::look`] opens the zone as left, compares it with the records
+//! ([`mod@audit`]), frees what was lost and leaves the zone closed or as after a crash.
 //!
 //! **From.** LLFree §5.7, which first allocates half of the memory at random; here blocks of all
 //! orders, some freed again, for holes of every size.
