@@ -81,7 +81,7 @@ impl Log {
         ("log.deed.shift", DEED_SHIFT as usize),
     ];
 
-    /// A log without entries, which keeps nothing.
+    /// A log without entries.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new log.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, len: 0, next: AtomicU64::new(0) };
 

@@ -10,7 +10,7 @@
 //!
 //! **Cost.** A binary search for each word that lies between the first and the last buffer.
 
-/// What is searched for: a buffer that is out.
+/// A live buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Suspect {
@@ -32,7 +32,7 @@ pub enum State {
     Reached,
     /// It is lost, and hangs on another one that is.
     Hangs,
-    /// It is lost, and has been told of.
+    /// It is lost, and reported.
     Told,
 }
 

@@ -120,7 +120,7 @@ impl World {
     }
 }
 
-/// What a process is told.
+/// A process's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Where the files are.
