@@ -112,8 +112,7 @@ impl<'a> Search<'a> {
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
         mut leak: impl FnMut(&Suspect, usize, usize),
     ) {
-        // First those that another one leads to, then cycles: a buffer on no other's way, and the
-        // rest.
+        // First those that another one leads to, then cycles: a buffer on no other's way, the rest.
         for i in 0..self.suspects.len() {
             let s = self.suspects[i];
             if s.state == State::Lost || s.state == State::Hangs {
