@@ -132,8 +132,7 @@ impl Library {
     fn open(path: &Path) -> Result<Self, String> {
         shared_object::check(path).map_err(|why| format!("{} {why}", path.display()))?;
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a zero in it".to_owned())?;
-        // SAFETY: a path that ends with a zero. The library's constructors are trusted, as a
-        // peer's.
+        // SAFETY: a path that ends with a zero. A peer's library and its constructors are trusted.
         let loaded = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         NonNull::new(loaded).map(Self).ok_or_else(|| format!("{} cannot be loaded: {}", path.display(), why()))
     }
