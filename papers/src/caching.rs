@@ -1,16 +1,16 @@
-//! What a taken and returned object costs: memory alone, and objects that are constructed, cached and not.
+//! What a taken and returned object costs: memory alone, and objects that are constructed, cached
+//! and not.
 //!
-//! **What.** The program `craton-objects` does one [`Request`] in a process of its own and prints a [`Measurement`] as a line of JSON. The
-//! allocator is the process's, by `malloc`; or Craton's caches of objects, which the process has when `libcraton.so` is preloaded;
-//! or one that is in this program: `craton-slab`'s slabs and those of [`crate::objects`], without any lock.
+//! **What.** `craton-objects` runs one [`Request`] in its own process and prints a [`Measurement`]
+//! as a line of JSON. The allocator is the process's `malloc`; Craton's caches of objects, with
+//! `libcraton.so` preloaded; or one in this program without locks: `craton-slab`'s slabs and those
+//! of [`crate::objects`].
 //!
 //! **From.** Bonwick94 §2 and the two tables of §5.1.
-//!
-//! **Units.** Nanoseconds of elapsed time for one object, the loop included: the median and the least over repetitions.
-//!
-//! **Failure.** A request that the process cannot do, for want of the library, is an error that says so.
-//!
-//! **Unsafe.** Takes raw memory, and finds functions by the dynamic linker.
+//! **Units.** Nanoseconds of elapsed time for one object, the loop included: median and least.
+//! **Failure.** A request that the process cannot do, for want of the library, is an error that
+//! says so.
+//! **Unsafe.** Takes raw memory.
 
 mod library;
 mod source;

@@ -1,13 +1,13 @@
-//! The empirical driver: births and deaths of objects after a distribution of sizes, from a file or built in.
+//! The empirical driver: births and deaths of objects after a distribution of sizes.
 //!
-//! **What.** [`profile`] is the distribution, [`process`] makes events of it while the heap's size follows a
-//! [`schedule`]. [`real`] plays them through malloc, [`sim`] on the page heap alone, in simulated memory, so that
-//! heaps of many GiB and hours of their time need neither. [`spans`] is what a profile asks of the page heap. [`options`] reads the command line of `craton-work empirical`.
+//! **What.** [`profile`] is the distribution, from a file or built in; [`process`] makes events of
+//! it while the heap's size follows a [`schedule`]. [`real`] plays them through malloc, [`sim`] on
+//! the page heap alone, in simulated memory. [`spans`] is what a profile asks of the page heap,
+//! [`options`] the command line of `craton-work empirical`.
 //!
-//! **From.** TEMERAIRE §6.1. As there: each object of a size is as likely to die next as any other, and successive
-//! sizes have nothing to do with each other. No real program is like that, and few are as hard on an allocator.
-//!
-//! **Where we differ.** Several threads, each with a process of its own, and a share of the deaths on another thread.
+//! **From.** TEMERAIRE §6.1: each object of a size is as likely to die next as any other, and
+//! successive sizes are independent. Few programs are as hard on an allocator. Where we differ:
+//! several threads, each with its own process, and a share of the deaths on another thread.
 
 mod alias;
 mod object;
@@ -20,7 +20,7 @@ pub mod sim;
 mod slabs;
 pub mod spans;
 
-use crate::work::Workload;
+use crate::work::Load;
 use profile::Profile;
 use schedule::Schedule;
 
@@ -31,23 +31,19 @@ pub const HEAP_BYTES: u64 = 64 << 20;
 /// Births and deaths of the full load.
 pub const EVENTS: u64 = 6_000_000;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "empirical",
-    about: "births and deaths after a distribution of sizes, 64 MiB live; a tenth of the frees on the next thread",
-    from: "TEMERAIRE §6.1",
-    threads: 2,
-    run: |load| {
-        let config = real::Config {
-            profile: Profile::built_in(),
-            heap_bytes: HEAP_BYTES,
-            events: load.of(EVENTS),
-            schedule: Schedule::Steady,
-            threads: load.threads,
-            remote_percent: REMOTE_PERCENT,
-            seed: load.seed,
-        };
-        real::run(&config).expect("the built-in profile fits the heap of as many threads as there can be").checksum
-    },
-    known: [0x30ef_b503_5da4_d498, 0x814c_8297_33aa_471e],
-};
+/// The name of the workload.
+pub const NAME: &str = "empirical";
+
+/// The workload: the built-in profile, 64 MiB live.
+pub(crate) fn run(load: &Load) -> u64 {
+    let config = real::Config {
+        profile: Profile::built_in(),
+        heap_bytes: HEAP_BYTES,
+        events: load.of(EVENTS),
+        schedule: Schedule::Steady,
+        threads: load.threads,
+        remote_percent: REMOTE_PERCENT,
+        seed: load.seed,
+    };
+    real::run(&config).expect("the built-in profile fits the heap of as many threads as there can be").checksum
+}

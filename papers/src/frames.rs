@@ -1,16 +1,16 @@
 //! Allocators of page frames, side by side: `craton-frames`, and other designs to compare it with.
 //!
-//! **What.** [`Design::with`] makes an allocator ([`Frames`]) and hands it to a [`Job`], compiled
-//! for each: no indirect calls but those to [`authors`]. Other designs keep lists in the frames or
-//! in an array of records; here always in an array of [`place::Place`]s, so that 128 GiB can be
-//! measured without 128 GiB.
+//! **What.** [`Frames`] is what all of them can do. [`Design::with`] makes one and hands it to a
+//! [`Job`], compiled for each, so that no call but those to [`authors`] is indirect. Free frames
+//! are linked in an array of [`place::Place`]s, not in the frames: 128 GiB are measured without 128
+//! GiB.
 //!
 //! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator; written from
-//! the descriptions, except for the authors' code, a separate library.
+//! the descriptions, but for the authors' own library.
 //!
 //! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
-//!
-//! **Failure.** `None` without frames. Designs that can detect a wrong free refuse it.
+//! **Failure.** A request that cannot be served yields nothing. Designs that can tell refuse a
+//! wrong free.
 
 pub mod aging;
 pub mod authors;
@@ -106,7 +106,7 @@ pub enum Design {
     Local,
     /// Buddies, with caches for processors.
     Buddy,
-    /// LLFree by its authors, with trees of that size, and their policies for such classes.
+    /// LLFree by its authors, with trees of so many huge frames, and their policies for such classes.
     Authors(Trees, Classes),
 }
 
@@ -125,7 +125,7 @@ impl Design {
         Self::Authors(Trees::ThirtyTwo, Classes::Simple),
     ];
 
-    /// Those written here that this machine can run: some processors cannot write lines back.
+    /// Those written here that this machine can do: not every processor can write a cache line back and go on.
     pub fn here() -> Vec<Self> {
         let can = |of: &Self| match of {
             Self::WrittenBack => WrittenBack::detect().is_some(),
@@ -160,7 +160,8 @@ impl Design {
         }
     }
 
-    /// Makes one with all frames free and runs a job with it. Error: the design refuses the world.
+    /// Makes one, with all frames free, and does a job with it.
+    /// Error: a world that the design refuses.
     pub fn with<J: Job>(self, world: &World, job: J) -> Result<J::Out, String> {
         let World { frames, order, processors } = *world;
         match self {
@@ -184,6 +185,7 @@ impl Design {
         }
     }
 
+    /// A zone in a new file.
     fn in_file<J: Job>(self, world: &World, media: impl Media + Sync, job: J) -> Result<J::Out, String> {
         let World { frames, processors, .. } = *world;
         let scratch = Scratch::new("a zone of frames")?;

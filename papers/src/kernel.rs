@@ -1,18 +1,17 @@
 //! A kernel's objects over four steps of load: what allocators of kernel memory are compared by.
 //!
-//! **What.** A [`Trace`] is the four steps of Bonwick94 §5.2, told as objects that are taken and given back: *boot*, a *spike* of
-//! 256 processes with a socket each, *find* over a file system, and *kenbus*, hundreds of scripts at a time. It is made from a seed
-//! and knows no allocator, so that each [`Heap`] that [`play`] gives it to has the same requests in the same order.
+//! **What.** A [`Trace`] is the four steps of Bonwick94 §5.2 as objects that are taken and
+//! returned: *boot*, a *spike* of 256 processes with a socket each, *find* over a file system, and
+//! *kenbus*, hundreds of scripts at a time. It depends on a seed alone, so that [`play`] gives each
+//! [`Heap`] the same requests.
 //!
-//! **From.** Bonwick94 §5.2. The sizes are those of SunOS 5's structures, rounded to words, and of a few hundred drivers'
-//! structures that are told by their distribution alone; the counts are such that a machine of 16 MB has some 2 MB of objects after boot.
-//! `scale` is how many times as large the machine is; the kinds stay.
+//! **From.** Bonwick94 §5.2, with the sizes of SunOS 5's structures and a distribution of drivers'
+//! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies the counts, not
+//! the kinds.
 //!
-//! **Units.** Bytes; time is virtual, in seconds: a [`Op::Second`] for each.
-//!
+//! **Units.** Bytes; virtual seconds: an [`Op::Second`] for each.
 //! **Failure.** A heap that refuses ends the play with an error that names the object.
-//!
-//! **Unsafe.** Gives raw memory back to heaps.
+//! **Unsafe.** Returns raw memory to heaps.
 
 mod kinds;
 mod steps;

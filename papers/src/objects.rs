@@ -1,16 +1,13 @@
 //! Allocators of kernel memory, for comparison with slabs.
 //!
-//! **What.** The three that Bonwick94 §5 compares the slab allocator with, each as small as it can be told from its paper:
-//! [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of SVr4, [`FastFits`] of SunOS 4.1.3. Each has its pages from an [`Arena`], so that the speeds are
-//! those of the algorithms, and what they consume is counted in the same way: total fragmentation is 1 − requested / [`Store::consumed`].
+//! **What.** The three that Bonwick94 §5 compares with: [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of
+//! SVr4, [`FastFits`] of SunOS 4.1.3. All take their pages from an [`Arena`], so that speeds are
+//! those of the algorithms, and total fragmentation is 1 − requested / [`Store::consumed`]. None
+//! has locks.
 //!
 //! **Units.** Bytes; pages of 8 KiB.
-//!
 //! **Failure.** `None` when the arena has no pages left; nothing has changed then.
-//!
-//! **Not here.** Locks; the systems' interfaces around the algorithms.
-//!
-//! **Unsafe.** Who gives memory back promises that it is his.
+//! **Unsafe.** A caller promises that memory it returns is its own.
 
 mod arena;
 mod caches;

@@ -1,19 +1,15 @@
 //! Real programs as loads: each is one command, which any allocator can be preloaded into.
 //!
-//! **What.** A [`Real`] is a bash script in `real/` and what is known of it. [`prepare`] writes the script and its inputs
-//! into a directory, and returns the command to measure: the program itself where that is enough, or the script, where a
-//! result has to be compared or a server driven. Of a server only the server runs on the measured allocator, not the
-//! load generator, which is the program `craton-drive` ([`drive`]).
+//! **What.** A [`Real`] is a bash script in `real/` and what is known of it. [`prepare`] writes the
+//! script and its inputs into a directory, and returns the command to measure. Of a server only the
+//! server runs on the measured allocator, not the load generator `craton-drive` ([`drive`]).
 //!
-//! **State.** Inputs are the same on every machine. What a program makes of them is compared with numbers that were
-//! counted when the input was made, or, for compilers and pictures, with what the same program makes without a preloaded
-//! allocator: `prepare` runs it once, outside of the measured time. A command can be run any number of times, one at a
-//! time, and writes below its directory alone. Each script says at its head who serves the program's memory.
+//! **State.** Inputs are the same on every machine. A result is compared with numbers counted when
+//! the input was made, or with what the same program makes without a preloaded allocator. A command
+//! can run any number of times, one at a time, and writes below its directory alone.
 //!
-//! **Failure.** A program that this machine lacks is one line with its Debian package ([`Real::available`]). A command
-//! whose result is wrong leaves with another status than 0.
-//!
-//! **Not here.** Time and memory are measured from outside, by [`craton_lab::measure`].
+//! **Failure.** A missing program is one line with its Debian package ([`Real::available`]). A
+//! command whose result is wrong exits with another status than 0.
 
 pub mod drive;
 

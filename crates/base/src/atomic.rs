@@ -1,9 +1,6 @@
-//! The atomics of the parts that threads share: those of `core`, or, under `cfg(loom)`, those of loom.
-//!
-//! **What.** Who uses an atomic in a protocol between threads takes it from here, so that `tests/loom_*.rs` run the real code in every
-//! order of its steps that the memory model allows. Without `cfg(loom)` this is a list of names, and no code.
-//!
-//! **Not here.** Atomics that only count, or that the kernel or a C library reads.
+//! Atomics of protocols between threads: `core`'s, or loom's under `cfg(loom)`, so that
+//! `tests/loom_*.rs` run the real code in every interleaving. **Not here.** Atomics that only
+//! count, or that the kernel or a C library reads.
 
 pub use core::sync::atomic::Ordering;
 #[cfg(not(loom))]

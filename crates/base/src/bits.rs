@@ -1,7 +1,5 @@
-//! A set of the pages of one hugepage.
-//!
-//! **Cost.** 32 bytes; every question is a handful of word operations, so the page heap asks it
-//! under its lock.
+//! A set of the pages of one hugepage: 32 bytes; every operation takes a few word operations, since
+//! the page heap runs them under its lock.
 
 use crate::{Geometry, Huge2M};
 use core::marker::PhantomData;
@@ -52,7 +50,7 @@ impl<G: Geometry> PageBits<G> {
         Self { words, geometry: PhantomData }
     };
 
-    /// The first bit at or behind `from` that is set in `word(0)`, `word(1)` and so on, or 256.
+    /// The first bit from `from` on that is set in `word(0)`, `word(1)`, …, or 256.
     #[inline]
     fn next(from: u32, word: impl Fn(usize) -> u64) -> u32 {
         let mut w = (from / 64) as usize;
@@ -70,15 +68,13 @@ impl<G: Geometry> PageBits<G> {
         (w as u32 * 64 + left.trailing_zeros()).min(G::PAGES)
     }
 
-    /// The word that all of `first..first + len` lies in, and its bits there; `None` if it goes on
-    /// in the next.
+    /// The word that holds all of `first..first + len`, and its bits there; `None` if two words do.
     #[inline]
     fn within(first: u32, len: u32) -> Option<(usize, u64)> {
         let (w, bit) = ((first / 64) as usize, first % 64);
         if bit + len <= 64 && w < Self::WORDS { Some((w, ones(len) << bit)) } else { None }
     }
 
-    /// The words that `first..first + len` lies in, and its bits in each.
     fn covered(first: u32, len: u32) -> impl Iterator<Item = (usize, u64)> {
         let (mut at, end) = (first, (first + len).min(G::PAGES));
         core::iter::from_fn(move || {
@@ -223,11 +219,11 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// Tells `each` the runs of non-members as `(first, len)`, in order, until it breaks off.
+    /// Calls `each` with the runs of non-members as `(first, len)`, in order, until it breaks.
     /// Faster than [`PageBits::clear_runs`]: a dozen instructions a run.
     #[inline]
     pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
-        // A run that reached the end of the word before.
+        // A run that continues from the word before.
         let (mut first, mut len) = (0, 0);
         for (w, word) in self.words.iter().enumerate() {
             let base = w as u32 * 64;
@@ -265,8 +261,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Takes the last page off every run of non-members until none is left: fewer steps than there
-    /// are runs when all are short.
+    /// Shortens every run of non-members by one until none is left: quick when all are short.
     fn longest_short_run(&self) -> u32 {
         let mut left = self.complement().words;
         let mut longest = 0;
@@ -280,8 +275,7 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// The largest block of `1 << (n - 1)` non-members at a multiple of its size, as n; 0 when
-    /// there is none. Blocks of more than 8 do not count: n is at most 4.
+    /// The largest aligned block of `1 << (n - 1)` non-members, as n: 0 (none) to 4 (8 or more).
     #[inline]
     pub fn largest_clear_block(&self) -> u32 {
         let mut found = [0u64; 4];
@@ -295,9 +289,8 @@ impl<G: Geometry> PageBits<G> {
         found.iter().map(|blocks| u32::from(*blocks != 0)).sum()
     }
 
-    /// The first page of a block of `1 << level` non-members at a multiple of its size, level at
-    /// most 3, taken from the smallest larger block that there is, if one of 8 must be cut for it
-    /// at the most.
+    /// First page of an aligned block of `1 << level` non-members (level ≤ 3), cut from the
+    /// smallest block that holds it, of 8 at most.
     #[inline]
     pub fn smallest_clear_block(&self, level: u32) -> Option<u32> {
         let (mut best, mut place) = (4, None);

@@ -1,7 +1,5 @@
-//! How many pages are a hugepage.
-//!
-//! **What.** A type parameter of the page heap and of the simulated floor, so that one test binary
-//! searches a tiny world to the end and runs the real one. All is constant: the compiler folds it.
+//! Pages of a hugepage: a type parameter of the page heap and of the simulated floor, so that one
+//! test binary searches a tiny world to the end and runs the real one. All is constant.
 
 use crate::{HugePageId, HugePages, PageId, PageRange, Pages};
 use core::fmt::Debug;

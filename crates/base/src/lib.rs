@@ -1,17 +1,15 @@
 //! Units, bit sets, metadata tables and the small traits between Craton's layers.
 //!
-//! **What.** The words that every layer shares: how much ([`Bytes`], [`Pages`], [`HugePages`]), where ([`PageId`],
-//! [`HugePageId`], [`PageRange`]), sets of pages inside one hugepage ([`PageBits`]), metadata arrays that grow with the
-//! heap ([`Table`]) and the seams ([`Floor`], [`SpanSource`], [`FrameSource`], [`Clock`]).
+//! **What.** Amounts ([`Bytes`], [`Pages`], [`HugePages`]), places ([`PageId`], [`HugePageId`],
+//! [`PageRange`]), sets of pages inside a hugepage ([`PageBits`]), growing metadata arrays
+//! ([`Table`]) and the seams ([`Floor`], [`SpanSource`], [`FrameSource`], [`Clock`]).
 //!
-//! **Units.** A *page* is 8 KiB, the unit of the page heap; a *hugepage* is 2 MiB, 256 pages. Both are units of
-//! Craton, whatever the page size of the machine: the machine's is found at run time by the floor.
-//! Page 0 is the first page of the heap's region, wherever that was mapped: policies count pages, only the floor and
-//! the layers that hand out pointers know an address.
+//! **Units.** A *page* is 8 KiB, a *hugepage* 2 MiB, 256 pages, whatever the machine's page size,
+//! which the floor finds at run time. Page 0 is the first page of the heap's region: policies count
+//! pages; only the floor and the layers that hand out pointers know an address.
 //!
-//! **Failure.** A seam can refuse ([`NoMemory`]); after a refusal the caller's state is as before.
-//!
-//! **Not here.** Anything that calls the system, allocates, or keeps a policy.
+//! **Failure.** A seam can refuse ([`NoMemory`]), without a change. **Not here.** System calls,
+//! allocation, policies.
 #![no_std]
 
 pub mod atomic;

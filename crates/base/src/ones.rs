@@ -1,18 +1,14 @@
-//! How many bits are set in groups of words.
+//! Counts set bits in groups of words, by the CPU's instruction where there is one: 6 cycles for
+//! eight words. The build's baseline lacks it, and the compiler's replacement takes six times as
+//! long.
 //!
-//! **What.** [`Ones`] counts with the processor's instruction for it, where there is one. We are built for machines
-//! that may have none, and the compiler's way without takes six times as long.
-//!
-//! **Unsafe.** The instruction is used after the processor has said that it has it.
-//!
-//! **Cost.** A group of eight words takes 6 cycles with the instruction.
+//! **Unsafe.** Uses the instruction after the CPU has reported it.
 
 use crate::atomic::{AtomicU64, Ordering};
 
 /// A way to count, as good as the processor has.
 #[derive(Clone, Copy, Debug)]
 pub struct Ones {
-    /// Only [`Ones::new`] says yes.
     has_instruction: bool,
 }
 
@@ -31,8 +27,7 @@ impl Ones {
         Self { has_instruction: false }
     }
 
-    /// For each group of `N` words how many bits are set, at most `u16::MAX`. Words that change meanwhile are counted
-    /// as they were at some time.
+    /// Set bits of each group of `N` words, at most `u16::MAX`. Concurrent changes count or do not.
     #[inline]
     pub fn count<const N: usize>(self, words: &[AtomicU64], counts: &mut [u16]) {
         #[cfg(target_arch = "x86_64")]

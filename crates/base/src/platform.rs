@@ -1,11 +1,9 @@
-//! The seams besides the region: mappings apart from it, and the machine below.
-//!
-//! **What.** A heap asks [`Mappings`] for objects too large for its region and for tables of its own, and [`Machine`] which
-//! processor runs it. [`Platform`] ties both to a [`Floor`], so that one type stands for the whole system.
+//! The other seams: [`Mappings`] for objects too large for the region and for the heap's tables,
+//! [`Machine`] for the current CPU. [`Platform`] joins both to a [`Floor`].
 
 use crate::Floor;
 
-/// Memory outside the region. Addresses and lengths are whole machine pages, and belong to the caller.
+/// Memory outside the region. Addresses and lengths are whole machine pages of the caller's.
 pub trait Mappings {
     /// Maps `bytes` of zeroed memory at a multiple of `align` (a power of two). `None`: refused.
     fn map(&self, bytes: usize, align: usize) -> Option<usize>;
@@ -16,15 +14,14 @@ pub trait Mappings {
     /// Asks for hugepages under a range. *Contents:* survive.
     fn advise_huge(&self, at: usize, bytes: usize);
 
-    /// Makes a whole mapping longer, and moves it only if it may; returns where it is now. *Contents:* survive.
-    /// *Refused:* it is as it was.
+    /// Grows a whole mapping, moving it only if allowed; returns its address. *Contents:* survive.
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize>;
 
-    /// Moves a whole mapping over another one of the caller's at `to`, and makes it `new_bytes` long. *Contents:* survive.
-    /// `false`: refused, both are as they were.
+    /// Moves a whole mapping over another one of the caller's at `to`, and makes it `new_bytes`
+    /// long. *Contents:* survive. `false`: refused, no change.
     fn replace(&self, at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool;
 
-    /// Moves the memory of a range over another one at `to`; the range stays mapped and reads as zeros. `false`: refused.
+    /// Moves a range's memory over another; the range then reads as zeros. `false`: refused.
     fn move_memory(&self, at: usize, bytes: usize, to: usize) -> bool;
 }
 

@@ -15,8 +15,7 @@ pub enum CollapseError {
     Busy,
     /// A resource was short for a moment (`EAGAIN`, `EINTR`).
     Again,
-    /// Not for this range or not on this system: a kernel before 6.1, hugepages turned off, nothing resident (`EINVAL`,
-    /// and every other error).
+    /// Not for this range or system: before Linux 6.1, no hugepages, nothing resident (`EINVAL`).
     Unsupported,
 }
 
@@ -38,28 +37,24 @@ pub struct Residency {
     pub huge_bytes: Option<usize>,
 }
 
-/// The system below the page heap: one region of address space, counted in pages from 0.
-///
-/// Ranges given to a method lie inside what [`Floor::reserve`] granted.
+/// The system below the page heap: one region of address space, in pages from 0. Ranges passed to a
+/// method lie inside the grant of [`Floor::reserve`].
 pub trait Floor {
-    /// Makes the first `total` hugepages of the region usable (readable and writable); what was usable stays so.
-    ///
-    /// *Pre:* `total` is not below the last grant. *Post:* the new part reads as zeros, takes no memory until touched, and
-    /// then small pages unless [`Floor::advise`] says otherwise. *Refused:* nothing changed.
+    /// Makes the first `total` hugepages, at least the last grant, readable and writable. *Post:*
+    /// the new part reads as zeros, takes no memory until touched, and then small pages unless
+    /// [`Floor::advise`] says otherwise. *Refused:* no change.
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory>;
 
     /// Gives a usable range its memory now rather than at first touch. *Contents:* survive.
     fn back(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
-    /// Takes the memory behind `range` away; the range stays usable. *Contents:* lost, it reads as zeros.
-    /// *Refused:* contents survive.
+    /// Frees the memory of `range`. *Contents:* read as zeros. *Refused:* they survive.
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
     /// Makes a whole number of resident hugepages physically huge. *Contents:* survive.
     fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError>;
 
-    /// Says how `range` should be backed from the next touch on; returns whether the system will heed that, as far as it
-    /// tells. *Contents:* survive.
+    /// Advises the backing from the next touch on; true if the system accepts. *Contents:* survive.
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
     /// What the system holds of `range`, as far as it tells.
@@ -131,13 +126,12 @@ pub trait SpanSource {
     /// Gives back a whole span that `alloc` gave; no other range will do.
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError>;
 
-    /// Lengthens or shortens a sparse span where it stands. Returns whether every byte that was added reads as zero.
+    /// Resizes a sparse span in place. Returns whether all added bytes read as zero.
     fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError>;
 }
 
-/// Whoever hands out page frames, 2^order of them at a time and aligned to that, of huge frames that come and go.
-///
-/// Requests may come from several threads at a time, as far as the source is [`Sync`]. What is refused has changed nothing.
+/// A source of page frames, 2^order aligned frames at a time, of huge frames that come and go.
+/// Threads may share a source that is [`Sync`]. A refusal changes nothing.
 pub trait FrameSource {
     /// Why a request was refused.
     type Error: core::error::Error + Copy;
@@ -145,13 +139,13 @@ pub trait FrameSource {
     /// log2 of the frames in a huge frame.
     const HUGE_ORDER: u32;
 
-    /// Takes 2^`order` frames; returns the first. What has another density is kept apart from them as long as there is room.
+    /// Takes 2^`order` frames; returns the first. Separates densities as long as there is room.
     fn get(&self, order: u32, density: Density) -> Result<usize, Self::Error>;
 
     /// Takes `frames` frames from `first` on, of any number and alignment, if all of them are free.
     fn get_at(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
 
-    /// Gives `frames` frames from `first` on back, which may be a part of what was taken at once, or several such.
+    /// Frees `frames` frames from `first` on: part of an allocation, or several.
     fn put(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
 
     /// Adds so many huge frames from `first` on, which were offline: they are free then.
@@ -160,8 +154,7 @@ pub trait FrameSource {
     /// Takes so many wholly free huge frames away, from `first` on.
     fn offline(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
 
-    /// Takes a wholly free huge frame away, the first that is found from about `near` on; returns its first frame, or nothing where
-    /// there is none.
+    /// Reclaims a wholly free huge frame, the first from about `near` on; returns its first frame.
     fn reclaim(&self, near: usize) -> Option<usize>;
 }
 

@@ -1,13 +1,12 @@
 //! Metadata arrays that grow with the heap.
 //!
-//! **What.** A [`Table`] is an array in the metadata arena with an entry for each page or hugepage of the region. Its
-//! address space is reserved once for the largest heap; [`crate::Floor::reserve`] makes the entries of the pages that
-//! it grants usable, all zero. It never moves and never shrinks, and no reference ever spans entries not yet granted.
-//!
+//! **What.** A [`Table`] in the metadata arena has an entry for each page or hugepage of the
+//! region. Its address space is reserved once for the largest heap; [`crate::Floor::reserve`] makes
+//! the entries of granted pages usable, all zero. It never moves or shrinks, and no reference spans
+//! ungranted entries.
 //! **Unsafe.** Keeps an array in memory that it is given, and gives out references to its entries.
 
 /// Types for which all-zero bytes are a valid value.
-///
 /// # Safety
 /// Every bit pattern of zeros must be a valid value of the type.
 pub unsafe trait Zeroed {}
@@ -24,7 +23,7 @@ unsafe impl<T: Send> Send for Table<T> {}
 unsafe impl<T: Sync> Sync for Table<T> {}
 
 impl<T> Table<T> {
-    /// Where a table keeps the address of its first entry and how many it has, in bytes, for those who read the memory of another process.
+    /// Byte offsets of the first entry's address and of the length, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, first), core::mem::offset_of!(Self, len)];
 }
 
@@ -33,10 +32,9 @@ impl<T: Zeroed> Table<T> {
     pub const EMPTY: Self = Self { first: core::ptr::null_mut(), len: 0 };
 
     /// A table over `len` entries at `first`.
-    ///
     /// # Safety
-    /// `first..first + len` is aligned for `T` and belongs to this table alone for ever; each entry is zero or valid,
-    /// and writable, before the first access to it.
+    /// `first..first + len` is aligned for `T` and belongs to this table alone for ever; each entry
+    /// is zero or valid, and writable, before the first access to it.
     pub const unsafe fn new(first: *mut T, len: usize) -> Self {
         Self { first, len }
     }

@@ -1,6 +1,5 @@
-//! Units: a type says which, a named function converts, and rounding is in the open.
-//!
-//! Hugepages here are the machine's, [`Huge2M`]; code over any [`Geometry`] converts by that.
+//! Unit types; named functions convert and say how they round. Hugepages here are the machine's,
+//! [`Huge2M`]; code over any [`Geometry`] converts by that.
 
 use crate::{Geometry, Huge2M};
 
@@ -45,8 +44,7 @@ pub struct PageRange {
 }
 
 impl Bytes {
-    /// Whole pages that hold this many bytes, or `None` when that exceeds `u32::MAX` pages (32
-    /// TiB).
+    /// Whole pages that hold this many bytes; `None` above `u32::MAX` pages (32 TiB).
     pub const fn pages_up(self) -> Option<Pages> {
         let n = self.0.div_ceil(PAGE_SIZE);
         if n > u32::MAX as usize { None } else { Some(Pages(n as u32)) }

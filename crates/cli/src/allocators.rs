@@ -1,6 +1,6 @@
 //! The allocators of a comparison: glibc's, Craton, and the peers that are asked for.
 //!
-//! **Failure.** No library of Craton, a peer that is not there, or an environment in which glibc's allocator cannot be had.
+//! **Failure.** No library of Craton, a missing peer, or an environment that hides glibc's allocator.
 
 use crate::failure::Failure;
 use crate::library;
@@ -24,9 +24,9 @@ pub fn find(list: Option<&str>, settings: &[Setting]) -> Result<Allocators, Fail
     let library = library::find()?;
     if env::var_os("LD_PRELOAD").is_some_and(|list| library::is_in(&list)) {
         let text = "LD_PRELOAD names libcraton.so, so that the runs on glibc would be on Craton too; unset it first";
-        return Err(Failure::Failed(text.to_owned()));
+        return Err(text.to_owned().into());
     }
-    let own = place::own().map_err(Failure::Failed)?;
+    let own = place::own()?;
     let peers = peers::select(list, &peers::directories(&own)).map_err(Failure::Usage)?;
     let mut ours = Allocator::preloaded(OURS, library);
     let mut notes = Vec::new();

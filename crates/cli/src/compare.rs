@@ -1,10 +1,10 @@
 //! `craton compare`: a program on several allocators, side by side.
 //!
-//! **What.** The lab measures; this looks for the libraries, opens the documents before the first run, because nobody wants
-//! to learn after an hour that one cannot be written, and prints.
+//! **What.** The lab measures; this finds the libraries, opens the documents and prints. A document that cannot be written
+//! fails before the first run.
 //!
 //! **Failure.** A run that failed, or that its allocator did not serve, is a row like others, and the exit status is 1.
-//! Stopped early (Ctrl-C), what was measured is printed and written all the same.
+//! Ctrl-C ends the runs; what was measured is printed and written.
 
 mod page;
 mod report;
@@ -30,7 +30,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     args::program(&args.command)?;
     let allocators = allocators::find(args.peers.as_deref(), &args.options)?;
     let processors = processors(args.pin.as_deref())?;
-    let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
+    let mut json = Output::json(args.json.as_deref())?;
     let mut html = args.html.as_deref().map(|path| Output::open("--html", path)).transpose()?;
     if let (Some(json), Some(html)) = (&json, &html)
         && json.is_same(html)
@@ -56,18 +56,15 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
 
     let stream = Output::beside([&json, &html].into_iter().flatten().find(|output| output.is_standard()));
     let text = report::show(&measured, &args.command, &allocators.notes, stream.colour());
-    let printed = stream.write(&text).map_err(|e| Failure::Failed(format!("cannot print the table: {e}")));
-    // The documents are worth having even where nobody reads the table.
+    let printed = stream.write(&text).map_err(|e| format!("cannot print the table: {e}"));
+    // A table that cannot be printed does not cost the documents.
     if measured.runs.iter().all(|run| matches!(run.status, Status::CannotStart(_))) {
         printed?;
-        return Err(Failure::Failed(
-            "no run could be started; the table says why, and no document was written".to_owned(),
-        ));
+        return Err("no run could be started; the table says why, and no document was written".to_owned().into());
     }
     let document = document(&workload, &allocators, &measured);
     if let Some(json) = &mut json {
-        let text = document.text().map_err(|e| Failure::Failed(format!("cannot write the figures as JSON: {e}")))?;
-        json.write(&text)?;
+        json.document(&document)?;
     }
     if let Some(html) = &mut html {
         html.write(&page::of(&document, &measured, args, &allocators.notes).html())?;
@@ -89,11 +86,9 @@ fn processors(list: Option<&str>) -> Result<Vec<usize>, Failure> {
     match wanted.iter().find(|number| !allowed.contains(number)) {
         None if !wanted.is_empty() => Ok(wanted),
         _ => {
-            let names: Vec<String> = allowed.iter().map(usize::to_string).collect();
-            let names = names.join(",");
-            Err(Failure::Usage(format!(
-                "--pin {list}: give numbers of processors such as 0 or 0-1; there are: {names}"
-            )))
+            let names = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+            let what = "give numbers of processors such as 0 or 0-1; there are:";
+            Err(Failure::Usage(format!("--pin {list}: {what} {names}")))
         }
     }
 }
@@ -103,16 +98,13 @@ fn verdict(measured: &Measured, args: &args::Compare, allocators: usize) -> Resu
     let runs = &measured.runs;
     if signals::STOP.load(Relaxed) {
         let (done, all) = (runs.len(), args.runs.saturating_mul(allocators));
-        return Err(Failure::Failed(format!("stopped after {done} of {all} runs; the figures are of these")));
+        return Err(format!("stopped after {done} of {all} runs; the figures are of these").into());
     }
-    let failed = runs.iter().filter(|run| run.status != Status::Ok).count();
-    match failed {
-        0 => Ok(ExitCode::SUCCESS),
-        _ => Err(Failure::Failed(format!(
-            "{failed} of {} runs did not succeed and are in no median; the table says why",
-            runs.len()
-        ))),
+    let (failed, all) = (runs.iter().filter(|run| run.status != Status::Ok).count(), runs.len());
+    if failed > 0 {
+        return Err(format!("{failed} of {all} runs did not succeed and are in no median; the table says why").into());
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The workload's name: the program's, without its directory.

@@ -1,8 +1,8 @@
 //! `craton core`: what the heap of a core file or a running process holds.
 //!
-//! **What.** Opens the one or stops the other, lets [`craton_inspect`] look, and prints what it found.
+//! **What.** Opens the one or stops the other, and prints what [`craton_inspect`] finds.
 //!
-//! **Failure.** What is wrong with process or file, and what to do: status 1. Leaks and a broken heap are status 1, too.
+//! **Failure.** Status 1, with what is wrong and what to do; also for leaks and a broken heap.
 
 use crate::args::{self, CoreTask};
 use crate::command;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Lost objects that are shown by themselves.
 const SHOWN: usize = 20;
-/// How often a process is stopped anew when one of its threads was changing the heap, and after how long.
+/// How often a process is stopped again when one of its threads was changing the heap, and after how long.
 const TRIES: u32 = 20;
 /// How often before it is believed that a running process's heap is broken: a few marks change without a lock.
 const DOUBTS: u32 = 3;
@@ -31,19 +31,19 @@ const BETWEEN: Duration = Duration::from_millis(2);
 
 /// Does what `craton core` was asked for.
 pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
-    let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
+    let mut json = Output::json(args.json.as_deref())?;
     if let CoreTask::Save { file } = &args.task {
-        let memory = open(args).map_err(Failure::Failed)?;
-        let bytes = save(&*memory, file).map_err(Failure::Failed)?;
+        let memory = open(args)?;
+        let bytes = save(&*memory, file)?;
         let text = format!("{}: {} of memory written to {}\n", memory.name(), format::bytes(bytes), file.display());
         return print(&text, json.as_ref()).map(|()| ExitCode::SUCCESS);
     }
     let mut attempt = 0;
     loop {
         attempt += 1;
-        let memory = open(args).map_err(Failure::Failed)?;
-        let heap = Heap::find(&*memory).map_err(Failure::Failed)?;
-        // Where a thread was changing the heap, it looks otherwise a moment later. A core does not.
+        let memory = open(args)?;
+        let heap = Heap::find(&*memory)?;
+        // A thread that was changing a running process's heap is done a moment later.
         let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
         if is_calm || attempt >= TRIES || args.pid.is_none() {
             return look(args, &heap, json.as_mut());
@@ -59,37 +59,35 @@ fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result
     let name = heap.reader.memory.name();
     let failed = match &args.task {
         CoreTask::Stats => {
-            let found = stats(heap).map_err(Failure::Failed)?;
+            let found = stats(heap)?;
             show(&stats_text(&name, &found), "core stats", vec![found], json)?;
             false
         }
         CoreTask::Leaks { all } => {
-            let found = leaks(heap).map_err(Failure::Failed)?;
+            let found = leaks(heap)?;
             let (text, any) = (leaks_text(&name, &found, *all), found.lost_objects > 0);
             found.warnings.iter().for_each(|warning| say(&format!("craton: {warning}\n")));
             show(&text, "core leaks", vec![found], json)?;
             any
         }
         CoreTask::Whatis { addresses } => {
-            let found = addresses.iter().map(|at| whatis(heap, *at)).collect::<Result<Vec<_>, _>>();
-            let found = found.map_err(Failure::Failed)?;
+            let found = addresses.iter().map(|at| whatis(heap, *at)).collect::<Result<Vec<_>, _>>()?;
             let text: String = found.iter().map(|what| format!("{what}\n")).collect();
             show(&text, "core whatis", found, json)?;
             false
         }
         CoreTask::Verify => {
-            let found = verify(heap).map_err(Failure::Failed)?;
+            let found = verify(heap)?;
             let (text, any) = (verify_text(&name, &found), !found.broken.is_empty());
             show(&text, "core verify", vec![found], json)?;
             any
         }
         CoreTask::Log { last } => {
-            let found = log(heap, *last).map_err(Failure::Failed)?;
+            let found = log(heap, *last)?;
             if !found.is_there {
-                return Err(Failure::Failed(format!(
-                    "{name}: no log was kept; `craton set PID debug=audit` has a running process keep one from then on, and \
-                     `craton run -o debug=audit -- CMD` from the start"
-                )));
+                let advice = "`craton set PID debug=audit` has a running process keep one from then on, and \
+                     `craton run -o debug=audit -- CMD` from the start";
+                return Err(format!("{name}: no log was kept; {advice}").into());
             }
             show(&log_text(&name, &found), "core log", vec![found], json)?;
             false
@@ -109,16 +107,14 @@ fn open(args: &args::Core) -> Result<Box<dyn Memory>, String> {
 }
 
 fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {
-    Output::beside(json).write(text).map_err(|e| Failure::Failed(format!("cannot print what was found: {e}")))
+    Ok(Output::beside(json).write(text).map_err(|e| format!("cannot print what was found: {e}"))?)
 }
 
 /// Prints what was found, and writes the document.
 fn show<R: Serialize>(text: &str, name: &str, rows: Vec<R>, json: Option<&mut Output>) -> Result<(), Failure> {
     let printed = print(text, json.as_deref());
     if let Some(json) = json {
-        let document = Document::new(name, &command(), &[], rows, &Ratios::default());
-        let text = document.text().map_err(|e| Failure::Failed(format!("cannot write the figures as JSON: {e}")))?;
-        json.write(&text)?;
+        json.document(&Document::new(name, &command(), &[], rows, &Ratios::default()))?;
     }
     printed
 }
@@ -201,13 +197,12 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
         *sum = [sum[0] + 1, sum[1] + group.objects, sum[2] + group.bytes];
     }
     let rows = sizes.into_iter().map(|(size, [tops, objects, bytes])| {
-        vec![format::count(size), format::count(tops), format::count(objects), format::bytes(bytes)]
+        [size, tops, objects].map(format::count).into_iter().chain([format::bytes(bytes)]).collect()
     });
     text += &format!("\n{}\n", table(&["size", "roots", "objects", "bytes"], rows, &[]));
-    let sites = if all { found.sites.len() } else { SHOWN.min(found.sites.len()) };
-    for site in &found.sites[..sites] {
-        let (roots, objects, bytes) =
-            (format::count(site.roots), format::count(site.objects), format::count(site.bytes));
+    let most = if all { usize::MAX } else { SHOWN };
+    for site in found.sites.iter().take(most) {
+        let [roots, objects, bytes] = [site.roots, site.objects, site.bytes].map(format::count);
         text += &format!(
             "{roots} allocated here ({objects} objects with what hangs on them, {bytes} bytes), as {:#x}:\n",
             site.example
@@ -216,8 +211,7 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     }
     let mut largest: Vec<&Group> = found.groups.iter().collect();
     largest.sort_by_key(|group| std::cmp::Reverse(group.bytes));
-    let shown = if all { largest.len() } else { SHOWN.min(largest.len()) };
-    for group in &largest[..shown] {
+    for group in largest.iter().take(most) {
         text += &format!("{:#x}: {} bytes", group.address, format::count(group.object_bytes));
         if !group.cache.is_empty() {
             text += &format!(" of the cache \"{}\"", group.cache);
@@ -227,8 +221,8 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
             more => format!(", with {} more below it {} bytes\n", format::count(more), format::count(group.bytes)),
         };
     }
-    if shown < largest.len() {
-        text += &format!("and {} more; --all shows them\n", format::count((largest.len() - shown) as u64));
+    if let more @ 1.. = largest.len().saturating_sub(most) {
+        text += &format!("and {} more; --all shows them\n", format::count(more as u64));
     }
     text
 }

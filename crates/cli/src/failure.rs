@@ -22,6 +22,12 @@ impl Failure {
     }
 }
 
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self::Failed(text)
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Failed(text) | Self::Usage(text)) = self;

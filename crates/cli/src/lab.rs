@@ -17,7 +17,7 @@ const PROGRAM: &str = "craton-papers";
 
 /// Does what `craton lab` was asked for.
 pub fn lab(_: &args::Lab) -> Result<ExitCode, Failure> {
-    let program = place::tool(PROGRAM).map_err(Failure::Failed)?;
+    let program = place::tool(PROGRAM)?;
     let why = Command::new(&program).args(env::args_os().skip(2)).exec();
-    Err(Failure::Failed(format!("cannot start {}: {why}; `make build` makes it anew", program.display())))
+    Err(format!("cannot start {}: {why}; `make build` makes it anew", program.display()).into())
 }

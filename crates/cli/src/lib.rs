@@ -1,18 +1,18 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
-//! **What.** [`run`] becomes the program that it is given, with the library preloaded; [`compare`] runs it on several
-//! allocators in turns; [`lab`] hands over to the lab's experiments, and [`replay`] plays a recorded trace. [`core`](mod@core) looks into the heap of a
-//! running process or of a core file, and [`set`] asks a running process for another setting. [`library`] finds the library and [`allocators`] its peers, [`options`] speaks the
-//! library's options, [`program`] knows why a program may not be served, [`args`] is what can be typed, and
-//! [`usage`] what is said of the rest.
+//! **What.** The commands: [`run`] becomes a program with the library preloaded, [`compare`] runs it on several allocators in
+//! turns, [`lab`] starts the experiments, [`replay`] plays a trace, [`core`](mod@core) inspects the heap of a process or
+//! core file, [`set`] changes a process's settings. [`args`] is what can be typed, [`usage`] the tips for the rest.
+//! [`library`] finds the library and [`allocators`] its peers, [`options`] has the library's options, [`program`] the
+//! reasons why a program is not served.
 //!
-//! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] says what was wrong and what
-//! to do next, on standard error. `craton run` otherwise ends as the program that it ran.
+//! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] on standard error says what was
+//! wrong and what to do next. `craton run` otherwise ends as the program that it ran.
 //!
-//! **Users.** The program is [`main`]. `craton-papers`, to which `craton lab` hands over, takes options, allocators, files, signals
-//! and the progress line from here.
+//! **Users.** The program is [`main`]. `craton-papers`, the program of `craton lab`, takes options, allocators, files,
+//! signals and the progress line from here.
 //!
-//! **Cost.** `craton run` stands before every start of a program: it parses, looks for one file and calls `exec`.
+//! **Cost.** `craton run` precedes every start of a program: it parses, finds one file and calls `exec`.
 
 pub mod allocators;
 pub mod args;

@@ -21,7 +21,7 @@ const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton
 /// The library's absolute path, fit for `LD_PRELOAD`.
 pub fn find() -> Result<PathBuf, Failure> {
     let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
-    let own = place::own().map_err(Failure::Failed)?;
+    let own = place::own()?;
     let found = seek(named.as_deref(), &own)?;
     check(&found)?;
     Ok(found)
@@ -41,26 +41,21 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     // One that is there is the one that is meant.
     let Some(found) = places.iter().find(|place| place.is_file()) else {
         let tried: String = places.iter().map(|place| format!("\n  {}", place.display())).collect();
-        return Err(Failure::Failed(format!(
-            "cannot find libcraton.so; these places were tried:{tried}\n\
-             Set {VARIABLE} to its path; from the sources, `cargo build --release -p craton-preload` makes it."
-        )));
+        let advice = "from the sources, `cargo build --release -p craton-preload` makes it.";
+        let what = "cannot find libcraton.so; these places were tried:";
+        return Err(format!("{what}{tried}\nSet {VARIABLE} to its path; {advice}").into());
     };
-    check_file(found).map_err(|why| {
-        Failure::Failed(format!("{} {why}; install it anew, or set {VARIABLE} to another one", found.display()))
-    })?;
+    let advice = format!("install it anew, or set {VARIABLE} to another one");
+    check_file(found).map_err(|why| format!("{} {why}; {advice}", found.display()))?;
     Ok(found.clone())
 }
 
 /// Why a file is no library of ours.
 fn check_file(path: &Path) -> Result<(), String> {
     shared_object::check(path)?;
-    // A program or library that uses ours refers to the name without having it.
-    if symbols::defines(path, SEGMENT) == Some(true) {
-        Ok(())
-    } else {
-        Err("is a shared library, but not Craton's".to_owned())
-    }
+    // A user of our library refers to the name without defining it.
+    let is_ours = symbols::defines(path, SEGMENT) == Some(true);
+    is_ours.then_some(()).ok_or_else(|| "is a shared library, but not Craton's".to_owned())
 }
 
 /// `directory` and a place relative to it, without the detour of `..`.
@@ -76,11 +71,12 @@ fn check(path: &Path) -> Result<(), Failure> {
     if !path.as_os_str().as_bytes().iter().any(|b| matches!(b, b' ' | b':')) {
         return Ok(());
     }
-    Err(Failure::Failed(format!(
-        "the library's path \"{}\" has a space or a colon, at which LD_PRELOAD would cut it; make a link elsewhere, \
-         such as `ln -s \"{0}\" \"$HOME/libcraton.so\"`, and set {VARIABLE} to that link",
-        path.display()
-    )))
+    let path = path.display();
+    Err(format!(
+        "the library's path \"{path}\" has a space or a colon, at which LD_PRELOAD would cut it; make a link elsewhere, \
+         such as `ln -s \"{path}\" \"$HOME/libcraton.so\"`, and set {VARIABLE} to that link"
+    )
+    .into())
 }
 
 /// `LD_PRELOAD` with the library before what is there.

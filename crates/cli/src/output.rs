@@ -1,10 +1,12 @@
 //! The place for a document: a file that a command writes at its end.
 //!
-//! **What.** A file is opened before the runs and kept open, so that it surely can be written; what it holds is replaced
-//! only when there is something new. One that was made for nothing is taken away again.
+//! **What.** A file is opened before the runs and kept open, so that it surely can be written. Its content is replaced only
+//! when there is something new, and a file that was made for nothing is removed.
 
 use crate::failure::Failure;
 use crate::terminal::Stream;
+use craton_lab::document::Document;
+use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -29,7 +31,7 @@ pub struct Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         if self.empty {
-            // Whoever has written there meanwhile keeps it.
+            // What another program has written there meanwhile stays.
             let still_empty = self.file.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
             let _ = still_empty.then(|| fs::remove_file(&self.path));
         }
@@ -47,11 +49,17 @@ impl Output {
         }
         let empty = path.symlink_metadata().is_err();
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = opened.map_err(|e| {
-            let path = path.display();
-            Failure::Failed(format!("cannot write {path}: {e}; nothing was run: give {option} another path"))
-        })?;
+        let advice = format!("nothing was run: give {option} another path");
+        let file = opened.map_err(|e| format!("cannot write {}: {e}; {advice}", path.display()))?;
         Ok(Self::File(Opened { file, path: path.to_owned(), empty }))
+    }
+
+    /// The place that `--json` names, if it is given.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn json(path: Option<&Path>) -> Result<Option<Self>, Failure> {
+        path.map(|path| Self::open("--json", path)).transpose()
     }
 
     /// Whether it is standard output.
@@ -76,7 +84,16 @@ impl Output {
         if output.is_some_and(Self::is_standard) { Stream::Err } else { Stream::Out }
     }
 
-    /// Writes the document, instead of what was there.
+    /// Writes figures as JSON.
+    ///
+    /// # Errors
+    /// A figure that JSON cannot have, or what the system says.
+    pub fn document<R: Serialize>(&mut self, document: &Document<R>) -> Result<(), Failure> {
+        let text = document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))?;
+        self.write(&text)
+    }
+
+    /// Writes a text, instead of what was there.
     ///
     /// # Errors
     /// What the system says.
@@ -88,7 +105,7 @@ impl Output {
                 (replace(&mut opened.file, text), opened.path.display().to_string())
             }
         };
-        written.map_err(|e| Failure::Failed(format!("cannot write {name}: {e}")))
+        Ok(written.map_err(|e| format!("cannot write {name}: {e}"))?)
     }
 }
 

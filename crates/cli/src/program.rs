@@ -1,13 +1,15 @@
 //! Why the dynamic linker may not preload anything into a program.
 //!
-//! **What.** A look at the program's file: set-uid and set-gid programs ignore the environment's libraries, and one that
-//! names no interpreter (the dynamic linker) is linked statically. It is a hint for a message, never a decision.
+//! **What.** Reads the program's file: set-uid and set-gid programs ignore the environment's libraries, and a program without
+//! an interpreter (the dynamic linker) is linked statically. It is a hint for a message, never a decision.
 
 use craton_lab::symbols;
+use object::elf::{FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{FileKind, LittleEndian, ReadCache};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Why nothing was served, as far as the file of `command` tells; otherwise what it may be: that it cannot be preloaded
@@ -30,27 +32,16 @@ fn obstacle(path: &Path) -> Option<&'static str> {
 
 /// What an ELF file's headers tell.
 fn obstacle_in(file: &File) -> Option<&'static str> {
-    const INTERPRETER: u32 = 3;
-    let mut header = [0; 64];
-    let mut reader = file;
-    reader.read_exact(&mut header).ok()?;
-    if header[..4] != *b"\x7fELF" {
-        return None;
+    let data = ReadCache::new(file);
+    match FileKind::parse(&data).ok()? {
+        FileKind::Elf32 => return Some("is a 32-bit program, and the library has 64 bits"),
+        FileKind::Elf64 => (),
+        _ => return None,
     }
-    if header[4] != 2 {
-        return Some("is a 32-bit program, and the library has 64 bits");
-    }
-    let word = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-    let start = u64::from_le_bytes(std::array::from_fn(|i| header[0x20 + i]));
-    let (size, entries) = (u64::from(word(0x36)), u64::from(word(0x38)));
-    for entry in 0..entries {
-        let mut kind = [0; 4];
-        file.read_exact_at(&mut kind, start.checked_add(entry * size)?).ok()?;
-        if u32::from_le_bytes(kind) == INTERPRETER {
-            return None;
-        }
-    }
-    Some("is linked statically; link it with libcraton.a instead")
+    let head = FileHeader64::<LittleEndian>::parse(&data).ok()?;
+    let mut segments = head.program_headers(LittleEndian, &data).ok()?.iter();
+    let is_dynamic = segments.any(|segment| segment.p_type(LittleEndian) == PT_INTERP);
+    (!is_dynamic).then_some("is linked statically; link it with libcraton.a instead")
 }
 
 #[cfg(test)]

@@ -38,11 +38,11 @@ struct Row {
 /// Does what `craton replay` was asked for.
 pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     let policy = policy(heap(&args.heap)?, &args.options)?;
-    let mut json = args.json.as_deref().map(|path| Output::open("--json", path)).transpose()?;
+    let mut json = Output::json(args.json.as_deref())?;
     let name = args.trace.display();
     // Of /dev/zero there is no end; a pipe may be another program's output.
     if fs::metadata(&args.trace).is_ok_and(|it| it.file_type().is_char_device() || it.file_type().is_block_device()) {
-        return Err(Failure::Failed(format!("{name}: a device; a trace is a file, or comes through a pipe")));
+        return Err(format!("{name}: a device; a trace is a file, or comes through a pipe").into());
     }
     let file = fs::read(&args.trace).map_err(|e| {
         let advice = match e.kind() {
@@ -50,10 +50,10 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
             io::ErrorKind::IsADirectory => "; give the path of a trace in it".to_owned(),
             _ => String::new(),
         };
-        Failure::Failed(format!("cannot read {name}: {e}{advice}"))
+        format!("cannot read {name}: {e}{advice}")
     })?;
-    let trace = Trace::read(&file).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
-    let outcome = play(&trace, &policy).map_err(|why| Failure::Failed(format!("{name}: {why}")))?;
+    let trace = Trace::read(&file).map_err(|e| format!("{name}: {e}"))?;
+    let outcome = play(&trace, &policy).map_err(|why| format!("{name}: {why}"))?;
 
     let text = format!("{}{}", notes(&trace), table(&outcome));
     let printed = Output::beside(json.as_ref()).write(&text);
@@ -66,11 +66,10 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
             dropped_events: trace.dropped(),
             outcome,
         };
-        let document = Document::new("replay", &command(), &[], vec![row], &Ratios::default());
-        let text = document.text().map_err(|e| Failure::Failed(format!("cannot write the figures as JSON: {e}")))?;
-        json.write(&text)?;
+        json.document(&Document::new("replay", &command(), &[], vec![row], &Ratios::default()))?;
     }
-    printed.map(|()| ExitCode::SUCCESS).map_err(|e| Failure::Failed(format!("cannot print the table: {e}")))
+    printed.map_err(|e| format!("cannot print the table: {e}"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The heap of a name.
@@ -95,9 +94,9 @@ fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
         }
         let known = match key {
             "release_rate" => value.parse().map(|bytes| policy.release_rate = bytes).is_ok(),
-            "regions" => flag(value).map(|allowed| policy.regions = allowed).is_some(),
-            "fit" => fit(value).map(|fit| policy.fit = fit).is_some(),
-            "thp" => backing(value).map(|backing| policy.backing = backing).is_some(),
+            "regions" => set(&mut policy.regions, value, &[("0", false), ("1", true)]),
+            "fit" => set(&mut policy.fit, value, &FITS),
+            "thp" => set(&mut policy.backing, value, &BACKINGS),
             _ => return fail("no such key"),
         };
         if !known {
@@ -107,33 +106,18 @@ fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
     Ok(policy)
 }
 
-fn flag(value: &str) -> Option<bool> {
-    match value {
-        "0" => Some(false),
-        "1" => Some(true),
-        _ => None,
-    }
+const FITS: [(&str, FitName); 3] =
+    [("lfr", FitName::LongestFreeFirst), ("fullest", FitName::FullestFirst), ("best", FitName::GlobalBestFit)];
+const BACKINGS: [(&str, HugeBacking); 3] =
+    [("auto", HugeBacking::AUTO), ("always", HugeBacking::ALWAYS), ("never", HugeBacking::NEVER)];
+
+/// Sets what a value's name stands for; returns whether there is such a name.
+fn set<T: Copy>(place: &mut T, value: &str, names: &[(&str, T)]) -> bool {
+    let found = names.iter().find(|(name, _)| *name == value);
+    found.map(|(_, value)| *place = *value).is_some()
 }
 
-fn fit(value: &str) -> Option<FitName> {
-    match value {
-        "lfr" => Some(FitName::LongestFreeFirst),
-        "fullest" => Some(FitName::FullestFirst),
-        "best" => Some(FitName::GlobalBestFit),
-        _ => None,
-    }
-}
-
-fn backing(value: &str) -> Option<HugeBacking> {
-    match value {
-        "auto" => Some(HugeBacking::AUTO),
-        "always" => Some(HugeBacking::ALWAYS),
-        "never" => Some(HugeBacking::NEVER),
-        _ => None,
-    }
-}
-
-/// What a reader must know of the recording before he looks at figures.
+/// What a reader of the figures must know of the recording.
 fn notes(trace: &Trace<'_>) -> String {
     let mut text = String::new();
     if !trace.is_complete() {

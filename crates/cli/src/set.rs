@@ -1,7 +1,7 @@
 //! `craton set`: options of a running process.
 //!
-//! **Failure.** Settings that the process refuses are told of; the others hold. A process that has not looked in time will do so later, which has
-//! an exit status of its own.
+//! **Failure.** Settings that the process refuses are printed; the others hold. A process that has not read the request in
+//! time will do so later, and the exit status is [`WAITS`].
 
 use crate::args;
 use crate::failure::Failure;
@@ -9,13 +9,13 @@ use crate::terminal::say;
 use craton_inspect::{Answer, Refused};
 use std::process::ExitCode;
 
-/// The exit status that says that the process has the request, and has not read it yet.
+/// The exit status when the process has the request, and has not read it yet.
 const WAITS: u8 = 3;
 
 /// Does what `craton set` was asked for.
 pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
     let (pid, settings) = (args.pid, &args.settings);
-    match craton_inspect::set(pid, settings, args.wait).map_err(Failure::Failed)? {
+    match craton_inspect::set(pid, settings, args.wait)? {
         Answer::Done(refused) => {
             for Refused { setting, why, waited } in &refused {
                 let of = if *waited { ", which an earlier request asked for" } else { "" };

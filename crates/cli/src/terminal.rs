@@ -1,6 +1,6 @@
-//! What is written to people: plain to files and pipes, with colour and a line that changes on a terminal.
+//! Text for people: plain to files and pipes, with colour and a progress line on a terminal.
 //!
-//! **Failure.** Nobody may be listening: a line that cannot be written is dropped, and never the reason to end.
+//! **Failure.** A line that cannot be written is dropped, and never the reason to end.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};

@@ -1,7 +1,7 @@
-//! What is said of a command line that does not fit.
+//! Tips for a command line that does not fit.
 //!
-//! **What.** The parser says what is wrong; [`explain`] adds what to type instead: the commands where one is misspelt, and `--` where the program
-//! to run stands without it. [`print`] shows help and version.
+//! **What.** The parser says what is wrong; [`explain`] adds what to type instead: the commands where one is misspelt, and
+//! `--` where it is missing before the program to run. [`print`] shows help and version.
 
 use crate::args::Args;
 use crate::failure::Failure;
@@ -23,12 +23,12 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
     let first = words.first().map(String::as_str).unwrap_or_default();
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            // The parser has a tip of its own only for some.
+            // The parser knows `rum`, but has no tip for `rnu` or `cmopare`, and lists no commands.
             error.remove(ContextKind::SuggestedSubcommand);
             text(&error, ContextKind::InvalidSubcommand).and_then(|wrong| commands(first, &wrong))
         }
         ErrorKind::UnknownArgument => {
-            // That an option might be meant as a value says nothing here.
+            // An option that is meant as a value is no help here.
             error.remove(ContextKind::Suggested);
             text(&error, ContextKind::InvalidArg).and_then(|wrong| dashes(&words, &wrong))
         }
@@ -44,7 +44,7 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
 /// Prints the help or the version, which the parser calls errors too.
 pub fn print(help: &Error) -> Result<ExitCode, Failure> {
     match Stream::Out.write(&help.to_string()) {
-        // Who reads only the start of it has what is wanted.
+        // A reader that closes the pipe early has what it wants.
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("cannot print the help: {e}"))),
         _ => Ok(ExitCode::SUCCESS),
     }
@@ -60,10 +60,11 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
 /// The command that may be meant by `wrong`, and all that there are.
 fn commands(first: &str, wrong: &str) -> Option<String> {
     let all = Args::command();
-    let (above, names): (String, Vec<&str>) = match all.find_subcommand(first) {
-        Some(command) => (format!("craton {first}"), command.get_subcommands().map(Command::get_name).collect()),
-        None => ("craton".to_owned(), all.get_subcommands().map(Command::get_name).collect()),
+    let (above, command) = match all.find_subcommand(first) {
+        Some(command) => (format!("craton {first}"), command),
+        None => ("craton".to_owned(), &all),
     };
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
     if wrong == "help" {
         return Some(format!("`{above} --help` tells of all commands"));
     }
@@ -83,12 +84,12 @@ fn dashes(words: &[String], wrong: &str) -> Option<String> {
     }
     let at = words.iter().skip(1).position(|word| word == wrong)? + 1;
     let quoted = |words: &[String]| words.iter().map(|word| format!(" {}", quote(word))).collect::<String>();
-    // What stands behind is the program's, except a `--` that came too late.
+    // The rest is the program's, except a `--` that came too late.
     let program: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
     Some(format!("`--` is missing before the program to run: craton{} --{}", quoted(&words[..at]), quoted(&program)))
 }
 
-/// What a command wants that was given nothing.
+/// What a command lacks.
 fn missing(words: &[String]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -102,8 +103,8 @@ fn missing(words: &[String]) -> Option<String> {
 }
 
 /// A word as a shell takes it.
-fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+%@^".contains(c);
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),

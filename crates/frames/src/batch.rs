@@ -1,7 +1,7 @@
 //! Many frames at once, and ranges.
 //!
-//! **Cost.** A batch takes what is claimed, and what it claims besides, by one locked operation for the frames of half
-//! a row; it frees the frames of a row that follow each other in the list by two.
+//! **Cost.** One locked operation allocates the batch's frames of half a row; two free the adjacent
+//! frames of a row.
 
 use crate::claim::Claim;
 use crate::config::Request;
@@ -13,8 +13,7 @@ use crate::word::Word;
 use crate::zone::Zone;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Allocates single frames into `frames`, as many as there are; returns how many. The order in the request does not
-    /// matter.
+    /// Allocates up to `frames.len()` single frames; returns how many. Ignores the request's order.
     pub fn get_batch(&self, frames: &mut [usize], request: Request) -> Result<usize, Error> {
         let request = Request { order: 0, ..request };
         let local = self.local(request.processor, request.kind)?;
@@ -36,7 +35,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(n)
     }
 
-    /// Takes as many frames of what the processor has claimed as there is room for, by one change of its word.
+    /// Takes up to `frames.len()` of the CPU's claimed frames by one change of its word.
     fn take_claimed(&self, local: &Local, frames: &mut [usize]) -> usize {
         let claim = Claim(local.gets.read());
         let (mut rest, mut n) = (claim, 0);
@@ -47,7 +46,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if n > 0 && local.gets.exchange(claim.0, rest.0).is_err() { 0 } else { n }
     }
 
-    /// Frees single frames. The error is that of the first that could not be freed, and how many were before it.
+    /// Frees single frames. Error: that of the first failure, and how many were freed before.
     pub fn put_batch(&self, frames: &[usize], request: Request) -> Result<(), (usize, Error)> {
         let request = Request { order: 0, ..request };
         self.local(request.processor, request.kind).map_err(|error| (0, error))?;
@@ -62,7 +61,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees the first few frames, if they are of one row and nothing speaks against it; returns how many.
+    /// Frees the first few frames if they share a row and need no special care; returns how many.
     fn put_run(&self, frames: &[usize]) -> usize {
         let first = frames[0];
         if first >= self.frames() || !self.lower.child(first / G::HUGE).is_plain() {
@@ -86,8 +85,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Allocates frames from `frame` on, `frames` of them, of any number and alignment: for what is in use before the
-    /// zone is. [`Error::InUse`] names a part of which some are not free; then none is allocated.
+    /// Allocates `frames` frames from `frame` on, of any alignment: for those in use before the
+    /// zone. [`Error::InUse`] names a part with allocated frames; then none changes.
     pub fn reserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         let mut at = frame;
@@ -117,13 +116,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Where a range ends, if it lies in the zone.
     fn end_of(&self, frame: usize, frames: usize) -> Result<usize, Error> {
         let all = self.frames();
         frame.checked_add(frames).filter(|end| *end <= all).ok_or(Error::OutOfRange { frame, frames: all })
     }
 
-    /// The largest order of which frames begin at `at` and end before `end`.
     fn largest_order(at: usize, end: usize) -> u32 {
         let by_place = if at == 0 { G::MAX_ORDER } else { at.trailing_zeros().min(G::MAX_ORDER) };
         by_place.min((end - at).ilog2())

@@ -34,7 +34,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         for tree in 0..self.trees.len() {
             self.trees.check(tree, &self.lower).map_err(|invariant| Broken { invariant, at: tree })?;
         }
-        // F6: what a processor has claimed is allocated by its bits, and claimed once.
+        // F6.
         let claims = || self.claims().filter(|claim| claim.mask() != 0);
         for (n, claim) in claims().enumerate() {
             let first = claim.half() << G::CLAIM_ORDER;

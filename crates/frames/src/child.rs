@@ -1,11 +1,10 @@
 //! The entry of a huge frame.
 //!
-//! **From.** LLFree §3.2.1: a counter of free frames and the flag of an allocated huge frame. Here four flags stand for
-//! the quarters of the huge frame, all of them for the whole: so orders 7 and 8, too, are allocated by one change of
-//! one word, and a crash leaves no half of them (the paper gives up there, §4.2.1).
-//!
-//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 · `claimed` 1 = 16. Two entries are one atomic word of 32
-//! bits, so that order 10 is one change of it and no word is ever accessed by two sizes.
+//! **From.** LLFree §3.2.1: a free counter and the flag of an allocated huge frame. Here four flags
+//! stand for its quarters, all of them for the whole: one change of one word also allocates orders
+//! 7 and 8, and no crash halves them (the paper gives up there, §4.2.1).
+//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 · `claimed` 1 = 16. Two entries are one
+//! atomic word of 32 bits: order 10 is one change, and no word is accessed by two sizes.
 
 use crate::geometry::Geometry;
 
@@ -19,7 +18,6 @@ const CLAIMED: u16 = 1 << 15;
 pub(crate) struct Child(pub(crate) u16);
 
 impl Child {
-    /// With so many free frames, and nothing else.
     pub(crate) const fn with_free(free: u16) -> Self {
         Self(free)
     }
@@ -27,78 +25,69 @@ impl Child {
     /// All quarters allocated as wholes: order 9.
     pub(crate) const ALLOCATED: Self = Self(0xf << QUARTERS_AT);
 
-    /// Free frames: never more than really are.
+    /// Free frames, never overstated.
     pub(crate) const fn free(self) -> usize {
         (self.0 & FREE) as usize
     }
 
-    /// Which quarters are allocated as wholes; their rows are zero.
+    /// Quarters allocated as wholes; their rows are zero.
     pub(crate) const fn quarters(self) -> u16 {
         self.0 >> QUARTERS_AT & 0xf
     }
 
-    /// Whether a quarter is.
     pub(crate) const fn has_quarter(self, quarter: usize) -> bool {
         self.quarters() >> quarter & 1 == 1
     }
 
-    /// Whether somebody is about to turn rows into a quarter, or back.
+    /// Whether a thread is turning rows into a quarter, or back.
     pub(crate) const fn is_pending(self) -> bool {
         self.0 & PENDING != 0
     }
 
-    /// Whether a processor may hold frames of it that count as allocated.
+    /// Whether a CPU may hold frames of it that count as allocated.
     pub(crate) const fn is_claimed(self) -> bool {
         self.0 & CLAIMED != 0
     }
 
-    /// Whether nothing is to be heeded when a frame of it comes back: no quarter is allocated as a whole, no frame
-    /// claimed.
+    /// Whether a free needs only the bits: no quarter is allocated as a whole, no frame claimed.
     pub(crate) const fn is_plain(self) -> bool {
         self.0 & !FREE == 0
     }
 
-    /// Whether all of its frames are free.
     pub(crate) fn is_empty<G: Geometry>(self) -> bool {
         self.free() == G::HUGE
     }
 
-    /// With so many free frames less, if it has them.
     pub(crate) const fn take(self, frames: usize) -> Option<Self> {
         if self.free() >= frames { Some(Self(self.0 - frames as u16)) } else { None }
     }
 
-    /// With so many free frames more.
     pub(crate) const fn give(self, frames: usize) -> Self {
         Self(self.0 + frames as u16)
     }
 
-    /// With a note that a processor holds some of its frames.
     pub(crate) const fn claimed(self) -> Self {
         Self(self.0 | CLAIMED)
     }
 
-    /// Without that note.
     pub(crate) const fn unclaimed(self) -> Self {
         Self(self.0 & !CLAIMED)
     }
 
-    /// With the right to turn rows into quarters or back, unless somebody has it.
+    /// Acquires the right to turn rows into quarters or back, unless taken.
     pub(crate) const fn begin(self) -> Option<Self> {
         if self.is_pending() { None } else { Some(Self(self.0 | PENDING)) }
     }
 
-    /// Without it.
     pub(crate) const fn end(self) -> Self {
         Self(self.0 & !PENDING)
     }
 
-    /// With these quarters allocated as wholes.
     pub(crate) const fn with_quarters(self, quarters: u16) -> Self {
         Self(self.0 | quarters << QUARTERS_AT)
     }
 
-    /// Without these, if all of them were.
+    /// Without these quarters, if all were allocated.
     pub(crate) const fn without_quarters(self, quarters: u16) -> Option<Self> {
         if self.quarters() & quarters == quarters { Some(Self(self.0 & !(quarters << QUARTERS_AT))) } else { None }
     }

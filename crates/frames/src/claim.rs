@@ -3,8 +3,8 @@
 use crate::field;
 use crate::geometry::Geometry;
 
-/// Frames of one half of a row, at most 32 of them, that are allocated for a processor, which has not handed them out:
-/// the number of the half plus 1 in the upper 32 bits, a bit for each frame in the lower ones. 0 is no claim.
+/// At most 32 frames of one half of a row, allocated for a CPU and not handed out: the half's
+/// number plus 1 in the upper 32 bits, a bit for each frame below. 0 is no claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim(pub(crate) u64);
 
@@ -21,30 +21,28 @@ impl Claim {
         self.0 as u32
     }
 
-    /// Whether it is one of this half, also if nothing is left of it.
+    /// Whether it is a claim of this half, also an empty one.
     #[inline]
     pub(crate) const fn is_of(self, half: usize) -> bool {
         (self.0 >> 32) as usize == half + 1
     }
 
-    /// The frames of a half that are left.
     #[inline]
     pub(crate) const fn among(self, half: usize) -> u32 {
         if self.is_of(half) { self.mask() } else { 0 }
     }
 
-    /// With one more frame of its half.
     #[inline]
     pub(crate) const fn with(self, bit: u32) -> Self {
         Self(self.0 | bit as u64)
     }
 
-    /// The number of the half, and the frame's bit.
+    /// A frame's half and its bit there.
     pub(crate) const fn of<G: Geometry>(frame: usize) -> (usize, u32) {
         (frame >> G::CLAIM_ORDER, 1 << (frame & ((1 << G::CLAIM_ORDER) - 1)))
     }
 
-    /// Whether one of 2^`order` frames is among what is left.
+    /// Whether the claim holds any of 2^`order` frames.
     pub(crate) const fn has_any<G: Geometry>(self, frame: usize, order: u32) -> bool {
         let first = self.half() << G::CLAIM_ORDER;
         if order >= G::CLAIM_ORDER {
@@ -54,7 +52,6 @@ impl Claim {
         self.is_of(frame >> G::CLAIM_ORDER) && self.mask() as u64 & field::mask(at, order) != 0
     }
 
-    /// The first frame, and the rest.
     #[inline]
     pub(crate) const fn pop<G: Geometry>(self) -> (usize, Self) {
         let frame = (self.half() << G::CLAIM_ORDER) + self.mask().trailing_zeros() as usize;

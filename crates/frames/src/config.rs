@@ -9,8 +9,8 @@ pub enum Init {
     Free,
     /// All frames are allocated.
     Allocated,
-    /// All huge frames are offline, and what the zone ends in is allocated: for a zone that grows by [`crate::Zone::online`]. The rows of a
-    /// volatile zone are not touched before, so that they take no memory.
+    /// All huge frames are offline, a partial last one allocated: for a zone that grows by
+    /// [`crate::Zone::online`]. Rows of a volatile zone stay untouched until then.
     Offline,
 }
 
@@ -21,8 +21,8 @@ pub struct Config {
     pub processors: usize,
     /// Thresholds of the trees' classes.
     pub thresholds: Thresholds,
-    /// Processors claim free frames of half a row at once. Without it every order-0 request changes the lower level, so
-    /// that a crash loses no more than the frame of each request that was under way.
+    /// CPUs claim free frames of half a row at once. Without claims every order-0 request changes
+    /// the lower level, so that a crash loses only frames of requests under way.
     pub claims: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Bits of a row: 1 is an allocated frame.
 
-/// For each order the places in a row where that many frames may begin.
+/// For each order, the places in a row where an aligned group may begin.
 const ALIGNED: [u64; 7] = [
     u64::MAX,
     0x5555_5555_5555_5555,
@@ -16,7 +16,7 @@ pub(crate) const fn mask(at: u32, order: u32) -> u64 {
     (u64::MAX >> (64 - (1u32 << order))) << at
 }
 
-/// The first place in a row of which `free` has a bit for each free frame, at which 2^`order` aligned frames are free.
+/// The first place in a row with 2^`order` aligned free frames.
 pub(crate) const fn first_group(free: u64, order: u32) -> Option<u32> {
     let mut groups = free;
     let mut i = 0;

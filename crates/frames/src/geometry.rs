@@ -1,7 +1,5 @@
-//! How frames, huge frames and trees divide.
-//!
-//! **From.** LLFree §3.2: 64 frames a word, 512 a huge frame, 32 huge frames a tree. A type parameter, so that a test
-//! can search a tiny world to the end.
+//! The division of frames, huge frames and trees (LLFree §3.2: 64 frames a word, 512 a huge frame,
+//! 32 huge frames a tree). A type parameter, so that a test can search a tiny world to the end.
 
 /// Rows of a bit field: words, of which eight are a cache line.
 pub const ROWS: usize = 8;
@@ -40,7 +38,7 @@ impl Geometry for Standard {
     const CHILDREN: usize = 32;
 }
 
-/// Frames of 8 KiB, Craton's pages, of which 256 are a huge frame of 2 MiB. The rows are half as long as they could be.
+/// Frames of 8 KiB, Craton's pages, 256 to a huge frame of 2 MiB. Rows have half of their bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Pages;
 

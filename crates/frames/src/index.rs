@@ -1,20 +1,17 @@
-//! Sets of trees, in which the next one is found in a few steps whatever the zone's size.
+//! Sets of trees, which find the next one in a few steps at any zone size.
 //!
 //! **State.** A bit for each tree, and above that a bit for each word that is not zero.
-//!
-//! **Threads.** A set is a hint: who finds a tree in one looks at the tree itself. A bit of the upper level may be up
-//! for a word that is zero, never for long the other way round: who clears it looks at the word again.
+//! **Threads.** A set is a hint: users verify the tree. An upper bit may stay up for a zero word,
+//! but is never down for long over a nonzero one: its clearer reads the word again.
 
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
 
-/// Words for a set of so many trees.
 pub(crate) const fn words(trees: usize) -> usize {
     let lower = trees.div_ceil(64);
     lower + lower.div_ceil(64)
 }
 
-/// A set of trees.
 #[derive(Clone, Copy)]
 pub(crate) struct Set<'a> {
     lower: &'a [AtomicU64],
@@ -22,14 +19,12 @@ pub(crate) struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// In words of which there are as many as [`words`] says.
     pub(crate) fn new(words: &'a [AtomicU64], trees: usize) -> Self {
         let (lower, upper) = words.split_at(trees.div_ceil(64));
         Self { lower, upper }
     }
 
-    /// Makes a word of the set what it is at first, while nobody else uses it; words come one after the other, from 0
-    /// on.
+    /// Initialises words of the set in order from 0 on, before the set is shared.
     pub(crate) fn begin(&self, at: usize, trees: u64) {
         self.lower[at].begin(trees);
         let (word, bit) = (&self.upper[at / 64], u64::from(trees != 0) << (at % 64));
@@ -58,7 +53,6 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// Puts a tree in or takes it out.
     pub(crate) fn set(&self, tree: usize, is_in: bool) {
         match (self.has(tree), is_in) {
             (false, true) => self.insert(tree),
@@ -67,7 +61,7 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// The first tree from `from` on, or, when there is none, from the beginning.
+    /// The first tree from `from` on, wrapping around.
     pub(crate) fn next(&self, from: usize) -> Option<usize> {
         self.next_from(from).or_else(|| self.next_from(0).filter(|tree| *tree < from))
     }
@@ -91,7 +85,6 @@ impl<'a> Set<'a> {
             if word != 0 {
                 return Some(at * 64 + word.trailing_zeros() as usize);
             }
-            // It has become zero since.
             next = at + 1;
             mask = u64::MAX << (next % 64);
         }

@@ -1,24 +1,25 @@
 //! Page frames, lock- and log-free, after LLFree.
 //!
-//! **What.** A [`Zone`] says which frames of a range are allocated, and finds free ones for processors that do not get
-//! into each other's way. It knows frames by number, and never touches them. Its metadata are arrays of the caller's. A
-//! [`PersistentZone`] is one whose lower level outlasts crashes.
+//! **What.** A [`Zone`] records which frames of a range are allocated, and finds free ones so that
+//! CPUs do not interfere. It knows frames by number, and never touches them. The caller provides
+//! the metadata arrays. The lower level of a [`PersistentZone`] survives crashes.
 //!
-//! **From.** "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation", USENIX ATC 2023. Where we differ:
-//! - Orders 7 and 8 are flags in the huge frame's entry, as order 9 is, so that one change of one word allocates and
-//!   frees them (§4.2.1 takes rows one after the other, and gives crash consistency up there).
-//! - Two entries are one word of 32 bits, which order 10 changes at once; no word is accessed by two sizes.
-//! - A processor claims the free frames of half a row at once, and hands them out from a word of its own: one locked
-//!   operation each, and no counter of its tree's frames (§3.2.2) to be kept and split. Frames that are freed together
-//!   become a claim likewise.
-//! - Requests of every order, and frees of parts, are crash-consistent, also where caches are not persistent
+//! **From.** "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation", USENIX ATC 2023.
+//! Where we differ:
+//! - Orders 7 and 8 are flags in the huge frame's entry, as order 9 is: one change of one word
+//!   allocates or frees them (§4.2.1 takes row after row, without crash consistency).
+//! - Two entries share a word of 32 bits, which order 10 changes at once; no word is accessed by
+//!   two sizes.
+//! - A CPU claims the free frames of half a row at once and allocates from its own word: one locked
+//!   operation each, without splitting the tree's counter (§3.2.2). Frames freed together become a
+//!   claim likewise.
+//! - Requests of every order, and partial frees, are crash-consistent, also with volatile caches
 //!   ([`Media`]).
-//! - A processor goes to the tree that it frees into (§3.2.2) only when its own is used up and that one nearly full: else
-//!   every processor would leave trees behind that are used in part.
-//! - Trees are found by sets, by class and kind, in place of a search through their entries.
-//! - Within a tree the huge frame with fewest free frames serves first, and trees that are nearly allocated serve before
+//! - A CPU reserves the tree that it frees into (§3.2.2) only when its own is used up and that one
+//!   nearly full: else every CPU would leave partial trees behind.
+//! - Trees are found by sets of class and kind, not by a search through their entries.
+//! - Within a tree the fullest huge frame serves first, and nearly allocated trees serve before
 //!   free ones.
-//!
 //! ```
 //! use craton_frames::{Config, Error, Init, Kind, Local, Metadata, Request, Sizes, Zone};
 //!
@@ -42,10 +43,9 @@
 //! assert_eq!(zone.free_frames(), frames);
 //! # Ok::<(), Error>(())
 //! ```
-//!
-//! **Units.** A *frame* is the machine's page slot, 4 KiB on x86-64, and order *k* is 2^k frames, aligned to that. A
-//! *row* is 64 frames, a *huge frame* 512, a *tree* 32 huge frames, by [`Standard`]; [`Geometry`] says otherwise. The
-//! frame *half* is half of a row, what a processor claims.
+//! **Units.** A *frame* is the machine's page slot, 4 KiB on x86-64; order *k* is 2^k aligned
+//! frames. By [`Standard`] (see [`Geometry`]), a *row* is 64 frames, a *huge frame* 512, a *tree*
+//! 32 huge frames. A *half* is half of a row, the unit of claims.
 //!
 //! **State.** For 128 GiB:
 //! ```text
@@ -55,21 +55,18 @@
 //! index      sets of trees, offline huge frames           11 KiB
 //! locals     a cache line for each processor and kind    192 B each processor
 //! ```
+//! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`),
+//! *P1*–*P3* of persistence (`page.rs`, `persistent.rs`); *F6* a claimed frame not yet handed out
+//! is allocated by its bit, and no half with such frames is claimed twice; *F7* a tree is reserved
+//! iff one CPU's root names it. [`Zone::check`] walks them.
 //!
-//! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`), *P1*–*P3* of what
-//! persists (`page.rs`, `persistent.rs`), and
-//! *F6* a frame that is claimed and not handed out is allocated by its bit, and no half with such frames is claimed
-//! twice;
-//! *F7* a tree is reserved if one processor's root names it, and by one at most. [`Zone::check`] looks.
+//! **Threads.** Any thread may call any method at any time; a CPU number is a hint that may be
+//! stale. All accesses are sequentially consistent (`word.rs`). A request waits only while another
+//! one splits the same quarter of a huge frame: three writes.
 //!
-//! **Threads.** Every method may be called by anybody at any time; a processor's number is a hint that may be stale.
-//! All accesses are in one order (`word.rs`). A request that finds somebody splitting the same quarter of a huge frame
-//! waits for him (three writes); nothing else waits.
-//!
-//! **Failure.** Every request can be refused ([`Error`]), and nothing has changed then. Two frees of one frame at the same
-//! moment by two processors may both succeed: claims see a double free when the first one is over.
-//!
-//! **Not here.** The frames' contents, addresses, and locks.
+//! **Failure.** Every request can be refused ([`Error`]), without a change. Two simultaneous frees
+//! of one frame by two CPUs may both succeed: claims detect a double free once the first one is
+//! over. **Not here.** The frames' contents, addresses, and locks.
 #![no_std]
 #![forbid(unsafe_code)]
 

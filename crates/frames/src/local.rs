@@ -1,16 +1,13 @@
-//! What a processor has to itself.
+//! The words of one CPU.
 //!
-//! **From.** LLFree §3.2.2, CPU-local tree roots. There the root holds a counter of the tree's free frames. Here a
-//! processor claims the free frames of half a row at once, and its counter are the bits that are left of it: handing
-//! one out is one locked operation on a line that nobody else touches, and a tree's counter need not be split.
-//!
-//! **State.** One cache line for each processor and kind: two claims, of which gets use the first, and puts fill the
-//! second; the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the same for where huge
-//! frames were found last; and what was freed last: half of a row 40 · how many frees in a row went to that tree 8;
-//! moves of claims: begun 32 · under way 32; huge frames that were freed.
-//!
-//! **Threads.** A processor's number may be stale, or shared: every word is changed by compare-and-swap, and is right
-//! for whoever changes it.
+//! **From.** LLFree §3.2.2, CPU-local tree roots with a counter of the tree's free frames. Here a
+//! CPU claims the free frames of half a row at once, and the claim's bits are the counter:
+//! allocating one is one locked operation on the CPU's own line, and no tree counter is split.
+//! **State.** One cache line for each CPU and kind: two claims, the first for gets, the second
+//! filled by puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t);
+//! the same for the last huge frames; the last free: half of a row 40 · consecutive frees to its
+//! tree 8; moves of claims: begun 32 · under way 32; freed huge frames.
+//! **Threads.** CPU numbers may be stale or shared: every word changes by compare-and-swap.
 
 use crate::claim::Claim;
 use crate::word::Word;
@@ -29,12 +26,11 @@ pub struct Local {
     looks: AtomicU64,
 }
 
-/// The half in what was freed last.
 const HALF: u64 = (1 << 40) - 1;
 const PRESENT: u64 = 1 << 48;
 const TAKING: u64 = 1 << 49;
 
-/// The tree that a processor prefers, and the huge frame in it that it used last.
+/// The CPU's preferred tree, and its last used huge frame there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Root(u64);
 
@@ -47,7 +43,7 @@ impl Root {
         (self.0 & PRESENT != 0).then_some(self.0 as u32 as usize)
     }
 
-    /// Of the tree's huge frames, the one that was used last; as many as a tree has for none.
+    /// The tree's last used huge frame; the number of huge frames in a tree for none.
     pub(crate) fn child(self) -> usize {
         (self.0 >> 32) as u16 as usize
     }
@@ -68,7 +64,7 @@ impl Local {
         Root(self.root.read())
     }
 
-    /// Notes which huge frame of the tree was used, unless the root has changed.
+    /// Records the used huge frame of the tree, unless the root has changed.
     pub(crate) fn move_on(&self, before: Root, child: usize) {
         if before.child() != child && before.tree().is_some() {
             let now = Root(before.0 & !(0xffff << 32) | (child as u64) << 32);
@@ -76,17 +72,16 @@ impl Local {
         }
     }
 
-    /// Notes where huge frames were found last; those trees are not reserved.
+    /// Records where huge frames were found last; those trees are not reserved.
     pub(crate) fn point_at(&self, root: Root) {
         self.huge.store(root.0, Ordering::Relaxed);
     }
 
-    /// Where that was.
     pub(crate) fn pointer(&self) -> Root {
         Root(self.huge.load(Ordering::Relaxed))
     }
 
-    /// Counts a huge frame that is freed; says whether this is one of those after which to look at its tree.
+    /// Counts a freed huge frame; returns whether its tree's class is due for a check.
     #[inline]
     pub(crate) fn is_look_due(&self) -> bool {
         let puts = self.looks.load(Ordering::Relaxed).wrapping_add(1);
@@ -94,27 +89,27 @@ impl Local {
         puts.is_multiple_of(8)
     }
 
-    /// Begins to look for another tree, if nobody else does; returns the root before.
+    /// Begins a search for another tree, if none is under way; returns the old root.
     pub(crate) fn begin_taking(&self) -> Option<Root> {
         let root = self.root();
         let taken = !root.is_taking() && self.root.exchange(root.0, root.0 | TAKING).is_ok();
         taken.then_some(root)
     }
 
-    /// Ends that with a root, which may be the one before.
+    /// Ends the search with a root, which may be the old one.
     pub(crate) fn end_taking(&self, root: Root) {
         self.root.write(root.0);
     }
 
-    /// Takes the root away, unless somebody is about to change it.
+    /// Removes the root, unless a search may change it.
     pub(crate) fn take_root(&self) -> Option<usize> {
         let root = self.begin_taking()?;
         self.end_taking(Root(0));
         root.tree()
     }
 
-    /// Notes that a frame in a half of a row was freed. Says whether the one before was of the same half, and how many
-    /// frees in a row were of its tree, which has so many halves, a power of two.
+    /// Records a free in a half of a row. Returns whether the last free was of the same half, and
+    /// the number of consecutive frees to its tree of `halves_of_tree`, a power of two.
     #[inline]
     pub(crate) fn note_put(&self, half: usize, halves_of_tree: usize) -> (bool, u32) {
         let last = self.last.load(Ordering::Relaxed);
@@ -124,7 +119,7 @@ impl Local {
         (apart == 0 && run > 0, u32::from(run) + 1)
     }
 
-    /// Does something during which free frames are in nobody's words.
+    /// Runs `f`, during which free frames are in no word.
     #[inline]
     pub(crate) fn moving<R>(&self, f: impl FnOnce() -> R) -> R {
         self.moves.add((1 << 32) + 1);
@@ -133,20 +128,19 @@ impl Local {
         result
     }
 
-    /// How many of these have begun, and are under way.
+    /// Moves begun, and moves under way.
     pub(crate) fn moves(&self) -> (u32, u32) {
         let moves = self.moves.read();
         ((moves >> 32) as u32, moves as u32)
     }
 
-    /// Puts a claim in the place of one of which nothing is left; what could not be put there is returned.
+    /// Replaces an empty claim; returns a claim that found no place.
     pub(crate) fn install(word: &AtomicU64, claim: Claim) -> Option<Claim> {
         let old = Claim(word.read());
         let is_free = old.mask() == 0;
         (!is_free || word.exchange(old.0, claim.0).is_err()).then_some(claim)
     }
 
-    /// Takes what is left of a claim.
     pub(crate) fn take_claim(word: &AtomicU64) -> Claim {
         let claim = Claim(word.read());
         if claim.0 == 0 { claim } else { Claim(word.replace(0)) }

@@ -1,20 +1,18 @@
-//! The lower level: which frames are allocated.
+//! The lower level: which frames are allocated (LLFree §3.2.1 and §4.2.1).
 //!
-//! **What.** A bit field of eight rows for each huge frame, and an entry ([`Child`]). What one atomic change of one
-//! word says is what holds: a row's bits for orders within a row, an entry's quarters for larger ones. Counters follow.
-//!
-//! **From.** LLFree §3.2.1 and §4.2.1; orders 7 and 8 by [quarters](crate::child).
-//!
-//! **Invariants.** *F1* An entry counts no more frames than are free in rows of quarters that are not allocated as
-//! wholes, and as many when nothing is under way. *F2* The rows of a quarter that is allocated as a whole are zero, but
-//! for bits that whoever set them is about to take back. *F3* Bits of frames beyond the zone's end are set.
-//!
-//! **Threads.** Who wants frames takes them from the entry's counter first, so that a bit is there to be found. A
-//! quarter is taken by three steps: *pending* is set, its rows are seen to be zero, its flag replaces *pending*. Who
-//! has set a bit looks at the entry again: with either flag up he takes his bit back. Sequential consistency makes one
-//! of the two see the other.
-//!
-//! **Cost.** Two cache lines and two locked operations for frames within a row, one of each for a huge frame.
+//! **What.** Each huge frame has a bit field of eight rows, and an entry ([`Child`]). One atomic
+//! change of one word decides: a row's bits for orders within a row, an entry's
+//! [quarters](crate::child) for larger ones. Counters follow.
+//! **Invariants.** *F1* An entry's count is at most the frames free in the rows of quarters not
+//! allocated as wholes, and equal when nothing is under way. *F2* The rows of a quarter allocated
+//! as a whole are zero, but for bits that their setter is about to clear. *F3* Bits of frames
+//! beyond the zone's end are set.
+//! **Threads.** An allocation decrements the entry's counter first, so that a free bit exists.
+//! Taking a quarter has three steps: set *pending*, see its rows zero, replace *pending* by the
+//! flag. After setting a bit, an allocation reads the entry again and clears its bit if either flag
+//! is up. Sequential consistency makes one of the two see the other.
+//! **Cost.** Two cache lines and two locked operations for frames within a row, one of each for a
+//! huge frame.
 
 mod recover;
 mod split;
@@ -32,10 +30,8 @@ use craton_base::atomic::{AtomicU32, AtomicU64};
 
 /// An entry's count of free frames.
 const COUNTS: u32 = 0x3ff;
-/// Rows of a quarter.
 const QUARTER_ROWS: usize = ROWS / QUARTERS;
 
-/// The bit fields and entries of a zone.
 pub(crate) struct Lower<'a, G, M = Volatile> {
     pub(crate) rows: &'a [AtomicU64],
     /// Two entries a word, the first in the lower half.
@@ -46,7 +42,6 @@ pub(crate) struct Lower<'a, G, M = Volatile> {
 }
 
 impl<G: Geometry> Lower<'_, G> {
-    /// The child in which a claim's frames lie.
     pub(crate) fn child_of(claim: Claim) -> usize {
         claim.half() >> (G::HUGE_ORDER - G::CLAIM_ORDER)
     }
@@ -57,14 +52,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Self { rows, children, frames, media, geometry: PhantomData }
     }
 
-    /// Returns when a word as it is now is durable.
+    /// Makes a word durable as it is now.
     #[inline(always)]
     fn persist<W>(&self, word: &W) {
         self.media.flush(word);
         self.media.fence();
     }
 
-    /// The word of a child's entry.
     #[inline(always)]
     fn word(&self, child: usize) -> &AtomicU32 {
         &self.children[child / 2]
@@ -74,12 +68,11 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.frames
     }
 
-    /// Huge frames, also one that the zone ends in.
+    /// Huge frames, a partial last one included.
     pub(crate) fn huge_frames(&self) -> usize {
         self.frames.div_ceil(G::HUGE)
     }
 
-    /// Makes all frames what a zone begins with.
     pub(crate) fn begin(&self, init: Init) {
         let free = init == Init::Free;
         for child in 0..2 * self.children.len() {
@@ -91,7 +84,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             } else {
                 (G::FULL_ROW, Child::with_free(0))
             };
-            // What they hold does not matter until they come online.
+            // Their contents do not matter until they come online.
             let are_idle = init == Init::Offline && there == G::HUGE && !M::PERSISTS;
             for row in 0..if are_idle { 0 } else { ROWS } {
                 let at = child * ROWS + row;
@@ -106,7 +99,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Makes the rows of a huge frame that comes online what those of an allocated one are (*F2*).
+    /// Prepares the rows of a huge frame that comes online as allocated (*F2*).
     pub(crate) fn begin_rows(&self, child: usize) {
         for row in &self.rows[child * ROWS..(child + 1) * ROWS] {
             if row.read() != 0 {
@@ -116,7 +109,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Sets an entry while nobody else uses it.
+    /// Sets an unshared entry.
     fn set_child(&self, child: usize, entry: Child) {
         let shift = 16 * (child & 1);
         let word = self.word(child);
@@ -130,7 +123,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Child((self.word(child).read() >> (16 * (child & 1))) as u16)
     }
 
-    /// Changes an entry; returns what it was, or, if `change` refuses, what it is.
+    /// Changes an entry; returns the old one, or, if `change` refuses, the current one.
     #[inline]
     pub(crate) fn update(&self, child: usize, change: impl Fn(Child) -> Option<Child>) -> Result<Child, Child> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
@@ -149,7 +142,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Notes that a processor has claimed frames of a child.
     #[inline]
     pub(crate) fn mark_claimed(&self, child: usize) {
         if !self.child(child).is_claimed() {
@@ -157,12 +149,11 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Whether somebody is about to turn rows into a quarter, or back, anywhere.
+    /// Whether any thread is turning rows into a quarter, or back.
     pub(crate) fn is_pending(&self) -> bool {
         (0..self.huge_frames()).any(|child| self.child(child).is_pending())
     }
 
-    /// Counts so many frames more as free; returns what the entry was.
     #[inline]
     fn give(&self, child: usize, frames: usize) -> Child {
         let shift = 16 * (child & 1);
@@ -175,13 +166,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         &self.rows[child * ROWS + row]
     }
 
-    /// Whether bits that were just set in a row count: not if its quarter goes, or went, to somebody as a whole.
+    /// Whether bits just set in a row hold: not if the row's quarter is being taken as a whole.
     fn holds(&self, child: usize, row: usize) -> bool {
         let entry = self.child(child);
         !entry.is_pending() && !entry.has_quarter(row / QUARTER_ROWS)
     }
 
-    /// Sets bits that `choose` picks of a row's free ones; `None` if it picks none, or somebody is at the quarter.
+    /// Sets bits that `choose` picks of a row's free ones; `None` if none or the quarter is taken.
     fn set_bits(&self, child: usize, row: usize, choose: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         let word = self.row(child, row);
         let mut bits = word.read();
@@ -195,7 +186,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
                         word.and(!mask);
                         self.media.changed(word);
                     }
-                    // Also bits that were taken back: a cache may have made them durable.
+                    // Also bits that were cleared again: a cache may have made them durable.
                     self.persist(word);
                     return holds.then_some(mask);
                 }
@@ -204,7 +195,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Rows of a child whose quarters are not allocated as wholes.
     fn open_rows(entry: Child) -> impl Iterator<Item = usize> {
         (0..ROWS).filter(move |row| !entry.has_quarter(row / QUARTER_ROWS))
     }
@@ -222,7 +212,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Allocates frames within a row. Looks before it takes them from the counter, where others would miss them.
+    /// Allocates frames within a row. Searches before it decrements the counter, lest others fail.
     fn take_bits(&self, child: usize, order: u32) -> Option<usize> {
         let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
         loop {
@@ -240,7 +230,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Allocates a huge frame, if it is wholly free.
     #[inline]
     pub(crate) fn take_huge(&self, child: usize) -> Option<usize> {
         let taken = self.update(child, |entry| entry.is_empty::<G>().then_some(Child::ALLOCATED));
@@ -252,7 +241,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
 
     fn take_two(&self, child: usize) -> Option<usize> {
         let free = Child::with_free(G::FULL_CHILD).0;
-        // The note of claims may be up though nobody claims any.
+        // The claim mark may be up without a claim.
         let (old, new) = (u32::from(free) << 16 | u32::from(free), u32::from(Child::ALLOCATED.0));
         let word = self.word(child);
         let now = word.read();
@@ -274,8 +263,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// Allocates quarters as wholes. Looks at their rows before it takes them from the counter, where others would miss
-    /// them.
+    /// Allocates quarters as wholes. Tests their rows before the counter drops, lest others fail.
     fn take_rows(&self, child: usize, flags: u16, frames: usize) -> Option<usize> {
         let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
         let rows = first..first + flags.count_ones() as usize * QUARTER_ROWS;
@@ -288,7 +276,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
         let begin = |entry: Child| (entry.quarters() & flags == 0).then_some(entry)?.begin()?.take(frames);
         self.update(child, begin).ok()?;
-        // From here on whoever sets a bit sees us, and whoever did before is seen.
+        // From here on setters of bits see *pending*; bits set before are seen below.
         let is_free = are_free();
         let end =
             |entry: Child| Some(if is_free { entry.end().with_quarters(flags) } else { entry.end().give(frames) });
@@ -299,8 +287,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
     }
 
-    /// Allocates frames for a processor that are free in one half of a row of a child: the first half of which a quarter
-    /// is free, or else the one with most free frames.
+    /// Claims the free frames of half a row: the first with its quarter free, or else the freest.
     pub(crate) fn claim(&self, child: usize) -> Option<Claim> {
         let size = 1u32 << G::CLAIM_ORDER;
         let entry = self.child(child);
@@ -334,7 +321,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let counted = most.min(entry.free());
         let choose = |free: u64| {
             let mut free = free & field::mask(at, G::CLAIM_ORDER);
-            // No more than were counted.
             while free.count_ones() as usize > counted {
                 free &= free - 1;
             }
@@ -349,7 +335,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         (got > 0).then(|| Claim::new(half, (mask >> at) as u32))
     }
 
-    /// Frees what is left of a claim; returns what the entry was.
+    /// Frees the rest of a claim; returns the former entry.
     pub(crate) fn unclaim(&self, claim: Claim) -> Option<Child> {
         if claim.mask() == 0 {
             return None;
@@ -363,20 +349,19 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(self.give(Lower::<G>::child_of(claim), claim.mask().count_ones() as usize))
     }
 
-    /// Whether a frame's own bit says that it is allocated.
     #[inline]
     pub(crate) fn has_bit(&self, frame: usize) -> bool {
         self.rows[frame >> G::ROW_ORDER].read() >> (frame & ((1 << G::ROW_ORDER) - 1)) & 1 == 1
     }
 
-    /// Whether a frame is allocated, by its bit or with its quarter. Frames that are claimed count as allocated.
+    /// Whether a frame is allocated, by its bit or with its quarter. Claimed frames are.
     pub(crate) fn is_allocated(&self, frame: usize) -> bool {
         let quarter = frame % G::HUGE / (G::HUGE / QUARTERS);
         self.has_bit(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
-    /// Frees frames, also parts of what was allocated as a whole; returns what the first child's entry was. An error if
-    /// some of them are free.
+    /// Frees frames, also parts of a whole; returns the first child's old entry. Error: some are
+    /// free.
     pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Error> {
         let wrong = Error::NotAllocated { frame, order };
         let child = frame / G::HUGE;
@@ -402,7 +387,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Ok(self.give(child, 1 << order))
     }
 
-    /// Frees a huge frame that was allocated as a whole; says whether it was.
+    /// Frees a huge frame allocated as a whole; returns whether it was.
     #[inline]
     pub(crate) fn put_huge(&self, child: usize) -> bool {
         let empty = Child::with_free(G::FULL_CHILD);
@@ -413,7 +398,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_freed
     }
 
-    /// Frees two huge frames that were allocated as wholes, the first one and the next; says whether they were.
+    /// Frees two huge frames allocated as wholes, `child` and the next; returns whether they were.
     #[inline]
     pub(crate) fn put_two(&self, child: usize) -> bool {
         let word = self.word(child);
@@ -426,14 +411,12 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_freed
     }
 
-    /// Whether a child and its three neighbours are wholly free.
     #[inline]
     pub(crate) fn are_four_empty(&self, child: usize) -> bool {
         let full = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
         self.children[child / 4 * 2..].iter().take(2).all(|pair| pair.read() & (COUNTS << 16 | COUNTS) == full)
     }
 
-    /// Whether all frames of some rows of a child are allocated.
     fn are_allocated(&self, child: usize, mut rows: core::ops::Range<usize>) -> bool {
         let entry = self.child(child);
         rows.all(|row| {
@@ -441,25 +424,24 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// Frees a frame that has a bit; returns what the entry was. None if the bit is not set.
+    /// Frees a frame by its bit; returns the former entry, `None` if the bit is clear.
     #[inline]
     pub(crate) fn put_bit(&self, frame: usize) -> Option<Child> {
         self.clear_bit(frame).then(|| self.give(frame / G::HUGE, 1))
     }
 
-    /// Frees frames of a row that have bits; returns what the entry was. None, and nothing is freed, if some have none.
+    /// Frees frames of a row by their bits; returns the old entry; `None`: some are clear, no
+    /// change.
     pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Option<Child> {
         self.clear_bits(row, mask).then(|| self.give(row / ROWS, mask.count_ones() as usize))
     }
 
-    /// Clears the bits of frames of one row, if all are set.
     #[inline]
     fn clear(&self, frame: usize, order: u32) -> bool {
         let at = (frame & ((1 << G::ROW_ORDER) - 1)) as u32;
         if order == 0 { self.clear_bit(frame) } else { self.clear_bits(frame >> G::ROW_ORDER, field::mask(at, order)) }
     }
 
-    /// Clears a frame's bit; says whether it was set.
     #[inline(always)]
     fn clear_bit(&self, frame: usize) -> bool {
         let bit = 1 << (frame & ((1 << G::ROW_ORDER) - 1));
@@ -487,19 +469,18 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         false
     }
 
-    /// Makes it durable that a frame's bits in a row are clear.
+    /// Makes cleared bits of a frame's row durable.
     #[inline(always)]
     fn cleared(&self, word: &AtomicU64, frame: usize) {
         self.media.changed(word);
         self.media.flush(word);
-        // Whoever splits its quarter may not have made durable yet that bits are what counts.
+        // A split may not have made durable yet that bits decide.
         if M::PERSISTS && self.child(frame / G::HUGE).is_pending() {
             self.media.flush(self.word(frame / G::HUGE));
         }
         self.media.fence();
     }
 
-    /// Frees whole quarters of a child.
     fn put_quarters(&self, frame: usize, order: u32) -> Option<Child> {
         let (child, rows) = (frame / G::HUGE, (frame % G::HUGE) >> G::ROW_ORDER);
         let count = (1usize << order >> G::ROW_ORDER) / QUARTER_ROWS;
@@ -509,7 +490,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             self.persist(self.word(child));
             return Some(was);
         }
-        // Some of them are allocated by bits: row by row, if all are.
+        // Some are allocated by bits: free row by row, if all are.
         let (rows, entry) = (rows..rows + count * QUARTER_ROWS, self.child(child));
         if !self.are_allocated(child, rows.clone()) {
             return None;

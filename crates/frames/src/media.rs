@@ -1,14 +1,12 @@
-//! What a change of memory needs so that it outlasts a crash.
+//! How changes of memory survive a crash.
 //!
-//! **What.** The lower level says which words it has changed, which must be durable, and before what. A [`Media`] does
-//! that: nothing in volatile memory, nothing where caches are persistent, a write-back and a fence elsewhere.
-//!
-//! **From.** LLFree §3.2.3, which assumes persistent caches (eADR) and notes that weaker persistency would do. A line
-//! may also become durable at any time by itself, when a cache evicts it: so a word may be older than its flush only,
-//! never half-written, and no order among words of several lines holds without a fence between.
-//!
-//! **Cost.** Of [`Volatile`] none: its calls are empty, and its zone has no page. Otherwise one flush and one fence for
-//! a request of any order, two of each for a split.
+//! **What.** The lower level names the words that must be durable, and before what. A [`Media`]
+//! does nothing for volatile memory or persistent caches; elsewhere it writes back and fences.
+//! **From.** LLFree §3.2.3, which assumes persistent caches (eADR). A cache may evict a line at any
+//! time: a word is whole, durable at the latest by its flush and fence; words of several lines are
+//! ordered only by a fence.
+//! **Cost.** [`Volatile`]: none. Otherwise one flush and one fence a request, two of each for a
+//! split.
 
 /// Memory that outlasts a crash, or does not.
 pub trait Media {
@@ -61,8 +59,7 @@ impl Media for Volatile {
     fn fence(&self) {}
 }
 
-/// Memory in which whatever a processor can see is durable: with persistent caches (eADR), or a shared mapping of a
-/// file that is to outlast the process, but not the system.
+/// Memory durable once visible: persistent caches (eADR); or a file mapping, for process crashes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cached;
 

@@ -7,7 +7,8 @@ use crate::zone::Zone;
 
 /// A zone, and the number of its first frame among all nodes' frames.
 pub struct Node<'a, G = Standard> {
-    /// The number of the zone's first frame: a multiple of the largest order's frames, or large orders are not aligned.
+    /// The zone's first frame: a multiple of the largest order's frames, for the alignment of
+    /// orders.
     pub first: usize,
     /// The zone.
     pub zone: Zone<'a, G>,
@@ -19,8 +20,8 @@ pub struct Nodes<'a, 'n, G = Standard> {
 }
 
 impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
-    /// [`Error::Frames`] if there is no node, or two overlap or are out of order: it names the frames in front of the
-    /// second.
+    /// [`Error::Frames`]: no node, or two overlap or are disordered: names the second's
+    /// predecessors.
     pub fn new(nodes: &'n [Node<'a, G>]) -> Result<Self, Error> {
         let end = |node: &Node<'a, G>| node.first.checked_add(node.zone.frames());
         let beyond = nodes.iter().find(|node| end(node).is_none());
@@ -32,8 +33,7 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         }
     }
 
-    /// Allocates frames of a node, or, when it has none, of the one that is next in `distances`: the node's own number
-    /// first, then others from near to far. Numbers of no node are passed over.
+    /// Allocates from the first node in `distances` (near to far) with frames; skips unknown nodes.
     pub fn get(&self, distances: &[usize], request: Request) -> Result<usize, Error> {
         let mut error = Error::NoMemory;
         for node in distances.iter().filter_map(|node| self.nodes.get(*node)) {

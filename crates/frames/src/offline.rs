@@ -1,11 +1,10 @@
-//! Huge frames that are taken away: they are neither free nor anybody's.
+//! Offline huge frames: neither free nor allocated by a caller.
 //!
-//! **What.** A zone is made for all frames that it may ever have. Those that are not there, or no more, are *offline*:
-//! growth and memory hotplug bring them online, a hypervisor or a page heap takes wholly free ones and gives their
-//! memory back to whoever lends it.
-//!
-//! **State.** In the lower level an offline huge frame is allocated as a whole; a bit here says that nobody may free
-//! it. The first word counts them, so that a zone without any pays a look at it.
+//! **What.** A zone is made for all frames that it may ever have. Growth and memory hotplug bring
+//! frames online; a hypervisor or a page heap takes wholly free ones offline to return their
+//! memory.
+//! **State.** The lower level holds an offline huge frame as allocated; a bit here forbids its
+//! free. The first word counts them, so that a zone without any pays one load.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -14,7 +13,6 @@ use crate::word::Word;
 use crate::zone::Zone;
 use craton_base::atomic::AtomicU64;
 
-/// Which huge frames are offline.
 #[derive(Clone, Copy)]
 pub(crate) struct Offline<'a> {
     count: &'a AtomicU64,
@@ -22,25 +20,23 @@ pub(crate) struct Offline<'a> {
 }
 
 impl<'a> Offline<'a> {
-    /// Words for so many huge frames.
     pub(crate) const fn words(huge_frames: usize) -> usize {
         1 + huge_frames.div_ceil(64)
     }
 
-    /// None, in words of which there are as many as [`Offline::words`] says; none at all if there are no words.
+    /// An empty set in [`Offline::words`] words; `None` without words.
     pub(crate) fn new(words: &'a [AtomicU64]) -> Option<Self> {
         words.iter().for_each(|word| word.begin(0));
         let (count, bits) = words.split_first()?;
         Some(Self { count, bits })
     }
 
-    /// Whether a huge frame is.
     #[inline]
     pub(crate) fn has(&self, child: usize) -> bool {
         self.count.read() != 0 && self.bits[child / 64].read() >> (child % 64) & 1 == 1
     }
 
-    /// Makes the first so many huge frames offline, while nobody else uses the zone.
+    /// Marks the first huge frames offline, before the zone is shared.
     pub(crate) fn begin_with(&self, huge_frames: usize) {
         self.count.begin(huge_frames as u64);
         for (at, word) in self.bits.iter().enumerate() {
@@ -54,7 +50,7 @@ impl<'a> Offline<'a> {
         self.bits[child / 64].or(1 << (child % 64));
     }
 
-    /// Says whether it was there.
+    /// Removes a child; returns whether it was there.
     fn remove(&self, child: usize) -> bool {
         let bit = 1 << (child % 64);
         let was_there = self.bits[child / 64].and(!bit) & bit != 0;
@@ -66,7 +62,6 @@ impl<'a> Offline<'a> {
 }
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// The children of a range of huge frames.
     fn children_of(&self, frame: usize, huge_frames: usize) -> Result<core::ops::Range<usize>, Error> {
         if huge_frames == 0 {
             self.check_place(frame, 0)?;
@@ -79,8 +74,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(frame / G::HUGE..frame / G::HUGE + huge_frames)
     }
 
-    /// Takes so many huge frames away, from the one that begins at `frame` on. [`Error::InUse`] names the first that is
-    /// not wholly free; then none is taken.
+    /// Takes huge frames offline. [`Error::InUse`] names the first not wholly free; then none
+    /// changes.
     pub fn offline(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         for child in children.clone() {
@@ -95,15 +90,14 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Gives so many huge frames back that are offline: they are free then. [`Error::NotOffline`] names the first that
-    /// is not.
+    /// Brings offline huge frames back, free. [`Error::NotOffline`] names the first other one.
     pub fn online(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         if let Some(child) = children.clone().find(|child| !self.offline.has(*child)) {
             return Err(Error::NotOffline { frame: child * G::HUGE });
         }
         for child in children {
-            // Two may be at it: one of them frees it.
+            // Of two racing threads, one frees it.
             if self.offline.remove(child) {
                 self.lower.begin_rows(child);
                 self.put_group(child * G::HUGE, G::HUGE_ORDER)?;
@@ -112,8 +106,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Takes a wholly free huge frame away, the first one from the tree of `frame` on; returns where it begins. None if
-    /// there is none. What processors have claimed is not free: see [`Zone::drain`].
+    /// Takes a wholly free huge frame offline, the first from the tree of `frame` on, and returns
+    /// its first frame. Claimed frames are not free: see [`Zone::drain`].
     pub fn reclaim(&self, frame: usize) -> Option<usize> {
         let trees = self.trees.len();
         let mut at = (frame / G::TREE).min(trees - 1);
@@ -129,7 +123,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
-    /// Whether some of 2^`order` frames are of a huge frame that is offline.
+    /// Whether some of 2^`order` frames are offline.
     pub(crate) fn is_offline(&self, frame: usize, order: u32) -> bool {
         Self::children_under(frame, order).any(|child| self.offline.has(child))
     }

@@ -1,23 +1,20 @@
-//! The zone page: what tells a persistent zone from any other memory.
+//! The zone page, which identifies a persistent zone.
 //!
-//! **From.** LLFree §3.2.3: a magic identifier, the size, and a marker of start-up and shut-down. Here also a version
-//! and the geometry, without which another build would take the zone for one of its own, and a checksum.
-//!
+//! **From.** LLFree §3.2.3: a magic number, the size, a clean-shutdown mark. Here also a version
+//! and the geometry, against other builds, and a checksum.
 //! **State.** The first six words of the page; the rest is not used.
 //! ```text
-//! 0 magic      written last of all, when the zone is created
+//! 0 magic      written last when the zone is created
 //! 1 version    of this layout and of the arrays
 //! 2 geometry   log2 of a row's frames 8 · words of a bit field 8 · quarters 8 · huge frames in a tree 32
 //! 3 frames     of the zone
 //! 4 free       frames that were free when the zone was closed
-//! 5 seal       a checksum of 0 to 3, and either of the mark *in use*, or of the mark *closed* and 4
+//! 5 seal       a checksum of 0 to 3, and of the mark *in use*, or of the mark *closed* and 4
 //! ```
-//! Whether the zone is in use is one word with the checksum, so that one store changes both, and none is ever torn.
-//!
-//! **Invariants.** *P1* With the magic in its place, all else that is durable is a zone. *P2* Sealed as closed, the
-//! children's entries are right and durable, and nothing has changed since.
-//!
-//! **Failure.** Whatever is not as it should be is named, and nothing is written.
+//! Mark and checksum are one word, so that one store changes both and none is torn.
+//! **Invariants.** *P1* With the magic in place, all else that is durable is a zone. *P2* Sealed as
+//! closed, the children's entries are right and durable, and unchanged since. **Failure.** Errors
+//! name the bad field; nothing is written.
 
 use crate::error::Error;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
@@ -30,7 +27,7 @@ use craton_base::atomic::AtomicU64;
 pub const PAGE_WORDS: usize = 512;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"CrFrames");
-/// Of the layout of the page, of rows and of children's entries.
+/// The version of the layouts of the page, of rows and of entries.
 const VERSION: u64 = 1;
 
 const MAGIC_AT: usize = 0;
@@ -43,16 +40,15 @@ const SEAL_AT: usize = 5;
 const IN_USE: u64 = 1;
 const CLOSED: u64 = 2;
 
-/// How a zone was left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
-    /// Closed, with so many free frames.
-    Closed { free: u64 },
-    /// In use: by whoever crashed, or still is at it.
+    Closed {
+        free: u64,
+    },
+    /// In use: a crash, or it still is.
     InUse,
 }
 
-/// A zone's page.
 pub(crate) struct Page<'a, G> {
     words: &'a [AtomicU64],
     geometry: PhantomData<G>,
@@ -73,24 +69,24 @@ impl<'a, G: Geometry> Page<'a, G> {
         media.flush(&self.words[at]);
     }
 
-    /// The checksum of the words that never change, and of more.
+    /// The checksum of the constant words, the mark and the free count.
     fn seal(&self, mark: u64, free: u64) -> u64 {
         let fixed = [VERSION_AT, GEOMETRY_AT, FRAMES_AT].map(|at| self.words[at].read());
         let all = [MAGIC, fixed[0], fixed[1], fixed[2], mark, free];
-        // Each word goes through a bijection of 64 bits, so that no change of one word goes unseen.
+        // Each word passes a bijection of 64 bits, so that any change of one word shows.
         all.into_iter().fold(0, |sum: u64, word| {
             let mixed = (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             mixed ^ mixed >> 29
         })
     }
 
-    /// From here on this is no zone.
+    /// Invalidates the zone.
     pub(crate) fn clear(&self, media: &impl Media) {
         self.set(MAGIC_AT, 0, media);
         media.fence();
     }
 
-    /// From here on this is a zone that is in use: its arrays must be durable by now, and the page be cleared.
+    /// Commits a new zone, in use: its arrays must be durable, and the page cleared.
     pub(crate) fn create(&self, frames: usize, media: &impl Media) {
         self.set(VERSION_AT, VERSION, media);
         self.set(GEOMETRY_AT, Self::GEOMETRY, media);
@@ -102,7 +98,6 @@ impl<'a, G: Geometry> Page<'a, G> {
         media.fence();
     }
 
-    /// Frames of the zone, and how it was left.
     pub(crate) fn read(&self) -> Result<(usize, Left), Error> {
         let [magic, version, geometry, frames, free, seal] = core::array::from_fn(|at| self.words[at].read());
         if magic != MAGIC {
@@ -124,13 +119,11 @@ impl<'a, G: Geometry> Page<'a, G> {
         Ok((frames as usize, left))
     }
 
-    /// Marks the zone as in use, before anything changes.
     pub(crate) fn open(&self, media: &impl Media) {
         self.set(SEAL_AT, self.seal(IN_USE, 0), media);
         media.fence();
     }
 
-    /// Marks the zone as closed: its arrays must be durable by now.
     pub(crate) fn close(&self, free: usize, media: &impl Media) {
         self.set(FREE_AT, free as u64, media);
         media.fence();

@@ -1,27 +1,19 @@
-//! A zone that outlasts crashes.
+//! A zone that survives crashes (LLFree §3.2.3 and figure 4).
 //!
-//! **What.** A [`Zone`] of which the lower level and a [page](crate::page) are in memory that persists. [`create`]
-//! makes one, [`open`] finds it again, [`close`] leaves it so that the next `open` is quick.
-//!
-//! **From.** LLFree §3.2.3 and figure 4. Trees, sets and processors' words are volatile, and made anew. What a crash
-//! leaves, and why it can be made right at orders 7 and 8 and in the middle of a split too, is said in
-//! `lower/recover.rs`.
-//!
-//! **Invariants.** *P1*, *P2* of the page. *P3* After a crash the frames of every request that had returned are as it
-//! left them, and of every request under way as before or after it, or, where it frees what was allocated in pieces, in
-//! between. So frames are lost only to who never heard of them: those of requests under way, a request for each
-//! processor.
-//!
-//! **Threads.** The zone is in nobody else's hands in `create`, `open` and `close`: the last one takes it for good.
-//! What two processes do that open the same page at once is not defined.
-//!
-//! **Failure.** What is found where no zone, or another one, lies is an error; nothing is written then.
-//!
-//! **Cost.** For 128 GiB: `open` of a closed zone reads 128 KiB of entries; after a crash 4 MiB of rows as well.
-//! Processors do not claim frames here, whatever [`Config::claims`] says: claimed frames would be lost.
-//!
-//! **Not here.** Which huge frames are [offline](Zone::offline) is volatile: after `open` they are allocated, and
-//! whoever took them away frees them, or keeps them.
+//! **What.** The lower level and a [page](crate::page) of this [`Zone`] lie in persistent memory.
+//! [`create`] makes one, [`open`] finds it again, [`close`] makes the next `open` quick. Trees,
+//! sets and CPUs' words are volatile, and rebuilt. `lower/recover.rs` explains how a crash is
+//! repaired.
+//! **Invariants.** *P1*, *P2* of the page. *P3* After a crash, the frames of every returned request
+//! are as it left them; those of a request under way as before or after it, or in between if it
+//! frees several pieces. So at most one request's frames are lost for each CPU.
+//! **Threads.** `create`, `open` and `close` are exclusive; `close` consumes the zone. Opening one
+//! page on two CPUs at once is undefined.
+//! **Failure.** No zone, or another one: an error, and nothing is written.
+//! **Cost.** For 128 GiB `open` reads 128 KiB of entries; after a crash 4 MiB of rows as well. CPUs
+//! do not claim frames here, whatever [`Config::claims`] says: a crash would lose them.
+//! **Not here.** [Offline](Zone::offline) marks are volatile: after `open` such huge frames are
+//! allocated, and their owner frees or keeps them.
 //!
 //! [`create`]: PersistentZone::create
 //! [`open`]: PersistentZone::open
@@ -37,7 +29,6 @@ use crate::zone::Zone;
 use core::ops::Deref;
 use craton_base::atomic::AtomicU64;
 
-/// Bytes of a cache line.
 const LINE: usize = 64;
 
 /// Frames and who has them, also after a crash. What it can do besides is in [`Zone`].
@@ -51,16 +42,16 @@ pub struct PersistentZone<'a, G = Standard, M = Cached> {
 pub enum Opened {
     /// As it was closed.
     Clean,
-    /// As a crash left it. Frames of requests that were under way may be allocated though nobody has them.
+    /// As a crash left it. Frames of requests under way may be allocated without an owner.
     Recovered {
         /// Huge frames whose entry was wrong, as counters are after most crashes.
         corrected: usize,
     },
 }
 
-/// An error if what persists does not begin with a cache line: a line is what becomes durable at once.
+/// An error if persistent arrays are not line-aligned: lines become durable as wholes.
 fn check_lines(page: &[AtomicU64], metadata: &Metadata<'_>) -> Result<(), Error> {
-    // In a model words are longer than words.
+    // Loom's words are longer.
     let check = |array, address: usize| match address % LINE {
         _ if cfg!(loom) => Ok(()),
         0 => Ok(()),
@@ -72,9 +63,8 @@ fn check_lines(page: &[AtomicU64], metadata: &Metadata<'_>) -> Result<(), Error>
 }
 
 impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
-    /// Makes a new zone of so many frames, whatever was there before. Of the metadata `rows` and `children` are in
-    /// memory that persists, as is `page`, of [`PAGE_WORDS`](crate::PAGE_WORDS) words; each begins with a cache line, of
-    /// 64 bytes.
+    /// Makes a new zone of `frames`, whatever was there. `rows`, `children` and `page`
+    /// ([`PAGE_WORDS`](crate::PAGE_WORDS) words) lie in persistent memory at multiples of 64 bytes.
     pub fn create(
         frames: usize,
         page: &'a [AtomicU64],
@@ -86,7 +76,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         check_lines(page, &metadata)?;
         let new = Self { page: Page::new(page)?, zone: Self::over(frames, metadata, config, media)? };
         let media = new.zone.lower.media();
-        // A crash in the middle must not find the zone that was here with the other one's rows.
+        // A crash in between must not find the old zone with the new one's rows.
         new.page.clear(media);
         new.zone.lower.begin(init);
         new.zone.begin_offline(init);
@@ -96,8 +86,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Ok(new)
     }
 
-    /// Finds the zone of a page again, and says how. Fails if there is none, or one of other frames or another
-    /// geometry.
+    /// Opens the zone of a page, and reports how. Error: none, other frames, or another geometry.
     pub fn open(
         frames: usize,
         page: &'a [AtomicU64],
@@ -135,8 +124,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Page::<G>::new(page)?.read().map(|(frames, _)| frames)
     }
 
-    /// Leaves the zone so that the next [`open`](Self::open) need not look at the rows. Without it that finds what a
-    /// crash leaves.
+    /// Closes the zone so that the next [`open`](Self::open) need not read the rows.
     pub fn close(self) {
         let lower = &self.zone.lower;
         lower.persist_children();

@@ -1,9 +1,8 @@
-//! A zone as other layers know it.
+//! A zone as other layers use it: a [`Seat`] is a zone and a CPU, and a [`FrameSource`]. Frames of
+//! dense spans are [`Kind::Unmovable`], since one of many small objects pins them; others are
+//! [`Kind::Movable`].
 //!
-//! **What.** A [`Seat`] is a zone and the processor by which it is asked; it is the [`FrameSource`] of whoever sits there. Frames of dense
-//! spans are [`Kind::Unmovable`]: one of many small objects keeps them where they are. Others are [`Kind::Movable`].
-//!
-//! **Failure.** Frames that are given back are looked at one by one where they are no single block, so that either all of them are, or none.
+//! **Failure.** Frees that are no single block are validated frame by frame first: all or none.
 
 use crate::config::Request;
 use crate::error::Error;

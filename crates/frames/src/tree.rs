@@ -1,19 +1,15 @@
-//! The entries of trees, and the sets by which trees are found.
+//! The entries of trees, and the sets that find trees.
 //!
-//! **From.** LLFree §3.2.2: 16 bits with the number of free frames and the reserved flag; classes *allocated*,
-//! *partial* and
-//! *free*. The paper searches the array of entries; here each class and kind has a [`Set`].
-//!
+//! **From.** LLFree §3.2.2: 16 bits with the free count and the reserved flag; classes *allocated*,
+//! *partial* and *free*. The paper searches the array of entries; here each class and kind has a
+//! [`Set`].
 //! **State.** `free` 10 bits, in 512ths of a tree, rounded up · `kind` 2 · `reserved` 1 = 13 of 16.
-//!
-//! **Invariants.** *F4* When nothing is under way a tree is in the set of its class and kind, and in no other of them,
-//! unless it is reserved: then it is in none. *F5* It is in the set of huge frames if one of its huge frames is wholly
-//! free.
-//!
-//! **Threads.** The entry is what holds; a set follows. Who changed an entry changes the sets, looks at the entry
-//! again, and goes on until it is as he saw it: so the last one to write a set wrote what the entry says. How many
-//! frames are free is seen in the children's entries, one cache line, when something suggests that the class has
-//! changed.
+//! **Invariants.** *F4* When nothing is under way, an unreserved tree is in exactly the set of its
+//! class and kind, a reserved one in none. *F5* It is in the set of huge frames if one of its huge
+//! frames is wholly free.
+//! **Threads.** The entry decides; sets follow. After changing an entry, a thread updates the sets
+//! and reads the entry again until it is unchanged: so the last set written matches the entry. Free
+//! counts are summed from the children's entries, one cache line, when the class may have changed.
 
 mod rebuild;
 
@@ -27,10 +23,10 @@ use craton_base::atomic::{AtomicU16, AtomicU64};
 const FREE: u16 = 0x3ff;
 const KIND_AT: u32 = 10;
 const RESERVED: u16 = 1 << 12;
-/// `free` of a tree of which all is.
+/// `free` of an entirely free tree.
 pub(crate) const ALL: u16 = 512;
 
-/// What frames are used for: those of different kinds are kept on different trees as long as there is room (LLFree §7).
+/// The use of frames: kinds are kept on different trees as long as there is room (LLFree §7).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -47,28 +43,21 @@ pub const KINDS: usize = 3;
 const ALL_KINDS: [Kind; KINDS] = [Kind::Movable, Kind::Unmovable, Kind::Huge];
 
 impl Kind {
-    /// Every kind, beginning with this one.
     pub(crate) fn and_others(self) -> impl Iterator<Item = Kind> {
         core::iter::once(self).chain(ALL_KINDS.into_iter().filter(move |kind| *kind != self))
     }
 }
 
-/// How full a tree is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
-    /// Without a free frame.
     Full,
-    /// Nearly all frames are allocated.
     Allocated,
-    /// Everything in between.
     Partial,
-    /// Nearly all are free.
     Free,
-    /// All are: it is of no kind.
+    /// All frames are free: it is of no kind.
     Empty,
 }
 
-/// What is known of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry(u16);
 
@@ -104,17 +93,16 @@ pub struct Thresholds {
 }
 
 impl Default for Thresholds {
-    /// *Free* as in the paper, above 87.5 % (LLFree §3.2.2). *Allocated* is below 1/64, in the paper below 12.5 %: in a zone
-    /// that is nine tenths full every tree in use would be that, and entirely free ones would be taken first.
+    /// *Free* is above 87.5 % (LLFree §3.2.2). *Allocated* is below 1/64, in the paper 12.5 %: in a
+    /// zone nine tenths full that is every used tree, and free ones would serve first.
     fn default() -> Self {
         Self { allocated: ALL / 64, free: ALL - ALL / 8 }
     }
 }
 
-/// Sets: three classes of each kind, empty trees, and trees with free huge frames.
+/// Three classes of each kind, empty trees, and trees with free huge frames.
 const SETS: usize = 3 * KINDS + 2;
 
-/// The trees of a zone.
 pub(crate) struct Trees<'a> {
     pub(crate) entries: &'a [AtomicU16],
     sets: [Set<'a>; SETS],
@@ -122,7 +110,6 @@ pub(crate) struct Trees<'a> {
 }
 
 impl<'a> Trees<'a> {
-    /// Words that the sets of so many trees need.
     pub(crate) const fn words(trees: usize) -> usize {
         SETS * index::words(trees)
     }
@@ -166,9 +153,9 @@ impl<'a> Trees<'a> {
         (free as usize * usize::from(ALL)).div_ceil(G::TREE) as u16
     }
 
-    /// Looks whether a tree's class is still what its entry says.
+    /// Updates a tree's entry if its class has changed.
     pub(crate) fn note<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
-        // Frames may come back while the entry is written.
+        // Frames may be freed while the entry is written.
         loop {
             let (entry, free) = (self.entry(tree), Self::count(tree, lower));
             if self.class(entry.with(free)) == self.class(entry) {
@@ -178,7 +165,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Looks whether a tree has a huge frame that is wholly free.
+    /// Updates whether a tree has a wholly free huge frame.
     pub(crate) fn note_huge<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         let set = self.huge();
         loop {
@@ -204,22 +191,22 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Whether it can matter now that frames of a tree came free, but no huge frame did. Not when it is reserved: who gives it up counts
-    /// after that. Not when it is known to be partial: whoever finds it full counts again. That it has become a free one can wait for its
-    /// next huge frame.
+    /// Whether free frames without a free huge frame can change a tree's class now. Not if it is
+    /// reserved: the unreserving CPU counts. Not if it is known to be partial: a CPU that finds it
+    /// full counts again. A rise to *free* waits for its next huge frame.
     #[inline]
     pub(crate) fn can_matter(&self, tree: usize) -> bool {
         let entry = self.entry(tree);
         !entry.is_reserved() && self.class(entry) != Class::Partial
     }
 
-    /// Whether a tree is known to be nearly full, and nobody's.
+    /// Whether a tree is known to be nearly full, and unreserved.
     pub(crate) fn is_nearly_full(&self, tree: usize) -> bool {
         let entry = self.entry(tree);
         !entry.is_reserved() && self.class(entry) == Class::Allocated
     }
 
-    /// Puts a tree into the set that its entry names.
+    /// Moves a tree to the set that its entry names.
     fn follow(&self, tree: usize, mut entry: Entry) {
         loop {
             let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
@@ -244,28 +231,23 @@ impl<'a> Trees<'a> {
         })
     }
 
-    /// The trees of a class and kind that nobody has reserved.
     pub(crate) fn of(&self, class: Class, kind: Kind) -> Option<Set<'a>> {
         Self::number(class, kind).map(|number| self.sets[number])
     }
 
-    /// The trees with huge frames that are wholly free.
     pub(crate) fn huge(&self) -> Set<'a> {
         self.sets[SETS - 1]
     }
 
-    /// Reserves a tree for frames of a kind, unless somebody has.
     pub(crate) fn reserve(&self, tree: usize, kind: Kind) -> bool {
         self.update(tree, |entry| (!entry.is_reserved()).then_some(Entry(entry.of_kind(kind).0 | RESERVED))).is_some()
     }
 
-    /// Gives a reservation up.
     pub(crate) fn unreserve<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         self.update(tree, |entry| Some(Entry(entry.0 & !RESERVED).with(Self::count(tree, lower))));
         self.note(tree, lower);
     }
 
-    /// Which invariant a tree breaks, if any.
     pub(crate) fn check<G: Geometry, M: Media>(
         &self,
         tree: usize,
@@ -274,7 +256,7 @@ impl<'a> Trees<'a> {
         let entry = self.entry(tree);
         let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
         let is_right = |(number, set): (usize, &Set<'_>)| set.has(tree) == (own == Some(number));
-        // The entry follows when enough has changed: but a tree with free frames is never taken for full.
+        // Entries lag until enough has changed, but a tree with free frames never counts as full.
         let is_lost = !entry.is_reserved() && self.class(entry) == Class::Full && Self::count(tree, lower) > 0;
         if !self.sets[..SETS - 1].iter().enumerate().all(is_right) || is_lost {
             return Err("F4");

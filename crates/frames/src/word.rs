@@ -1,19 +1,18 @@
 //! Words that threads share.
 //!
-//! **Threads.** All accesses are sequentially consistent, and so in one order that everybody agrees on. The proofs rest
-//! on it: who sets a bit looks at the entry afterwards, who changes an entry looks at the bits afterwards, and one of
-//! the two sees the other; a tree's set is written, and its entry read again. On x86-64 it costs nothing: what changes
-//! a word is a locked operation by any ordering, and reads are plain ones.
+//! **Threads.** All accesses are sequentially consistent. The proofs rest on it: a thread that sets
+//! a bit then reads the entry, one that changes an entry then reads the bits, and one of the two
+//! sees the other; likewise for a tree's set and entry. On x86-64 it costs nothing: every ordering
+//! makes a change a locked operation and a load plain.
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// An atomic, accessed in the one order.
 pub(crate) trait Word<V> {
     fn read(&self) -> V;
     fn write(&self, value: V);
-    /// Sets the word while nobody else uses it: what makes it known to others makes the value known.
+    /// Sets an unshared word: publishing it publishes the value.
     fn begin(&self, value: V);
-    /// Changes the word if it is `old`; the error is what it is.
+    /// Compare-and-swap; the error is the current value.
     fn exchange(&self, old: V, new: V) -> Result<V, V>;
     fn replace(&self, value: V) -> V;
     fn add(&self, value: V) -> V;
@@ -81,7 +80,7 @@ fn count() {}
 #[cfg(test)]
 use tests::count;
 
-/// Notes that a tree's huge frames are looked at for frames to take.
+/// Counts a scan of a tree's huge frames.
 #[cfg(not(test))]
 #[inline(always)]
 pub(crate) fn visit() {}

@@ -1,12 +1,9 @@
-//! A zone: the upper level over the lower one.
+//! A zone: the upper level over the lower one (LLFree §3.2.2 and the appendix).
 //!
-//! **What.** Which tree a processor takes its frames from, and what it holds back for itself. Orders 0 come from
-//! claims, others from the tree at once.
-//!
-//! **From.** LLFree §3.2.2 and the appendix.
-//!
-//! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also after every processor
-//! has given back what it claimed, as far as nobody frees any meanwhile.
+//! **What.** It chooses each CPU's tree and claims. Order 0 comes from claims, other orders from
+//! the tree.
+//! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also
+//! after every CPU has returned its claims, as far as no thread frees any meanwhile.
 
 mod begin;
 mod put;
@@ -24,13 +21,12 @@ use crate::tree::{Class, KINDS, Kind, Trees};
 use crate::word::{self, Word};
 use craton_base::atomic::{self, AtomicU64};
 
-/// Frees in a row that make a processor prefer their tree, F (LLFree §3.2.2).
+/// Consecutive frees that make a CPU prefer their tree, F (LLFree §3.2.2).
 const RESERVE_ON_FREE: u32 = 4;
-/// Trees of one class that are tried before the next class is.
 const TRIES: usize = 3;
-/// Searches through everything while others move what they claimed.
+/// Full searches while other CPUs move claims.
 const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
-/// Parts of a huge frame: when as many more frames are free as one has, its tree's class may have changed.
+/// A tree's class is checked each time another 1/8 of a huge frame is free.
 const NOTES: usize = 8;
 
 /// Frames and who has them; `M` says what becomes of the lower level in a crash.
@@ -89,7 +85,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         found.ok_or(Error::NoMemory)
     }
 
-    /// A frame of a new claim.
     fn get_claimed(&self, local: &Local, kind: Kind) -> Option<usize> {
         let claimed = local.moving(|| {
             let freed = Local::take_claim(&local.puts);
@@ -99,15 +94,15 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                 self.get_some(local, kind, |tree, last| self.claim_in(local, tree, last))?
             };
             let (frame, rest) = claim.pop::<G>();
-            // The number stays when no frame does: puts find by it what still counts as claimed.
+            // An empty claim stays: its number tells puts what still counts as claimed.
             if let Some(left) = Local::install(&local.gets, rest) {
                 self.unclaim(left);
             }
-            // Somebody who saw the note and no claim yet may have taken it away.
+            // A CPU that saw the mark without a claim may have cleared it.
             self.lower.mark_claimed(Lower::<G>::child_of(rest));
             Some(frame)
         });
-        // Frames of other processors' trees, one by one.
+        // Single frames of other CPUs' trees.
         claimed.or_else(|| self.get_anywhere(0))
     }
 
@@ -117,7 +112,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Looks at a tree's class after so many frames of a huge frame were freed, if it may have changed.
+    /// Checks a tree's class after frames of a huge frame were freed, if it may have changed.
     #[inline]
     pub(crate) fn note(&self, child: usize, before: Child, freed: usize) {
         if Self::is_of_note(before, freed) {
@@ -128,7 +123,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Whether a tree's class may be another after so many frames of a huge frame were freed.
     #[inline]
     fn is_of_note(before: Child, freed: usize) -> bool {
         let (free, part) = (before.free(), G::HUGE / NOTES);
@@ -144,13 +138,13 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Looks at a tree in which no huge frame was found, though the set said so.
+    /// Checks a tree without the huge frame that its set promised.
     pub(crate) fn look_again(&self, tree: usize) {
         self.trees.note_huge(tree, &self.lower);
         self.trees.note(tree, &self.lower);
     }
 
-    /// The children of a tree: first one, if there is such a one, then those with fewest free frames that will do.
+    /// A tree's children: `from` first, if valid, then the fullest that have `frames` free.
     fn children(&self, tree: usize, from: usize, frames: usize) -> impl Iterator<Item = usize> + '_ {
         let first = tree * G::CHILDREN;
         let free = move |child: usize| self.lower.child(first + child).free();
@@ -166,11 +160,11 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Claims frames of a tree that is reserved for the processor, of the huge frame that it used last if there is one.
+    /// Claims frames of the CPU's reserved tree, in its last used huge frame if any.
     fn claim_in(&self, local: &Local, tree: usize, last: Option<usize>) -> Option<(Claim, usize)> {
         word::visit();
         self.children(tree, last.unwrap_or(G::CHILDREN), 1).find_map(|child| {
-            // What is left of our last claim there keeps others out.
+            // The rest of our last claim there excludes others.
             let own = Claim(local.gets.read());
             let is_ours = own.0 != 0 && Lower::<G>::child_of(own) == child || !self.lower.child(child).is_claimed();
             let claim =
@@ -179,7 +173,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Whether no other processor has a claim in a huge frame; claims of which nothing is left are taken away.
+    /// Whether no other CPU has a claim in a huge frame; removes empty claims.
     #[inline(never)]
     fn is_unclaimed(&self, child: usize, own: &Local) -> bool {
         let others = self.locals.iter().filter(|local| !core::ptr::eq(*local, own));
@@ -190,7 +184,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Takes a part of more than a row: of a huge frame in use, or of one that is free. The one that was used last comes first.
+    /// Takes more than a row of the last used huge frame, another used one, or a free one.
     fn take_part_in(&self, tree: usize, from: usize, order: u32) -> Option<(usize, usize)> {
         let first = tree * G::CHILDREN;
         let take = |at: usize| Some((self.lower.take(first + at, order)?, at));
@@ -214,8 +208,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             .find_map(|child| Some((self.lower.take(child, order)?, child % G::CHILDREN)))
     }
 
-    /// What `take` finds in the processor's tree, or in another one, which is reserved then. `take` is told the tree
-    /// and the huge frame in it that was used last; it returns what it found, and the huge frame.
+    /// Runs `take` on the CPU's tree, or on another, then reserved. `take` gets the tree and its
+    /// last used huge frame; it returns its result and the huge frame.
     fn get_some<R>(
         &self,
         local: &Local,
@@ -230,8 +224,9 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.get_elsewhere(local, kind, &take)
     }
 
-    /// Reserves another tree: partial ones, then those that are nearly allocated, and only then free ones. The paper takes
-    /// these before nearly allocated ones (LLFree §3.2.2), which fail soon: here the next is at hand, and free ones stay.
+    /// Reserves another tree: partial, nearly allocated, then free. The paper takes free ones
+    /// second (LLFree §3.2.2), since nearly allocated ones fail soon: here the next is quickly
+    /// found.
     #[inline(never)]
     fn get_elsewhere<R>(
         &self,
@@ -239,7 +234,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         kind: Kind,
         take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<R> {
-        // Somebody who shares the words may be at it.
+        // Fails if a CPU that shares the words is searching.
         let before = local.begin_taking()?;
         let from = before.tree().map_or(0, |tree| tree + 1);
         let own = [(Class::Partial, kind), (Class::Allocated, kind), (Class::Free, kind), (Class::Empty, kind)];
@@ -250,7 +245,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             let (mut at, mut tries) = (from, TRIES);
             while tries > 0 {
                 let tree = set.next(at)?;
-                // An entirely free tree becomes one of the kind; others stay what they are.
+                // An entirely free tree takes the kind; others keep theirs.
                 let as_kind = if class == Class::Empty { kind } else { self.trees.entry(tree).kind() };
                 if self.trees.reserve(tree, as_kind) {
                     if let Some((found, child)) = take(tree, None) {
@@ -258,7 +253,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                     }
                     self.trees.unreserve(tree, &self.lower);
                 }
-                // One whose class was no more what the set says costs no try: it is in another set now.
+                // A tree that has left the set costs no try.
                 tries -= usize::from(set.has(tree));
                 at = tree + 1;
             }
@@ -279,7 +274,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// The last resort: every tree, reserved or not, and then again with what processors claimed.
+    /// The last resort: every tree, reserved or not, then again with the CPUs' claims returned.
     #[cold]
     fn get_anywhere(&self, order: u32) -> Option<usize> {
         let take = |tree| {
@@ -304,7 +299,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         None
     }
 
-    /// Moves of claims that have begun, and that are under way.
     fn moves(&self) -> (u32, u32) {
         self.locals.iter().map(Local::moves).fold((0, 0), |sum, moves| (sum.0.wrapping_add(moves.0), sum.1 + moves.1))
     }
@@ -317,8 +311,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Huge frames: the one that was found last or the next, or else of the tree that had it, or the next in the set of
-    /// trees that have any.
+    /// Huge frames: the last found one, the next, another of its tree, or of the next such tree.
     fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
         let last = local.pointer();
         if order == G::HUGE_ORDER
@@ -331,7 +324,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                 }
             }
         }
-        // Processors begin far from each other: their huge frames' entries do not share lines.
+        // CPUs begin far apart, so that their huge frames' entries share no line.
         let mut at = last.tree().unwrap_or(self.trees.len() * processor / self.config.processors);
         for _ in 0..TRIES {
             let Some(tree) = self.trees.huge().next(at) else { break };
@@ -363,7 +356,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.lower
             .take_at(frame, order)
             .or_else(|| {
-                // Processors may have claimed them.
                 self.locals.iter().for_each(|local| self.give_claims(local));
                 self.lower.take_at(frame, order)
             })
@@ -382,7 +374,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(())
     }
 
-    /// What processors hold.
     pub(crate) fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
         self.claim_words().map(|word| Claim(word.read()))
     }

@@ -1,11 +1,11 @@
-//! Requests beyond the size classes, and objects that change their size where they stand.
+//! Requests beyond the size classes, and objects resized in place.
 //!
-//! **What.** Up to 256 KiB a size class; beyond, whole pages of the page heap; from 32 MiB on, or when the region has no room, a
-//! mapping of its own.
+//! **What.** Up to 256 KiB a size class; then whole pages of the page heap; from 32 MiB, or when
+//! the region is full, a separate mapping.
 //!
 //! **From.** TEMERAIRE §3.
 //!
-//! **Unsafe.** Clears memory just allocated.
+//! **Unsafe.** Clears newly allocated memory.
 
 use crate::find::Found;
 use crate::heap::Heap;
@@ -16,15 +16,15 @@ use core::ptr::null_mut;
 use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, Pages, Platform};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// An object of more than [`MAX_CLASSED`] bytes, or of an alignment that no class has; zeroed if `zero`. Null when there is
-    /// no memory. `align` is a power of two.
+    /// An object beyond [`MAX_CLASSED`] bytes, or of an alignment (a power of two) that no class
+    /// has; zeroed if `zero`. Null without memory.
     pub fn allocate_large(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         if align > HUGEPAGE_SIZE {
-            // The region itself begins at no more than a hugepage's boundary.
+            // The region itself is aligned to a hugepage at most.
             return self.allocate_huge(size, align, zero);
         }
         if size >= HUGE_MIN {
-            // The region is the second choice: it has the address space that a limit may have left us.
+            // The region is second choice, for when an address-space limit refuses a mapping.
             let object = self.allocate_huge(size, align, zero);
             return if object.is_null() { self.allocate_span(size, align, zero) } else { object };
         }
@@ -50,8 +50,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         object
     }
 
-    /// Changes an object's size where it stands, or, if it is huge, by moving its page tables. `None`: it must be copied. Objects of
-    /// heaps of their own are not for this call.
+    /// Resizes an object in place, or a huge one by moving its page tables; `None`: the caller must
+    /// copy. Not for objects of private heaps.
     pub fn resize(&self, pointer: *mut u8, found: Found, size: usize) -> Option<*mut u8> {
         match found {
             Found::Small { class } | Found::Old { class } => small_stays(class, size).then_some(pointer),
@@ -74,7 +74,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 }
 
-/// Whether an object of a class stays where it is when it becomes one of `size` bytes. A shrink by less than half is not worth a copy.
+/// Whether an object stays in place at `size` bytes: only a shrink by half pays for a copy.
 pub fn small_stays(class: usize, size: usize) -> bool {
     let old = size_class::size_of_class(class);
     size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class

@@ -1,13 +1,15 @@
 //! The central lists: what caches refill from and flush to.
 //!
-//! **What.** A refill gets a batch that another thread has flushed (the transfer cache), or objects of the home's slabs, or, before
-//! the heap would grow, of another shard's. A flush passes a full batch on, or returns objects to the slabs that they lie on.
+//! **What.** A refill takes a batch from the transfer cache, objects of the home's slabs, or,
+//! before the heap would grow, another shard's objects. A flush moves a full batch to the transfer
+//! cache, or returns objects to their slabs.
 //!
 //! **From.** TEMERAIRE §3 (transfer cache, central free lists), Bonwick94 §3 (slabs).
 //!
-//! **Threads.** Under the lock of one class in one shard; objects go to the shard that their slab's record names.
+//! **Threads.** Under the lock of one class in one shard; objects go to the shard that their slab's
+//! record names.
 //!
-//! **Unsafe.** Hands slabs the address of the region, and returns objects that caches gave up.
+//! **Unsafe.** Hands slabs the region's address, and returns objects that caches gave up.
 
 use crate::heap::{Heap, Layout};
 use crate::hooks::{Damage, Hooks};
@@ -21,16 +23,15 @@ use craton_base::atomic::Ordering;
 use craton_base::{Clock, PageId, Pages, Platform, SpanSource};
 use craton_slab::{Chain, Freed, SlabCache};
 
-/// Free memory of the page heap from which on a shard takes another slab rather than another shard's objects: 1 MiB.
+/// With this much free memory (1 MiB) a shard takes a slab before another shard's objects.
 const MUCH_FREE: Pages = Pages(128);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Takes objects of a class for a cache that has none: a batch that another one had too many of, or up to `want` from the home's
-    /// slabs; an empty chain when there is no memory.
+    /// Refills a cache with a transferred batch or up to `want` objects; empty without memory.
     pub fn take(&self, home: usize, class: usize, want: u32) -> Chain {
         let shards = self.shards();
         if shards.len() > 1 && want == size_class::batch(class) && Transfer::keeps(class) {
-            // One's own first: their lines may still be in this processor's cache.
+            // The home first: its lines may still be in this CPU's cache.
             let (before, from) = shards.split_at(home);
             if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
                 self.shards[home].counts.count::<H>(batch.len());
@@ -39,7 +40,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         let mut chain = Chain::EMPTY;
         if shards.len() > 1 {
-            // Before the heap grows for one shard, what is free in another serves.
+            // Before the heap grows for one shard, other shards' free objects serve.
             let grows = self.would_grow() && self.complete_pages() == Pages(0);
             let others = (0..shards.len()).filter(|other| *other != home && grows);
             for shard in core::iter::once(home).chain(others) {
@@ -52,8 +53,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if chain.is_empty() {
             let Layout { base, key, records, .. } = self.layout();
             let mut source = Recut(Marked { heap: self, home, class });
-            // SAFETY: base, records and source are this heap's, and the slabs are locked. They have just cut the object that
-            // they show.
+            // SAFETY: base, records and source are this heap's; the locked slabs cut the object.
             chain = unsafe {
                 let mut slabs = self.lock_slabs(home, class);
                 slabs.alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o))
@@ -63,17 +63,17 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         chain
     }
 
-    /// Whether another slab would be memory that the heap does not have yet: it has little that is free.
+    /// Whether another slab would make the heap grow.
     fn would_grow(&self) -> bool {
         self.free_pages.load(Ordering::Relaxed) < MUCH_FREE.0
     }
 
-    /// Whether a batch of a class that a cache has too many of may be of use to other threads.
+    /// Whether the transfer cache has room for a batch of a class.
     pub fn passes_on(&self, home: usize, class: usize) -> bool {
         self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
     }
 
-    /// Keeps objects for whoever needs a batch next, if they are one and there is room; else gives them back to their slabs.
+    /// Flushes objects to the transfer cache, or to slabs if not a full batch or without room.
     ///
     /// # Safety
     /// As [`Heap::give`].
@@ -85,7 +85,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Gives one object, marked as free, back to its slab.
+    /// Returns one marked object to its slab.
     ///
     /// # Safety
     /// As [`Heap::give`].
@@ -98,7 +98,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Gives objects of a class back to their slabs. Ends the process if one of them never was an object.
+    /// Returns objects of a class to their slabs. Aborts if one never was an object.
     ///
     /// # Safety
     /// The objects are of this class and heap, and the caller gives them up.
@@ -108,19 +108,19 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { self.give_first(class, first, n) };
     }
 
-    /// Gives the first `n` objects of a list back to their slabs, and returns the rest.
+    /// Returns the first `n` objects of a list to their slabs; the result is the rest of the list.
     ///
     /// # Safety
-    /// As [`Heap::give`], for the first `n` of the list, which has at least so many.
+    /// As [`Heap::give`], for the first `n` of a list of at least `n`.
     pub unsafe fn give_first(&self, class: usize, first: *mut u8, n: u32) -> *mut u8 {
-        // A signal handler that allocates can have left a list shorter than its count, which shows when it is empty.
+        // An allocating signal handler may have left the list shorter than its count.
         if n == 0 || first.is_null() {
             return first;
         }
         let owner_of = |object: *mut u8| match self.shards().len() {
             1 => 0,
             _ => {
-                // The links may not be what we wrote.
+                // A program may have overwritten the links.
                 let Some(page) = self.page_of(object as usize) else {
                     H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated })
                 };
@@ -129,10 +129,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         };
         // SAFETY: by the contract.
         let (rest, mut strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
-        // Each turn serves one owner at least.
+        // Each turn serves at least one owner.
         while !strays.is_empty() {
             let (first, n) = strays.into_raw();
-            // SAFETY: strays are a list of their own.
+            // SAFETY: strays are a separate list.
             (_, strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
         }
         let _ = strays.into_raw();
@@ -140,7 +140,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// # Safety
-    /// As [`Heap::give_first`]; besides the rest of the list, what belongs to other shards than `owner` is left.
+    /// As [`Heap::give_first`]. Also leaves the objects of other shards than `owner`.
     unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
         let mut source = Marked { heap: self, home: owner, class };
         let Layout { base, records, .. } = self.layout();
@@ -155,23 +155,23 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 unsafe { self.give_moved(class, moved) };
                 (rest, strays)
             }
-            // The cache in front could not see it. What it did since then is no longer what the program thinks.
+            // The cache in front could not detect it; the program's view of the heap is wrong.
             Err(object) => H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated }),
         }
     }
 
-    /// Gives the batches that are between threads back to their slabs.
+    /// Returns the transfer caches' batches to their slabs.
     pub(crate) fn drain_transfers(&self) {
         let shards = self.shards();
         if shards.len() > 1 {
             for shard in shards {
-                // SAFETY: the batches are of this heap's objects, and nobody else has them.
+                // SAFETY: the batches hold this heap's objects, owned here.
                 shard.transfer.drain(|class, batch| unsafe { self.give(class, batch) });
             }
         }
     }
 
-    /// Bytes of objects that slabs have given out.
+    /// Bytes of live and cached objects of slabs.
     pub fn bytes_out(&self) -> u64 {
         let out: u64 =
             (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
@@ -179,15 +179,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (out + old).saturating_sub(self.shards().iter().map(|s| s.transfer.bytes() as u64).sum())
     }
 
-    /// Allocates up to `want` objects of slabs that the caller has to itself: a shard's, locked, or those of a heap apart.
+    /// Allocates up to `want` objects of slabs that the caller owns or has locked.
     pub fn take_from(&self, cache: &mut SlabCache, want: u32, source: &mut impl SpanSource) -> Chain {
         let layout = self.layout();
-        // SAFETY: base, records and source are those of this heap, and the caller has the cache to itself. The slab has just cut
-        // the object that it shows.
+        // SAFETY: base, records and source are this heap's; the caller owns the slabs.
         unsafe { cache.alloc(want, layout.base as *mut u8, &layout.records, source, |o| mark_free(layout.key, o)) }
     }
 
-    /// Returns objects to slabs that the caller has to itself; the error is one that never was an object.
+    /// Returns objects to slabs that the caller owns; the error is a pointer to no object.
     ///
     /// # Safety
     /// The objects came from this cache, and the caller gives them up.
@@ -202,7 +201,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { cache.free(chain, layout.base as *mut u8, &layout.records, source) }
     }
 
-    /// Returns objects of a class whose slabs hold, or held, two classes.
+    /// Returns objects of a class whose slabs have morphed.
     ///
     /// # Safety
     /// The caller gives the objects up.
@@ -213,7 +212,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             match page.and_then(|page| unsafe { self.give_mixed(object, page) }) {
                 Some(true) => (),
                 Some(false) => H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated }),
-                // SAFETY: as above. The slab settled in the meantime.
+                // SAFETY: as above. The slab has settled meanwhile.
                 None => unsafe { self.give_marked(class, object) },
             }
         }

@@ -1,35 +1,36 @@
-//! Caches of processors: for threads that have none of their own.
+//! Per-CPU caches, for threads without a thread cache.
 //!
-//! **What.** A thread that allocates little, or that is one of many, takes from the cache of the processor that it happens to be on, by
-//! restartable sequences: it needs no memory, nothing is made when it begins and nothing given up when it ends. A thread that allocates
-//! much gets a cache of its own ([`super::thread`]), which is quicker, as long as such threads are few.
+//! **What.** A thread that allocates little, or one of many threads, uses the cache of its current
+//! CPU through restartable sequences. It then needs no memory, no set-up and no flush at its end. A
+//! thread that allocates much gets a faster thread cache, as long as such threads are few.
 //!
-//! **From.** TEMERAIRE §3 (TCMalloc's per-CPU caches). Arrays of pointers, since only one store counts in a restartable sequence.
+//! **From.** TEMERAIRE §3 (per-CPU caches). Arrays, since a restartable sequence commits by one
+//! store.
 //!
-//! **State.** For each processor one area, made at its first use:
+//! **State.** One area for each CPU, made at first use:
 //! ```text
-//! | (count, capacity) for each class | misses and overflows for each class | bytes left to grow by | arrays of pointers, one for each class |
+//! | (count, capacity)s | misses, overflows | bytes left to grow | arrays of pointers |   by class
 //! ```
-//! Objects in an array bear the mark of free objects. A class's capacity doubles when it was empty, or full of what others lack, as far as
-//! the area's bytes go. It halves with each overflow in a long freeing, whose objects others do not need: each keeps its slab from coming
-//! free. And it halves when it was neither from one look ([`ProcessorCaches::look`]) to the next. An area that nothing has changed
-//! in meanwhile is emptied.
+//! Cached objects bear the free mark. A capacity doubles on a miss or a useful overflow, within
+//! [`AREA_BYTES`]. It halves with each overflow of a long freeing, since each object pins its slab,
+//! and after a round of [`ProcessorCaches::look`] without a miss or overflow. `look` empties an
+//! area unchanged since the last round.
 //!
-//! **Invariants.** T3 an array's count is at most its place in the area; T4 the capacities of an area come to no more than
-//! [`AREA_BYTES`] and what each class has at first.
+//! **Invariants.** T3 an array's count is at most its place in the area. T4 an area's capacities
+//! add up to at most [`AREA_BYTES`] plus each class's first capacity.
 //!
-//! **Threads.** Counts and slots change in restartable sequences alone, or by whoever has put [`AWAY`] in the table's place for the area
-//! and interrupted all sequences. Capacities and misses are advice: a lost update costs nothing but speed.
+//! **Threads.** Counts and slots change in restartable sequences, or by the thread that put
+//! [`AWAY`] in the table and interrupted all sequences. Capacities and misses are hints: losing an
+//! update costs only speed.
 //!
-//! **Failure.** Without restartable sequences there are no such caches, and each thread has its own.
+//! **Failure.** Without restartable sequences each thread has a thread cache.
 //!
-//! **Cost.** 20 instructions to take, 22 to put, in three lines of the area.
+//! **Cost.** 20 instructions to pop, 22 to push, in three lines of the area.
 //!
-//! **Not here.** The arrays of object caches (`craton-objects`, `caches/arrays.rs`) are another form:
-//! 14 instructions to take and 12 to add against 18 and 19 here (of the sequence alone), but over a
-//! reservation of 64 GiB, which a program without object caches need not have.
+//! **Not here.** Object caches' arrays (`craton-objects`, `caches/arrays.rs`): 14 and 12
+//! instructions against 18 and 19 here (the sequence alone), but over a 64 GiB reservation.
 //!
-//! **Unsafe.** Keeps objects in arrays in mappings of its own.
+//! **Unsafe.** Stores objects in arrays in mapped memory.
 
 use crate::heap::Heap;
 use crate::hooks::{Event, Hooks};
@@ -41,20 +42,20 @@ use craton_base::{Clock, Machine, Mappings, Platform};
 use craton_os::rseq::{PROCESSORS, Place, Rseq, Table};
 use craton_slab::Chain;
 
-/// Bytes by which the arrays of one area may grow in all.
+/// Bytes by which one area's arrays may grow in all.
 const AREA_BYTES: i32 = 1 << 20;
-/// What an array holds at first, in objects and in bytes.
+/// First capacity of an array, in objects and bytes.
 const FIRST_OBJECTS: u32 = 8;
 const FIRST_BYTES: usize = 4 << 10;
-/// So many overflows without a refill are a long freeing.
+/// This many overflows without a refill are a long freeing.
 const LONG: u8 = 8;
 
-/// Pointers that a class's array has room for: two batches.
+/// Slots of a class's array: two batches.
 const fn room(class: usize) -> u32 {
     2 * size_class::batch(class)
 }
 
-/// What a class's array may hold at first: two objects at least, so that one can come and go.
+/// First capacity of a class's array: at least two, so that one object can come and go.
 const fn first_capacity(class: usize) -> u32 {
     match (FIRST_BYTES / size_class::size_of_class(class)) as u32 {
         0 | 1 => 2,
@@ -63,7 +64,7 @@ const fn first_capacity(class: usize) -> u32 {
     }
 }
 
-/// Pointers in an area.
+/// Slots of an area.
 const SLOTS: usize = {
     let (mut slots, mut class) = (0, 1);
     while class <= CLASSES {
@@ -79,15 +80,15 @@ struct Counts {
     capacity: AtomicU32,
 }
 
-/// One processor's cache. All zeros hold nothing, and take nothing.
+/// One CPU's cache. All zeros: empty and without room.
 #[repr(C, align(64))]
 struct Area {
     counts: [Counts; CLASSES + 1],
     misses: [AtomicU32; CLASSES + 1],
-    /// Overflows since the array was empty last.
+    /// Overflows since the array was last empty.
     overflows: [AtomicU8; CLASSES + 1],
     left: AtomicI32,
-    /// What the counts came to at the last look.
+    /// Sum of misses and overflows at the last round.
     seen: AtomicU32,
     slots: [AtomicPtr<u8>; SLOTS],
 }
@@ -103,11 +104,11 @@ static PLACES: [Place; CLASSES + 1] = {
     places
 };
 
-/// Stands in the table for an area that somebody has taken away for a moment.
+/// Table entry of an area that a thread has removed for a moment.
 #[repr(transparent)]
 struct Away(UnsafeCell<Area>);
 
-// SAFETY: it is never written: its arrays are empty and have no room.
+// SAFETY: never written: its arrays are empty and have no room.
 unsafe impl Sync for Away {}
 
 static AWAY: Away = Away(UnsafeCell::new(Area {
@@ -123,21 +124,21 @@ fn away() -> *mut u8 {
     AWAY.0.get().cast()
 }
 
-/// The caches of all processors.
+/// The caches of all CPUs.
 pub struct ProcessorCaches {
     table: Table,
     /// Written before `on` is set.
     rseq: UnsafeCell<Option<Rseq>>,
     on: AtomicBool,
-    /// Whether an area has been used since somebody last found all of them idle.
+    /// Whether an area was used since the last round found all idle.
     in_use: AtomicBool,
 }
 
-// SAFETY: `rseq` is written by `set_up` alone, before `on` says that it may be read; the rest is atomic.
+// SAFETY: only `set_up` writes `rseq`, before `on` is set; the rest is atomic.
 unsafe impl Sync for ProcessorCaches {}
 
 impl ProcessorCaches {
-    /// Offsets and sizes in bytes, for those who read the memory of another process.
+    /// Offsets and sizes in bytes, for readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 4] = [
         ("processors.table", core::mem::offset_of!(Self, table)),
         ("processors.most", PROCESSORS),
@@ -145,12 +146,12 @@ impl ProcessorCaches {
         ("area.count", core::mem::offset_of!(Counts, count)),
     ];
 
-    /// Where a class's count and its array begin in an area, in bytes.
+    /// Byte offsets of a class's count and array in an area.
     pub const fn place(class: usize) -> Place {
         PLACES[class]
     }
 
-    /// Without areas, and off.
+    /// No areas; off.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub const EMPTY: Self = Self {
         table: [const { AtomicPtr::new(null_mut()) }; PROCESSORS],
@@ -159,49 +160,49 @@ impl ProcessorCaches {
         in_use: AtomicBool::new(false),
     };
 
-    /// Finds out whether threads here have restartable sequences.
+    /// Turns the caches on if threads have restartable sequences.
     ///
     /// # Safety
     /// Called once, before any other thread uses the caches.
     pub unsafe fn set_up<H: Hooks>(&self) {
         let found = Rseq::find();
-        // SAFETY: by the contract nobody reads it yet.
+        // SAFETY: by the contract no thread reads it yet.
         unsafe { *self.rseq.get() = found };
         // ORDERING: Release pairs with the Acquire in `rseq`.
         self.on.store(found.is_some(), Ordering::Release);
         H::event(Event::CpuCacheMode(found.map_or(0, |rseq| 1 + u64::from(rseq.is_compact()))));
     }
 
-    /// The sequences, where there are any.
+    /// The restartable sequences, if available.
     #[inline]
     pub fn rseq(&self) -> Option<&Rseq> {
-        // ORDERING: Acquire pairs with the Release in `set_up`. SAFETY: not written any more.
+        // ORDERING: Acquire pairs with the Release in `set_up`. SAFETY: no longer written.
         if self.on.load(Ordering::Acquire) { unsafe { (*self.rseq.get()).as_ref() } } else { None }
     }
 
-    /// The sequences, for a thread that has found out that there are some.
+    /// The sequences, without the check of [`ProcessorCaches::rseq`].
     ///
     /// # Safety
     /// [`ProcessorCaches::rseq`] has given them to the calling thread.
     #[inline(always)]
     pub unsafe fn rseq_known(&self) -> &Rseq {
-        // SAFETY: by the contract they are there, and not written any more.
+        // SAFETY: by the contract `rseq` is set, and no longer written.
         unsafe { (*self.rseq.get()).as_ref().unwrap_unchecked() }
     }
 
-    /// Whether areas have been in use lately.
+    /// Whether areas were used lately.
     pub fn in_use(&self) -> bool {
         self.in_use.load(Relaxed)
     }
 
-    /// Takes an object of a class from this processor's cache; null when it has none.
+    /// Pops an object from this CPU's cache; null if empty.
     #[inline]
     pub fn pop(&self, rseq: &Rseq, class: usize) -> *mut u8 {
-        // SAFETY: the table holds areas, in which the places have arrays.
+        // SAFETY: the table holds areas, which have an array at each place.
         unsafe { rseq.pop(&self.table, PLACES[class]) }
     }
 
-    /// Puts an object, marked as free, into this processor's cache; `false` when there is no room.
+    /// Pushes a marked object into this CPU's cache; `false` if full.
     #[inline]
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // The pointer is stored, not followed.
     pub fn push(&self, rseq: &Rseq, class: usize, object: *mut u8) -> bool {
@@ -209,8 +210,7 @@ impl ProcessorCaches {
         unsafe { rseq.push(&self.table, PLACES[class], object) }
     }
 
-    /// An object of a class of which this processor has none: fills its array. Null when there is no memory; the object still bears
-    /// its mark.
+    /// Refills this CPU's empty array; returns one object, still marked, or null without memory.
     pub fn refill<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, rseq: &Rseq, class: usize) -> *mut u8 {
         let Some((home, area)) = self.area(heap, rseq) else {
             return heap.take(0, class, 1).pop().unwrap_or(null_mut());
@@ -222,8 +222,8 @@ impl ProcessorCaches {
         let first = chain.pop().unwrap_or(null_mut());
         while let Some(object) = chain.pop() {
             if !self.push(rseq, class, object) {
-                // We were moved, or somebody put back what he had.
-                // SAFETY: the objects are the heap's, of this class, and ours.
+                // The thread has moved, or another thread has refilled the array.
+                // SAFETY: the objects are the heap's, of this class, and owned here.
                 unsafe {
                     heap.give_marked(class, object);
                     heap.give(class, chain);
@@ -234,7 +234,7 @@ impl ProcessorCaches {
         first
     }
 
-    /// Takes an object, marked as free, for which this processor's array had no room.
+    /// Takes a marked object that found this CPU's array full, and flushes a batch.
     ///
     /// # Safety
     /// The object is of the heap and the class, and the caller gives it up.
@@ -251,7 +251,7 @@ impl ProcessorCaches {
                 return;
             }
             let mut chain = Chain::EMPTY;
-            // Of an array that holds less from now on, what is too much goes, too.
+            // A smaller capacity flushes the objects above it, too.
             let count = area.counts[class].count.load(Relaxed);
             while chain.len()
                 < (capacity / 2).max(count.saturating_sub(capacity / 2)).clamp(1, size_class::batch(class))
@@ -260,10 +260,10 @@ impl ProcessorCaches {
                 if out.is_null() {
                     break;
                 }
-                // SAFETY: the object was the cache's, and is ours now.
+                // SAFETY: the sequence popped the object from the cache, so it is owned here.
                 unsafe { chain.push(out) };
             }
-            // SAFETY: objects of a class's array are of this class and heap.
+            // SAFETY: a class's array holds objects of this class and heap.
             unsafe { heap.pass_on_or_give(home, class, chain) };
             if self.push(rseq, class, object) {
                 return;
@@ -273,19 +273,19 @@ impl ProcessorCaches {
         unsafe { heap.give_marked(class, object) };
     }
 
-    /// This processor's area, and its home; `None` while it is away, and without memory.
+    /// This CPU's area and its home; `None` while it is away or without memory.
     fn area<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, rseq: &Rseq) -> Option<(usize, &Area)> {
         if !self.in_use.load(Relaxed) {
             self.in_use.store(true, Relaxed);
         }
         let processor = rseq.processor()?;
-        // ORDERING: Acquire pairs with the Release in `make`: the area's capacities are seen.
+        // ORDERING: Acquire pairs with the Release in `make`, which publishes the capacities.
         let area = match self.table[processor].load(Ordering::Acquire) {
             area if area == away() => return None,
             area if area.is_null() => self.make(heap, processor)?,
             area => area,
         };
-        // SAFETY: areas live for ever.
+        // SAFETY: areas are never freed.
         Some((heap.home(processor), unsafe { &*area.cast::<Area>() }))
     }
 
@@ -293,9 +293,9 @@ impl ProcessorCaches {
     fn make<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, processor: usize) -> Option<*mut u8> {
         let bytes = size_of::<Area>().next_multiple_of(heap.system.page_size());
         let at = heap.system.map(bytes, align_of::<Area>())? as *mut u8;
-        // SAFETY: fresh memory, zeroed, of which nobody else knows.
+        // SAFETY: fresh zeroed memory, not yet published.
         unsafe { (*at.cast::<Area>()).begin() };
-        // ORDERING: Release pairs with the Acquire in `area`; Acquire on failure does so for an area that came first.
+        // ORDERING: Release pairs with the Acquire in `area`; Acquire on failure does the same.
         match self.table[processor].compare_exchange(null_mut(), at, Ordering::Release, Ordering::Acquire) {
             Ok(_) => {
                 H::event(Event::CpuCaches(self.areas() as u64));
@@ -308,12 +308,12 @@ impl ProcessorCaches {
         }
     }
 
-    /// Gives back what all caches hold; `false` when the system does not let us.
+    /// Flushes all caches; `false` when the system cannot interrupt the sequences.
     pub fn empty<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) -> bool {
         self.rseq().is_none_or(|rseq| (0..PROCESSORS).all(|p| self.empty_one(heap, rseq, p)))
     }
 
-    /// Looks after the caches, from time to time: empties those of idle processors, and lets arrays shrink that were of no use.
+    /// Periodic round: flushes the areas of idle CPUs and halves unused capacities.
     pub fn look<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) {
         let Some(rseq) = self.rseq().filter(|_| self.in_use()) else { return };
         let mut busy = false;
@@ -322,7 +322,7 @@ impl ProcessorCaches {
             if at.is_null() || at == away() {
                 continue;
             }
-            // SAFETY: areas live for ever.
+            // SAFETY: areas are never freed.
             if unsafe { (*at.cast::<Area>()).shrink() } {
                 busy = true;
             } else {
@@ -337,15 +337,15 @@ impl ProcessorCaches {
         if entry.load(Relaxed).is_null() {
             return true;
         }
-        // ORDERING: Acquire pairs with the Release of whoever put the area there.
+        // ORDERING: Acquire pairs with the Release that stored the area.
         let at = entry.swap(away(), Ordering::Acquire);
         if at == away() || at.is_null() {
-            // Somebody is at it; or, between our two looks, nobody is: areas are never taken out for good.
+            // Another thread has it; or no area exists: areas never leave the table for good.
             return true;
         }
         let alone = rseq.interrupt();
         if alone {
-            // SAFETY: the area is out of the table, and every sequence that may have found it there was interrupted.
+            // SAFETY: the area is out of the table, and all sequences in it were interrupted.
             unsafe { (*at.cast::<Area>()).give_all(heap) };
         }
         // ORDERING: Release pairs with the Acquire in `area`.
@@ -353,7 +353,7 @@ impl ProcessorCaches {
         alone
     }
 
-    /// In the child of a fork: what another thread had taken away stays away for good; its processor gets a new area.
+    /// In a fork's child: areas that another thread had removed are lost; their CPUs get new ones.
     pub fn forked(&self) {
         for entry in &self.table {
             if entry.load(Relaxed) == away() {
@@ -362,13 +362,13 @@ impl ProcessorCaches {
         }
     }
 
-    /// Bytes in free objects, as far as can be seen while others use them.
+    /// Bytes of free objects; approximate while other threads run.
     pub fn bytes(&self) -> usize {
         if self.rseq().is_none() {
             return 0;
         }
         self.table.iter().map(|entry| entry.load(Relaxed)).filter(|at| !at.is_null()).fold(0, |sum, at| {
-            // SAFETY: areas live for ever.
+            // SAFETY: areas are never freed.
             let area = unsafe { &*at.cast::<Area>() };
             sum + (1..=CLASSES)
                 .map(|c| area.counts[c].count.load(Relaxed) as usize * size_class::size_of_class(c))
@@ -376,7 +376,7 @@ impl ProcessorCaches {
         })
     }
 
-    /// How many processors have a cache.
+    /// CPUs that have an area.
     pub fn areas(&self) -> usize {
         self.table.iter().filter(|entry| !entry.load(Relaxed).is_null()).count()
     }
@@ -390,7 +390,7 @@ impl Area {
         self.left.store(AREA_BYTES, Relaxed);
     }
 
-    /// Notes that a class's array was empty or full; returns how many it may hold from now on.
+    /// Counts a miss or useful overflow; returns the new capacity.
     fn missed(&self, class: usize) -> u32 {
         self.misses[class].fetch_add(1, Relaxed);
         let old = self.counts[class].capacity.load(Relaxed);
@@ -406,12 +406,12 @@ impl Area {
         new
     }
 
-    /// Changes what a class's array may hold, unless somebody else has meanwhile: who does is the one who counts the difference (T4).
+    /// Changes a capacity unless another thread did: the winner accounts for the difference (T4).
     fn set_capacity(&self, class: usize, old: u32, new: u32) -> bool {
         self.counts[class].capacity.compare_exchange(old, new, Relaxed, Relaxed).is_ok()
     }
 
-    /// Notes that a class's array was full of what nobody else lacks; returns how many it may hold from now on.
+    /// Counts an overflow that no other thread needs; returns the new capacity.
     fn overflowed(&self, class: usize) -> u32 {
         self.misses[class].fetch_add(1, Relaxed);
         let old = self.counts[class].capacity.load(Relaxed);
@@ -423,7 +423,7 @@ impl Area {
         self.halve(class, old)
     }
 
-    /// Halves the capacity of a class's array, `old`, down to what it has at first; returns the new one.
+    /// Halves capacity `old`, down to the first capacity; returns the new one.
     fn halve(&self, class: usize, old: u32) -> u32 {
         let new = (old / 2).max(first_capacity(class));
         if new < old && self.set_capacity(class, old, new) {
@@ -432,7 +432,7 @@ impl Area {
         new.min(old)
     }
 
-    /// Halves the capacity of arrays that were neither empty nor full since the last time; says whether anything changed in the area.
+    /// Halves capacities without a miss or overflow since the last round; whether any changed.
     fn shrink(&self) -> bool {
         let (mut sum, mut missed) = (0u32, false);
         for class in 1..=CLASSES {
@@ -447,17 +447,17 @@ impl Area {
         self.seen.swap(sum, Relaxed) != sum || missed
     }
 
-    /// Gives all objects back to their slabs.
+    /// Flushes all objects to their slabs.
     ///
     /// # Safety
-    /// No sequence is in the area, and the table does not hold it.
+    /// No sequence uses the area, and the table does not hold it.
     unsafe fn give_all<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) {
         let mut first = 0;
         for class in 1..=CLASSES {
             let count = self.counts[class].count.swap(0, Relaxed) as usize;
             let mut chain = Chain::EMPTY;
             for slot in &self.slots[first..first + count] {
-                // SAFETY: the array's first `count` pointers are free objects of the class, and ours now.
+                // SAFETY: the first `count` pointers are free objects of the class, owned here.
                 unsafe { chain.push(slot.load(Relaxed)) };
             }
             first += room(class) as usize;

@@ -1,10 +1,10 @@
-//! What a pointer is.
+//! Classifies a pointer.
 //!
-//! **What.** The page map names what a page belongs to before any memory behind the pointer is touched; then the slab's record,
-//! the record of a span, or the table of huge objects decides.
+//! **What.** The page map tells what a page belongs to before any memory behind the pointer is
+//! read. Then the slab's or span's record, or the table of huge objects, decides.
 //!
-//! **Threads.** A page that is marked as morphed needs the table of morphs, under its lock. A slab that looks wrong while it may
-//! be about to change its class is looked up again under that lock.
+//! **Threads.** A page marked as morphed needs the table of morphs under its lock. A slab that
+//! looks wrong but may be about to change its class is looked up again under that lock.
 //!
 //! **Unsafe.** Reads the marks of objects.
 
@@ -27,7 +27,7 @@ pub enum Found {
         /// The class.
         class: usize,
     },
-    /// An object of a size class, on a slab that another class has taken over.
+    /// An object of a size class, on a slab that has morphed to another.
     Old {
         /// The class.
         class: usize,
@@ -41,14 +41,14 @@ pub enum Found {
     },
     /// A huge object.
     Huge(Entry),
-    /// An object of a heap of its own.
+    /// An object of a private heap or object cache.
     Owned(Owned),
-    /// None of ours, or not the start of one.
+    /// Not ours, or not an object's start.
     Bad(Misuse),
 }
 
 impl Found {
-    /// Bytes that may be used, or what is wrong.
+    /// Usable bytes, or the misuse.
     pub fn usable(self) -> Result<usize, Misuse> {
         match self {
             Self::Small { class } | Self::Old { class } => Ok(size_class::size_of_class(class)),
@@ -61,16 +61,17 @@ impl Found {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// The class of an object that is out, if the pointer is one of a class: what a thread's cache finds out, without one.
+    /// The class of a live object:
+    /// [`ThreadCache::recognise`](crate::thread_cache::ThreadCache::recognise) without a cache.
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
     pub fn recognise(&self, pointer: *mut u8) -> Option<usize> {
         let class = self.mark(self.page_of(pointer as usize)?) as usize;
-        // SAFETY: the table has a list for every mark; the pointer is an object's start, or where one would be, so that it is readable.
+        // SAFETY: the table has a list for every mark; an object's (possible) start is readable.
         let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !is_marked(self.layout().key, pointer) };
         out.then_some(class)
     }
 
-    /// What a pointer is; touches no memory behind it but an object's mark.
+    /// Classifies a pointer; of the memory behind it reads only an object's mark.
     pub fn find(&self, pointer: *mut u8) -> Found {
         let address = pointer as usize;
         let Some(page) = self.page_of(address) else {
@@ -112,13 +113,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Found::Owned(Owned { heap, class: LARGE.into(), first: page, bytes: self.large_pages(page).bytes().0 })
     }
 
-    /// What a pointer into a slab of a class is.
+    /// Classifies a pointer into a slab of a class.
     pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
         let g = size_class::geometry(class);
         let size = g.object as usize;
         let start = page.0 & !(g.align().0 - 1);
         let offset = address - self.address(PageId(start)) as usize;
-        if !offset.is_multiple_of(size) || offset / size >= g.capacity as usize {
+        if !offset.is_multiple_of(size) {
             let offset = offset % size;
             return Found::Bad(Misuse::Inside { offset, size });
         }
@@ -132,7 +133,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Found::Small { class }
     }
 
-    /// What a pointer is that points into a span of several pages, or into nothing.
+    /// The misuse of a pointer inside a span of several pages, or into no object.
     fn not_a_start(&self, address: usize, page: PageId) -> Misuse {
         if let Some((span, _)) = self.span_around(page) {
             return Misuse::InsideLarge { start: self.address(span.first) as usize, size: span.len.bytes().0 };
@@ -141,11 +142,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         freed.unwrap_or(Misuse::Unallocated)
     }
 
-    /// What a pointer to a page marked [`MORPHED`] is.
+    /// Classifies a pointer to a page marked [`MORPHED`].
     pub fn find_morphed(&self, pointer: *mut u8, page: PageId) -> Found {
         let morphs = self.morphs.lock();
         let Some(place) = self.look(&morphs, pointer, page) else {
-            // It has become an ordinary slab in the meantime.
+            // It has settled meanwhile.
             drop(morphs);
             return self.find(pointer);
         };
@@ -174,7 +175,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// The class of an object that is out, if its slab has morphed to that class: nearly all that are freed on such slabs.
+    /// The class of a live object of a morphed slab's new class: nearly all frees on such slabs.
     #[inline]
     pub fn recognise_morphed(&self, pointer: *mut u8) -> Option<usize> {
         let page = self.page_of(pointer as usize).filter(|page| self.mark(*page) == MORPHED)?;
@@ -184,13 +185,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (!self.is_marked(pointer)).then_some(class.into())
     }
 
-    /// Whether [`Heap::find`] needs no lock for a pointer, or one that nobody holds.
+    /// Whether [`Heap::find`] needs no lock for a pointer, or only an uncontended one.
     pub fn is_found_at_once(&self, pointer: *mut u8) -> bool {
         self.page_of(pointer as usize)
             .is_some_and(|page| self.mark(page) != MORPHED || self.morphs.try_lock().is_some())
     }
 
-    /// What a pointer is that looked bad while its slab may have been about to change its class.
+    /// Classifies a pointer that looked bad while its slab may have been changing its class.
     #[cold]
     pub fn find_again(&self, pointer: *mut u8, page: PageId, class: u8) -> Found {
         let morphs = self.morphs.lock();
@@ -201,9 +202,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.find(pointer)
     }
 
-    /// Whether an object is marked as free.
     fn is_marked(&self, object: *mut u8) -> bool {
-        // SAFETY: the object is one of a slab, whose objects have at least 16 readable bytes.
+        // SAFETY: the object is a slab's, whose objects have at least 16 readable bytes.
         unsafe { is_marked(self.layout().key, object) }
     }
 }

@@ -1,31 +1,32 @@
-//! The limits of one heap, and from which amount of memory on somebody has to look at them.
+//! One heap's limits, and the watermark band in which no limit check is due.
 //!
-//! **Units.** Bytes of memory in use: of the page heap what may have memory, its metadata, and huge objects whole.
+//! **Units.** Bytes of memory in use: backed page heap, its metadata, and whole huge objects.
 //!
-//! **State.** All zeros is a heap without limits. While memory is between `low` and `high` nothing is to be done, so that a
-//! use of the heap costs two compares. A heap that could not be brought below its soft limit is looked at again when it has
-//! grown by a step, and `low` is then where the limit would count anew.
+//! **State.** All zeros: no limits. Between `low` and `high` no check is due, so a use of the heap
+//! costs two compares. A heap that cannot get below its soft limit is checked again after growing
+//! by a step; `low` then re-arms the limit.
 //!
-//! **Threads.** A limit that is set counts from the next use of the page heap's lock on, if not before. Who arms the gate looks again whether its soft
-//! limit is still the one that is set; of two that arm it, one in each way, the later one is seen, or `low` sends somebody to look.
+//! **Threads.** A new limit counts from the next use of the page heap's lock at the latest. A
+//! thread that arms the gate re-reads the soft limit afterwards. If two threads arm it, the later
+//! one wins, or `low` triggers a check.
 
 use craton_base::atomic::{AtomicU64, Ordering, Ordering::Relaxed};
 
-/// A heap over its soft limit that has nothing to give is looked at again when it has grown by one part in so many of the limit.
+/// Growth, as a fraction of the soft limit, until a heap over it is checked again.
 const STEP_PART: u64 = 64;
 const LEAST_STEP: u64 = 2 << 20;
-/// A heap that passed its soft limit is brought below it by one part in so many, so that it does not pass it at once again.
+/// Margin below the soft limit, as a fraction, so that it is not passed again at once.
 const MARGIN_PART: u64 = 32;
 
-/// The limits of a heap, and the watermark band between them.
+/// A heap's limits and watermark band.
 pub struct Gate {
     /// 0 for none.
     soft: AtomicU64,
     hard: AtomicU64,
-    /// The bitwise complement of `high`, so that zeros mean that it is out of reach.
+    /// Complement of `high`, so that zero means out of reach.
     not_high: AtomicU64,
     low: AtomicU64,
-    /// Bytes of huge objects that there are or that are about to be mapped.
+    /// Bytes of huge objects, with those about to be mapped.
     huge: AtomicU64,
 }
 
@@ -41,7 +42,7 @@ impl Gate {
         }
     }
 
-    /// Sets both limits, to count from now on.
+    /// Sets both limits.
     pub fn set(&self, soft: Option<u64>, hard: Option<u64>) {
         self.soft.store(soft.unwrap_or(0), Relaxed);
         self.hard.store(hard.unwrap_or(0), Relaxed);
@@ -64,12 +65,12 @@ impl Gate {
         self.soft().into_iter().chain(self.hard()).min()
     }
 
-    /// How far a heap that has passed its soft limit is to be brought down.
+    /// Bytes to which a heap over its soft limit is brought.
     pub fn target(&self) -> u64 {
         self.soft().map_or(u64::MAX, |soft| soft - soft / MARGIN_PART)
     }
 
-    /// Somebody looks when the soft limit is passed.
+    /// Requests a limit check when the soft limit is passed.
     pub fn rearm(&self) {
         self.for_soft(|soft| {
             self.low.store(0, Relaxed);
@@ -77,17 +78,17 @@ impl Gate {
         });
     }
 
-    /// The soft limit could not be kept: somebody looks when memory has grown by a step.
+    /// Requests a limit check after a step of growth, because the soft limit could not be kept.
     pub fn rearm_above(&self, used: u64) {
         self.for_soft(|soft| {
             let soft = soft.unwrap_or(u64::MAX);
-            // In this order: a heap that falls below `low` arms the gate, and is not outdone by what was stored here before.
+            // In this order: a heap that falls below `low` arms the gate, and must win over this.
             self.look_from(used.saturating_add((soft / STEP_PART).max(LEAST_STEP)));
             self.low.store(soft, Relaxed);
         });
     }
 
-    /// Does so for the soft limit, again if another one was set meanwhile.
+    /// Arms for the soft limit, again if another was set meanwhile.
     fn for_soft(&self, arm: impl Fn(Option<u64>)) {
         loop {
             let soft = self.soft();
@@ -98,44 +99,45 @@ impl Gate {
         }
     }
 
-    /// Somebody looks when so much is in use.
+    /// Requests a limit check at `bytes` in use.
     pub fn look_from(&self, bytes: u64) {
-        // ORDERING: AcqRel pairs with itself: the later one of two sees what the other one stored before, a soft limit or `low`.
+        // ORDERING: AcqRel pairs with itself: the later of two sees what the other stored before, a
+        // soft limit or `low`.
         self.not_high.swap(!bytes, Ordering::AcqRel);
     }
 
-    /// Bytes in use from which on the process should look.
+    /// Bytes in use from which a limit check is due.
     pub fn high(&self) -> u64 {
         !self.not_high.load(Relaxed)
     }
 
-    /// Bytes in use below which the limit counts anew.
+    /// Bytes in use below which the limit is re-armed.
     pub fn low(&self) -> u64 {
         self.low.load(Relaxed)
     }
 
-    /// Whether anybody is to look, ever.
+    /// Whether any limit check is armed.
     pub fn watches(&self) -> bool {
         self.not_high.load(Relaxed) != 0
     }
 
-    /// Whether so many bytes in use are outside the band.
+    /// Whether `used` bytes are outside the watermark band.
     #[inline(always)]
     pub fn is_outside(&self, used: u64) -> bool {
         used >= self.high() || used < self.low()
     }
 
-    /// Bytes of huge objects that exist or are about to be mapped.
+    /// Bytes of huge objects, with those about to be mapped.
     pub fn huge(&self) -> u64 {
         self.huge.load(Relaxed)
     }
 
-    /// Counts bytes of a huge object.
+    /// Adds bytes of a huge object.
     pub fn add_huge(&self, bytes: u64) {
         self.huge.fetch_add(bytes, Relaxed);
     }
 
-    /// Takes them off the count.
+    /// Subtracts bytes of a huge object.
     pub fn remove_huge(&self, bytes: u64) {
         self.huge.fetch_sub(bytes, Relaxed);
     }

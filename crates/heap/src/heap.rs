@@ -1,13 +1,15 @@
-//! The heap: its state, its locks, and where things lie in it.
+//! The heap's state, its locks, and the addresses of its parts.
 //!
-//! **State.** Shards: each has a slab cache for each size class, under a lock on cache lines of its own, and batches on their
-//! way between threads. A thread refills from one shard, its home, so that threads on different processors neither wait for
-//! each other nor share lines of objects; a program with one thread has one shard. An object returns to the shard that its
-//! slab's record names. The page heap has one lock, the table of huge objects another.
+//! **State.** Each shard has a slab cache for each size class, under a lock on separate cache
+//! lines, and a transfer cache. A thread refills from one shard, its home, so that threads on
+//! different CPUs share neither locks nor objects' lines; a program with one thread has one shard.
+//! An object returns to the shard that its slab's record names. The page heap and the huge objects
+//! have one lock each.
 //!
-//! **Threads.** Lock order: class → morphs → pages; `huge` is a leaf. Whoever holds a class's lock only tries another class's.
+//! **Threads.** Lock order: class → morphs → pages; `huge` is a leaf. A thread that holds a class's
+//! lock may only try another class's.
 //!
-//! **Unsafe.** Shares what is written once, by `install`, before any other thread knows of the heap.
+//! **Unsafe.** Shares what `install` writes once, before any other thread knows the heap.
 
 use crate::gate::Gate;
 use crate::hooks::{Damage, Hooks};
@@ -27,24 +29,24 @@ use craton_os::{Guard, Mutex, Rank};
 use craton_pages::{HugeBacking, LargeCache, SpanCache, Tracker};
 use craton_slab::{Morphs, SlabCache, SlabStats};
 
-/// What is set once, before the heap is used, on cache lines that no thread writes afterwards.
+/// Set once, by `install`, on cache lines that no thread writes later.
 #[repr(align(128))]
 pub struct Layout {
     /// Address of page 0.
     pub base: usize,
-    /// Which class, or what else, each page belongs to.
+    /// Each page's mark.
     pub map: PageMap,
-    /// A record for each page.
+    /// Each page's record.
     pub records: Table<PageRecord>,
     metadata_at_start: usize,
     metadata_per_hugepage: usize,
-    /// What marks free objects.
+    /// Key of free objects' marks.
     pub key: usize,
-    /// Shards in use besides the first. Never falls. (The static heap is all zeros, so that it takes no room in the file.)
+    /// Shards in use besides the first; never falls. From 0: the static heap is all zeros.
     pub(crate) more_shards: AtomicUsize,
 }
 
-/// Metadata that a heap is made over.
+/// Metadata for [`Heap::install`].
 pub struct Parts {
     /// Address of page 0, a multiple of 2 MiB.
     pub base: usize,
@@ -54,61 +56,62 @@ pub struct Parts {
     pub records: Table<PageRecord>,
     /// A tracker for each hugepage.
     pub trackers: Table<Tracker>,
-    /// How many hugepages the floor can grant.
+    /// Hugepages that the floor can grant.
     pub capacity: HugePages,
-    /// Bytes of metadata that there are from the start.
+    /// Bytes of metadata usable from the start.
     pub metadata_at_start: usize,
     /// Bytes of metadata that become usable with each hugepage.
     pub metadata_per_hugepage: usize,
-    /// Who says where short spans go, if not the page heap itself.
+    /// Places short spans, if not the page heap.
     pub frames: Option<Frames>,
-    /// What marks free objects: odd, and nothing that a program would write by chance.
+    /// Key of marks: odd, and not a value that programs write by chance.
     pub key: usize,
 }
 
 /// A heap over a floor.
 pub struct Heap<F: Platform, C: Clock, H: Hooks> {
-    /// Pages granted; 0 until the heap is installed. Never falls.
+    /// Pages granted; 0 until `install`. Never falls.
     pub(crate) granted_pages: AtomicUsize,
-    /// Pages of hugepages with memory that no span has, when the page heap was last used.
+    /// Free pages of backed hugepages, as last published.
     pub(crate) free_pages: AtomicU32,
     pub(crate) layout: UnsafeCell<Layout>,
     pub(crate) shards: [Shard; SHARDS],
     pub(crate) pages: Mutex<PageHeap<F, C>>,
-    /// Spans that slabs returned, in front of the page heap.
+    /// Spans that slabs freed, in front of the page heap.
     pub(crate) spans: SpanCache,
-    /// Spans of large objects that were freed, likewise.
+    /// Freed spans of large objects, likewise.
     pub(crate) large: LargeCache,
-    /// Pages in spans, those in the caches in front too.
+    /// Pages in spans, with those of the caches in front.
     pub(crate) in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
-    /// Bytes of huge objects that are out.
+    /// Bytes of live huge objects.
     pub(crate) huge_bytes: AtomicU64,
     /// The limits.
     pub gate: Gate,
-    /// Slabs that hold objects of two classes.
+    /// Slabs with objects of two classes.
     pub(crate) morphs: Mutex<Morphs>,
-    /// Where to look for slabs that could become such.
+    /// Donors for slab morphing.
     pub(crate) search: Search,
-    /// The hugepage that is being collapsed, plus 1; changed under the page heap's lock.
+    /// The hugepage being collapsed, plus 1; changed under the page heap's lock.
     pub(crate) collapsing: AtomicU32,
-    /// How often threads were asked to flush their caches; see [`crate::thread_cache`].
+    /// Flush requests to all threads; see [`crate::thread_cache`].
     pub flush_requests: AtomicU32,
     pub(crate) system: F::System,
     pub(crate) clock: C,
     hooks: PhantomData<fn() -> H>,
 }
 
-// SAFETY: `layout` is written once, by `install`, before any other thread knows of the heap; the rest is under locks, atomic, or
-// never written.
+// SAFETY: `install` writes `layout` once, before other threads; the rest is locked, atomic or
+// const.
 unsafe impl<F: Platform<System: Sync> + Send, C: Clock + Send + Sync, H: Hooks> Sync for Heap<F, C, H> {}
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Gives the heap its floor and metadata.
+    /// Sets the heap's floor and metadata.
     ///
     /// # Safety
-    /// Called once, before the heap is used otherwise, with no other thread in it. `parts` describe `floor`'s region: entries of
-    /// the page map, the records and the trackers become usable, zero, with the pages that the floor grants.
+    /// Called once, before any other use, with no other thread in the heap. `parts` describe
+    /// `floor`'s region: map entries, records and trackers become usable, zeroed, with the granted
+    /// pages.
     pub unsafe fn install(&self, floor: F, parts: Parts) {
         let Parts { base, map, records, trackers, capacity, metadata_at_start, metadata_per_hugepage, frames, key } =
             parts;
@@ -131,7 +134,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// A heap without memory, over an empty floor. The page heap and the huge objects each own a clock.
+    /// A heap without memory. The page heap and the huge objects each own a clock.
     pub const fn new(floor: F, system: F::System, clock: C, huge_clock: C) -> Self {
         Self {
             granted_pages: AtomicUsize::new(0),
@@ -168,40 +171,38 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         &self.layout().records[page.0 as usize]
     }
 
-    /// Bytes of metadata made usable, beside a page heap of so many hugepages.
+    /// Bytes of usable metadata for a page heap of `granted` hugepages.
     pub(crate) fn metadata(&self, granted: HugePages) -> u64 {
         let layout = self.layout();
         (layout.metadata_at_start + granted.0 as usize * layout.metadata_per_hugepage) as u64
     }
 
-    /// What never changes.
+    /// The constants of the heap.
     pub fn layout(&self) -> &Layout {
-        // SAFETY: not written any more once the heap is used.
+        // SAFETY: not written after `install`.
         unsafe { &*self.layout.get() }
     }
 
-    /// The page heap, for a question or a setting: its usage is not published.
+    /// The page heap, for reads and settings: does not publish its usage.
     pub fn pages(&self) -> Guard<'_, PageHeap<F, C>> {
         self.pages.lock()
     }
 
-    /// Shards in use.
     pub(crate) fn shards(&self) -> &[Shard] {
         &self.shards[..=self.layout().more_shards.load(Ordering::Relaxed)]
     }
 
-    /// How many shards are in use.
+    /// Number of shards in use.
     pub fn homes(&self) -> usize {
         self.shards().len()
     }
 
-    /// Lets threads have different homes, as many as there are processors for them; to be said before the second thread takes
-    /// anything, and while no fork is on its way.
+    /// Uses up to `processors` shards. Call before a second thread allocates, outside any fork.
     pub fn use_shards(&self, processors: usize) {
         self.layout().more_shards.fetch_max(processors.clamp(1, SHARDS) - 1, Ordering::Relaxed);
     }
 
-    /// The home of the `n`-th thread or processor.
+    /// The home of the `n`-th thread or CPU.
     pub fn home(&self, n: usize) -> usize {
         n % self.shards().len()
     }
@@ -209,22 +210,22 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// A class's slabs in a shard, locked.
     pub fn slabs(&self, home: usize, class: usize) -> Guard<'_, SlabCache> {
         let mut slabs = self.shards[home].class(class).lock();
-        // The static heap is all zeros, so that classes which a program does not use take no memory.
+        // The static heap is all zeros: unused classes take no memory.
         if slabs.is_unset() {
             *slabs = fresh(class);
         }
         slabs
     }
 
-    /// A class's slabs in a shard, locked, if nobody else has the lock.
+    /// Non-blocking [`Heap::slabs`].
     pub fn try_slabs(&self, home: usize, class: usize) -> Option<Guard<'_, SlabCache>> {
         self.shards[home].class(class).try_lock()
     }
 
-    /// What a cache must know.
+    /// The fields that caches copy.
     pub fn view(&self) -> HeapView {
         let Layout { base, map, key, .. } = *self.layout();
-        // A thread frees only what it was given, and that came to it after the page was granted: relaxed will do.
+        // Relaxed: a thread got each object that it frees after the page was granted.
         HeapView { base, pages: self.granted_pages.load(Ordering::Relaxed), map, key }
     }
 
@@ -233,7 +234,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (self.layout().base + page.offset().0) as *mut u8
     }
 
-    /// The page that holds an address, if it was granted.
+    /// The granted page that holds an address.
     pub fn page_of(&self, address: usize) -> Option<PageId> {
         let page = address.wrapping_sub(self.layout().base) >> PAGE_SHIFT;
         (page < self.view().pages).then_some(PageId(page as u32))
@@ -241,11 +242,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// The mark of a granted page.
     pub fn mark(&self, page: PageId) -> u8 {
-        // SAFETY: `PageId`s here come from `page_of`.
+        // SAFETY: `page_of` makes these `PageId`s.
         unsafe { self.layout().map.get(page.0 as usize) }
     }
 
-    /// The start of the object that covers a granted page of a span with several pages, by the page map.
+    /// The span of several pages around a granted page, and its mark, by the page map.
     pub fn span_around(&self, page: PageId) -> Option<(PageRange, u8)> {
         // SAFETY: as in `mark`.
         let (first, mark) = unsafe { self.layout().map.marked_before(page)? };
@@ -253,31 +254,31 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         span.contains(page).then_some((span, mark))
     }
 
-    /// How many objects of the slab that begins at a page have ever been handed out. Read without the lock: whoever asks about an object
-    /// of his got it after it was counted.
+    /// Objects that the slab at a page has ever handed out. Needs no lock: the count precedes the
+    /// hand-over of the object that the caller asks about.
     pub fn cut_objects(&self, slab: PageId) -> usize {
         self.layout().records[slab.0 as usize].as_ref().cut_objects().into()
     }
 
-    /// Pages in spans, as of the last change.
+    /// Pages in spans, as last published.
     pub fn in_use(&self) -> Pages {
         Pages(self.in_use_pages.load(Ordering::Relaxed))
     }
 
-    /// Ends the process where the page heap does not know a span that our records name: they are no longer what we wrote.
+    /// Reports corruption if the page heap does not know a span that our records name.
     pub(crate) fn expect_given(&self, span: PageRange, given: Result<(), SpanError>) {
         if given.is_err() {
             H::corrupt(Damage::Object { object: self.address(span.first), misuse: Misuse::Unallocated });
         }
     }
 
-    /// Marks the first page of a span in the page map, and the others too if `all`.
+    /// Marks a span's first page, and the others too if `all`.
     pub fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
-        // SAFETY: the span belongs to the caller, and spans lie in granted pages.
+        // SAFETY: the caller owns the span, and spans lie in granted pages.
         unsafe { self.layout().map.set(range, mark, all) };
     }
 
-    /// Reads what threads may reach without an order between them, as a model does before its threads begin.
+    /// Reads every field that threads may race on, before a model's threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
         let _ = (self.spans.pages(), self.gate.is_outside(0), self.view());
@@ -287,14 +288,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         drop((self.morphs.lock(), self.huge.lock()));
     }
 
-    /// How many slabs each shard has.
+    /// Slabs of each shard.
     #[cfg(test)]
     pub fn slabs_in_shards(&self) -> std::vec::Vec<u32> {
         let slabs = |home| (1..=crate::size_class::CLASSES).map(|class| self.slabs(home, class).stats().slabs).sum();
         (0..self.shards().len()).map(slabs).collect()
     }
 
-    /// Counts of one class, over all shards.
+    /// A class's counts over all shards.
     pub fn class_stats(&self, class: usize) -> SlabStats {
         (0..self.shards().len()).map(|home| self.slabs(home, class).stats()).fold(SlabStats::default(), SlabStats::plus)
     }

@@ -1,58 +1,59 @@
-//! What the heap reports to the process around it.
+//! The heap's reports to its process.
 //!
-//! **What.** Limits, the trace, the debugging kit, statistics and reports look into the core through these calls alone. Every
-//! method has a default, so that a heap in a test needs no process. [`Hooks`] is a type without data: the compiler resolves
-//! each call, and an empty one costs nothing.
+//! **What.** Limits, trace, debugging kit, statistics and reports see the core through these calls
+//! alone. Each method has a default, so a test's heap needs no process. [`Hooks`] has no data: the
+//! compiler resolves each call, and an empty one costs nothing.
 //!
-//! **Threads.** Any thread calls them. [`Hooks::span`] and [`Hooks::usage`] run under the page heap's lock; [`Hooks::event`]
-//! under whichever lock its event names; no method may allocate from the heap.
+//! **Threads.** Any thread calls them. [`Hooks::span`] and [`Hooks::usage`] run under the page
+//! heap's lock, [`Hooks::event`] under the lock that its event names. No method may allocate from
+//! the heap.
 
 use crate::misuse::Misuse;
 use craton_base::{Density, HugePages, PageRange, Pages};
 
-/// What happened to a span of the page heap.
+/// A change of a page heap's span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpanEvent {
-    /// The page heap gave it out.
+    /// Allocated.
     Alloc {
         /// Its pages.
         range: PageRange,
-        /// The alignment that was asked for.
+        /// Requested alignment.
         align: Pages,
-        /// How many objects it will hold.
+        /// Objects that it will hold.
         density: Density,
     },
-    /// It went back.
+    /// Freed.
     Free {
         /// Its pages.
         range: PageRange,
-        /// As the caller said.
+        /// The caller's density.
         density: Density,
     },
-    /// It became longer or shorter where it stands.
+    /// Resized in place.
     Resize {
-        /// Its pages from now on.
+        /// Its pages after the change.
         range: PageRange,
     },
 }
 
-/// How much memory the heap uses, as of a use of the page heap.
+/// The heap's memory use after a use of the page heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Usage {
     /// Pages in spans.
     pub in_use: Pages,
     /// Hugepages with memory.
     pub backed: HugePages,
-    /// Bytes with memory, as far as is known.
+    /// Backed bytes, as far as known.
     pub backed_bytes: u64,
-    /// Bytes of metadata made usable.
+    /// Bytes of usable metadata.
     pub metadata_bytes: u64,
 }
 
-/// What is counted, or asked of the process.
+/// Counts, and requests to the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Chains of objects left for caches. The hook returns how many did before.
+    /// Chains handed to caches. The hook returns the number of earlier chains.
     Refills {
         /// Chains.
         chains: u32,
@@ -63,24 +64,24 @@ pub enum Event {
     LargeAlloc,
     /// A huge object was mapped.
     HugeAlloc,
-    /// Bytes of huge objects changed.
+    /// Live bytes of huge objects changed.
     HugeBytes {
-        /// Bytes that came.
+        /// Bytes added.
         more: u64,
-        /// Bytes that went.
+        /// Bytes removed.
         less: u64,
     },
-    /// A class reused complete slabs [`crate::shard::REUSES`] times, without a use of the page heap.
+    /// A class reused complete slabs [`crate::shard::REUSES`] times without the page heap.
     SlabsReused,
-    /// More memory is in use than a limit watches for: the process should look. Under the page heap's lock.
+    /// Memory in use passed the watermark: check the limits. Under the page heap's lock.
     LimitPassed,
-    /// The heap keeps a freed mapping for a while, and needs somebody to return it when the program sleeps.
+    /// The heap keeps a freed mapping; the background thread must return it in time.
     MappingKept,
-    /// Per-CPU caches were set up: 0 none, 1 by processor, 2 by the kernel's compact numbers.
+    /// Per-CPU caches are set up: 0 none, 1 by CPU, 2 by the kernel's compact numbers.
     CpuCacheMode(u64),
-    /// So many per-CPU caches exist.
+    /// Number of per-CPU caches.
     CpuCaches(u64),
-    /// A thread cache's list held fewer objects than it counted.
+    /// A thread cache's list held fewer objects than its count.
     ObjectsLost {
         /// The size class.
         class: usize,
@@ -89,17 +90,17 @@ pub enum Event {
     },
 }
 
-/// Damage that the heap cannot undo, found where no error can be returned.
+/// Damage found where no error can be returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
-    /// An object that came back is none.
+    /// A freed pointer is no object.
     Object {
         /// Its address.
         object: *mut u8,
-        /// What is wrong with it.
+        /// The misuse.
         misuse: Misuse,
     },
-    /// A thread cache's list handed objects out twice.
+    /// A thread cache's list handed out objects twice.
     GivenTwice {
         /// The size class.
         class: usize,
@@ -108,42 +109,42 @@ pub enum Damage {
     },
 }
 
-/// What a heap reports.
+/// The calls to the process.
 pub trait Hooks: 'static {
-    /// Something happened to a span.
+    /// A span changed.
     #[inline(always)]
     fn span(_event: SpanEvent) {}
 
-    /// The page heap was used; `releasable` counts the pages that could go back to the system now.
+    /// The page heap was used; `releasable` counts the pages that could be returned now.
     #[inline(always)]
     fn usage(_usage: Usage, _releasable: impl FnOnce() -> Pages) {}
 
-    /// Something is to be counted, or done soon. Returns what the event's text says, or 0.
+    /// Counts or requests; returns the value that the event's text names, or 0.
     #[inline(always)]
     fn event(_event: Event) -> u64 {
         0
     }
 
-    /// How many of `want` objects of a class a cache may fetch at once.
+    /// Objects, of `want`, that a cache may fetch at once.
     #[inline(always)]
     fn bound(_class: usize, want: u32) -> u32 {
         want
     }
 
-    /// Whether freed mappings may be kept: somebody returns them in time.
+    /// Whether the heap may keep freed mappings, because the background thread will return them.
     #[inline(always)]
     fn keeps_mappings() -> bool {
         false
     }
 
-    /// Reports damage and ends the process.
+    /// Reports damage and aborts.
     #[cold]
     fn corrupt(damage: Damage) -> ! {
         panic!("the heap is damaged: {damage:?}")
     }
 }
 
-/// A heap that nobody watches.
+/// Hooks that do nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NoHooks;
 

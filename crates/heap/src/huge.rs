@@ -1,12 +1,12 @@
-//! Objects too large for the region: each a mapping of its own.
+//! The table of huge objects: objects too large for the region, each a separate mapping.
 //!
-//! **What.** A table of where they are, so that a pointer is recognised before its memory is touched; and where the last ones were, so that
-//! a second free is told from the free of a pointer that never was ours.
+//! **What.** The table recognises a pointer before its memory is touched. It also remembers the
+//! last freed objects, to tell a double free from a foreign pointer.
 //!
-//! **State.** Open addressing with linear probing, at most half full, in a mapping of its own that doubles. An entry of
-//! address 0 is empty; removal closes the gap behind it.
+//! **State.** Open addressing with linear probing, at most half full, in a mapping that doubles. An
+//! entry of address 0 is empty; removal closes the gap behind it.
 //!
-//! **Unsafe.** Keeps its entries in a mapping.
+//! **Unsafe.** Stores its entries in a mapping.
 
 mod kept;
 
@@ -17,7 +17,7 @@ use core::mem::offset_of;
 use core::slice;
 use craton_base::{Mappings, NoMemory};
 
-/// Where a huge object is.
+/// A huge object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Its address.
@@ -26,32 +26,32 @@ pub struct Entry {
     pub bytes: usize,
 }
 
-/// Objects of this size and more are mappings of their own: they can grow by moving page tables, and a few faults more do not
-/// count against touching so much memory. It is also where glibc's own threshold ends.
+/// Objects of at least this size are separate mappings: they grow by moving page tables, and the
+/// extra faults are few beside their size. glibc's threshold ends here too.
 pub const HUGE_MIN: usize = 32 << 20;
 
 const FIRST_CAPACITY: usize = 256;
 
-/// Where all huge objects are.
+/// The table.
 pub struct HugeTable {
     entries: *mut Entry,
     capacity: usize,
     len: usize,
-    /// Mappings that are no objects any more.
+    /// Freed mappings that are kept.
     pub kept: Kept,
-    /// The last objects that were freed, or moved away from where they were, and which of them is forgotten next.
+    /// Objects freed or moved away last.
     gone: [Entry; REMEMBERED],
     oldest_gone: usize,
 }
 
-/// Freed objects that are remembered, for reports.
+/// Freed objects remembered for reports.
 const REMEMBERED: usize = 32;
 
 // SAFETY: the table owns its mapping.
 unsafe impl Send for HugeTable {}
 
 impl HugeTable {
-    /// Offsets in bytes, for those who read the memory of another process.
+    /// Offsets in bytes, for readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 7] = [
         ("huge.entries", offset_of!(Self, entries)),
         ("huge.capacity", offset_of!(Self, capacity)),
@@ -62,7 +62,7 @@ impl HugeTable {
         ("huge.entry.bytes", offset_of!(Entry, bytes)),
     ];
 
-    /// Without objects.
+    /// An empty table.
     pub const EMPTY: Self = Self {
         entries: core::ptr::null_mut(),
         capacity: 0,
@@ -88,7 +88,7 @@ impl HugeTable {
         unsafe { slice::from_raw_parts_mut(self.entries, self.capacity) }
     }
 
-    /// Where the search for an address begins. Mappings are multiples of 4 KiB; the multiplier spreads their pages.
+    /// First slot to probe. Addresses are multiples of 4 KiB; the multiplier spreads them.
     fn slot(&self, at: usize) -> usize {
         ((at >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) & (self.capacity - 1)
     }
@@ -113,12 +113,12 @@ impl HugeTable {
         None
     }
 
-    /// The entry around an address, for reports; looks at every entry.
+    /// The entry around an address, for reports; scans the table.
     pub fn around(&self, at: usize) -> Option<Entry> {
         self.entries().iter().copied().find(|e| e.at != 0 && at >= e.at && at - e.at < e.bytes)
     }
 
-    /// Remembers that an object is no more where it was.
+    /// Remembers a freed or moved object.
     pub fn note_gone(&mut self, entry: Entry) {
         let again = self.gone.iter_mut().find(|gone| gone.at == entry.at);
         match again {
@@ -130,7 +130,7 @@ impl HugeTable {
         }
     }
 
-    /// What is wrong with a pointer that points into no object.
+    /// The misuse of a pointer into no object.
     pub fn misuse(&self, at: usize) -> Misuse {
         let mut around = self.gone.iter().filter(|gone| at >= gone.at && at - gone.at < gone.bytes).peekable();
         if around.peek().is_none() {
@@ -139,7 +139,7 @@ impl HugeTable {
         around.find(|gone| gone.at == at).map_or(Misuse::Unallocated, |gone| Misuse::Freed { size: gone.bytes })
     }
 
-    /// Makes room for one more entry, so that the next `insert` cannot fail.
+    /// Makes room, so that the next `insert` cannot fail.
     pub fn prepare(&mut self, system: &impl Mappings) -> Result<(), NoMemory> {
         if (self.len + 1) * 2 <= self.capacity {
             return Ok(());
@@ -155,13 +155,13 @@ impl HugeTable {
         Ok(())
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     #[allow(clippy::len_without_is_empty)] // Nobody asks.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Adds an entry, for which `prepare` has made room.
+    /// Adds an entry, after `prepare`.
     pub fn insert(&mut self, entry: Entry) {
         let mask = self.capacity - 1;
         let mut i = self.slot(entry.at);
@@ -173,7 +173,7 @@ impl HugeTable {
         self.len += 1;
     }
 
-    /// Takes the entry that begins at an address out.
+    /// Removes the entry that begins at an address.
     pub fn remove(&mut self, at: usize) -> Option<Entry> {
         let mut gap = self.index_of(at)?;
         let mask = self.capacity - 1;
@@ -185,7 +185,7 @@ impl HugeTable {
             if e.at == 0 {
                 break;
             }
-            // An entry may move into the gap if its search begins at or before the gap.
+            // An entry may move into the gap if its probe starts at or before the gap.
             let from = self.slot(e.at);
             if (i.wrapping_sub(from) & mask) >= (i.wrapping_sub(gap) & mask) {
                 self.entries_mut()[gap] = e;

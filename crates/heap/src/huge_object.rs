@@ -1,17 +1,20 @@
-//! Huge objects: how mappings are made, kept, grown and given up; and large objects that become huge ones as they grow.
+//! Huge objects: how mappings are made, kept, resized and unmapped; large objects that outgrow the
+//! region.
 //!
-//! **What.** A huge object grows where it stands if what follows is free, else its page tables move to where hugepages stay whole;
-//! it shrinks where it stands, and its tail goes back at once. A large object of the region that cannot grow in place hands
-//! its whole hugepages over to a mapping of its own instead of being copied ([`MOVE_MIN`]): to move them takes 12 to 60 µs,
-//! while a copy onto fresh hugepages takes 75 µs for each 2 MiB, and as much memory again for a moment. What is freed may be kept for
-//! a while ([`crate::huge::kept`]), if the background thread is there to give it back.
+//! **What.** A huge object grows in place if the space behind it is free, else its page tables move
+//! to where hugepages stay whole. It shrinks in place and its tail is unmapped at once. A large
+//! object that cannot grow in place moves its whole hugepages into a separate mapping
+//! ([`MOVE_MIN`]). The move takes 12 to 60 µs; a copy takes 75 µs for each 2 MiB and doubles the
+//! memory for a moment. Freed mappings may be kept ([`crate::huge::kept`]) if the background thread
+//! runs.
 //!
-//! **Threads.** Under the lock of the table, so that nobody sees an address that is no more ours; under it no other is taken. An object that is being moved belongs
-//! to the caller of `realloc` alone, and the page heap learns of it when all has gone well. The region stays mapped throughout.
+//! **Threads.** Under the table's lock, which is a leaf, so that no thread sees a stale address. An
+//! object being moved belongs to `realloc`'s caller; the page heap learns of the move only on
+//! success. The region stays mapped.
 //!
-//! **Invariants.** What is kept counts as in use for the limits, and is the first to go when they are reached.
+//! **Invariants.** Kept mappings count as in use for the limits, and are the first to go.
 //!
-//! **Failure.** What is refused on the way leaves the object where and as it was, or makes it be copied.
+//! **Failure.** A refused step leaves the object unchanged, or makes the caller copy it.
 //!
 //! **Unsafe.** Copies the rest of a moved object.
 
@@ -24,26 +27,26 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform};
 use craton_pages::{HugeBacking, PageHeapExt};
 
-/// A large object of so many whole hugepages is moved rather than copied. A copy of one takes 40 to 75 µs, a move 12, but the mapping
-/// costs 20 more when it is freed, and the page heap a hugepage that it had.
+/// Whole hugepages from which a large object moves instead of being copied. One hugepage: copy 40
+/// to 75 µs; move 12 µs, but 20 µs more at its free, and the page heap loses the hugepage.
 const MOVE_MIN: HugePages = HugePages(2);
-/// A huge object that becomes shorter than this is copied back into the region, where small objects fill the rest of hugepages.
+/// A huge object that shrinks below this is copied into the region, beside small objects.
 const SHRINK_MIN: usize = 4 << 20;
-/// Huge objects at a time up to which others become such that need not: a process may have 65,530 mappings.
+/// Bound on optional huge objects: a process may have 65,530 mappings.
 const MOST_MOVED: usize = 1024;
-/// What may be kept of freed ones at the most: so much, and a part of what is in use.
+/// Bounds on kept bytes: absolute, and as a fraction of the memory in use.
 const MOST_KEPT: usize = 64 << 20;
 const MOST_KEPT_PART: usize = 8;
 /// From this alignment on few small objects share a hugepage.
 const LONELY_ALIGN: usize = HUGEPAGE_SIZE / 4;
-/// Room that is left behind an object that had to move, as a part of its size.
+/// Room left behind an object that had to move, as a fraction of its size.
 const ROOM_PART: usize = 4;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// A mapping of its own for an object; reads as zeros if `zero`. Null when there is no memory.
+    /// Maps an object, zeroed if `zero`; null without memory.
     pub fn allocate_huge(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         let Some(bytes) = self.whole_pages(size.max(1)) else { return null_mut() };
-        // On the boundary of a hugepage all of it can be huge.
+        // Aligned to hugepages, the whole object can be huge.
         let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
         let kept = if bytes >= HUGE_MIN { self.take_kept(bytes, wish, zero) } else { None };
         let counted = kept.map_or(bytes, |entry| entry.bytes);
@@ -71,8 +74,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         entry.at as *mut u8
     }
 
-    /// Enters what was kept into the table, or a new mapping, on the boundary that is wished for or, if that is refused, on the one that is
-    /// needed.
+    /// Enters a kept or new mapping into the table, aligned to `wish` or, if refused, to `align`.
     fn enter_huge(&self, kept: Option<Entry>, bytes: usize, wish: usize, align: usize) -> Option<Entry> {
         let mut table = self.huge.lock();
         if table.prepare(&self.system).is_err() {
@@ -88,16 +90,16 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry)
     }
 
-    /// A kept mapping for a request, made as long as it must be; whatever its last user left is in it. It is not counted any more.
+    /// A kept mapping resized for a request, with its old contents. It no longer counts as in use.
     fn take_kept(&self, bytes: usize, align: usize, zero: bool) -> Option<Entry> {
         let mut table = self.huge.lock();
         if !zero && let Some(entry) = table.kept.take(bytes, align) {
             self.gate.remove_huge(entry.bytes as u64);
-            // An eighth more is not worth a fault for it next time.
+            // An eighth too much costs less than the faults of the next request.
             if entry.bytes >= bytes && entry.bytes - bytes <= bytes / 8 {
                 return Some(entry);
             }
-            // Cut inside a hugepage, or grown by part of one, its end would be on small pages from then on.
+            // An end inside a hugepage would stay on small pages.
             let resized = resized(&self.system, entry, bytes.next_multiple_of(HUGEPAGE_SIZE));
             if let Some(good) = resized.filter(|e| e.at.is_multiple_of(align)) {
                 return Some(good);
@@ -108,7 +110,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if table.kept.note_miss(bytes, self.clock.now_ns()) {
             H::event(Event::MappingKept);
         }
-        // What the new mapping will take is not to come on top of what nobody uses.
+        // Unmap kept memory, so that the new mapping does not add to it.
         let mut left = bytes;
         while left > 0
             && let Some(old) = table.kept.take_oldest()
@@ -119,13 +121,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         None
     }
 
-    /// Whether a request is better off on a mapping of its own, because hardly any of its kind share a hugepage of the region: what lies
-    /// between them has memory too, and may serve nobody.
+    /// Whether a request should get a separate mapping: its alignment would leave most of the
+    /// region's hugepages between such objects unused.
     pub fn is_lonely(&self, size: usize, align: usize) -> bool {
         align >= LONELY_ALIGN && size <= align / 4 && self.huge.lock().len() < MOST_MOVED
     }
 
-    /// Whether huge objects should be on hugepages.
+    /// Whether huge objects should use hugepages.
     pub fn backs_huge(&self) -> bool {
         self.pages.lock().backing() != HugeBacking::NEVER
     }
@@ -135,10 +137,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         H::event(Event::HugeBytes { more, less });
     }
 
-    /// Takes a huge object back.
+    /// Frees a huge object.
     pub fn free_huge(&self, at: usize) -> Result<(), Misuse> {
         let mut table = self.huge.lock();
-        // Two threads may free it at once: the table gives it to one.
+        // Of two concurrent frees the table serves one.
         let Some(entry) = table.remove(at) else { return Err(table.misuse(at)) };
         table.note_gone(entry);
         self.count_huge(0, entry.bytes as u64);
@@ -151,7 +153,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             {
                 self.unmap_kept(old);
             }
-            // It stays counted.
+            // A kept mapping still counts as in use.
             table.kept.put(entry, now);
             return Ok(());
         }
@@ -164,13 +166,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(())
     }
 
-    /// Changes a huge object's size; `None`: it is as it was, and must be copied.
+    /// Resizes a huge object; `None`: unchanged, the caller must copy.
     pub fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
         if size < SHRINK_MIN {
             return None;
         }
         let bytes = self.whole_pages(size)?;
-        // A hugepage that the object's end cuts off is no hugepage, nor would it be one when more comes behind.
+        // A hugepage cut by the object's end is split, and stays split when the object grows again.
         if size > entry.bytes
             && size >= HUGE_MIN / 2
             && let Some(object) = self.resize_huge_to(entry, size.checked_next_multiple_of(HUGEPAGE_SIZE)?)
@@ -205,8 +207,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(new)
     }
 
-    /// Moves a large object of the region, which cannot grow where it stands, into a mapping of its own; `None`: it is where and as it
-    /// was, and must be copied.
+    /// Moves a large object into a separate mapping; `None`: unchanged, the caller must copy.
     pub fn move_out(&self, first: PageId, pages: Pages, size: usize) -> Option<*mut u8> {
         let bytes = self.whole_pages(size)?;
         if pages < MOVE_MIN.pages() || bytes < pages.bytes().0 {
@@ -220,7 +221,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.forget_huge(0, bytes);
             return None;
         };
-        // SAFETY: both are the caller's objects, with so many bytes behind what was moved.
+        // SAFETY: both are the caller's objects, with `rest` bytes behind the moved ones.
         unsafe {
             let (rest, moved) = (pages.bytes().0 - moved.bytes().0, moved.bytes().0);
             (entry.at as *mut u8).add(moved).copy_from_nonoverlapping(self.address(first).add(moved), rest);
@@ -232,7 +233,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry.at as *mut u8)
     }
 
-    /// Moves the memory of `moved` bytes from the region to the front of a new mapping of `bytes`.
+    /// Moves `moved` bytes from the region to the front of a new mapping of `bytes`.
     fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
         let advise = self.backs_huge();
         let mut table = self.huge.lock();
@@ -245,7 +246,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.system.unmap(at, bytes);
             return None;
         }
-        // What came and what lies behind it are two mappings to the system, of which none can grow or move as one.
+        // The kernel sees two mappings, which could not grow or move as one.
         self.system.unmap(at + moved, bytes - moved);
         let Some(entry) = resized(&self.system, Entry { at, bytes: moved }, bytes) else {
             move_back(&self.system, at, moved, from);
@@ -258,7 +259,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry)
     }
 
-    /// Gives back what is kept; returns the bytes.
+    /// Unmaps all kept mappings; returns the bytes.
     pub fn drop_kept(&self) -> usize {
         let mut table = self.huge.lock();
         let mut bytes = 0;
@@ -269,14 +270,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         bytes
     }
 
-    /// Gives back what nobody wanted for a while; says whether anything is left or was given back.
+    /// Unmaps expired mappings; whether any is left or was unmapped.
     pub fn age_kept(&self) -> bool {
         let mut any = false;
         loop {
             let mut table = self.huge.lock();
             any |= table.kept.bytes() > 0;
             let Some(old) = table.kept.take_expired(self.clock.now_ns()) else { return any };
-            // The lock is let go between two of them.
+            // Releases the lock between two mappings.
             self.unmap_kept(old);
         }
     }
@@ -286,13 +287,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.gate.remove_huge(old.bytes as u64);
     }
 
-    /// Bytes of a mapping for `size` bytes: whole pages, as of every large object.
+    /// Bytes to map for `size`: whole pages.
     fn whole_pages(&self, size: usize) -> Option<usize> {
         size.checked_next_multiple_of(PAGE_SIZE.max(self.system.page_size()))
     }
 }
 
-/// Makes a mapping longer or shorter; moves it if it must, with its hugepages whole if it can. `None`: it is as it was.
+/// Resizes a mapping, in place or by a move that keeps hugepages whole; `None`: unchanged.
 fn resized(system: &(impl Mappings + Machine), entry: Entry, bytes: usize) -> Option<Entry> {
     let Entry { at, bytes: old } = entry;
     if bytes < old {
@@ -302,7 +303,7 @@ fn resized(system: &(impl Mappings + Machine), entry: Entry, bytes: usize) -> Op
     if bytes == old || system.grow(at, old, bytes, false).is_some() {
         return Some(Entry { at, bytes });
     }
-    // What has grown will grow again: room is left behind it, which costs nothing and is anybody's.
+    // An object that grew will grow again: reserve free address space behind it.
     let room = (bytes / ROOM_PART).next_multiple_of(system.page_size());
     if let Some(to) = bytes.checked_add(room).and_then(|all| system.map(all, HUGEPAGE_SIZE)) {
         if system.replace(at, old, to, bytes) {
@@ -314,11 +315,11 @@ fn resized(system: &(impl Mappings + Machine), entry: Entry, bytes: usize) -> Op
     system.grow(at, old, bytes, true).map(|at| Entry { at, bytes })
 }
 
-/// Moves memory that was moved out of the region back.
+/// Moves memory back into the region.
 #[cold]
 fn move_back(system: &impl Mappings, at: usize, bytes: usize, to: usize) {
     if !system.replace(at, bytes, to, bytes) {
-        // SAFETY: the region is still mapped there, and is the caller's object like what left it.
+        // SAFETY: the region is still mapped there, and belongs to the caller like what left it.
         unsafe { (to as *mut u8).copy_from_nonoverlapping(at as *const u8, bytes) };
         system.unmap(at, bytes);
     }

@@ -1,10 +1,10 @@
-//! Large objects: whole pages of the page heap, and those in front of it.
+//! Large objects: whole pages of the page heap, and freed ones kept in front of it.
 //!
-//! **What.** A freed span may wait in the cache of long spans for the next object of its length, which then costs no lock. To the page
-//! heap it is out meanwhile.
+//! **What.** A freed span may wait in the large cache for the next object of its length, without a
+//! lock. To the page heap it is in use.
 //!
-//! **State.** The first page of a large object is marked so in the page map, and its record holds the length; of a freed one the record
-//! keeps it for the report of a second free, until something else begins there.
+//! **State.** The page map marks the first page, whose record holds the length. After a free the
+//! record keeps it, to report a double free, until something else begins there.
 
 use crate::heap::Heap;
 use crate::hooks::{Damage, Event, Hooks};
@@ -16,7 +16,7 @@ use craton_base::{Clock, Density, HugePages, Machine, PAGE_SIZE, PageId, PageRan
 use craton_pages::{LargeCache, PageHeapExt};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Takes a span for a large object; `Span::zeroed` says whether it reads as zeros.
+    /// Allocates a span for a large object; `Span::zeroed` tells whether it reads as zeros.
     pub fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
         if let Some(range) = self.take_large_kept(pages, align) {
             return Ok(Span { range, zeroed: false });
@@ -26,7 +26,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(span)
     }
 
-    /// Takes a span for a large object that another one left a moment ago, with whatever is in it; takes no lock.
+    /// A freed large object's span with its old contents; takes no lock.
     #[inline]
     pub fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
         let range = self.large.take(self.system.cpu(), pages, align)?;
@@ -40,25 +40,25 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         H::event(Event::LargeAlloc);
     }
 
-    /// Pages of freed large objects that may be kept: half a MiB and one part in 256 of what is in use. They go back before the heap grows.
+    /// Bound on kept pages: 512 KiB and 1/256 of the use. They go back before the heap grows.
     fn most_large_kept(&self) -> Pages {
         Pages(64 + self.in_use().0 / 256)
     }
 
-    /// Length of the large object that begins at a page marked so.
+    /// Length of the large object at a page marked so.
     pub fn large_pages(&self, first: PageId) -> Pages {
         self.layout().records[first.0 as usize].pages()
     }
 
-    /// The first page of the large object that begins at an address, if one does.
+    /// The first page of the large object that begins at an address.
     #[inline]
     pub fn large_at(&self, address: usize) -> Option<PageId> {
         let page = self.page_of(address)?;
         (self.mark(page) == LARGE && address.is_multiple_of(PAGE_SIZE)).then_some(page)
     }
 
-    /// Frees a large object. Takes no lock, unless its span has no room in front of the page heap: then it is the caller's, for
-    /// [`Heap::give_span`].
+    /// Frees a large object without a lock. Returns a span that the cache has no room for: the
+    /// caller passes it to [`Heap::give_span`].
     pub fn give_large(&self, first: PageId) -> Option<PageRange> {
         let record = &self.layout().records[first.0 as usize];
         let span = PageRange::new(first, record.pages());
@@ -70,31 +70,31 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.large.put(self.system.cpu(), span, self.most_large_kept())
     }
 
-    /// Another thread was quicker.
+    /// Reports a concurrent double free.
     #[cold]
     fn given_twice(&self, first: PageId) -> ! {
         let misuse = self.freed_large(first).unwrap_or(Misuse::Unallocated);
         H::corrupt(Damage::Object { object: self.address(first), misuse })
     }
 
-    /// What is wrong with a pointer to a page where a large object began that was freed.
+    /// The misuse of a pointer to a freed large object.
     pub fn freed_large(&self, page: PageId) -> Option<Misuse> {
         self.record(page).gone().map(|pages| Misuse::Freed { size: pages.bytes().0 })
     }
 
-    /// Returns the span of a large object that was freed.
+    /// Frees a large object's span to the page heap.
     #[cold]
     pub fn give_span(&self, span: PageRange) {
         let freed = self.lock_pages().free(span, Density::Sparse);
         self.expect_given(span, freed);
     }
 
-    /// How much of a large object can be moved elsewhere.
+    /// Whole hugepages of a large object that can be moved away.
     pub fn movable(&self, span: PageRange) -> HugePages {
         self.pages.lock().movable(span)
     }
 
-    /// Gives a large object's span back whose whole hugepages were moved elsewhere.
+    /// Frees a large object's span whose whole hugepages were moved away.
     pub fn give_moved_large(&self, first: PageId) {
         let record = &self.layout().records[first.0 as usize];
         let span = PageRange::new(first, record.pages());
@@ -104,7 +104,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.expect_given(span, given);
     }
 
-    /// Makes a large object longer or shorter where it stands.
+    /// Resizes a large object in place.
     pub fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
         let record = &self.layout().records[first.0 as usize];
         self.lock_pages().resize(PageRange::new(first, record.pages()), pages)?;
@@ -112,7 +112,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(())
     }
 
-    /// Memory for a large object without asking the page heap, aligned to a page; null when none is at hand.
+    /// A kept span for a large object, aligned to a page; else null.
     #[inline]
     pub fn large_at_hand(&self, size: usize) -> *mut u8 {
         if size > LargeCache::LONGEST.bytes().0 {

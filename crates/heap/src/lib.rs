@@ -1,15 +1,15 @@
-//! malloc's core without a process: size classes, caches and large objects over slabs over a page heap.
+//! malloc's core without a process: size classes, caches and large objects, slabs, page heap.
 //!
-//! **What.** The straight line of a request: size → class → a cache's free objects → a batch from the class's slabs → a span of
-//! the page heap → the floor. Everything around it (threads, options, limits' sources, statistics, reports) is the process's,
-//! which looks in through [`hooks::Hooks`].
+//! **What.** The path of a request: size → class → a cache's free list → a batch of the class's
+//! slabs → a span of the page heap → the floor. Threads, options, limits' settings, statistics and
+//! reports belong to the process, which listens through [`hooks::Hooks`].
 //!
-//! **From.** TEMERAIRE §3 (TCMalloc's structure), with Bonwick's slabs in the middle and NVAlloc's slab morphing (§5.2).
+//! **From.** TEMERAIRE §3 (TCMalloc's structure), Bonwick's slabs, NVAlloc's slab morphing (§5.2).
 //!
-//! **State.** [`heap::Heap`] over a [`Platform`](craton_base::Platform), a clock and hooks. No statics, no thread-local state, no
-//! environment: everything runs over `craton-sim`, under virtual time.
+//! **State.** [`heap::Heap`] over a [`Platform`](craton_base::Platform), a clock and hooks. No
+//! statics, thread-local state or environment: it also runs over `craton-sim` in virtual time.
 //!
-//! **Layers**, each of which knows only those before it:
+//! **Layers**, each of which knows only those above it in this list:
 //! ```text
 //! size_class misuse hooks mark record page_map page_heap gate     names, numbers, seams
 //! shard huge morph(search) thread_cache                    state of the parts
@@ -20,13 +20,15 @@
 //! find refill beyond cpu_cache maintain                    what the process calls
 //! ```
 //!
-//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it and no other class's objects lie on it;
-//! M2 a pointer's memory is touched only after the page map has named it ours; M4 a batch between threads is in one place;
-//! M5 an object goes back to the shard that its slab's record names.
+//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it and no
+//! other class's objects lie on it. M2 a pointer's memory is touched only after the page map has
+//! named it ours. M4 a batch between threads is in one place. M5 an object returns to the shard
+//! that its slab's record names.
 //!
-//! **Threads.** Any thread may free any object. Lock order: class → morphs → pages; `huge` is a leaf.
+//! **Threads.** Any thread may free any object. Lock order: class → morphs → pages; `huge` is a
+//! leaf.
 //!
-//! **Failure.** Null; after it everything is as before. A bad pointer is reported before anything has changed.
+//! **Failure.** Null, with the state unchanged. A misuse is reported before anything has changed.
 #![no_std]
 
 pub mod beyond;
@@ -64,7 +66,7 @@ pub use misuse::Misuse;
 
 #[cfg(any(test, loom))]
 extern crate std;
-// A file that tests of the crates above take in names this crate by its name.
+// A file that the tests of upper crates include names this crate.
 #[cfg(test)]
 extern crate self as craton_heap;
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! What the heap does for itself, and what the process asks of it as a whole.
+//! Background work, and the process's requests to the whole heap.
 //!
-//! **What.** A tick once a second, collapses, a full release, the locks around a fork, and sums for statistics.
+//! **What.** The tick once a second, collapses, full release, the locks around a fork, sums for
+//! statistics.
 //!
-//! **Threads.** Lets other threads in between the steps of a tick.
+//! **Threads.** Releases its locks between the steps of a tick.
 //!
-//! **Unsafe.** Returns batches that are between threads, and releases locks that a fork took.
+//! **Unsafe.** Returns transfer batches, and releases locks that a fork took.
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;
@@ -14,12 +15,12 @@ use craton_base::{Clock, CollapseError, HugePageId, PAGE_SHIFT, Pages, Platform}
 use craton_pages::{Breaking, PageHeapExt, Tick};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// How much memory goes back by itself, in bytes a second.
+    /// Sets the background release rate, in bytes a second.
     pub fn set_release_rate(&self, bytes_per_s: u64) {
         self.pages.lock().set_release_rate(bytes_per_s);
     }
 
-    /// What the page heap does by itself, collapses left out; also says how many pages are in use. Lets others in between its steps.
+    /// The page heap's background work without collapses; also returns the pages in use.
     pub fn tick(&self) -> (Tick, Pages) {
         self.report_refills();
         self.drain_transfers();
@@ -37,13 +38,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Whether it is time to collapse hugepages; to be asked once a round.
+    /// Whether a collapse is due; ask once a round.
     pub fn collapse_is_due(&self) -> bool {
         let mut pages = self.pages.lock();
         pages.collapse_is_due() && !self.is_near_limit(&pages)
     }
 
-    /// The next hugepage to collapse; its memory stays until [`Heap::end_collapse`].
+    /// The next hugepage to collapse; it stays backed until [`Heap::end_collapse`].
     pub fn begin_collapse(&self) -> Option<HugePageId> {
         let mut pages = self.pages.lock();
         let id = pages.begin_collapse();
@@ -51,17 +52,17 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         id
     }
 
-    /// What came of a collapse; says whether another may be tried in this round.
+    /// Records a collapse's result; whether to try another in this round.
     pub fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
         let mut pages = self.lock_pages();
         self.collapsing.store(0, Relaxed);
         pages.end_collapse(id, result, took_ns)
     }
 
-    /// Returns the memory of all free pages to the system; says how many bytes lost theirs. `layers_above` returns what lies between
-    /// them and this heap.
+    /// Returns all free pages to the system; the result is the bytes released. `layers_above`
+    /// flushes the layers above this heap.
     pub fn release(&self, layers_above: impl FnOnce()) -> u64 {
-        // What comes back to the page heap now may let whole hugepages go at once.
+        // Flushed spans may free whole hugepages.
         let before = self.pages.lock().backed_pages();
         self.drain_transfers();
         layers_above();
@@ -75,7 +76,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         kept + (u64::from(before.0.saturating_sub(after.0)) << PAGE_SHIFT)
     }
 
-    /// Bytes of large objects, and of spans that layers above hold.
+    /// Bytes of large objects, and of spans of layers above.
     pub fn large_bytes(&self) -> u64 {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
@@ -84,7 +85,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs + cached)
     }
 
-    /// Takes every lock, for a fork.
+    /// Takes every lock, before a fork.
     pub fn hold_for_fork(&self, nested: bool) {
         self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork(nested));
         self.morphs.hold_for_fork(nested);
@@ -92,7 +93,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.huge.hold_for_fork(nested);
     }
 
-    /// Gives every lock up after a fork.
+    /// Releases every lock, after a fork.
     ///
     /// # Safety
     /// As [`Mutex::release_after_fork`].
@@ -111,7 +112,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shards().iter().for_each(|shard| shard.counts.flush::<H>());
     }
 
-    /// Slabs of a class that have room and some object in use, and those that are complete.
+    /// A class's partial and complete slabs.
     pub fn fullness(&self, class: usize) -> (u32, u32) {
         (0..self.shards().len()).fold((0, 0), |(partial, complete), home| {
             let slabs = self.slabs(home, class);
@@ -119,7 +120,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         })
     }
 
-    /// In a forked child: ends a collapse that another thread of the parent was at.
+    /// In a fork's child: ends a collapse that another thread of the parent ran.
     pub fn forked(&self) {
         if let Some(id) = self.collapsing.load(Relaxed).checked_sub(1) {
             self.end_collapse(HugePageId(id), Err(CollapseError::Again), 0);

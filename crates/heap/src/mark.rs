@@ -1,11 +1,12 @@
-//! The mark of a free object, by which a second free shows.
+//! The mark of a free object, which reveals a double free.
 //!
-//! **What.** The second word of a free object is its address mixed with a number of this process. Allocation wipes it, so that
-//! a free that finds it is a double free. A copy of the mark in another object is not that object's mark.
+//! **What.** A free object's second word is its address mixed with the process's key. Allocation
+//! wipes it, so a free that finds it is a double free. A copy of the mark in another object does
+//! not match that object.
 //!
 //! **Unsafe.** Reads and writes the second word of objects.
 
-/// The mark of a free object. Keys are odd and objects even, so that it is never 0.
+/// An object's mark. Keys are odd and objects even, so it is never 0.
 #[inline(always)]
 pub fn mark(key: usize, object: *mut u8) -> usize {
     key ^ object as usize
@@ -34,7 +35,7 @@ pub unsafe fn wipe(object: *mut u8) -> *mut u8 {
     object
 }
 
-/// Whether an object bears the mark of a free one.
+/// Whether an object bears its mark.
 ///
 /// # Safety
 /// The object has at least 16 readable bytes.
@@ -43,3 +44,6 @@ pub unsafe fn is_marked(key: usize, object: *mut u8) -> bool {
     // SAFETY: by the contract.
     unsafe { object.cast::<usize>().add(1).read() == mark(key, object) }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

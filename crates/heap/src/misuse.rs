@@ -1,53 +1,51 @@
-//! What can be wrong with a pointer that a program hands in.
-//!
-//! **What.** One list for all layers, so that a report needs one text for each case. The core finds the cases about objects;
-//! those about heaps with names and object caches come from the layer above.
+//! The misuses of a pointer. One list for all layers, so that a report needs one text for each
+//! case: the core finds those about objects, the layers above those about heaps and object caches.
 
 /// What is wrong with a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misuse {
-    /// The object is of another size than the caller says.
+    /// The object's size differs from the caller's.
     WrongSize {
-        /// What the caller says.
+        /// The caller's size.
         given: usize,
         /// Bytes of the object.
         size: usize,
     },
-    /// The object does not lie at a multiple of the alignment that the caller says.
+    /// The object is not aligned as the caller claims.
     WrongAlign {
-        /// What the caller says.
+        /// The caller's alignment.
         given: usize,
     },
-    /// It is an object, but not of the heap that it was said to be of.
+    /// An object of another heap than the caller's.
     OtherHeap,
-    /// No heap was ever there.
+    /// The heap never existed.
     NoHeap,
     /// The heap was destroyed.
     HeapDestroyed,
-    /// The heap is one of the library's own, which stay.
+    /// The library's own heaps cannot be destroyed.
     HeapStays,
-    /// No object cache was ever there.
+    /// The object cache never existed.
     NoCache,
     /// The object cache was destroyed.
     CacheDestroyed,
-    /// It is an object of an object cache, by its number, and not to be had by this call.
+    /// An object of an object cache, which this call cannot free.
     OfCache {
         /// The cache's number.
         cache: u16,
     },
-    /// It is an object of another object cache than the one that it was said to be of.
+    /// An object of another object cache than the caller's.
     OtherCache {
-        /// Whose it is.
+        /// Its cache.
         its: u16,
-        /// Whose it was said to be.
+        /// The caller's cache.
         given: u16,
     },
-    /// It is an object of malloc or of a heap, and not of the object cache that it was said to be of.
+    /// An object of malloc or a heap, not of the caller's object cache.
     NotCached {
-        /// Whose it was said to be.
+        /// The caller's cache.
         given: u16,
     },
-    /// The object is free already.
+    /// A double free.
     Freed {
         /// Bytes of the object.
         size: usize,
@@ -61,13 +59,13 @@ pub enum Misuse {
     },
     /// It points into a large or huge object.
     InsideLarge {
-        /// Where the object starts.
+        /// The object's address.
         start: usize,
         /// Bytes of the object.
         size: usize,
     },
-    /// It points into the region where nothing is allocated.
+    /// It points into the region, but into no object.
     Unallocated,
-    /// It is none of ours.
+    /// Not an address of this library.
     Foreign,
 }

@@ -1,11 +1,11 @@
-//! A heap of two shards for models of loom, with hands that use it as threads do.
+//! A heap of two shards for loom models, with hands that use it as threads do.
 //!
-//! **What.** The heap, the slabs, the locks and the caches are those of the library. Its floor is the model's own. Of each object that is out
-//! the bytes are known: no two objects that are out overlap.
+//! **What.** The library's heap, slabs, locks and caches over the model's floor. Checks that no two
+//! live objects overlap.
 //!
-//! **Failure.** What a program must not see panics.
+//! **Failure.** Panics on what a program must not see.
 //!
-//! **Unsafe.** Gives a heap its metadata, and takes objects back that it has handed out.
+//! **Unsafe.** Gives a heap its metadata, and takes back objects that it handed out.
 
 use crate::heap::{Heap, Parts};
 use crate::hooks::NoHooks;
@@ -23,29 +23,29 @@ use std::sync::Mutex;
 use std::vec::Vec;
 
 const KEY: usize = 0x1357_9bdf_0246_8acf;
-/// Pages at the heap's start of which the model knows before its threads begin.
+/// Pages that the model touches before its threads begin.
 const KNOWN: u32 = 8;
 
-/// A heap for as long as a run of a model takes.
+/// A heap for one run of a model.
 pub struct World<F: Platform, C: Clock> {
     heap: Box<Heap<F, C, NoHooks>>,
-    /// Objects that are out: where they begin, and their bytes.
+    /// Live objects: address and bytes.
     out: Mutex<BTreeMap<usize, usize>>,
     /// Classes that the model uses.
     classes: Vec<usize>,
-    /// What the heap's tables lie in.
+    /// Memory of the heap's tables.
     _marks: Box<[AtomicU32]>,
     records: (*mut PageRecord, usize),
     trackers: (*mut Tracker, usize),
 }
 
-// SAFETY: the tables are the heap's, which may be sent and shared; loom runs one thread at a time.
+// SAFETY: the tables are the heap's, which is `Send` and `Sync`; loom runs one thread at a time.
 unsafe impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> Sync for World<F, C> {}
 // SAFETY: as above.
 unsafe impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> Send for World<F, C> {}
 
 impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> World<F, C> {
-    /// A heap for some classes, over a floor of one hugepage that begins at `base`; `empty` is any other floor.
+    /// A heap for some classes, over a floor of one hugepage at `base`; `empty` is any other floor.
     pub fn new(floor: F, base: *mut u8, empty: F, clock: C, classes: &[usize]) -> Self {
         let hugepages = 1;
         let pages = HugePages(hugepages).pages().0;
@@ -53,7 +53,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         let records: &'static mut [PageRecord] = (0..pages).map(|_| PageRecord::default()).collect::<Vec<_>>().leak();
         let trackers: &'static mut [Tracker] = (0..hugepages).map(|_| Tracker::default()).collect::<Vec<_>>().leak();
         records[..KNOWN as usize].iter().for_each(PageRecord::touch);
-        // A thread of the model has too small a stack for a heap to be made on.
+        // The stack of a model's thread is too small for a heap.
         let heap = std::thread::scope(|s| {
             s.spawn(|| Box::new(Heap::new(empty, F::System::default(), clock.clone(), clock))).join()
         })
@@ -62,7 +62,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
             ((records.as_mut_ptr(), records.len()), (trackers.as_mut_ptr(), trackers.len()));
         let parts = Parts {
             base: base as usize,
-            // SAFETY: there is a zero entry for each page, for as long as the heap.
+            // SAFETY: there is a zero entry for each page, for the heap's lifetime.
             map: unsafe { PageMap::new(marks.as_ptr()) },
             records: Table::from_slice(records),
             trackers: Table::from_slice(trackers),
@@ -72,7 +72,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
             frames: None,
             key: KEY,
         };
-        // SAFETY: called once, with parts that belong to the floor.
+        // SAFETY: called once, with the floor's parts.
         unsafe { heap.install(floor, parts) };
         heap.use_shards(2);
         let world = Self {
@@ -83,7 +83,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
             records: at_records,
             trackers: at_trackers,
         };
-        // Touches what threads may reach without an order, for the model's sake.
+        // Touches what threads may race on, for loom.
         (0..KNOWN).for_each(|page| assert_eq!(world.heap.mark(PageId(page)), 0));
         for (home, class) in (0..2).flat_map(|home| classes.iter().map(move |class| (home, *class))) {
             assert!(world.heap.passes_on(home, class));
@@ -93,7 +93,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         world
     }
 
-    /// A thread's cache at a home.
+    /// A thread cache at a home.
     pub fn hand(&self, home: usize) -> Hand {
         let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
         // SAFETY: memory for one cache, ours.
@@ -101,7 +101,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         Hand { cache }
     }
 
-    /// As many objects of a class as a home's slabs give at once, for a hand.
+    /// Up to `n` objects of a class, as a home's slabs hand them to a cache.
     pub fn take_batch(&self, home: usize, class: usize, n: u32) -> Vec<usize> {
         let mut chain = self.heap.take(home, class, n);
         let mut objects = Vec::new();
@@ -113,12 +113,12 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         objects
     }
 
-    /// Takes back what [`World::take_batch`] gave, around all caches.
+    /// Frees what [`World::take_batch`] gave, bypassing all caches.
     pub fn give_batch(&self, class: usize, objects: &[usize]) {
         let mut chain = Chain::EMPTY;
         for object in objects {
             self.note_back(*object);
-            // SAFETY: the object was out, and is given up.
+            // SAFETY: the object is live, and given up.
             unsafe {
                 self.heap.set_mark(*object as *mut u8);
                 chain.push(*object as *mut u8);
@@ -128,7 +128,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         unsafe { self.heap.give(class, chain) };
     }
 
-    /// A class that needs a slab looks for one at another class of a shard first.
+    /// Makes the next search ask one class of a shard first.
     pub fn look_at(&self, shard: usize, class: usize) {
         self.heap.search.look_at(shard, class);
     }
@@ -145,23 +145,23 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         assert!(self.out.lock().unwrap().remove(&object).is_some(), "it was not out");
     }
 
-    /// The bytes of an object that is out, as the heap finds it.
+    /// The bytes of a live object, as the heap finds it.
     pub fn size_of(&self, object: usize) -> usize {
         self.heap.find(object as *mut u8).usable().expect("it is out")
     }
 
-    /// Whether the page of an object bears the mark of a slab of two classes.
+    /// Whether an object's page is marked [`MORPHED`](size_class::MORPHED).
     pub fn is_morphed(&self, object: usize) -> bool {
         self.heap.page_of(object).is_some_and(|page| self.heap.mark(page) == size_class::MORPHED)
     }
 
-    /// Slabs of a class that were another class's, over all shards, and those of them that are its alone by now.
+    /// A class's morphed slabs over all shards, and how many of them have settled.
     pub fn morphed(&self, class: usize) -> (u32, u32) {
         let stats = self.heap.class_stats(class);
         (stats.morphed, stats.settled)
     }
 
-    /// When all is given back and no other thread is there: the heap knows of no object, no slab and no page.
+    /// After all objects are freed, with no other thread: the heap has no object, slab or page.
     pub fn check_empty(&self) {
         assert!(self.out.lock().unwrap().is_empty(), "the model gave all back");
         self.heap.release(|| ());
@@ -179,7 +179,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
 impl<F: Platform, C: Clock> Drop for World<F, C> {
     fn drop(&mut self) {
         let (records, trackers) = (self.records, self.trackers);
-        // SAFETY: made as slices of these lengths, and the heap is used no more.
+        // SAFETY: made as slices of these lengths, and the heap is no longer used.
         unsafe {
             drop(Box::from_raw(core::ptr::slice_from_raw_parts_mut(records.0, records.1)));
             drop(Box::from_raw(core::ptr::slice_from_raw_parts_mut(trackers.0, trackers.1)));
@@ -196,7 +196,7 @@ pub struct Hand {
 unsafe impl Send for Hand {}
 
 impl Hand {
-    /// Takes an object.
+    /// Allocates an object.
     pub fn take<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
         &self,
         world: &World<F, C>,
@@ -212,7 +212,7 @@ impl Hand {
         object as usize
     }
 
-    /// Gives an object back, as the fast path and the slow one do.
+    /// Frees an object, by the fast path or the slow one.
     pub fn give<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
         &self,
         world: &World<F, C>,
@@ -230,7 +230,7 @@ impl Hand {
         assert_eq!(given, Ok(()), "an object that is out");
     }
 
-    /// Gives all that the cache holds back to the slabs.
+    /// Flushes the cache to the slabs.
     pub fn empty<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
         &self,
         world: &World<F, C>,

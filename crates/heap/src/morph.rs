@@ -1,24 +1,24 @@
-//! Slabs that go from one size class to another while objects live on them.
+//! Slab morphing: slabs change their size class while objects live on them.
 //!
-//! **What.** Before a class takes a new span from the page heap, it looks for a slab of another class, on a span of the
-//! same length, on which few objects live, and then for two neighbours of half the length, of whatever classes. The pages
-//! are marked [`MORPHED`] until the slab is like others of its class: the fast paths know nothing of that mark, so that
-//! each free on such a slab comes here. Objects of the new class then go into the thread's cache as always, those of the
-//! old classes straight to the slab. The hugepage stays one of dense or sparse spans, whatever the new objects are.
+//! **What.** Before a class takes a new span, it looks for another class's slab on a span of the
+//! same length with few live objects, then for two neighbours of half the length. The pages are
+//! marked [`MORPHED`] until the slab has one class. The fast paths do not know that mark, so each
+//! free on such a slab comes here. The new class's objects go into the thread cache as always, the
+//! old classes' straight to the slab. The hugepage keeps its density.
 //!
 //! **From.** NVAlloc §5.2.
 //!
-//! **Threads.** A slab morphs under the locks of its old and new classes, of which all but that of the new one are only
-//! tried, and that of the table; it settles as an ordinary one under the lock of its new class and that of the table. So both the page
-//! map and a slab's record can be trusted under the table's lock alone. Objects of the old class that lie in some
-//! thread's cache count as live; when they come from there to their class's slabs they are sent on.
+//! **Threads.** A slab morphs under the locks of its old and new classes and of the table; the old
+//! classes' are only tried. It settles under the locks of its new class and of the table. The
+//! table's lock alone therefore makes the page map and a slab's record reliable. Cached objects of
+//! the old class count as live; a flush to their old class forwards them here.
 //!
-//! **Cost.** A look, when a new span would be taken: a few locks that are tried, and less and less often while none is
-//! found. A free on such a slab takes the table's lock.
+//! **Cost.** A search when a new span would be taken: a few try-locks, with back-off. A free on a
+//! morphed slab takes the table's lock.
 //!
 //! **Failure.** Without memory for the table no slab morphs.
 //!
-//! **Unsafe.** Hands slabs the address of the region, and gives table entries memory of their own.
+//! **Unsafe.** Hands slabs the region's address, and gives the table its memory.
 
 use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;
@@ -34,14 +34,14 @@ use craton_base::{
 use craton_os::Guard;
 use craton_slab::{Left, Morph, Morphs, NO_OFFER, Offer, Place, SlabCache, Wish};
 
-/// Slabs that can hold two classes at a time; entries take memory only once they are used.
+/// Slabs of two classes at most; entries take memory only once used.
 const MOST: usize = if cfg!(loom) { 8 } else { 1 << 18 };
-/// Classes that are asked in one look.
+/// Classes asked in one search.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 8 };
-/// Slabs that are tried in one look.
+/// Slabs tried in one search.
 const TRIES: usize = 10;
 
-/// Spans for a class that prefers slabs which other classes hardly use to memory that the heap does not have yet.
+/// Spans for a class, from other classes' nearly empty slabs before the heap grows.
 pub(crate) struct Recut<'a, F: Platform, C: Clock, H: Hooks>(pub(crate) Marked<'a, F, C, H>);
 
 impl<F: Platform, C: Clock, H: Hooks> SpanSource for Recut<'_, F, C, H> {
@@ -68,7 +68,7 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Recut<'_, F, C, H> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// A slab of another class for `class` in a shard, whose lock the caller holds; none if there is none at hand.
+    /// Another class's slab for `class` in a shard, whose lock the caller holds.
     #[cold]
     pub fn second_hand(&self, home: usize, class: usize) -> Option<PageRange> {
         self.search.note_taken(class);
@@ -86,7 +86,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         range
     }
 
-    /// Asks some of the classes that have slabs of so many pages, from the one on that was asked last.
+    /// Asks some of the classes with slabs of `pages`, starting from the last donor.
     fn ask(&self, last: &AtomicU32, pages: Pages, (home, class): (usize, usize)) -> Option<PageRange> {
         let mut donor = last.load(Relaxed) as usize;
         if donor == 0 || !has_span(donor, pages) {
@@ -95,7 +95,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 return None;
             }
         }
-        // Threads of other homes may have left what this one needs: one of those is asked besides.
+        // Also asks one shard of another home, whose threads may have left a slab.
         let shards = self.homes();
         let other = self.search.shard.load(Relaxed) as usize % shards;
         let mut tries = TRIES;
@@ -115,7 +115,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         None
     }
 
-    /// Makes a slab of a shard and class one of another, whose lock the caller holds, or half of one.
+    /// Morphs a slab, or half of one, into one of `to`, whose lock the caller holds.
     fn morph(&self, (shard, from): (usize, usize), to: (usize, usize), tries: &mut usize) -> Option<PageRange> {
         let mut slabs = self.try_slabs(shard, from)?;
         if slabs.is_unset() {
@@ -137,8 +137,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         })
     }
 
-    /// The slab with which one of a shard and class, whose lock the caller holds, could become one of twice the length, its
-    /// class, and the lock of its cache, if that is another one.
+    /// A neighbour with which the slab could become one of twice the length: its page, class, and
+    /// the lock of its cache, if another.
     fn neighbour(
         &self,
         (shard, class): (usize, usize),
@@ -157,12 +157,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return slabs.is_candidate(record.as_ref()).then_some((beside, other, None));
         }
         let guard = self.try_slabs(owner, other)?;
-        // With the lock what was seen before it holds.
+        // Re-checks under the lock.
         let is_theirs = usize::from(self.mark(beside)) == other && record.owner() == owner;
         (is_theirs && guard.is_candidate(record.as_ref())).then_some((beside, other, Some(guard)))
     }
 
-    /// Makes slabs whose caches are locked one slab of a class of which the caller holds the lock.
+    /// Morphs locked slabs into one of class `to`, whose lock the caller holds.
     fn morph_into(&self, (home, to): (usize, usize), offers: [Offer<'_>; 2]) -> Option<PageRange> {
         let pages = size_class::geometry(to).pages;
         let is_pair = offers[0].cache.as_ref().is_some_and(|cache| cache.geometry().pages != pages);
@@ -171,12 +171,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             // Address space may be short: there are no more slabs than pages.
             let most = MOST.min(self.layout().records.len());
             let table = self.system.map((most * size_of::<Morph>()).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
-            // SAFETY: the mapping is new, reads as zeros, is aligned and stays.
+            // SAFETY: the mapping is new, zeroed, aligned and permanent.
             *morphs = Morphs::new(unsafe { Table::new(table as *mut Morph, most) });
         }
         let Layout { base, key, records, .. } = self.layout();
         let wish = Wish { geometry: size_class::geometry(to), to: to as u8 };
-        // SAFETY: base, records and table are this heap's; the locks of all caches and of the table are held.
+        // SAFETY: base, records and table are this heap's; all caches and the table are locked.
         let range = unsafe {
             craton_slab::donate(wish, offers, *base as *mut u8, records, &mut morphs, |o| mark_free(*key, o))?
         };
@@ -190,14 +190,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         for i in 0..range.len.0 {
             let record = &records[(range.first.0 + i) as usize];
             record.set_owner(home);
-            // A second part begins no span any more.
+            // No span begins at the second part any more.
             record.set_pages(if i == 0 { range.len } else { Pages(0) });
         }
         self.set_marks(range, MORPHED, true);
         Some(range)
     }
 
-    /// The slab around a page marked [`MORPHED`], if it still is.
+    /// The slab around a page that is still marked [`MORPHED`].
     fn mixed_slab(&self, morphs: &Morphs, page: PageId) -> Option<PageId> {
         if self.mark(page) != MORPHED {
             return None;
@@ -205,13 +205,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         morphs.range_of(self.record(page).as_ref()).map(|slab| slab.first)
     }
 
-    /// What lies where a pointer to a page marked [`MORPHED`] points; none if the mark is no more that.
+    /// The object at a pointer into a page marked [`MORPHED`]; `None` if the mark has changed.
     pub(crate) fn look(&self, morphs: &Morphs, pointer: *mut u8, page: PageId) -> Option<Place> {
         let slab = self.mixed_slab(morphs, page)?;
         morphs.look(self.record(slab).as_ref(), pointer as usize - self.address(slab) as usize)
     }
 
-    /// Takes back an object of a slab of two classes, and says whether it was out; none if the slab is no such any more.
+    /// Frees an object of a morphed slab; whether it was live. `None` if the slab has settled.
     ///
     /// # Safety
     /// The caller gives the object up.
@@ -224,7 +224,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let ((home, to), mut slabs, mut morphs) = loop {
             let slabs = self.slabs(known.0, known.1.into());
             let morphs = self.morphs.lock();
-            // Before we had the lock, it may have settled, and even gone to another class.
+            // Before the lock was taken the slab may have settled, or changed its class.
             match owner(&morphs)? {
                 now if now == known => break (known, slabs, morphs),
                 now => known = now,
@@ -232,7 +232,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         };
         let mut source = Marked { heap: self, home, class: to.into() };
         let Layout { base, key, records, .. } = self.layout();
-        // SAFETY: base, records, table and source are this heap's; the locks of the cache and of the table are held.
+        // SAFETY: base, records, table and source are this heap's; cache and table are locked.
         let left = unsafe {
             let base = *base as *mut u8;
             slabs.free_mixed(object, base, records, &mut morphs, &mut source, |o| mark_free(*key, o))

@@ -1,4 +1,4 @@
-//! The page heap below: TEMERAIRE's, or one in which LLFree's frames place short spans.
+//! The page heap below: TEMERAIRE's, or one whose short spans LLFree places.
 
 use craton_frames::Seat;
 

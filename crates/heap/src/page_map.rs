@@ -1,50 +1,51 @@
-//! The page map: what each page of the region belongs to.
+//! The page map: which size class each page of the region belongs to.
 //!
-//! **What.** Four bytes for each page, its mark: the size class of its objects, [`LARGE`](crate::size_class::LARGE) for the first page
-//! of a large object, [`MORPHED`](crate::size_class::MORPHED) where objects of two classes lie, 0 for everything else (free pages, and the inside of objects of several pages). A mark is kept as the distance from
-//! a cache's start to the list of the class, so that free reaches the list by one load and one addition. The map is consulted before
-//! any memory behind a pointer is touched.
+//! **What.** A mark of four bytes for each page: the size class,
+//! [`LARGE`](crate::size_class::LARGE) for the first page of a large object,
+//! [`MORPHED`](crate::size_class::MORPHED) for a slab of two classes, or 0 (free pages, the inside
+//! of objects). It is stored as the offset of the class's list in a cache, so that free finds the
+//! list by one load and one addition. `free` reads the map before any memory behind the pointer.
 //!
-//! **Threads.** Written by whoever owns the pages, before the first object is given out and after the last came back; read
-//! by any thread. A thread can only ask for a page of which it holds an object, and it got that object through a
-//! synchronising hand-over, so relaxed accesses suffice.
+//! **Threads.** The pages' owner writes, before the first object goes out and after the last
+//! returns. Any thread reads, with relaxed loads: it got its object of the page through a
+//! synchronising hand-over.
 //!
-//! **Unsafe.** Indexes the map by address, within the pages that the floor granted.
+//! **Unsafe.** Indexes the map by address, within the granted pages.
 
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PageId, PageRange};
 
-/// Bytes from one list of a thread cache to the next: what a mark is multiplied by, so that `free` reaches the list by one
-/// addition.
+/// Bytes of a thread cache's list: the factor of a stored mark.
 pub const LIST_BYTES: usize = 32;
 
-/// The map, as a pointer to the mark of page 0.
+/// The map: a pointer to the mark of page 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PageMap {
     marks: *const AtomicU32,
 }
 
-// SAFETY: the marks are atomic and live for ever.
+// SAFETY: the marks are atomic and never unmapped.
 unsafe impl Send for PageMap {}
 // SAFETY: as above.
 unsafe impl Sync for PageMap {}
 
 impl PageMap {
-    /// Where a map keeps the address of its first mark, in bytes, for those who read the memory of another process.
+    /// Offset of the first mark's address, for readers of another process's memory.
     pub const MARKS: usize = core::mem::offset_of!(Self, marks);
 
-    /// A map that must not be asked.
+    /// A map that must not be read.
     pub const EMPTY: Self = Self { marks: core::ptr::null() };
 
     /// A map whose marks begin at `marks`.
     ///
     /// # Safety
-    /// There is a zero entry of four bytes for each page as soon as it is granted, for ever, written through this map only.
+    /// Each granted page has a permanent four-byte entry, zero at first, which only this map
+    /// writes.
     pub const unsafe fn new(marks: *const AtomicU32) -> Self {
         Self { marks }
     }
 
-    /// How far from a cache's start the list for a page's mark lies.
+    /// The offset, in a cache, of the list for a page's mark.
     ///
     /// # Safety
     /// The page has been granted.
@@ -89,3 +90,6 @@ impl PageMap {
         })
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,8 +1,8 @@
-//! The slow paths of a thread cache: refill, flush, and objects that go past it.
+//! The slow paths of a thread cache: refill, flush, and objects that bypass it.
 //!
 //! **From.** TEMERAIRE §3.
 //!
-//! **Unsafe.** Touches objects that a cache or a caller gives up.
+//! **Unsafe.** Accesses objects that a cache or a caller gives up.
 
 use crate::find::Found;
 use crate::heap::Heap;
@@ -16,7 +16,7 @@ use core::ptr::null_mut;
 use craton_base::{Clock, Platform};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// An object of a class whose list has run empty: refills the list. Null when there is no memory.
+    /// Refills an empty list and returns one object; null without memory.
     ///
     /// # Safety
     /// `cache` is the calling thread's, of this heap, and the class's list is empty.
@@ -31,7 +31,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let mut chain = self.take(cache.home(), class, H::bound(class, cache.want(class)));
         let object = chain.pop().unwrap_or(null_mut());
         cache.fill(class, chain);
-        // The slabs may have grown the heap; the cache should know what it has just been given.
+        // The slabs may have grown the heap; the cache must know the new pages.
         cache.look_again(self.view(), &self.flush_requests);
         if cache.is_look_due(self.in_use()) {
             self.give_what_lies_idle(cache);
@@ -39,31 +39,31 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.wipe_mark(object)
     }
 
-    /// Gives back what has lain idle in a cache since the heap was smaller.
+    /// Trims the idle lists of a cache.
     #[cold]
     fn give_what_lies_idle(&self, cache: &mut ThreadCache) {
         cache.begin_look(self.in_use());
         for class in 1..=size_class::CLASSES {
             let n = cache.idle(class);
-            // SAFETY: the list has so many, and gives them up.
+            // SAFETY: the list has `n` objects and gives them up.
             cache.shorten(class, n, |first| unsafe { self.give_first(class, first, n) });
         }
     }
 
-    /// An object without a cache. Null when there is no memory.
+    /// An object without a cache; null without memory.
     pub fn take_one(&self, class: usize) -> *mut u8 {
         let object = self.take(0, class, 1).pop().unwrap_or(null_mut());
         self.wipe_mark(object)
     }
 
-    /// Makes a free object one that is out.
+    /// Wipes the free mark of an object that goes out.
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // Callers pass what a cache or a slab has just handed them.
     pub fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
         // SAFETY: objects have at least 16 bytes, and this one is ours until we return it.
         unsafe { mark::wipe(object) }
     }
 
-    /// Makes an object that is out a free one.
+    /// Marks an object as free.
     ///
     /// # Safety
     /// The object is one of a class, and given up.
@@ -72,10 +72,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { mark::mark_free(self.layout().key, object) };
     }
 
-    /// Gives back an object that no cache took, without one.
+    /// Frees an object without a cache.
     ///
     /// # Safety
-    /// The object is one of `class`, checked, and given up by the caller.
+    /// The caller has checked that the object is of `class`, and gives it up.
     pub unsafe fn give_one(&self, class: usize, object: *mut u8) {
         // SAFETY: by the contract; the mark makes a second free visible.
         unsafe {
@@ -84,12 +84,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Makes room in a full list of the cache.
+    /// Flushes a full list.
     ///
     /// # Safety
     /// `cache` is the calling thread's, of this heap.
     pub unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) {
-        // SAFETY: the cache is this thread's, and the chain holds objects of the class that its list gave up.
+        // SAFETY: the cache is this thread's; the chain holds objects that its list gave up.
         unsafe {
             let home = (*cache).home();
             let n = (*cache).overflow(class);
@@ -102,10 +102,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Puts an object into a cache, and makes room there if need be.
+    /// Frees an object into a cache, flushing if the list is full.
     ///
     /// # Safety
-    /// `cache` is the calling thread's, of this heap. The object is of the class, checked, and given up.
+    /// `cache` is the calling thread's, of this heap. The object is of the class, checked, and
+    /// given up.
     unsafe fn take_into(&self, cache: *mut ThreadCache, class: usize, object: *mut u8) {
         // SAFETY: by the contract.
         unsafe {
@@ -118,10 +119,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Gives everything in a cache back to the slabs.
+    /// Flushes a whole cache to the slabs.
     ///
     /// # Safety
-    /// Nobody else uses `cache`, which is of this heap.
+    /// No other thread uses `cache`, which is of this heap.
     pub unsafe fn empty_cache(&self, cache: *mut ThreadCache) {
         for class in 1..=size_class::CLASSES {
             // SAFETY: as in `make_room`.
@@ -132,13 +133,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Takes back an object that the cache's fast path refused, or says what is wrong with the pointer. An object of a heap of
-    /// its own is returned: it is that heap's to free.
+    /// Frees an object that the fast path refused, or reports the misuse. Returns the object of a
+    /// private heap, for that heap to free.
     ///
     /// # Safety
-    /// `cache`, if there is one, is the calling thread's, of this heap. The caller gives the object up.
+    /// `cache`, if any, is the calling thread's, of this heap. The caller gives the object up.
     pub unsafe fn take_back(&self, cache: Option<*mut ThreadCache>, pointer: *mut u8) -> Result<Option<Owned>, Misuse> {
-        // SAFETY: the cache is this thread's. An object that it recognises and did not take is one that its list has no room for.
+        // SAFETY: the cache is this thread's. It recognised the object, so its list was full.
         unsafe {
             if let Some(cache) = cache
                 && let Some((class, _)) = ThreadCache::recognise(cache, pointer)
@@ -175,15 +176,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Takes back an object of class `class`, which its slab had before it morphed.
+    /// Frees an object of class `class`, which its slab had before it morphed.
     ///
     /// # Safety
     /// The caller gives the object up.
     pub unsafe fn give_old(&self, class: usize, object: *mut u8) -> Result<(), Misuse> {
         let freed = Misuse::Freed { size: size_class::size_of_class(class) };
         let page = self.page_of(object as usize).ok_or(Misuse::Foreign)?;
-        // SAFETY: by the contract. While the object is out its slab stays as it is. If it is not, two frees of it are on
-        // their way.
+        // SAFETY: by the contract. A live object keeps its slab; else two frees race.
         let known = unsafe { self.give_mixed(object, page) };
         known.filter(|given| *given).map(|_| ()).ok_or(freed)
     }

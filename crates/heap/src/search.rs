@@ -1,37 +1,37 @@
-//! When to look for a slab of another class, and whose.
+//! When to search for another class's slab, and which class to ask.
 //!
-//! **What.** A search costs locks that are tried, so it pauses for longer and longer while it finds nothing. It asks the classes
-//! in turn, from the last donor on, and spares those that took slabs themselves a moment ago.
+//! **What.** A search costs try-locks, so it backs off while it finds nothing. It asks the classes
+//! in turn from the last donor, and spares those that took slabs lately.
 //!
-//! **Threads.** Advice alone: a lost update costs a search more or less.
+//! **Threads.** Hints: a lost update costs one search more or less.
 
 use crate::size_class::{self, CLASSES};
 use craton_base::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SIZE, Pages};
 
-/// A heap with fewer pages in use is left alone: 4 MiB.
+/// Heaps with fewer pages in use do not search: 4 MiB.
 const LEAST_PAGES: u32 = if cfg!(loom) { 1 } else { ((4 << 20) / PAGE_SIZE) as u32 };
-/// So many requests of a class go without a look at the most after looks that found nothing.
+/// Longest back-off, in requests of a class.
 const LONGEST_PAUSE: u8 = 16;
 
-/// A class that took none of the last slabs, one for each so many pages in use, has what it needs; one that takes some would
-/// refill the gaps of its own. A program whose sizes all come and go together gains nothing by morphing, and each free on
-/// such a slab is dear.
+/// A class is at rest if it took none of the last slabs, one for each 32 pages in use. Others would
+/// refill their slabs' gaps: when all sizes come and go together morphing gains nothing, and each
+/// free on a morphed slab is slow.
 const REST_PART: u32 = 32;
 
-/// The logarithm of the longest slab of several objects, in pages.
+/// Log2 of the longest slab of several objects, in pages.
 const LONGEST_LOG: usize = 5;
 
-/// For each class the next one whose slabs are on the same spans; itself if there is none.
+/// The next class with slabs of the same length; the class itself if none.
 pub(crate) static NEXT: [u8; CLASSES + 1] = {
     let mut next = [0; CLASSES + 1];
     let mut last = [0; LONGEST_LOG + 1];
-    // Twice around, so that each class knows one that comes before it.
+    // Twice around, so that each class meets the ones before it.
     let mut i = 2 * CLASSES;
     while i > 0 {
         let class = (i - 1) % CLASSES + 1;
         let g = size_class::geometry(class);
-        // A slab is found from within by its length, which must be a power of two for that.
+        // A slab's start is found from within by its length, which must be a power of two.
         if g.is_single() || !g.pages.0.is_power_of_two() {
             next[class] = class as u8;
         } else {
@@ -44,7 +44,7 @@ pub(crate) static NEXT: [u8; CLASSES + 1] = {
     next
 };
 
-/// A class with slabs of several objects on spans of so many pages; 0 if there is none.
+/// By log2 of pages: a class with slabs of several objects of that length, or 0.
 pub(crate) static FIRST: [u8; LONGEST_LOG + 1] = {
     let mut first = [0; LONGEST_LOG + 1];
     let mut class = CLASSES;
@@ -58,39 +58,39 @@ pub(crate) static FIRST: [u8; LONGEST_LOG + 1] = {
     first
 };
 
-/// Whether a class has slabs of several objects on spans of so many pages.
+/// Whether a class has slabs of several objects on spans of `pages`.
 pub(crate) fn has_span(class: usize, pages: Pages) -> bool {
     let g = size_class::geometry(class);
     g.pages == pages && !g.is_single()
 }
 
-/// How a class's looks went.
+/// The back-off of one class.
 struct Luck {
-    /// Requests that go without a look.
+    /// Requests left without a search.
     pause: AtomicU8,
-    /// How long the last pause was.
+    /// Length of the last pause.
     last_pause: AtomicU8,
 }
 
-/// Where a heap looks for slabs that could morph. All zeros at first.
+/// The state of a heap's searches. All zeros at first.
 pub struct Search {
-    /// Pages of the heap that were in use when last seen.
+    /// Pages in use, as last seen.
     pages: AtomicU32,
-    /// The class that gave a slab last, or was asked last; 0 at first.
+    /// The class that last gave a slab, or was last asked; 0 at first.
     pub(crate) donor: AtomicU32,
-    /// The class that gave half of a slab last, or was asked for one last; 0 at first.
+    /// The same for halves of slabs.
     pub(crate) half_donor: AtomicU32,
-    /// The shard that is asked besides the home of who looks.
+    /// The shard to ask besides the home.
     pub(crate) shard: AtomicU32,
-    /// Slabs that all classes took.
+    /// Slabs taken by all classes.
     taken: AtomicU32,
-    /// How many that were when each class took its last one.
+    /// `taken` at each class's last slab.
     taken_at: [AtomicU32; CLASSES + 1],
     luck: [Luck; CLASSES + 1],
 }
 
 impl Search {
-    /// At the beginning.
+    /// The first state.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub const NEW: Self = Self {
         pages: AtomicU32::new(0),
@@ -102,7 +102,7 @@ impl Search {
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
 
-    /// The next look is at the slabs of one class and shard.
+    /// Makes the next search ask one shard and class.
     #[cfg(loom)]
     pub fn look_at(&self, shard: usize, class: usize) {
         self.donor.store(class as u32, Relaxed);
@@ -110,24 +110,23 @@ impl Search {
         self.shard.store(shard as u32, Relaxed);
     }
 
-    /// Notes how many pages of the heap are in use.
+    /// Sets the pages in use.
     pub fn note_in_use(&self, pages: Pages) {
         self.pages.store(pages.0, Relaxed);
     }
 
-    /// Notes that a class takes a slab.
     pub(crate) fn note_taken(&self, class: usize) {
         let taken = self.taken.fetch_add(1, Relaxed) + 1;
         self.taken_at[class].store(taken, Relaxed);
     }
 
-    /// Whether a class does without new slabs while others take some.
+    /// Whether a class takes no slabs while others do.
     pub(crate) fn is_at_rest(&self, class: usize) -> bool {
         self.taken.load(Relaxed).wrapping_sub(self.taken_at[class].load(Relaxed))
             >= self.pages.load(Relaxed) / REST_PART
     }
 
-    /// Whether this request of a class, whose lock the caller holds, may look.
+    /// Whether this request of a class, locked by the caller, may search.
     pub(crate) fn is_due(&self, class: usize) -> bool {
         if self.pages.load(Relaxed) < LEAST_PAGES {
             return false;
@@ -138,7 +137,7 @@ impl Search {
         left == 0
     }
 
-    /// Notes how a look for a class, whose lock the caller holds, ended.
+    /// Updates the back-off of a class, locked by the caller, after a search.
     pub(crate) fn note(&self, class: usize, found: bool) {
         let Luck { pause, last_pause } = &self.luck[class];
         let next = if found { 0 } else { (2 * last_pause.load(Relaxed) + 1).min(LONGEST_PAUSE) };
@@ -146,3 +145,6 @@ impl Search {
         pause.store(next, Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

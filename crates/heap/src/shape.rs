@@ -1,4 +1,4 @@
-//! Where what lies in a heap, for those who read the memory of another process.
+//! The heap's layout, for readers of another process's memory.
 
 use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;
@@ -11,7 +11,7 @@ use craton_base::{Clock, Platform, Table};
 use craton_os::Mutex;
 use craton_slab::{Morphs, SlabCache};
 
-/// The part of a heap's layout that never changes.
+/// The constant part of the layout.
 const LAYOUT: [(&str, usize); 5] = [
     ("layout.base", offset_of!(Layout, base)),
     ("layout.map", offset_of!(Layout, map) + PageMap::MARKS),

@@ -1,7 +1,7 @@
-//! A shard: what the threads of one home refill from.
+//! A shard: the source of refills for the threads of one home.
 //!
-//! **State.** A slab cache for each size class behind a lock (the central lists), batches between threads (the transfer
-//! cache), and the counts of both. All zeros are an empty shard.
+//! **State.** For each size class a locked slab cache (central list) and transfer slots; the counts
+//! of both. All zeros: an empty shard.
 
 mod complete;
 mod counts;
@@ -16,21 +16,20 @@ use crate::size_class::{self, CLASSES};
 use craton_os::{Mutex, Rank};
 use craton_slab::SlabCache;
 
-/// Shards at the most: more processors share them.
+/// Most shards; more CPUs share them.
 pub const SHARDS: usize = if cfg!(loom) { 2 } else { 16 };
 
-/// Pages of complete slabs that a class may keep in each shard: 1 MiB. More would cost programs that swing between sizes more
-/// memory than it saves time.
+/// Pages of complete slabs of a class in a shard: 1 MiB. More costs more than it saves.
 const MOST_COMPLETE: u32 = 128;
 
-/// A class's slabs, on cache lines of their own.
+/// A class's slabs, on separate cache lines.
 #[repr(align(128))]
 pub(crate) struct Class(pub(crate) Mutex<SlabCache>);
 
 // A starting program faults in the pages of the classes that it uses.
 const _: () = assert!(cfg!(any(loom, debug_assertions)) || size_of::<Class>() == 128);
 
-/// What threads of one home refill from.
+/// The source of refills for one home's threads.
 pub(crate) struct Shard {
     pub(crate) classes: [Class; CLASSES],
     pub(crate) transfer: Transfer,
@@ -47,13 +46,12 @@ impl Shard {
         counts: Counts::NONE,
     };
 
-    /// The slabs of a size class.
     pub(crate) fn class(&self, class: usize) -> &Mutex<SlabCache> {
         &self.classes[class - 1].0
     }
 }
 
-/// A class's slabs at first.
+/// A class's first slab cache.
 pub(crate) fn fresh(class: usize) -> SlabCache {
     let geometry = size_class::geometry(class);
     SlabCache::keeping(geometry, (MOST_COMPLETE / geometry.pages.0) as u16)

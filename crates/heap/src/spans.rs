@@ -1,20 +1,20 @@
-//! Span sources: what lies between a size class's slabs and the page heap.
+//! Span sources: the layers between a size class's slabs and the page heap.
 //!
 //! **What.** Each source wraps the one below it, from the top down:
 //! ```text
 //! Recut     slabs of other classes serve first (`morph.rs`)
-//! Marked    the page map names a span's class while its slabs hold it; freed short spans wait in front
+//! Marked    marks a class's spans in the page map; keeps freed short spans in front
 //! Kept      kept spans serve, or go back, before the page heap grows
-//! Locked    the page heap under its lock: within the hard limit, each event reported, the usage published on release
+//! Locked    the locked page heap: hard limit, events, usage published on release
 //! ```
-//! Freed short spans, freed spans of large objects and the complete slabs of classes are out to the page heap, so that they
-//! come and go without its lock.
+//! To the page heap, freed spans in front of it and complete slabs are in use: they need no lock.
 //!
-//! **From.** TEMERAIRE §3 (spans), Bonwick94 §3.4 (complete slabs that are kept).
+//! **From.** TEMERAIRE §3 (spans), Bonwick94 §3.4 (kept complete slabs).
 //!
-//! **Threads.** Under a class's lock, or none. Whoever holds a class's lock only tries the locks of others.
+//! **Threads.** Under a class's lock, or none; a holder of a class's lock only tries other classes'
+//! locks.
 //!
-//! **Failure.** Refused: everything is as before, but for memory that went back.
+//! **Failure.** On refusal everything is as before, except memory that went back.
 
 use crate::heap::Heap;
 use crate::hooks::{Event, Hooks, SpanEvent, Usage};
@@ -27,7 +27,7 @@ use craton_os::Guard;
 use craton_pages::{Breaking, PageHeapExt};
 use craton_slab::SlabCache;
 
-/// A source for slabs that must do with what they have.
+/// A source without spans, for slabs that must use what they have.
 pub struct NoSpans;
 
 impl SpanSource for NoSpans {
@@ -47,20 +47,20 @@ impl SpanSource for NoSpans {
 /// The page heap as a class's slabs see it.
 pub struct Marked<'a, F: Platform, C: Clock, H: Hooks> {
     pub(crate) heap: &'a Heap<F, C, H>,
-    /// The shard that has the slabs.
+    /// The slabs' shard.
     pub(crate) home: usize,
     pub(crate) class: usize,
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
-    /// A span that a class's slabs returned a moment ago; takes no lock.
+    /// A short span that slabs freed a moment ago; takes no lock.
     pub(crate) fn alloc_short(&self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         let range = self.heap.spans.take(self.heap.system.cpu(), pages, align, density)?;
         self.adopt(range);
         Some(Span { range, zeroed: false })
     }
 
-    /// Makes a span the class's.
+    /// Marks a span as the class's.
     pub(crate) fn adopt(&self, range: PageRange) {
         let record = self.heap.record(range.first);
         record.set_owner(self.home);
@@ -76,14 +76,14 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
 
 impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
     fn alloc(&mut self, _: Pages, _: Pages, _: Density) -> Result<Span, SpanError> {
-        // Slabs that give objects back take no span.
+        // Slabs that free objects take no span.
         Err(SpanError::NoMemory)
     }
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
         self.heap.record(span.first).set_pages(Pages(0));
         self.mark(span, 0);
-        // A slab that was one of another class may lie on a hugepage of another density, which the page heap knows.
+        // The page heap knows the hugepage's density, even of a morphed slab.
         if self.heap.spans.put(self.heap.system.cpu(), span, density) {
             return Ok(());
         }
@@ -97,13 +97,13 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
     }
 }
 
-/// The page heap behind what is kept in front of it.
+/// The page heap behind the caches of spans.
 pub(crate) struct Kept<'a, F: Platform, C: Clock, H: Hooks> {
     pub(crate) heap: &'a Heap<F, C, H>,
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
-    /// Allocates a span, if need be from what is kept in front of the page heap.
+    /// Allocates a span, if need be from the caches in front.
     pub(crate) fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let heap = self.heap;
         let keeps = heap.complete_pages() > Pages(0) || heap.large.pages() > Pages(0);
@@ -122,8 +122,7 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
         span
     }
 
-    /// Allocates a span that the page heap has no memory for: the shorter part of a longer kept one, or, when all kept ones
-    /// have gone back, of what became of them.
+    /// Allocates from a longer kept span, or after draining all kept ones.
     #[cold]
     fn alloc_kept(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let heap = self.heap;
@@ -139,7 +138,7 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
     }
 }
 
-/// The page heap under its lock. Publishes its usage when it is released.
+/// The page heap under its lock. Publishes its usage on release.
 pub struct Locked<'a, F: Platform, C: Clock, H: Hooks> {
     pub(crate) heap: &'a Heap<F, C, H>,
     pub(crate) pages: Guard<'a, PageHeap<F, C>>,
@@ -166,7 +165,7 @@ impl<F: Platform, C: Clock, H: Hooks> Drop for Locked<'_, F, C, H> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
-    /// Allocates a span, within the hard limit.
+    /// Allocates a span within the hard limit.
     pub(crate) fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let hard = self.heap.gate.hard();
         let before = match hard {
@@ -179,34 +178,33 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         if hard.is_none_or(|hard| self.keep_below(hard)) || self.used() <= before {
             return Ok(span);
         }
-        // The system would not take free memory back.
+        // The system refused to take free memory back.
         let freed = self.free(span.range, density);
         debug_assert_eq!(freed, Ok(()), "the span was just allocated");
         self.keep_below(before);
         Err(SpanError::NoMemory)
     }
 
-    /// Allocates a span after the caches in front have returned theirs.
+    /// Allocates after draining the caches in front.
     fn alloc_drained(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         self.drain();
         self.alloc(pages, align, density)
     }
 
-    /// Frees a span.
     pub(crate) fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
         self.pages.free(span, density)?;
         H::span(SpanEvent::Free { range: span, density });
         Ok(())
     }
 
-    /// Frees a span whose whole hugepages were moved elsewhere.
+    /// Frees a span whose whole hugepages were moved away.
     pub(crate) fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
         self.pages.free_moved(span)?;
         H::span(SpanEvent::Free { range: span, density: Density::Sparse });
         Ok(())
     }
 
-    /// Makes two neighbours one span.
+    /// Joins two neighbouring spans.
     pub(crate) fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
         self.pages.join(first, second)?;
         H::span(SpanEvent::Free { range: second, density: Density::Sparse });
@@ -214,7 +212,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    /// Makes a span longer or shorter where it stands, within the hard limit.
+    /// Resizes a span in place, within the hard limit.
     pub(crate) fn resize(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
         let Some(hard) = self.heap.gate.hard().filter(|_| len > span.len) else {
             return self.resize_free(span, len);
@@ -233,14 +231,14 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Err(SpanError::NoMemory)
     }
 
-    /// Makes a span longer or shorter, whatever the limits.
+    /// Resizes a span in place, without a limit.
     fn resize_free(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
         let zeroed = self.pages.resize(span, len)?;
         H::span(SpanEvent::Resize { range: PageRange::new(span.first, len) });
         Ok(zeroed)
     }
 
-    /// Returns the spans in front of the page heap to it.
+    /// Returns the caches in front to the page heap.
     pub(crate) fn drain(&mut self) {
         let heap = self.heap;
         heap.spans.drain(|span, density| {
@@ -253,7 +251,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         });
     }
 
-    /// Tells the rest of the heap and the hooks how much is used now.
+    /// Publishes the usage to the heap and the hooks.
     fn publish(&mut self) {
         let heap = self.heap;
         let (in_use, backed) = (self.pages.in_use(), self.pages.backed());
@@ -261,7 +259,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         heap.free_pages.store(backed.pages().0.saturating_sub(in_use.0), Relaxed);
         heap.in_use_pages.store(in_use.0, Relaxed);
         let granted = self.pages.granted();
-        // Caches read it with every refill.
+        // Every refill reads this line: do not dirty it.
         if heap.granted_pages.load(Relaxed) != granted.pages().0 as usize {
             heap.granted_pages.store(granted.pages().0 as usize, Relaxed);
         }
@@ -275,7 +273,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
     }
 }
 
-/// A class's slabs, locked. Counts the complete ones when it is released.
+/// A class's locked slabs. Counts the complete ones on release.
 pub(crate) struct Counted<'a, F: Platform, C: Clock, H: Hooks> {
     heap: &'a Heap<F, C, H>,
     home: usize,
@@ -329,7 +327,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Locked { heap: self, pages: self.pages.lock() }
     }
 
-    /// Memory in use is above what a limit watches for, or below what it watched for.
+    /// Memory in use has left the watermark band.
     #[cold]
     fn left_watermark_band(&self, used: u64) {
         if used >= self.gate.high() {
@@ -339,12 +337,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Pages of complete slabs that are kept.
+    /// Pages of kept complete slabs.
     pub(crate) fn complete_pages(&self) -> Pages {
         Pages(self.shards().iter().map(|shard| shard.complete.pages().0).sum())
     }
 
-    /// Returns all complete slabs, but for those of classes that another thread has locked.
+    /// Returns all complete slabs, except of classes that another thread has locked.
     #[cold]
     pub(crate) fn drop_complete(&self) {
         self.for_complete(|slabs, source| slabs.give_complete(u32::MAX, &self.layout().records, source));
@@ -365,8 +363,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Returns what lies between the program and the page heap and could serve a request that the page heap refused; `false`
-    /// when there is nothing of that kind.
+    /// Returns everything kept that could serve a refused request; `false` if nothing.
     pub(crate) fn drop_all_kept(&self) -> bool {
         let complete = self.complete_pages();
         if complete > Pages(0) {
@@ -375,7 +372,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (self.drop_kept() > 0) | (self.pages_in_front() > Pages(0)) | (complete > Pages(0))
     }
 
-    /// Pages that the caches in front of the page heap hold.
+    /// Pages in the caches in front of the page heap.
     pub(crate) fn pages_in_front(&self) -> Pages {
         Pages(self.spans.pages().0 + self.large.pages().0)
     }

@@ -1,8 +1,16 @@
 mod complete;
+mod found;
 mod ground;
 mod heaps;
+mod hooks;
+mod huge;
 mod huge_table;
 mod idle;
 mod limits;
+mod maintain;
 mod morphs;
+pub(crate) mod recorder;
+mod resize;
+mod shards;
+mod spans;
 pub(crate) mod world;

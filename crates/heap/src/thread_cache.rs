@@ -1,27 +1,27 @@
-//! A thread's cache: for each size class a list of free objects.
+//! The thread cache: a list of free objects for each size class.
 //!
-//! **From.** TEMERAIRE §3 (the front end), Bonwick and Adams 2001 (magazines). Lists linked through the objects rather
-//! than arrays: a thread's cache is then 3 KiB however much it holds.
+//! **From.** TEMERAIRE §3 (front end), Bonwick and Adams 2001 (magazines). The lists link through
+//! the objects instead of using arrays, so a cache takes 3 KiB however much it holds.
 //!
 //! **State.** A free object in a list:
 //! ```text
 //! | link to the next (8 bytes) | mark (8 bytes) | … untouched … |
 //! ```
-//! The mark is the object's address mixed with a number of this process that no program knows: a free that finds it is a double
-//! free. A mark that a program copies along with bytes it never wrote is not that of its new place. It is wiped when
-//! the object goes out.
+//! The mark ([`crate::mark`]) mixes the object's address with the process's key; `pop` wipes it.
 //!
-//! **Invariants.** T1 `room` = `max` − length of the list; T2 the lists of marks that are no class (0, `LARGE`, `MORPHED` and `OWNED`) have no room
-//! and a magic of 0, with which no offset is a multiple of the size, so that freeing such a page leaves the fast path.
+//! **Invariants.** T1 `room` = `max` − length of the list. T2 the lists of marks that are no class
+//! (0, `LARGE`, `MORPHED`, `OWNED`) have no room and magic 0. No offset is then a multiple of the
+//! size, and a free on such a page leaves the fast path.
 //!
-//! **Threads.** Used by its thread alone. At a fork, the child finds other threads' caches stopped between two stores, and begins them
-//! anew. A signal handler that pops or pushes between two
-//! instructions of a pop or a push finds a valid list, at worst with objects lost and a wrong count; what it leaves to the interrupted one is right if it has undone what it did, else T1 is broken
-//! in most cases, which is looked at when the list has run empty.
+//! **Threads.** Only its thread uses a cache. The child of a fork resets the other threads' caches.
+//! A signal handler that interrupts a pop or a push finds a valid list. It can lose objects or
+//! break T1, unless it undoes what it did; the refill of an empty list checks the count
+//! (`miscount`).
 //!
-//! **Cost.** 14 instructions to allocate, 26 to free; half a line of the cache, one of the object, four bytes of the page map.
+//! **Cost.** 14 instructions to allocate, 26 to free; half a cache line of the cache, one of the
+//! object, four bytes of the page map.
 //!
-//! **Unsafe.** Links free objects through their memory, which belongs to the cache.
+//! **Unsafe.** Links free objects through their memory, which the cache owns.
 
 mod count;
 mod shape;
@@ -37,7 +37,7 @@ use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SHIFT, Pages};
 use craton_slab::Chain;
 
-/// One class's free objects: half a cache line.
+/// A size class's free list: half a cache line.
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub struct List {
@@ -46,43 +46,43 @@ pub struct List {
     magic: u64,
     /// A pointer's bits below the slab's alignment.
     mask: u32,
-    /// How many objects more may be pushed; below 0 while more were fetched than the list keeps of what is freed.
+    /// Objects that fit until `max`; below 0 after a refill larger than `max`.
     room: i32,
-    /// How many freed objects the list may hold.
+    /// Freed objects that the list may hold.
     max: i32,
-    /// The first object as of the last look at what lies idle: the lower half of its address, or 0.
+    /// Low 32 bits of the head at the last idle check, or 0.
     seen: u32,
 }
 
-/// How a list's length follows what the program does.
+/// How a list's length adapts to the program.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Pace {
-    /// How many objects are fetched when the list has run empty.
+    /// Objects to fetch in the next refill.
     fetch: u16,
-    /// Overflows that refills have not answered yet: by so many batches the program swings beyond what the list holds.
+    /// Overflows minus refills, in batches: how far the program swings beyond the list.
     swing: u8,
 }
 
-/// Bytes fetched before a list has run empty a few times, and the same in objects.
+/// First refill sizes, in bytes and objects.
 const FIRST_FETCH_BYTES: usize = 2 << 10;
 const FIRST_FETCH: u32 = 16;
-/// How many freed objects a list keeps that has not shown to need more. Each way to the slabs takes a lock, so they should not be fewer.
+/// Freed objects a new list keeps. Fewer would take the slabs' lock more often.
 const FIRST_KEPT: u32 = 32;
-/// How many it keeps in a program that frees what it has. Each keeps its slab, and so its hugepage, from coming free: they should be few.
+/// Objects a list keeps while the program frees for good. Each one pins its slab and hugepage.
 const LAST_KEPT: i32 = 16;
-/// The same in bytes: the larger an object, the more memory waits in vain; what comes and goes gets room soon.
+/// Bound of [`FIRST_KEPT`] in bytes: large objects would idle in short lists.
 const FIRST_KEPT_BYTES: usize = 4 << 10;
-/// Bytes and objects that a list may hold at the most.
+/// Bounds of a list.
 const MAX_BYTES: usize = 512 << 10;
 const MAX_OBJECTS: i32 = 8192;
-/// No list is that long: it runs in a circle.
+/// A longer list must contain a cycle.
 const LONGEST: u32 = 8 * MAX_OBJECTS as u32;
-/// So many overflows without a refill are no swing but a program that frees what it has: the list keeps less and less.
+/// This many overflows without a refill are a long freeing: the list then shrinks.
 const LONG_SWING: u8 = 128;
 
-/// A cache is looked through for what lies idle when the heap is larger than at the last look by one part in so many, and by so much: what
-/// it then gives back serves what would make the heap larger still.
+/// Trim idle lists each time the heap has grown by 1/16, and by 8 pages at least, so that idle
+/// objects are reused before it grows again.
 const LOOK_PART: u32 = 16;
 const LOOK_LEAST: Pages = Pages(8);
 
@@ -92,10 +92,10 @@ const fn min(a: u32, b: u32) -> u32 {
 
 const _: () = assert!(size_of::<List>() == LIST_BYTES);
 
-/// Largest size of which the class is found by a single load.
+/// Largest size whose class one load finds.
 pub const MAX_QUICK: usize = 1024;
 
-/// By size, up to [`MAX_QUICK`], how far from a cache's start the list of its class lies.
+/// By size, up to [`MAX_QUICK`]: offset of the class's list in a cache.
 static OFFSETS: [u16; MAX_QUICK + 1] = {
     let mut offsets = [0; MAX_QUICK + 1];
     let mut size = 0;
@@ -125,7 +125,7 @@ impl List {
 }
 
 impl List {
-    /// Whether a pointer into a slab of the list's class is the start of an object, or of where one would be.
+    /// Whether `object`, a pointer into a slab of the list's class, is an object's start.
     ///
     /// # Safety
     /// `this` is a list.
@@ -145,39 +145,38 @@ impl Pace {
     }
 }
 
-/// How many freed objects a class's list holds at first.
 const fn first_max(class: usize) -> i32 {
     min(FIRST_KEPT, (FIRST_KEPT_BYTES / size_class::size_of_class(class)) as u32) as i32
 }
 
-/// A thread's free objects, and what its fast paths need to know of the heap.
+/// A thread's free lists, and the fields of the heap that its fast paths read.
 #[repr(C, align(64))]
 pub struct ThreadCache {
     lists: [List; MARKS],
     paces: [Pace; MARKS],
     base: usize,
-    /// Pages granted when this was last looked up; 0 in a cache that is not in use, and in one whose thread is to come by: others write
-    /// that, also another process ([`crate::mailbox`]), and its next free then leaves the fast path.
+    /// Granted pages as last read; 0 in an unused cache. Other threads and processes
+    /// ([`crate::mailbox`]) store 0 so that the thread's next free takes the slow path.
     pages: usize,
     map: PageMap,
     key: usize,
-    /// Bytes by which lists may still grow.
+    /// Bytes by which the lists may still grow.
     budget: usize,
-    /// Pages in use from which on the cache is looked through for what lies idle.
+    /// Pages in use at which the next idle check is due.
     look_at: u32,
-    /// The shard from which lists are filled.
+    /// The shard that refills the lists.
     home: usize,
-    /// Next in the registry of all caches.
+    /// Next cache in the registry.
     pub next: *mut ThreadCache,
-    /// How many caches were made before it.
+    /// Caches made before this one.
     pub number: usize,
     /// Whether a thread uses it.
     pub taken: bool,
-    /// Which of the calls to give up what caches hold the thread has followed last ([`crate::limits`]).
+    /// The last flush request that the thread has followed ([`crate::limits`]).
     pub generation: u32,
 }
 
-/// What a heap tells its caches.
+/// The heap's fields that caches copy.
 #[derive(Clone, Copy)]
 pub struct HeapView {
     /// Address of page 0.
@@ -186,7 +185,7 @@ pub struct HeapView {
     pub pages: usize,
     /// The page map.
     pub map: PageMap,
-    /// What marks free objects.
+    /// Key of free objects' marks.
     pub key: usize,
 }
 
@@ -200,7 +199,7 @@ static FRESH_PACES: [Pace; MARKS] = {
     paces
 };
 
-/// The lists of a cache that holds nothing.
+/// The lists of an empty cache.
 pub static FRESH_LISTS: [List; MARKS] = {
     let mut lists = [List::NONE; MARKS];
     let mut c = 1;
@@ -211,27 +210,27 @@ pub static FRESH_LISTS: [List; MARKS] = {
     lists
 };
 
-// SAFETY: the table holds no pointers but null.
+// SAFETY: the table's only pointers are null.
 unsafe impl Sync for List {}
 
-/// Caches that nobody uses, behind the thread pointers of threads that have none: every operation on them leaves the fast path. Since all
-/// of them are zeros they may overlap, and a program's memory holds little more than one.
+/// Caches for thread pointers of threads without one: all operations leave the fast path. They are
+/// all zeros, so they overlap to save memory.
 #[repr(C, align(64))]
 pub struct NoCaches {
     first: [u8; size_of::<ThreadCache>()],
     rest: [[u8; align_of::<ThreadCache>()]; NO_CACHES - 1],
 }
 
-/// How many there are.
+/// Number of overlapping caches.
 pub const NO_CACHES: usize = 4;
 
 impl NoCaches {
-    /// The constant.
+    /// All zeros.
     pub const fn new() -> Self {
         Self { first: [0; _], rest: [[0; _]; _] }
     }
 
-    /// One of them. It must not be written.
+    /// The `n`-th cache; must not be written.
     pub fn get(&'static self, n: usize) -> *mut ThreadCache {
         debug_assert!(n < NO_CACHES);
         (&raw const *self).cast_mut().cast::<u8>().wrapping_add(n * align_of::<ThreadCache>()).cast()
@@ -245,12 +244,12 @@ impl Default for NoCaches {
 }
 
 impl ThreadCache {
-    /// Makes the cache at `at` ready for a thread.
+    /// Initialises the cache at `at` for a thread.
     ///
     /// # Safety
-    /// `at` is writable memory for one cache, used by nobody else; the view is that of the heap that it will serve.
+    /// `at` is writable, unshared memory for one cache; `view` is of the heap that it will serve.
     pub unsafe fn begin(at: *mut ThreadCache, view: HeapView, asked: &AtomicU32, home: usize, budget: usize) {
-        // SAFETY: by the contract; field by field, since a cache is too large for the stack of a small thread.
+        // SAFETY: by the contract. Field by field: a cache is too large for a small thread's stack.
         unsafe {
             (*at).lists = FRESH_LISTS;
             (*at).paces = FRESH_PACES;
@@ -263,25 +262,25 @@ impl ThreadCache {
         }
     }
 
-    /// The shard from which its lists are filled.
+    /// The shard that refills its lists.
     pub fn home(&self) -> usize {
         self.home
     }
 
-    /// Takes an object of a size, up to [`MAX_QUICK`], if the cache holds one.
+    /// Pops an object for `size` ≤ [`MAX_QUICK`]; null if the list is empty.
     ///
     /// # Safety
     /// As [`ThreadCache::pop`].
     #[inline(always)]
     pub unsafe fn pop_quick(this: *mut Self, size: usize) -> *mut u8 {
-        // SAFETY: the table has an entry for the size, by the contract, and its offsets are those of lists of classes.
+        // SAFETY: by the contract the table has an entry for the size; it holds lists' offsets.
         unsafe { Self::pop_at(this, *OFFSETS.get_unchecked(size) as usize) }
     }
 
-    /// Takes an object of a class if the cache holds one.
+    /// Pops an object of a class; null if the list is empty.
     ///
     /// # Safety
-    /// `this` is the calling thread's cache, or the one that nobody uses. `class` is one of the size classes.
+    /// `this` is the calling thread's cache, or one of [`NoCaches`]. `class` is a size class.
     #[inline(always)]
     pub unsafe fn pop(this: *mut Self, class: usize) -> *mut u8 {
         // SAFETY: by the contract.
@@ -292,7 +291,7 @@ impl ThreadCache {
     /// As [`ThreadCache::pop`]; `offset` is that of a class's list.
     #[inline(always)]
     unsafe fn pop_at(this: *mut Self, offset: usize) -> *mut u8 {
-        // SAFETY: the cache is this thread's, its lists hold free objects of at least 16 bytes.
+        // SAFETY: the cache is this thread's; its lists hold free objects of at least 16 bytes.
         unsafe {
             let list = this.byte_add(offset).cast::<List>();
             let object = (*list).head;
@@ -305,17 +304,17 @@ impl ThreadCache {
         }
     }
 
-    /// Puts an object back if it is one of ours, its class's list has room, and nothing is wrong with it; says whether it did.
+    /// Pushes `object` if it is ours, valid, and its list has room; returns whether it did.
     ///
     /// # Safety
-    /// `this` as in [`ThreadCache::pop`]. Any pointer may be given; if it is an object, the caller gives it up.
+    /// `this` as in [`ThreadCache::pop`]. Any pointer is allowed; an object must be given up.
     #[inline(always)]
     pub unsafe fn push(this: *mut Self, object: *mut u8) -> bool {
         // SAFETY: by the contract.
         unsafe { Self::push_if(this, object, |_| true) }
     }
 
-    /// As [`ThreadCache::push`], of an object that must be of the class of a size, up to [`MAX_CLASSED`].
+    /// As [`ThreadCache::push`], if the object is of the class of `size` ≤ [`MAX_CLASSED`].
     ///
     /// # Safety
     /// As [`ThreadCache::push`].
@@ -329,14 +328,14 @@ impl ThreadCache {
         unsafe { Self::push_if(this, object, |offset| offset == expected) }
     }
 
-    /// As [`ThreadCache::push`], of an object whose list, by its distance from the cache's start, is as it should be.
+    /// As [`ThreadCache::push`], if `is_right` accepts the offset of the object's list.
     ///
     /// # Safety
     /// As [`ThreadCache::push`].
     #[inline(always)]
     unsafe fn push_if(this: *mut Self, object: *mut u8, is_right: impl Fn(usize) -> bool) -> bool {
-        // SAFETY: no memory behind the pointer is touched before the page map has named its class and the offset has shown
-        // that it starts an object. The map holds offsets of lists.
+        // SAFETY: reads the object only after the page map has named its class and the offset has
+        // shown that it starts an object. The map holds offsets of lists.
         unsafe {
             let page = (object as usize).wrapping_sub((*this).base) >> PAGE_SHIFT;
             if page >= (*this).pages {
@@ -347,8 +346,7 @@ impl ThreadCache {
                 return false;
             }
             let list = this.byte_add(offset).cast::<List>();
-            // A size that is a power of two could do without the multiplication, but sizes come in any order, and each wrong guess
-            // of which kind the next one is costs more than that saves.
+            // A shift for sizes that are powers of two costs more in branch misses than it saves.
             if !List::starts(list, object) {
                 return false;
             }
@@ -368,15 +366,15 @@ impl ThreadCache {
         }
     }
 
-    /// Puts an object of a size, up to [`MAX_QUICK`], back if its class's list has room, without a look at anything else; says whether it
-    /// did. The object gets no mark: that it is freed twice is not seen.
+    /// Pushes an object of a size ≤ [`MAX_QUICK`] if its list has room; returns whether it did.
+    /// Checks nothing and sets no mark, so a double free goes unseen.
     ///
     /// # Safety
-    /// `this` as in [`ThreadCache::pop`]. The object was asked for with a size of the same class and no alignment, is out, and the caller
-    /// gives it up.
+    /// `this` as in [`ThreadCache::pop`]. The object is live, was allocated with a size of this
+    /// class and no alignment, and is given up.
     #[inline(always)]
     pub unsafe fn push_trusted(this: *mut Self, object: *mut u8, size: usize) -> bool {
-        // SAFETY: by the contract the list is that of the object's class. The cache that nobody uses has no room, and is not written.
+        // SAFETY: the list is the object's by the contract. `NoCaches` are full, so never written.
         unsafe {
             let list = this.byte_add(*OFFSETS.get_unchecked(size) as usize).cast::<List>();
             if (*list).room <= 0 {
@@ -389,17 +387,17 @@ impl ThreadCache {
         }
     }
 
-    /// Puts an object back that has been checked, if its class's list has room; says whether it did.
+    /// Pushes a checked object if its list has room; returns whether it did.
     ///
     /// # Safety
-    /// The object is one of `class` that is out, and the caller gives it up.
+    /// The object is a live one of `class`, and the caller gives it up.
     pub unsafe fn push_checked(&mut self, class: usize, object: *mut u8) -> bool {
         let list = &mut self.lists[class];
         if list.room <= 0 {
             return false;
         }
         let words = object.cast::<usize>();
-        // SAFETY: an object has at least 16 bytes, and it is ours now.
+        // SAFETY: an object has at least 16 bytes, and the cache owns it now.
         unsafe {
             words.write(list.head as usize);
             words.add(1).write(mark(self.key, object));
@@ -409,14 +407,14 @@ impl ThreadCache {
         true
     }
 
-    /// Undoes the count of an object that a list has no room for. Hidden from the compiler, which would keep the old count at hand for
-    /// this, at the cost of two instructions in every free; a call would cost a frame.
+    /// Restores `room` when a list is full. In assembly, because the compiler would keep the old
+    /// count live, at two instructions in each free; a call would cost a frame.
     ///
     /// # Safety
-    /// `this` is a cache that the calling thread uses, and `offset` that of a list.
+    /// The calling thread uses `this`; `offset` is a list's.
     #[inline(always)]
     unsafe fn no_room(this: *mut Self, offset: usize) -> bool {
-        // SAFETY: by the contract; changes the list's count alone.
+        // SAFETY: by the contract; changes only the list's count.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             core::arch::asm!(
@@ -432,14 +430,13 @@ impl ThreadCache {
         false
     }
 
-    /// The class of an object that is out, and the mark that it would have if it were free; `None` when the pointer is no such
-    /// object, or none that this cache knows.
+    /// The class of a live object, and its mark if it were free; `None` if not recognised.
     ///
     /// # Safety
-    /// `this` as in [`ThreadCache::pop`]. Any pointer may be given.
+    /// `this` as in [`ThreadCache::pop`]. Any pointer is allowed.
     #[inline(always)]
     pub unsafe fn recognise(this: *mut Self, object: *mut u8) -> Option<(usize, usize)> {
-        // SAFETY: no memory behind the pointer is touched before the page map has named its class and the offset has
+        // SAFETY: reads the object only after the page map has named its class and the offset has
         // shown that it starts an object.
         unsafe {
             let page = (object as usize).wrapping_sub((*this).base) >> PAGE_SHIFT;
@@ -455,7 +452,7 @@ impl ThreadCache {
         }
     }
 
-    /// How many objects to ask the slabs for, now that a class's list has run empty. After an overflow it may hold more.
+    /// Objects to refill an empty list with. After an overflow the list may also hold more.
     pub fn want(&mut self, class: usize) -> u32 {
         let batch = size_class::batch(class);
         if self.paces[class].swing > 0 {
@@ -468,7 +465,7 @@ impl ThreadCache {
         fetch
     }
 
-    /// Lets a list hold more, as far as the budget and the bounds for a class go.
+    /// Raises a list's `max`, within the budget and the class's bounds.
     fn grow(&mut self, class: usize, more: i32) {
         let size = size_class::size_of_class(class);
         let list = &mut self.lists[class];
@@ -480,7 +477,7 @@ impl ThreadCache {
         }
     }
 
-    /// Puts a chain into a list that has run empty.
+    /// Puts a chain into an empty list.
     pub fn fill(&mut self, class: usize, chain: Chain) {
         let list = &mut self.lists[class];
         let (head, len) = chain.into_raw();
@@ -488,35 +485,34 @@ impl ThreadCache {
             return;
         }
         if !list.head.is_null() {
-            // A signal handler has freed something while the chain was fetched.
-            // SAFETY: the chain's objects are linked to each other, and the last one's link is free for use.
+            // A signal handler may have freed an object during the refill.
+            // SAFETY: the chain's objects are linked, and the cache may write the last one's link.
             unsafe { (1..len).fold(head, |at, _| at.cast::<*mut u8>().read()).cast::<*mut u8>().write(list.head) };
         }
         list.head = head;
         list.room -= len as i32;
     }
 
-    /// Leaves an empty list without room, so that what is freed does not stay in it.
+    /// Sets an empty list's room to 0, so that frees leave the fast path.
     pub fn close(&mut self, class: usize) {
         let list = &mut self.lists[class];
         debug_assert!(list.head.is_null());
         (list.max, list.room) = (0, 0);
     }
 
-    /// Whether a class's list has no room.
+    /// Whether the list has no room.
     pub fn is_full(&self, class: usize) -> bool {
         self.lists[class].room <= 0
     }
 
-    /// How many objects are to leave a full list: a batch, and more when the list is to hold less from now on; never more than
-    /// it has.
+    /// Objects to flush from a full list: a batch, or more if the list shrinks; at most its length.
     pub fn overflow(&mut self, class: usize) -> u32 {
         let (list, pace) = (&mut self.lists[class], &mut self.paces[class]);
         let mut less = 0;
         if pace.swing < LONG_SWING {
             pace.swing += 1;
         } else {
-            // A list that is closed stays so.
+            // A closed list stays closed.
             less = ((list.max - first_max(class).min(LAST_KEPT) + 1) / 2).max(0);
             list.max -= less;
             list.room -= less;
@@ -525,18 +521,18 @@ impl ThreadCache {
         (size_class::batch(class) + less as u32).min((list.max - list.room) as u32)
     }
 
-    /// Whether the heap has grown so much that the cache should be looked through, with so many pages in use.
+    /// Whether the heap has grown enough for an idle check ([`LOOK_PART`]).
     pub fn is_look_due(&self, in_use: Pages) -> bool {
         in_use.0 >= self.look_at
     }
 
-    /// Begins such a look, and says when the next one is due: when the heap is larger than ever by a part.
+    /// Starts an idle check and schedules the next one.
     pub fn begin_look(&mut self, in_use: Pages) {
         self.look_at = in_use.0 + (in_use.0 / LOOK_PART).max(LOOK_LEAST.0);
     }
 
-    /// How many objects of a class lie idle: nearly all, if the list begins as it did at the last look. Such a list holds no more from
-    /// now on than one that is new.
+    /// Idle objects of a class: nearly all, if the head is the one of the last check. Such a list's
+    /// `max` returns to that of a new list.
     pub fn idle(&mut self, class: usize) -> u32 {
         let list = &mut self.lists[class];
         let (held, kept) = (list.max - list.room, first_max(class).min(LAST_KEPT));
@@ -554,7 +550,7 @@ impl ThreadCache {
         (held - kept) as u32
     }
 
-    /// Takes the first `n` objects off a list, by what `rest_of` makes of it: it takes them and returns the rest.
+    /// Removes the first `n` objects of a list: `rest_of` consumes them and returns the rest.
     pub fn shorten(&mut self, class: usize, n: u32, rest_of: impl FnOnce(*mut u8) -> *mut u8) {
         let list = &mut self.lists[class];
         let first = core::mem::replace(&mut list.head, null_mut());
@@ -562,7 +558,7 @@ impl ThreadCache {
         list.room += n as i32;
     }
 
-    /// Takes up to `most` objects off a list.
+    /// Removes up to `most` objects of a list.
     pub fn drain<H: Hooks>(&mut self, class: usize, most: u32) -> Chain {
         let list = &mut self.lists[class];
         let first = list.head;
@@ -579,12 +575,15 @@ impl ThreadCache {
         if n == 0 {
             return Chain::EMPTY;
         }
-        // SAFETY: `last` is a free object of the list, which ends the chain from here on.
+        // SAFETY: `last` is a free object of the list; it ends the chain now.
         unsafe { last.cast::<*mut u8>().write(null_mut()) };
         list.head = at;
-        // A handler can have left the count behind the list.
+        // A signal handler may have left the count below the list's length.
         list.room = (list.room + n as i32).min(list.max);
         // SAFETY: `n` objects hang from `first`, and are off the list.
         unsafe { Chain::from_raw(first, last, n) }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,17 +1,17 @@
 //! Object caches in another process: their slabs, and which object is out.
 //!
-//! **What.** An object is out when its slab says so and its mark does not say that it was freed. One that was freed lies in a processor's array, in the
-//! depot, or on its slab.
+//! **What.** An object is out when its slab says so and it bears no mark of a free one. A free object lies in a
+//! processor's array, in the depot, or on its slab.
 //!
-//! **From.** `craton_slab::object` and the library's `caches`, whose words these are.
+//! **From.** `craton_slab::object` and `craton_objects`, whose terms these are.
 
 use crate::heap::{Heap, Span};
 use crate::memory::words;
-use crate::reader::{Reader, u32_in, word_in};
+use crate::reader::{Reader, text_in, u32_in, word_in};
 use crate::table::Table;
 use std::collections::{HashMap, HashSet};
 
-/// More of anything is no number of ours.
+/// A larger number of anything is damage.
 const MOST: u64 = 1 << 32;
 /// There is an area for a processor, of which no Linux has more.
 pub(crate) const MOST_AREAS: u64 = 8192;
@@ -46,13 +46,10 @@ pub struct CacheSlab {
 /// A cache.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
-    /// Its number.
     pub id: u32,
-    /// Its name.
     pub name: String,
     /// Bytes of an object, as asked for, and from one to the next.
     pub size: u64,
-    /// Likewise.
     pub stride: u64,
     /// Objects of a slab.
     pub capacity: u64,
@@ -62,7 +59,6 @@ pub struct Cache {
     pub has_constructor: bool,
     /// What its functions are given.
     pub argument: u64,
-    /// Its slabs.
     pub slabs: Vec<CacheSlab>,
     /// Free objects in the depot, by its count.
     pub in_depot: u64,
@@ -70,16 +66,14 @@ pub struct Cache {
     pub held_bytes: u64,
     /// Objects constructed and destroyed, and requests refused, since the start.
     pub built: u64,
-    /// Likewise.
     pub destroyed: u64,
-    /// Likewise.
     pub refused: u64,
     /// Free objects in arrays.
     pub arrays: HashSet<u64>,
     /// Slabs that it counts.
     counted: u64,
     mark_at: u64,
-    /// Somebody has it locked.
+    /// A thread has it locked.
     pub(crate) held: bool,
 }
 
@@ -96,7 +90,7 @@ pub struct Caches {
     marks: u64,
     granule: u64,
     in_entry: u64,
-    /// The library's own memory for them.
+    /// The library's memory for them.
     pub(crate) own: Vec<(u64, u64)>,
     /// Arrays that cannot be.
     broken: Vec<(u64, String)>,
@@ -156,7 +150,7 @@ impl Caches {
         let (word, mask) = (get("caches.array.word")?, get("caches.array.count.mask")?);
         for area in areas {
             let at = area + u64::from(cache.id) * bytes;
-            // A core file may leave out what nobody has touched.
+            // A core file may leave out untouched pages.
             let count = reader.word(at + word).unwrap_or(0) & mask;
             if count > (bytes - slots) / 8 {
                 self.broken
@@ -167,6 +161,11 @@ impl Caches {
             cache.arrays.extend(words(&objects));
         }
         Ok(())
+    }
+
+    /// The name of the cache of a number; empty where there is none.
+    pub fn name_of(&self, id: Option<u32>) -> String {
+        id.and_then(|id| self.by_id(id)).map_or(String::new(), |cache| cache.name.clone())
     }
 
     /// The cache of a number.
@@ -182,17 +181,14 @@ impl Cache {
         let slabs = slot + get("caches.slot.slabs")?;
         let half = |name: &str| Ok::<u64, String>(reader.u32(slabs + table.get(name)?)?.into());
         let name = reader.bytes(slot + get("caches.slot.name")?, 32)?;
-        let name: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();
         let held_pages = reader.u32(slot + get("caches.slot.held")?)?;
-        let mut constructed = [0];
-        reader.read(slabs + get("objects.constructed")?, &mut constructed);
         let mut this = Self {
-            name: String::from_utf8_lossy(&name).into_owned(),
+            name: text_in(&name),
             size: word("caches.slot.size")?,
             stride: half("objects.stride")?.max(1),
             capacity: half("objects.capacity")?,
             slab_bytes: reader.word(slabs + get("objects.slab_bytes")?)?.max(page),
-            has_constructor: constructed[0] != 0,
+            has_constructor: reader.byte(slabs + get("objects.constructed")?) != 0,
             argument: word("caches.slot.argument")?,
             in_depot: word("caches.slot.in_depot")?,
             held_bytes: u64::from(held_pages) * page,
@@ -250,7 +246,7 @@ fn bit(words: &[u64], i: u64) -> bool {
 }
 
 impl Heap<'_> {
-    /// Adds a slab of an object cache, or a page of its notes; says how many pages it has.
+    /// Adds a slab of an object cache, or a page of its notes; returns its pages.
     pub(crate) fn add_cached(&mut self, first: u64, id: u32) -> u64 {
         let Some(known) = self.caches.by_id(id) else {
             let what = format!("the page is one of object cache number {id}, and there is none");
@@ -258,17 +254,14 @@ impl Heap<'_> {
             return 1;
         };
         let slab_bytes = known.slab_bytes;
-        match self.caches.slabs.get(&self.address(first)).copied() {
-            Some((cache, slab)) if self.caches.all[cache].id == id => {
-                let pages = (slab_bytes / self.page).clamp(1, self.granted - first);
-                self.spans.push(Span::Cached { first, pages, cache, slab });
-                pages
-            }
-            _ => {
-                self.spans.push(Span::Notes { first, cache: id });
-                1
-            }
-        }
+        let at = self.caches.slabs.get(&self.address(first)).copied();
+        let Some((cache, slab)) = at.filter(|(cache, _)| self.caches.all[*cache].id == id) else {
+            self.spans.push(Span::Notes { first, cache: id });
+            return 1;
+        };
+        let pages = (slab_bytes / self.page).clamp(1, self.granted - first);
+        self.spans.push(Span::Cached { first, pages, cache, slab });
+        pages
     }
 
     /// Where a cache's object is.
@@ -292,19 +285,17 @@ impl Heap<'_> {
         if self.reader.word(entry + self.caches.entry_cache).unwrap_or(0) == 0 {
             return false;
         }
-        let mut mark = [0];
-        self.reader.read(entry + self.caches.marks + at % self.page / self.caches.granule.max(1), &mut mark);
-        mark[0] != 0
+        self.reader.byte(entry + self.caches.marks + at % self.page / self.caches.granule.max(1)) != 0
     }
 
-    /// Tells `each` of every object of a cache, and where it is.
+    /// Calls `each` with every object of a cache and its place.
     pub fn for_each_in_cache(&self, cache: &Cache, mut each: impl FnMut(u64, Place)) {
         for slab in &cache.slabs {
             (0..cache.capacity).for_each(|i| each(cache.object(slab, i), self.place_in_cache(cache, slab, i)));
         }
     }
 
-    /// Walks what must hold of caches.
+    /// Checks the invariants of caches.
     pub(crate) fn check_caches(&mut self) {
         let mut wrong = std::mem::take(&mut self.caches.broken);
         for cache in self.caches.all.iter().filter(|cache| !cache.held) {
@@ -312,11 +303,8 @@ impl Heap<'_> {
             for slab in &cache.slabs {
                 let out = (0..cache.capacity).filter(|i| bit(&slab.out, *i)).count() as u64;
                 if out != slab.used {
-                    let what = format!(
-                        "a slab of the cache \"{name}\" counts {} objects, and has {out} by its bits",
-                        slab.used
-                    );
-                    wrong.push((slab.at, what));
+                    let what = format!("counts {} objects, and has {out} by its bits", slab.used);
+                    wrong.push((slab.at, format!("a slab of the cache \"{name}\" {what}")));
                 }
             }
             if cache.slabs.len() as u64 != cache.counted {
@@ -328,10 +316,8 @@ impl Heap<'_> {
                 let place = slab.and_then(|slab| Some((slab, cache.index_of(slab, *at)?)));
                 let fits = |(slab, i)| cache.object(slab, i) == *at && bit(&slab.out, i);
                 if !place.is_some_and(fits) {
-                    let what = format!(
-                        "a processor's array of the cache \"{name}\" has this address, where no object of it is in use"
-                    );
-                    wrong.push((*at, what));
+                    let what = "has this address, where no object of it is in use";
+                    wrong.push((*at, format!("a processor's array of the cache \"{name}\" {what}")));
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! The heap, as a walk finds it.
 //!
-//! **What.** Spans by the page map; on each slab the objects that are out. An object is out if it was cut, bears no mark of a free object, and
-//! hangs on no list of free ones: objects that a program frees with their size go on such a list without a mark.
+//! **What.** Spans by the page map; on each slab the objects that are out. An object is out if it was carved, bears no mark of
+//! a free one, and is on no free list: an object that a program frees with its size gets no mark.
 //!
-//! **State.** Everything that is small is read at once: marks and records of all granted pages. What does not fit is noted in
-//! [`Heap::broken`], and the walk goes on behind it.
+//! **State.** Marks and records of all granted pages are read at once. [`Heap::broken`] collects what does not fit, and the
+//! walk goes on behind it.
 
 mod lists;
 
@@ -12,12 +12,12 @@ use crate::caches::{Caches, Place};
 use crate::kit::Kit;
 use crate::memory::Memory;
 use crate::morph::Morph;
-use crate::reader::{Reader, u16_in, u32_in, word_in};
+use crate::reader::{Reader, text_in, u16_in, u32_in, word_in};
 use crate::table::{Class, Table};
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// Pages that a heap may have at the most: 64 TiB. More is no number of ours.
+/// Most pages of a heap: 64 TiB. A larger number is damage.
 const MOST_PAGES: u64 = 1 << 33;
 
 /// Something that is not as it must be.
@@ -49,13 +49,11 @@ pub enum Kind {
 /// An object that is out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// First byte.
     pub start: u64,
-    /// Bytes.
     pub size: u64,
     /// What it is.
     pub kind: Kind,
-    /// The heap of its own that it belongs to, plus 1; 0 for the process's.
+    /// Its private heap, plus 1; 0 for the process's.
     pub own: u32,
 }
 
@@ -64,45 +62,35 @@ pub struct Object {
 pub enum Span {
     /// A slab of a class.
     Slab {
-        /// Its first page.
         first: u64,
-        /// The class.
         class: u8,
         /// As [`Object::own`].
         own: u32,
     },
     /// A slab of two classes.
     Morphed {
-        /// Its first page.
         first: u64,
-        /// Its pages.
         pages: u64,
         /// What is known of it.
         entry: Box<Morph>,
     },
     /// A large object.
     Large {
-        /// Its first page.
         first: u64,
-        /// Its pages.
         pages: u64,
         /// As [`Object::own`].
         own: u32,
     },
     /// A slab of an object cache.
     Cached {
-        /// Its first page.
         first: u64,
-        /// Its pages.
         pages: u64,
         /// Which cache of [`Caches::all`], and which of its slabs.
         cache: usize,
-        /// Likewise.
         slab: usize,
     },
     /// A page of an object cache on which it keeps its notes.
     Notes {
-        /// The page.
         first: u64,
         /// The cache's number.
         cache: u32,
@@ -112,19 +100,51 @@ pub enum Span {
 /// Offsets in a slab's record.
 #[derive(Debug)]
 pub(crate) struct RecordShape {
-    pub bytes: usize,
-    pub free: usize,
-    pub pages: usize,
-    pub morph: usize,
-    pub used: usize,
-    pub carved: usize,
-    pub last: usize,
-    pub owner: usize,
+    bytes: usize,
+    /// Of [`RecordShape::FIELDS`].
+    at: [usize; 7],
+    /// What [`Record::last`] counts in.
     pub unit: u64,
     entry_mask: u32,
     owned: u32,
     class_shift: u32,
     gone: u32,
+}
+
+impl RecordShape {
+    const FIELDS: [&str; 7] = ["free", "pages", "morph", "used", "carved", "last", "owner"];
+
+    fn of(table: &Table) -> Result<Self, String> {
+        let get = |name: &str| table.get(&format!("record.{name}"));
+        let mut at = [0; 7];
+        for (at, name) in at.iter_mut().zip(Self::FIELDS) {
+            *at = get(name)? as usize;
+        }
+        Ok(Self {
+            bytes: get("bytes")? as usize,
+            at,
+            unit: get("unit")?,
+            entry_mask: (1 << get("entry_bits")?) - 1,
+            owned: get("owned_bit")? as u32,
+            class_shift: get("owned_class_shift")? as u32,
+            gone: get("gone_bit")? as u32,
+        })
+    }
+
+    fn record(&self, record: &[u8]) -> Record {
+        let [free, pages, morph, used, carved, last, owner] = self.at;
+        let pages = u32_in(record, pages);
+        Record {
+            free: word_in(record, free),
+            pages: u64::from(pages & !self.gone),
+            is_gone: pages & self.gone != 0,
+            morph: u32_in(record, morph),
+            used: u16_in(record, used).into(),
+            carved: u16_in(record, carved).into(),
+            last: u16_in(record, last).into(),
+            owner: record.get(owner).copied().unwrap_or(0).into(),
+        }
+    }
 }
 
 /// A slab's record.
@@ -176,16 +196,16 @@ pub struct Heap<'m> {
     pub(crate) unmarked: HashSet<u64>,
     /// Free objects on slabs' own lists.
     pub on_slabs: u64,
-    /// Objects on lists of free ones, those on slabs' own lists not among them.
+    /// Objects on all other free lists.
     pub in_caches: u64,
-    /// Locks that somebody holds: their data may be between two states.
+    /// Locks that a thread holds: their data may be between two states.
     pub held: Vec<String>,
     /// What was found to be wrong.
     pub broken: Vec<Broken>,
 }
 
 impl<'m> Heap<'m> {
-    /// Finds the heap in a process's memory and looks at all of it.
+    /// Finds the heap in a process's memory and walks it.
     ///
     /// # Errors
     /// The process does not run on Craton, its library is of another release, or memory is missing that must be there.
@@ -202,26 +222,10 @@ impl<'m> Heap<'m> {
         let shards = at("layout.more_shards")? + 1;
         let granted = reader.word(heap + get("heap.granted_pages")?)?;
         if granted > MOST_PAGES || shards > get("shards.most")? {
-            return Err(format!(
-                "{}: the heap's own data at {heap:#x} is overwritten: {granted} pages, {shards} shards",
-                memory.name()
-            ));
+            let what = format!("is overwritten: {granted} pages, {shards} shards");
+            return Err(format!("{}: the heap's own data at {heap:#x} {what}", memory.name()));
         }
-        let shape = RecordShape {
-            bytes: get("record.bytes")? as usize,
-            free: get("record.free")? as usize,
-            pages: get("record.pages")? as usize,
-            morph: get("record.morph")? as usize,
-            used: get("record.used")? as usize,
-            carved: get("record.carved")? as usize,
-            last: get("record.last")? as usize,
-            owner: get("record.owner")? as usize,
-            unit: get("record.unit")?,
-            entry_mask: (1 << get("record.entry_bits")?) - 1,
-            owned: get("record.owned_bit")? as u32,
-            class_shift: get("record.owned_class_shift")? as u32,
-            gone: get("record.gone_bit")? as u32,
-        };
+        let shape = RecordShape::of(&table)?;
         let unit = get("map.unit")? as u32;
         let map = reader.bytes(map_at, granted as usize * 4)?;
         let marks = (0..granted as usize).map(|page| (u32_in(&map, page * 4) / unit) as u8).collect();
@@ -285,21 +289,10 @@ impl<'m> Heap<'m> {
     }
 
     pub(crate) fn record(&self, page: u64) -> Record {
-        let record = &self.records[page as usize * self.shape.bytes..][..self.shape.bytes];
-        let pages = u32_in(record, self.shape.pages);
-        Record {
-            free: word_in(record, self.shape.free),
-            pages: u64::from(pages & !self.shape.gone),
-            is_gone: pages & self.shape.gone != 0,
-            morph: u32_in(record, self.shape.morph),
-            used: u16_in(record, self.shape.used).into(),
-            carved: u16_in(record, self.shape.carved).into(),
-            last: u16_in(record, self.shape.last).into(),
-            owner: record.get(self.shape.owner).copied().unwrap_or(0).into(),
-        }
+        self.shape.record(&self.records[page as usize * self.shape.bytes..][..self.shape.bytes])
     }
 
-    /// Names of the locks that somebody holds.
+    /// Names of the locks that a thread holds.
     fn held_locks(&self) -> Result<Vec<String>, String> {
         let get = |name: &str| self.table.get(name);
         let mut held = Vec::new();
@@ -330,7 +323,7 @@ impl<'m> Heap<'m> {
         Ok(shard + get("shard.classes")? + (class - 1) * get("shard.class.bytes")?)
     }
 
-    /// Whether a page's record says that it is a heap's own; the heap and the class.
+    /// The private heap and the class that a page's record names.
     fn owned(&self, record: Record) -> Option<(u32, u8)> {
         (record.morph & self.shape.owned != 0)
             .then_some((record.morph & 0xffff, (record.morph >> self.shape.class_shift) as u8))
@@ -364,14 +357,14 @@ impl<'m> Heap<'m> {
         Ok(())
     }
 
-    /// Adds a large object; says how many pages it has.
+    /// Adds a large object; returns its pages.
     fn add_large(&mut self, first: u64, own: u32) -> u64 {
         let record = self.record(first);
         let end = first + record.pages;
         if record.is_gone || record.pages == 0 || end > self.granted {
-            let what =
-                format!("a large object of {} pages{}", record.pages, if record.is_gone { ", freed" } else { "" });
-            self.note(self.address(first), "M1", format!("the page is marked as the start of {what}"));
+            let (pages, freed) = (record.pages, if record.is_gone { ", freed" } else { "" });
+            let what = format!("the page is marked as the start of a large object of {pages} pages{freed}");
+            self.note(self.address(first), "M1", what);
             return 1;
         }
         if let Some(inside) = (first + 1..end).find(|page| self.marks[*page as usize] != 0) {
@@ -384,7 +377,7 @@ impl<'m> Heap<'m> {
         record.pages
     }
 
-    /// Adds a slab of a class, all pages of which bear `mark`; says how many pages it has.
+    /// Adds a slab of a class, whose pages all bear `mark`; returns its pages.
     fn add_slab(&mut self, first: u64, class: u8, mark: u8, own: u32) -> u64 {
         let Some(g) = self.class(class) else {
             self.note(self.address(first), "M1", format!("the page has the mark {class}, which is none"));
@@ -412,23 +405,20 @@ impl<'m> Heap<'m> {
         g.pages
     }
 
-    /// Adds a slab of two classes; says how many pages it has.
+    /// Adds a slab of two classes; returns its pages.
     fn add_morphed(&mut self, first: u64) -> Result<u64, String> {
         let record = self.record(first);
         let entry = record.morph & self.shape.entry_mask;
         let morph = if record.morph & self.shape.owned == 0 { Morph::read(self, entry)? } else { None };
-        match morph.filter(|morph| morph.slab == first && first + morph.bytes / self.page <= self.granted) {
-            Some(entry) => {
-                let pages = entry.bytes / self.page;
-                self.spans.push(Span::Morphed { first, pages, entry: Box::new(entry) });
-                Ok(pages)
-            }
-            None => {
-                let what = format!("the page is marked as one of a slab of two classes, and entry {entry} is not its");
-                self.note(self.address(first), "S6", what);
-                Ok(1)
-            }
-        }
+        let is_its = |morph: &Morph| morph.slab == first && first + morph.bytes / self.page <= self.granted;
+        let Some(morph) = morph.filter(is_its) else {
+            let what = format!("the page is marked as one of a slab of two classes, and entry {entry} is not its");
+            self.note(self.address(first), "S6", what);
+            return Ok(1);
+        };
+        let pages = morph.bytes / self.page;
+        self.spans.push(Span::Morphed { first, pages, entry: Box::new(morph) });
+        Ok(pages)
     }
 
     fn find_huge(&mut self) -> Result<(), String> {
@@ -448,12 +438,10 @@ impl<'m> Heap<'m> {
         self.huge.retain(|(at, _)| *at != 0);
         self.huge.sort_unstable();
         if self.huge.len() as u64 != len {
-            let what = format!("{} entries, where {len} are counted", self.huge.len());
-            self.note(at, "huge", what);
+            self.note(at, "huge", format!("{} entries, where {len} are counted", self.huge.len()));
         }
         if let Some(pair) = self.huge.windows(2).find(|pair| pair[0].0.saturating_add(pair[0].1) > pair[1].0) {
-            let (at, what) = (pair[1].0, format!("it lies in the huge object at {:#x}", pair[0].0));
-            self.note(at, "huge", what);
+            self.note(pair[1].0, "huge", format!("it lies in the huge object at {:#x}", pair[0].0));
         }
         Ok(())
     }
@@ -476,12 +464,12 @@ impl<'m> Heap<'m> {
         self.reader.word(at + 8).is_ok_and(|word| word == self.key ^ at)
     }
 
-    /// Whether the object that begins at an address, at a place that was cut, is out.
+    /// Whether the object at a carved place is out.
     pub fn is_out(&self, at: u64) -> bool {
         !self.is_marked(at) && !self.unmarked.contains(&at)
     }
 
-    /// Places of a slab that were cut: where each begins, and the class.
+    /// Calls `each` with the start and class of a slab's carved places.
     pub(crate) fn places(&self, span: &Span, mut each: impl FnMut(u64, u8)) {
         match span {
             Span::Slab { first, class, .. } => {
@@ -496,7 +484,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Tells `each` of every object that the program has: of buffers of the debugging kit instead of what lies under them.
+    /// Calls `each` with every object of the program: buffers of the debugging kit, not the objects under them.
     pub fn for_each_out(&self, mut each: impl FnMut(Object)) {
         self.for_each_taken(|object| {
             if self.kit.under(object.start).is_none() {
@@ -515,7 +503,8 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Tells `each` of every object of classes and of whole pages that is taken, be it by the debugging kit; by address within spans, huge ones last.
+    /// Calls `each` with every taken object of classes and whole pages, those of the debugging kit too; by address in a
+    /// span, huge ones last.
     pub fn for_each_taken(&self, mut each: impl FnMut(Object)) {
         for span in &self.spans {
             match span {
@@ -564,14 +553,13 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// The name of a heap of its own, by [`Object::own`].
+    /// The name of a private heap, by [`Object::own`].
     pub fn own_name(&self, own: u32) -> Result<String, String> {
         let get = |name: &str| self.table.get(name);
         let slots = self.reader.word(get("own")? + get("own.slots")?)?;
         let slot = slots + u64::from(own.saturating_sub(1)) * get("own.slot.bytes")?;
         let name = self.reader.bytes(slot + get("own.slot.name")?, 32)?;
-        let name: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();
-        Ok(String::from_utf8_lossy(&name).into_owned())
+        Ok(text_in(&name))
     }
 }
 

@@ -1,10 +1,11 @@
 //! The debugging kit's notes in another process: its buffers, who had them, and the log.
 //!
-//! **What.** Records of buffers by address, and by what lies under them; the stacks that they name.
+//! **What.** Records of buffers by address and by the object under them; the stacks that they name.
 //!
-//! **State.** A buffer lies in an object of the heap, or on pages of its own with a closed page at each end. What lies under one that is out is
-//! no object of the program's; the buffer is.
+//! **State.** A buffer lies in an object of the heap, or on private pages between two closed pages. The program's object is
+//! the buffer, not the object under it.
 
+use crate::heap::Heap;
 use crate::names::Names;
 use crate::reader::{Reader, u32_in, word_in};
 use crate::table::Table;
@@ -12,7 +13,7 @@ use crate::whatis::as_hex;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// More records, or more transactions, are no number of ours.
+/// A larger number of records or transactions is damage.
 const MOST: u64 = 1 << 32;
 /// Frames of a stack that are shown at the most.
 const MOST_FRAMES: u32 = 64;
@@ -24,7 +25,7 @@ pub struct Event {
     pub time_ns: u64,
     /// The stack's number; 0 for none.
     pub stack: u32,
-    /// The thread; 0 where nobody noted.
+    /// The thread; 0 for no event.
     pub thread: u32,
 }
 
@@ -69,7 +70,6 @@ pub struct Transaction {
     pub number: u64,
     /// `alloc` or `free`.
     pub deed: &'static str,
-    /// The buffer.
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
     /// Bytes that were asked for.
@@ -82,7 +82,6 @@ pub struct Transaction {
 /// An event for people: with the stack's functions by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Who {
-    /// The thread.
     pub thread: u32,
     /// When, in ns of the system's clock that does not go back.
     pub time_ns: u64,
@@ -116,10 +115,18 @@ pub struct Kit {
     page: u64,
     stacks: (u64, u64),
     log: u64,
-    /// The kit's own memory.
+    /// The kit's memory.
     pub(crate) own: Vec<(u64, u64)>,
-    /// Parts of the records that somebody has locked.
+    /// A thread has a part of the records locked.
     pub(crate) held: bool,
+}
+
+/// The newest `last` transactions of the log, the newest first, with their stacks.
+///
+/// # Errors
+/// The library's tables cannot be read.
+pub fn log(heap: &Heap<'_>, last: u64) -> Result<Log, String> {
+    heap.kit.log(&heap.reader, &heap.table, last)
 }
 
 impl Kit {
@@ -138,9 +145,7 @@ impl Kit {
             this.page = reader.word(guard + get("kit.guard.page")?)?.max(1);
             this.own.push((arena, arena + (2 * get("kit.guard.slots")? + 1) * this.page));
         }
-        let mut made = [0];
-        reader.read(get("kit.log.made")?, &mut made);
-        if made[0] != 0 {
+        if reader.byte(get("kit.log.made")?) != 0 {
             this.log = get("kit.log")?;
             let (at, len) = (reader.word(this.log + get("log.entries")?)?, reader.word(this.log + get("log.len")?)?);
             this.own.push((at, at.saturating_add(len.min(MOST) * get("log.entry.bytes")?)));
@@ -219,7 +224,7 @@ impl Kit {
         Some(&self.buffers[i])
     }
 
-    /// The buffer whose own pages an address lies on, or the closed ones beside them: that before the address goes first.
+    /// The buffer on whose private or closed pages an address lies; of two the one before the address.
     pub fn on_page(&self, at: u64) -> Option<(&Buffer, Beside)> {
         let buffer = |i: usize| self.pages.get(i).map(|i| &self.buffers[*i as usize]);
         let behind = self.pages.partition_point(|i| self.buffers[*i as usize].under <= at);
@@ -245,14 +250,13 @@ impl Kit {
         crate::memory::words(&bytes).collect()
     }
 
-    /// An event with its stack by names; `None` where nobody noted it.
+    /// An event with its stack by names; `None` where none was recorded.
     pub fn who(&self, reader: &Reader<'_>, names: &Names<'_>, event: Event) -> Option<Who> {
         let stack = || self.stack(reader, event.stack).into_iter().map(|pc| names.describe(pc)).collect();
         (event.thread != 0).then(|| Who { thread: event.thread, time_ns: event.time_ns, stack: stack() })
     }
 
-    /// The log's newest transactions, `last` of them.
-    pub(crate) fn log(&self, reader: &Reader<'_>, table: &Table, last: u64) -> Result<Log, String> {
+    fn log(&self, reader: &Reader<'_>, table: &Table, last: u64) -> Result<Log, String> {
         if self.log == 0 {
             return Ok(Log::default());
         }
@@ -267,7 +271,7 @@ impl Kit {
             let word = |name: &str| Ok::<u64, String>(word_in(&entry, get(name)? as usize));
             let half = |name: &str| Ok::<u32, String>(u32_in(&entry, get(name)? as usize));
             let (time_ns, who) = (word("log.entry.time")?, half("log.entry.who")?);
-            // Somebody was just writing this one.
+            // A thread was just writing this one.
             if time_ns == 0 {
                 continue;
             }
@@ -290,11 +294,9 @@ impl Buffer {
         if at >= self.address && at - self.address < self.size { Beside::Inside } else { Beside::Redzone }
     }
 
-    /// How far an address lies before the buffer's start (a number below 0) or behind its last byte (above 0; 1 is the byte behind it).
+    /// How far an address lies before the buffer's start (below 0) or behind its last byte (above 0).
     pub fn beyond(&self, at: u64) -> i64 {
-        match at.checked_sub(self.address) {
-            None => -((self.address - at) as i64),
-            Some(offset) => (offset + 1).saturating_sub(self.size) as i64,
-        }
+        let past = || (at - self.address + 1).saturating_sub(self.size) as i64;
+        if at < self.address { -((self.address - at) as i64) } else { past() }
     }
 }

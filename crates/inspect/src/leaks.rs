@@ -1,21 +1,21 @@
 //! Objects that nothing leads to any more.
 //!
-//! **What.** A conservative mark: every aligned word of the roots that points at an object, or into it, keeps it, and so does every word of
-//! what is kept. What is left over was lost. It is reported by its roots: of a tree that was lost only the object on top, with
-//! how much hangs on it. What the debugging kit knows of is told by where it was allocated.
+//! **What.** A conservative mark: each aligned word of the roots that points at or into an object keeps it, and so does
+//! each word of a kept object. The others are lost. Of a lost tree the report has the object on top, with the sum of all
+//! below it. Buffers of the debugging kit are also grouped by where they were allocated.
 //!
 //! **From.** Boehm and Weiser 1988 (a conservative mark); Bonwick94 §6 (a search for leaks in a heap that knows its own buffers).
 //!
-//! **State.** Roots: the registers of every thread; stacks from the stack pointer on; all other memory that can be written, and anonymous memory
-//! that was written once; but not the heap itself, nor what the library keeps about it. Free objects of a cache that keeps them constructed
-//! are roots: what their constructor has taken is theirs.
+//! **State.** Roots: all registers; stacks from the stack pointer on; other writable memory, and anonymous memory that was
+//! writable once; not the heap, and not the library's data about it. Free objects that a cache keeps constructed are
+//! roots: they own what their constructor allocated.
 //!
 //! **Threads.** The process stands still.
 //!
-//! **Failure.** A number that looks like an address keeps an object that is lost: so leaks may be missed, and of a program that hides its
-//! pointers (by compressing them, or in bytes that are not aligned) too many are found.
+//! **Failure.** A number that looks like an address hides a leak. A program that compresses its pointers, or keeps them
+//! unaligned, has false ones.
 //!
-//! **Cost.** Each word of the program's memory is read once, those of lost objects twice; 33 bytes of memory for each object.
+//! **Cost.** One read of each word of the program's memory, two of lost objects; 33 bytes of memory for each object.
 
 use crate::caches::Place;
 use crate::heap::{Heap, Kind, Object};
@@ -24,18 +24,18 @@ use crate::names::Names;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Words below the stack pointer that a function may use without moving it, in bytes.
+/// Bytes below the stack pointer that a function may use without moving it.
 const RED_ZONE: u64 = 128;
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 16;
 
 /// An object that was lost, and what only it leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Group {
     /// Where it begins.
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub address: u64,
-    /// Its bytes.
     pub object_bytes: u64,
     /// What it is: `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
     pub kind: &'static str,
@@ -43,11 +43,10 @@ pub struct Group {
     pub cache: String,
     /// Objects that are lost with it, itself among them.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
 }
 
-/// A place in the program where objects were allocated that were lost: of those that the debugging kit has noted.
+/// A place in the program that allocated lost objects, as far as the debugging kit recorded it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Site {
     /// Its frames, the innermost first.
@@ -56,7 +55,6 @@ pub struct Site {
     pub roots: u64,
     /// Those and what is lost with them.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
     /// One of those on top.
     #[serde(serialize_with = "crate::whatis::as_hex")]
@@ -65,16 +63,15 @@ pub struct Site {
 
 /// What a search found.
 #[derive(Clone, Debug, Default, Serialize)]
+#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Leaks {
     /// Objects that are out, and their bytes.
     pub objects: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Bytes of the roots.
     pub root_bytes: u64,
     /// Objects that are lost.
     pub lost_objects: u64,
-    /// Their bytes.
     pub lost_bytes: u64,
     /// What was lost, by size of the object on top, and the largest first.
     pub groups: Vec<Group>,
@@ -92,7 +89,7 @@ struct Objects {
     base: u64,
     page: u64,
     granted: u64,
-    /// Where objects outside of the heap begin in `all`, and the addresses between which they lie.
+    /// Where objects outside of the heap begin in `all`, and their range of addresses.
     apart_at: usize,
     apart: (u64, u64),
 }
@@ -183,11 +180,10 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     found.sites = sites(heap, &found.groups);
     found.lost_objects = found.groups.iter().map(|group| group.objects).sum();
     found.lost_bytes = found.groups.iter().map(|group| group.bytes).sum();
-    if !heap.held.is_empty() {
-        let locks = heap.held.join(", ");
-        found
-            .warnings
-            .push(format!("a thread was changing the heap ({locks}): an object on its way may count as lost"));
+    let locks = heap.held.join(", ");
+    if !locks.is_empty() {
+        let what = format!("a thread was changing the heap ({locks}): an object on its way may count as lost");
+        found.warnings.push(what);
     }
     if !heap.broken.is_empty() {
         found.warnings.push(format!("the heap is broken in {} places (`verify` says where)", heap.broken.len()));
@@ -196,7 +192,7 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     Ok(found)
 }
 
-/// Tells of each aligned word; what cannot be read is left out.
+/// Calls `each` with each aligned word; what cannot be read is zero.
 fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64)) {
     let mut buffer = [0; PIECE];
     let mut at = from.next_multiple_of(8);
@@ -209,12 +205,12 @@ fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64))
     }
 }
 
-/// The lost objects in groups: those that no other lost object leads to, each with all that it leads to. Of a ring one object stands for
-/// all. A search that begins at an object takes in every group whose top it comes to: so in the end no top is below another.
+/// The lost objects that no other lost object leads to, each with all below it. One object stands for a ring. A search
+/// absorbs each group whose top it reaches, so that in the end no top is below another.
 fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
     const NONE: u32 = u32::MAX;
     let mut group_of = vec![NONE; objects.all.len()];
-    // Objects and bytes of each group by its top; none for those that were taken in.
+    // By number; `None` once absorbed.
     let mut tops: Vec<Option<Group>> = Vec::new();
     let mut open = Vec::new();
     for top in (0..objects.all.len()).filter(|i| !kept[*i]) {
@@ -236,7 +232,8 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
         open.push(top);
         while let Some(i) = open.pop() {
             let object = objects.all[i];
-            (group.objects, group.bytes) = (group.objects + 1, group.bytes + object.size);
+            group.objects += 1;
+            group.bytes += object.size;
             for_each_word(heap, object.start, object.start + object.size, |word| {
                 let Some(to) = objects.around(word).filter(|to| !kept[*to]) else { return };
                 if group_of[to] == NONE {
@@ -246,7 +243,8 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
                     && other.as_ref().is_some_and(|other| other.address == objects.all[to].start)
                     && let Some(other) = other.take()
                 {
-                    (group.objects, group.bytes) = (group.objects + other.objects, group.bytes + other.bytes);
+                    group.objects += other.objects;
+                    group.bytes += other.bytes;
                 }
             });
         }
@@ -257,15 +255,14 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
     groups
 }
 
-/// The name of the object cache that an object is of; empty for malloc.
+/// The name of an object's cache; empty for malloc.
 fn cache_of(heap: &Heap<'_>, object: Object) -> String {
     let id = match object.kind {
         Kind::Cached(id) => Some(id),
         Kind::Buffer => heap.kit.at(object.start).and_then(|buffer| buffer.target.checked_sub(1)),
         _ => None,
     };
-    let cache = id.and_then(|id| heap.caches.by_id(id));
-    cache.map_or(String::new(), |cache| cache.name.clone())
+    heap.caches.name_of(id)
 }
 
 /// The groups by where their top was allocated.
@@ -274,17 +271,13 @@ fn sites(heap: &Heap<'_>, groups: &[Group]) -> Vec<Site> {
     let names = Names::new(heap.reader.memory);
     for group in groups {
         let Some(buffer) = heap.kit.at(group.address).filter(|buffer| buffer.taken.stack != 0) else { continue };
-        let stack =
-            || heap.kit.stack(&heap.reader, buffer.taken.stack).into_iter().map(|pc| names.describe(pc)).collect();
-        let site = by_stack.entry(buffer.taken.stack).or_insert_with(|| Site {
-            stack: stack(),
-            roots: 0,
-            objects: 0,
-            bytes: 0,
-            example: group.address,
-        });
-        (site.roots, site.objects, site.bytes) =
-            (site.roots + 1, site.objects + group.objects, site.bytes + group.bytes);
+        let frames = || heap.kit.stack(&heap.reader, buffer.taken.stack).into_iter();
+        let stack = || frames().map(|pc| names.describe(pc)).collect();
+        let site = || Site { stack: stack(), roots: 0, objects: 0, bytes: 0, example: group.address };
+        let site = by_stack.entry(buffer.taken.stack).or_insert_with(site);
+        site.roots += 1;
+        site.objects += group.objects;
+        site.bytes += group.bytes;
     }
     let mut sites: Vec<Site> = by_stack.into_values().collect();
     sites.sort_by_key(|site| (std::cmp::Reverse(site.bytes), site.example));
@@ -299,7 +292,7 @@ fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let maps = heap.reader.memory.maps();
     let behind = maps.iter().skip(1).map(Some).chain([None]);
     for (map, _) in maps.iter().zip(behind).filter(|(map, behind)| is_root(map, *behind)) {
-        // The part of a stack that nobody uses: below all stack pointers in it.
+        // Below all stack pointers a stack is unused.
         let lowest = threads.iter().map(|t| t.stack).filter(|stack| map.contains(*stack)).min();
         let start = lowest.map_or(map.start, |stack| (stack - RED_ZONE.min(stack)).max(map.start));
         let mut parts = vec![(start, map.end)];
@@ -313,8 +306,8 @@ fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
 
 /// Whether a mapping is a root; `behind` is the next one.
 fn is_root(map: &Map, behind: Option<&Map>) -> bool {
-    // Of what was written and then protected the program still reads: of anonymous memory, and of a module's data before those that
-    // stay as they are.
+    // The program still reads what it wrote before protecting it: anonymous memory, and a module's data that the linker
+    // relocates, which lie before the writable ones.
     let relro = behind.is_some_and(|b| b.start == map.end && b.writable && b.path == map.path);
     let was_written = !map.executable && (map.path.is_empty() || map.is_file() && relro);
     map.readable && (map.writable || was_written) && !map.path.starts_with("/dev/") && !map.path.starts_with("[v")
@@ -326,7 +319,7 @@ fn without((start, end): (u64, u64), (from, to): (u64, u64)) -> impl Iterator<It
     parts.into_iter().filter(|(start, end)| start < end)
 }
 
-/// What is no root: the heap, huge objects and kept mappings, and what the library keeps about them, which names free objects and lost ones too.
+/// What is no root: the heap, huge objects and kept mappings, and the library's data, which name lost objects too.
 fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let get = |name: &str| heap.table.get(name);
     let word = |at: u64| heap.reader.word(at);

@@ -1,14 +1,14 @@
 //! Craton's heap in another process, or in a core file.
 //!
-//! **What.** [`Live`] stops a process and reads it; [`CoreFile`] is what is left of one. In the memory of either, [`Heap::find`] finds the
-//! library's table of names and numbers, by which it walks the heap: which object is out, which is free and why, what is broken.
-//! On that stand [`stats`], [`leaks`], [`whatis`] and [`verify`]. [`set`] asks a running process for another setting.
+//! **What.** [`Live`] stops a process and reads it; [`CoreFile`] is what is left of one. In either, [`Heap::find`] finds the
+//! library's table of names and numbers and walks the heap by it: which object is out, which is free and why, what is
+//! broken. [`stats`], [`leaks`], [`whatis`] and [`verify`] build on that. [`set`] changes settings of a running process.
 //!
-//! **From.** Bonwick94 §6: a heap that can be asked, after a crash and on a running system, whose a buffer is. Leaks are found by
-//! a conservative mark, as collectors for C do it (Boehm and Weiser 1988).
+//! **From.** Bonwick94 §6: a heap that names the owner of a buffer, after a crash and on a running system. Leaks are found
+//! by a conservative mark, as collectors for C do it (Boehm and Weiser 1988).
 //!
-//! **State.** Nothing here knows a layout of the library's. The table (`craton_malloc::inspect`) names the offsets; what a walk needs and does
-//! not find by name is an error that says so.
+//! **State.** Nothing here knows the library's layout. The table (`craton_malloc::inspect`) names the offsets; a name that
+//! a walk needs and does not find is an error.
 //! ```text
 //! memory (live | core) → table → heap: marks of pages, records, lists of free objects → spans → objects
 //!                                                                                     ↘ what does not fit: Broken
@@ -16,12 +16,12 @@
 //!
 //! **Units.** Addresses and sizes in bytes, of the process that is read.
 //!
-//! **Failure.** What can be said to the user: a text with the value that was wrong and what to do. A heap that is broken is no
-//! failure: the walk notes where, and goes on.
+//! **Failure.** A text for the user, with the wrong value and what to do. A broken heap is no failure: the walk records
+//! where, and goes on.
 //!
-//! **Not here.** Changing anything in the process that is read, but for the request that [`set`] leaves, and what has threads come by for it.
+//! **Not here.** Changes in the process that is read, except [`set`]'s request and what makes threads read it.
 //!
-//! **Unsafe.** None but in `live.rs` and `set.rs`, which make system calls.
+//! **Unsafe.** System calls in `live.rs` alone.
 
 mod caches;
 mod core_file;
@@ -29,7 +29,6 @@ mod heap;
 mod kit;
 mod leaks;
 mod live;
-mod log;
 mod memory;
 mod morph;
 mod names;
@@ -41,20 +40,17 @@ mod table;
 mod verify;
 mod whatis;
 
-pub use caches::{Cache, CacheSlab, Caches, Place};
 pub use core_file::CoreFile;
-pub use heap::{Broken, Heap, Kind, Object, Span};
-pub use kit::{Beside, Buffer, Event, Kit, Log, Transaction, Who};
-pub use leaks::{Group, Leaks, Site, leaks};
+pub use heap::Heap;
+pub use kit::{Log, log};
+pub use leaks::{Group, Leaks, leaks};
 pub use live::Live;
-pub use log::log;
-pub use memory::{Map, Memory, Thread};
-pub use names::Names;
+pub use memory::Memory;
 pub use save::save;
 pub use set::{Answer, Refused, set};
-pub use stats::{CacheLine, ClassLine, HeapLine, Stats, stats};
+pub use stats::{Stats, stats};
 pub use verify::{Verdict, verify};
-pub use whatis::{What, whatis};
+pub use whatis::whatis;
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,15 @@
 //! A running process, stopped for as long as it is read.
 //!
-//! **What.** All of its threads are stopped by `ptrace`, and go on when [`Live`] is dropped, also when this program is killed. A signal that
-//! stops a thread before we do is delivered afterwards.
+//! **What.** `ptrace` stops all threads. They go on when [`Live`] is dropped, and when this program is killed. A signal
+//! that stops a thread before we do is delivered afterwards.
 //!
-//! **Failure.** No such process; not allowed; a thread that does not stop within some seconds, because it waits for a device.
+//! **Failure.** No such process; not allowed; a thread that waits for a device and does not stop within [`PATIENCE`].
 //!
-//! **Unsafe.** Calls `ptrace` and `waitpid`.
+//! **Unsafe.** Calls `ptrace` and `process_vm_writev`.
 
 use crate::memory::{Map, Memory, Thread};
+use object::elf::{NT_ARM_SVE, NT_PRFPREG, NT_PRSTATUS, NT_X86_XSTATE};
+use rustix::process::{Pid, WaitOptions, waitpid};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io;
@@ -21,12 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the largest set of registers.
 const MOST_REGISTERS: usize = 16 << 10;
 /// Sets of registers, by the number of their note in a core file.
-const GENERAL: i32 = 1;
-const FLOATING: i32 = 2;
-#[cfg(target_arch = "x86_64")]
-const VECTOR: i32 = 0x202;
-#[cfg(target_arch = "aarch64")]
-const VECTOR: i32 = 0x405;
+const SETS: [u32; 3] = [NT_PRSTATUS, NT_PRFPREG, if cfg!(target_arch = "x86_64") { NT_X86_XSTATE } else { NT_ARM_SVE }];
 
 /// A process that stands still.
 #[derive(Debug)]
@@ -59,23 +56,17 @@ impl Live {
 
     /// Stops those threads that do not stand still yet; says whether there were any.
     fn stop_some(&mut self) -> Result<bool, String> {
-        let folder = format!("/proc/{}/task", self.pid);
-        let gone = |e: io::Error| format!("process {} has ended: {e}", self.pid);
-        let names = fs::read_dir(folder).map_err(gone)?.flatten();
-        let ids: Vec<u32> = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-        let mut any = false;
-        for id in ids.into_iter().filter(|id| !self.stopped.contains_key(id)).collect::<Vec<_>>() {
-            match self.stop_one(id) {
-                Ok(Some(signal)) => {
-                    self.stopped.insert(id, signal);
-                    any = true;
-                }
-                // A thread that has ended, or the first of them, which waits for the others.
-                Ok(None) => (),
-                Err(why) => return Err(why),
+        let ids = tasks(self.pid).map_err(|e| format!("process {} has ended: {e}", self.pid))?;
+        let before = self.stopped.len();
+        for id in ids {
+            // None of a thread that has ended, and of the first one while it waits for the others.
+            if !self.stopped.contains_key(&id)
+                && let Some(signal) = self.stop_one(id)?
+            {
+                self.stopped.insert(id, signal);
             }
         }
-        Ok(any)
+        Ok(self.stopped.len() > before)
     }
 
     fn stop_one(&self, id: u32) -> Result<Option<i32>, String> {
@@ -91,52 +82,46 @@ impl Live {
         if call(libc::PTRACE_INTERRUPT, id, 0).is_err() {
             return Ok(None);
         }
+        let options = WaitOptions::NOHANG | WaitOptions::from_bits_retain(libc::__WALL as u32);
         let since = Instant::now();
         loop {
-            let mut status = 0;
-            // SAFETY: the call writes the status.
-            let waited = unsafe { libc::waitpid(id as i32, &mut status, libc::__WALL | libc::WNOHANG) };
-            if waited == id as i32 {
-                let stopped = libc::WIFSTOPPED(status);
-                // Above the signal's byte stands what else stopped the thread; a plain signal is the thread's own and still to come.
-                let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
-                return Ok(stopped.then_some(signal));
+            match waitpid(Pid::from_raw(id as i32), options) {
+                Ok(Some((_, status))) => {
+                    // Other stops than by a signal are marked above its byte. A signal is the thread's, and still due.
+                    let is_signal = status.as_raw() >> 16 == 0;
+                    return Ok(status.stopping_signal().map(|signal| if is_signal { signal } else { 0 }));
+                }
+                Err(_) => return Ok(None),
+                // The others go on with the drop, and this one when we end.
+                Ok(None) if since.elapsed() > PATIENCE => {
+                    return Err(format!(
+                        "process {}: its thread {id} does not stop; it waits for a device or another file system: try again later",
+                        self.pid
+                    ));
+                }
+                Ok(None) => sleep(Duration::from_micros(50)),
             }
-            if waited < 0 {
-                return Ok(None);
-            }
-            if since.elapsed() > PATIENCE {
-                // It goes on with the others, and this one when we end.
-                return Err(format!(
-                    "process {}: its thread {id} does not stop; it waits for a device or another file system: try again later",
-                    self.pid
-                ));
-            }
-            sleep(Duration::from_micros(50));
         }
     }
 
-    /// Whether a process can be read at all, without stopping it.
+    /// A process that is read and written while it runs.
     pub(crate) fn running(pid: u32) -> Result<Self, String> {
         let memory = open(pid, true)?;
         Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new() })
     }
 
-    /// Has the system call begin anew in which each thread of a name sleeps. What cannot be stopped goes on as it is.
+    /// Restarts the system call in which each thread of a name sleeps. Threads that cannot be stopped go on as they are.
     pub(crate) fn interrupt(&self, name: &str) {
-        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.pid)) else { return };
-        for thread in threads.flatten() {
-            let is_meant = fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name);
-            let id = thread.file_name().to_str().and_then(|id| id.parse().ok()).filter(|_| is_meant);
-            if let Some(id) = id
-                && let Ok(Some(signal)) = self.stop_one(id)
-            {
+        let comm = |id: &u32| fs::read_to_string(format!("/proc/{}/task/{id}/comm", self.pid));
+        let is_meant = |id: &u32| comm(id).is_ok_and(|comm| comm.trim_end() == name);
+        for id in tasks(self.pid).unwrap_or_default().into_iter().filter(is_meant) {
+            if let Ok(Some(signal)) = self.stop_one(id) {
                 let _ = call(libc::PTRACE_DETACH, id, signal as usize);
             }
         }
     }
 
-    /// Writes to its memory; says whether all was written.
+    /// Writes to its memory.
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), String> {
         let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let remote = libc::iovec { iov_base: at as *mut _, iov_len: bytes.len() };
@@ -191,19 +176,13 @@ impl Memory for Live {
 
     fn left_out(&self) -> HashSet<u64> {
         let text = fs::read(format!("/proc/{}/smaps", self.pid)).unwrap_or_default();
-        let (mut start, mut all) = (0, HashSet::new());
-        for line in String::from_utf8_lossy(&text).lines() {
-            match line.strip_prefix("VmFlags:") {
-                Some(flags) if flags.split_whitespace().any(|flag| flag == "dd") => _ = all.insert(start),
-                Some(_) => (),
-                None => start = parse(line).map_or(start, |map| map.start),
-            }
-        }
-        all
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        Vec::new()
+        let mut start = 0;
+        let left_out = |line: &str| {
+            start = parse(line).map_or(start, |map| map.start);
+            let flags = line.strip_prefix("VmFlags:")?;
+            flags.split_whitespace().any(|flag| flag == "dd").then_some(start)
+        };
+        String::from_utf8_lossy(&text).lines().filter_map(left_out).collect()
     }
 }
 
@@ -217,7 +196,7 @@ fn call(request: libc::c_uint, id: u32, data: usize) -> io::Result<()> {
 }
 
 fn registers(id: u32) -> Thread {
-    let set = |which: i32| {
+    let set = |which: u32| {
         let mut bytes = vec![0u8; MOST_REGISTERS];
         let mut place = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         // SAFETY: the kernel writes no more than the length says, and changes it to what it wrote.
@@ -225,8 +204,14 @@ fn registers(id: u32) -> Thread {
         bytes.truncate(if got < 0 { 0 } else { place.iov_len });
         bytes
     };
-    let sets = [GENERAL, FLOATING, VECTOR].map(|which| (which as u32, set(which)));
-    Thread::new(id, sets.into_iter().filter(|(which, bytes)| *which == GENERAL as u32 || !bytes.is_empty()).collect())
+    let sets = SETS.map(|which| (which, set(which)));
+    Thread::new(id, sets.into_iter().filter(|(which, bytes)| *which == NT_PRSTATUS || !bytes.is_empty()).collect())
+}
+
+/// The threads of a process, by number.
+fn tasks(pid: u32) -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
 /// Whether a thread of a process has ended, or is gone.
@@ -242,7 +227,7 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
 /// The state of a thread, as the kernel has it; `None` if there is no such thread.
 fn state(pid: u32, id: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).ok()?;
-    // The name, which may hold anything, stands in brackets before the state.
+    // The name before it, in brackets, may hold anything.
     stat.rsplit(')').next()?.trim_start().chars().next()
 }
 
@@ -278,6 +263,7 @@ fn refused(pid: u32, error: &io::Error) -> String {
     }
 }
 
+/// The mappings. The crate `procfs` fails on a path that is not UTF-8, and this must not.
 fn maps(pid: u32) -> Result<Vec<Map>, String> {
     let text = fs::read(format!("/proc/{pid}/maps")).map_err(|error| refused(pid, &error))?;
     let text = String::from_utf8_lossy(&text);

@@ -1,11 +1,11 @@
 //! A process as it can be read: its memory, its mappings, its threads.
 
+use object::elf::{EM_AARCH64, EM_X86_64};
 use std::collections::HashSet;
 
 /// A range of addresses, and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
-    /// First byte.
     pub start: u64,
     /// Behind the last byte.
     pub end: u64,
@@ -36,7 +36,6 @@ impl Map {
 /// A thread that stands still.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its number.
     pub id: u32,
     /// Its stack pointer.
     pub stack: u64,
@@ -66,23 +65,17 @@ pub trait Memory {
     fn left_out(&self) -> HashSet<u64> {
         HashSet::new()
     }
-    /// What could not be read where there should be something, and what to do about it.
-    fn warnings(&self) -> Vec<String>;
+    /// What is missing where there should be something, and what to do about it.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Where the stack pointer lies in the kernel's general registers, in bytes, on this machine.
-#[cfg(target_arch = "x86_64")]
-pub(crate) const STACK_AT: usize = 19 * 8;
-/// Where the stack pointer lies in the kernel's general registers, in bytes, on this machine.
-#[cfg(target_arch = "aarch64")]
-pub(crate) const STACK_AT: usize = 31 * 8;
+pub(crate) const STACK_AT: usize = if cfg!(target_arch = "x86_64") { 19 * 8 } else { 31 * 8 };
 
 /// The number of this machine in ELF files.
-#[cfg(target_arch = "x86_64")]
-pub(crate) const MACHINE: u16 = 62;
-/// The number of this machine in ELF files.
-#[cfg(target_arch = "aarch64")]
-pub(crate) const MACHINE: u16 = 183;
+pub(crate) const MACHINE: u16 = if cfg!(target_arch = "x86_64") { EM_X86_64 } else { EM_AARCH64 };
 
 /// The words in bytes; a rest that is no word is left out.
 pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {

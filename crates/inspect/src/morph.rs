@@ -1,8 +1,8 @@
 //! What is known of a slab of two sizes.
 //!
-//! **From.** `craton_slab::morph`, whose words these are: old places are numbered, those of a second part from a half on; the start of a new
-//! place is a bit for each of so many parts of the slab, and stands for the place on the grid that begins in that part, if there is
-//! one, or else for the part's first byte.
+//! **From.** `craton_slab::morph`, whose terms these are. Old places are numbered, those of a second part from `half` on. The
+//! slab is cut into `parts`, with a bit for each: a new place starts there, at the first multiple of its size in that
+//! part, or else at the part's first byte.
 
 use crate::heap::Heap;
 use crate::memory::words;
@@ -13,7 +13,6 @@ use crate::reader::{u16_in, u32_in};
 pub struct Morph {
     /// Its first page.
     pub slab: u64,
-    /// Its bytes.
     pub bytes: u64,
     /// The class of new objects.
     pub to: u8,

@@ -1,25 +1,19 @@
 //! Functions by address, from the symbols of the files on disk.
 //!
-//! **What.** An address is that of a return: what is looked up is the byte before it. What has no name is the file and the place in it, as
-//! `addr2line` takes it; what lies in no file is the address alone.
+//! **What.** An address is that of a return, so the byte before it is looked up. Without a symbol the answer is the file
+//! and the place in it, as `addr2line` takes it; outside of all files, the address alone.
 //!
 //! **Failure.** A file that is gone or was replaced gives no names, or wrong ones.
 //!
-//! **Cost.** A file is read once, when an address in it is first asked for.
+//! **Cost.** Each file is read once, when the first address in it is asked for.
 
 use crate::memory::Memory;
-use crate::reader::{u16_in, u32_in, word_in};
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Kinds of sections and symbols in ELF files.
-const SYMBOLS: u32 = 2;
-const DYNAMIC_SYMBOLS: u32 = 11;
-const FUNCTION: u8 = 2;
-const INDIRECT_FUNCTION: u8 = 10;
-const LOAD: u32 = 1;
-
-/// A function: where it begins and how long it is, in the file's own numbering.
+/// A function: where it begins and its length, in the file's numbering.
 #[derive(Debug, PartialEq, Eq)]
 struct Function {
     at: u64,
@@ -30,50 +24,29 @@ struct Function {
 /// A file of code.
 #[derive(Debug, Default)]
 struct Image {
-    /// What is loaded: place in the file, bytes, and address in the file's own numbering.
+    /// What is loaded: place in the file, bytes, and address in the file's numbering.
     loaded: Vec<(u64, u64, u64)>,
     functions: Vec<Function>,
 }
 
 impl Image {
     fn parse(file: &[u8]) -> Option<Self> {
-        if !file.starts_with(b"\x7fELF\x02\x01") {
-            return None;
-        }
-        let (segments, sections) = (word_in(file, 32) as usize, word_in(file, 40) as usize);
-        let mut this = Self::default();
-        for i in 0..usize::from(u16_in(file, 56)) {
-            let Some(header) = file.get(segments.checked_add(i * usize::from(u16_in(file, 54)))?..) else { break };
-            if u32_in(header, 0) == LOAD {
-                this.loaded.push((word_in(header, 8), word_in(header, 32), word_in(header, 16)));
-            }
-        }
-        let section_bytes = usize::from(u16_in(file, 58));
-        let section = |i: usize| {
-            let header = file.get(sections.checked_add(i.checked_mul(section_bytes)?)?..)?;
-            let (from, len) = (word_in(header, 24) as usize, word_in(header, 32) as usize);
-            Some((u32_in(header, 4), u32_in(header, 40) as usize, file.get(from..from.checked_add(len)?)?))
+        let file = ElfFile64::<LittleEndian, _>::parse(file).ok()?;
+        let is_function = |s: &object::read::elf::ElfSymbol64<'_, '_, LittleEndian>| {
+            s.kind() == SymbolKind::Text && s.address() != 0 && !s.is_undefined()
         };
-        for i in 0..usize::from(u16_in(file, 60)) {
-            let Some((kind, texts, symbols)) = section(i) else { continue };
-            if kind != SYMBOLS && kind != DYNAMIC_SYMBOLS {
-                continue;
-            }
-            let Some((_, _, texts)) = section(texts) else { continue };
-            for symbol in symbols.chunks_exact(24) {
-                let (kind, at) = (symbol[4] & 15, word_in(symbol, 8));
-                if at == 0 || u16_in(symbol, 6) == 0 || kind != FUNCTION && kind != INDIRECT_FUNCTION {
-                    continue;
-                }
-                let text = texts.get(u32_in(symbol, 0) as usize..).unwrap_or_default();
-                let name: Vec<u8> = text.iter().copied().take_while(|b| *b != 0).collect();
-                let name = String::from_utf8_lossy(&name).into_owned();
-                this.functions.push(Function { at, bytes: word_in(symbol, 16), name });
-            }
-        }
+        let symbols = file.symbols().chain(file.dynamic_symbols()).filter(is_function);
+        let mut functions: Vec<_> = symbols
+            .map(|symbol| {
+                let name = String::from_utf8_lossy(symbol.name_bytes().unwrap_or_default()).into_owned();
+                Function { at: symbol.address(), bytes: symbol.size(), name }
+            })
+            .collect();
         // Of several names of one place the longest function's comes last, and among equals the first by the alphabet.
-        this.functions.sort_by(|a, b| (a.at, a.bytes, &b.name).cmp(&(b.at, b.bytes, &a.name)));
-        Some(this)
+        functions.sort_by(|a, b| (a.at, a.bytes, &b.name).cmp(&(b.at, b.bytes, &a.name)));
+        let place = |(from, bytes): (u64, u64), at| (from, bytes, at);
+        let loaded = file.segments().map(|segment| place(segment.file_range(), segment.address())).collect();
+        Some(Self { loaded, functions })
     }
 
     /// The address in the file's own numbering of a place in the file.
@@ -142,9 +115,6 @@ mod tests {
         }
         fn pid(&self) -> u32 {
             std::process::id()
-        }
-        fn warnings(&self) -> Vec<String> {
-            Vec::new()
         }
     }
 

@@ -48,7 +48,7 @@ impl<'m> Reader<'m> {
         Piece { at, bytes, pages }
     }
 
-    /// Reads bytes, as far as they can be read; the others stay as they are. Says whether all could.
+    /// Reads bytes; those that cannot be read stay as they are. Returns whether all could.
     pub fn read(&self, at: u64, into: &mut [u8]) -> bool {
         let (mut done, mut all) = (0usize, true);
         while done < into.len() {
@@ -73,50 +73,57 @@ impl<'m> Reader<'m> {
         all
     }
 
+    fn whole<B: AsMut<[u8]>>(&self, at: u64, mut bytes: B) -> Result<B, String> {
+        let (read, len) = (self.read(at, bytes.as_mut()), bytes.as_mut().len());
+        let name = || self.memory.name();
+        read.then_some(bytes).ok_or_else(|| format!("{}: {len} bytes at {at:#x} cannot be read", name()))
+    }
+
     /// Bytes, all of which must be there.
     pub fn bytes(&self, at: u64, len: usize) -> Result<Vec<u8>, String> {
-        let mut bytes = vec![0; len];
-        match self.read(at, &mut bytes) {
-            true => Ok(bytes),
-            false => Err(self.missing(at, len)),
-        }
+        self.whole(at, vec![0; len])
     }
 
-    fn missing(&self, at: u64, len: usize) -> String {
-        format!("{}: {len} bytes at {at:#x} cannot be read", self.memory.name())
-    }
-
-    /// A number of so many bytes.
-    fn number<const N: usize>(&self, at: u64) -> Result<[u8; N], String> {
-        let mut bytes = [0; N];
-        if self.read(at, &mut bytes) { Ok(bytes) } else { Err(self.missing(at, N)) }
+    /// A byte; 0 where it cannot be read.
+    pub fn byte(&self, at: u64) -> u8 {
+        let mut byte = [0];
+        self.read(at, &mut byte);
+        byte[0]
     }
 
     /// A number of 8 bytes.
     pub fn word(&self, at: u64) -> Result<u64, String> {
-        self.number(at).map(u64::from_le_bytes)
+        self.whole(at, [0; 8]).map(u64::from_le_bytes)
     }
 
     /// A number of 4 bytes.
     pub fn u32(&self, at: u64) -> Result<u32, String> {
-        self.number(at).map(u32::from_le_bytes)
+        self.whole(at, [0; 4]).map(u32::from_le_bytes)
     }
 }
 
-/// A number in bytes that were read: 8 bytes, little end first; 0 behind the end.
+/// Bytes of a number in what was read, little end first; 0 behind the end.
+fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
+}
+
+/// A number of 8 bytes.
 pub fn word_in(bytes: &[u8], at: usize) -> u64 {
-    let part = bytes.get(at..).and_then(|rest| rest.get(..8)).and_then(|part| part.try_into().ok());
-    part.map_or(0, u64::from_le_bytes)
+    u64::from_le_bytes(part(bytes, at))
 }
 
-/// Likewise of 4 bytes.
+/// A number of 4 bytes.
 pub fn u32_in(bytes: &[u8], at: usize) -> u32 {
-    let part = bytes.get(at..).and_then(|rest| rest.get(..4)).and_then(|part| part.try_into().ok());
-    part.map_or(0, u32::from_le_bytes)
+    u32::from_le_bytes(part(bytes, at))
 }
 
-/// Likewise of 2 bytes.
+/// A number of 2 bytes.
 pub fn u16_in(bytes: &[u8], at: usize) -> u16 {
-    let part = bytes.get(at..).and_then(|rest| rest.get(..2)).and_then(|part| part.try_into().ok());
-    part.map_or(0, u16::from_le_bytes)
+    u16::from_le_bytes(part(bytes, at))
+}
+
+/// A text that ends at the first zero.
+pub fn text_in(bytes: &[u8]) -> String {
+    let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
 }

@@ -1,35 +1,36 @@
 //! Asks a running process for other settings.
 //!
-//! **What.** Leaves a request in the library's mailbox and waits for the answer; the library looks there in its slow requests, in frees past its
-//! threads' caches, and in the thread of its own where it has one, which is woken. So that a process comes by whose threads' caches serve all that it asks for,
-//! the number of pages that each of these knows of is overwritten by 0 while we wait: the thread's next free is then a slow one, and writes it back.
-//! Arrays of object caches lose their owner, so that the next request for an object is a slow one.
-//! The process is not stopped, but for that one thread, for a moment: to have one of its threads call the library would need to know that this thread holds no lock and is in no
-//! handler of a signal, which nobody outside can.
+//! **What.** Leaves a request in the library's mailbox and waits for the answer. The library reads the mailbox on its slow
+//! paths and in its background thread, which is woken. Threads that their caches serve entirely never reach a slow path,
+//! so while we wait the number of pages that each cache knows is overwritten by 0: the next free is slow, and restores it.
+//! Arrays of object caches lose their owner, so that the next request for an object is slow.
+//! Only the background thread is stopped, for a moment. Making a thread call the library would need to know that it holds
+//! no lock and is in no signal handler, which is not visible from outside.
 //!
-//! **State.** As `craton_malloc::observe::mailbox` says: the request's text is written before its number, and the answer's number is read before its text.
+//! **State.** As in `craton_malloc::observe::mailbox`: a request's text is written before its number, and an answer's
+//! number is read before its text.
 //!
-//! **Failure.** The process says what is wrong with a setting. One that asks for no memory does not answer; the request stays with it, for its next
-//! slow request, and what is asked for meanwhile is added to it.
+//! **Failure.** The process reports what is wrong with a setting. One that asks for no memory does not answer; the request
+//! stays for its next slow path, and later requests are added to it.
 
 use crate::caches::MOST_AREAS;
 use crate::live::{Live, is_stopped, is_zombie};
 use crate::memory::Memory;
-use crate::reader::Reader;
+use crate::reader::{Reader, u32_in};
 use crate::table::Table;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the answer.
+/// Between two polls of the answer.
 const LOOK: Duration = Duration::from_millis(5);
-/// Looks between two times that threads' caches are made to fail.
+/// Polls between two times that threads' caches are made to fail.
 const FAIL_EVERY: u32 = 10;
-/// And between two times that the library's own thread is woken, if there is one, by its name.
+/// Polls between two times that the background thread is woken, found by its name.
 const WAKE_EVERY: u32 = 100;
 const THREAD: &str = "craton";
-/// For how long a process that has taken the request is waited for beyond that: what it does may take it so long.
+/// Additional time for a process that has taken the request: its work may take that long.
 const LONGER: Duration = Duration::from_secs(5);
-/// Caches that are made to fail, at most: more are no list of ours.
+/// A longer list of caches is damage.
 const MOST_CACHES: usize = 1 << 20;
 
 /// What came of a request.
@@ -58,155 +59,112 @@ pub struct Refused {
 /// The mailbox of a process.
 struct Mailbox {
     process: Live,
+    table: Table,
     at: u64,
     most: usize,
-    places: [u64; NAMES.len()],
-    /// Where the list of threads' caches begins, and in each cache the next one, whether a thread has it, and its number of pages.
-    caches: [u64; 4],
-    /// Where a byte ends the sleep of the library's own thread, once its system call begins anew.
-    nudge: u64,
-    arrays: Arrays,
 }
 
-/// Where the arrays of object caches lie.
-struct Arrays {
-    /// Of the words that say where the first area is, how many there are, and how many caches.
-    words: [u64; 3],
-    area_bytes: u64,
-    array_bytes: u64,
-    owner: u64,
-}
-
-impl Arrays {
-    fn of(table: &Table) -> Result<Self, String> {
-        let get = |name: &str| table.get(&format!("caches.{name}"));
-        let caches = table.get("caches")?;
-        Ok(Self {
-            words: [caches + get("areas")?, caches + get("areas.end")?, caches + get("used")?],
-            area_bytes: get("area.bytes")?,
-            array_bytes: get("array.bytes")?,
-            owner: get("array.owner")?,
-        })
-    }
-
-    /// Tells `each` of the owners of all arrays that have one.
-    fn each_owner(&self, reader: &Reader<'_>, mut each: impl FnMut(u64) -> Result<(), String>) -> Result<(), String> {
-        let [first, end, used] = self.words;
-        let (first, end, used) = (reader.word(first)?, reader.word(end)?, reader.word(used)?);
-        if first <= 1 || end > MOST_AREAS || used > self.area_bytes / self.array_bytes.max(1) {
-            return Ok(());
-        }
-        for area in 0..end {
-            for cache in 0..used {
-                let owner = first + area * self.area_bytes + cache * self.array_bytes + self.owner;
-                // What nobody has touched may not be there, and must not be written.
-                if reader.word(owner).unwrap_or(0) != 0 {
-                    each(owner)?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-const ASKED: usize = 0;
-const TAKEN: usize = 1;
-const ANSWERED: usize = 2;
-const LEFT: usize = 3;
-const REQUEST_LEN: usize = 4;
-const ANSWER_LEN: usize = 5;
-const REQUEST: usize = 6;
-const ANSWER: usize = 7;
-const NAMES: [&str; 8] = ["asked", "taken", "answered", "left", "request.len", "answer.len", "request", "answer"];
+/// What a request needs of the table, so that a library of another release refuses before anything is written.
+const NAMES: &str = "mailbox.asked mailbox.taken mailbox.answered mailbox.left mailbox.request.len mailbox.answer.len \
+    mailbox.request mailbox.answer mailbox.nudge thread.first thread.next thread.taken thread.pages caches caches.areas \
+    caches.areas.end caches.used caches.area.bytes caches.array.bytes caches.array.owner";
 
 impl Mailbox {
     fn of(pid: u32) -> Result<Self, String> {
         let process = Live::running(pid)?;
-        // What cannot be found in a process that ends meanwhile is no sign that it had no table.
+        // A process that ends meanwhile seems to have no table.
         let table = Table::find(&Reader::new(&process))
             .map_err(|why| if is_zombie(pid, pid) { format!("process {pid} has ended") } else { why })?;
-        let mut places = [0; NAMES.len()];
-        for (place, name) in places.iter_mut().zip(NAMES) {
-            *place = table.get(&format!("mailbox.{name}"))?;
-        }
+        NAMES.split(' ').try_for_each(|name| table.get(name).map(drop))?;
         let (at, most) = (table.get("mailbox")?, table.get("mailbox.text.most")? as usize);
-        let mut caches = [0; 4];
-        for (place, name) in caches.iter_mut().zip(["first", "next", "taken", "pages"]) {
-            *place = table.get(&format!("thread.{name}"))?;
-        }
-        let nudge = table.get("mailbox.nudge")?;
-        let arrays = Arrays::of(&table)?;
-        Ok(Self { process, at, most, places, caches, nudge, arrays })
+        Ok(Self { process, table, at, most })
     }
 
-    fn bytes(&self, place: usize, len: usize) -> Result<Vec<u8>, String> {
+    fn place(&self, name: &str) -> Result<u64, String> {
+        Ok(self.at + self.table.get(&format!("mailbox.{name}"))?)
+    }
+
+    fn bytes(&self, name: &str, len: usize) -> Result<Vec<u8>, String> {
         let mut bytes = vec![0; len];
-        match self.process.read(self.at + self.places[place], &mut bytes) == len {
+        match self.process.read(self.place(name)?, &mut bytes) == len {
             true => Ok(bytes),
             false => Err(format!("{} has ended", self.process.name())),
         }
     }
 
-    fn number(&self, place: usize) -> Result<u32, String> {
-        let bytes = self.bytes(place, 4)?;
-        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    fn number(&self, name: &str) -> Result<u32, String> {
+        Ok(u32_in(&self.bytes(name, 4)?, 0))
     }
 
-    fn write(&self, place: usize, bytes: &[u8]) -> Result<(), String> {
-        self.process.write(self.at + self.places[place], bytes)
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        self.process.write(self.place(name)?, bytes)
     }
 
-    /// Puts a request there; without a text, the one that lies there.
+    /// Posts a request; without a text, the one that is there.
     fn ask(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
         if let Some(text) = text {
-            self.write(REQUEST, text)?;
-            self.write(REQUEST_LEN, &(text.len() as u32).to_le_bytes())?;
+            self.write("request", text)?;
+            self.write("request.len", &(text.len() as u32).to_le_bytes())?;
         }
-        self.write(ASKED, &number.to_le_bytes())
+        self.write("asked", &number.to_le_bytes())
     }
 
-    /// Takes a request back that nobody has taken yet; returns its text, which is empty if there was none, and the last number that was asked with.
+    /// Withdraws a request that is not taken yet; returns its text, empty without one, and the last number used.
     fn take_back(&self) -> Result<(Vec<u8>, u32), String> {
-        let asked = self.number(ASKED)?;
+        let asked = self.number("asked")?;
         if asked == 0 {
-            return Ok((Vec::new(), self.number(ANSWERED)?));
+            return Ok((Vec::new(), self.number("answered")?));
         }
-        self.write(ASKED, &0u32.to_le_bytes())?;
-        // Whoever was faster says so at once, and answers.
+        self.write("asked", &0u32.to_le_bytes())?;
+        // A thread that was faster says so at once, and answers.
         sleep(LOOK);
-        if self.number(TAKEN)? == asked {
-            self.wait(LONGER, |m| Ok(m.number(ANSWERED)? == asked))?;
+        if self.number("taken")? == asked {
+            self.wait(LONGER, |m| Ok(m.number("answered")? == asked))?;
             return Ok((Vec::new(), asked));
         }
-        let len = (self.number(REQUEST_LEN)? as usize).min(self.most);
-        Ok((self.bytes(REQUEST, len)?, asked))
+        let len = (self.number("request.len")? as usize).min(self.most);
+        Ok((self.bytes("request", len)?, asked))
     }
 
-    /// Has the next free of each thread with a cache of its own be a slow one.
+    /// Makes the next free of each thread with a cache a slow one.
     fn fail_caches(&self) -> Result<(), String> {
-        let [first, next, taken, pages] = self.caches;
+        let get = |name: &str| self.table.get(name);
         let reader = Reader::new(&self.process);
-        let mut at = reader.word(first)?;
+        let mut at = reader.word(get("thread.first")?)?;
         for _ in 0..MOST_CACHES {
             if at == 0 {
                 break;
             }
-            // A cache stays where it is for ever; who has just got one writes the number later than we do.
-            if reader.bytes(at + taken, 1)? == [1] {
-                self.process.write(at + pages, &[0; 8])?;
+            // A cache never moves, and a thread that has just got one writes its number of pages after us.
+            if reader.bytes(at + get("thread.taken")?, 1)? == [1] {
+                self.process.write(at + get("thread.pages")?, &[0; 8])?;
             }
-            at = reader.word(at + next)?;
+            at = reader.word(at + get("thread.next")?)?;
         }
         Ok(())
     }
 
-    /// Has the next request for an object of each cache be a slow one, which makes the array the cache's again.
+    /// Makes the next request for an object of each cache a slow one, which takes the array's ownership again.
     fn fail_arrays(&self) -> Result<(), String> {
-        let reader = Reader::new(&self.process);
-        self.arrays.each_owner(&reader, |owner| self.process.write(owner, &[0; 8]))
+        let get = |name: &str| self.table.get(&format!("caches.{name}"));
+        let (reader, caches) = (Reader::new(&self.process), self.table.get("caches")?);
+        let word = |name: &str| reader.word(caches + get(name)?);
+        let (first, end, used) = (word("areas")?, word("areas.end")?, word("used")?);
+        let (area_bytes, array_bytes, owner) = (get("area.bytes")?, get("array.bytes")?, get("array.owner")?);
+        if first <= 1 || end > MOST_AREAS || used > area_bytes / array_bytes.max(1) {
+            return Ok(());
+        }
+        let arrays = (0..end).flat_map(|area| (0..used).map(move |cache| (area, cache)));
+        for at in arrays.map(|(area, cache)| first + area * area_bytes + cache * array_bytes + owner) {
+            // Untouched memory may not be there, and must not be written.
+            if reader.word(at).unwrap_or(0) != 0 {
+                self.process.write(at, &[0; 8])?;
+            }
+        }
+        Ok(())
     }
 
-    /// Waits until something is so, while threads come by; says whether it became so in time.
+    /// Waits for a condition, and makes threads read the mailbox; returns whether it came in time.
     fn wait(&self, time: Duration, is_so: impl Fn(&Self) -> Result<bool, String>) -> Result<bool, String> {
         let since = Instant::now();
         for look in 0u32.. {
@@ -221,7 +179,7 @@ impl Mailbox {
             }
             if look.is_multiple_of(WAKE_EVERY) {
                 self.fail_arrays()?;
-                self.process.write(self.nudge, &[1])?;
+                self.process.write(self.table.get("mailbox.nudge")?, &[1])?;
                 self.process.interrupt(THREAD);
             }
             sleep(LOOK);
@@ -230,13 +188,13 @@ impl Mailbox {
     }
 }
 
-/// Has a process set each of `settings`, `key=value`, and waits for its answer for no longer than `time`.
+/// Asks a process to set each of `settings`, `key=value`, and waits up to `time` for its answer.
 ///
 /// # Errors
-/// There is no such process, it may not be written, it does not run on Craton, or it does not end what it is at.
+/// There is no such process, it may not be written, it does not run on Craton, or it does not end an earlier request.
 pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, String> {
     let mailbox = Mailbox::of(pid)?;
-    if !mailbox.wait(time, |m| Ok(m.number(TAKEN)? == m.number(ANSWERED)?))? {
+    if !mailbox.wait(time, |m| Ok(m.number("taken")? == m.number("answered")?))? {
         return Err(format!(
             "process {pid} is at another request and has not answered it in {} s; try again",
             time.as_secs_f64()
@@ -252,7 +210,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
         text.extend_from_slice(setting.as_bytes());
     }
     if text.len() > mailbox.most {
-        // What waited goes on to.
+        // The earlier request goes on waiting.
         mailbox.ask(None, last)?;
         return Err(format!(
             "process {pid}: the settings have {} bytes with those that wait there already, and a request takes {} at the most",
@@ -262,19 +220,19 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     }
     let number = last.wrapping_add(1).max(1);
     mailbox.ask(Some(&text), number)?;
-    // Who has added to our request asks with a later number.
-    let is_answered = |m: &Mailbox| Ok((m.number(ANSWERED)?.wrapping_sub(number) as i32) >= 0);
+    // Another process that adds to our request uses a later number.
+    let is_answered = |m: &Mailbox| Ok((m.number("answered")?.wrapping_sub(number) as i32) >= 0);
     let mut answered = mailbox.wait(time, is_answered)?;
     if !answered {
-        mailbox.write(LEFT, &number.to_le_bytes())?;
-        // Whoever has taken it meanwhile may not know that nobody waits.
-        answered = mailbox.number(ASKED)? != number && mailbox.wait(LONGER, is_answered)?;
+        mailbox.write("left", &number.to_le_bytes())?;
+        // A thread that has taken it meanwhile may not know that we stopped waiting.
+        answered = mailbox.number("asked")? != number && mailbox.wait(LONGER, is_answered)?;
     }
     if !answered {
         return Ok(Answer::Waits { stopped: is_stopped(pid) });
     }
-    let len = mailbox.number(ANSWER_LEN)? as usize;
-    Ok(Answer::Done(refused(&mailbox.bytes(ANSWER, len.min(mailbox.most))?, &text, waited)))
+    let len = mailbox.number("answer.len")? as usize;
+    Ok(Answer::Done(refused(&mailbox.bytes("answer", len.min(mailbox.most))?, &text, waited)))
 }
 
 /// What an answer refuses of a request, whose first `waited` settings are of earlier ones.

@@ -17,7 +17,6 @@ pub struct ClassLine {
     pub morphed: u64,
     /// Objects that are out, those that the debugging kit has under buffers of the program too.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
     /// Objects under buffers that were freed and wait.
     pub waiting: u64,
@@ -25,25 +24,20 @@ pub struct ClassLine {
     pub free: u64,
 }
 
-/// A heap of its own.
+/// A private heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HeapLine {
-    /// Its number.
     pub id: u32,
-    /// Its name.
     pub name: String,
     /// Objects that are out.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
 }
 
 /// An object cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CacheLine {
-    /// Its number.
     pub id: u32,
-    /// Its name.
     pub name: String,
     /// Bytes of an object, as asked for.
     pub object_bytes: u64,
@@ -51,7 +45,6 @@ pub struct CacheLine {
     pub buffer_bytes: u64,
     /// Slabs, and bytes of pages that it has.
     pub slabs: u64,
-    /// Likewise.
     pub memory_bytes: u64,
     /// Objects that the program has.
     pub objects: u64,
@@ -59,22 +52,18 @@ pub struct CacheLine {
     pub total: u64,
     /// Free objects in processors' arrays, in the depot, and constructed on slabs.
     pub in_arrays: u64,
-    /// Likewise.
     pub in_depot: u64,
-    /// Likewise.
     pub on_slabs: u64,
     /// Objects constructed and destroyed, and requests that got nothing, since the start.
     pub constructed: u64,
-    /// Likewise.
     pub destroyed: u64,
-    /// Likewise.
     pub failures: u64,
 }
 
 /// The heap in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Stats {
-    /// The process.
     pub pid: u32,
     /// Address of the heap's first byte.
     #[serde(serialize_with = "crate::whatis::as_hex")]
@@ -83,15 +72,12 @@ pub struct Stats {
     pub granted_bytes: u64,
     /// Objects that are out, of all kinds.
     pub objects: u64,
-    /// Bytes of them.
     pub bytes: u64,
     /// Large objects, and their bytes; without those under buffers that were freed and wait.
     pub large_objects: u64,
-    /// Bytes of them.
     pub large_bytes: u64,
     /// Huge objects; likewise.
     pub huge_objects: u64,
-    /// Bytes of them.
     pub huge_bytes: u64,
     /// Free objects in the caches of threads and processors and between them.
     pub free_in_caches: u64,
@@ -99,11 +85,9 @@ pub struct Stats {
     pub old_objects: u64,
     /// Buffers of the debugging kit that are out, and bytes that were asked for in them.
     pub buffers: u64,
-    /// Likewise.
     pub buffer_bytes: u64,
     /// Buffers that were freed and wait, and their bytes.
     pub waiting: u64,
-    /// Likewise.
     pub waiting_bytes: u64,
     /// Places where the heap is broken.
     pub broken: u64,
@@ -113,6 +97,12 @@ pub struct Stats {
     pub heaps: Vec<HeapLine>,
     /// Object caches.
     pub caches: Vec<CacheLine>,
+}
+
+/// Adds an object to a number of objects and their bytes.
+fn add(objects: &mut u64, bytes: &mut u64, size: u64) {
+    *objects += 1;
+    *bytes += size;
 }
 
 /// Counts.
@@ -135,7 +125,8 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
             Span::Slab { class, own: 0, .. } => classes.entry(*class).or_default().slabs += 1,
             Span::Morphed { entry, .. } => {
                 let line = classes.entry(entry.to).or_default();
-                (line.slabs, line.morphed) = (line.slabs + 1, line.morphed + 1);
+                line.slabs += 1;
+                line.morphed += 1;
                 let start = heap.address(span.first());
                 stats.old_objects += entry.old_objects().filter(|(at, _, _)| heap.is_out(start + at)).count() as u64;
             }
@@ -143,12 +134,11 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
         }
         heap.places(span, |at, class| classes.entry(class).or_default().free += u64::from(!heap.is_out(at)));
     }
-    heap.for_each_out(|object| (stats.objects, stats.bytes) = (stats.objects + 1, stats.bytes + object.size));
+    heap.for_each_out(|object| add(&mut stats.objects, &mut stats.bytes, object.size));
     heap.for_each_taken(|object| {
         if object.own > 0 {
             let line = heaps.entry(object.own).or_default();
-            (line.objects, line.bytes) = (line.objects + 1, line.bytes + object.size);
-            return;
+            return add(&mut line.objects, &mut line.bytes, object.size);
         }
         let waits = heap.kit.under(object.start).is_some_and(|buffer| !buffer.is_live);
         match object.kind {
@@ -156,23 +146,18 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
             Kind::Large | Kind::Huge if waits => (),
             Kind::Small(class) => {
                 let line = classes.entry(class).or_default();
-                (line.objects, line.bytes) = (line.objects + 1, line.bytes + object.size);
+                add(&mut line.objects, &mut line.bytes, object.size);
             }
-            Kind::Large => {
-                (stats.large_objects, stats.large_bytes) = (stats.large_objects + 1, stats.large_bytes + object.size);
-            }
-            Kind::Huge => {
-                (stats.huge_objects, stats.huge_bytes) = (stats.huge_objects + 1, stats.huge_bytes + object.size);
-            }
+            Kind::Large => add(&mut stats.large_objects, &mut stats.large_bytes, object.size),
+            Kind::Huge => add(&mut stats.huge_objects, &mut stats.huge_bytes, object.size),
             Kind::Buffer | Kind::Cached(_) => (),
         }
     });
     for buffer in &heap.kit.buffers {
-        let (count, bytes) = match buffer.is_live {
-            true => (&mut stats.buffers, &mut stats.buffer_bytes),
-            false => (&mut stats.waiting, &mut stats.waiting_bytes),
-        };
-        (*count, *bytes) = (*count + 1, *bytes + buffer.size);
+        match buffer.is_live {
+            true => add(&mut stats.buffers, &mut stats.buffer_bytes, buffer.size),
+            false => add(&mut stats.waiting, &mut stats.waiting_bytes, buffer.size),
+        }
     }
     for cache in &heap.caches.all {
         let mut line = CacheLine {

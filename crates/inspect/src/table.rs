@@ -1,10 +1,10 @@
 //! The library's table of names and numbers in another process.
 //!
-//! **What.** It begins with a magic word, and has an entry `self` with its own address: so it is found by a look through what modules have
-//! mapped, in a program that was stripped as in one that has a symbol for it, and no copy is taken for it.
+//! **What.** It begins with a magic word, and its entry `self` has its address. So a search through the mapped modules
+//! finds it in a stripped program too, and takes no copy for it.
 
 use crate::memory::{Map, Memory};
-use crate::reader::{Reader, u32_in, word_in};
+use crate::reader::{Reader, text_in, u32_in, word_in};
 use std::collections::HashMap;
 
 /// First word of the table.
@@ -33,19 +33,15 @@ pub struct Class {
     pub batch: u64,
     /// Where a processor's cache has their count, and where the objects.
     pub count_at: u64,
-    /// The array.
     pub array_at: u64,
 }
 
 /// What the table says.
 #[derive(Debug)]
 pub struct Table {
-    /// Its address.
     pub at: u64,
-    /// Its bytes.
     pub bytes: u64,
     values: HashMap<String, u64>,
-    /// The classes; entry 0 is none.
     pub classes: Vec<Class>,
 }
 
@@ -55,11 +51,11 @@ impl Table {
         let maps = reader.memory.maps();
         let names_files = maps.iter().any(Map::is_file);
         let is_small = |map: &Map| map.path.is_empty() && map.end - map.start <= MOST_ANONYMOUS;
-        // A program that names the table without knowing where it will be has a copy of its own, behind its data, which then is the table.
+        // A program that is not position-independent and names the table has a copy behind its data, which then is the table.
         let follows = |map: &Map| maps.iter().any(|before| before.is_file() && before.end == map.start);
         let searched = |map: &&Map| map.readable && (map.is_file() || is_small(map) && (!names_files || follows(map)));
         let (mut found, mut other) = (Vec::new(), None);
-        // Data comes first: the bytes of a file that was only mapped to be read are no table.
+        // Data come first: a file that is mapped only to be read holds no table.
         let (data, rest): (Vec<&Map>, Vec<&Map>) = maps.iter().filter(searched).partition(|map| map.writable);
         for map in data.into_iter().chain(rest) {
             search(reader.memory, map, |at| match Self::at(reader, at) {
@@ -68,7 +64,7 @@ impl Table {
                 Err(why) => other = Some(why),
             });
         }
-        // One that has a heap goes before one that was only loaded.
+        // A library with a heap goes before one that was only loaded.
         let in_use = |table: &Table| table.heap_base(reader).is_ok_and(|base| base != 0);
         if let Some(at) = found.iter().position(in_use) {
             return Ok(found.swap_remove(at));
@@ -76,12 +72,11 @@ impl Table {
         if !found.is_empty() {
             return Err(format!("{}: Craton is loaded, but has served no request yet", reader.memory.name()));
         }
+        let (name, n) = (reader.memory.name(), maps.len());
         Err(other.unwrap_or_else(|| {
             format!(
-                "{}: not running on Craton: no table of the library in its {} mappings; start the program by `craton run -- CMD`, \
-                 or link it with libcraton",
-                reader.memory.name(),
-                maps.len()
+                "{name}: not running on Craton: no table of the library in its {n} mappings; start the program by \
+                 `craton run -- CMD`, or link it with libcraton"
             )
         }))
     }
@@ -96,12 +91,11 @@ impl Table {
         let number = |i: usize| u32_in(&head, 8 + 4 * i) as usize;
         let (version, bytes) = (number(0), number(1));
         if version != VERSION as usize {
-            // Chance does not make a small number behind a magic word.
-            let plausible = (1..1000).contains(&version);
+            // A small number behind a magic word is no chance.
+            let (plausible, name) = ((1..1000).contains(&version), reader.memory.name());
             let text = format!(
-                "{}: its library has a table of version {version} at {at:#x}, and this program reads version {VERSION}; use the `craton` \
-                 that came with that library",
-                reader.memory.name()
+                "{name}: its library has a table of version {version} at {at:#x}, and this program reads version \
+                 {VERSION}; use the `craton` that came with that library"
             );
             return if plausible { Err(text) } else { Ok(None) };
         }
@@ -117,19 +111,12 @@ impl Table {
         let mut values = HashMap::new();
         for entry in all[entries_at..entries_at + entries * entry_bytes].chunks_exact(entry_bytes) {
             let (name, value) = entry.split_at(entry_bytes - 8);
-            let name: Vec<u8> = name.iter().copied().take_while(|b| *b != 0).collect();
-            values.insert(String::from_utf8_lossy(&name).into_owned(), word_in(value, 0));
+            values.insert(text_in(name), word_in(value, 0));
         }
         let class = |class: &[u8]| {
             let number = |i: usize| u64::from(u32_in(class, 4 * i));
-            Class {
-                object: number(0),
-                pages: number(1),
-                capacity: number(2),
-                batch: number(3),
-                count_at: number(4),
-                array_at: number(5),
-            }
+            let [object, pages, capacity, batch, count_at, array_at] = std::array::from_fn(number);
+            Class { object, pages, capacity, batch, count_at, array_at }
         };
         let classes =
             all[classes_at..classes_at + classes * class_bytes].chunks_exact(class_bytes).map(class).collect();
@@ -149,7 +136,7 @@ impl Table {
     }
 }
 
-/// Tells `each` of every address in a mapping where the magic word stands.
+/// Calls `each` with every address in a mapping where the magic word stands.
 fn search(memory: &dyn Memory, map: &Map, mut each: impl FnMut(u64)) {
     let mut buffer = vec![0; PIECE];
     let mut at = map.start;

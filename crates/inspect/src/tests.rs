@@ -59,10 +59,6 @@ impl Memory for Made {
     fn pid(&self) -> u32 {
         4712
     }
-
-    fn warnings(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 /// A path for a test, which is removed at the end.

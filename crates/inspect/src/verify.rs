@@ -1,11 +1,11 @@
 //! Whether the heap is whole.
 //!
-//! **What.** What the walk found on its way ([`Heap::broken`]), and the sums: each class's slabs and objects, as its slabs' records have them
-//! and as its own counts do.
+//! **What.** What the walk found ([`Heap::broken`]), and the sums: slabs and objects of each class by the slabs' records and
+//! by the class's counts.
 //!
 //! **From.** The rules are those of `craton_slab` (S1 …), `craton_malloc` (M1, H4, T1, T3).
 //!
-//! **Threads.** Of what a thread has locked the sums may be between two states: that is left out, and said.
+//! **Threads.** Sums that a thread has locked may be between two states: they are skipped and reported so.
 
 use crate::heap::{Broken, Heap, Span};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct Verdict {
     pub free: u64,
     /// Free objects on no list: on their way when the process stood still, or lost with a thread in a fork.
     pub adrift: u64,
-    /// What somebody had locked.
+    /// What a thread had locked.
     pub held: Vec<String>,
     /// What is wrong, by address.
     pub broken: Vec<Broken>,
@@ -74,9 +74,10 @@ pub fn verify(heap: &Heap<'_>) -> Result<Verdict, String> {
             let counted = (u64::from(heap.reader.u32(at + cache + slabs_at)?), heap.reader.word(at + cache + out_at)?);
             let (slabs, used) = sums.get(&(shard, class)).copied().unwrap_or_default();
             if counted != (slabs, used) {
+                let (size, (n, out)) = (heap.table.classes[class as usize].object, counted);
                 let what = format!(
-                    "the class of {} in shard {shard} counts {} slabs and {} objects, and its slabs come to {slabs} and {used}",
-                    heap.table.classes[class as usize].object, counted.0, counted.1
+                    "the class of {size} in shard {shard} counts {n} slabs and {out} objects, and its slabs come to \
+                     {slabs} and {used}"
                 );
                 verdict.broken.push(Broken { address: at + cache, rule: "S4", what });
             }
@@ -90,7 +91,7 @@ pub fn verify(heap: &Heap<'_>) -> Result<Verdict, String> {
     Ok(verdict)
 }
 
-/// Whether the slab around an address is of a class that somebody has locked.
+/// Whether the slab around an address is of a class that a thread has locked.
 fn is_held(heap: &Heap<'_>, at: u64) -> bool {
     let span = heap.page_of(at).and_then(|page| heap.span_of(page));
     let class = match span {

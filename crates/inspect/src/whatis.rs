@@ -1,6 +1,7 @@
 //! What lies at an address.
 //!
-//! **What.** The object around it, and whether it is out; or which part of the process else. Of a buffer of the debugging kit also who had it.
+//! **What.** The object around it and whether it is out, or another part of the process. Of a buffer of the debugging kit
+//! also who allocated and freed it.
 
 use crate::caches::Place;
 use crate::heap::{Heap, Span};
@@ -15,8 +16,8 @@ pub struct What {
     /// The address.
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
-    /// What it is: `class`, `large`, `huge`, `cache` (an object of one), `buffer` (of the debugging kit), `free-pages`, `kept` (a huge object that was
-    /// freed), `apart`, `library`, `mapping` or `nothing`.
+    /// What it is: `class`, `large`, `huge`, `cache` (an object of one), `buffer` (of the debugging kit), `free-pages`,
+    /// `kept` (a freed huge object), `apart`, `library`, `mapping` or `nothing`.
     pub kind: &'static str,
     /// `live`, `free` or `uncarved` (never handed out yet) of an object; else empty.
     pub state: &'static str,
@@ -27,10 +28,10 @@ pub struct What {
     pub bytes: u64,
     /// Bytes between the start and the address.
     pub offset: u64,
-    /// Of what a buffer lies in: `inside` it, in its `redzone`, or on a `closed-page`. Of a free object of a cache: in an `array`, in the `depot`, or
-    /// on its `slab`.
+    /// Of a buffer: `inside` it, in its `redzone`, or on a `closed-page`. Of a cache's free object: in an `array`, in the
+    /// `depot`, or on its `slab`.
     pub place: &'static str,
-    /// Bytes before a buffer's start (below 0), or behind its last byte or that of a cache's object (above 0, 1 is the byte behind it).
+    /// Bytes before a buffer's start (below 0), or behind the last byte of a buffer or of a cache's object (above 0).
     pub beyond: i64,
     /// The object cache that it is of.
     pub cache: String,
@@ -83,19 +84,15 @@ pub fn whatis(heap: &Heap<'_>, at: u64) -> Result<What, String> {
     if at >= apart && at - apart < used.min(get("apart.bytes")?) {
         return Ok(What::of(at, "apart", "", apart, used));
     }
-    let (own, bytes) = (heap.heap, get("heap.bytes")?);
-    if at >= own && at - own < bytes {
-        return Ok(What::of(at, "library", "", own, bytes));
-    }
-    if let Some((from, to)) = heap.kit.own.iter().chain(&heap.caches.own).find(|(from, to)| (*from..*to).contains(&at))
-    {
+    let own = (heap.heap, heap.heap + get("heap.bytes")?);
+    let mut all = std::iter::once(&own).chain(&heap.kit.own).chain(&heap.caches.own);
+    if let Some((from, to)) = all.find(|(from, to)| (*from..*to).contains(&at)) {
         return Ok(What::of(at, "library", "", *from, to - from));
     }
-    let mapping = heap.reader.memory.maps().iter().find(|map| map.contains(at));
     if at >= heap.map_at && at < heap.base {
         return Ok(What::of(at, "library", "", heap.map_at, heap.base - heap.map_at));
     }
-    Ok(match mapping {
+    Ok(match heap.reader.memory.maps().iter().find(|map| map.contains(at)) {
         Some(Map { start, end, path, .. }) => {
             What { mapping: path.clone(), ..What::of(at, "mapping", "", *start, end - start) }
         }
@@ -107,7 +104,6 @@ pub fn whatis(heap: &Heap<'_>, at: u64) -> Result<What, String> {
 fn of_buffer(heap: &Heap<'_>, at: u64, buffer: &Buffer, beside: Beside) -> What {
     let names = Names::new(heap.reader.memory);
     let who = |event| heap.kit.who(&heap.reader, &names, event);
-    let cache = buffer.target.checked_sub(1).and_then(|id| heap.caches.by_id(id));
     What {
         place: match beside {
             Beside::Inside => "inside",
@@ -115,7 +111,7 @@ fn of_buffer(heap: &Heap<'_>, at: u64, buffer: &Buffer, beside: Beside) -> What 
             Beside::ClosedPage => "closed-page",
         },
         beyond: buffer.beyond(at),
-        cache: cache.map_or(String::new(), |cache| cache.name.clone()),
+        cache: heap.caches.name_of(buffer.target.checked_sub(1)),
         allocated: who(buffer.taken),
         freed: if buffer.is_live { None } else { who(buffer.given) },
         ..What::of(at, "buffer", if buffer.is_live { "live" } else { "free" }, buffer.address, buffer.size)
@@ -124,8 +120,7 @@ fn of_buffer(heap: &Heap<'_>, at: u64, buffer: &Buffer, beside: Beside) -> What 
 
 fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
     let Some(span) = heap.span_of(page) else {
-        let start = heap.address(page);
-        return Ok(What::of(at, "free-pages", "free", start, heap.page));
+        return Ok(What::of(at, "free-pages", "free", heap.address(page), heap.page));
     };
     let start = heap.address(span.first());
     match span {
@@ -152,8 +147,7 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
             Ok(What { cache: cache.name.clone(), place, beyond, ..what })
         }
         Span::Notes { cache, .. } => {
-            let name = heap.caches.by_id(*cache).map_or(String::new(), |cache| cache.name.clone());
-            Ok(What { cache: name, ..What::of(at, "cache", "", start, 0) })
+            Ok(What { cache: heap.caches.name_of(Some(*cache)), ..What::of(at, "cache", "", start, 0) })
         }
         Span::Slab { first, class, own } => {
             let g = heap.class(*class).unwrap_or_default();
@@ -171,28 +165,21 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
         Span::Morphed { entry, .. } => {
             let offset = at - start;
             let old = entry.old_objects().find(|(from, len, _)| (*from..from + len).contains(&offset));
+            let state = |object| if heap.is_out(object) { "live" } else { "free" };
             if let Some((from, len, _)) = old {
-                let state = if heap.is_out(start + from) { "live" } else { "free" };
-                return Ok(What::of(at, "class", state, start + from, len));
+                return Ok(What::of(at, "class", state(start + from), start + from, len));
             }
             let size = heap.class(entry.to).map_or(0, |c| c.object);
-            Ok(match entry.places().find(|from| (*from..from + size).contains(&offset)) {
-                Some(from) if heap.is_out(start + from) => What::of(at, "class", "live", start + from, size),
-                Some(from) => What::of(at, "class", "free", start + from, size),
-                None => What::of(at, "class", "uncarved", at, 0),
-            })
+            let place = entry.places().find(|from| (*from..from + size).contains(&offset));
+            let of = |from| What::of(at, "class", state(start + from), start + from, size);
+            Ok(place.map_or_else(|| What::of(at, "class", "uncarved", at, 0), of))
         }
     }
 }
 
 fn own_name(heap: &Heap<'_>, own: u32) -> Result<String, String> {
-    match own {
-        0 => Ok(String::new()),
-        own => {
-            let name = heap.own_name(own)?;
-            Ok(if name.is_empty() { format!("number {}", own - 1) } else { name })
-        }
-    }
+    let name = if own == 0 { String::new() } else { heap.own_name(own)? };
+    Ok(if own > 0 && name.is_empty() { format!("number {}", own - 1) } else { name })
 }
 
 impl What {

@@ -1,13 +1,13 @@
-//! Many objects in one call.
+//! Allocation and free of many objects in one call.
 //!
-//! **What.** What the thread's cache holds goes out in one loop; the rest comes from the slabs under one lock, past the cache. On the way
-//! back objects beyond what the cache takes go to the slabs in runs of one class.
+//! **What.** One loop empties the thread cache; the slabs give the rest under one lock. On free,
+//! objects beyond the cache's room go to the slabs in runs of one class.
 //!
-//! **Cost.** For an object of a class: the fast path without a call and without the search for class and cache.
+//! **Cost.** Per object: the fast path without the call and the look-up of class and cache.
 //!
 //! **Failure.** A shorter batch, with `errno` `ENOMEM`.
 //!
-//! **Unsafe.** Writes to the caller's array, and takes objects from him.
+//! **Unsafe.** Writes to the caller's array, and takes its objects.
 
 use crate::debug;
 use crate::front;
@@ -20,7 +20,7 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_os::process;
 use craton_slab::Chain;
 
-/// Allocates up to `n` objects of `size` bytes, aligned to 16, and writes their addresses to `out`; returns how many there are.
+/// Allocates up to `n` objects of `size` bytes, aligned to 16, into `out`; returns their number.
 ///
 /// # Safety
 /// `out` has room for `n` pointers.
@@ -41,7 +41,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     let class = size_class::class_of(size);
     let cache = tls::get();
     while done < n {
-        // SAFETY: the pointer is this thread's cache or the one that nobody uses; `out` by the contract.
+        // SAFETY: the pointer is this thread's cache or one of `NoCaches`; `out` by the contract.
         unsafe {
             let object = ThreadCache::pop(cache, class);
             if object.is_null() {
@@ -55,7 +55,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
         return n;
     }
     let saved = process::errno();
-    // The first object is asked for as any other: the thread gets its cache, and what the slow path does by the way is done.
+    // Plain malloc for the first: the thread gets its cache, and the slow path runs chores.
     let first = front::malloc(size);
     if first.is_null() || !set_up() {
         process::set_errno(process::ENOMEM);
@@ -82,7 +82,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
             return done;
         }
         while let Some(object) = chain.pop() {
-            // SAFETY: as above; the chain has no more than what is missing.
+            // SAFETY: as above; the chain has no more than is missing.
             unsafe { out.add(done).write(HEAP.wipe_mark(object)) };
             done += 1;
         }
@@ -91,16 +91,16 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     n
 }
 
-/// The shard that the calling thread takes from.
+/// The calling thread's home shard.
 fn home() -> usize {
     // SAFETY: it is this thread's cache.
     tls::own().map_or_else(|| HEAP.home(process::cpu()), |cache| unsafe { (*cache).home() })
 }
 
-/// Frees objects; null pointers among them are skipped. `refused` is told of each pointer that could not be freed, and why.
+/// Frees objects, skipping nulls. Calls `refused` with each bad pointer, and why.
 ///
 /// # Safety
-/// Any pointers may be given; those that are objects the caller gives up.
+/// Any pointers are allowed; objects among them are given up.
 pub unsafe fn free(pointers: &[*mut u8], mut refused: impl FnMut(*mut u8, Misuse)) {
     let mut at = 0;
     while let Some(&pointer) = pointers.get(at) {
@@ -121,7 +121,7 @@ pub unsafe fn free(pointers: &[*mut u8], mut refused: impl FnMut(*mut u8, Misuse
     }
 }
 
-/// Gives the objects of one class that the pointers begin with to the slabs at once; returns how many there are.
+/// Flushes the leading objects of one class to the slabs; returns their number.
 ///
 /// # Safety
 /// As [`free`].
@@ -132,7 +132,8 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
         return 0;
     }
     for pointer in pointers {
-        // SAFETY: the pointer is this thread's cache or the one that nobody uses. An object that is marked is not recognised a second time.
+        // SAFETY: this thread's cache or one of `NoCaches`. A marked object is not recognised
+        // again.
         unsafe {
             match ThreadCache::recognise(tls::get(), *pointer) {
                 Some((c, mark)) if run == 0 || c == class => {

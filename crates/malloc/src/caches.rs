@@ -1,4 +1,4 @@
-//! Object caches of the process ([`craton_objects::caches`]).
+//! The process's object caches ([`craton_objects::caches`]).
 
 pub mod api;
 

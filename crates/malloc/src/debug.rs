@@ -1,8 +1,6 @@
-//! The debugging kit in the process: which requests are buffers of [`craton_kit`], and what is done
-//! around its calls.
-//!
-//! **What.** The kit knows neither threads' caches nor limits nor signal handlers. Each call here
-//! runs where locks may be taken ([`nested`]); a [`Finding`] of the kit ends the process.
+//! The debugging kit in the process: which requests become buffers of [`craton_kit`], and the
+//! locks, caches and signal handlers around its calls, which the kit does not know. Each call runs
+//! where locks may be taken ([`nested`]); a [`Finding`] ends the process.
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -31,7 +29,7 @@ impl Process for Here {
     }
 
     fn may_unwind() -> bool {
-        // A program that is linked statically allocates before the C library can find its call frame information.
+        // A statically linked program allocates before the C library can unwind.
         SEGMENT.has_started()
     }
 
@@ -45,24 +43,22 @@ impl Process for Here {
     }
 }
 
-/// The result of a call of the kit, which may take locks; or the end of the process.
+/// Runs a call of the kit, which may take locks; ends the process on a finding.
 fn within<R>(call: impl FnOnce() -> Result<R, Finding>) -> R {
     nested::within(|| call().unwrap_or_else(|finding| KIT.end(finding)))
 }
 
-/// Whether pointers may be buffers of the kit.
 #[inline]
 pub(crate) fn in_use() -> bool {
     KIT.in_use()
 }
 
-/// The checks of an object of `size` bytes; 0 for none.
 #[inline]
 pub(crate) fn checks_of(size: usize) -> u8 {
     KIT.checks_of(size)
 }
 
-/// A buffer for a request that its thread's cache did not serve; `None` if it is to be a plain object.
+/// A buffer for a request that the thread cache did not serve; `None` for a plain object.
 #[inline]
 pub(crate) fn alloc(size: usize, align: usize) -> Option<*mut u8> {
     if !in_use() || nested::is_nested() {
@@ -102,7 +98,7 @@ fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
     Some(with_errno(buffer, saved))
 }
 
-/// As [`govern::poke`], which may allocate: that request does not come here again.
+/// [`govern::poke`], whose allocations must not come here again.
 fn run_background() {
     if !KIT_RUNS_CHORES.swap(true, Relaxed) {
         govern::poke();
@@ -110,10 +106,10 @@ fn run_background() {
     }
 }
 
-/// Frees a buffer; `None` if the pointer is none.
+/// Frees a buffer; `None` if the pointer is no buffer.
 ///
 /// # Safety
-/// Any pointer may be given; if it is a buffer the caller gives it up.
+/// Any pointer is allowed; a buffer must be given up.
 #[inline]
 pub(crate) unsafe fn free(pointer: *mut u8) -> Option<Result<(), Misuse>> {
     if !in_use() || nested::is_nested() || !may_be_buffer(pointer) {
@@ -123,12 +119,12 @@ pub(crate) unsafe fn free(pointer: *mut u8) -> Option<Result<(), Misuse>> {
     unsafe { free_checked(pointer) }
 }
 
-/// Whether a pointer may be a buffer, by where it lies: samples lie on no page of the heap.
+/// Whether a pointer may be a buffer: samples lie outside the heap's pages.
 fn may_be_buffer(pointer: *mut u8) -> bool {
     KIT.may_be_on_heap() || HEAP.page_of(pointer as usize).is_none()
 }
 
-/// Empties the calling thread's cache, if the option has changed since it last did.
+/// Flushes the calling thread's cache, if the option has changed since the last flush.
 fn flush_if_asked() {
     if let Some(cache) = tls::own() {
         // SAFETY: it is this thread's cache.
@@ -153,7 +149,7 @@ pub(crate) fn alloc_target(size: usize, align: usize, target: Target, checks: u8
     buffer
 }
 
-/// Frees a buffer of an owner; `false` if the pointer is none.
+/// Frees a buffer of an owner; `false` if the pointer is no buffer.
 ///
 /// # Safety
 /// As [`free`].
@@ -165,7 +161,7 @@ pub(crate) unsafe fn free_target(pointer: *mut u8, target: Target) -> bool {
     freed
 }
 
-/// Bytes of a live buffer that is to change its size, by moving; `None` if the pointer is none.
+/// Bytes of a live buffer to resize by moving; `None` if the pointer is no buffer.
 #[cold]
 pub(crate) fn size_to_move(pointer: *mut u8) -> Option<usize> {
     if !in_use() || nested::is_nested() || !may_be_buffer(pointer) {
@@ -183,7 +179,7 @@ pub(crate) unsafe fn free_moved(pointer: *mut u8) {
     unsafe { free_checked(pointer) };
 }
 
-/// Bytes that were asked for, of a live buffer; `None` if the pointer is no buffer.
+/// Requested bytes of a live buffer; `None` if the pointer is no buffer.
 pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
     if !in_use() || nested::is_nested() {
         return None;
@@ -191,44 +187,42 @@ pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
     within(|| KIT.size_for(call, pointer))
 }
 
-/// Whether a pointer is a live buffer of a cache; does not return if it is another owner's.
+/// Whether a pointer is a live buffer of a cache; does not return if another owner's.
 pub(crate) fn is_buffer_of(pointer: *mut u8, target: Target) -> bool {
     in_use() && !nested::is_nested() && within(|| KIT.is_buffer_of(pointer, target))
 }
 
-/// Whether a pointer is a buffer; does not return if the program says a wrong size or alignment of
-/// it.
+/// Whether a pointer is a buffer; does not return if the claimed size or alignment is wrong.
 pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -> bool {
     in_use() && !nested::is_nested() && within(|| KIT.check_claim(pointer, size, align))
 }
 
-/// A pointer that the heap refuses: ends the process with the kit's report, if it has one.
+/// Ends the process with the kit's report on a bad pointer, if the kit has one.
 pub(crate) fn report_misuse(call: &'static str, pointer: *mut u8, misuse: Misuse) {
     if in_use() && !nested::is_nested() {
         nested::within(|| KIT.report_misuse(call, pointer, misuse));
     }
 }
 
-/// At the exit: checks all buffers, and searches for leaks.
+/// At exit: checks all buffers, and searches for leaks.
 pub(crate) fn at_exit() {
     if in_use() {
         within(|| KIT.at_exit(OBJECT_CACHES.any_made()));
     }
 }
 
-/// Checks every buffer now: live ones for writes around them, free ones for writes into them. Does
-/// not return if one is found; else returns how many there were.
+/// Checks every buffer for stray writes; returns their number, or does not return on a finding.
 pub fn check() -> usize {
     if in_use() && !nested::is_nested() { within(|| KIT.check_all("craton_debug_check")) } else { 0 }
 }
 
-/// Objects are freed by their sizes alone, as [`crate::front::try_free_trusted`] does: the option
-/// `debug` can then be set at the start only.
+/// Records that frees trust sizes, as [`crate::front::try_free_trusted`] does: the option `debug`
+/// can then be set only at the start.
 pub fn note_trust() {
     KIT.trust();
 }
 
-/// What there is under the kit.
+/// The kit's statistics.
 pub fn counts() -> Counts {
     let counts_buffers = !nested::is_nested();
     nested::within(|| KIT.counts(counts_buffers))

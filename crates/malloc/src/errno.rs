@@ -3,7 +3,7 @@
 use core::ptr::null_mut;
 use craton_os::process;
 
-/// No memory is `ENOMEM`; with memory `errno` is as it was, whatever was refused on the way.
+/// Sets `ENOMEM` for null; else restores `errno`, whatever was refused on the way.
 pub(crate) fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
     process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
     object

@@ -1,7 +1,7 @@
 //! The heap around a fork, and around a clone that shares it.
 //!
-//! **What.** A fork copies the process while nobody is inside. A task that is made past the C library may have the memory and the thread
-//! pointer of the one that made it, as `vfork` makes it: then one must not use what the other has.
+//! **What.** A fork copies the process while no thread holds a lock. A task made past the C library
+//! may share its maker's memory and thread pointer (`vfork`): the two must not use the same caches.
 //!
 //! **Unsafe.** Is called by the C library, and holds locks across the fork.
 
@@ -17,7 +17,7 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_os::process::id;
 use craton_os::trust_lock_order;
 
-/// Runs before a fork: no thread may be inside when the process is copied, and the library's own must not be missed.
+/// Before a fork: takes all locks and stops the library's thread.
 ///
 /// # Safety
 /// Called by the C library only.
@@ -25,7 +25,7 @@ pub(crate) unsafe extern "C" fn before_fork() {
     let nested = nested::is_nested();
     BACKGROUND.life.hold();
     if nested {
-        // Our thread may wait for a lock that the calling thread holds: it is not waited for.
+        // The library's thread may wait for a lock of ours: do not join it.
         nested::say("fork");
     } else {
         BACKGROUND.stop(&Here);
@@ -33,7 +33,7 @@ pub(crate) unsafe extern "C" fn before_fork() {
     locks::hold_all(nested);
 }
 
-/// Runs after a fork in the parent.
+/// After a fork, in the parent.
 ///
 /// # Safety
 /// Called by the C library only.
@@ -43,7 +43,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_parent() {
     BACKGROUND.life.release();
 }
 
-/// Runs after a fork in the child, whose only thread is a copy of the one that took the locks.
+/// After a fork, in the child, whose only thread copies the one that took the locks.
 ///
 /// # Safety
 /// Called by the C library only.
@@ -63,9 +63,9 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     SEGMENT.pid.store(id().into(), Relaxed);
 }
 
-/// Before the calling thread makes a task that has its memory and its thread pointer: neither uses a processor's cache from now on, since the
-/// kernel restarts the sequences of one of them only; nor a cache of its own, if they are to run at the same time. Returns what
-/// [`after_clone`] needs.
+/// Before the calling thread makes a task with its memory and thread pointer. Neither task uses
+/// per-CPU caches from now on, since the kernel restarts only one's sequences; nor a thread cache
+/// if they run concurrently. Returns the argument of [`after_clone`].
 pub fn before_clone(at_the_same_time: bool) -> usize {
     BACKGROUND.life.hold();
     trust_lock_order();
@@ -81,13 +81,13 @@ pub fn before_clone(at_the_same_time: bool) -> usize {
     cache as usize
 }
 
-/// After that, in the thread that made it: what [`before_clone`] returned holds again, if the task is no more there, or was never.
+/// After that, in the maker: restores the state if the task has ended or was never made.
 pub fn after_clone(before: usize, is_over: bool) {
     let before = before as *mut ThreadCache;
     if is_over {
         tls::set_arrays(0);
     }
-    // Another task may go on sharing the thread's words.
+    // Another task may still share the thread's words.
     if is_over && before != tls::alone() {
         tls::forget_number();
     }

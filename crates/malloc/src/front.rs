@@ -1,10 +1,11 @@
-//! The process's malloc and its kin, over one heap.
+//! malloc and its kin for C, C++ and Rust, before their rules about names and errors.
 //!
-//! **What.** What C, C++ and Rust call, before their own rules about names and errors. Null means no memory, with `errno`
-//! set; a bad pointer is a [`Misuse`] for the caller to report. The fast paths are here; what follows when they fail
-//! depends on the mode of the thread ([`crate::thread::mode`]): `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
+//! **What.** Null means no memory, with `errno` set; a bad pointer is a [`Misuse`] for the caller
+//! to report. The fast paths are here; the slow paths depend on the thread's mode
+//! ([`crate::thread::mode`]): `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
 //!
-//! **Cost.** malloc: 16 instructions when the thread's cache has an object; free: 24 when it has room.
+//! **Cost.** malloc: 16 instructions when the thread's cache has an object; free: 24 when it has
+//! room.
 //!
 //! **Unsafe.** Uses the calling thread's cache, and takes objects from callers.
 
@@ -33,17 +34,17 @@ pub(crate) use apart::free_what_waits;
 pub use free::free;
 pub use resize::realloc;
 
-/// Objects larger than this cannot exist (C11 6.5.6: differences of pointers must fit).
+/// Largest possible object (C11 6.5.6: pointer differences must fit).
 const MAX_SIZE: usize = isize::MAX as usize;
 
-/// Largest object that `calloc` takes from the thread's cache and clears itself.
+/// Largest object that `calloc` takes from the thread cache and clears.
 const MAX_CLEARED: usize = 32 << 10;
 
 /// `size` bytes, aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
     if size <= MAX_QUICK {
-        // SAFETY: the pointer is this thread's cache or the one that nobody uses; the size was looked at.
+        // SAFETY: the pointer is this thread's cache or one of `NoCaches`; the size was checked.
         let object = unsafe { ThreadCache::pop_quick(tls::get(), size) };
         if !object.is_null() {
             return object;
@@ -56,7 +57,7 @@ pub fn malloc(size: usize) -> *mut u8 {
 /// `size` bytes that read as zero.
 pub fn calloc(size: usize) -> *mut u8 {
     if size > MAX_CLEARED {
-        // The page heap knows which pages read as zeros already: they are neither cleared nor touched.
+        // The page heap knows which pages are zero: they are neither cleared nor touched.
         return malloc_large(size, 1, true);
     }
     let object = malloc(size);
@@ -84,41 +85,41 @@ pub fn aligned(align: usize, size: usize) -> *mut u8 {
     }
 }
 
-/// Frees an object on the fast path; `false` when that could not be done, and [`free`] must.
+/// Frees an object on the fast path; on `false` the caller must call [`free`].
 ///
 /// # Safety
-/// Any pointer may be given; if it is an object of ours the caller gives it up, unless the answer is `false`.
+/// Any pointer is allowed; an object of ours is given up, unless the answer is `false`.
 #[inline(always)]
 pub unsafe fn try_free(pointer: *mut u8) -> bool {
-    // SAFETY: the cache is this thread's or the one that nobody uses.
+    // SAFETY: the cache is this thread's or one of `NoCaches`.
     unsafe { ThreadCache::push(tls::get(), pointer) }
 }
 
 /// Largest size that [`try_free_trusted`] takes.
 pub const MAX_TRUSTED: usize = MAX_QUICK;
 
-/// Frees an object of a size that the caller vouches for, on the fast path; `false` when that could not be done, and [`free`] must.
+/// Frees an object of a trusted size on the fast path; on `false` the caller must call [`free`].
 ///
 /// # Safety
-/// The object is out, was asked for with `size` bytes, at most [`MAX_TRUSTED`], and no alignment above 16 (or, if it was resized, lies in the class of `size`), and the
-/// caller gives it up, unless the answer is `false`.
+/// The object is live, was allocated with `size` ≤ [`MAX_TRUSTED`] bytes and an alignment ≤ 16 (or
+/// was resized within the class of `size`), and is given up, unless the answer is `false`.
 #[inline(always)]
 pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
-    // SAFETY: by the contract; the cache is this thread's or the one that nobody uses.
+    // SAFETY: by the contract; the cache is this thread's or one of `NoCaches`.
     unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
 }
 
-/// Whether objects of two sizes, without alignment, are of one class, so that one can stand for the other.
+/// Whether two sizes, without alignment, share a class, so that either object serves for both.
 #[inline]
 pub fn are_alike(size: usize, other: usize) -> bool {
-    // A buffer of the kit has exactly the size that was asked for.
+    // A buffer of the kit has exactly the requested size.
     size.max(other) <= MAX_CLASSED && size_class::class_of(size) == size_class::class_of(other) && !debug::in_use()
 }
 
-/// Bytes that may be used behind an object's pointer; 0 behind null, and for a signal handler that has interrupted the one who knows.
+/// Usable bytes of an object; 0 for null, and in a signal handler that would need a lock.
 ///
 /// # Safety
-/// Any pointer may be given; if it is an object, nobody frees it meanwhile.
+/// Any pointer is allowed; no other thread frees the object meanwhile.
 pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     // SAFETY: as in `malloc`.
     if let Some((class, _)) = unsafe { ThreadCache::recognise(tls::get(), pointer) } {
@@ -136,18 +137,18 @@ pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     find(pointer).map_or(Ok(0), |found| found.usable())
 }
 
-/// What a pointer is; none for a signal handler that has interrupted the one who knows.
+/// Classifies a pointer; `None` in a signal handler that would need a lock.
 pub(crate) fn find(pointer: *mut u8) -> Option<Found> {
     let is_known = !nested::is_nested() || HEAP.is_found_at_once(pointer);
     is_known.then(|| nested::within(|| HEAP.find(pointer)))
 }
 
-/// How many requests of a class got nothing, modulo 2³².
+/// Requests of a class that got no memory, modulo 2³².
 pub(crate) fn class_failures(class: usize) -> u32 {
     FAILURES[class].load(Relaxed)
 }
 
-/// Gives all free memory back to the system, also between objects; returns the bytes that lost their memory.
+/// Returns all free memory to the system; the result is the bytes released.
 pub fn release() -> u64 {
     if !READY.load(Relaxed) || nested::is_nested() {
         return 0;
@@ -166,7 +167,7 @@ pub fn release() -> u64 {
     bytes
 }
 
-/// Bytes of objects with the program, as far as known without stopping it: what caches hold is counted in.
+/// Bytes of live objects, including other threads' cached ones.
 pub fn bytes_in_use() -> u64 {
     if !READY.load(Relaxed) {
         return 0;
@@ -180,7 +181,7 @@ pub fn bytes_in_use() -> u64 {
     (HEAP.bytes_out() + large).saturating_sub(own + PROCESSOR_CACHES.bytes() as u64)
 }
 
-/// Whether the heap is set up: before, no pointer is ours.
+/// Whether the heap is set up: before that, no pointer is ours.
 pub(crate) fn is_ready() -> bool {
     READY.load(Relaxed)
 }
@@ -190,7 +191,7 @@ pub fn class_stats(class: usize) -> craton_slab::SlabStats {
     HEAP.class_stats(class)
 }
 
-/// Ends the process with a line about a bad pointer.
+/// Reports a bad pointer in one line and ends the process.
 pub fn die(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     debug::report_misuse(call, pointer, misuse);
     report::misuse(call, pointer, misuse)

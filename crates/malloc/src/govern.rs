@@ -1,7 +1,6 @@
-//! The process's heap, as its policies see it: what requests, the library's thread and the program's calls set off.
-//!
-//! **What.** Binds [`Background`](background::Background) and [`Limits`](limits::Limits) to the process's heap, the system
-//! and the clock, and has the calls that other files make of them.
+//! The process's policies: background work and limits, set off by requests, the library's thread
+//! and the program's calls. Binds [`Background`](background::Background) and
+//! [`Limits`](limits::Limits) to the process's heap, system and clock.
 //!
 //! **Unsafe.** Empties the calling thread's cache, and takes the program's function.
 
@@ -27,7 +26,7 @@ use limits::{LimitCallback, Limited, System, Whose};
 
 pub use actions::actions;
 
-/// How often a system call is tried again, a millisecond apart, for which the thread may not have left the process yet.
+/// Retries, 1 ms apart, of a system call that a thread not yet gone may make fail.
 const TRIES: u32 = 200;
 const TRY_NS: u64 = 1_000_000;
 
@@ -48,7 +47,7 @@ impl Tended for Here {
             return (false, false);
         }
         let Some(id) = HEAP.begin_collapse() else { return (false, false) };
-        // Real time: the cost of a collapse decides how many there are.
+        // Real time: the cost of a collapse bounds their number.
         let start = CoarseClock.now_ns();
         // Without the lock: it can take milliseconds.
         let result = thp::collapse(HEAP.address(id.first_page()) as usize, HugePages(1).bytes().0);
@@ -133,7 +132,7 @@ impl System for Here {
     }
 }
 
-/// What the library's thread does.
+/// The body of the library's thread.
 pub(crate) fn run() {
     let mut rounds = BACKGROUND.rounds();
     while BACKGROUND.rest(&mut rounds, &Here) {
@@ -148,20 +147,19 @@ pub(crate) fn run() {
     }
 }
 
-/// Runs pending chores. Slow requests only, no locks held: starting the thread calls malloc.
+/// Runs pending chores. Slow paths only, no locks held: starting the thread calls malloc.
 #[inline]
 pub(crate) fn poke() {
     if BACKGROUND.is_wanted() {
-        // Not earlier: a small program does without it, and without the pages of the C library that it takes.
+        // Not earlier: a small program saves the C library's pages that this touches.
         thread::find_flag();
         work(true, true);
     }
     look_at_mailbox(true);
 }
 
-/// As [`poke`], in a call that gives memory back. The C library makes such calls for the stacks of threads that ended, under
-/// the lock that it would take to start one. So from here a thread is started only in a process that never had one; nor is
-/// the program called back.
+/// [`poke`] in a free. The C library frees stacks of ended threads under the lock that a thread's
+/// start takes. So a thread starts here only in a process that never had one, and no callback runs.
 #[inline]
 pub(crate) fn poke_in_free() {
     if BACKGROUND.is_wanted() {
@@ -170,7 +168,7 @@ pub(crate) fn poke_in_free() {
     look_at_mailbox(false);
 }
 
-/// In a free that needed nothing of the heap: its thread may make no other slow request.
+/// In a free that bypasses the heap: its thread may make no other slow request.
 #[inline]
 pub(crate) fn look_in_free() {
     look_at_mailbox(false);
@@ -185,7 +183,7 @@ pub(crate) fn look_at_mailbox(may_wait: bool) {
 
 #[cold]
 fn look_at_mailbox_now(may_wait: bool) {
-    // While the thread is started or ended signals may be blocked, or a fork be under way.
+    // While the thread starts or ends, signals may be blocked or a fork be under way.
     if SEGMENT.has_started() && !nested::is_nested() && BACKGROUND.life.is_calm() {
         let saved = process::errno();
         if let Some(errands) = errands() {
@@ -195,7 +193,7 @@ fn look_at_mailbox_now(may_wait: bool) {
     }
 }
 
-/// What `lifecycle.rs` has left; nothing before the library is loaded.
+/// The chores of `lifecycle.rs`; none before the library is loaded.
 fn errands() -> Option<&'static Errands> {
     // ORDERING: Acquire pairs with the Release in `lifecycle::at_start`.
     // SAFETY: null, or a constant.
@@ -204,7 +202,7 @@ fn errands() -> Option<&'static Errands> {
 
 #[cold]
 fn work(may_start: bool, may_call: bool) {
-    // Before the library is set up completely, fork would not know of a thread, and options are not known.
+    // Before set-up is complete, fork does not know a thread, and options are unknown.
     if !SEGMENT.has_started() || nested::is_nested() {
         return;
     }
@@ -224,11 +222,11 @@ fn work(may_start: bool, may_call: bool) {
     }
 }
 
-/// Makes a call that the system may refuse to a process with more than one thread; `refused` says whether it did so. What is
-/// left in `errno` is the call's own.
+/// Makes a call that the system may refuse to a multi-threaded process; `refused` tells whether it
+/// did. Leaves the call's `errno`.
 pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bool) -> R {
     BACKGROUND.life.hold();
-    // One that was waited for may take a moment to leave the process.
+    // A joined thread may take a moment to leave the process.
     let saved = process::errno();
     let mut tries = if BACKGROUND.stop(&Here) { TRIES } else { 1 };
     let result = loop {
@@ -244,8 +242,8 @@ pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bo
     result
 }
 
-/// Ends the thread for good: it would be in the program's way. Nor does the heap make other system calls from now on than
-/// those for memory and locks. Leaves `errno` alone.
+/// Ends the thread for good, and restricts the heap's system calls to memory and locks. Keeps
+/// `errno`.
 pub fn seal() {
     let saved = process::errno();
     thp::keep_answer();
@@ -254,7 +252,7 @@ pub fn seal() {
     process::set_errno(saved);
 }
 
-/// In a forked child: ends what other threads were at.
+/// In a fork's child: resets what other threads were doing.
 pub(crate) fn forked() {
     thread::note_main();
     HEAP.forked();
@@ -263,27 +261,24 @@ pub(crate) fn forked() {
     LIMITS.forked();
 }
 
-/// The option `background`.
 pub(crate) fn mode() -> Mode {
     BACKGROUND.mode()
 }
 
-/// Sets the option `background`.
 pub(crate) fn set_mode(mode: Mode) {
     BACKGROUND.set_mode(mode, &Here);
 }
 
-/// As [`set_mode`], without waiting for the thread's end.
+/// [`set_mode`] without waiting for the thread's end.
 pub(crate) fn set_mode_later(mode: Mode) {
     BACKGROUND.set_mode_later(mode);
 }
 
-/// Sets the option `release_rate`, in bytes.
 pub(crate) fn set_rate(bytes_per_s: u64) {
     BACKGROUND.set_rate(bytes_per_s, &Here);
 }
 
-/// Notes now and then that requests go on that leave the page heap as it is.
+/// Counts requests that bypass the page heap, now and then.
 #[cold]
 pub(crate) fn note_time() {
     let backed = SEGMENT.heap_backed_bytes.load(Relaxed) / HUGEPAGE_SIZE as u64;
@@ -292,37 +287,36 @@ pub(crate) fn note_time() {
     }
 }
 
-/// Asks for the thread: something must go back while the program sleeps.
 pub(crate) fn want_thread() {
     BACKGROUND.want_thread();
 }
 
-/// Sets what is called when the soft limit is passed and releasing memory did not help; `None` for nothing. A call that has
-/// begun in another thread may still go on afterwards.
+/// Sets the callback for a soft limit that a release could not keep; `None` for none. A call that
+/// has begun in another thread may still run afterwards.
 ///
 /// # Safety
-/// The function may be called with the argument by any thread that allocates, until another one is set.
+/// Any thread that allocates may call the function with the argument, until another is set.
 pub unsafe fn set_callback(callback: Option<LimitCallback>, argument: *mut c_void) {
     // SAFETY: by the contract.
     unsafe { LIMITS.callback.set(callback, argument) };
 }
 
-/// Sets an option that is a limit; `false` when the value is refused.
+/// Sets a limit option; `false` when refused.
 pub(crate) fn set_option(key: &[u8], value: &[u8]) -> bool {
     LIMITS.set_option(key, value, &Here)
 }
 
-/// Writes the value of an option that is a limit; `false` when the key is none of these.
+/// Writes a limit option's value; `false` for other keys.
 pub(crate) fn show_option(key: &[u8], into: &mut Text<'_>) -> bool {
     LIMITS.show_option(key, into)
 }
 
-/// Why a limit that can be understood was refused.
+/// Why a well-formed limit was refused.
 pub(crate) fn why_not(key: &[u8], value: &[u8]) -> Option<&'static str> {
     LIMITS.why_not(key, value, &Here)
 }
 
-/// Asks each thread to give up what its cache holds, in its next free or in an earlier slow request.
+/// Requests a flush of each thread's cache, in its next free or earlier slow path.
 pub(crate) fn ask_for_caches() {
     Here.shrink(Whose::Others);
     // ORDERING: SeqCst pairs with the fence in `ThreadCache::look_again`.
@@ -330,7 +324,7 @@ pub(crate) fn ask_for_caches() {
     nested::within(|| REGISTRY.lock().fail_all());
 }
 
-/// Empties a cache whose thread has not done so since it was asked; in slow requests.
+/// Flushes a cache whose thread has not followed the last flush request; in slow paths.
 ///
 /// # Safety
 /// The cache is the calling thread's.
@@ -350,14 +344,14 @@ pub(crate) unsafe fn heed(cache: *mut ThreadCache) {
 /// The cache is the calling thread's.
 #[cold]
 unsafe fn shrink(cache: *mut ThreadCache) {
-    // SAFETY: by the contract; empty lists may begin anew.
+    // SAFETY: by the contract; empty lists may be reset.
     unsafe {
         HEAP.empty_cache(cache);
         begin_cache(cache, (*cache).home(), ADMISSION.least_share());
     }
 }
 
-/// Begins a cache, with the lists of classes closed that the debugging kit checks (D3): their objects come past it.
+/// Initialises a cache, closing the lists of classes that the debugging kit checks (D3).
 ///
 /// # Safety
 /// As [`ThreadCache::begin`].
@@ -372,13 +366,13 @@ pub(crate) unsafe fn begin_cache(cache: *mut ThreadCache, home: usize, bytes: us
     }
 }
 
-/// After a request was refused: whether it is worth another try, since the calling thread has given up its caches.
+/// After a refusal: whether to retry, since the calling thread has flushed its caches.
 #[cold]
 pub(crate) fn make_room() -> bool {
     LIMITS.make_room(&Here)
 }
 
-/// Counts a refusal of so many bytes, if it was the hard limit's.
+/// Counts a refusal, if it was the hard limit's.
 #[cold]
 pub(crate) fn count_refusal(bytes: usize) {
     if HEAP.is_refused(bytes) {

@@ -1,4 +1,4 @@
-//! Heaps with names in the process ([`craton_objects::heaps`]).
+//! The process's private heaps ([`craton_objects::heaps`]).
 
 pub mod api;
 

@@ -1,6 +1,4 @@
-//! What the process does when its heap reports something.
-//!
-//! **Threads.** As [`Hooks`] says; nothing here allocates from the heap.
+//! The process's implementation of [`Hooks`]; nothing here allocates from the heap.
 
 use crate::govern;
 use crate::govern::background::Chore;
@@ -12,7 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Pages;
 use craton_heap::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
 
-/// Of so many large objects one makes the process look at the clock.
+/// Large allocations between two reads of the clock.
 const LARGE_ALLOCS: u64 = 64;
 
 impl Hooks for Here {
@@ -36,7 +34,7 @@ impl Hooks for Here {
                 segment::add(&SEGMENT.objects_out, objects);
                 return segment::add(&SEGMENT.refills, chains.into()) + u64::from(chains);
             }
-            // Objects that come and go leave the page heap alone, and with it what is done in passing there.
+            // Large objects served from kept spans bypass the page heap and its periodic work.
             Event::LargeAlloc => {
                 if segment::add(&SEGMENT.large_allocs, 1).is_multiple_of(LARGE_ALLOCS) {
                     govern::note_time();

@@ -1,29 +1,27 @@
-//! malloc: size classes and per-thread caches over slabs over the page heap.
+//! malloc for a process: the core of `craton-heap` with threads, options, limits, statistics, fork.
 //!
-//! **What.** The straight line of a request: size → class → this thread's list of free objects → a batch from the class's
-//! slabs → a span of the page heap → hugepage-aligned address space of Linux.
+//! **What.** A request: size → class → this thread's free list → a batch from the class's slabs → a
+//! span of the page heap → hugepage-aligned address space of Linux.
 //!
-//! **From.** TEMERAIRE §3 (TCMalloc's structure), with Bonwick's slabs as the middle (a size class is an object cache
-//! without a constructor).
+//! **From.** TEMERAIRE §3 (TCMalloc's structure), with Bonwick's slabs in the middle (a size class
+//! is an object cache without a constructor).
 //!
-//! **State.** One [`heap::Heap`] in static memory; its metadata, the page map and the caches lie in mappings of their own:
-//! nothing here ever calls malloc.
+//! **State.** One [`heap::Heap`] in static memory; metadata, page map and caches lie in separate
+//! mappings: nothing here calls malloc.
 //!
-//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it and
-//! no other class's objects lie on it; M2 a pointer's memory is touched only
-//! after the page map said that it is ours; M3 no lock is held while the C library is called in a way that may allocate; M4 a batch between
-//! threads is in one place; M5 an object goes back to the shard that its slab's record names.
+//! **Invariants.** M1, M2, M4 and M5 of `craton_heap`. M3 no lock is held across a call of the C
+//! library that may allocate.
 //!
-//! **Threads.** Caches are their threads' own; the classes of each shard, the page heap and the huge objects have a lock each (order: heap of its own → object cache → class → pages). Any
-//! thread may free any object: it goes into that thread's cache.
+//! **Threads.** A thread cache is its thread's. Each shard's classes, the page heap and the huge
+//! objects have a lock each (order: private heap → object cache → class → pages). Any thread may
+//! free any object, into its own cache.
 //!
-//! **Failure.** Null and `errno`; after it everything is as before. A bad pointer from the program is reported with its
-//! address before anything has been changed.
+//! **Failure.** Null and `errno`, with the state unchanged. A misuse is reported with its address
+//! before anything has changed.
 #![no_std]
 
 pub mod batch;
 pub mod caches;
-mod clock;
 pub mod debug;
 mod errno;
 mod fork;

@@ -1,4 +1,4 @@
-//! What others see of the process: numbers, documents, recordings, the table for readers of its memory, and messages.
+//! The process's outputs: statistics, traces, the table for readers of its memory, messages.
 
 pub mod inspect;
 pub mod json;

@@ -1,9 +1,10 @@
 //! Options: `CRATON_OPTIONS=key=value,key=value`, or set by the program.
 //!
-//! **What.** Finds the options in the environment and applies them in their order. Which options there are, and which values
-//! they take, says the table in `craton_tables`; what each does, [`handlers`].
+//! **What.** Applies the environment's options in order. The table in `craton_tables` lists options
+//! and values; [`handlers`] implements them.
 //!
-//! **Failure.** An unknown key or a bad value is one line on standard error; the program continues.
+//! **Failure.** An unknown key or bad value gives one line on standard error; the program
+//! continues.
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 
@@ -21,10 +22,10 @@ use craton_tables::options::{Key, NO_SUCH_KEY, OPTIONS};
 use environment::{Items, text_in};
 use wrong::Wrong;
 
-/// Applies the variable `CRATON_OPTIONS` of an environment.
+/// Applies `CRATON_OPTIONS` of an environment.
 ///
 /// # Safety
-/// `environment` is null, or an array of C strings ended by null.
+/// `environment` is null, or a null-terminated array of C strings.
 pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
     // SAFETY: by the contract.
     if let Some(text) = unsafe { text_in(environment) } {
@@ -33,7 +34,7 @@ pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
     }
 }
 
-/// Applies a list of options, saying on standard error what it does not understand.
+/// Applies a list of options, reporting errors on standard error.
 fn apply(text: &[u8]) {
     for option in Items(text).filter(|o| !o.is_empty()) {
         if let Err(wrong) = try_setting(option, true) {
@@ -42,14 +43,14 @@ fn apply(text: &[u8]) {
     }
 }
 
-/// Says on standard error what is wrong with a setting.
+/// Reports a wrong setting on standard error.
 pub(crate) fn complain(setting: &[u8], wrong: Wrong<'_>) {
     let line = Line::new().text("craton: option \"").bytes(setting).text("\": ");
     let line = if wrong.part.is_empty() { line } else { line.text("\"").bytes(wrong.part).text("\" ") };
     line.text(wrong.why).print();
 }
 
-/// Sets what `key=value` says, or tells what is wrong with it; as [`try_set`].
+/// Applies `key=value` as [`try_set`] does.
 pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_>> {
     match setting.iter().position(|b| *b == b'=') {
         Some(equals) => try_set(&setting[..equals], &setting[equals + 1..], may_wait),
@@ -57,8 +58,7 @@ pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_
     }
 }
 
-/// Sets one option, or says what is wrong with it. A caller that may not wait for the end of the heap's thread leaves that
-/// to the thread.
+/// Sets one option. `may_wait`: the caller can wait for the end of the library's thread.
 pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result<(), Wrong<'a>> {
     let key = Key::named(key).ok_or(NO_SUCH_KEY)?;
     if handlers::set(key, value, may_wait) {
@@ -71,27 +71,26 @@ pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result
     Err(why.unwrap_or(key.row().refusal.into()))
 }
 
-/// Sets one option; `false` when the key or the value is not known.
+/// Sets one option; `false` for an unknown key or value.
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     Key::named(key).is_some_and(|key| handlers::set(key, value, true))
 }
 
-/// Sets an option while the program runs; `false` when there is no such key or value.
+/// Sets an option while the program runs; `false` for an unknown key or value.
 pub fn set_by_program(key: &[u8], value: &[u8]) -> bool {
     let is_set = set(key, value);
     recording::begin();
     is_set
 }
 
-/// Writes what an option is set to, in the form in which it is set; `false` when there is no such key.
+/// Writes an option's value in the form in which it is set; `false` for an unknown key.
 pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
     Key::named(key).map(|key| handlers::show(key, into)).is_some()
 }
 
-/// Bytes of a key, its closing 0 included, at most.
+/// Most bytes of a key, with its closing 0.
 const NAME_MAX: usize = 24;
 
-/// The keys as C strings.
 static NAMES: [[u8; NAME_MAX]; OPTIONS.len()] = {
     let mut names = [[0; NAME_MAX]; OPTIONS.len()];
     let mut i = 0;
@@ -104,7 +103,7 @@ static NAMES: [[u8; NAME_MAX]; OPTIONS.len()] = {
     names
 };
 
-/// Key of the `i`-th option, by the alphabet; `None` behind the last.
+/// Key of the `i`-th option in alphabetical order; `None` past the last.
 pub fn name(i: usize) -> Option<&'static CStr> {
     NAMES.get(i).and_then(|name| CStr::from_bytes_until_nul(name).ok())
 }

@@ -1,9 +1,9 @@
-//! Sizes that requests really get, and whether a size that the program gives back with an object can be its own.
+//! Real sizes of requests, and checks of the size that a program passes to free.
 //!
-//! **What.** A request of a size with a class gets the class's size; a larger one whole pages. An object that `realloc` made smaller
-//! may have stayed where it was. [`check`] tells which sizes an object can have been asked for with.
+//! **What.** A request gets its class's size, or whole pages. An object that `realloc` shrank may
+//! have stayed in place; [`check`] allows for that.
 //!
-//! **Cost.** Off the fast path: there the class of the size is compared with the one that the page map names.
+//! **Cost.** Off the fast path, which compares the size's class with the page map's.
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -16,11 +16,10 @@ use craton_heap::size_class::{self, LARGE};
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Found, Misuse};
 
-/// No process has more address space than this: 128 TiB.
+/// Most address space of a process: 128 TiB.
 const MOST: usize = (1 << 47) - HUGEPAGE_SIZE;
 
-/// Bytes that may be used of an object that is asked for with `size` bytes at a multiple of `align` (a power of two); 0 if there can be no such
-/// object.
+/// Usable bytes of `size` bytes at a multiple of `align` (a power of two); 0 if impossible.
 pub fn good_size(size: usize, align: usize) -> usize {
     let class = if align <= 16 {
         (size <= size_class::MAX_CLASSED).then(|| size_class::class_of(size))
@@ -34,7 +33,7 @@ pub fn good_size(size: usize, align: usize) -> usize {
     }
 }
 
-/// An object of at least `size` bytes, and how many may be used.
+/// An object of at least `size` bytes, and its usable bytes.
 #[inline]
 pub fn alloc_at_least(size: usize, align: usize) -> (*mut u8, usize) {
     let object = front::aligned(align, size);
@@ -44,18 +43,18 @@ pub fn alloc_at_least(size: usize, align: usize) -> (*mut u8, usize) {
     }
 }
 
-/// What the program says of an object that it frees.
+/// The program's claim about an object that it frees.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     /// Its size.
     pub size: Option<usize>,
-    /// Its alignment; 1 where none was asked for.
+    /// Its alignment; 1 if none was requested.
     pub align: usize,
     /// Whether it may have been resized since it was allocated.
     pub resized: bool,
 }
 
-/// What is wrong with a claim. A pointer that is no object is not judged here: to free it tells what it is.
+/// Checks a claim. A pointer that is no object passes: the free reports it.
 pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
     if debug::check_claim(pointer, claim.size, claim.align) {
         return Ok(());
@@ -64,14 +63,14 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         return Err(Misuse::WrongAlign { given: claim.align });
     }
     let (Some(given), true) = (claim.size, !pointer.is_null() && front::is_ready()) else { return Ok(()) };
-    // Behind the size that is asked for there is less than a page, or a hugepage where a heap lies apart.
+    // The slack above the requested size is below a page, or a hugepage in a separate heap.
     let (class, bytes, unit) = match front::find(pointer).unwrap_or(Found::Bad(Misuse::Foreign)) {
         Found::Small { class } | Found::Old { class } => (Some(class), size_class::size_of_class(class), 0),
         Found::Owned(Owned { class, bytes, .. }) if class != usize::from(LARGE) => (Some(class), bytes, 0),
         Found::Owned(Owned { bytes, .. }) if bytes.is_multiple_of(HUGEPAGE_SIZE) => (None, bytes, HUGEPAGE_SIZE),
         Found::Owned(Owned { bytes, .. }) => (None, bytes, PAGE_SIZE),
         Found::Large { pages, .. } => (None, pages.bytes().0, PAGE_SIZE),
-        // One that has grown has room to grow on.
+        // A grown object has reserved room.
         Found::Huge(entry) => (None, entry.bytes, (entry.bytes / 2).max(PAGE_SIZE)),
         Found::Bad(_) => return Ok(()),
     };
@@ -80,14 +79,13 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
             return Err(Misuse::WrongAlign { given: claim.align });
         }
         Some(_) => good_size(given, claim.align) == bytes || claim.resized && given <= bytes && given > bytes / 2,
-        // Also a small size can have whole pages, by `calloc` or for its alignment.
+        // `calloc` or an alignment can give small sizes whole pages.
         None => given <= bytes && bytes - given.max(1) < unit,
     };
     if right { Ok(()) } else { Err(Misuse::WrongSize { given, size: bytes }) }
 }
 
-/// Frees an object of which the program says the size on the fast path; `false` when that could not be done, also because the size does not
-/// look right, and [`free`] must.
+/// Frees on the fast path; on `false`, also for a doubtful size, call [`free`].
 ///
 /// # Safety
 /// As [`front::try_free`].
@@ -97,20 +95,20 @@ pub unsafe fn try_free(pointer: *mut u8, size: usize) -> bool {
     size <= size_class::MAX_CLASSED && unsafe { ThreadCache::push_sized(tls::get(), pointer, size) }
 }
 
-/// As [`try_free`], of an object that was asked for with an alignment.
+/// As [`try_free`], for an object allocated with an alignment.
 ///
 /// # Safety
 /// As [`front::try_free`].
 #[inline(always)]
 pub unsafe fn try_free_aligned(pointer: *mut u8, size: usize, align: usize) -> bool {
-    // An object lies at a multiple of its alignment, and its class is seldom another than that of the larger number.
+    // The larger of size and alignment nearly always has the object's class.
     // SAFETY: as in `try_free`.
     align.is_power_of_two()
         && pointer as usize & (align - 1) == 0
         && unsafe { try_free(pointer, if size > align { size } else { align }) }
 }
 
-/// Frees an object that is what the program says.
+/// Frees an object if the claim holds.
 ///
 /// # Safety
 /// As [`front::free`].

@@ -1,4 +1,4 @@
-//! The heap at its beginning: address space, tables, and what the environment says of the first request.
+//! Set-up of the heap: address space, tables, and the environment's options for the first request.
 //!
 //! **Unsafe.** Gives the heap its region and tables.
 
@@ -20,9 +20,9 @@ use craton_os::thread::Key;
 use craton_os::{PartSpec, Region, process};
 use craton_pages::Tracker;
 
-/// Sets the heap up at the first request, whoever makes it; `false` when there is no address space.
+/// Sets the heap up at the first request; `false` without address space.
 pub(crate) fn set_up() -> bool {
-    // ORDERING: Acquire pairs with the Release in `set_up_now`: whoever sees the flag sees the heap's layout.
+    // ORDERING: Acquire pairs with the Release in `set_up_now`, publishing the layout.
     READY.load(Ordering::Acquire) || set_up_now()
 }
 
@@ -30,8 +30,8 @@ pub(crate) fn set_up() -> bool {
 fn set_up_now() -> bool {
     let Some(is_first) = nested::within(set_up_alone) else { return false };
     if is_first && !process::is_privileged() {
-        // SAFETY: the environment is what the C library has, if it has one already, which nobody else changes so early.
-        // What is wrong with a value is said when all options are read.
+        // SAFETY: the C library's environment, if any, which no thread changes so early. Wrong
+        // values are reported when all options are read.
         unsafe {
             let environment = process::environment();
             environment::find(environment, b"audit_log", |value| _ = KIT.set_log_entries(value));
@@ -41,7 +41,7 @@ fn set_up_now() -> bool {
     true
 }
 
-/// Whether there was no heap before; `None` if there is none now.
+/// Whether this call set the heap up; `None` on failure.
 fn set_up_alone() -> Option<bool> {
     let _only_one = SETTING_UP.lock();
     if READY.load(Ordering::Relaxed) {
@@ -67,14 +67,14 @@ fn set_up_alone() -> Option<bool> {
         metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum::<usize>() + each,
         frames,
         key: process::random_seed() as usize | 1,
-        // SAFETY: the region keeps four zero bytes for each page that it grants, and nothing else writes there.
+        // SAFETY: the region keeps four zero bytes for each granted page, written only here.
         map: unsafe { PageMap::new(region.part(0) as *const _) },
-        // SAFETY: likewise a zero record for each page; parts begin at machine pages, so they are aligned.
+        // SAFETY: likewise a zero record for each page; parts are aligned to machine pages.
         records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
         // SAFETY: likewise a zero tracker for each hugepage.
         trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
     };
-    // SAFETY: the flag is not set, so nobody uses the heap yet, and we hold the lock.
+    // SAFETY: the flag is unset, so no thread uses the heap yet, and we hold the lock.
     unsafe {
         HEAP.install(region, parts);
         PROCESSOR_CACHES.set_up::<Here>();
@@ -88,16 +88,16 @@ fn set_up_alone() -> Option<bool> {
     Some(true)
 }
 
-/// Calls its argument with each value that the environment has for the option `page_heap`.
+/// Calls `each` with every value of `page_heap` in the environment.
 fn in_environment(each: &dyn Fn(&[u8])) {
     if !process::is_privileged() {
-        // SAFETY: the C library keeps the environment; nothing changes it during the first request of the process.
+        // SAFETY: the C library keeps the environment; nothing changes it during the first request.
         unsafe { environment::find(process::environment(), b"page_heap", each) };
     }
 }
 
-/// How large the region should be: four times the machine's memory, at least 64 GiB and at most 16 TiB, since huge objects lie
-/// elsewhere and what is reserved costs nothing; but at most half of what a limit on address space leaves.
+/// The region's size: four times the machine's memory, between 64 GiB and 16 TiB (huge objects lie
+/// elsewhere, and reserving costs nothing), but at most half of what an address-space limit leaves.
 fn wanted_capacity() -> HugePages {
     let bytes = match process::address_space_limit() {
         Some(limit) => limit / 2,

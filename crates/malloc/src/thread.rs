@@ -1,4 +1,4 @@
-//! What a thread is to the allocator: its words, its mode, its cache, and where it stands in a request.
+//! A thread's words, mode, cache, and position in a request.
 
 pub(crate) mod admission;
 pub(crate) mod leave;

@@ -1,16 +1,14 @@
-//! A bell that wakes a sleeper early.
+//! A bell that ends a thread's timed sleep early.
 //!
-//! **What.** One thread sleeps on it for a time, and others can end that sleep. It uses the system call `futex` and no other: a program
-//! that restricts its system calls leaves that one in any case.
-//!
-//! **State.** The lower half: 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged: one sleep ends, or the next one does at once. The upper half is for
-//! another process, which cannot wake a sleeper: it writes a byte there and interrupts the sleeper's system call, which then begins anew,
-//! finds the bell not silent, and ends. That is a nudge, too.
+//! **What.** It uses only `futex`, which programs that restrict system calls leave in any case.
+//! **State.** The lower half: 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged: ends one
+//! sleep, or the next one at once. Another process cannot wake a sleeper, so it writes a byte of
+//! the upper half and interrupts the sleeper's system call, which restarts, finds the bell not
+//! silent, and ends: also a nudge.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering};
 
-/// The bits of the lower half.
 const OURS: u32 = 0xffff;
 
 /// Silent at first.
@@ -33,7 +31,7 @@ impl Bell {
 
     /// Ends the sleep of whoever sleeps on the bell, now and until it is silenced.
     pub fn ring(&self) {
-        // ORDERING: Release pairs with the Acquire in `is_rung`: the sleeper sees what was written before.
+        // ORDERING: Release pairs with the Acquire in `is_rung`: publishes the ringer's writes.
         self.rung.store(1, Ordering::Release);
         futex::wake(&self.rung, i32::MAX as u32);
     }
@@ -51,7 +49,7 @@ impl Bell {
 
     /// Where another process writes a byte that is not 0, to nudge.
     pub const fn outside(this: *const Self) -> *const u8 {
-        // On the machines that there are the upper half comes last.
+        // Little-endian: the upper half comes last.
         this.cast::<u8>().wrapping_add(3)
     }
 
@@ -66,13 +64,13 @@ impl Bell {
         self.rung.load(Ordering::Acquire) & OURS == 1
     }
 
-    /// Sleeps until the bell rings, but not for longer than so many nanoseconds, and perhaps a little less; says whether it was rung.
+    /// Sleeps up to `ns` nanoseconds, perhaps a little less; true if the bell was rung.
     pub fn wait_ns(&self, ns: u64) -> bool {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         self.sleep(&time)
     }
 
-    /// Sleeps until the bell rings or is nudged, and perhaps a little less; says whether it was rung.
+    /// Sleeps until the bell is rung or nudged, perhaps a little less; true if it was rung.
     pub fn wait(&self) -> bool {
         self.sleep(core::ptr::null())
     }

@@ -1,14 +1,11 @@
-//! What a control group allows the process: processors and memory.
+//! Limits of the process's control group: CPUs and memory.
 //!
-//! **What.** [`limits`] walks from the process's group to the top of the hierarchy, in version 2, version 1 or both, and takes the
-//! tightest of what it finds. [`pressure`] is how short of memory the system or the group is.
-//!
-//! **Units.** Bytes; thousandths of a processor; hundredths of a percent of time.
-//!
-//! **Failure.** No control groups are no limit, and neither are files that a group need not have. One that is there and cannot be read or
-//! reads as nonsense, or that is missing where it must be, is no limit either, and one line says so: the first that is met in a process.
-//!
-//! **Cost.** Some 10 system calls and three for each file on the way up; about 6 KiB of stack.
+//! **What.** [`limits`] walks from the process's group to the root, in version 2, 1 or both, and
+//! returns the tightest limits. [`pressure`] is the memory pressure of the system or the group.
+//! **Units.** Bytes; thousandths of a CPU; hundredths of a percent of time.
+//! **Failure.** No control groups or optional files: no limit. An unreadable or nonsensical file,
+//! or a required one missing: no limit, and one line for the first in a process.
+//! **Cost.** 10 system calls and three for each file on the way up; about 6 KiB of stack.
 
 mod place;
 
@@ -27,9 +24,8 @@ pub struct Limits {
     pub cpu_thousandths: Option<u64>,
     /// Where the limit on memory is from, or would be if there were one.
     pub memory_source: Source,
-    /// Some file could not be read because the process or the system is short of something: what was read before is better.
+    /// Some file was unreadable for want of resources: prefer the earlier reading.
     pub is_partial: bool,
-    /// What was odd, in words.
     odd: Option<Line>,
 }
 
@@ -48,10 +44,9 @@ pub enum Source {
 /// Limits from here on are none: the kernel writes 2⁶³ less a page.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
-/// Something odd has been said.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// The limits of the process, as they are now. The first time that something is odd, one line on standard error says so.
+/// The process's current limits. One line on standard error reports the first odd file.
 pub fn limits() -> Limits {
     let mut limits = limits_under(b"");
     say_once(limits.odd.take());
@@ -66,12 +61,11 @@ fn say_once(odd: Option<Line>) {
     }
 }
 
-/// As [`limits`], by the files below another root.
 fn limits_under(root: &[u8]) -> Limits {
     let mut limits = Limits::default();
     if let Some(place) = limits.find(root, Kind::V2) {
         limits.memory_source = Source::V2;
-        // The group at the top has none of these files, nor has one to which its parent leaves nothing of the kind.
+        // The top group lacks these files, as does one whose parent enables no such controller.
         place.walk_up(|dir| {
             limits.take_memory(Source::V2, dir, b"/memory.max");
             limits.take_memory(Source::V2, dir, b"/memory.high");
@@ -99,12 +93,11 @@ fn limits_under(root: &[u8]) -> Limits {
     limits
 }
 
-/// What a file says.
 enum Value {
     Limit(u64),
     Unlimited,
     Missing,
-    /// What cannot be read or makes no sense, which has been noted.
+    /// Unreadable or nonsense, and noted.
     Odd,
 }
 
@@ -119,7 +112,7 @@ impl Limits {
     fn take_memory(&mut self, source: Source, dir: &mut PathText, file: &[u8]) -> Value {
         let value = self.read(dir, file, |text| match text {
             b"max" => Some(Value::Unlimited),
-            // The kernel's own "no limit" of version 1 is a large number that depends on the size of a page.
+            // Version 1's "no limit" is a large number that depends on the page size.
             number => Some(match Decimal::parse(number)? {
                 UNLIMITED_BYTES.. => Value::Unlimited,
                 bytes => Value::Limit(bytes),
@@ -159,7 +152,6 @@ impl Limits {
         }
     }
 
-    /// One file's value.
     fn read(&mut self, dir: &mut PathText, file: &[u8], parse: impl FnOnce(&[u8]) -> Option<Value>) -> Value {
         let len = dir.as_bytes().len();
         if !dir.push(file) {
@@ -201,19 +193,17 @@ impl Limits {
         }
     }
 
-    /// Keeps the first that is noted.
     #[cold]
     fn note(&mut self, line: Line) {
         self.odd.get_or_insert_with(|| line.text("; taken as no limit"));
     }
 }
 
-/// The start of a line about a file.
 fn said(path: &[u8]) -> Line {
     Line::new().text("craton: ").bytes(path)
 }
 
-/// Takes a value if it is tighter than what there is; says whether it was.
+/// Takes a tighter value; returns whether it was.
 fn tighten(limit: &mut Option<u64>, value: &Value) -> bool {
     match *value {
         Value::Limit(new) if limit.is_none_or(|old| new < old) => {
@@ -224,7 +214,7 @@ fn tighten(limit: &mut Option<u64>, value: &Value) -> bool {
     }
 }
 
-/// The start of a text up to what is not to be printed.
+/// The text up to the first unprintable byte.
 fn printable(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|b| !(b' '..=b'~').contains(b)).unwrap_or(text.len());
     &text[..end]
@@ -237,15 +227,14 @@ fn thousandths(quota: u64, period: u64) -> Option<u64> {
     (quota > 0 && period > 0).then(|| u64::try_from(exact).unwrap_or(u64::MAX))
 }
 
-/// How much of the last 10 seconds some thread stood still for want of memory, in hundredths of a percent: of the system or of
-/// the process's group, whichever was more. `None` when neither is told. What is odd is said as by [`limits`].
+/// Share of the last 10 s in which some thread stalled on memory, in hundredths of a percent: the
+/// larger of system and group. `None` if unknown. Reports odd files as [`limits`] does.
 pub fn pressure() -> Option<u32> {
     let (pressure, odd) = pressure_under(b"");
     say_once(odd);
     pressure
 }
 
-/// As [`pressure`], by the files below another root; and what was odd.
 fn pressure_under(root: &[u8]) -> (Option<u32>, Option<Line>) {
     let mut odd = None;
     let Some(mut path) = PathText::new(root) else { return (None, odd) };
@@ -257,7 +246,7 @@ fn pressure_under(root: &[u8]) -> (Option<u32>, Option<Line>) {
     (system.max(group), odd)
 }
 
-/// The pressure by one file. A system that does not measure it has no such file, or one that cannot be opened.
+/// One file's pressure. Systems that do not measure it lack the file or cannot open it.
 fn some_avg10(path: &PathText, odd: &mut Option<Line>) -> Option<u32> {
     let mut buffer = [0; 64];
     match read_start(path, &mut buffer) {

@@ -1,4 +1,4 @@
-//! The time, cheap enough for a slow path: the kernel's tick, read without entering the kernel.
+//! The time for slow paths: the kernel's tick, read without entering the kernel.
 //!
 //! **Unsafe.** Calls `clock_gettime`.
 
@@ -11,8 +11,8 @@ pub struct CoarseClock;
 impl Clock for CoarseClock {
     fn now_ns(&self) -> u64 {
         let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `t` is a valid place for the answer. The clock exists on every kernel from 2.6.32 on; should the call
-        // fail all the same, the time stands still at 0, which no policy minds.
+        // SAFETY: `t` is valid for the write. The clock exists since Linux 2.6.32; on failure time
+        // stands still at 0, which every policy tolerates.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut t) };
         t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
     }

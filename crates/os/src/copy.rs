@@ -1,14 +1,10 @@
-//! A copy of the process, to look at its memory while it stands still.
+//! A copy of the process, to read its memory while it stands still.
 //!
-//! **What.** [`look`] runs a function in a copy of the process that has the calling thread alone: whatever other threads do meanwhile, the copy
-//! does not change. It ends when the function returns.
-//!
-//! **Failure.** `None` where the system makes no copy.
-//!
-//! **Unsafe.** Calls `clone` past the C library, so that nobody's fork handlers run and no signal tells of the copy's end.
+//! **Unsafe.** Calls `clone` past the C library, so that no fork handler runs and no signal reports
+//! the copy's end.
 
-/// Runs `f` in a copy of the process, and returns what it returned, from 0 to 255. The function may read all memory; what it changes is
-/// gone. It may call nothing that takes a lock, since another thread can have held it.
+/// Runs `f` in a copy of the process with the calling thread alone; returns its result, 0 to 255,
+/// or `None` if refused. `f`'s writes vanish. It takes no lock: another thread may have held it.
 pub fn look(f: impl FnOnce() -> u8) -> Option<u8> {
     // SAFETY: without flags this is fork, but for the signal at the end, of which there is none.
     let child = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };

@@ -1,26 +1,19 @@
-//! How many processors the process may use.
+//! The number of CPUs that the process may use.
 //!
-//! **What.** [`usable`]: the processors that it may run on, and no more than its control groups give it time for.
-//!
-//! **State.** The number as last found; 0 before anybody asked.
-//!
-//! **Failure.** What the system does not tell is no limit; the number is at least 1.
-//!
-//! **Cost.** [`usable`] reads a number, but for the first time; [`refresh`] makes 20 system calls or more.
-//!
+//! **State.** The number last found; 0 before the first call. **Failure.** Unknown facts do not
+//! limit. **Cost.** [`usable`] is a load after the first call; [`refresh`] makes 20 system calls or
+//! more.
 //! **Unsafe.** Calls `sched_getaffinity`.
 
 use crate::{cgroup, process, thp};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The last answer.
 static USABLE: AtomicUsize = AtomicUsize::new(0);
 
 /// Words of a mask of processors: 8,192 of them.
 const MASK_WORDS: usize = 128;
 
-/// How many processors the process may use at once, at least 1: those of its affinity, or what a quota comes to, rounded up. As
-/// found when it was first called, or by the last [`refresh`].
+/// CPUs usable at once (≥ 1), by affinity and quota (rounded up), as of the last [`refresh`].
 pub fn usable() -> usize {
     match USABLE.load(Relaxed) {
         0 => refresh(),
@@ -28,7 +21,7 @@ pub fn usable() -> usize {
     }
 }
 
-/// As [`usable`], by one system call at the most and little stack: until somebody has asked for the quota, it is left out.
+/// As [`usable`], by at most one system call and little stack; may omit the quota until asked for.
 pub fn known() -> usize {
     match USABLE.load(Relaxed) {
         0 if thp::may_ask() => affinity().unwrap_or(1),
@@ -36,7 +29,7 @@ pub fn known() -> usize {
     }
 }
 
-/// Asks the system again, which a program can do that has got another affinity or quota; leaves `errno` alone.
+/// Asks the system again, after a change of affinity or quota; leaves `errno` alone.
 pub fn refresh() -> usize {
     if !thp::may_ask() {
         return USABLE.load(Relaxed).max(1);
@@ -62,7 +55,7 @@ fn fewest(affinity: Option<usize>, thousandths: Option<u64>) -> usize {
 /// How many processors the calling thread may run on; `None` when the system does not say.
 pub fn affinity() -> Option<usize> {
     let mut mask = [0u64; MASK_WORDS];
-    // SAFETY: the mask is as long as said. The system writes as many bytes as it knows processors, and returns their number.
+    // SAFETY: the mask has the stated length. The system returns the number of bytes written.
     let bytes = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
     let words = usize::try_from(bytes).ok()?.div_ceil(8);
     Some(mask[..words.min(MASK_WORDS)].iter().map(|w| w.count_ones() as usize).sum())

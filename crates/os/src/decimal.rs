@@ -7,7 +7,6 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Digits of the largest number.
     const MOST: usize = 20;
 
     /// Writes a number.

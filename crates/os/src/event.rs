@@ -1,9 +1,9 @@
-//! Something that happens again and again, and can be waited for.
+//! A recurring event to wait for.
 //!
-//! **What.** A waiter asks how often it has happened, looks whether he has what he wants, and else sleeps until it has happened more often: what
-//! happens between his look and his sleep ends the sleep at once.
-//!
-//! **Threads.** Whoever announces has made his change before; both sides look under a lock of theirs, which orders it.
+//! **What.** A waiter reads the event's count, tests its condition, and else sleeps until the count
+//! changes: an event between test and sleep ends the sleep at once.
+//! **Threads.** The announcer changes its state first; both sides test under their lock, which
+//! orders it.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
@@ -31,7 +31,7 @@ impl Event {
         futex::wake(&self.times, i32::MAX as u32);
     }
 
-    /// Sleeps until it has happened more often than `times`, but not for longer than so many nanoseconds, and perhaps less.
+    /// Sleeps until the count exceeds `times`, at most `ns` nanoseconds, perhaps less.
     pub fn wait(&self, times: u32, ns: u64) {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         futex::wait(&self.times, times, &time);

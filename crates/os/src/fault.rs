@@ -1,14 +1,11 @@
-//! Accesses to memory that cannot be touched.
+//! Memory faults (`SIGSEGV`, `SIGBUS`).
 //!
-//! **What.** [`install`] has a function called when a thread of the process reads, writes or runs what it cannot (`SIGSEGV`, `SIGBUS`), with
-//! where that was and what the thread's registers held. Then the signal goes to whom it went before: by default that is the end of the process,
-//! with its core.
-//!
-//! **Threads.** The function runs in the thread that did it, on its stack or its alternative one, between any two instructions.
-//!
-//! **Not here.** A program that sets its own handler later gets these signals alone.
-//!
-//! **Unsafe.** Is called by the kernel, and reads the registers that it saved.
+//! **What.** [`install`] registers a function that receives each fault's address and registers.
+//! Then the signal goes to the previous handler: by default the process ends with a core.
+//! **Threads.** The function runs in the faulting thread, on its stack or its alternative one,
+//! between any two instructions. **Not here.** A handler that the program installs later gets these
+//! signals alone.
+//! **Unsafe.** The kernel calls it; it reads the registers that the kernel saved.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
@@ -20,7 +17,7 @@ pub const REGISTERS: usize = 16;
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The address that was touched; 0 where the processor does not say, as for one that no memory can have.
+    /// The address touched; 0 where unknown, as for non-canonical addresses.
     pub address: usize,
     /// Whether it was written; `None` where the processor does not say.
     pub write: Option<bool>,
@@ -34,7 +31,8 @@ pub struct Fault {
     pub base: usize,
     /// The general registers.
     pub registers: [usize; REGISTERS],
-    /// Where the instruction reads the address that it goes to, if it is a call or a jump through memory and that address is one that no memory can have.
+    /// The operand's address, if the instruction calls or jumps through it to a non-canonical
+    /// address.
     pub target_at: Option<usize>,
 }
 
@@ -47,14 +45,14 @@ static HANDLER: AtomicPtr<()> = AtomicPtr::new(null_mut());
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static mut BEFORE: [Option<libc::sigaction>; SIGNALS.len()] = [None; SIGNALS.len()];
 
-/// Has `handler` called at each such access from now on; `false` when the system refuses, or it is installed already.
+/// Calls `handler` at each fault from now on; `false` if refused or already installed.
 pub fn install(handler: Handler) -> bool {
     HANDLER.store(handler as *mut (), Ordering::Relaxed);
     if INSTALLED.swap(true, Ordering::Relaxed) {
         return false;
     }
     SIGNALS.iter().enumerate().all(|(i, signal)| {
-        // SAFETY: zeros are a valid action, of which what matters is filled in; the old one is kept before the new one can be called.
+        // SAFETY: zeros are a valid action; the old one is saved before the new one can run.
         unsafe {
             let mut action: libc::sigaction = core::mem::zeroed();
             libc::sigemptyset(&mut action.sa_mask);
@@ -85,7 +83,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
         if let Some(before) = before {
             libc::sigaction(signal, &before, null_mut());
         }
-        // The instruction runs again and fails again, for whom it is now. What somebody sent does not come again by itself.
+        // The instruction faults again, for the old handler; a sent signal must be resent.
         if (*info).si_code <= 0 {
             libc::raise(signal);
         }
@@ -109,12 +107,11 @@ mod operand;
 mod arch {
     use super::{Fault, REGISTERS, operand};
 
-    /// The bit of a page fault's error code that says that it was a write, and the number of a page fault.
+    /// A page fault's error-code bit for writes, and its trap number.
     const WRITE: i64 = 2;
     const PAGE_FAULT: i64 = 14;
-    /// And of a general protection exception, as for an address that no memory can have.
+    /// The trap number of a general protection exception, as for a non-canonical address.
     const PROTECTION: i64 = 13;
-    /// The registers in the processor's own order.
     const NUMBERED: [i32; REGISTERS] = [
         libc::REG_RAX,
         libc::REG_RCX,
@@ -147,7 +144,8 @@ mod arch {
             *register = *value as usize;
         }
         let at = get(libc::REG_RIP) as usize;
-        // The instruction was fetched, unless it is itself where no memory can be. Its bytes are read one after the other, none behind its last.
+        // The instruction was fetched, unless its address is non-canonical. Reads none past its
+        // last byte.
         let was_fetched = get(libc::REG_TRAPNO) == PROTECTION && crate::process::can_read(at);
         // SAFETY: as far as they are asked for they are the instruction's.
         let byte = |i: usize| unsafe { (at as *const u8).add(i).read_volatile() };

@@ -1,14 +1,11 @@
-//! A file that grows, seen through a window of memory.
+//! A growing file, written through a window of memory.
 //!
-//! **What.** What is stored in the window is the system's at once, and survives the process however it ends. The file grows with
-//! its windows, one behind the other, and is cut to what was used at the end.
-//!
+//! **What.** Stores in the window survive however the process ends. The file grows window by
+//! window, and is truncated to its used length at the end.
 //! **Units.** Bytes; windows and offsets are multiples of 4 KiB of this machine's pages.
-//!
-//! **Failure.** The system's error number. Room is asked for before the window is mapped, where the file's system can promise it, so that
-//! a full disk is a refusal and no signal. A program may close descriptors that are not its own: ours is looked at before each
-//! use, and left alone once it is another file's.
-//!
+//! **Failure.** The system's error number. Room is allocated before mapping, where the file system
+//! can, so that a full disk is an error and not a signal. Programs may close our descriptor: each
+//! use verifies that it is still our file.
 //! **Unsafe.** Maps a file, and stores words there.
 
 use crate::process::errno;
@@ -19,7 +16,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct FileMap {
     fd: i32,
-    /// Which file it is: device and number.
     identity: (u64, u64),
     at: *mut AtomicU64,
     bytes: usize,
@@ -49,12 +45,12 @@ pub fn reason(error: i32) -> Option<&'static str> {
 }
 
 impl FileMap {
-    /// Makes the file at `path` (0-terminated), or empties it, with a first window of `bytes`. No other process can have it so at
-    /// the same time. It is its user's alone if it is new.
+    /// Creates or empties the locked file at `path` (0-terminated, mode 0600), first window
+    /// `bytes`.
     pub fn create(path: &[u8], bytes: usize) -> Result<Self, i32> {
         debug_assert!(path.last() == Some(&0));
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
-        // SAFETY: the path is 0-terminated; the descriptor is new. Low numbers are the program's own, which may expect them.
+        // SAFETY: the path is 0-terminated; the descriptor is new. Low numbers stay the program's.
         let fd = unsafe {
             let low = libc::open(path.as_ptr().cast(), flags, 0o600);
             if low < 0 {
@@ -89,18 +85,16 @@ impl FileMap {
         }
     }
 
-    /// Whether the descriptor still is that of our file.
     fn is_ours(&self) -> bool {
         identity(self.fd) == self.identity
     }
 
-    /// Makes the file so long and maps its last `bytes`.
     fn window(&self, offset: u64, bytes: usize) -> Result<*mut AtomicU64, i32> {
         if !self.is_ours() {
             return Err(libc::EBADF);
         }
         let end = offset + bytes as u64;
-        // A file beyond the limit would be a signal.
+        // A write beyond the limit would raise a signal.
         if end > file_size_limit() {
             return Err(libc::EFBIG);
         }
@@ -120,14 +114,14 @@ impl FileMap {
         }
     }
 
-    /// The file's next window, `bytes` long from `offset` on, behind this one, which stays as it is.
+    /// The file's next window, `bytes` long from `offset` on; this one stays.
     pub fn next(&self, offset: u64, bytes: usize) -> Result<Self, i32> {
         let at = self.window(offset, bytes)?;
         Ok(Self { fd: self.fd, identity: self.identity, at, bytes })
     }
 
-    /// Stores two words at an offset in the window, a multiple of 16: the second one first. Whoever finds the first one in the
-    /// file, whenever that is, finds the second one too.
+    /// Stores two words at a multiple of 16 in the window, the second first: whenever a reader
+    /// finds the first one in the file, it finds the second one too.
     #[inline]
     pub fn store(&self, at: usize, words: [u64; 2]) {
         debug_assert!(at.is_multiple_of(16));
@@ -165,7 +159,6 @@ impl FileMap {
     }
 }
 
-/// Device and number of a descriptor's file; zeros if there is none.
 fn identity(fd: i32) -> (u64, u64) {
     status(fd).map_or((0, 0), |s| (s.st_dev, s.st_ino))
 }
@@ -182,7 +175,6 @@ fn status(fd: i32) -> Option<libc::stat> {
     }
 }
 
-/// The longest that a file of this process may become.
 fn file_size_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` is a valid place for the answer.

@@ -1,32 +1,27 @@
-//! The system call `futex`: to sleep while a word has a value, and to wake who does.
-//!
-//! **Failure.** Every outcome (woken, value changed, interrupted, time over) makes the caller look again. The system call's own error
-//! number does not leak into the program's `errno`.
+//! The system call `futex`. Every outcome (woken, value changed, interrupted, timed out) makes the
+//! caller test again; `errno` is unchanged.
 //!
 //! **Unsafe.** Calls `futex`.
 
 use crate::process;
 use craton_base::atomic::{AtomicU32, AtomicU64};
 
-/// Sleeps while the word has the value, but no longer than a time that is not null, and perhaps a little less.
+/// Sleeps while the word has the value, up to `time` unless null, perhaps a little less.
 pub(crate) fn wait(word: &AtomicU32, value: u32, time: *const libc::timespec) {
     call(word.as_ptr(), libc::FUTEX_WAIT, value, time);
 }
 
-/// Wakes so many of those who sleep on the word.
 pub(crate) fn wake(word: &AtomicU32, most: u32) {
     call(word.as_ptr(), libc::FUTEX_WAKE, most, core::ptr::null());
 }
 
-/// Sleeps while the lower half of the word is as that of the value, but no longer than so many nanoseconds (below 10⁹); says whether they are
-/// over.
+/// Sleeps while the lower halves are equal, at most the nanoseconds (below 10⁹); true on time-out.
 pub(crate) fn wait_half(word: &AtomicU64, value: u64, at_most_ns: Option<i64>) -> bool {
     let time = at_most_ns.map(|tv_nsec| libc::timespec { tv_sec: 0, tv_nsec });
     let time = time.as_ref().map_or(core::ptr::null(), |t| t as *const libc::timespec);
     call(lower_half(word), libc::FUTEX_WAIT, value as u32, time) == libc::ETIMEDOUT
 }
 
-/// Wakes one of those who sleep on the lower half of the word.
 #[cold]
 pub(crate) fn wake_half(word: &AtomicU64) {
     call(lower_half(word), libc::FUTEX_WAKE, 1, core::ptr::null());
@@ -36,7 +31,6 @@ fn lower_half(word: &AtomicU64) -> *mut u32 {
     word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")))
 }
 
-/// Returns the error number, or 0.
 fn call(word: *mut u32, operation: i32, value: u32, time: *const libc::timespec) -> i32 {
     let saved = process::errno();
     // SAFETY: the word outlives the call, and the time is a valid one or null.

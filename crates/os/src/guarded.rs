@@ -1,10 +1,8 @@
-//! Address space in which pages are opened and closed: closed ones cannot be touched.
+//! Address space whose pages are opened and closed; closed pages fault. Ranges are whole machine
+//! pages, in bytes.
 //!
-//! **Units.** Bytes; ranges are whole machine pages.
-//!
-//! **Failure.** The system allows a process so many mappings (`vm.max_map_count`), and each open page between closed ones is one:
-//! beyond that, [`open`] and [`close`] say no, and nothing has changed.
-//!
+//! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`:
+//! beyond it, [`open`] and [`close`] refuse without a change.
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on ranges that belong to the caller.
 
 use crate::small_file::{PathText, read_start};
@@ -27,7 +25,7 @@ pub fn reserve_zeros(bytes: usize) -> Option<usize> {
     if at == libc::MAP_FAILED {
         return None;
     }
-    // Nobody wants to see the zeros in a core file, nor a hugepage of them.
+    // Zeros are useless in core files and as hugepages.
     for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_DONTDUMP] {
         // SAFETY: advice on a range of ours changes no contents.
         unsafe { libc::madvise(at, bytes, advice) };
@@ -41,7 +39,7 @@ pub fn set_apart(at: usize, bytes: usize) {
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
 }
 
-/// Lets a part of what was reserved as zeros be written; it is part of core files then.
+/// Makes part of the reserved zeros writable and part of core files.
 fn open_zeros(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller owns the range.
     open(at, bytes) && unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DODUMP) == 0 }
@@ -62,7 +60,7 @@ impl<const WORDS: usize> Opened<WORDS> {
         self.0[part / 64].load(Relaxed) >> (part % 64) & 1 != 0
     }
 
-    /// Lets a part be written, which lies at `at`; `false` if the system does not. Who comes second does so in vain, and does no harm.
+    /// Makes a part at `at` writable; `false` if refused. Racing calls do no harm.
     pub fn open(&self, part: usize, at: usize, bytes: usize) -> bool {
         if self.has(part) {
             return true;
@@ -85,12 +83,12 @@ pub fn close(at: usize, bytes: usize) -> bool {
     unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_NONE) == 0 }
 }
 
-/// What closes pages inside of a mapping, and opens them (`include/uapi/asm-generic/mman-common.h`).
+/// Installs and removes guard pages (`include/uapi/asm-generic/mman-common.h`).
 const MADV_GUARD_INSTALL: i32 = 102;
 const MADV_GUARD_REMOVE: i32 = 103;
 
-/// Closes the range, and lets go of what it holds, without a mapping of its own: what is open and what is closed stay one. Linux 6.13 on,
-/// and not where memory is locked; `false` if that is refused.
+/// Installs guard pages (MADV_GUARD_INSTALL, Linux 6.13) and drops the contents, without splitting
+/// the mapping. `false` if refused, as for locked memory.
 pub fn shut(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller owns the range, and needs what it holds no more.
     unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_INSTALL) == 0 }
@@ -124,7 +122,7 @@ pub fn forget(at: usize, bytes: usize) {
 pub fn most_mappings() -> usize {
     let mut text = [0; 24];
     let read = PathText::new(b"/proc/sys/vm/max_map_count").and_then(|path| read_start(&path, &mut text).ok());
-    // What Linux has by default.
+    // Linux's default.
     read.and_then(|text| crate::Decimal::parse(text.trim_ascii())).map_or(65_530, |n| n as usize)
 }
 
@@ -133,10 +131,9 @@ mod tests {
     use super::*;
     use crate::process;
 
-    /// Whether a byte can be read, by the kernel's word.
     fn can_be_read(at: usize) -> bool {
         let mut pipe = [0; 2];
-        // SAFETY: a place for two descriptors, which are our own; the kernel looks at the byte itself.
+        // SAFETY: a place for two descriptors of ours; the kernel checks the byte itself.
         unsafe {
             assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
             let can = libc::write(pipe[1], at as *const _, 1) == 1;
@@ -155,7 +152,7 @@ mod tests {
             // SAFETY: the pages are ours, and open.
             unsafe { ((at + i * page) as *mut u8).write(7) };
         }
-        // An older system refuses, and nothing has changed.
+        // Older systems refuse, without a change.
         let shuts = shut(at + page, page);
         assert_eq!([0, 1, 2].map(|i| can_be_read(at + i * page)), [true, !shuts, true]);
         assert_eq!(renew_shut(at + page, page), shuts);

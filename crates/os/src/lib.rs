@@ -1,22 +1,17 @@
 //! The Linux floor: what Craton asks of the system, and nothing else.
 //!
-//! **What.** Address space with the metadata of its pages ([`Region`]), mappings of their own for huge objects
-//! ([`mapping`]), a lock that works before the C library is ready ([`Mutex`]), a sleep that can be ended
-//! ([`Bell`]), the time ([`CoarseClock`]), facts of the
-//! process ([`process`]), what it may use ([`cgroup`], [`cpus`]), its transparent hugepages ([`thp`]), a file that is written through memory ([`FileMap`]), cache lines written back
-//! to memory that persists ([`WriteBack`]) and lines on
-//! standard error that need no memory ([`Line`]), with the stacks that a thread came by ([`unwind`]) and the names of what is on them
-//! ([`names`]).
+//! **What.** The heap's address space and metadata ([`Region`]), separate mappings ([`mapping`]), a
+//! lock that works before the C library ([`Mutex`]), an interruptible sleep ([`Bell`]), time
+//! ([`CoarseClock`]), facts and limits of the process ([`process`], [`cgroup`], [`cpus`], [`thp`]),
+//! files written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), and reports
+//! without memory ([`Line`], [`unwind`], [`names`]).
 //!
-//! **Units.** Bytes, unless a name says otherwise; ranges of the heap in pages of 8 KiB. The machine's page size is
-//! asked for at run time.
+//! **Units.** Bytes, unless a name says otherwise; heap ranges in pages of 8 KiB. The machine's
+//! page size is found at run time.
 //!
-//! **Threads.** Only [`Mutex`] synchronises; everything else is called under a lock of the layer above, or is a pure
-//! system call.
-//!
-//! **Failure.** A refused system call is [`craton_base::NoMemory`] or `None`; `errno` is left to the caller.
-//!
-//! **Not here.** Any decision about how much, when, or which: those are policies of the layers above.
+//! **Threads.** Only [`Mutex`] synchronises; the rest runs under a lock of the layer above, or is a
+//! pure system call. **Failure.** [`craton_base::NoMemory`] or `None`; the caller keeps `errno`.
+//! **Not here.** Policies.
 #![no_std]
 
 mod bell;

@@ -1,21 +1,20 @@
 //! One line for standard error, built without memory.
 //!
-//! **What.** A report must come out when the heap is broken, so it is put together in a fixed buffer and written by one
-//! system call. What does not fit is cut. Nothing here is inlined: reports are rare, and should stay small.
-//!
-//! **Failure.** Where nobody takes what is written, as from a full pipe that nobody reads, a line waits for [`PATIENCE_MS`] and is dropped; the
-//! next ones are dropped without waiting, until there is room again. To a pipe that nobody can read any more nothing is written. A process that may soon be killed for system calls just writes.
-//!
+//! **What.** Reports must work with a broken heap: a fixed buffer, written by one system call; the
+//! rest is cut. Nothing is inlined, since reports are rare.
+//! **Failure.** On a full pipe a line waits for [`PATIENCE_MS`] and is dropped; later lines are
+//! dropped at once until there is room. Lines to a broken pipe are dropped. A process that system
+//! calls could kill writes without asking.
 //! **Unsafe.** Calls `poll`, `write` and `abort`.
 
 use crate::decimal::Decimal;
 use crate::thp;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// For how long a line waits for room, in steps of [`STEP_MS`], one of which a signal may cut short.
+/// How long a line waits for room, in steps of [`STEP_MS`]; a signal may cut one short.
 const PATIENCE_MS: i32 = 5000;
 const STEP_MS: i32 = 50;
-/// Somebody has waited for so long in vain.
+/// A line has timed out.
 static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 /// A text of at most 1024 bytes under construction.
@@ -96,7 +95,7 @@ impl Line {
         &self.text[..self.len]
     }
 
-    /// Writes the line, ended by a newline, to a file descriptor; a failure is ignored, there is nobody to tell.
+    /// Writes the line and a newline to a file descriptor; ignores failure.
     #[inline(never)]
     pub fn write_to(mut self, fd: i32) {
         if !has_room(fd) {
@@ -121,8 +120,7 @@ impl Line {
     }
 }
 
-/// Whether a line can be written without waiting for long for somebody to read. Not where nobody can read any more: the signal for that would end
-/// the program.
+/// Whether a write succeeds soon; false for a broken pipe, whose signal would end the program.
 fn has_room(fd: i32) -> bool {
     if !thp::may_ask() {
         return true;
@@ -132,7 +130,8 @@ fn has_room(fd: i32) -> bool {
         let mut polled = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
         let step: libc::c_long = left.min(STEP_MS).into();
         let time = libc::timespec { tv_sec: 0, tv_nsec: step * 1_000_000 };
-        // SAFETY: one entry, which lives through the call; no signal mask. By its number the call is no point where a thread can be cancelled.
+        // SAFETY: one entry, which lives through the call; no mask. By number no cancellation
+        // point.
         let ready = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut polled, 1, &raw const time, 0, 0) };
         if ready > 0 {
             IN_VAIN.store(false, Relaxed);
@@ -149,8 +148,7 @@ fn has_room(fd: i32) -> bool {
     }
 }
 
-/// Writes text to a C stream (`FILE *`); a failure is the stream's to remember.
-///
+/// Writes text to a C stream (`FILE *`); the stream records a failure.
 /// # Safety
 /// The stream is open.
 pub unsafe fn write_to_stream(stream: *mut core::ffi::c_void, text: &[u8]) {

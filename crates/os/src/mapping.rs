@@ -1,11 +1,11 @@
-//! Mappings of their own, for objects too large for the heap's region.
+//! Separate mappings, for objects too large for the heap's region.
 //!
 //! **Unsafe.** Calls `mmap`, `munmap` and `mremap` on ranges that belong to the caller.
 
 use crate::process;
 use core::ptr::null_mut;
 
-/// Maps `bytes` (a multiple of the machine's page size) of zeroed memory at a multiple of `align` (a power of two).
+/// Maps `bytes` (whole machine pages) of zeroed memory at a multiple of `align` (a power of two).
 pub fn map(bytes: usize, align: usize) -> Option<usize> {
     let page = process::page_size();
     let slack = if align > page { align } else { 0 };
@@ -36,7 +36,7 @@ pub fn unmap(at: usize, bytes: usize) {
     unsafe { libc::munmap(at as *mut _, bytes) };
 }
 
-/// Makes a whole mapping longer or shorter, moving it if it must; contents survive. Returns where it is now.
+/// Resizes a whole mapping, moving it if it must; contents survive. Returns its address.
 pub fn remap(at: usize, old_bytes: usize, new_bytes: usize) -> Option<usize> {
     // SAFETY: the caller owns the whole mapping, and takes the new address for the old.
     let to = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, libc::MREMAP_MAYMOVE) };
@@ -50,8 +50,8 @@ pub fn lengthen(at: usize, old_bytes: usize, new_bytes: usize) -> bool {
     to != libc::MAP_FAILED
 }
 
-/// Moves a whole mapping to `to`, in place of what is there, and makes it longer; contents survive. Both are the caller's. Where both
-/// lie on the boundary of a hugepage, so do the hugepages inside.
+/// Moves a mapping to `to`, over what is there, and grows it; contents survive. The caller owns
+/// both. Hugepages survive if both are hugepage-aligned.
 pub fn replace(at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
     // SAFETY: the caller owns both ranges, and what is at `to` may go.
@@ -59,8 +59,7 @@ pub fn replace(at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool
     moved != libc::MAP_FAILED
 }
 
-/// Moves the memory of part of a mapping to `to`, in place of what is there; the part stays mapped and reads as zeros. Linux 5.7 on,
-/// refused before.
+/// Moves part of a mapping's memory over `to`; the part then reads as zeros. From Linux 5.7 on.
 pub fn move_memory(at: usize, bytes: usize, to: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
     // SAFETY: as in `replace`; the source loses its contents but not its place.

@@ -1,8 +1,7 @@
-//! What is mapped in the process.
+//! Mappings of the process.
 //!
-//! **Cost.** [`each`] reads a line for each mapping. So does [`at`], up to the one that it looks for, where the system cannot be asked for one
-//! (before Linux 6.11).
-//!
+//! **Cost.** [`each`] reads a line for each mapping; so does [`at`], up to its own, before Linux
+//! 6.11.
 //! **Unsafe.** Opens and reads a file of the system.
 
 use crate::small_file::{File, Lines, PathText};
@@ -23,7 +22,7 @@ pub struct Mapping<'a> {
     pub writable: bool,
     /// Where in the file it begins.
     pub offset: usize,
-    /// The file, or what the kernel calls it (`[stack]`, `[vvar]`); empty for memory without a name.
+    /// The file, or the kernel's name (`[stack]`, `[vvar]`); empty for anonymous memory.
     pub name: &'a [u8],
 }
 
@@ -38,7 +37,7 @@ pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// Tells of the mapping that holds an address; `None` when there is none, or the system does not say.
+/// Calls `tell` with the mapping that holds an address; `None` if none, or unknown.
 pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
@@ -55,11 +54,9 @@ pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Opti
     None
 }
 
-/// What the system says of an address.
 enum Answer<'a> {
     Mapping(Mapping<'a>),
     Nothing,
-    /// It cannot be asked.
     Unknown,
 }
 
@@ -88,9 +85,8 @@ const ASK: libc::c_ulong = 3 << 30 | (size_of::<Query>() as libc::c_ulong) << 16
 const READABLE: u64 = 1;
 const WRITABLE: u64 = 2;
 
-/// Asks for the one mapping that holds an address.
 fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
-    // A filter of system calls may know of reads alone.
+    // A filter of system calls may allow reads alone.
     let file = match PathText::new(MAPS) {
         Some(path) if thp::may_ask() => File::open(&path).ok(),
         _ => None,
@@ -106,7 +102,6 @@ fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
     // SAFETY: the question is as large as it says, and so is the place for the name.
     match unsafe { file.ask(ASK, &raw mut query as usize) } {
         0 => {
-            // Its closing 0 counts.
             let len = (query.name_bytes as usize).saturating_sub(1).min(name.len());
             Answer::Mapping(Mapping {
                 start: query.start as usize,
@@ -138,11 +133,10 @@ impl Touched {
         Self { fd: unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) } }
     }
 
-    /// Tells of each run of pages in a mapped range that somebody has touched: those without memory, in or out of swap, hold what they were
-    /// mapped with. Pages that are closed by marks ([`crate::guarded::shut`]) are none of them. Where the system does not say, all of the range is
-    /// told of.
+    /// Calls `tell` with each run of touched pages in a mapped range, in memory or swapped; other
+    /// pages hold what they were mapped with. Guard pages ([`crate::guarded::shut`]) do not count.
+    /// Reports the whole range if the system has no answer.
     pub fn each(&self, start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
-        /// Pages asked for at once.
         const BATCH: usize = 512;
         let page = crate::process::page_size();
         let mut entries = [0u64; BATCH];
@@ -181,8 +175,7 @@ impl Drop for Touched {
     }
 }
 
-/// Whether a page is in memory or in swap, by its entry of `/proc/self/pagemap`. A mark is told of as if it were swap, and of its own from Linux
-/// 6.15 on.
+/// Whether a pagemap entry is in memory or swap. Guard pages look like swap, marked from 6.15 on.
 fn is_there(entry: u64, at: usize) -> bool {
     const PRESENT: u64 = 1 << 63;
     const SWAP: u64 = 1 << 62;
@@ -254,7 +247,7 @@ mod tests {
             // SAFETY: the mapping is ours.
             unsafe { ((at + i * page) as *mut u8).write(1) };
         }
-        // A page that is closed, inside of those that are open.
+        // A closed page among open ones.
         // SAFETY: as above.
         unsafe { ((at + 5 * page) as *mut u8).write(1) };
         if !crate::guarded::shut(at + 5 * page, page) {

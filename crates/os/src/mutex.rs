@@ -1,21 +1,17 @@
-//! A lock of one word over the kernel's futex, which knows its holder.
+//! A futex lock of one word that knows its holder.
 //!
-//! **What.** Needs no initialisation, no memory and no C library, so that it works while the process is being set up,
-//! and can be taken over a `fork`.
-//!
-//! **State.** One word of 64 bits, of which the kernel looks at the lower half:
+//! **What.** It needs no initialisation, memory or C library, so it works during process start-up,
+//! and it can be held over a `fork`.
+//! **State.** One word of 64 bits; the futex is the lower half:
 //! ```text
-//! | the holder's thread pointer, a multiple of 16, or 0 if the lock is free | 2: taken again for a fork | 1: somebody may sleep |
+//! | holder's thread pointer, a multiple of 16; 0: free | 2: taken again for a fork | 1: contended |
 //! ```
-//!
-//! **Threads.** A short spin, since holders leave within a microsecond; then sleep. Not fair, not re-entrant.
-//!
-//! **Failure.** A thread that waits for itself has been interrupted by a signal whose handler came back to us. It would wait for
-//! ever: instead it says so in one line, and aborts. Since a task that was cloned past the C library can have its
-//! parent's thread pointer, it first waits for as long as nobody holds a lock.
-//!
-//! **Cost.** The holder is in the word that is exchanged anyway: nothing but the load of the thread pointer.
-//!
+//! **Threads.** A short spin, since holders leave within a microsecond; then sleep. Not fair, not
+//! re-entrant.
+//! **Failure.** A thread waits for itself if a signal handler interrupted it and re-entered us: it
+//! reports one line and aborts. A task cloned past the C library can share its parent's thread
+//! pointer, so it first waits longer than any holder takes.
+//! **Cost.** The load of the thread pointer: the holder is in the word exchanged anyway.
 //! **Unsafe.** Hands out `&mut T` to the one holder.
 
 pub mod rank;
@@ -31,7 +27,7 @@ const CONTENDED: u64 = 1;
 const AGAIN: u64 = 2;
 /// Turns of the spin before sleeping: about the length of a batch transfer.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
-/// How often, and for how long each time, a thread waits for itself before it believes that.
+/// How often, and how long, a thread waits for itself before it aborts.
 const DOUBTS: u32 = 100;
 const DOUBT_NS: i64 = 10_000_000;
 
@@ -52,8 +48,7 @@ pub struct Guard<'a, T> {
 }
 
 impl<T> Mutex<T> {
-    /// Where the lock's word and the value lie in it, in bytes, for those who read the memory of another process. The word is 0 while the
-    /// lock is free.
+    /// Byte offsets of the word (0: free) and of the value, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
 
     /// A free lock around `value`, under which no other lock is taken.
@@ -89,21 +84,21 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
-    /// Takes the value if it is free, for those who hold a lock that somebody who holds this one may wait for.
+    /// Non-blocking lock, for callers that would otherwise invert the lock order.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.
         let taken = self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed);
-        // The guard is made only now: dropping one gives the lock up.
+        // Not made earlier: dropping a guard releases the lock.
         taken.is_ok().then(|| {
             rank::took(self.rank());
             Guard { lock: self }
         })
     }
 
-    /// Takes the lock for as long as a `fork` lasts; [`Mutex::release_after_fork`] gives it up. A signal handler that forks may have
-    /// interrupted its thread while that held the lock: it still holds it afterwards, in the parent and in the child. What it interrupted
-    /// may also hold another lock, for which the holder of this one waits: `nested` says so, and that it must not wait for ever.
+    /// Takes the lock for a `fork`, until [`Mutex::release_after_fork`]. A forking signal handler
+    /// may have interrupted the holder, which holds it afterwards too. `nested`: the interrupted
+    /// code may hold a lock that this holder waits for, so do not wait for ever.
     pub fn hold_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
@@ -118,10 +113,9 @@ impl<T> Mutex<T> {
         rank::took(self.rank());
     }
 
-    /// Gives up a lock taken by [`Mutex::hold_for_fork`], in the parent and in the child.
-    ///
+    /// Releases a lock taken by [`Mutex::hold_for_fork`], in the parent and in the child.
     /// # Safety
-    /// The calling thread (or, in the child, the thread it is a copy of) holds the lock through `hold_for_fork`.
+    /// The calling thread (in the child, its original) holds the lock through `hold_for_fork`.
     pub unsafe fn release_after_fork(&self) {
         if self.state.load(Ordering::Relaxed) & AGAIN == 0 {
             rank::gave(self.rank());
@@ -132,9 +126,9 @@ impl<T> Mutex<T> {
     }
 
     /// The value, while the lock is held for a fork.
-    ///
     /// # Safety
-    /// The calling thread holds the lock through `hold_for_fork`, and uses no other reference to the value meanwhile.
+    /// The calling thread holds the lock through `hold_for_fork`, without other references
+    /// meanwhile.
     #[allow(clippy::mut_from_ref)] // The lock gives the right, and the caller holds it.
     pub unsafe fn held_for_fork(&self) -> &mut T {
         // SAFETY: by the contract.
@@ -149,7 +143,8 @@ impl<T> Mutex<T> {
     #[inline]
     fn acquire(&self) {
         let own = thread::pointer() as u64;
-        // ORDERING: Acquire pairs with the Release swap in `release`: what the last holder wrote is seen.
+        // ORDERING: Acquire pairs with the Release swap in `release`: sees the last holder's
+        // writes.
         if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
             acquire_slowly(&self.state, own, false);
         }
@@ -164,7 +159,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Waits for a lock that somebody has. The code is the same whatever the lock is around.
+/// The contended path, shared by all value types.
 #[cold]
 fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     for _ in 0..SPINS {
@@ -180,7 +175,7 @@ fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     loop {
         let seen = state.load(Ordering::Relaxed);
         if seen == FREE {
-            // From here on the lock is taken as contended: we cannot know whether others sleep too.
+            // Taken as contended from here on: others may sleep too.
             // ORDERING: Acquire pairs with the Release swap in `release`.
             if state.compare_exchange(FREE, own | CONTENDED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;

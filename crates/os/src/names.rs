@@ -1,18 +1,14 @@
-//! Names of addresses in code, for reports.
+//! Names of code addresses, for reports.
 //!
-//! **What.** [`describe`] says which module an address lies in, at which offset there, and which function that is; [`print_stack`] writes a
-//! stack's lines. Nothing is asked of the C library or the dynamic linker, which a broken process may have locked or broken: the kernel says
-//! what is mapped (`/proc/self/maps`), and the module's own file has the symbols.
-//!
-//! **Units.** Offsets in a module are those that `addr2line -e MODULE` and debuggers take: the address in the file's own numbering.
-//! Names are as the file has them: those of C++ and Rust are not made readable, which would need memory.
-//!
-//! **Failure.** What cannot be found is left out: of code made at run time only the address is left, of a stripped file only the offset.
-//!
-//! **Cost.** A question for the mapping and a read of the file's symbols for each address: some 0.1 ms to 1 ms, and where the system has to be
-//! read for the mapping, 0.1 µs for each of the process's. Below 8 KiB of stack, and
-//! no memory. `errno` is kept.
-//!
+//! **What.** [`describe`] finds an address's module, offset and function; [`print_stack`] prints a
+//! stack. The C library and the dynamic linker may be locked or broken in a broken process, so
+//! `/proc/self/maps` lists the mappings, and the module's file has the symbols.
+//! **Units.** Offsets are the file's addresses, as for `addr2line -e MODULE` and debuggers. Names
+//! stay mangled: demangling would need memory.
+//! **Failure.** Unknown parts are left out: run-time code has only its address, a stripped file
+//! only the offset.
+//! **Cost.** For each address a query and a read of the symbols, 0.1 ms to 1 ms, and 0.1 µs for
+//! each mapping where `/proc` must be read. Below 8 KiB of stack, no memory; `errno` is kept.
 //! **Unsafe.** Reads the kernel's own module, which lies in memory, by address.
 
 mod elf;
@@ -27,7 +23,6 @@ pub struct Described {
     name: Name,
 }
 
-/// A function's name, which may be cut, and how far behind its start the address is.
 struct Name {
     text: [u8; Name::CAPACITY],
     len: usize,
@@ -36,7 +31,7 @@ struct Name {
 }
 
 impl Name {
-    /// Bytes of a name that are kept. Half a line of a report.
+    /// Longest name kept: half a report line.
     const CAPACITY: usize = 512;
     const NONE: Self = Self { text: [0; Self::CAPACITY], len: 0, is_cut: false, offset: 0 };
 }
@@ -52,8 +47,7 @@ impl Described {
         self.offset
     }
 
-    /// The function's name as the file has it, of which at most 512 bytes are kept, and how many bytes behind the function's start the
-    /// address is.
+    /// The function's name in the file, cut to 512 bytes, and the address's offset in the function.
     pub fn symbol(&self) -> Option<(&[u8], usize)> {
         (self.name.len > 0).then(|| (&self.name.text[..self.name.len], self.name.offset))
     }
@@ -73,11 +67,9 @@ fn describe_near(address: usize, last: &mut Option<Mapping>) -> Option<Described
     found
 }
 
-/// What lies at an address, and has a name.
 struct Mapping {
     start: usize,
     end: usize,
-    /// Where in the file it begins.
     offset: usize,
     path: PathText,
 }
@@ -91,14 +83,14 @@ fn find(address: usize, last: &mut Option<Mapping>) -> Option<Described> {
     let in_file = address - mapping.start + mapping.offset;
     described.offset = in_file;
     if let Some(image) = elf::Image::open(mapping) {
-        // The kernel's module is numbered from its start, and mapped at an offset of 0.
+        // The kernel's module is numbered from its start, and mapped at offset 0.
         described.offset = image.address(in_file).unwrap_or(in_file);
         image.name(described.offset, &mut described.name);
     }
     Some(described)
 }
 
-/// The mapping of code or data that holds an address, if it has a name.
+/// The named mapping that holds an address.
 #[inline(never)]
 fn mapping_of(address: usize) -> Option<Mapping> {
     maps::at(address, |m| {
@@ -107,8 +99,8 @@ fn mapping_of(address: usize) -> Option<Mapping> {
     })?
 }
 
-/// Writes a stack as [`crate::unwind`] takes it to a file descriptor, a line for each address, the innermost first:
-/// `craton:     #0 0x55d0c0de1139 main+0x1d (/path/prog+0x1139)`.
+/// Prints a stack of [`crate::unwind`], one line for each address, innermost first: `craton:     #0
+/// 0x55d0c0de1139 main+0x1d (/path/prog+0x1139)`.
 pub fn print_stack(fd: i32, stack: &[usize]) {
     let mut last = None;
     for (i, address) in stack.iter().enumerate() {
@@ -116,13 +108,12 @@ pub fn print_stack(fd: i32, stack: &[usize]) {
     }
 }
 
-/// One line of a stack.
 #[inline(never)]
 fn frame(i: usize, address: usize, last: &mut Option<Mapping>) -> Line {
-    /// Bytes of a path that are shown: the last ones, and all of any usual path.
+    /// Bytes of a path shown: its end, all of any usual path.
     const PATH: usize = 384;
     let line = Line::new().text("craton:     #").number(i as u64).text(" ").address(address);
-    // The call that the address lies behind may be the last instruction of its function.
+    // The call before the address may be the last instruction of its function.
     let Some(found) = describe_near(address.wrapping_sub(1), last) else { return line };
     let line = match found.symbol() {
         Some((name, offset)) => {

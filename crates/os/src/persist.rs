@@ -1,15 +1,10 @@
-//! Cache lines written back to memory: what makes stores durable where caches are not.
+//! Cache-line write-back, which makes stores durable where caches are not.
 //!
-//! **What.** [`WriteBack`] begins to write a line back ([`WriteBack::flush`]), and waits for what was begun
-//! ([`WriteBack::fence`]).
-//!
-//! **From.** Intel's manual, volume 1, chapter 12: `clwb` keeps the line in the cache, `clflushopt` does not; both wait for
-//! older stores to the same line, and `sfence` for both. The older `clflush`, which waits for each line, is not used.
-//!
-//! **Failure.** A processor that has neither is known before: [`WriteBack::detect`] yields nothing.
-//!
-//! **Unsafe.** Uses these instructions, by their names: the compiler's own functions for them are not stable. Only after the
-//! processor has said that it has them.
+//! **From.** Intel's manual, volume 1, chapter 12: `clwb` keeps the line cached, `clflushopt` does
+//! not; both wait for older stores to the same line, and `sfence` waits for both. The older
+//! `clflush` waits for each line and is not used. [`WriteBack::detect`] is `None` without either.
+//! **Unsafe.** Names these instructions in assembly, since the intrinsics are unstable, and only
+//! after the CPU has reported them.
 
 /// A way to make stores durable, as good as the processor has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +18,6 @@ enum Instruction {
     Clflushopt,
 }
 
-/// Bytes that a flush takes at once, at least.
 const LINE: usize = 64;
 
 impl WriteBack {
@@ -47,7 +41,7 @@ impl WriteBack {
         flush(self.instruction, core::ptr::from_ref(word).cast());
     }
 
-    /// Returns when what this thread has begun to write back is in memory, or on a way that survives.
+    /// Waits until this thread's write-backs are in memory, or on a path that survives.
     #[inline(always)]
     pub fn fence(self) {
         fence();
@@ -75,8 +69,8 @@ fn instruction() -> Option<Instruction> {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 #[inline(always)]
 fn flush(instruction: Instruction, at: *const u8) {
-    // SAFETY: `detect` is the only one to make an `Instruction`, after the processor has said that it has it. The address is that
-    // of a value that can be read, and the instructions change neither what is there nor flags nor the stack.
+    // SAFETY: only `detect` makes an `Instruction`, after the CPU has reported it. The address is
+    // that of a readable value; the instructions change no value, flag or stack.
     unsafe {
         match instruction {
             Instruction::Clwb => core::arch::asm!("clwb [{}]", in(reg) at, options(nostack, preserves_flags)),

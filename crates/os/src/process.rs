@@ -33,14 +33,13 @@ pub fn page_size() -> usize {
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
 
-/// Whether the program runs with more rights than its user (set-uid and the like), so that its environment is not to
-/// be trusted.
+/// Whether the program has more rights than its user (set-uid etc.): do not trust its environment.
 pub fn is_privileged() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// The process's environment, as the C library has it now: strings `NAME=value`, ended by null. Null before the C library is set up.
+/// The C library's current environment: `NAME=value` strings, null-ended; null before its set-up.
 pub fn environment() -> *const *const core::ffi::c_char {
     // SAFETY: so POSIX declares it.
     unsafe extern "C" {
@@ -71,9 +70,9 @@ pub fn address_space_limit() -> Option<usize> {
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
-/// The number of the processor that the calling thread is on, which may have changed when the caller looks at it.
+/// The CPU of the calling thread, possibly stale.
 pub fn cpu() -> usize {
-    // A model does the same in each run.
+    // Models must be deterministic.
     if cfg!(loom) {
         return 0;
     }
@@ -84,7 +83,7 @@ pub fn cpu() -> usize {
 /// Whether eight bytes at an address can be read, by the kernel's word; `errno` stays.
 pub fn can_read(at: usize) -> bool {
     let saved = errno();
-    // The kernel reads the new mask before it looks at what to do with it, which is nothing that there is.
+    // The kernel reads the new mask before it rejects the invalid operation.
     // SAFETY: the call reads eight bytes, if it can, and changes nothing.
     let answer = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, !0u32, at, 0usize, 8usize) };
     let refused = errno();
@@ -125,8 +124,7 @@ pub fn program_break() -> usize {
     unsafe { libc::sbrk(0) as usize }
 }
 
-/// Name of the running program, at most 15 bytes, into `name`; returns its length. Asks for that of the process: the calling thread may
-/// have given itself another.
+/// The process's name (threads may differ), at most 15 bytes, into `name`; returns its length.
 pub fn name(name: &mut [u8; 16]) -> usize {
     // SAFETY: the path is 0-terminated, the buffer as long as said, the descriptor our own.
     let read = unsafe {
@@ -141,8 +139,7 @@ pub fn name(name: &mut [u8; 16]) -> usize {
     name[..read].iter().position(|b| *b == b'\n').unwrap_or(read)
 }
 
-/// A second descriptor for what standard error is now, out of the way of the program's own and closed at `exec`; standard
-/// error itself when that fails.
+/// Duplicates standard error to a high, close-on-exec descriptor; standard error itself on failure.
 pub fn keep_stderr() -> i32 {
     // SAFETY: duplicating a descriptor touches no memory.
     let kept = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, 250) };
@@ -155,7 +152,7 @@ pub fn can_append(path: &[u8]) -> bool {
     let saved = errno();
     // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
     let fd = unsafe {
-        // A pipe that nobody reads would be waited for.
+        // O_NONBLOCK: opening a pipe without a reader would wait.
         libc::open(path.as_ptr().cast(), libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK)
     };
     let can = if fd >= 0 {
@@ -168,7 +165,7 @@ pub fn can_append(path: &[u8]) -> bool {
     can
 }
 
-/// Whether a file may be made where `path` (0-terminated) says.
+/// Whether a file can be created at `path` (0-terminated).
 fn folder_can_be_written(path: &[u8]) -> bool {
     let mut folder = [0; 512];
     let slash = path.iter().rposition(|byte| *byte == b'/');
@@ -181,9 +178,8 @@ fn folder_can_be_written(path: &[u8]) -> bool {
     unsafe { libc::access(folder.as_ptr().cast(), libc::W_OK | libc::X_OK) == 0 }
 }
 
-/// Appends `text` to the file at `path` (0-terminated), making it readable by its user alone if it is new. A limit on file sizes or a
-/// pipe that nobody reads is a failure like others, and not the end of the program: the signal for it is taken away. After a failure `errno`
-/// tells the reason.
+/// Appends `text` to the file at `path` (0-terminated), creating it with mode 0600. File-size
+/// limits and broken pipes are failures with `errno`: their signals are suppressed.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     debug_assert!(path.last() == Some(&0));
     // SAFETY: the path is 0-terminated, the buffer as long as said, the descriptor our own.
@@ -201,18 +197,17 @@ pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Writes once; returns what `write` does.
-///
+/// One `write` without its signals; returns its result.
 /// # Safety
 /// The descriptor is open.
 unsafe fn write_without_signals(fd: i32, text: &[u8]) -> isize {
-    // SAFETY: zeros are valid signal sets, which are filled in before they are used, and the buffer is as long as said.
+    // SAFETY: zeros are valid signal sets, filled before use; the buffer has the stated length.
     unsafe {
         let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
             (core::mem::zeroed(), core::mem::zeroed(), core::mem::zeroed());
         libc::sigemptyset(&mut ours);
         libc::sigpending(&mut pending);
-        // One that waits already is the program's.
+        // A pending one is the program's.
         for signal in [libc::SIGXFSZ, libc::SIGPIPE] {
             if libc::sigismember(&pending, signal) == 0 {
                 libc::sigaddset(&mut ours, signal);

@@ -1,22 +1,20 @@
-//! The heap's region: one range of address space, with the metadata of its pages before it.
+//! The heap's region: one range of address space, preceded by the metadata of its pages.
 //!
-//! **What.** Reserved once, as large as the heap may ever become, without access and so without cost; made usable from
-//! the front in large steps. The metadata arrays ("parts") are proportional to the heap and become usable with it.
-//!
-//! **State.**
+//! **What.** Reserved once at the heap's largest size, inaccessible and so free; made usable from
+//! the front in large steps. The metadata arrays ("parts") are proportional to the heap and grow
+//! with it.
 //! ```text
 //! | part 0 ... | part 1 ... | ... | (up to 2 MiB) | heap: hugepage 0 | 1 | ... | capacity - 1 |
 //!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE
 //! ```
 //! **Cost.** Two mappings for each part and two or three for the heap, however large it grows.
-//!
-//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, which belongs to the region for ever.
+//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, which belongs to the
+//! region for ever.
 
 use crate::{process, thp};
 use core::ptr::null_mut;
 use craton_base::{Advice, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
-/// How many metadata arrays a region can carry.
 const MAX_PARTS: usize = 4;
 
 /// A metadata array: how many bytes of it belong to one hugepage of the heap.
@@ -52,8 +50,7 @@ impl Region {
         metadata_bytes: 0,
     };
 
-    /// Reserves address space for `capacity` hugepages and their metadata, or for half as many as often as that is
-    /// refused, down to `least`. At most four parts.
+    /// Reserves `capacity` hugepages and metadata, halved on refusal down to `least`. ≤ 4 parts.
     pub fn new(capacity: HugePages, least: HugePages, parts: &[PartSpec]) -> Option<Self> {
         let mut capacity = capacity;
         loop {
@@ -83,10 +80,10 @@ impl Region {
             return None;
         }
         let start = start as usize;
-        // Under `transparent_hugepage=always` the first touch of a sparse array, or of a small heap, would take 2 MiB.
+        // With `transparent_hugepage=always`, one touch of a sparse array would take 2 MiB.
         // SAFETY: advice on our own reservation.
         unsafe { libc::madvise(start as *mut _, total, libc::MADV_NOHUGEPAGE) };
-        // Those who write core files from outside would write what nobody has ever used.
+        // Keeps unused memory out of core files written from outside.
         // SAFETY: as above.
         unsafe { libc::madvise(start as *mut _, total, libc::MADV_DONTDUMP) };
         let mut region = Self { base: (start + metadata).next_multiple_of(huge), capacity, ..Self::EMPTY };
@@ -123,7 +120,6 @@ impl Region {
         self.metadata_bytes
     }
 
-    /// First address and length in bytes of a range of pages.
     fn span(&self, range: PageRange) -> (*mut libc::c_void, usize) {
         assert!(range.end().0 <= self.granted.pages().0, "range beyond what was reserved");
         ((self.base + range.first.offset().0) as *mut _, range.len.bytes().0)
@@ -132,7 +128,7 @@ impl Region {
     fn advise_with(&self, range: PageRange, advice: i32) -> Result<(), NoMemory> {
         let (at, len) = self.span(range);
         let saved = process::errno();
-        // SAFETY: the range is usable memory of this region; the caller knows what the advice does to its contents.
+        // SAFETY: usable memory of this region; the caller knows the advice's effect on it.
         let refused = unsafe { libc::madvise(at, len, advice) } != 0;
         process::set_errno(saved);
         if refused { Err(NoMemory) } else { Ok(()) }
@@ -183,7 +179,7 @@ impl Floor for Region {
     }
 
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
-        // A kernel built without hugepages refuses: then small pages it is.
+        // Kernels without hugepages refuse: small pages then.
         match advice {
             Advice::Huge => self.advise_with(range, libc::MADV_HUGEPAGE).is_ok() && thp::is_on(),
             Advice::Small => self.advise_with(range, libc::MADV_NOHUGEPAGE).is_ok(),

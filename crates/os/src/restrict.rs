@@ -1,8 +1,5 @@
-//! System calls by which a program restricts itself or moves to other namespaces, as the C library has them.
-//!
-//! **What.** For those who take these names for themselves and must then do what the C library would have done.
-//!
-//! **Failure.** -1 and `errno`.
+//! System calls that restrict the program or change namespaces, for interposers of the C library's
+//! functions. Failure: -1 and `errno`.
 //!
 //! **Unsafe.** Makes system calls with the caller's arguments.
 
@@ -28,7 +25,6 @@ pub fn setns(fd: c_int, kind: c_int) -> c_int {
 }
 
 /// `prctl(2)`.
-///
 /// # Safety
 /// As the system call, whose arguments may be addresses.
 pub unsafe fn prctl(operation: c_int, arguments: [c_ulong; 4]) -> c_int {

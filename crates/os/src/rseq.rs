@@ -1,20 +1,17 @@
-//! Restartable sequences: a few instructions on memory of the processor that a thread is on, which the kernel starts again when the
-//! thread was interrupted in them.
+//! Restartable sequences: per-CPU arrays of pointers without locks or atomic instructions.
 //!
-//! **What.** Arrays of pointers, one set for each processor, from which [`Rseq::pop`] takes and to which [`Rseq::push`] adds without a
-//! lock and without an atomic instruction. A table says where each processor's memory is; whoever takes a pointer out of the table
-//! and then calls [`Rseq::interrupt`] has that memory to himself.
-//!
-//! **From.** Linux's `rseq(2)`, by the registration that glibc (2.35 and later) makes for each thread. Of the registered area nothing
-//! but the pointer to the critical section is ever written.
-//!
-//! **Units.** Processors are named by `mm_cid` where the kernel offers it: numbers from 0 that are as few as the process's threads or
-//! its processors, whichever is less; else by the processor's own number.
-//!
-//! **Failure.** Without registration (an old C library, `GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user) [`Rseq::find`] is
-//! `None`. In a thread that was made past the C library and has no registration of its own, [`Rseq::is_registered`] says no: what it did
-//! would not be restarted, and so must not be begun.
-//!
+//! **What.** [`Rseq::pop`] and [`Rseq::push`] run a few instructions on the current CPU's memory;
+//! the kernel restarts them when it interrupts the thread. A table maps a CPU to its memory. A
+//! thread that removes a pointer from the table and then calls [`Rseq::interrupt`] owns that
+//! memory.
+//! **From.** Linux's `rseq(2)`, through the registration that glibc 2.35 and later makes for each
+//! thread. We write only the registered area's pointer to the critical section.
+//! **Units.** CPUs are numbered by `mm_cid` (0 up to the lesser of threads and CPUs), else by CPU
+//! number.
+//! **Failure.** [`Rseq::find`] is `None` without registration (old C library,
+//! `GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user). [`Rseq::is_registered`] is false in
+//! a thread cloned past the C library without its registration: nothing would restart its
+//! sequences, so it must begin none.
 //! **Unsafe.** Critical sections are assembly; calls `membarrier`.
 
 use crate::{process, thp, thread, weak};
@@ -36,8 +33,7 @@ pub const PROCESSORS: usize = 1024;
 /// Where each processor's memory is; null is none.
 pub type Table = [AtomicPtr<u8>; PROCESSORS];
 
-/// Where in its processor's memory an array lies, in bytes: two words of 32 bits (the count of its pointers, and how many there may be),
-/// and the pointers themselves.
+/// Byte offset of an array in a CPU's memory: length, capacity (32 bits each), pointers.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Where the two words are.
@@ -55,8 +51,8 @@ pub const AREAS: usize = 8192;
 /// Pointers that a [`Counting`] has room for.
 pub const COUNTING: usize = 253;
 
-/// An array that also counts what is ever taken from it, in the store that takes. All zeros hold nothing, and take nothing. Whoever
-/// clears owner and capacity and then calls [`Rseq::interrupt`] has it to himself.
+/// An array that also counts takes, in the store that takes. Zeros hold nothing and yield nothing.
+/// Clearing owner and capacity and then calling [`Rseq::interrupt`] makes it the caller's.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Counting {
@@ -87,7 +83,7 @@ const _: () = assert!(cfg!(loom) || size_of::<Counting>() == 2048);
 const CPU_ID_START: isize = 0;
 const CPU_ID: isize = 4;
 const MM_CID: isize = 24;
-/// The kernel's AT_RSEQ_FEATURE_SIZE: how much of the area it keeps up. The C library's own size can be less.
+/// The kernel's AT_RSEQ_FEATURE_SIZE: bytes of the area in use. The C library's size can be less.
 const FEATURE_SIZE: u64 = 27;
 const WITH_MM_CID: u64 = 28;
 
@@ -102,8 +98,8 @@ impl Rseq {
     /// The C library's registration, if the calling thread has one.
     pub fn find() -> Option<Self> {
         let (offset, size) = (weak!("__rseq_offset") as *const isize, weak!("__rseq_size") as *const u32);
-        // SAFETY: where the C library has these two constants they have these types; the area of a size above 0 is the thread's, and
-        // the kernel's feature size says what of it there is.
+        // SAFETY: where the C library has these two constants they have these types; an area of
+        // size > 0 is the thread's, and the kernel's feature size bounds its fields.
         unsafe {
             if !arch::SUPPORTED || offset.is_null() || size.is_null() || *size == 0 {
                 return None;
@@ -122,16 +118,16 @@ impl Rseq {
         self.number == self.offset + MM_CID
     }
 
-    /// The processor that the calling thread is on, which may have changed when the caller looks at it; `None` without registration.
+    /// The CPU of the calling thread, possibly stale; `None` without registration.
     pub fn processor(&self) -> Option<usize> {
         // SAFETY: `find` saw the area, which every thread of this C library has at the same place.
         let (registered, number) = unsafe { (arch::field(self.offset + CPU_ID), arch::field(self.number)) };
         (registered >= 0).then_some(number as usize).filter(|n| *n < PROCESSORS)
     }
 
-    /// Whether the kernel restarts the calling thread's sequences: the area at its thread pointer is registered, and by this very thread. One
-    /// whose thread-local memory the program made has an area of zeros, and one that shares its parent's has the parent's. Asks the
-    /// system, if it may still be asked; else what the area says has to do.
+    /// Whether the kernel restarts the calling thread's sequences: this thread registered the area.
+    /// A thread with thread-local memory made by the program has zeros there; one that shares its
+    /// parent's has the parent's. Asks the kernel; trusts the area if system calls are restricted.
     pub fn is_registered(&self) -> bool {
         // SAFETY: as in `processor`.
         if unsafe { arch::field(self.offset + CPU_ID) } < 0 {
@@ -144,10 +140,9 @@ impl Rseq {
         // SAFETY: a query of an auxiliary value.
         let feature_size = unsafe { libc::getauxval(FEATURE_SIZE) } as u32;
         let area = thread::pointer().wrapping_add_signed(self.offset);
-        // glibc registers 32 bytes, or, from 2.40 on, all that the kernel keeps up.
+        // glibc registers 32 bytes; from 2.40 on, all that the kernel uses.
         let known = [LEAST_SIZE, feature_size.next_multiple_of(LEAST_SIZE)].into_iter().any(|size| {
-            // Asked to take the registration back for a signature that is not its own, the kernel says so if it is this one, and does
-            // nothing; of another area, or none, it says that the argument is bad.
+            // Unregistering with a wrong signature has one error for this area, another for others.
             // SAFETY: the call changes nothing, and touches no memory.
             let refused = unsafe { libc::syscall(libc::SYS_rseq, area, size, UNREGISTER, !arch::SIGNATURE) } != 0;
             refused && process::errno() == libc::EPERM
@@ -156,19 +151,17 @@ impl Rseq {
         known
     }
 
-    /// Takes the last pointer of this processor's array; null when it is empty, or the processor has no memory.
-    ///
+    /// Takes the last pointer of this CPU's array; null when it is empty, or the CPU has no memory.
     /// # Safety
-    /// Each entry of the table is null or the start of memory in which the place holds an array, used by these functions only, and
-    /// mapped for ever.
+    /// Each entry of the table is null or the start of memory in which the place holds an array,
+    /// used by these functions only, and mapped for ever.
     #[inline]
     pub unsafe fn pop(&self, table: &Table, place: Place) -> *mut u8 {
         // SAFETY: by the contract.
         unsafe { arch::pop(self.offset, self.number, table, place) }
     }
 
-    /// Adds a pointer to this processor's array; `false` when it is full, or the processor has no memory.
-    ///
+    /// Adds a pointer to this CPU's array; `false` when it is full, or the CPU has no memory.
     /// # Safety
     /// As [`Rseq::pop`].
     #[inline]
@@ -177,19 +170,18 @@ impl Rseq {
         unsafe { arch::push(self.offset, self.number, table, place, pointer) }
     }
 
-    /// Takes the last pointer of this processor's counting array; null when it is empty, or not the owner's.
-    ///
+    /// Takes the last pointer of this CPU's counting array; null when empty or not the owner's.
     /// # Safety
-    /// `at` lies in a mapping of [`AREAS`] areas for ever, as far from its start as an array from the start of its area. Arrays are
-    /// used by these functions only. The calling thread is registered ([`Rseq::is_registered`]).
+    /// `at` lies in a permanent mapping of [`AREAS`] areas, as far from its start as an array in
+    /// its area. Only these functions use arrays. The calling thread is
+    /// [registered](Rseq::is_registered).
     #[inline(always)]
     pub unsafe fn take(&self, at: usize, owner: usize) -> *mut u8 {
         // SAFETY: by the contract.
         unsafe { arch::take(self, at, owner) }
     }
 
-    /// Adds a pointer to this processor's counting array; `false` when it is full.
-    ///
+    /// Adds a pointer to this CPU's counting array; `false` when it is full.
     /// # Safety
     /// As [`Rseq::take`].
     #[inline(always)]
@@ -198,9 +190,8 @@ impl Rseq {
         unsafe { arch::put(self, at, pointer) }
     }
 
-    /// Takes the last pointers of this processor's counting array, as many as there are and `into` has room for, in the order in which
-    /// they were added; returns how many. None if the array is not the owner's.
-    ///
+    /// Takes the last pointers of this CPU's counting array, in the order of arrival, as many as
+    /// fit into `into`; returns how many. None if the array is not the owner's.
     /// # Safety
     /// As [`Rseq::take`].
     pub unsafe fn take_many(&self, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
@@ -208,8 +199,7 @@ impl Rseq {
         unsafe { arch::take_many(self, at, owner, into) }
     }
 
-    /// Adds pointers to this processor's counting array, in order, as many as there is room for; returns how many: the first ones.
-    ///
+    /// Adds as many pointers as fit to this CPU's counting array, the first ones; returns how many.
     /// # Safety
     /// As [`Rseq::take`].
     pub unsafe fn put_many(&self, at: usize, from: &[*mut u8]) -> usize {
@@ -217,8 +207,8 @@ impl Rseq {
         unsafe { arch::put_many(self, at, from) }
     }
 
-    /// Starts every critical section again that is under way on any processor; `false` when the system will not, or may not be asked
-    /// any more. After it, nobody uses memory that was out of the table before it.
+    /// Restarts all critical sections under way on any CPU: none still uses memory removed from the
+    /// table. `false` if the system refuses or may not be asked.
     pub fn interrupt(&self) -> bool {
         if !thp::may_ask() {
             return false;

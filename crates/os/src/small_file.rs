@@ -1,17 +1,13 @@
-//! Small files of the system, read into buffers on the stack.
+//! Small system files, read into buffers on the stack.
 //!
-//! **What.** A path under construction ([`PathText`]), the start of a file ([`read_start`]) and a file line by line ([`Lines`]).
-//!
-//! **Failure.** What cannot be opened or read is an [`Unread`]; a line that does not fit the buffer is left out.
-//!
-//! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a point of cancellation: malloc may be on the stack. `errno`
-//! is left to the caller.
-//!
+//! **What.** A path under construction ([`PathText`]), the start of a file ([`read_start`]), a file
+//! by lines ([`Lines`]). Lines longer than the buffer are skipped; [`Unread`] reports failures.
+//! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a cancellation point, since
+//! malloc may be on the stack. The caller keeps `errno`.
 //! **Unsafe.** Calls `openat`, `read`, `pread64`, `ioctl` and `close` past the C library.
 
 use crate::process;
 
-/// A path, with a 0 behind it.
 #[derive(Clone)]
 pub(crate) struct PathText {
     text: [u8; PathText::CAPACITY],
@@ -19,19 +15,16 @@ pub(crate) struct PathText {
 }
 
 impl PathText {
-    /// Bytes that fit, the closing 0 included.
     pub(crate) const CAPACITY: usize = 1024;
 
-    /// A path that begins with `start`; `None` when that is too long.
     pub(crate) fn new(start: &[u8]) -> Option<Self> {
         let mut path = Self { text: [0; Self::CAPACITY], len: 0 };
         path.push(start).then_some(path)
     }
 
-    /// Adds bytes; `false` when they do not fit, and nothing has changed.
+    /// Appends bytes; `false`, unchanged, when they do not fit.
     pub(crate) fn push(&mut self, part: &[u8]) -> bool {
         let end = self.len + part.len();
-        // A 0 in the middle would end the path early.
         if end >= Self::CAPACITY || part.contains(&0) {
             return false;
         }
@@ -41,19 +34,16 @@ impl PathText {
         true
     }
 
-    /// Cuts the path back to so many bytes.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
         self.text[self.len] = 0;
     }
 
-    /// The path without its 0.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.text[..self.len]
     }
 }
 
-/// Why a file could not be read: the error number of the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Unread(pub(crate) i32);
 
@@ -62,18 +52,16 @@ impl Unread {
         Self(process::errno())
     }
 
-    /// There is no such file, or none any more.
     pub(crate) fn is_missing(self) -> bool {
         matches!(self.0, libc::ENOENT | libc::ENODEV)
     }
 
-    /// It may be read another time: the process or the system was short of something.
+    /// Retry may succeed: the process or the system lacked resources.
     pub(crate) fn passes(self) -> bool {
         matches!(self.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
     }
 }
 
-/// An open file.
 pub(crate) struct File(libc::c_long);
 
 impl File {
@@ -84,15 +72,13 @@ impl File {
         if fd >= 0 { Ok(Self(fd)) } else { Err(Unread::now()) }
     }
 
-    /// Reads up to a buffer of bytes; 0 at the end.
     fn read(&self, into: &mut [u8]) -> Result<usize, Unread> {
         // SAFETY: the buffer is as long as said.
         let read = unsafe { libc::syscall(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
         usize::try_from(read).map_err(|_| Unread::now())
     }
 
-    /// Asks the file's system something (`ioctl`); below 0 is an error.
-    ///
+    /// `ioctl` on the file; below 0 is an error.
     /// # Safety
     /// What lies at `question` is what the system reads and writes for this request.
     pub(crate) unsafe fn ask(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
@@ -100,7 +86,7 @@ impl File {
         unsafe { libc::syscall(libc::SYS_ioctl, self.0, request, question) }
     }
 
-    /// Fills a buffer from a place in the file; `None` when the file ends before, or cannot be read there.
+    /// Fills a buffer from a place in the file; `None` past its end, or if unreadable.
     pub(crate) fn read_at(&self, mut at: u64, mut into: &mut [u8]) -> Option<()> {
         while !into.is_empty() {
             // SAFETY: the buffer is as long as said.
@@ -119,17 +105,15 @@ impl Drop for File {
     }
 }
 
-/// The first bytes of a file.
 pub(crate) fn read_start<'a>(path: &PathText, into: &'a mut [u8]) -> Result<&'a [u8], Unread> {
     let read = File::open(path)?.read(into)?;
     Ok(&into[..read])
 }
 
-/// A file's lines.
 pub(crate) struct Lines {
     file: File,
     buffer: [u8; Lines::LONGEST],
-    /// What is read and not yet handed out.
+    /// The unread part of the buffer.
     from: usize,
     to: usize,
     ended: bool,
@@ -137,21 +121,18 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Longest line that is handed out.
     const LONGEST: usize = 2048;
 
-    /// Opens a file.
     pub(crate) fn open(path: &PathText) -> Result<Self, Unread> {
         let file = File::open(path)?;
         Ok(Self { file, buffer: [0; Self::LONGEST], from: 0, to: 0, ended: false, error: None })
     }
 
-    /// Whether the lines ended where the file does.
+    /// Whether the lines ended at the file's end.
     pub(crate) fn outcome(&self) -> Result<(), Unread> {
         self.error.map_or(Ok(()), Err)
     }
 
-    /// The next line, without its newline.
     pub(crate) fn next_line(&mut self) -> Option<&[u8]> {
         let mut too_long = false;
         loop {

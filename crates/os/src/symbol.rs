@@ -1,7 +1,5 @@
-//! Symbols that may or may not be in the process.
-//!
-//! **What.** The library needs nothing but the C library, yet works with the C++ runtime when there is one: [`weak!`] is the
-//! address of a symbol if it was there when the library was linked or loaded, [`find`] asks the dynamic linker now.
+//! Optional symbols: [`weak!`] is a symbol's address if it was there at link or load time; [`find`]
+//! asks the dynamic linker now. So the library needs only the C library, yet serves a C++ runtime.
 //!
 //! **Unsafe.** Reads the global offset table, and calls `dlsym` if it is there.
 
@@ -13,7 +11,7 @@ use core::ffi::CStr;
 macro_rules! weak {
     ($name:literal) => {{
         let address: usize;
-        // SAFETY: the table has an entry for the symbol, which holds 0 when it is undefined; nothing else is read.
+        // SAFETY: reads only the symbol's table entry, which is 0 when it is undefined.
         unsafe {
             core::arch::asm!(
                 concat!(".weak ", $name),
@@ -26,7 +24,7 @@ macro_rules! weak {
     }};
 }
 
-/// The address of a symbol that need not exist, or 0: without weak references in stable Rust, only `dlsym` is sure to be there.
+/// The address of an optional symbol, or 0. Stable Rust lacks weak references: uses `dlsym`.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 #[macro_export]
 macro_rules! weak {

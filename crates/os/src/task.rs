@@ -1,8 +1,4 @@
-//! Tasks that a program makes past the C library's threads.
-//!
-//! **What.** For those who take the name `clone` for themselves and must then do what the C library would have done.
-//!
-//! **Failure.** -1 and `errno`.
+//! Tasks made past the C library's threads, for interposers of `clone`. Failure: -1 and `errno`.
 //!
 //! **Unsafe.** Calls the C library with the caller's arguments.
 
@@ -13,9 +9,7 @@ pub use libc::{CLONE_SETTLS, CLONE_VFORK, CLONE_VM};
 /// The system call's number.
 pub const VFORK: i32 = libc::SYS_vfork as i32;
 
-/// `clone(2)`, as the C library has it. The arguments: the function's, and where the task's number is written for the parent, the
-/// thread pointer, and where it is written for the child.
-///
+/// `clone(2)`. Arguments: the function's, parent's place for the number, thread pointer, child's.
 /// # Safety
 /// As the C library's function.
 pub unsafe fn clone(function: *mut c_void, stack: *mut c_void, flags: c_int, arguments: [*mut c_void; 4]) -> c_int {

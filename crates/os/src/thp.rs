@@ -1,12 +1,8 @@
-//! Transparent hugepages: whether the system gives any, and where there are some.
+//! Transparent hugepages: whether the system provides them, and where some are.
 //!
-//! **Failure.** What the system does not tell is taken as the better case, or is `None`: a container may hide `/sys` and
-//! `/proc`.
-//!
-//! **Cost.** Three system calls a question.
-//!
-//! **State.** The last answer to [`is_on`], which stands for good once [`keep_answer`] was called.
-//!
+//! **Failure.** Unknown facts (a container may hide `/sys` and `/proc`) count as the better case,
+//! or are `None`. **Cost.** Three system calls a question. **State.** The last answer to [`is_on`],
+//! final after [`keep_answer`].
 //! **Unsafe.** Calls `open`, `read`, `ioctl` and `prctl`; no allocation.
 
 use crate::process;
@@ -20,7 +16,7 @@ const PAGEMAP: &CStr = c"/proc/self/pagemap";
 static LAST: AtomicBool = AtomicBool::new(true);
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// From now on the system is not asked any more what it holds, nor whether it gives hugepages: the process may soon be killed for it.
+/// Freezes the answers: no system call from now on, which could kill the process.
 pub fn keep_answer() {
     KEPT.store(true, Relaxed);
 }
@@ -30,8 +26,7 @@ pub fn may_ask() -> bool {
     !KEPT.load(Relaxed)
 }
 
-/// Whether the process gets hugepages where it asks for them: the system's mode is not `never`, and nobody has turned them
-/// off for this process.
+/// Whether the process gets hugepages: the mode is not `never`, nor has `prctl` disabled them.
 pub fn is_on() -> bool {
     if may_ask() {
         LAST.store(ask(), Relaxed);
@@ -54,7 +49,7 @@ fn ask() -> bool {
 /// `MADV_COLLAPSE`, Linux 6.1 on: makes whole resident hugepages physically huge. Contents survive.
 pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     let saved = process::errno();
-    // SAFETY: the call moves the memory of a range to other frames, whoever owns it; what is not mapped is refused.
+    // SAFETY: moves memory to other frames, whatever its owner; unmapped ranges are refused.
     let refused = unsafe { libc::madvise(at as *mut _, len, MADV_COLLAPSE) } != 0;
     let why = process::errno();
     process::set_errno(saved);
@@ -69,7 +64,7 @@ pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
 
 const MADV_COLLAPSE: i32 = 25;
 
-/// A file that is open to be read, without the C++ or Rust library's help.
+/// A readable file, without the standard library.
 struct File(i32);
 
 impl File {
@@ -119,7 +114,7 @@ const PAGE_IS_HUGE: u64 = 1 << 6;
 const PAGEMAP_SCAN: libc::c_ulong =
     0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
 
-/// Bytes of a range of whole pages that lie on hugepages; `None` when the system does not tell, as before Linux 6.7.
+/// Bytes of a range of whole pages on hugepages; `None` if unknown, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
     let file = File::open(PAGEMAP)?;
     let mut huge = 0;

@@ -1,4 +1,4 @@
-//! Threads: what they tell us about their end, fork handlers, and one of our own.
+//! Threads: exit hooks, fork handlers, and the background thread.
 //!
 //! **Unsafe.** Calls the POSIX thread functions, and reads the thread pointer by assembly.
 
@@ -16,8 +16,7 @@ impl Key {
     /// Makes a key; `None` when the process has no more. Allocates nothing.
     pub fn create(at_exit: Option<AtExit>) -> Option<Self> {
         let mut key = 0;
-        // SAFETY: `key` is a valid place for the answer; the handler is a function of ours that lives as long as the
-        // process, since the library cannot be unloaded.
+        // SAFETY: `key` is valid for the write; the handler's library is never unloaded.
         (unsafe { libc::pthread_key_create(&mut key, at_exit) } == 0).then_some(Self(key))
     }
 
@@ -37,7 +36,7 @@ impl Key {
         unsafe { libc::pthread_getspecific(self.0) as usize }
     }
 
-    /// Sets the calling thread's value. For a process's 33rd key and later ones, the C library allocates memory here.
+    /// Sets the calling thread's value. From the 33rd key on, the C library allocates here.
     pub fn set(self, value: usize) {
         // SAFETY: the key exists; the C library does not look at the value.
         unsafe { libc::pthread_setspecific(self.0, value as *const c_void) };
@@ -55,8 +54,8 @@ pub fn at_fork(prepare: unsafe extern "C" fn(), parent: unsafe extern "C" fn(), 
 pub struct Hidden(libc::pthread_t);
 
 impl Hidden {
-    /// Starts one, with a small stack. Signals that the caller has blocked are blocked in it: let it be all, so that handlers of the
-    /// program run elsewhere. The C library allocates for it. `None` if the system refuses.
+    /// Starts a thread with a small stack; `None` if refused. It inherits blocked signals: block
+    /// all, so that the program's handlers run elsewhere. The C library allocates.
     pub fn start(run: fn()) -> Option<Self> {
         extern "C" fn begin(run: *mut c_void) -> *mut c_void {
             // SAFETY: the name is a C string of less than 16 bytes.
@@ -66,13 +65,13 @@ impl Hidden {
             run();
             core::ptr::null_mut()
         }
-        // SAFETY: zeros are valid attributes, which the calls fill; the function lives as long as the process.
+        // SAFETY: zeros are valid attributes, which the calls fill; the function is never unloaded.
         unsafe {
             let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
             libc::pthread_attr_init(&mut attributes);
             let mut thread = core::mem::zeroed();
             let mut refused = 1;
-            // A program with large thread-local variables needs more for them alone; 0 stands for the default.
+            // Large thread-local variables need more stack; 0 is the default size.
             for stack in [HIDDEN_STACK, 0] {
                 if refused != 0 && (stack == 0 || libc::pthread_attr_setstacksize(&mut attributes, stack) == 0) {
                     refused = libc::pthread_create(&mut thread, &attributes, begin, run as *mut c_void);
@@ -84,7 +83,6 @@ impl Hidden {
     }
 
     /// Waits for the thread's end. The caller is not cancelled meanwhile.
-    ///
     /// # Safety
     /// Called once for a thread, by the process that started it.
     pub unsafe fn join(self) {
@@ -108,27 +106,25 @@ impl Hidden {
     }
 }
 
-/// The address of the C library's `__libc_single_threaded`, or 0.
 static SINGLE_THREADED: AtomicUsize = AtomicUsize::new(0);
 
-/// Finds the C library's flag of processes without threads, which it has from glibc 2.32 on, for [`never_started`], which says no
-/// before.
+/// Finds glibc's (2.32 on) single-thread flag for [`never_started`], which is false before.
 pub fn find_flag() {
     if SINGLE_THREADED.load(Relaxed) == 0 {
         SINGLE_THREADED.store(crate::symbol::find(c"__libc_single_threaded"), Relaxed);
     }
 }
 
-/// Whether the C library knows for sure that it never started a thread in this process, nor in those that it was forked from.
+/// Whether the C library is sure that this process and its ancestors by fork started no thread.
 pub fn never_started() -> bool {
     let flag = SINGLE_THREADED.load(Relaxed) as *const AtomicU8;
-    // SAFETY: the C library's flag is a byte that lives as long as the process; an atomic load of it is never a race.
+    // SAFETY: the flag is a byte that lives with the process; an atomic load never races.
     !flag.is_null() && unsafe { (*flag).load(Relaxed) } != 0
 }
 
 /// Runs `f` while no signal handler of the program can run in this thread.
 pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: zeros are valid signal sets, which the calls fill. The signals that the caller lets through are restored.
+    // SAFETY: zeros are valid signal sets, which the calls fill. The caller's mask is restored.
     unsafe {
         let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -139,10 +135,10 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The thread that the process began with, as far as known, or 0.
+/// The initial thread, if known, or 0.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
-/// Remembers the calling thread if it is the one that the process began with: when the library is loaded, and in a forked child.
+/// Records the initial thread: called when the library is loaded, and in a forked child.
 pub fn note_main() {
     if kernel_says_main() {
         // SAFETY: no preconditions.
@@ -150,7 +146,7 @@ pub fn note_main() {
     }
 }
 
-/// Whether the calling thread is the one that the process began with. A system call only in a library that another thread loaded.
+/// Whether this is the initial thread. A system call only if another thread loaded the library.
 pub fn is_main() -> bool {
     match MAIN.load(Relaxed) {
         0 => kernel_says_main(),
@@ -159,11 +155,11 @@ pub fn is_main() -> bool {
     }
 }
 
-/// Bytes below its end to which the main thread's stack surely reaches, under every usual limit.
+/// Bytes that the main thread's stack surely may use, under every usual limit.
 const SURELY_STACK: usize = 4 << 20;
 
-/// Whether the caller runs on the stack that the process began with, where there is room for some pages more: other threads' stacks may
-/// have 16 KiB in all, and coroutines' less.
+/// Whether the caller runs on the process's initial stack, with room for some more pages: other
+/// threads' stacks may have 16 KiB, and coroutines' less.
 pub fn on_main_stack() -> bool {
     let here = 0u8;
     // SAFETY: no preconditions; the kernel puts these bytes above the first stack.
@@ -177,8 +173,7 @@ pub fn own_number() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
-/// The calling thread's pointer to its own data, a multiple of 16 and never 0, that no other one of the process has, unless a program
-/// cloned it past the C library.
+/// The thread pointer: a multiple of 16, never 0, unique but for threads cloned past the C library.
 #[inline(always)]
 pub fn pointer() -> usize {
     #[cfg(loom)]
@@ -203,7 +198,6 @@ fn kernel_says_main() -> bool {
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }
 
-/// Bytes of a hidden thread's stack.
 const HIDDEN_STACK: usize = 64 << 10;
 
 /// Sleeps for so many nanoseconds, or a little less.
@@ -213,7 +207,6 @@ pub fn sleep_ns(ns: u64) {
     unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
 }
 
-/// glibc's value.
 const CANCEL_DISABLE: c_int = 1;
 
 type Handler = Option<unsafe extern "C" fn()>;

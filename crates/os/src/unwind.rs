@@ -1,30 +1,25 @@
-//! Stacks: where a thread is and how it came there, taken without memory and without a lock.
+//! Stack traces without memory and without a lock.
 //!
-//! **What.** [`capture`] follows the calling thread's frames outwards and notes the return addresses; [`capture_from`] begins at
-//! registers that a signal handler was given; [`capture_outside`] leaves the library's own frames out. [`crate::names`] turns addresses
-//! into text.
-//!
-//! **From.** The DWARF call frame information that every program carries in `.eh_frame` (System V ABI for x86-64, §6.2), found by
-//! `_dl_find_object` (glibc 2.35 and later, takes no lock) or else by `dl_iterate_phdr`. What it says of an address is kept in a table of
-//! rules, so that a frame is two loads of a rule and two of the stack. Code without such information (made at run time, or stripped of
-//! it) is passed by its frame pointer where that looks like one.
-//!
-//! **Units.** Addresses. Each one noted lies behind the instruction that was under way: a return address, or, of a frame that a signal
-//! interrupted, one byte past the interrupted instruction's start. Whoever looks one up looks up the byte before it.
-//!
-//! **Invariants.** `U1` nothing is read that is not a word of a page known to be readable: its own, or one that was asked for.
-//! `U2` no memory is asked for, no lock is taken, `errno` is kept. `U3` a stack has at most as many frames as the caller has room for.
-//!
-//! **Threads.** Any, also inside a signal handler that interrupted this very code: the tables hold words that check themselves
-//! ([`table`]).
-//!
-//! **Failure.** A stack that cannot be followed ends early. Rules of a module that was unloaded go when a later one at the same place is first
-//! met at an address without a rule: a frame of it that comes before may be wrong; memory is never touched that may not be.
-//!
-//! **Cost.** Some nanoseconds a frame once its rule is known, half a microsecond before; a system call for each page of a stack that was
-//! not met before. 170 KiB of zeros, of which the used part becomes memory.
-//!
-//! **Not here.** Other processors than x86-64, and builds without assembly: their stacks are empty.
+//! **What.** [`capture`] walks the calling thread's frames and records return addresses;
+//! [`capture_from`] begins at a signal handler's registers; [`capture_outside`] skips the library's
+//! frames.
+//! **From.** The call frame information in `.eh_frame` (System V ABI for x86-64, §6.2), found by
+//! `_dl_find_object` (glibc 2.35, lock-free) or `dl_iterate_phdr`, and cached as rules by address:
+//! a frame is two loads of a rule and two of the stack. Code without it (JIT, stripped) is passed
+//! by its frame pointer if plausible.
+//! **Units.** Return addresses; for a frame that a signal interrupted, one byte past the
+//! instruction's start. So look up the byte before each.
+//! **Invariants.** `U1` reads only words of pages known to be readable: its own, or confirmed by
+//! the kernel. `U2` no memory, no lock, `errno` kept. `U3` at most as many frames as the caller's
+//! buffer holds.
+//! **Threads.** Any, also in a signal handler that interrupted this code: table words check
+//! themselves ([`table`]).
+//! **Failure.** A stack that cannot be followed ends early. Rules of an unloaded module are dropped
+//! when a later module in its place is met at an address without a rule: an earlier frame of it may
+//! be wrong, never unsafe.
+//! **Cost.** Nanoseconds a frame with a cached rule, 0.5 µs without; a system call for each new
+//! stack page. 170 KiB of zeros, of which the used part becomes memory. **Not here.** Other CPUs
+//! than x86-64 and builds without assembly: their stacks are empty.
 
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 mod cfi;
@@ -66,30 +61,28 @@ pub struct Registers {
     pub bx: usize,
 }
 
-/// Notes the return addresses of the calling function, the innermost first: where it goes back to, where its caller does, and so on to the
-/// thread's first function or until `into` is full. Returns how many.
+/// Records the return addresses from the calling function outwards, as fit; returns how many.
 #[inline(always)]
 pub fn capture(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), false, into)
 }
 
-/// As [`capture`], without the leading frames that lie in the library itself. Linked into the program there is nothing that tells them
-/// apart, and they stay.
+/// As [`capture`], without the library's leading frames (kept if linked into the program).
 #[inline(always)]
 pub fn capture_outside(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), true, into)
 }
 
-/// The stack that registers belong to: of the calling thread, at most as far in as the caller, or of the code that a signal
-/// interrupted. The first address is one past `pc`.
+/// The stack of `registers`: of the calling thread, no further in than the caller, or of the code
+/// that a signal interrupted. The first address is one past `pc`.
 pub fn capture_from(registers: Registers, into: &mut [usize]) -> usize {
     let Some((first, rest)) = into.split_first_mut() else { return 0 };
     *first = registers.pc.wrapping_add(1);
     1 + arch::walk(registers, false, rest)
 }
 
-/// Where the calling thread's stack holds what is in use once `main` has returned: the stack pointer of the code that called it. `None` while
-/// code of the program is still on the stack, or where that cannot be told, as in a program that has the library linked into it.
+/// The stack pointer of the code that called `main`, once it has returned. `None` while the
+/// program's code is on the stack, or if unknown, as with the library linked statically.
 #[inline(always)]
 pub fn after_main() -> Option<usize> {
     arch::after_main(arch::here())

@@ -1,17 +1,16 @@
 //! Which hugepages of the heap the machine backs by hugepages.
 //!
-//! **What.** A small heap stays on small pages, whatever the system's mode: a hugepage of which a
-//! program uses a little costs it 2 MiB. Beyond [`HugeBacking::from`] hugepages are advised before
-//! their first touch, ten times cheaper than to collapse them later ([`crate::collapse`]). A
-//! hugepage is expected to come as a whole, and looked up later, a few at a time: the system may
-//! have had none, or have split it since, as after a fork. Hugepages that were broken up on purpose
-//! are *guarded*: advised against hugepages, so that the system does not fill again what was
-//! released.
+//! **What.** A small heap stays on small pages in any system mode: a partly used hugepage costs 2
+//! MiB. From [`HugeBacking::from`] on hugepages are advised before their first touch, ten times
+//! cheaper than a later collapse ([`crate::collapse`]). A hugepage is assumed to come whole, and
+//! checked later, a few at a time: the system may have had none, or have split it, as after a fork.
+//! Broken hugepages are *guarded*: advised against hugepages, so that the system does not refill
+//! released pages.
 //!
-//! **Invariants.** P9 the guards are as many as the budget counts.
+//! **Invariants.** P9 the budget counts the guards.
 //!
-//! **Failure.** A system without hugepages shows it by [`Floor::advise`]. Every minute it is asked
-//! again, since its mode can change.
+//! **Failure.** A system without hugepages shows in [`Floor::advise`]. It is asked again each
+//! minute, since its mode can change.
 
 use crate::huge_allocator::LONG;
 use crate::tracker::Tracker;
@@ -19,16 +18,15 @@ use crate::tracker::Trackers;
 use core::marker::PhantomData;
 use craton_base::{Advice, Bytes, Floor, Geometry, HugePageId, HugePages};
 
-/// From which hugepage of the region on hugepages are asked for.
+/// The hugepage of the region from which hugepages are requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HugeBacking {
-    /// The first hugepage that is; `HugePageId(u32::MAX)` for never.
+    /// That hugepage; `HugePageId(u32::MAX)` for never.
     pub from: HugePageId,
 }
 
 impl HugeBacking {
-    /// Small heaps stay on small pages: the last, partly used hugepage of a heap of 16 MiB wastes
-    /// an eighth at the most.
+    /// Small heaps stay on small pages: a partly used hugepage wastes at most 1/8 of 16 MiB.
     pub const AUTO: Self = Self { from: HugePageId(8) };
     /// From the first byte.
     pub const ALWAYS: Self = Self { from: HugePageId(0) };
@@ -36,27 +34,26 @@ impl HugeBacking {
     pub const NEVER: Self = Self { from: HugePageId(u32::MAX) };
 }
 
-/// Hugepages that may be guarded at a time. Each can split a mapping of the system's in three, and
-/// a process may have 65,530 of them.
+/// Most guards. Each can split a kernel mapping in three, and a process may have 65,530.
 const MOST_GUARDS: u32 = 2048;
-/// Hugepages at the region's front that long spans leave out, at the most.
+/// Most hugepages at the region's front that long spans avoid.
 const MOST_LEFT_OUT: u32 = 64;
-/// Neighbouring hugepages that are looked up a tick: what a system call or two can tell.
+/// Neighbouring hugepages checked in a tick: one or two system calls.
 const LOOKED_UP: u32 = 32;
-/// Ticks between two questions to a system that gave no hugepages.
+/// Ticks between two queries of a system that gave no hugepages.
 const ASK_AGAIN: u32 = 64;
 
-/// Where hugepages are asked for, and what came of it.
+/// The requests for hugepages, and their results.
 pub(crate) struct Backing<G> {
     wanted: HugeBacking,
-    /// The system does not act on advice: its mode is `never`, or it has no hugepages.
+    /// The system ignores advice: its mode is `never`, or it has no hugepages.
     in_vain: bool,
     guards: u32,
-    /// Ticks since it was asked last.
+    /// Ticks since the last query.
     vain_ticks: u32,
-    /// The system does not tell what is huge.
+    /// The system does not report residency.
     untold: bool,
-    /// Where the next tick looks up.
+    /// Where the next tick checks.
     look_up: u32,
     geometry: PhantomData<G>,
 }
@@ -66,45 +63,40 @@ impl<G: Geometry> Backing<G> {
         Self { wanted, in_vain: false, guards: 0, vain_ticks: 0, untold: false, look_up: 0, geometry: PhantomData }
     }
 
-    /// From where on hugepages are asked for.
     pub(crate) fn wanted(&self) -> HugeBacking {
         self.wanted
     }
 
-    /// Whether the system gives no hugepages.
     pub(crate) fn is_in_vain(&self) -> bool {
         self.in_vain
     }
 
-    /// Hugepages that are guarded.
     pub(crate) fn guarded(&self) -> HugePages {
         HugePages(self.guards)
     }
 
-    /// Hugepages at the region's front that long spans leave to others, since hugepages are not
-    /// asked for there.
+    /// Hugepages at the region's front that long spans avoid, since those stay on small pages.
     pub(crate) fn front(&self) -> u32 {
         if self.wanted.from.0 <= MOST_LEFT_OUT { self.wanted.from.0 } else { 0 }
     }
 
-    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has
-    /// grown or a collapse asks for them, but not where one is guarded.
+    /// Whether hugepages are requested at a place: past the threshold, or where growth or a
+    /// collapse asks for one, except where guarded.
     pub(crate) fn asks_for(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         (id >= self.wanted.from || t.asked || t.collapsing) && !t.guarded
     }
 
-    /// Whether a hugepage without memory will have a hugepage of the machine's at its first touch.
+    /// Whether an unbacked hugepage will become huge at its first touch.
     pub(crate) fn will_be_huge(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         !self.in_vain && self.asks_for(id, t)
     }
 
-    /// The advice for a hugepage whose owner asked for nothing else.
+    /// The advice for a hugepage without an owner's own.
     pub(crate) fn usual(&self, id: HugePageId) -> Advice {
         if id >= self.wanted.from { Advice::Huge } else { Advice::Small }
     }
 
-    /// Changes from where on hugepages are asked for; what has been granted already is advised
-    /// anew.
+    /// Sets the threshold, and advises granted memory anew.
     pub(crate) fn set(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -118,8 +110,7 @@ impl<G: Geometry> Backing<G> {
         } else {
             self.advise(floor, backing.from, HugePageId(old.from.0.min(granted.0)), Advice::Huge);
         }
-        // That went over guarded hugepages too, and over those that are asked for because of a
-        // collapse.
+        // That overwrote the advice of guards, and of hugepages requested for a collapse.
         for id in (0..granted.0).map(HugePageId) {
             let t = &mut trackers[id.0 as usize];
             if core::mem::take(&mut t.asked) && id < backing.from {
@@ -137,7 +128,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Advises what was granted from `old` on.
+    /// Advises the hugepages granted beyond `old`.
     pub(crate) fn grown(&mut self, floor: &mut impl Floor, old: HugePages, granted: HugePages) {
         let from = HugePageId(self.wanted.from.0.max(old.0));
         self.advise(floor, from, HugePageId(granted.0), Advice::Huge);
@@ -152,8 +143,8 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Records what backing those hugepages will get that were just taken, for a span of `span`
-    /// hugepages, and have no memory; `demand` hugepages are in use with them.
+    /// Records the backing that unbacked hugepages, just taken for a span of `span`, will get;
+    /// `demand` hugepages are in use with them.
     pub(crate) fn expect(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -174,8 +165,8 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// A hugepage at the region's front is to be huge like the rest when the heap is not small any
-    /// more, or when it is long; what comes there when the heap has become small again is not.
+    /// Requests a hugepage at the region's front if the heap is no longer small or the span is
+    /// long; reverts that for later spans when the heap is small again.
     fn ask_in_front(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -199,7 +190,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Keeps the system from filling a hugepage that is broken, or about to be.
+    /// Guards a hugepage that is broken, or about to be.
     pub(crate) fn guard(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         if self.guards < MOST_GUARDS && self.will_be_huge(id, t) {
@@ -209,7 +200,6 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Takes guards back.
     pub(crate) fn unguard(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -228,8 +218,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Asks for a hugepage's collapse: until [`Self::end_collapse`] none of its pages loses its
-    /// memory by itself.
+    /// Requests a hugepage for a collapse: it stays backed until [`Self::end_collapse`].
     pub(crate) fn begin_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let guarded = core::mem::take(&mut t.guarded);
@@ -240,8 +229,7 @@ impl<G: Geometry> Backing<G> {
         t.collapsing = true;
     }
 
-    /// After a collapse, however it went: a broken hugepage is guarded, and in a small heap the
-    /// next first touch is to be on small pages again.
+    /// After any collapse: guards a broken hugepage; a small heap's next touch gets small pages.
     pub(crate) fn end_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         if trackers[id.0 as usize].broken {
             self.guard(trackers, floor, id);
@@ -251,9 +239,8 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Looks up whether some of the hugepages that should have come as a whole did: calls
-    /// `in_parts` for those that did not, with the bytes that are resident. Of a system that gave
-    /// no hugepages it asks now and then whether it does now, and returns `true` then.
+    /// Checks some hugepages expected whole: `in_parts` gets the others with their resident bytes.
+    /// Now and then queries a system that gave none; `true` if it does now.
     pub(crate) fn look_up(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -288,7 +275,7 @@ impl<G: Geometry> Backing<G> {
                 continue;
             }
             let seen = floor.residency(G::range(id));
-            // An untouched hugepage may still come as a whole.
+            // An untouched hugepage may still come whole.
             if seen.huge_bytes == Some(0) && seen.resident_bytes > 0 {
                 in_parts(trackers, id, Bytes(seen.resident_bytes));
             }
@@ -296,7 +283,7 @@ impl<G: Geometry> Backing<G> {
         false
     }
 
-    /// Asks a system that gave no hugepages whether it does now.
+    /// Queries a system that gave no hugepages.
     fn ask_again(&mut self, trackers: &Trackers<G>, floor: &mut impl Floor, granted: HugePages) -> bool {
         self.vain_ticks += 1;
         let last = HugePageId(granted.0 - 1);

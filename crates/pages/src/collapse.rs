@@ -1,36 +1,35 @@
-//! Which hugepages are made whole in the background, and how fast.
+//! Which hugepages are collapsed in the background, and how fast.
 //!
-//! **What.** A hugepage that is densely used and on small pages all the same is collapsed: the
-//! first ones of a heap that grew, those that were broken up and filled again, those for which the
-//! system had no hugepage at the time. A round collapses a few.
+//! **What.** A densely used hugepage on small pages is collapsed: the first ones of a heap that
+//! grew, broken ones that filled again, those for which the system had no hugepage. A round
+//! collapses a few.
 //!
-//! **From.** What followed TEMERAIRE: the paper leaves that to khugepaged.
+//! **From.** Work after TEMERAIRE; the paper leaves that to khugepaged.
 //!
-//! **Failure.** A failed collapse changes nothing. The next rounds come more slowly when it was for
-//! want of frames or took long, and not at all where the system does not know it.
+//! **Failure.** A failed collapse changes nothing. Rounds back off for want of frames or slowness,
+//! and stop where the system does not support it.
 
 use crate::tracker::{Place, Trackers};
 use craton_base::{CollapseError, Floor, Geometry, HugePageId, HugePages, Pages, Residency};
 
-/// Hugepages that a round looks at, and those of them that it collapses.
+/// Hugepages examined and collapsed in a round.
 const ROUND_LOOKS: u32 = 512;
 pub(crate) const ROUND_COLLAPSES: u32 = 4;
-/// Hugepages that the system is asked about in a round.
+/// Residency queries in a round.
 const ROUND_ASKS: u32 = 16;
-/// A collapse that takes longer slows the next rounds down; one that takes less than half of it
-/// speeds them up.
+/// A slower collapse slows the next rounds down; one below half of it speeds them up.
 const SLOW_NS: u64 = 30_000_000;
-/// The most rounds that are left out between two.
+/// Most rounds skipped between two.
 const MOST_REST: u32 = 128;
-/// Refusals as unsupported, with no success between them, after which no more collapses are tried.
+/// Refusals as unsupported, without a success between them, that end all collapses.
 const ENOUGH_REFUSALS: u32 = 8;
 
-/// How collapses went.
+/// Collapse counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CollapseStats {
-    /// Hugepages that were collapsed.
+    /// Hugepages collapsed.
     pub collapsed: u64,
-    /// Refused for want of frames, [`CollapseError::NoMemory`].
+    /// Refused as [`CollapseError::NoMemory`]: no frames.
     pub no_memory: u64,
     /// Refused as [`CollapseError::Busy`].
     pub busy: u64,
@@ -40,27 +39,24 @@ pub struct CollapseStats {
     pub unsupported: u64,
 }
 
-/// The result of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Candidate {
-    /// Worth a collapse.
     Dense(HugePageId),
-    /// The system has made it whole by itself; the search may go on.
+    /// The system has collapsed it; the search may go on.
     Whole(HugePageId),
 }
 
-/// Where the next round begins, and when.
 pub(crate) struct Collapse {
-    /// Where the next round begins to look.
+    /// Where the next round begins.
     cursor: u32,
-    /// Rounds still to be left out, and how many are after the next one that goes badly.
+    /// Rounds still to skip, and rounds to skip after the next bad one.
     rest: u32,
     rests: u32,
     refusals: u32,
     stats: CollapseStats,
 }
 
-/// The looks and questions that a round has left.
+/// A round's remaining steps and queries.
 pub(crate) struct Search {
     looks: u32,
     asks: u32,
@@ -82,24 +78,24 @@ impl Collapse {
         self.stats
     }
 
-    /// Whether the system does not know how to collapse.
+    /// Whether the system does not support collapses.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.refusals >= ENOUGH_REFUSALS
     }
 
-    /// The system's mode may have changed.
+    /// Retries: the system's mode may have changed.
     pub(crate) fn hope(&mut self) {
         self.refusals = 0;
     }
 
-    /// Whether this round may collapse hugepages; to be asked once a round.
+    /// Whether this round may collapse; ask once a round.
     pub(crate) fn is_due(&mut self) -> bool {
         let due = self.rest == 0;
         self.rest = self.rest.saturating_sub(1);
         due
     }
 
-    /// The next hugepage that is densely used and not known to be whole.
+    /// The next densely used hugepage not known to be whole.
     pub(crate) fn next<G: Geometry>(
         &mut self,
         search: &mut Search,
@@ -107,7 +103,7 @@ impl Collapse {
         floor: &impl Floor,
         granted: HugePages,
     ) -> Option<Candidate> {
-        // Seven eighths in use are worth a collapse.
+        // Seven eighths in use justify a collapse.
         let dense = G::PAGES - G::PAGES / 8;
         while search.looks > 0 {
             search.looks -= 1;
@@ -122,8 +118,7 @@ impl Collapse {
             if huge_bytes == Some(G::pages(HugePages(1)).bytes().0) {
                 return Some(Candidate::Whole(id));
             }
-            // The program may not have touched a large span yet. Where the system does not tell,
-            // the spans of the filler are taken to be in use.
+            // A large span may be untouched. Without residency only the filler counts as used.
             let is_dense = match resident_bytes {
                 0 => t.place == Place::Filler,
                 bytes => bytes >= Pages(dense).bytes().0,
@@ -135,7 +130,7 @@ impl Collapse {
         None
     }
 
-    /// Counts a collapse and how long it took; returns whether the round may go on.
+    /// Counts a collapse and its duration; whether the round may go on.
     pub(crate) fn record(&mut self, result: Result<(), CollapseError>, took_ns: u64) -> bool {
         let count = match result {
             Ok(()) => &mut self.stats.collapsed,

@@ -1,7 +1,7 @@
-//! Large spans: whole hugepages, and a tail whose slack goes to the filler.
+//! Large spans: whole hugepages, and a tail whose slack the filler gets.
 //!
-//! **From.** TEMERAIRE §4.1 and Figure 8. §4.5: slack is worth a region once it outweighs all spans
-//! that could fill it.
+//! **From.** TEMERAIRE §4.1 and Figure 8. §4.5: a region pays once slack outweighs the spans that
+//! could fill it.
 
 use crate::region::Regions;
 use crate::tracker::{Place, Trackers};
@@ -12,9 +12,8 @@ use craton_base::{Geometry, HugePageId, HugePages, PageRange};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Large {
     pub(crate) first: HugePageId,
-    /// Hugepages that it covers wholly.
     pub(crate) whole: HugePages,
-    /// Pages of it on the hugepage behind them.
+    /// Its pages on the hugepage behind them.
     pub(crate) tail: u32,
 }
 
@@ -24,7 +23,7 @@ impl Large {
         Self { first: G::hugepage(span.first), whole, tail }
     }
 
-    /// The hugepage behind the whole ones, which the tail lies on if there is one.
+    /// The hugepage behind the whole ones, with the tail if any.
     pub(crate) fn last(self) -> HugePageId {
         HugePageId(self.first.0 + self.whole.0)
     }
@@ -35,8 +34,7 @@ impl Large {
     }
 }
 
-/// Marks hugepages as wholly used by one span, which begins there or before; returns whether they
-/// read as zeros.
+/// Marks hugepages wholly used by one span, begun there or before; whether they are zero.
 pub(crate) fn occupy_whole<G: Geometry>(
     trackers: &mut Trackers<G>,
     first: HugePageId,
@@ -56,8 +54,7 @@ pub(crate) fn occupy_whole<G: Geometry>(
     zeroed
 }
 
-/// Marks a tail used, on a hugepage whose rest is donated; returns whether it reads as zeros. The
-/// filler then adopts it.
+/// Marks a tail used on a donated hugepage, for the filler to adopt; whether it reads as zeros.
 pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId, tail: u32, begins: bool) -> bool {
     let t = &mut trackers[id.0 as usize];
     t.reset();
@@ -65,7 +62,7 @@ pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId
     if begins { t.occupy(0, tail) } else { t.carry(0, tail) }
 }
 
-/// Counts the spans that could fill donated slack.
+/// Sums the spans that could fill donated slack.
 pub(crate) struct Donation<G> {
     /// Pages in spans of up to half a hugepage, which always go to the filler.
     small: u32,
@@ -75,13 +72,13 @@ pub(crate) struct Donation<G> {
 impl<G: Geometry> Donation<G> {
     pub(crate) const NONE: Self = Self { small: 0, geometry: PhantomData };
 
-    /// Counts a span of `new` pages in place of one of `old`.
+    /// Replaces a span of `old` pages by one of `new`.
     pub(crate) fn count(&mut self, old: u32, new: u32) {
         let small = |pages: u32| if pages <= G::PAGES / 2 { pages } else { 0 };
         self.small = self.small - small(old) + small(new);
     }
 
-    /// Whether `slack` is more than all that could fill it, and enough for a region (§4.5).
+    /// Whether `slack` exceeds what could fill it, and suffices for a region (§4.5).
     pub(crate) fn is_outweighed(&self, slack: u32) -> bool {
         slack >= self.small && slack >= Regions::<G>::LEAST_SLACK
     }

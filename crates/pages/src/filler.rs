@@ -1,13 +1,12 @@
-//! Packs spans of less than a hugepage onto as few hugepages as possible.
+//! The filler packs spans shorter than a hugepage onto as few hugepages as possible.
 //!
-//! **From.** TEMERAIRE §4.4. Which hugepage of a family is taken says [`crate::fit`]. Families keep
-//! apart what should not mix: spans of many small objects, whose last one lives long (dense), from
-//! others (sparse); hugepages whose tail a large span donated come after these (§4.1), those that
-//! lost part of their memory last (§4.6). When a program's objects change in kind, the hugepages of
-//! the old kind stand half empty and those of the new kind grow: then they are shared.
+//! **From.** TEMERAIRE §4.4; [`crate::fit`] selects within a family. Families separate spans of
+//! many small objects, the last of which lives long (dense), from others (sparse). Hugepages with
+//! donated tails come after these (§4.1), broken ones last (§4.6). When a program's objects change
+//! in kind, half-empty hugepages of the old kind are shared with the new.
 //!
-//! **Invariants.** P3: a hugepage of the filler is on the list that its numbers name; P7: the sums
-//! of used and of backed pages are those of its hugepages.
+//! **Invariants.** P3: a filler's hugepage is on the list that its numbers name. P7: the sums of
+//! used and backed pages are right.
 
 use crate::backing::Backing;
 use crate::fit::{Fit, Found, dense};
@@ -30,8 +29,8 @@ pub(crate) enum Family {
 
 const FAMILIES: usize = 5;
 
-/// A family with more free pages than one for so many used ones is hollow, and so is one with any
-/// while it is so small that a hugepage more for the other kind, partly used, weighs more: 64 MiB.
+/// A family is hollow with more free pages than 1/8 of the used ones. While it is small (64 MiB)
+/// any free page makes it so: another partly used hugepage would weigh more.
 const HOLLOW_PART: u32 = 8;
 const SMALL_FAMILY: u32 = 32;
 
@@ -39,7 +38,7 @@ impl Family {
     pub(crate) const ALL: [Self; FAMILIES] =
         [Self::Sparse, Self::Donated, Self::SparseBroken, Self::Dense, Self::DenseBroken];
 
-    /// The families in which a span is put, the best first.
+    /// The families for a span, best first.
     const fn for_density(density: Density) -> &'static [Self] {
         match density {
             Density::Sparse => &[Self::Sparse, Self::Donated, Self::SparseBroken],
@@ -47,7 +46,7 @@ impl Family {
         }
     }
 
-    /// The families that serve when there is no memory for another hugepage.
+    /// The families to try when there is no other hugepage.
     const fn in_need(density: Density) -> &'static [Self] {
         match density {
             Density::Sparse => &[Self::Dense, Self::DenseBroken],
@@ -55,12 +54,10 @@ impl Family {
         }
     }
 
-    /// Whether the family's rank is that of dense hugepages.
     const fn is_dense(self) -> bool {
         matches!(self, Self::Dense | Self::DenseBroken)
     }
 
-    /// The family of a hugepage.
     fn of<G: Geometry>(t: &Tracker<G>) -> Self {
         match (t.dense, t.broken, t.donated) {
             (true, true, _) => Self::DenseBroken,
@@ -72,7 +69,7 @@ impl Family {
     }
 }
 
-/// The hugepages that hold short spans, and the tails of long ones.
+/// Hugepages of short spans, and of long spans' tails.
 pub struct Filler<P, G> {
     families: [Lists; FAMILIES],
     policy: PhantomData<(P, G)>,
@@ -81,20 +78,18 @@ pub struct Filler<P, G> {
 impl<P: Fit, G: Geometry> Filler<P, G> {
     pub(crate) const EMPTY: Self = Self { families: [const { Lists::EMPTY }; FAMILIES], policy: PhantomData };
 
-    /// The sums over the hugepages of all families.
     pub(crate) fn sums(&self) -> Sums {
         let mut sums = Sums::default();
         self.families.iter().for_each(|lists| sums.replace(Sums::default(), lists.sums));
         sums
     }
 
-    /// Free pages behind the tails of large spans, in hugepages that are whole.
+    /// Free pages behind large spans' tails, on unbroken hugepages.
     pub(crate) fn slack(&self) -> u32 {
         let donated = self.lists(Family::Donated);
         donated.len() * G::PAGES - donated.sums.used
     }
 
-    /// Hugepages in the filler.
     pub(crate) fn len(&self) -> u32 {
         self.families.iter().map(Lists::len).sum()
     }
@@ -103,12 +98,12 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         &self.families[family as usize]
     }
 
-    /// How a span of `pages` is packed.
+    /// The density by which a span is packed.
     pub(crate) fn packing(pages: u32, align: u32, density: Density) -> Density {
         if pages.max(align) > dense::MAX_PAGES { Density::Sparse } else { density }
     }
 
-    /// A hugepage with room for `pages` at a multiple of `align`, and where in it.
+    /// A place for `pages` at a multiple of `align`.
     pub(crate) fn find(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         Family::for_density(density).iter().find_map(|family| self.find_in(*family, trackers, pages, align))
     }
@@ -122,8 +117,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         }
     }
 
-    /// As [`Filler::find`], on hugepages for spans of the other kind, where these stand so empty
-    /// that to keep the kinds apart would cost more memory than it can save.
+    /// [`Filler::find`] on hollow hugepages of the other kind: separation would cost more.
     pub(crate) fn find_in_hollow(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let family = match density {
             Density::Sparse => Family::Dense,
@@ -135,9 +129,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         if free <= least { None } else { self.find_in(family, trackers, pages, align) }
     }
 
-    /// As [`Filler::find`] when there is no memory for another hugepage: any hugepage that has
-    /// room, also one for spans of the other kind, or one that the lists do not show. Walks over
-    /// all of them if it must.
+    /// [`Filler::find`] without other memory: any room, of either kind, even by a full walk.
     #[cold]
     pub(crate) fn find_in_need(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let families = || Family::for_density(density).iter().chain(Family::in_need(density));
@@ -152,7 +144,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
             .or_else(|| families().find_map(walk))
     }
 
-    /// Takes a hugepage in that has just been given its first pages.
+    /// Adds a hugepage with its first pages.
     pub(crate) fn adopt(&mut self, trackers: &mut Trackers<G>, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         t.place = Place::Filler;
@@ -160,14 +152,13 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         self.enlist(trackers, id, family, rank);
     }
 
-    /// Gives a hugepage up.
     pub(crate) fn expel(&mut self, trackers: &mut Trackers<G>, id: HugePageId) {
         let t = &trackers[id.0 as usize];
         let sums = Sums::of(t);
         self.delist(trackers, id, sums);
     }
 
-    /// Changes a hugepage of the filler, moving it to the list that it then belongs to.
+    /// Changes a hugepage, and moves it to its new list.
     #[inline]
     pub(crate) fn update<R>(
         &mut self,
@@ -188,10 +179,9 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         result
     }
 
-    /// Takes the memory of `want` free pages away, or of a few more: of one hugepage all go.
-    /// Returns how many.
+    /// Unbacks `want` free pages or a few more: of one hugepage all go. Returns how many.
     ///
-    /// From hugepages in the order of [`release_order`]; of a list, the emptiest first (§4.6).
+    /// In [`release_order`]; within a list the emptiest hugepage first (§4.6).
     pub(crate) fn release(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -201,7 +191,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     ) -> u64 {
         let mut done = 0;
         for (family, least) in release_order::<G>() {
-            // Lists are ordered by how full their hugepages are: the last ones are the emptiest.
+            // Lists are ordered by fullness: the last ones are the emptiest.
             let mut to = LISTS;
             while done < want
                 && let Some(at) = self.lists(family).last_before(to)
@@ -211,7 +201,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
                 while let Some(id) = next
                     && done < want
                 {
-                    // The hugepage may go to another list.
+                    // The hugepage may move to another list.
                     let t = &trackers[id.0 as usize];
                     next = t.next.checked_sub(1).map(HugePageId);
                     if t.backed_pages() - t.used_pages() >= least {
@@ -223,7 +213,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         done
     }
 
-    /// Takes the memory of a hugepage's free pages away; returns how many lost theirs.
+    /// Unbacks a hugepage's free pages; returns how many.
     fn break_up(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -245,13 +235,13 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
             pages += self.unback(trackers, floor, id, at, len);
         }
         if pages == 0 && !was_broken {
-            // The system would not take any: it stays whole.
+            // The system took none: it stays whole.
             backing.unguard(trackers, floor, id, HugePages(1));
         }
         pages
     }
 
-    /// Takes the memory of some free pages of a hugepage away; returns how many lost theirs.
+    /// Unbacks some free pages of a hugepage; returns how many.
     pub(crate) fn unback(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -279,7 +269,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         lists.push(trackers, rank.into(), id);
     }
 
-    /// Takes a hugepage off its list, where it counted for `sums`.
+    /// Removes a hugepage from its list, where it counted for `sums`.
     #[inline]
     fn delist(&mut self, trackers: &mut Trackers<G>, id: HugePageId, sums: Sums) {
         let t = &mut trackers[id.0 as usize];
@@ -289,12 +279,12 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         lists.remove(trackers, rank.into(), id);
     }
 
-    /// Whether a hugepage records the list where it should be.
+    /// P3: whether a hugepage records its list.
     pub(crate) fn is_listed_right(t: &Tracker<G>) -> bool {
         Self::list_of(t) == (t.family, t.list.wrapping_sub(1))
     }
 
-    /// The family, and the list of it, that a hugepage should be on (P3).
+    /// The family and list of a hugepage (P3).
     #[inline]
     pub(crate) fn list_of(t: &Tracker<G>) -> (Family, u16) {
         let family = Family::of(t);
@@ -307,9 +297,8 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     }
 }
 
-/// The families in the order in which they are broken up, each with the free pages that a hugepage
-/// must have: broken ones, then those that are mostly free, and nearly full ones last, since many
-/// used pages lose their hugepage for a few free ones. Sparse before dense (§4.6).
+/// Families in the order of breaking, with a hugepage's least free pages: broken ones, mostly free
+/// ones, then nearly full ones, where many used pages pay for few. Sparse before dense (§4.6).
 fn release_order<G: Geometry>() -> impl Iterator<Item = (Family, u32)> {
     const WHOLE: [Family; 3] = [Family::Sparse, Family::Donated, Family::Dense];
     let broken = [(Family::SparseBroken, 1), (Family::DenseBroken, 1)].into_iter();

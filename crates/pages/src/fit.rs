@@ -1,7 +1,7 @@
-//! Which hugepage a span goes to: the rank of a hugepage, and the search by rank.
+//! The rank of hugepages, and the search by rank for a span.
 //!
 //! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and the heap's; the two
-//! that its Figure 11 compares it with are here to be measured.
+//! others of its Figure 11 are here to be measured.
 
 use crate::lists::{LISTS, Lists};
 use crate::tracker::Trackers;
@@ -9,13 +9,13 @@ use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
 /// Chunks by number of spans, Cmax.
 const CHUNKS: usize = 8;
-/// Hugepages looked at for an aligned place before one with room to spare is asked for.
+/// Hugepages tried for an aligned place before one with room to spare.
 const LOOKS: usize = 4;
 
 /// A place: the hugepage, and the page in it.
 pub(crate) type Found = Option<(HugePageId, u32)>;
 
-/// How hugepages with spans of few large objects are ranked and searched.
+/// How sparse hugepages are ranked and searched.
 pub trait Fit: sealed::Fit {}
 impl<T: sealed::Fit> Fit for T {}
 
@@ -30,13 +30,13 @@ pub(crate) mod sealed {
     }
 }
 
-/// The chunk C: 0 with the most spans, which will live longest.
+/// The chunk C: 0 with the most spans, expected to live longest.
 fn chunk(allocs: u32) -> usize {
     let log = (u32::BITS - allocs.leading_zeros()) as usize;
     CHUNKS - 1 - log.min(CHUNKS - 1)
 }
 
-/// The first of a few lists from `from` on, whose first hugepage holds the aligned span.
+/// A place in the first hugepage of a few lists from `from` on.
 fn look<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, from: usize, to: usize, pages: u32, align: u32) -> Found {
     let mut from = from;
     for _ in 0..LOOKS {
@@ -50,7 +50,7 @@ fn look<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, from: usize, to: usi
     None
 }
 
-/// The smallest longest free range that will do, and among those hugepages the one with most spans.
+/// The smallest sufficient longest free range; among those the most spans.
 #[derive(Clone, Copy, Debug)]
 pub struct LongestFreeFirst;
 
@@ -92,7 +92,7 @@ impl sealed::Fit for FullestFirst {
     }
 }
 
-/// The free range of all hugepages that is closest in length: a search through everything.
+/// The closest free range of all hugepages: a full search.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalBestFit;
 
@@ -122,13 +122,12 @@ impl sealed::Fit for GlobalBestFit {
     }
 }
 
-/// Dense hugepages: ranked by the number of spans only, most first, since all of their spans are
-/// short. Lists of hugepages with the same largest free block lie together, so that one which has
-/// room is found without a search.
+/// Dense hugepages, ranked by most spans alone, since all their spans are short. Lists are grouped
+/// by the largest free block, so that one with room is found at once.
 pub(crate) mod dense {
     use super::{Found, Geometry, LENGTHS, Lists, Trackers};
 
-    /// Longest span that is packed so, in pages; longer ones are sparse.
+    /// Longest dense span in pages; longer ones are sparse.
     pub(crate) const MAX_PAGES: u32 = 8;
     const BLOCKS: usize = 5;
 
@@ -138,7 +137,7 @@ pub(crate) mod dense {
 
     pub(crate) fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         let level = pages.max(align).next_power_of_two().trailing_zeros();
-        // Of each list of blocks the fullest hugepage; of these the fullest.
+        // The fullest hugepage of each group of lists; of these the fullest.
         let mut best: Option<(usize, usize)> = None;
         for blocks in level as usize + 1..BLOCKS {
             if let Some(at) = lists.first_in(LENGTHS * blocks, LENGTHS * (blocks + 1)) {

@@ -1,25 +1,22 @@
 //! Page frames place short spans: the second page heap.
 //!
-//! **What.** A [`FrameSource`] says where spans of up to half a hugepage go. A hugepage that comes
-//! to the filler comes online; one without used pages goes offline, and so is free for long spans,
-//! for the cache and for the system.
+//! **What.** A [`FrameSource`] places spans of up to half a hugepage. A hugepage that enters the
+//! filler comes online; one without used pages goes offline: free for long spans, cache and system.
 //!
-//! **From.** LLFree (USENIX ATC 2023) packs frames of 2^k. Its search prefers trees in use to free
-//! ones, and so frees hugepages by itself (§5.5). A span of another length goes where the lists
-//! find a gap; without a gap it is the front of a block, whose rest goes back at
-//! once.
+//! **From.** LLFree (USENIX ATC 2023) packs frames of 2^k. Its search prefers trees in use, and so
+//! frees hugepages by itself (§5.5). A span of another length goes into a gap of the lists, else to
+//! the front of a block, whose rest is freed at once.
 //!
 //! **Booked twice.** A used page is marked in its tracker and taken from the source. The source
-//! knows neither where a span begins (which a free checks), nor which free pages have memory (which
-//! a release takes away), nor how full a hugepage is among others (the order of release, and
-//! whether a collapse pays): these need the trackers' used pages. And the lock-free source cannot
-//! be asked for a hugepage's bits.
+//! knows no starts of spans (checked by a free), no backed pages (for a release), and no order of
+//! fullness (for release and collapse). And the lock-free source cannot be asked for a hugepage's
+//! bits.
 //!
-//! **Invariants.** P11: a hugepage in the filler is online, and those of its frames are taken that
-//! its tracker says are used; all others are offline.
+//! **Invariants.** P11: a filler's hugepage is online, with exactly the frames taken that its
+//! tracker marks used; all others are offline.
 //!
-//! **Failure.** A refusal of what P11 says must be possible is a defect; the frames then stay
-//! taken, and serve no request.
+//! **Failure.** A refusal that contradicts P11 is a defect; those frames stay taken, and serve no
+//! request.
 
 use crate::filler::Filler;
 use crate::fit::{Fit, Found};
@@ -33,24 +30,23 @@ const MAX_PAGES: u32 = PAGES_PER_HUGEPAGE / 2;
 /// Frames that are pages of the machine's hugepages.
 pub struct ByFrames<S> {
     source: S,
-    /// No run of free pages is longer: a source that has no block looks everywhere before it says
-    /// so.
+    /// No run of free pages is longer: saves a source without a block a full search.
     longest: u32,
 }
 
 impl<S: FrameSource> ByFrames<S> {
     const ARE_PAGES: () = assert!(1 << S::HUGE_ORDER == PAGES_PER_HUGEPAGE, "a huge frame is a hugepage");
 
-    /// Frames of `source`, as many huge ones as the heap may have hugepages, all of them offline.
+    /// `source` has as many huge frames as the heap may have hugepages, all offline.
     pub fn new(source: S) -> Self {
         let () = Self::ARE_PAGES;
         Self { source, longest: 0 }
     }
 
-    /// Takes the pages of a span at a multiple of its alignment, the front of a block.
+    /// Takes a span as the front of an aligned block.
     fn take_block(&mut self, span: Wanted) -> Found {
         let block = span.pages.max(span.align).next_power_of_two();
-        // No huge frame that is online is wholly free, but for one that is being collapsed.
+        // No online huge frame is wholly free, except one being collapsed.
         if block > self.longest.min(MAX_PAGES) {
             return None;
         }
@@ -63,7 +59,6 @@ impl<S: FrameSource> ByFrames<S> {
         Some((page.hugepage(), page.in_hugepage()))
     }
 
-    /// Takes pages that are free.
     fn take_at(&self, id: HugePageId, at: u32, pages: u32) {
         let taken = self.source.get_at(number(id, at), pages as usize);
         debug_assert!(taken.is_ok(), "{taken:?}");
@@ -75,12 +70,11 @@ impl<S: FrameSource> ByFrames<S> {
     }
 }
 
-/// A page's number.
 fn number(id: HugePageId, at: u32) -> usize {
     (id.first_page().0 + at) as usize
 }
 
-/// The lists until there are frames.
+/// The lists place spans until there are frames.
 impl<S: FrameSource> Placement for Option<ByFrames<S>> {
     const BY_LISTS: Self = None;
 

@@ -2,15 +2,15 @@
 //!
 //! **From.** TEMERAIRE §4.1 and Figure 7.
 //! ```text
-//! pages ≤ half a hugepage   the filler, where the placement says; else a hugepage more for it
+//! pages ≤ half a hugepage   the filler, by the placement; else after adding a hugepage to it
 //! < a hugepage              the filler if it has room; else as below
-//! beyond                    a region with room if there are any; else whole hugepages, and the
-//!                           slack of the last one is donated to the filler (Figure 8)
+//! beyond                    a region with room, if any; else whole hugepages, the last one's
+//!                           slack donated to the filler (Figure 8)
 //! whole hugepages           the cache; on a miss the allocator below it
 //! ```
 //!
-//! **State.** Each part has its own; what several need is handed to them: trackers, floor, time.
-//! [`Self::change`] is the door to a hugepage of the filler: it keeps lists and placement in step.
+//! **State.** Each part has its own, and gets shared trackers, floor and time as arguments. Only
+//! [`Self::change`] changes a filler's hugepage: it keeps lists and placement in step.
 
 mod acts;
 mod background;
@@ -58,13 +58,13 @@ pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Spans of up to half a hugepage always go to the filler.
+    /// Longest span that always goes to the filler.
     const HALF: u32 = G::PAGES / 2;
-    /// From a region's size on, slack is too small to matter.
+    /// From a region's size on, slack is negligible.
     const HUGE_REQUEST: u32 = G::REGION * G::PAGES;
 
-    /// A heap over `floor`, which must grant from its first page and have been granted nothing yet;
-    /// at most `capacity` hugepages, each with an entry in `trackers` that is zero when granted.
+    /// A heap over `floor`, which has granted nothing and will grant from its first page; at most
+    /// `capacity` hugepages, each with an entry in `trackers` that is zero when granted.
     pub const fn new(floor: F, clock: C, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) -> Self {
         Self {
             floor,
@@ -83,13 +83,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// A heap without memory, all zeros if `floor` and `clock` are: a static one takes no place in
-    /// a program's file.
+    /// A heap without memory; all zeros if `floor` and `clock` are, to take no room in the file.
     pub const fn empty(floor: F, clock: C) -> Self {
         Self::new(floor, clock, Trackers::EMPTY, HugePages(0), HugeBacking::ALWAYS)
     }
 
-    /// Makes an empty heap one as [`Self::new`] makes it, in place, since a heap is large.
+    /// Makes an empty heap one of [`Self::new`], in place, since a heap is large.
     pub fn install(&mut self, floor: F, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) {
         debug_assert_eq!(self.granted(), HugePages(0));
         (self.floor, self.trackers) = (floor, trackers);
@@ -102,7 +101,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         &self.floor
     }
 
-    /// Regions are not for a heap whose spans frames place.
+    /// Frames need a heap without regions.
     fn set_regions(&mut self, allowed: bool) {
         self.regions.set_allowed(allowed && self.placement.is_by_lists());
     }
@@ -124,12 +123,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         found.is_some_and(|(id, at)| self.trackers[id.0 as usize].has_memory(at, pages))
     }
 
-    /// Hugepages that serve the program now: all but those without a page in use.
+    /// Hugepages with a page in use.
     pub(crate) fn in_demand(&self) -> HugePages {
         HugePages(self.cache.out().0 - self.regions.held().idle)
     }
 
-    /// A span of more than half a hugepage, or aligned to whole ones.
+    /// Allocates more than half a hugepage, or an alignment of whole ones.
     fn alloc_long(&mut self, pages: u32, align: u32) -> Result<Span, SpanError> {
         let slack = pages.next_multiple_of(G::PAGES) - pages;
         let sparse = Wanted { pages, align, density: Density::Sparse };
@@ -152,7 +151,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.alloc_large(pages, align).or_else(|refused| self.alloc_in_need(sparse).ok_or(refused.into()))
     }
 
-    /// A span inside one hugepage.
+    /// Allocates inside one hugepage.
     fn alloc_small(&mut self, pages: u32, align: u32, density: Density) -> Result<Span, SpanError> {
         let span = Wanted { pages, align, density: Filler::<P, G>::packing(pages, align, density) };
         if let Some(found) = self.placement.choose(&self.filler, &self.trackers, span) {
@@ -174,7 +173,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// A place on hollow hugepages of the other kind; frames have looked there already.
+    /// A place on hollow hugepages of the other kind; frames have searched there already.
     fn find_in_hollow(&self, span: Wanted) -> Found {
         if !self.placement.is_by_lists() {
             return None;
@@ -182,8 +181,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.filler.find_in_hollow(&self.trackers, span.pages, span.align, span.density)
     }
 
-    /// A span wherever there is room, after a hugepage was refused: better in bad company than not
-    /// at all.
+    /// Allocates wherever there is room, after a hugepage was refused.
     #[cold]
     fn alloc_in_need(&mut self, span: Wanted) -> Option<Span> {
         let Wanted { pages, align, density } = span;
@@ -197,13 +195,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.alloc_in_region(pages, align, true)
     }
 
-    /// A span at a place that was taken for it.
+    /// The span at a place that was taken for it.
     fn place(&mut self, (id, at): (HugePageId, u32), pages: u32) -> Span {
         let zeroed = self.filler.update(&mut self.trackers, id, |t| t.occupy(at, pages));
         Span { range: G::part(id, at, pages), zeroed }
     }
 
-    /// A span of one or more whole hugepages; the slack of the last is donated.
+    /// Allocates whole hugepages; donates the slack of the last.
     fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
         let len = G::hugepages_up(Pages(pages));
         let first = self.take(len, HugePages(align.div_ceil(G::PAGES).max(1)))?;
@@ -216,27 +214,25 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(Span { range, zeroed })
     }
 
-    /// Gives the slack behind a span's tail to the filler, which packs the tail as a span of its
-    /// own.
+    /// Donates the slack behind a span's tail to the filler, which packs the tail as a span.
     fn donate(&mut self, span: Large, begins: bool) -> bool {
         let zeroed = leave_tail(&mut self.trackers, span.last(), span.tail, begins);
         self.adopt(span.last());
         zeroed
     }
 
-    /// Gives a hugepage with its first pages to the filler.
+    /// Moves a hugepage with its first pages into the filler.
     fn adopt(&mut self, id: HugePageId) {
         self.placement.adopt(id, &self.trackers[id.0 as usize]);
         self.filler.adopt(&mut self.trackers, id);
     }
 
-    /// Takes a hugepage from the filler.
+    /// Removes a hugepage from the filler.
     fn expel(&mut self, id: HugePageId) {
         self.placement.expel(id, &self.trackers[id.0 as usize]);
         self.filler.expel(&mut self.trackers, id);
     }
 
-    /// Changes a hugepage of the filler.
     #[inline]
     fn change<R>(&mut self, id: HugePageId, change: impl FnOnce(&mut Tracker<G>) -> R) -> R {
         if self.placement.is_by_lists() {
@@ -248,13 +244,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         result
     }
 
-    /// Frees pages of one hugepage of the filler, which it leaves with its last span.
+    /// Frees pages of a filler's hugepage, which leaves with its last span.
     fn vacate(&mut self, id: HugePageId, at: u32, pages: u32) {
         self.change(id, |t| {
             t.vacate(at, pages);
-            // Without the tail that brought it here it is a hugepage like any other.
+            // Without the tail that brought it here it is an ordinary hugepage.
             t.donated &= at != 0;
-            // A little left of a dense hugepage must not keep longer spans off it.
+            // Few pages left on a dense hugepage must not keep longer spans off it.
             t.dense &= t.used_pages() >= G::PAGES / 4;
         });
         let t = &self.trackers[id.0 as usize];
@@ -267,19 +263,19 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Takes the memory of free pages of a broken hugepage away.
+    /// Unbacks free pages of a broken hugepage.
     fn unback(&mut self, id: HugePageId, at: u32, pages: u32) {
         let lost = self.filler.unback(&mut self.trackers, &mut self.floor, id, at, pages);
         self.release.count(lost);
     }
 
-    /// Takes a hugepage without spans out of the filler.
+    /// Removes a hugepage without spans from the filler.
     fn retire(&mut self, id: HugePageId) {
         self.expel(id);
         let was_broken = self.trackers[id.0 as usize].broken;
         self.backing.unguard(&mut self.trackers, &mut self.floor, id, HugePages(1));
         let t = &mut self.trackers[id.0 as usize];
-        // The rest of a broken hugepage would keep the next use on small pages.
+        // The rest of a broken hugepage would keep its next use on small pages.
         if was_broken && self.backing.will_be_huge(id, t) && self.floor.unback(G::range(id)).is_ok() {
             self.release.count(t.unbacked().into());
             self.cache.put_unbacked(&mut self.trackers, id, HugePages(1));
@@ -289,9 +285,9 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    // Whole hugepages: the cache over the allocator, with the backing that they get.
+    // Whole hugepages: the cache over the allocator, and their backing.
 
-    /// Takes whole free hugepages: with memory if there are any.
+    /// Takes whole free hugepages, backed ones first.
     fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
         let granted = self.granted();
         let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
@@ -300,14 +296,14 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(taken.first)
     }
 
-    /// Backs hugepages that were taken for a span of `span`, from a heap of which `granted` were.
+    /// Advises hugepages taken for a span of `span`; `granted` was the grant before.
     fn back_new(&mut self, granted: HugePages, taken: (HugePageId, HugePages), span: HugePages) {
         self.follow_grant(granted);
         let demand = self.in_demand();
         self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, demand);
     }
 
-    /// Advises what was granted since `old` were.
+    /// Advises the hugepages granted beyond `old`.
     fn follow_grant(&mut self, old: HugePages) {
         let granted = self.granted();
         if granted > old {
@@ -315,19 +311,19 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Takes whole hugepages back; those above the limit lose their memory.
+    /// Returns whole hugepages; unbacks those above the limit.
     fn put(&mut self, first: HugePageId, len: HugePages) {
         self.cache.put(&mut self.trackers, first, len);
         self.note_demand();
         self.shrink_to_limit();
     }
 
-    /// Records how many hugepages serve the program now.
+    /// Records the hugepages in demand.
     fn note_demand(&mut self) {
         self.note_taken(HugePages(0));
     }
 
-    /// Likewise, after a request that found `missing` too few in the cache.
+    /// Records them after a request that missed `missing` in the cache.
     fn note_taken(&mut self, missing: HugePages) {
         let (now, demand) = (self.clock.now_ns(), self.in_demand());
         if missing.0 > 0 {
@@ -338,7 +334,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     // Regions.
 
-    /// Makes a region of hugepages without memory; `false` without such.
+    /// Makes a region of unbacked hugepages; `false` if there are too few.
     #[cold]
     fn start_region(&mut self) -> bool {
         let (granted, size) = (self.granted(), HugePages(G::REGION));
@@ -370,7 +366,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     fn vacate_in_region(&mut self, range: PageRange, whole: bool) {
         if let Some(head) = self.regions.vacate(&mut self.trackers, range, whole) {
             self.regions.end(&mut self.trackers, head);
-            // One by one: neighbours of the same kind are joined.
+            // One by one: the ranges join neighbours of the same kind.
             for id in (head.0..head.0 + G::REGION).map(HugePageId) {
                 if self.trackers[id.0 as usize].backed_pages() > 0 {
                     self.cache.put(&mut self.trackers, id, HugePages(1));
@@ -385,7 +381,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     // Frees.
 
-    /// The fault of a span that is freed; `None` if it is out, just so.
+    /// The error of freeing a span; `None` if it is in use with these bounds.
     pub(crate) fn fault(&self, span: PageRange) -> Option<SpanError> {
         let (page, granted) = (span.first, self.granted());
         if page.0 >= G::pages(granted).0 || span.len.0 > G::pages(granted).0 - page.0 {
@@ -413,7 +409,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         (len != span.len.0).then_some(SpanError::WrongLength(page))
     }
 
-    /// The fault of a length or an alignment.
+    /// The error of a length or an alignment.
     fn unfit(&self, pages: Pages, align: Pages) -> Option<SpanError> {
         let most = G::pages(self.capacity());
         match () {
@@ -439,7 +435,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Counts `new` pages in a span instead of `old`.
     fn count(&mut self, old: u32, new: u32) {
         self.in_use = self.in_use - old + new;
         self.donation.count(old, new);
@@ -451,8 +446,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 pub type FrameHeap<F, C, S, P = LongestFreeFirst, G = Huge2M> = Temeraire<F, C, P, Option<ByFrames<S>>, G>;
 
 impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> FrameHeap<F, C, S, P, G> {
-    /// Lets page frames place short spans, before anything is granted. All of their huge frames are
-    /// offline, and as many as the heap's hugepages.
+    /// Makes page frames place short spans, before any grant. One offline huge frame a hugepage.
     pub fn set_frames(&mut self, source: S) {
         const { assert!(G::PAGES == PAGES_PER_HUGEPAGE, "frames are pages of the machine's hugepages") };
         debug_assert_eq!(self.granted(), HugePages(0));

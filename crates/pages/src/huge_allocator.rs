@@ -1,10 +1,9 @@
-//! Whole hugepages without memory: address space never used, or whose memory went back.
+//! The hugepage allocator: whole hugepages without memory, unused or unbacked.
 //!
-//! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; here is where new ones come
-//! from.
+//! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; this grows them.
 //!
-//! **State.** The floor grants address space in large steps from the region's front on, so that it
-//! stays one mapping of the system's however large it grows.
+//! **State.** The floor grants address space in large steps from the region's front, so that it
+//! stays one kernel mapping.
 //!
 //! **Failure.** A refused grant changes nothing.
 
@@ -13,13 +12,12 @@ use crate::tracker::{Place, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory};
 
-/// Address space is made usable in steps of at least 32 MiB.
+/// Least step of address space: 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
-/// Spans of 4 hugepages, 8 MiB, are huge in a small heap too: the last one's rest is an
-/// eighth on average.
+/// Spans from 8 MiB are huge in small heaps too: the last one's rest averages 1/8.
 pub(crate) const LONG: HugePages = HugePages(4);
 
-/// Free hugepages without memory, and the grant that they come from.
+/// Free unbacked hugepages, and the grant.
 pub(crate) struct HugeAllocator<G> {
     free: Ranges<{ Place::Unbacked as u8 }>,
     granted: HugePages,
@@ -28,7 +26,7 @@ pub(crate) struct HugeAllocator<G> {
 }
 
 impl<G: Geometry> HugeAllocator<G> {
-    /// An allocator of at most `capacity` hugepages, none granted yet.
+    /// At most `capacity` hugepages, none granted yet.
     pub(crate) const fn new(capacity: HugePages) -> Self {
         Self { free: Ranges::EMPTY, granted: HugePages(0), capacity, geometry: PhantomData }
     }
@@ -41,14 +39,12 @@ impl<G: Geometry> HugeAllocator<G> {
         self.capacity
     }
 
-    /// The free ranges.
     pub(crate) fn free(&self) -> &Ranges<{ Place::Unbacked as u8 }> {
         &self.free
     }
 
-    /// Takes `len` hugepages whose first is a multiple of `align`. Hugepages are not asked for in
-    /// the `front` first ones of the region: long spans leave those alone, and short ones go there
-    /// first.
+    /// Takes `len` hugepages at a multiple of `align`. The region's first `front` ones stay on
+    /// small pages: long spans avoid them, short ones use them first.
     pub(crate) fn take(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -67,7 +63,7 @@ impl<G: Geometry> HugeAllocator<G> {
             if let Some(first) = self.free.take(trackers, len, align, least..u32::MAX) {
                 return Ok(first);
             }
-            // The free hugepages at the end of the region count.
+            // The free hugepages at the region's end count.
             let free = self.free.run_at_end(trackers);
             let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
             let Some(end) = start.checked_add(len.0) else { continue };
@@ -78,23 +74,21 @@ impl<G: Geometry> HugeAllocator<G> {
         Err(NoMemory)
     }
 
-    /// Takes exactly `first..first + len`, free ones of one range.
+    /// Takes exactly `first..first + len` from one range.
     pub(crate) fn take_at(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.free.take_at(trackers, first, len);
     }
 
-    /// Takes the last `len` hugepages of the range that ends before `end`; constant time.
+    /// Takes the last `len` hugepages of the range that ends at `end`; constant time.
     pub(crate) fn take_end(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
         self.free.take_end(trackers, end, len);
     }
 
-    /// Takes hugepages back that have no memory.
     pub(crate) fn put(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.free.insert(trackers, first, len);
     }
 
-    /// Makes at least `need` hugepages usable, and more if that is not refused: large steps are
-    /// rare steps.
+    /// Makes at least `need` hugepages usable, more if granted: large steps are rare.
     #[cold]
     pub(crate) fn grow_to(
         &mut self,

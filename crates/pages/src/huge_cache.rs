@@ -1,12 +1,11 @@
-//! Whole free hugepages that keep their memory, over those that have none.
+//! The hugepage cache: whole free hugepages that stay backed, over those without memory.
 //!
-//! **From.** TEMERAIRE §4.3. [`CacheLimit`] says how many stay. A long request may take hugepages
-//! with memory and neighbours without: fewer first touches.
+//! **From.** TEMERAIRE §4.3. [`CacheLimit`] bounds it. A long request may combine backed and
+//! unbacked neighbours, to save first touches.
 //!
 //! **Invariants.** P4 for both kinds; P6 hugepages of the allocator below have no memory.
 //!
-//! **Failure.** A refused request changes nothing but the grant; memory that the floor keeps stays
-//! cached.
+//! **Failure.** A refused request changes only the grant; memory that the floor keeps stays cached.
 
 use crate::cache_limit::CacheLimit;
 use crate::huge_allocator::HugeAllocator;
@@ -14,18 +13,16 @@ use crate::ranges::Ranges;
 use crate::tracker::{Place, Tracker, Trackers};
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory, Pages};
 
-/// Free ranges with memory that are looked at for one that others without memory make long enough.
+/// Backed ranges tried for a window with unbacked neighbours.
 const LOOKS: usize = 8;
 
-/// Hugepages that were taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) first: HugePageId,
-    /// Those of them that were not in the cache.
+    /// Those of them missing in the cache.
     pub(crate) missing: HugePages,
 }
 
-/// Free hugepages of both kinds.
 pub(crate) struct HugeCache<G> {
     cached: Ranges<{ Place::Cached as u8 }>,
     pub(crate) limit: CacheLimit,
@@ -37,17 +34,15 @@ impl<G: Geometry> HugeCache<G> {
         Self { cached: Ranges::EMPTY, limit: CacheLimit::MIN, below: HugeAllocator::new(capacity) }
     }
 
-    /// The allocator below.
     pub(crate) fn below(&self) -> &HugeAllocator<G> {
         &self.below
     }
 
-    /// Free hugepages with memory.
+    /// Free backed hugepages.
     pub(crate) fn total(&self) -> HugePages {
         self.cached.total()
     }
 
-    /// Their pages with memory.
     pub(crate) fn backed(&self) -> Pages {
         self.cached.backed()
     }
@@ -64,7 +59,7 @@ impl<G: Geometry> HugeCache<G> {
         self.cached.rebacked(old, Pages(t.backed_pages()));
     }
 
-    /// Takes whole free hugepages: with memory if there are any.
+    /// Takes whole free hugepages, backed ones first.
     pub(crate) fn take(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -86,7 +81,6 @@ impl<G: Geometry> HugeCache<G> {
         Ok(Taken { first, missing: len })
     }
 
-    /// Takes hugepages without memory.
     pub(crate) fn take_unbacked(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -99,13 +93,11 @@ impl<G: Geometry> HugeCache<G> {
         taken
     }
 
-    /// Ranges end where the grant does.
     fn follow_grant(&mut self) {
         self.cached.set_end(self.below.granted());
     }
 
-    /// Where hugepages with memory lie beside ones without, so that fewer than `len` need new
-    /// memory: the best of a few places.
+    /// The best of a few places where backed hugepages adjoin unbacked ones.
     fn find_beside(&self, trackers: &Trackers<G>, len: HugePages, align: HugePages) -> Option<Taken> {
         if align.0 > 1 || len.0 < 2 {
             return None;
@@ -125,7 +117,6 @@ impl<G: Geometry> HugeCache<G> {
         windows.min_by_key(|window| window.missing)
     }
 
-    /// Takes what [`Self::find_beside`] found.
     fn take_window(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         let (mut at, end) = (first.0, first.0 + len.0);
         while at < end {
@@ -135,7 +126,7 @@ impl<G: Geometry> HugeCache<G> {
             if place == Place::Cached {
                 self.cached.take_at(trackers, id, part);
             } else if at + piece < end {
-                // Constant time, however long the range reaches in front.
+                // Constant time, however long the range before.
                 self.below.take_end(trackers, HugePageId(at + piece), part);
             } else {
                 self.below.take_at(trackers, id, part);
@@ -144,8 +135,7 @@ impl<G: Geometry> HugeCache<G> {
         }
     }
 
-    /// Takes hugepages from where free ones of both kinds, or not yet granted ones, lie side by
-    /// side. Walks over the region: the last resort.
+    /// Takes adjacent free hugepages of any kind, or ungranted ones. Last resort: walks the region.
     #[cold]
     fn take_mixed(
         &mut self,
@@ -157,7 +147,7 @@ impl<G: Geometry> HugeCache<G> {
         let mut start = 0u32;
         while start.checked_add(len.0)? <= self.below.capacity().0 {
             let end = (start + len.0).min(self.below.granted().0);
-            // The last one in the way; the next place to look is behind it.
+            // The last obstacle; the next candidate begins after it.
             let taken = (start..end).rev().find(|i| {
                 let place = trackers[*i as usize].place;
                 place != Place::Unbacked && place != Place::Cached
@@ -176,7 +166,7 @@ impl<G: Geometry> HugeCache<G> {
         None
     }
 
-    /// Whether the `len` hugepages from `at` on are free; grows the region when it ends there.
+    /// Whether the `len` hugepages from `at` are free; grows the region at its end.
     pub(crate) fn is_free(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -201,7 +191,7 @@ impl<G: Geometry> HugeCache<G> {
         grown
     }
 
-    /// Takes the free hugepages `at..at + len`, of whichever kind they are.
+    /// Takes the free hugepages `at..at + len` of either kind.
     pub(crate) fn take_at(&mut self, trackers: &mut Trackers<G>, at: HugePageId, len: HugePages) {
         let (mut at, end) = (at.0, at.0 + len.0);
         while at < end {
@@ -217,17 +207,16 @@ impl<G: Geometry> HugeCache<G> {
         }
     }
 
-    /// Takes whole hugepages back.
     pub(crate) fn put(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.cached.insert(trackers, first, len);
     }
 
-    /// Takes whole hugepages back that have no memory.
+    /// Returns whole hugepages without memory.
     pub(crate) fn put_unbacked(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.below.put(trackers, first, len);
     }
 
-    /// Takes the memory of up to `want` free hugepages away; returns how many pages lost theirs.
+    /// Unbacks up to `want` free hugepages; returns the pages.
     pub(crate) fn release(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, want: HugePages) -> u64 {
         let (mut left, mut lost) = (want.0, 0);
         while left > 0 {

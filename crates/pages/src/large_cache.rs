@@ -1,28 +1,23 @@
-//! Long free spans in front of the page heap, so that a large object that comes and goes takes no
-//! lock.
+//! The large cache: long free spans in front of the page heap, without a lock.
 //!
-//! **What.** A shard for each processor holds a few spans of up to [`LargeCache::LONGEST`] pages. A
-//! request gets one that is just as long as asked for. To the page heap they are out. Who looks
-//! after the heap empties the shards ([`LargeCache::drain`]) before memory is released, and once a
-//! second.
+//! **What.** A shard for each CPU holds a few spans of up to [`LargeCache::LONGEST`] pages, for
+//! requests of exactly that length. To the page heap they are in use. The heap's owner drains it
+//! ([`LargeCache::drain`]) before a release and once a second.
 //!
-//! **State.** A shard is eight sets, each a cache line of eight slots, for lengths that are alike
-//! modulo 8; a slot holds the length of a span, and above it its first page plus 1; or 0.
+//! **State.** A shard has eight sets by length modulo 8, each a cache line of eight slots. A slot
+//! is 0, or a span's length with its first page plus 1 above it.
 //!
-//! **Invariants.** P10: a span is in one slot at most, since a slot is emptied and filled by
-//! exchange of the whole of it.
+//! **Invariants.** P10: a span is in at most one slot: slots change by exchange as a whole.
 //!
-//! **Threads.** Any thread may use any shard at any time; one that was moved to another processor
-//! in between loses nothing but locality.
+//! **Threads.** Any thread may use any shard; a migrated one loses only locality.
 //!
-//! **Cost.** A request or a return: eight loads from one line, two atomic exchanges. Memory that is
-//! held back: as much as the caller allows, by [`LargeCache::put`], and one span more for each
-//! thread that is inside at the time.
+//! **Cost.** Eight loads from one line and two atomic exchanges. Holds back at most the caller's
+//! bound ([`LargeCache::put`]), plus one span for each thread inside.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use craton_base::{PageId, PageRange, Pages};
 
-/// Shards; processors beyond share them.
+/// Shards; further CPUs share them.
 const SHARDS: usize = 64;
 const SETS: usize = 8;
 const SLOTS: usize = 8;
@@ -30,11 +25,11 @@ const SLOTS: usize = 8;
 #[repr(align(64))]
 struct Set([AtomicU64; SLOTS]);
 
-/// Long spans for all processors. All zeros are an empty cache.
+/// All CPUs' long spans. All zeros: empty.
 pub struct LargeCache {
     shards: [[Set; SETS]; SHARDS],
     held: AtomicU32,
-    /// A bit for each shard that ever held something.
+    /// A bit for each shard that ever held a span.
     used: AtomicU64,
 }
 
@@ -42,7 +37,6 @@ fn pack(span: PageRange) -> u64 {
     (u64::from(span.first.0) + 1) << 32 | u64::from(span.len.0)
 }
 
-/// The span in a slot; `None` for an empty one.
 fn unpack(slot: u64) -> Option<PageRange> {
     let first = (slot >> 32).checked_sub(1)?;
     Some(PageRange::new(PageId(first as u32), Pages(slot as u32)))
@@ -57,29 +51,27 @@ impl LargeCache {
         used: AtomicU64::new(0),
     };
 
-    /// Pages of the longest span that is kept, 2 MiB. A longer one is used for so long
-    /// that a lock does not count.
+    /// Longest kept span, 2 MiB: a longer one is used so long that a lock does not matter.
     pub const LONGEST: Pages = Pages(256);
 
     fn slots(&self, cpu: usize, len: Pages) -> &[AtomicU64; SLOTS] {
         &self.shards[cpu % SHARDS][len.0 as usize % SETS].0
     }
 
-    /// Takes a span of `pages`, whose first is a multiple of `align`; its contents are
-    /// whatever its last user left.
+    /// Removes a span of `pages` at a multiple of `align`, with its old contents.
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.slots(cpu, pages).iter().find_map(|slot| {
             let seen = slot.load(Ordering::Relaxed);
             let span = unpack(seen).filter(|s| s.len == pages && s.first.0.is_multiple_of(align.0))?;
-            // ORDERING: Acquire pairs with the Release in `place`: what the last user did to the
-            // span's pages and to its metadata comes before what the next one does.
+            // ORDERING: Acquire pairs with the Release in `place`: the last user's writes to the
+            // span's pages and metadata precede the next one's.
             slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
             self.held.fetch_sub(span.len.0, Ordering::Relaxed);
             Some(span)
         })
     }
 
-    /// Takes the shortest span of more than `pages`, whose first is a multiple of `align`.
+    /// Removes the shortest span longer than `pages` at a multiple of `align`.
     pub fn take_longer(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         let fits = |s: &PageRange| s.len > pages && s.first.0.is_multiple_of(align.0);
         let slots = self.shards[cpu % SHARDS].iter().flat_map(|set| &set.0);
@@ -94,14 +86,14 @@ impl LargeCache {
         unpack(seen)
     }
 
-    /// Keeps a span that came back, if all that is kept is then no more than `most`, perhaps in
-    /// place of another. Returns what has to go to the page heap.
+    /// Keeps a freed span if at most `most` pages are then kept, perhaps in place of another.
+    /// Returns the span that must go to the page heap.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange, most: Pages) -> Option<PageRange> {
         if span.len > Self::LONGEST {
             return Some(span);
         }
-        // Counted first: what is in the slots is never more than what is counted.
+        // Count first: the slots never hold more than the count.
         let held = self.held.fetch_add(span.len.0, Ordering::Relaxed) + span.len.0;
         let given = self.place(cpu, span, held.saturating_sub(most.0));
         if let Some(given) = given {
@@ -110,14 +102,12 @@ impl LargeCache {
         given
     }
 
-    /// Finds a slot for a span. When none is empty, or `over` pages are too many, another span has
-    /// to go, or this one.
+    /// Puts a span into a slot; evicts one if none is empty or `over` pages are too many.
     fn place(&self, cpu: usize, span: PageRange, over: u32) -> Option<PageRange> {
         let slots = self.slots(cpu, span.len);
         if over == 0 {
             for slot in slots {
-                // ORDERING: Release pairs with the Acquire in `take` and in `drain`, and with the
-                // one below.
+                // ORDERING: Release pairs with the Acquire in `take`, in `drain` and below.
                 if slot.load(Ordering::Relaxed) == 0
                     && slot.compare_exchange(0, pack(span), Ordering::Release, Ordering::Relaxed).is_ok()
                 {
@@ -126,10 +116,10 @@ impl LargeCache {
                 }
             }
         }
-        // The span freed last is the likeliest to be asked for next.
+        // The span freed last is the likeliest to be requested next.
         let slot = &slots[span.first.0 as usize / 8 % SLOTS];
         let seen = slot.load(Ordering::Relaxed);
-        // ORDERING: Acquire and Release as above: the old span leaves the slot, the new one comes.
+        // ORDERING: Acquire and Release as above: the old span leaves, the new one comes.
         let swap = || slot.compare_exchange(seen, pack(span), Ordering::AcqRel, Ordering::Relaxed).is_ok();
         match unpack(seen) {
             Some(old) if old.len.0 >= over && swap() => Some(old),
@@ -144,7 +134,7 @@ impl LargeCache {
         }
     }
 
-    /// Takes every span out and hands it to `give`.
+    /// Removes every span and calls `give` with it.
     pub fn drain(&self, mut give: impl FnMut(PageRange)) {
         let mut used = self.used.load(Ordering::Relaxed);
         while used != 0 {
@@ -166,7 +156,7 @@ impl LargeCache {
         }
     }
 
-    /// Pages in the cache, as far as can be seen while others use it.
+    /// Pages held; approximate while threads use it.
     pub fn pages(&self) -> Pages {
         Pages(self.held.load(Ordering::Relaxed))
     }

@@ -1,11 +1,9 @@
 //! The hugepage-aware page heap, after TEMERAIRE.
 //!
-//! **What.** Hands out spans of pages so that the program's memory lies densely on few hugepages,
-//! and whole hugepages come free again and can go back to the system. It decides with numbers and
-//! never touches the memory it manages.
+//! **What.** Packs spans densely on few hugepages, so that whole hugepages come free and can go
+//! back to the system. It decides with numbers and never touches the memory it manages.
 //!
-//! **From.** TEMERAIRE §4. Each part is an object with its own state, made and tested alone;
-//! [`heap`] composes them:
+//! **From.** TEMERAIRE §4. Each part has its own state and tests; [`heap`] composes them:
 //! ```text
 //! §4.1  heap            routes requests            donation     tails of large spans
 //! §4.2  huge_allocator  hugepages without memory   ranges       free ranges of hugepages
@@ -16,51 +14,43 @@
 //! later backing         hugepages of the machine   collapse     and those made afterwards
 //! all   tracker         the record of a hugepage
 //! ```
-//! Where we differ: boundary tags and size bins find free ranges instead of a treap, since their
-//! metadata is at hand anyway; the cache's limit grows when demand that was just released returns,
-//! so that a single drop goes back at once; dense spans lie apart from sparse ones; small heaps
-//! stay on small pages ([`HugeBacking`]).
+//! Differences: boundary tags and size bins instead of a treap, since the trackers exist anyway;
+//! the cache limit grows when released demand returns, so that a single drop goes back at once;
+//! dense and sparse spans lie apart; small heaps stay on small pages ([`HugeBacking`]).
 //!
-//! **Two heaps** behind one trait, [`PageHeap`]. A [`placement`] says where spans of up to half a
-//! hugepage go: the filler's lists in [`Temeraire`], page frames as LLFree's are in [`FrameHeap`].
-//! All else is the same.
+//! **Two heaps** behind one trait, [`PageHeap`], differ only in the [`placement`] of spans of up to
+//! half a hugepage: the filler's lists in [`Temeraire`], LLFree's page frames in [`FrameHeap`].
 //!
-//! **Units.** Pages of 8 KiB, hugepages of 256 pages unless the [`Geometry`](craton_base::Geometry)
-//! says otherwise, nanoseconds; places count from the region's first page.
+//! **Units.** Pages of 8 KiB; hugepages of 256 pages unless the [`Geometry`](craton_base::Geometry)
+//! differs; nanoseconds. Places count from the region's first page.
 //!
-//! **State.** One [`tracker::Tracker`] a hugepage, in a table; each hugepage below the granted size
-//! is in one place:
+//! **State.** A table of one [`tracker::Tracker`] a hugepage; each granted hugepage is in one
+//! place:
 //! ```text
 //! Unbacked (free, no memory) · Cached (free, with memory) · Filler (some pages used)
 //! Large (all of one span) · Region
 //! ```
 //!
-//! **Invariants** (walked by [`Temeraire::check`]):
-//! - P1 each granted hugepage is in exactly one of the five places, and the counts of places and of
-//!   used pages add up;
+//! **Invariants** ([`Temeraire::check`] walks P1 to P9):
+//! - P1 each granted hugepage is in exactly one place; counts of places and used pages add up;
 //! - P2 a tracker's used pages, longest free range and number of spans agree with its bitmaps;
 //! - P3 a tracker in the filler is on the list that its numbers name, and nowhere else;
 //! - P4 free ranges are maximal: no two neighbours of the same kind;
-//! - P5 a page outside `touched` has never been handed out since its memory was last taken away: it
-//!   reads as zero;
+//! - P5 a page outside `touched` was not handed out since it was last unbacked: it reads as zero;
 //! - P6 an unbacked hugepage has no memory, as far as the heap knows;
-//! - P7 each family's sums of used and backed pages are those of its hugepages, and so is the sum
-//!   of cached ones;
-//! - P8 a region is in the bin of its longest free range, and the sums over hugepages of regions
-//!   are right;
-//! - P9 as many hugepages are guarded as the budget counts, all of them broken ones of the filler;
+//! - P7 the sums of used and backed pages of families, and of cached hugepages, are right;
+//! - P8 a region is in the bin of its longest free range; the sums over regions are right;
+//! - P9 the budget counts the guarded hugepages, all of them broken ones of the filler;
 //! - P10 a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]);
-//! - P11 of a hugepage in the filler the pages of spans are taken from the frame source, if there
-//!   is one, and all of others.
+//! - P11 a frame source has taken the pages of spans of a filler's hugepages, and all of others.
 //!
-//! **Threads.** The heap has none: the caller holds a lock. The caches in front of it may be used
-//! by all at a time.
+//! **Threads.** None: the caller holds a lock. All threads may use the caches in front at once.
 //!
-//! **Failure.** Every call to the floor may be refused; the request then fails with the state as
-//! before. A span that is not out, or not so, is an error that says which
-//! ([`craton_base::SpanError`]), and changes nothing.
+//! **Failure.** The floor may refuse each call; the request then fails with the state as before. A
+//! span not in use, or with other bounds, is a [`craton_base::SpanError`], and changes nothing.
 //!
-//! **Cost.** A span of less than a hugepage: one bitmap search over the lists, one tracker (two
+//! **Cost.** A span below a hugepage: one bitmap search over the lists, one tracker (two cache
+//! lines), one best-fit walk over 32 bytes.
 //! cache lines), one best-fit walk over 32 bytes.
 #![no_std]
 

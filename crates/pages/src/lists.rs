@@ -1,15 +1,13 @@
-//! Ranked lists of hugepages, the first non-empty one found through a bitmap.
+//! Ranked lists of hugepages; a bitmap finds the first non-empty one.
 //!
 //! **From.** TEMERAIRE §4.4. [`crate::fit`] defines the ranks.
 //!
-//! **State.** A list is linked through `next`/`prev` of the trackers; links hold the place plus 1,
-//! so that zeros are empty lists.
+//! **State.** Trackers' `next`/`prev` hold the place plus 1, so that zeros are empty lists.
 
 use crate::tracker::{Tracker, Trackers};
 use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
-/// Lists in a family: eight for each longest free range from 0 to 256, the most that a hugepage
-/// has.
+/// Lists in a family: eight for each longest free range from 0 to 256.
 pub(crate) const LISTS: usize = 8 * (PAGES_PER_HUGEPAGE as usize + 1);
 const WORDS: usize = LISTS.div_ceil(64);
 const _: () = assert!(WORDS < 64);
@@ -17,14 +15,13 @@ const _: () = assert!(WORDS < 64);
 /// One family of ranked lists.
 pub struct Lists {
     heads: [u32; LISTS],
-    /// Which lists are not empty, and which words of this say so.
+    /// Bits of the non-empty lists, and of the non-zero words of these.
     occupied: [u64; WORDS],
     words: u64,
     len: u32,
     pub(crate) sums: Sums,
 }
 
-/// Sums over the hugepages of a family, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sums {
     /// In spans.
@@ -38,7 +35,7 @@ impl Sums {
         Self { used: t.used_pages(), backed: t.backed_pages() }
     }
 
-    /// Adds `new` in place of `old`.
+    /// Replaces `old` by `new`.
     #[inline]
     pub(crate) fn replace(&mut self, old: Self, new: Self) {
         self.used = self.used - old.used + new.used;
@@ -50,7 +47,6 @@ impl Lists {
     pub(crate) const EMPTY: Self =
         Self { heads: [0; LISTS], occupied: [0; WORDS], words: 0, len: 0, sums: Sums { used: 0, backed: 0 } };
 
-    /// Puts a hugepage on top of list `at`.
     pub(crate) fn push<G: Geometry>(&mut self, trackers: &mut Trackers<G>, at: usize, id: HugePageId) {
         let head = self.heads[at];
         if head != 0 {
@@ -64,7 +60,7 @@ impl Lists {
         self.len += 1;
     }
 
-    /// Takes a hugepage off list `at`, on which it must be.
+    /// Removes a hugepage from list `at`, on which it must be.
     pub(crate) fn remove<G: Geometry>(&mut self, trackers: &mut Trackers<G>, at: usize, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let (next, prev) = (t.next, t.prev);
@@ -87,7 +83,6 @@ impl Lists {
         self.len -= 1;
     }
 
-    /// The first non-empty list in `from..to`.
     #[inline]
     pub(crate) fn first_in(&self, from: usize, to: usize) -> Option<usize> {
         if from >= to {
@@ -106,7 +101,6 @@ impl Lists {
         Some(w * 64 + word.trailing_zeros() as usize).filter(|at| *at < to)
     }
 
-    /// The last non-empty list before `to`.
     pub(crate) fn last_before(&self, to: usize) -> Option<usize> {
         let mut w = to / 64;
         let mut word = if w < WORDS { self.occupied[w] & ((1 << (to % 64)) - 1) } else { 0 };
@@ -118,12 +112,10 @@ impl Lists {
         Some(w * 64 + word.ilog2() as usize)
     }
 
-    /// The hugepage on top of list `at`.
     pub(crate) fn head(&self, at: usize) -> Option<HugePageId> {
         self.heads[at].checked_sub(1).map(HugePageId)
     }
 
-    /// Walks list `at`.
     pub(crate) fn walk<'a, G: Geometry>(
         &'a self,
         trackers: &'a Trackers<G>,
@@ -137,7 +129,6 @@ impl Lists {
         })
     }
 
-    /// Hugepages on all lists.
     pub(crate) fn len(&self) -> u32 {
         self.len
     }

@@ -1,7 +1,5 @@
-//! Where spans of up to half a hugepage go: the seam between the two page heaps.
-//!
-//! **What.** TEMERAIRE asks its filler's lists (§4.4). [`crate::frames`] asks page frames instead.
-//! All else is the same in both: whole hugepages, their memory, and what goes back to the system.
+//! The placement of spans of up to half a hugepage: the seam between the two page heaps. TEMERAIRE
+//! asks the filler's lists (§4.4), [`crate::frames`] page frames; all else is the same.
 
 use crate::filler::Filler;
 use crate::fit::{Fit, Found};
@@ -13,12 +11,11 @@ use craton_base::{Density, Geometry, HugePageId, PageBits};
 pub struct Wanted {
     pub(crate) pages: u32,
     pub(crate) align: u32,
-    /// How it is packed.
+    /// Its packing.
     pub(crate) density: Density,
 }
 
-/// Places short spans on the filler's hugepages. All methods but `choose` report
-/// what happened.
+/// Places short spans on the filler's hugepages. All methods but `choose` are notifications.
 pub trait Placement: sealed::Placement {}
 impl<T: sealed::Placement> Placement for T {}
 
@@ -26,23 +23,23 @@ pub(crate) mod sealed {
     use super::*;
 
     pub trait Placement {
-        /// Before anything is granted: the lists.
+        /// The lists, as before any grant.
         const BY_LISTS: Self;
 
         /// Whether the filler's lists place all spans, and the calls below do nothing.
         fn is_by_lists(&self) -> bool;
 
-        /// A place for a span, taken.
+        /// Takes a place for a span.
         fn choose<P: Fit, G: Geometry>(&mut self, filler: &Filler<P, G>, trackers: &Trackers<G>, span: Wanted)
         -> Found;
 
-        /// The lists found a place for a span in need.
+        /// The lists placed a span in need.
         fn taken(&mut self, id: HugePageId, at: u32, pages: u32);
 
-        /// A hugepage comes to the filler, with its used pages.
+        /// A hugepage enters the filler, with its used pages.
         fn adopt<G: Geometry>(&mut self, id: HugePageId, t: &Tracker<G>);
 
-        /// A hugepage leaves the filler, whatever is used of it.
+        /// A hugepage leaves the filler.
         fn expel<G: Geometry>(&mut self, id: HugePageId, t: &Tracker<G>);
 
         /// The used pages of a hugepage changed from `old`.

@@ -1,9 +1,8 @@
-//! Free ranges of hugepages of one kind: unbacked ones (HugeAllocator), or cached ones.
+//! Free ranges of hugepages of one kind, unbacked or cached.
 //!
-//! **From.** TEMERAIRE §4.2. The paper keeps a treap; each hugepage has a tracker anyway, so a
-//! range is marked by its length at both ends (boundary tags) and hangs in a bin by the logarithm
-//! of its length: putting back, joining with neighbours and taking an exact size are constant time,
-//! and the fit is approximately the best.
+//! **From.** TEMERAIRE §4.2. Instead of the paper's treap a range has its length in the trackers at
+//! both ends (boundary tags) and hangs in a bin by its log2. Free, join and exact allocation take
+//! constant time; the fit is nearly best.
 //!
 //! **Invariants.** P4 ranges are maximal; P1 every hugepage of a range has the set's place.
 
@@ -12,17 +11,16 @@ use core::ops::Range;
 use craton_base::{Geometry, HugePageId, HugePages, Pages};
 
 const BINS: usize = 25;
-/// Ranges of a bin that are looked at for a better fit, or for a shorter range.
+/// Ranges of a bin that a search tries.
 const LOOKS: usize = 8;
 
-/// A set of free ranges of hugepages in the place with the number `PLACE`. All zeros are the empty
-/// set.
+/// The free ranges in the place numbered `PLACE`. All zeros: empty.
 pub(crate) struct Ranges<const PLACE: u8> {
     bins: [u32; BINS],
     total: HugePages,
-    /// Pages of them with memory.
+    /// Their backed pages.
     backed: u32,
-    /// Hugepages granted by the floor: trackers from here on must not be looked at.
+    /// Granted hugepages: trackers from here on must not be read.
     end: u32,
 }
 
@@ -35,27 +33,24 @@ impl<const PLACE: u8> Ranges<PLACE> {
 
     const PLACE: Place = if PLACE == Place::Unbacked as u8 { Place::Unbacked } else { Place::Cached };
 
-    /// Hugepages in all ranges.
     pub(crate) fn total(&self) -> HugePages {
         self.total
     }
 
-    /// Pages with memory in all ranges.
     pub(crate) fn backed(&self) -> Pages {
         Pages(self.backed)
     }
 
-    /// Notes that a hugepage of a range has another number of pages with memory.
+    /// Records a change of a hugepage's backed pages.
     pub(crate) fn rebacked(&mut self, old: Pages, new: Pages) {
         self.backed = self.backed - old.0 + new.0;
     }
 
-    /// Tells how many hugepages exist.
     pub(crate) fn set_end(&mut self, granted: HugePages) {
         self.end = granted.0;
     }
 
-    /// Adds a range, joining it with free neighbours of the same kind. The trackers are reset.
+    /// Adds a range, joining free neighbours. Resets the trackers.
     pub(crate) fn insert<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.total.0 += len.0;
         for i in first.0..first.0 + len.0 {
@@ -79,8 +74,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.link(trackers, first, len);
     }
 
-    /// Takes `len` hugepages inside `within` whose first is a multiple of `align`, from the front
-    /// of the range where they fit.
+    /// Takes `len` hugepages inside `within` at a multiple of `align`, at the range's front.
     pub(crate) fn take<G: Geometry>(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -109,7 +103,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         None
     }
 
-    /// How many free hugepages of this kind lie from `at` on.
+    /// Free hugepages of this kind from `at` on.
     pub(crate) fn run_from<G: Geometry>(&self, trackers: &Trackers<G>, at: HugePageId) -> HugePages {
         if at.0 >= self.end || trackers[at.0 as usize].place != Self::PLACE {
             return HugePages(0);
@@ -118,26 +112,25 @@ impl<const PLACE: u8> Ranges<PLACE> {
         HugePages(start + trackers[start as usize].run - at.0)
     }
 
-    /// The free hugepages of this kind that begin at `at`, which no free one of this kind precedes;
-    /// constant time.
+    /// As [`Self::run_from`] at the start of a range; constant time.
     pub(crate) fn run_at_start<G: Geometry>(&self, trackers: &Trackers<G>, at: HugePageId) -> HugePages {
         let here = at.0 < self.end && trackers[at.0 as usize].place == Self::PLACE;
         HugePages(if here { trackers[at.0 as usize].run } else { 0 })
     }
 
-    /// The free hugepages of this kind that end before `end`, where none follows; constant time.
+    /// Free hugepages before `end`, where no free one follows; constant time.
     pub(crate) fn run_before<G: Geometry>(&self, trackers: &Trackers<G>, end: HugePageId) -> HugePages {
         let there = end.0 > 0 && trackers[end.0 as usize - 1].place == Self::PLACE;
         HugePages(if there { trackers[end.0 as usize - 1].run } else { 0 })
     }
 
-    /// Takes the last `len` hugepages of the range that ends before `end`.
+    /// Takes the last `len` hugepages of the range that ends at `end`.
     pub(crate) fn take_end<G: Geometry>(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
         let start = end.0 - trackers[end.0 as usize - 1].run;
         self.split(trackers, start, HugePageId(end.0 - len.0), len);
     }
 
-    /// Some ranges of the set, long ones first.
+    /// Some ranges, long ones first.
     pub(crate) fn longest<'a, G: Geometry>(
         &'a self,
         trackers: &'a Trackers<G>,
@@ -148,14 +141,13 @@ impl<const PLACE: u8> Ranges<PLACE> {
         })
     }
 
-    /// Where the range around `at` begins: in front of it, unless an aligned place inside the range
-    /// is asked for.
+    /// Start of the range around `at`, by a walk: needed for aligned places inside a range.
     fn start_of<G: Geometry>(trackers: &Trackers<G>, at: HugePageId) -> u32 {
         let before = (0..at.0).rev().take_while(|i| trackers[*i as usize].place == Self::PLACE).count();
         at.0 - before as u32
     }
 
-    /// How many free hugepages of this kind lie at the end of the region.
+    /// Free hugepages of this kind at the region's end.
     pub(crate) fn run_at_end<G: Geometry>(&self, trackers: &Trackers<G>) -> HugePages {
         match self.end.checked_sub(1) {
             Some(last) if trackers[last as usize].place == Self::PLACE => HugePages(trackers[last as usize].run),
@@ -163,13 +155,13 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 
-    /// Takes exactly `first..first + len`, which must lie in one range.
+    /// Takes exactly `first..first + len` from one range.
     pub(crate) fn take_at<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         let start = Self::start_of(trackers, first);
         self.split(trackers, start, first, len);
     }
 
-    /// Takes `first..first + len` out of the range that begins at `start`.
+    /// Removes `first..first + len` from the range that begins at `start`.
     fn split<G: Geometry>(&mut self, trackers: &mut Trackers<G>, start: u32, first: HugePageId, len: HugePages) {
         let run = trackers[start as usize].run;
         debug_assert!(start <= first.0 && start + run >= first.0 + len.0);
@@ -189,8 +181,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 
-    /// Some range of the set, about the shortest, for release: a long one is what a large request
-    /// wants back, and broken up it would be missed at once.
+    /// About the shortest range, for release: large requests want the long ones back.
     pub(crate) fn any<G: Geometry>(&self, trackers: &Trackers<G>) -> Option<(HugePageId, HugePages)> {
         let mut at = *self.bins.iter().find(|head| **head != 0)?;
         let mut shortest: Option<(u32, u32)> = None;

@@ -1,55 +1,52 @@
-//! Packs spans across hugepages, for programs whose slack exceeds their small spans.
+//! Regions: pack spans across hugepages, for programs whose slack exceeds their small spans.
 //!
-//! **From.** TEMERAIRE §4.5. A region is 1 GiB, found by the best fit among all of its pages;
-//! regions are sorted by their longest free range. The bitmaps are those of its hugepages'
-//! trackers. A region without spans is given up.
+//! **From.** TEMERAIRE §4.5. A region is 1 GiB, searched by best fit over all its pages. The
+//! bitmaps are its hugepages' trackers. A region ends with its last span.
 //!
-//! **State.** Regions begin at multiples of their size, so that a page's region is known; the first
-//! tracker of one holds its longest free range and links it into a bin by that range's logarithm.
+//! **State.** A region begins at a multiple of its size, so a page names its region. Its first
+//! tracker holds its longest free range, and links it into the bin of that range's logarithm.
 //!
-//! **Invariants.** P8: `held` adds up what the regions' hugepages hold; a region is in the bin that
-//! its longest free range names.
+//! **Invariants.** P8: `held` sums up the regions' hugepages; a region is in the bin of its longest
+//! free range.
 //!
-//! **Cost.** A request walks one region's trackers, 512 of two cache lines: little beside touching
-//! the megabyte it asks for.
+//! **Cost.** A request walks one region's 512 trackers: little beside touching the megabyte it asks
+//! for.
 
 use crate::tracker::{Place, Tracker, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, PageId, PageRange, Pages};
 
-/// Bins by the logarithm of a free range: 1 GiB is 2^17 pages.
+/// Bins by log2 of a free range: 1 GiB is 2^17 pages.
 const BINS: usize = 18;
-/// Regions of a bin that are looked at for room.
+/// Regions of a bin that a search tries.
 const LOOKS: usize = 4;
 
-/// The regions.
 pub(crate) struct Regions<G> {
-    /// First hugepages of regions, plus 1, by the logarithm of the longest free range.
+    /// Heads of regions, plus 1, by log2 of the longest free range.
     bins: [u32; BINS],
     held: Held,
     forbidden: bool,
     geometry: PhantomData<G>,
 }
 
-/// What became of pages of a region that were marked used.
+/// The result of marking a region's pages used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Occupied {
-    /// They read as zeros.
     pub(crate) zeroed: bool,
-    /// Hugepages of them that had no memory.
+    /// Hugepages of them without memory.
     pub(crate) missing: HugePages,
 }
 
-/// What hugepages of regions amount to.
+/// Sums over the hugepages of regions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Held {
     /// Hugepages without a used page.
     pub(crate) idle: u32,
-    /// Those of them with memory.
+    /// Of these, backed ones.
     pub(crate) idle_backed: u32,
-    /// Their pages with memory.
+    /// Their backed pages.
     pub(crate) idle_pages: u32,
-    /// Free pages with memory between spans.
+    /// Free backed pages between spans.
     pub(crate) between: u32,
 }
 
@@ -81,13 +78,12 @@ fn bin(longest: u32) -> usize {
     (u32::BITS - longest.leading_zeros()).saturating_sub(1) as usize
 }
 
-/// The first hugepage of the region around a hugepage.
+/// The head of the region around a hugepage.
 pub(crate) fn head_of<G: Geometry>(id: HugePageId) -> HugePageId {
     HugePageId(id.0 & !(G::REGION - 1))
 }
 
-/// Tells `each` the free ranges of a region: the first page, counted from the region's, and the
-/// length.
+/// Calls `each` with the free ranges of a region: first page in the region, and length.
 fn free_ranges<G: Geometry>(trackers: &Trackers<G>, head: HugePageId, mut each: impl FnMut(u32, u32)) {
     let (mut start, mut len) = (0, 0);
     for i in 0..G::REGION {
@@ -124,7 +120,6 @@ fn free_ranges<G: Geometry>(trackers: &Trackers<G>, head: HugePageId, mut each: 
     }
 }
 
-/// The length of a region's longest free range.
 pub(crate) fn longest<G: Geometry>(trackers: &Trackers<G>, head: HugePageId) -> u32 {
     let mut longest = 0;
     free_ranges(trackers, head, |_, len| longest = longest.max(len));
@@ -139,7 +134,7 @@ impl<G: Geometry> Regions<G> {
         geometry: PhantomData,
     };
     const PAGES: u32 = G::REGION * G::PAGES;
-    /// Slack, in pages, below which a region is not worth its trackers: a 64th of it, 16 MiB.
+    /// Slack, in pages, below which a region does not pay: 1/64 of it, 16 MiB.
     pub(crate) const LEAST_SLACK: u32 = G::REGION.div_ceil(64) * G::PAGES;
 
     pub(crate) fn set_allowed(&mut self, allowed: bool) {
@@ -150,12 +145,10 @@ impl<G: Geometry> Regions<G> {
         !self.forbidden
     }
 
-    /// What their hugepages hold.
     pub(crate) fn held(&self) -> Held {
         self.held
     }
 
-    /// Changes the tracker of a region's hugepage.
     pub(crate) fn change<R>(&mut self, t: &mut Tracker<G>, change: impl FnOnce(&mut Tracker<G>) -> R) -> R {
         self.held.sub(Held::of(t));
         let result = change(t);
@@ -163,7 +156,6 @@ impl<G: Geometry> Regions<G> {
         result
     }
 
-    /// Walks all regions.
     pub(crate) fn walk<'a>(&'a self, trackers: &'a Trackers<G>) -> impl Iterator<Item = HugePageId> + use<'a, G> {
         self.bins.iter().flat_map(move |head| {
             let mut next = head.checked_sub(1);
@@ -175,7 +167,7 @@ impl<G: Geometry> Regions<G> {
         })
     }
 
-    /// Whether a region is in the bin that its longest free range names.
+    /// P8: whether a region is in the bin of its longest free range.
     pub(crate) fn is_listed(&self, trackers: &Trackers<G>, head: HugePageId) -> bool {
         let mut at = self.bins[bin(trackers[head.0 as usize].run)].checked_sub(1);
         while let Some(id) = at {
@@ -210,8 +202,8 @@ impl<G: Geometry> Regions<G> {
         }
     }
 
-    /// The best place for a span: in a region with the smallest longest free range that will do,
-    /// the smallest free range. Of regions with about the same, `looks` are looked at.
+    /// The best place: the smallest free range in a region of the smallest sufficient bin; tries
+    /// `looks` regions of a bin.
     fn find_in_some(&self, trackers: &Trackers<G>, pages: u32, align: u32, looks: usize) -> Option<PageId> {
         (bin(pages)..BINS).find_map(|b| {
             let mut at = self.bins[b].checked_sub(1);
@@ -242,7 +234,7 @@ impl<G: Geometry> Regions<G> {
         best.map(|(at, _)| PageId(at))
     }
 
-    /// The best place for a span, in a region that has room; `in_need`, all regions are looked at.
+    /// The best place for a span; `in_need` tries all regions.
     pub(crate) fn find(&self, trackers: &Trackers<G>, pages: u32, align: u32, in_need: bool) -> Option<PageRange> {
         if pages > Self::PAGES {
             return None;
@@ -251,7 +243,7 @@ impl<G: Geometry> Regions<G> {
         Some(PageRange::new(self.find_in_some(trackers, pages, align, looks)?, Pages(pages)))
     }
 
-    /// Makes a region of free hugepages that were taken from the allocator, `head` the first.
+    /// Makes a region of free hugepages taken from the allocator.
     pub(crate) fn begin(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         for i in head.0..head.0 + G::REGION {
             let t = &mut trackers[i as usize];
@@ -262,14 +254,14 @@ impl<G: Geometry> Regions<G> {
         self.link(trackers, head);
     }
 
-    /// Forgets an empty region, whose hugepages are the caller's again.
+    /// Ends an empty region; its hugepages are the caller's again.
     pub(crate) fn end(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         self.unlink(trackers, head);
         (head.0..head.0 + G::REGION).for_each(|i| self.held.sub(Held::of(&trackers[i as usize])));
     }
 
-    /// Marks pages used, by a span that begins with them or goes on there. `huge` says of a
-    /// hugepage without memory whether the system will back it as a whole.
+    /// Marks pages used by a span that begins or goes on there. `huge` tells whether the system
+    /// will back an unbacked hugepage whole.
     pub(crate) fn occupy(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -289,7 +281,7 @@ impl<G: Geometry> Regions<G> {
                 }
                 match (first, begins, at) {
                     (true, true, _) => t.occupy(at, len),
-                    // The rest of a hugepage that the span has reached already.
+                    // The rest of a hugepage that the span has already reached.
                     (true, false, 1..) => t.extend(at, len),
                     _ => t.carry(at, len),
                 }
@@ -299,8 +291,7 @@ impl<G: Geometry> Regions<G> {
         Occupied { zeroed, missing: HugePages(missing) }
     }
 
-    /// Marks pages free: a `whole` span, or the end of one that becomes shorter. Returns the region
-    /// when that leaves it without spans.
+    /// Frees pages: a `whole` span, or the end of one. Returns a region left without spans.
     pub(crate) fn vacate(&mut self, trackers: &mut Trackers<G>, range: PageRange, whole: bool) -> Option<HugePageId> {
         let head = head_of::<G>(G::hugepage(range.first));
         self.unlink(trackers, head);
@@ -315,15 +306,14 @@ impl<G: Geometry> Regions<G> {
         (trackers[head.0 as usize].run == Self::PAGES).then_some(head)
     }
 
-    /// Whether pages behind a region's span are free, so that it can become longer by them.
+    /// Whether the pages behind a region's span are free, so that it can grow.
     pub(crate) fn is_free(&self, trackers: &Trackers<G>, range: PageRange) -> bool {
         let region = head_of::<G>(G::hugepage(PageId(range.first.0 - 1)));
         let room = G::page(region, Self::PAGES).0 - range.first.0;
         range.len.0 <= room && G::parts(range).all(|(id, at, len)| !trackers[id.0 as usize].used().any(at, len))
     }
 
-    /// Takes the memory of up to `want` hugepages without a used page away; returns how many
-    /// hugepages and pages lost theirs.
+    /// Unbacks up to `want` idle hugepages; returns the hugepages and pages unbacked.
     pub(crate) fn shrink(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, want: u32) -> (u32, u64) {
         let (mut done, mut pages) = (0, 0);
         while done < want && self.held.idle_backed > 0 {
@@ -349,8 +339,7 @@ impl<G: Geometry> Regions<G> {
         (done, pages)
     }
 
-    /// Takes the memory of free pages between spans away, of `most` pages or a few more; returns
-    /// how many. Walks the hugepages below `granted`.
+    /// Unbacks about `most` free pages between spans, walking below `granted`; returns how many.
     pub(crate) fn break_up(
         &mut self,
         trackers: &mut Trackers<G>,

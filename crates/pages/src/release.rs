@@ -1,12 +1,10 @@
 //! How much memory goes back to the system, and when.
 //!
-//! **From.** TEMERAIRE §4.6: whole free hugepages first; breaking hugepages up is the last resort,
-//! since it cannot be undone cheaply. What recent demand will want back stays unless all is asked
-//! for ([`crate::demand`]). By itself memory goes back at a rate: whole hugepages are more than was
-//! due, and the next ticks release less for it.
-//!
-//! **Not here.** Which pages go: [`crate::huge_cache`], [`crate::filler`] and [`crate::region`]
-//! choose them.
+//! **From.** TEMERAIRE §4.6: whole free hugepages first; breaking hugepages is the last resort,
+//! since it cannot be undone cheaply. Memory that recent demand wants back stays, unless all is
+//! requested ([`crate::demand`]). In the background memory goes back at a rate: a whole hugepage
+//! exceeds what is due, so the next ticks release less. [`crate::huge_cache`], [`crate::filler`]
+//! and [`crate::region`] choose the pages.
 
 use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 
@@ -15,18 +13,18 @@ use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 pub enum Breaking {
     /// Whole free hugepages only.
     Never,
-    /// Hugepages may be broken up for what recent demand will not want back, less a sixteenth.
+    /// Breaks hugepages for memory that recent demand does not want back, less 1/16.
     Surplus,
-    /// All free pages may go.
+    /// All free pages.
     Always,
 }
 
-/// More was to be released than there is. Nothing has changed.
+/// A release of more than is possible. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooMuch {
-    /// Pages asked for.
+    /// Pages requested.
     pub asked: Pages,
-    /// Pages that can be released in this way.
+    /// Pages that can be released this way.
     pub there: Pages,
 }
 
@@ -36,46 +34,42 @@ impl core::fmt::Display for TooMuch {
     }
 }
 
-/// The work of a tick.
+/// The result of a tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tick {
-    /// Pages that lost their memory.
+    /// Pages unbacked.
     pub released: u64,
-    /// Hugepages that were collapsed.
+    /// Hugepages collapsed.
     pub collapsed: u32,
-    /// More is due; nothing but the length of a step kept it.
+    /// More is due; only the step's bound stopped it.
     pub more: bool,
 }
 
-/// Pages that a step of a tick releases: with one system call each they take half a millisecond,
-/// while others wait.
+/// Pages of one step: at one system call each, 0.5 ms, while other threads wait.
 pub(crate) const STEP: Pages = Pages(512);
 
-/// A sixteenth of the wanted pages stays on top of them: the last free pages between spans
-/// are the dearest, since for each of them many used ones lose their hugepage.
+/// 1/16 of the wanted pages stays in addition: the last free pages are the dearest, since many used
+/// ones lose their hugepage for each.
 const MARGIN_PART: u32 = 16;
 
-/// The rate of release, and where it stands.
 pub(crate) struct Release {
     bytes_per_s: u64,
     last_ns: u64,
-    /// Bytes due; below 0 after more was released than was due.
+    /// Bytes due; negative after releasing too much.
     due: i64,
-    /// Pages released since the start.
     total: u64,
 }
 
 impl Release {
-    /// No memory goes back by itself.
+    /// No background release.
     pub(crate) const STILL: Self = Self { bytes_per_s: 0, last_ns: 0, due: 0, total: 0 };
 
-    /// How much goes back by itself from now on.
+    /// Sets the rate.
     pub(crate) fn set_rate(&mut self, bytes_per_s: u64, now_ns: u64) {
         *self = Self { bytes_per_s, last_ns: now_ns, due: 0, total: self.total };
     }
 
-    /// The pages due now; what was not there to be released is not due for longer than a second, or
-    /// than a page takes.
+    /// The pages due now; an unreleasable debt lapses after a second, or the time of a page.
     pub(crate) fn due(&mut self, now_ns: u64) -> Pages {
         let passed = now_ns.saturating_sub(core::mem::replace(&mut self.last_ns, now_ns));
         let more = u128::from(self.bytes_per_s) * u128::from(passed) / 1_000_000_000;
@@ -85,12 +79,12 @@ impl Release {
         Pages(u32::try_from((self.due >> PAGE_SHIFT).max(0)).unwrap_or(u32::MAX))
     }
 
-    /// Counts pages that went back by the rate; [`Self::count`] has them too.
+    /// Counts pages released by the rate; [`Self::count`] counts them too.
     pub(crate) fn paced(&mut self, pages: u64) {
         self.due = self.due.saturating_sub_unsigned(pages << PAGE_SHIFT);
     }
 
-    /// Counts pages that lost their memory; returns them.
+    /// Counts unbacked pages; returns them.
     pub(crate) fn count(&mut self, pages: u64) -> u64 {
         self.total += pages;
         pages
@@ -100,7 +94,7 @@ impl Release {
         self.total
     }
 
-    /// Of `free` pages with memory beside `in_use` others, those that demand will not want back.
+    /// Of `free` backed pages beside `in_use`, those that demand does not want back.
     pub(crate) fn surplus(in_use: Pages, free: Pages, wanted: Pages) -> Pages {
         let kept = wanted.0.saturating_add(wanted.0 / MARGIN_PART);
         Pages((in_use.0 + free.0).saturating_sub(kept).min(free.0))

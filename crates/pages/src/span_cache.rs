@@ -1,45 +1,41 @@
-//! Short free spans in front of the page heap, so that the common request takes no lock.
+//! The span cache: short free spans in front of the page heap, without a lock.
 //!
-//! **What.** A shard for each processor holds a few spans of 1, 2, 4 and 8 pages, dense and sparse
-//! ones apart. To the page heap they are out. Who looks after the heap empties the shards
-//! ([`SpanCache::drain`]) before memory is released.
+//! **What.** A shard for each CPU holds a few spans of 1, 2, 4 and 8 pages, dense and sparse apart.
+//! To the page heap they are in use. The heap's owner drains it ([`SpanCache::drain`]) before a
+//! release.
 //!
-//! **State.** A shard is one cache line of 16 slots; a slot holds the first page of a span plus 1,
-//! or 0.
+//! **State.** A shard is one cache line of 16 slots: a span's first page plus 1, or 0.
 //!
-//! **Invariants.** P10: a span is in one slot at most, since a slot is emptied by exchange and
-//! filled only when empty.
+//! **Invariants.** P10: a span is in at most one slot: an exchange empties a slot, and only an
+//! empty one is filled.
 //!
-//! **Threads.** Any thread may use any shard at any time; one that was moved to another processor
-//! in between loses nothing but locality.
+//! **Threads.** Any thread may use any shard; a migrated one loses only locality.
 //!
-//! **Cost.** A request: the processor's number, at most four slots of one line, one atomic
-//! exchange. Memory that is held back: at most 320 KiB in each shard that was used.
+//! **Cost.** The CPU's number, at most four slots of one line, one exchange. Holds back at most 320
+//! KiB in each used shard.
 
 use craton_base::atomic::{AtomicU32, Ordering};
 use craton_base::{Density, PageId, PageRange, Pages};
 
-/// Shards; processors beyond share them.
+/// Shards; further CPUs share them.
 const SHARDS: usize = if cfg!(loom) { 2 } else { 64 };
 /// Slots for spans of 1, 2, 4 and 8 pages.
 const DEPTHS: [usize; 4] = [4, 2, 1, 1];
-/// Where the slots of a length begin.
 const STARTS: [usize; 4] = [0, 4, 6, 7];
 const SLOTS: usize = 8;
 
-/// One processor's spans.
 #[repr(align(64))]
 struct Shard {
     dense: [AtomicU32; SLOTS],
     sparse: [AtomicU32; SLOTS],
 }
 
-/// Spans for all processors. All zeros are an empty cache.
+/// All CPUs' short spans. All zeros: empty.
 pub struct SpanCache {
     shards: [Shard; SHARDS],
 }
 
-/// The logarithm of a length that is cached.
+/// Log2 of a cached length.
 fn length(pages: Pages) -> Option<usize> {
     let log = pages.0.trailing_zeros() as usize;
     (pages.0.is_power_of_two() && log < DEPTHS.len()).then_some(log)
@@ -63,8 +59,7 @@ impl SpanCache {
         &slots[STARTS[log]..STARTS[log] + DEPTHS[log]]
     }
 
-    /// Takes a span of `pages`, whose first is a multiple of `align`; its contents are
-    /// whatever its last user left.
+    /// Removes a span of `pages` at a multiple of `align`, with its old contents.
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages, density: Density) -> Option<PageRange> {
         let log = length(pages)?;
         self.slots(cpu, log, density).iter().find_map(|slot| {
@@ -72,15 +67,14 @@ impl SpanCache {
             if seen == 0 || !(seen - 1).is_multiple_of(align.0) {
                 return None;
             }
-            // ORDERING: Acquire pairs with the Release in `put`: what the last user did to the
-            // span's pages and to its metadata comes before what the next one does.
+            // ORDERING: Acquire pairs with the Release in `put`: the last user's writes to the
+            // span's pages and metadata precede the next one's.
             let taken = slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed);
             taken.is_ok().then(|| PageRange::new(PageId(seen - 1), pages))
         })
     }
 
-    /// Keeps a span that came back; `false` if it is too long or there is no room, and it has to go
-    /// to the page heap.
+    /// Keeps a freed span; `false` if too long or without room: free it to the page heap.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange, density: Density) -> bool {
         let Some(log) = length(span.len) else { return false };
@@ -91,7 +85,7 @@ impl SpanCache {
         })
     }
 
-    /// Takes every span out and hands it to `give`.
+    /// Removes every span and calls `give` with it.
     pub fn drain(&self, mut give: impl FnMut(PageRange, Density)) {
         for shard in &self.shards {
             for (slots, density) in [(&shard.dense, Density::Dense), (&shard.sparse, Density::Sparse)] {
@@ -111,7 +105,7 @@ impl SpanCache {
         }
     }
 
-    /// Pages in the cache, as far as can be seen while others use it.
+    /// Pages held; approximate while threads use it.
     pub fn pages(&self) -> Pages {
         let mut pages = 0;
         for shard in &self.shards {

@@ -12,11 +12,10 @@ pub(crate) struct Counting {
     pub(crate) granted: Vec<HugePages>,
     pub(crate) unbacked: Vec<PageRange>,
     pub(crate) advised: Vec<(PageRange, Advice)>,
-    /// Every unback is refused.
+    /// Refuses every unback.
     pub(crate) keeps: bool,
-    /// No advice is heeded.
+    /// Ignores all advice.
     pub(crate) deaf: bool,
-    /// The answer for any range.
     pub(crate) residency: Residency,
 }
 
@@ -56,7 +55,6 @@ impl Floor for Counting {
     }
 }
 
-/// Trackers of hugepages that were not granted yet.
 pub(crate) fn trackers<G: Geometry>(len: u32) -> Trackers<G> {
     Trackers::from_slice((0..len).map(|_| Tracker::default()).collect::<Vec<_>>().leak())
 }

@@ -1,12 +1,11 @@
-//! The trace of a page heap: what was asked of it, and when, as bytes of a file.
+//! The trace of a page heap: its calls and their times, as bytes of a file.
 //!
-//! **What.** Encodes and decodes the parts of the file: its [`Header`], an [`Event`], the [`Seal`]
-//! of a block. [`Trace`] reads a whole file. Who writes one puts these bytes where they belong and
-//! needs nothing else; docs/trace.md tells it in full.
+//! **What.** Encodes and decodes the file's parts: [`Header`], [`Event`], a block's [`Seal`].
+//! [`Trace`] reads a whole file; docs/trace.md has the full format.
 //!
-//! **From.** TEMERAIRE §6.2: a trace of the page heap's calls, played on other policies.
+//! **From.** TEMERAIRE §6.2: a trace of the page heap's calls, replayed on other policies.
 //!
-//! **Units.** Pages of 8 KiB, microseconds since the recording began, blocks of 4 KiB; numbers are
+//! **Units.** Pages of 8 KiB, microseconds since the recording began, blocks of 4 KiB,
 //! little-endian.
 //!
 //! **State.**
@@ -15,11 +14,11 @@
 //! event:  time_us 48 bits │ kind 4 │ dense 1 │ log2 of alignment 5 │ zeros 6 ║ first page 32 │ pages 32
 //! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8        ║ checksum 64
 //! ```
-//! A slot of zeros is empty. Its first word is written last, so that a slot which is not empty is
-//! whole, whenever the writer is killed.
+//! A slot of zeros is empty. Its first word is written last: a non-empty slot is complete, whenever
+//! the writer is killed.
 //!
-//! **Failure.** What is no trace, is of another version, was cut off or changed is a [`TraceError`]
-//! with the place and what is expected there.
+//! **Failure.** A file of another format or version, cut off or changed gives a [`TraceError`] with
+//! the place and what is expected there.
 
 mod read;
 
@@ -27,15 +26,15 @@ pub use read::{Trace, TraceError, Wrong};
 
 use craton_base::{Density, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages};
 
-/// How a trace begins.
+/// First bytes of a trace.
 pub const MAGIC: [u8; 8] = *b"craton\x1aT";
-/// The version of the format.
+/// Version of the format.
 pub const VERSION: u32 = 1;
 /// Bytes of the header, and of each block.
 pub const BLOCK_BYTES: usize = 4096;
 /// Bytes of a slot.
 pub const SLOT_BYTES: usize = 16;
-/// Events in a block; the slot behind them is for the seal.
+/// Events in a block; the slot after them holds the seal.
 pub const BLOCK_EVENTS: usize = BLOCK_BYTES / SLOT_BYTES - 1;
 
 const TIME_BITS: u32 = 48;
@@ -52,30 +51,30 @@ const SEAL_ZEROS: u64 = 0b111 << (FLAG_SHIFT + 1);
 /// A slot's two words.
 pub type Slot = [u64; 2];
 
-/// What was asked of the page heap, with success.
+/// A successful call of the page heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// A span was taken.
+    /// A span was allocated.
     Alloc = 1,
-    /// A span came back.
+    /// A span was freed.
     Free = 2,
-    /// A span has now so many pages.
+    /// A span was resized.
     Resize = 3,
 }
 
-/// One of its calls.
+/// An event of the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When, in microseconds since the recording began; it takes 48 bits, which are nine years.
+    /// Microseconds since the recording began, in 48 bits (nine years).
     pub time_us: u64,
-    /// What was asked.
+    /// The call.
     pub kind: Kind,
-    /// Where the span is; of [`Kind::Resize`], with its new length.
+    /// The span; of [`Kind::Resize`], with its new length.
     pub span: PageRange,
-    /// The alignment that was asked for, a power of two; 1 unless it is [`Kind::Alloc`].
+    /// Requested alignment, a power of two; 1 except for [`Kind::Alloc`].
     pub align: Pages,
-    /// How many objects the span holds.
+    /// Objects of the span.
     pub density: Density,
 }
 
@@ -111,15 +110,14 @@ impl Event {
     }
 }
 
-/// The seal of a block: it is full, or the last of a recording that was ended.
+/// The seal of a full block, or of a completed recording's last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal {
     /// Events in the block.
     pub events: u8,
     /// The file ends with this block.
     pub last: bool,
-    /// Events that are not in the file because its bound was reached or it could not grow; counted
-    /// in the last block.
+    /// Events dropped at the bound or because the file could not grow; in the last block.
     pub dropped: u64,
 }
 
@@ -146,8 +144,7 @@ impl Seal {
     }
 }
 
-/// A checksum over 64-bit words. Each step can be undone, so that a change of one word always
-/// changes the result.
+/// A checksum over 64-bit words. Each step is invertible: a change of one word changes the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sum(u64);
 
@@ -173,20 +170,20 @@ impl Sum {
     }
 }
 
-/// What a file says of itself.
+/// The header of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// The most events that may be in the file.
+    /// Most events in the file.
     pub bound: u64,
-    /// Pages that the recorded heap could have at the most.
+    /// Most pages of the recorded heap.
     pub region: Pages,
 }
 
-/// Words of the header that its checksum covers; it is the word behind them.
+/// Words that the header's checksum covers; it is the next word.
 const HEADER_WORDS: usize = 5;
 
 impl Header {
-    /// The header as the first words of its block; the rest of it is zeros.
+    /// The first words of the header's block; the rest is zeros.
     pub const fn encode(&self) -> [u64; HEADER_WORDS + 1] {
         let mut words = [
             u64::from_le_bytes(MAGIC),

@@ -1,10 +1,10 @@
-//! What the page heap knows of one hugepage.
+//! The page heap's record of one hugepage.
 //!
 //! **From.** TEMERAIRE §4.4: bitmap, longest free range L, allocations A, used pages U.
 //!
-//! **State.** 128 bytes, two cache lines; all zeros stand for a hugepage that has not been granted
-//! yet. `L` is kept, not sought: giving pages back can only lengthen the range around them, and
-//! taking pages shortens the longest range only if they came from it.
+//! **State.** 128 bytes, two cache lines; all zeros: a hugepage not yet granted. `L` is maintained:
+//! a free only lengthens the range around its pages, and an allocation shortens the longest range
+//! only if it came from it.
 //!
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
@@ -17,22 +17,22 @@ use craton_base::{Bytes, Geometry, Huge2M, PageBits, Pages, Table, Zeroed};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Place {
-    /// Beyond what the floor granted.
+    /// Beyond the grant.
     #[default]
     Beyond = 0,
-    /// Free, no memory behind it.
+    /// Free, without memory.
     Unbacked,
     /// Free, with memory.
     Cached,
-    /// Packed with spans by the filler.
+    /// Packed with short spans.
     Filler,
-    /// All of it belongs to one span of several hugepages.
+    /// Part of one span of several hugepages.
     Large,
-    /// Part of a region, whose spans cross hugepages.
+    /// Part of a region.
     Region,
 }
 
-/// The record of one hugepage. Tests tell states apart by its hash.
+/// The record of one hugepage. Tests distinguish states by its hash.
 #[derive(Default, Hash, Debug)]
 #[repr(align(128))]
 pub struct Tracker<G = Huge2M> {
@@ -40,46 +40,42 @@ pub struct Tracker<G = Huge2M> {
     used: PageBits<G>,
     /// First pages of the spans that begin here.
     starts: PageBits<G>,
-    /// Pages handed out at least once since they were last unbacked: they may have memory, and need
-    /// not read as zeros (P5).
+    /// Pages handed out since they were last unbacked: they may have memory and be non-zero (P5).
     touched: PageBits<G>,
-    /// Link to the next hugepage of the same list or bin, plus 1; 0 ends it.
+    /// Next hugepage of the list or bin, plus 1; 0 for none.
     pub(crate) next: u32,
-    /// Link to the previous one, plus 1; 0 when this is the first.
+    /// Previous hugepage, plus 1; 0 for none.
     pub(crate) prev: u32,
-    /// At both ends of a free range: its length in hugepages. At a region's first hugepage: its
-    /// longest free range in pages.
+    /// At both ends of a free range: its hugepages. At a region's head: its longest range, in
+    /// pages.
     pub(crate) run: u32,
     used_pages: u16,
     longest_free: u16,
     allocs: u16,
-    /// How many pages are in `touched`: counting bits is slow where the machine is not asked for an
-    /// instruction for it.
+    /// Pages in `touched`: counting bits is slow without the CPU's instruction.
     touched_pages: u16,
-    /// The list of its family that this hugepage is on, plus 1; 0 outside the filler.
+    /// Its list in the family, plus 1; 0 outside the filler.
     pub(crate) list: u16,
-    /// The family that it is listed in.
+    /// The family that lists it.
     pub(crate) family: Family,
     pub(crate) place: Place,
-    /// Holds spans of many small objects only.
+    /// Only for spans of many small objects.
     pub(crate) dense: bool,
-    /// In the filler because a large span left its tail here; such hugepages are used last (§4.1).
+    /// A large span's tail brought it into the filler; such hugepages are used last (§4.1).
     pub(crate) donated: bool,
-    /// Some of its free pages were released one by one.
+    /// Some of its free pages were released singly.
     pub(crate) broken: bool,
-    /// Backed as a whole by one hugepage of the machine, as far as we know: also pages that nobody
-    /// touched have memory.
+    /// Backed as a whole by the machine, as far as known: untouched pages have memory too.
     pub(crate) intact: bool,
-    /// Advised against hugepages, so that the system does not fill what was released from it.
+    /// Advised against hugepages, so that the system does not refill released pages.
     pub(crate) guarded: bool,
-    /// Hugepages are asked for here although it lies in front of where that begins.
+    /// Hugepages are requested here although it precedes the threshold.
     pub(crate) asked: bool,
-    /// Being collapsed at this moment; its memory must not be released meanwhile.
+    /// Being collapsed: it must stay backed.
     pub(crate) collapsing: bool,
     geometry: PhantomData<G>,
 }
 
-/// One for each hugepage that the heap may have.
 pub(crate) type Trackers<G> = Table<Tracker<G>>;
 
 // SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond`, `Family::Sparse` and
@@ -89,7 +85,7 @@ unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 const _: () = assert!(size_of::<Tracker>() == 128);
 
 impl<G: Geometry> Tracker<G> {
-    /// Makes the record that of an empty hugepage, keeping what is known of its memory.
+    /// Empties the record, keeping what is known of its memory.
     pub(crate) fn reset(&mut self) {
         self.used = PageBits::EMPTY;
         self.starts = PageBits::EMPTY;
@@ -101,7 +97,7 @@ impl<G: Geometry> Tracker<G> {
         self.broken = false;
     }
 
-    /// Notes that the hugepage has no memory any more; returns how many pages had.
+    /// Records that the hugepage lost its memory; returns the pages that had some.
     pub(crate) fn unbacked(&mut self) -> u32 {
         let lost = self.backed_pages();
         self.touched = PageBits::EMPTY;
@@ -116,42 +112,38 @@ impl<G: Geometry> Tracker<G> {
     pub(crate) fn starts(&self) -> &PageBits<G> {
         &self.starts
     }
-    /// Used pages, U.
+    /// U.
     pub(crate) fn used_pages(&self) -> u32 {
         self.used_pages.into()
     }
-    /// Longest free range in pages, L.
+    /// L, in pages.
     pub(crate) fn longest_free(&self) -> u32 {
         self.longest_free.into()
     }
-    /// Spans in this hugepage, A; one that began before it counts too.
+    /// A: spans here, with one that began before.
     pub(crate) fn allocs(&self) -> u32 {
         self.allocs.into()
     }
-    /// Pages that may have memory.
     pub(crate) fn backed_pages(&self) -> u32 {
         if self.intact { G::PAGES } else { self.touched_pages.into() }
     }
 
-    /// Whether all of so many pages may have memory.
     pub(crate) fn has_memory(&self, first: u32, pages: u32) -> bool {
         self.intact || self.touched.count(first, pages) == pages
     }
 
-    /// Free pages that may have memory.
     pub(crate) fn free_backed(&self) -> PageBits<G> {
         if self.intact { self.used.complement() } else { self.touched.minus(&self.used) }
     }
 
-    /// The largest free block, as [`PageBits::largest_clear_block`] counts it.
+    /// The largest free block ([`PageBits::largest_clear_block`]).
     #[inline]
     pub(crate) fn largest_block(&self) -> u32 {
         // Most hugepages of small objects are nearly full.
         if self.longest_free <= 1 { self.longest_free() } else { self.used.largest_clear_block() }
     }
 
-    /// The best place for `pages` at a multiple of `align` pages: the smallest free range that
-    /// holds it.
+    /// The smallest free range that holds `pages` at a multiple of `align`.
     pub(crate) fn best_fit(&self, pages: u32, align: u32) -> Option<u32> {
         if pages > self.longest_free() {
             return None;
@@ -170,19 +162,19 @@ impl<G: Geometry> Tracker<G> {
         (shortest != u32::MAX).then_some(best)
     }
 
-    /// Marks a new span's pages used; says whether they read as zeros.
+    /// Marks a new span's pages used; whether they read as zeros.
     pub(crate) fn occupy(&mut self, first: u32, pages: u32) -> bool {
         self.starts.insert(first, 1);
         self.carry(first, pages)
     }
 
-    /// As [`Tracker::occupy`], for a span that began in a hugepage before.
+    /// [`Tracker::occupy`] for a span that began in an earlier hugepage.
     pub(crate) fn carry(&mut self, first: u32, pages: u32) -> bool {
         self.allocs += 1;
         self.extend(first, pages)
     }
 
-    /// Marks pages used without counting a span more: a span of this hugepage became longer.
+    /// Marks pages used by a span of this hugepage that grew.
     pub(crate) fn extend(&mut self, first: u32, pages: u32) -> bool {
         debug_assert_eq!(self.used.count(first, pages), 0);
         let (_, run) = self.used.clear_run_around(first);
@@ -194,16 +186,16 @@ impl<G: Geometry> Tracker<G> {
         self.touch(first, pages)
     }
 
-    /// Notes that so many bytes of the hugepage have memory, and that it is on small pages.
+    /// Records that the hugepage is on small pages, with `resident` bytes backed.
     pub(crate) fn came_in_parts(&mut self, resident: Bytes) {
         self.intact = false;
         if resident.0 > Pages(self.touched_pages.into()).bytes().0 {
-            // Nobody knows which.
+            // Which ones is unknown.
             (self.touched, self.touched_pages) = (PageBits::ALL, G::PAGES as u16);
         }
     }
 
-    /// Notes that pages are handed out; says whether they read as zeros.
+    /// Marks pages touched; whether they read as zeros.
     fn touch(&mut self, first: u32, pages: u32) -> bool {
         if self.touched.all(first, pages) {
             return false;
@@ -214,10 +206,10 @@ impl<G: Geometry> Tracker<G> {
         before == 0
     }
 
-    /// Notes that pages lost their memory; returns how many had any.
+    /// Records that pages lost their memory; returns how many had some.
     pub(crate) fn unback(&mut self, first: u32, pages: u32) -> u32 {
         if core::mem::take(&mut self.intact) {
-            // All of it had memory until now.
+            // Until now all of it was backed.
             (self.touched, self.touched_pages) = (PageBits::ALL, G::PAGES as u16);
         }
         let lost = self.touched.count(first, pages);
@@ -226,20 +218,18 @@ impl<G: Geometry> Tracker<G> {
         lost
     }
 
-    /// Whether the pages of `touched` are as many as counted, and all used ones are among them
-    /// (P5).
+    /// P5: `touched` agrees with its count and includes all used pages.
     pub(crate) fn is_touched_right(&self) -> bool {
         self.touched.len() == self.touched_pages.into() && self.used.minus(&self.touched).is_empty()
     }
 
-    /// Marks a span's pages free.
     pub(crate) fn vacate(&mut self, first: u32, pages: u32) {
         self.starts.remove(first, 1);
         self.allocs -= 1;
         self.truncate(first, pages);
     }
 
-    /// Marks pages free without counting a span less: a span of this hugepage became shorter.
+    /// Marks pages free of a span of this hugepage that shrank.
     pub(crate) fn truncate(&mut self, first: u32, pages: u32) {
         debug_assert_eq!(self.used.count(first, pages), pages);
         self.used.remove(first, pages);
@@ -248,19 +238,18 @@ impl<G: Geometry> Tracker<G> {
         self.longest_free = self.longest_free.max(run as u16);
     }
 
-    /// Makes the span that begins at `second` the end of that in front of it.
+    /// Joins the span at `second` to the one before it.
     pub(crate) fn join(&mut self, second: u32) {
         self.starts.remove(second, 1);
         self.allocs -= 1;
     }
 
-    /// Where the span that covers page `at` ends in this hugepage: at the next start, the next free
-    /// page, or the hugepage's end.
+    /// End, in this hugepage, of the span over page `at`: the next start, free page, or its end.
     pub(crate) fn end_of_span(&self, at: u32) -> u32 {
         self.used.next_clear_or(&self.starts, at + 1)
     }
 
-    /// Whether a span of the hugepage in front goes on here.
+    /// Whether a span of the hugepage before goes on here.
     pub(crate) fn continues(&self) -> bool {
         self.used.contains(0) && !self.starts.contains(0)
     }

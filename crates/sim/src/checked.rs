@@ -1,7 +1,5 @@
-//! A floor or span source whose contract is checked at every call, on both sides.
-//!
-//! **What.** Panics when the caller breaks a precondition or the one below breaks its promise; the message says which
-//! call, with the values. Wrap it round the part under test, and round what that part stands on.
+//! Checks a floor's or span source's contract at every call, on both sides. Panics with the values
+//! when the caller breaks a precondition or the layer below its promise.
 
 use craton_base::{
     Advice, CollapseError, Density, Floor, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
@@ -9,9 +7,7 @@ use craton_base::{
 };
 use std::collections::BTreeMap;
 
-/// Checks each call of a [`Floor`] or [`SpanSource`].
-///
-/// Of a floor it assumes that nobody touches a range while a call on it runs, and that residency is exact.
+/// Checks each call of a [`Floor`] or [`SpanSource`]; no concurrent touches, exact residency.
 #[derive(Clone, Debug)]
 pub struct Checked<T> {
     inner: T,
@@ -57,7 +53,7 @@ impl<T> Checked<T> {
         );
     }
 
-    /// The span must be out exactly so; returns its density.
+    /// Asserts that the span is out exactly so; returns its density.
     fn assert_out(&self, call: &str, span: PageRange) -> Density {
         match self.spans.get(&span.first) {
             Some((len, density)) if *len == span.len => *density,
@@ -66,7 +62,7 @@ impl<T> Checked<T> {
         }
     }
 
-    /// No span that is out may share a page with `range`, but the one that begins at `but`.
+    /// Asserts that no span but the one at `but` shares a page with `range`.
     fn assert_apart(&self, call: &str, range: PageRange, but: Option<PageId>) {
         let before = self.spans.range(..range.end()).rev().find(|(first, _)| Some(**first) != but);
         if let Some((first, (len, _))) = before {
@@ -77,7 +73,8 @@ impl<T> Checked<T> {
 }
 
 impl<F: Floor> Checked<F> {
-    /// Runs a fallible call; checks that a refusal leaves the residency, and success leaves `want` bytes or any if `None`.
+    /// Runs a fallible call: refusal keeps the residency, success leaves `want` bytes (`None`:
+    /// any).
     fn ranged<E>(
         &mut self,
         call: &str,

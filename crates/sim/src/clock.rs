@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A clock that stands still until it is advanced. Clones show the same time.
 #[derive(Clone, Debug, Default)]
 pub struct VirtualClock {
-    // A number that only grows and guards nothing else: relaxed accesses will do.
+    // Relaxed: the number only grows and guards nothing else.
     now_ns: Arc<AtomicU64>,
 }
 
@@ -17,7 +17,7 @@ impl VirtualClock {
         Self { now_ns: Arc::new(AtomicU64::new(now_ns)) }
     }
 
-    /// Lets `ns` nanoseconds pass; returns the new time. At the end of time (`u64::MAX`) the clock stops.
+    /// Advances the clock by `ns`, up to `u64::MAX`; returns the new time.
     pub fn advance(&self, ns: u64) -> u64 {
         let before = self.now_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(ns)));
         before.unwrap_or_else(|now| now).saturating_add(ns)

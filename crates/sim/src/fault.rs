@@ -1,7 +1,5 @@
-//! Which calls are refused.
-//!
-//! **What.** A plan numbers the fallible calls that it is shown from 1 on and refuses those that its rule names. The test
-//! keeps a clone, changes the rule between steps and reads what was refused.
+//! A plan of refusals. It numbers the fallible calls from 1 on and refuses those that its rule
+//! names. The test keeps a clone, changes the rule between steps and reads what was refused.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -51,7 +49,7 @@ pub struct Refusal {
     pub call: Call,
 }
 
-/// Refusals that are remembered one by one; those behind are only counted.
+/// Refusals listed one by one; later ones are only counted.
 const REMEMBERED: usize = 1024;
 
 #[derive(Debug, Default)]

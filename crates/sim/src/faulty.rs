@@ -6,7 +6,7 @@ use craton_base::{
     SpanSource,
 };
 
-/// Refuses calls before they reach the one below, so that after a refusal nothing can have changed there.
+/// Refuses calls before they reach the layer below, which thus stays unchanged.
 #[derive(Clone, Debug)]
 pub struct Faulty<T> {
     inner: T,

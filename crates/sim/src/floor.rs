@@ -1,6 +1,4 @@
-//! Simulated memory: the state of a region's pages, no bytes.
-//!
-//! **State** and **Invariants** M1 to M4: see the crate's theory.
+//! Simulated memory: the state of a region's pages (invariants M1 to M4 of the crate), no bytes.
 //!
 //! **Cost.** Four sets of 32 bytes for a hugepage; a call takes time in the hugepages it covers.
 
@@ -66,10 +64,8 @@ struct State<G> {
     backed_pages: u64,
     huge: u64,
     faults: FaultPlan,
-    /// What a collapse that the plan refuses fails with.
     collapse_error: CollapseError,
-    /// Every hugepage given at a touch is refused: the system has no frames of that size at the
-    /// moment.
+    /// Refuses a hugepage at every touch: the system has no free frames of that size.
     no_huge_frames: bool,
 }
 
@@ -80,7 +76,6 @@ pub struct SimFloor<G = Huge2M> {
 }
 
 impl<G: Geometry> State<G> {
-    /// The contract of every range: inside what was granted.
     fn assert_granted(&self, call: &str, range: PageRange) {
         let end = u64::from(range.first.0) + u64::from(range.len.0);
         let granted = u64::from(self.granted) * u64::from(G::PAGES);
@@ -169,8 +164,7 @@ impl<G: Geometry> SimFloor<G> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<G>> {
-        // A test that expects the panic of a broken contract goes on looking at the state, which is
-        // still whole.
+        // A test that expects a contract panic goes on to inspect the state, which is still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,8 +175,7 @@ impl<G: Geometry> SimFloor<G> {
         s.fault_in(range, true);
     }
 
-    /// How many pages of the range were written to since they last lost their memory: the others
-    /// read as zeros.
+    /// Pages of the range written since they last lost their memory; the others read as zeros.
     pub fn written(&self, range: PageRange) -> Pages {
         let s = self.lock();
         s.assert_granted("written", range);
@@ -196,8 +189,7 @@ impl<G: Geometry> SimFloor<G> {
         s.hugepages[id.0 as usize].huge
     }
 
-    /// The advice last given for the whole hugepage; `None` if there was none, or not the same for
-    /// all of it.
+    /// The last advice for the whole hugepage; `None` if none or mixed.
     pub fn advice(&self, id: HugePageId) -> Option<Advice> {
         let s = self.lock();
         s.assert_granted("advice", G::range(id));
@@ -234,8 +226,7 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().thp = thp;
     }
 
-    /// What collapses fail with from now on where the plan refuses them;
-    /// [`CollapseError::NoMemory`] at the start.
+    /// Sets the error of refused collapses; [`CollapseError::NoMemory`] at the start.
     pub fn set_collapse_error(&self, error: CollapseError) {
         self.lock().collapse_error = error;
     }
@@ -315,7 +306,7 @@ impl<G: Geometry> Floor for SimFloor<G> {
             range.first.0
         );
         s.calls.collapse += 1;
-        // As Linux: nothing resident, or advised against, is not for it; its mode does not matter.
+        // As Linux: nothing resident or advised against refuses; the mode does not matter.
         let unfit = |page: &Hugepage<G>| page.backed.is_empty() || !page.advised_small.is_empty();
         let error = match () {
             () if s.faults.refuses(Call::Collapse) => Some(s.collapse_error),

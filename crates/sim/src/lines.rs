@@ -1,13 +1,11 @@
 //! Persistent memory behind volatile caches: what a crash can leave.
 //!
-//! **What.** Who runs a program on memory tells [`Lines`] of every store, flush and fence; at any moment it says what
-//! could be found in memory if the power failed now.
-//!
-//! **State.** For each cache line its content when it was last made durable for certain, and after each store since. A
-//! cache may evict a line at any time, so a crash leaves one of these, of each line by itself: any prefix of the line's
-//! stores. A flush marks how many are on their way, and a fence makes those certain.
-//!
-//! **Not here.** Several threads' fences; lines that are torn: stores of a word are whole, and in order within a line.
+//! **What.** The test reports every store, flush and fence to [`Lines`], which yields the possible
+//! contents after a power failure now.
+//! **State.** For each cache line its last durable content and those after each store since. A
+//! cache may evict a line at any time, so a crash leaves any prefix of each line's stores. A flush
+//! marks them as under way, and a fence makes those durable. **Not here.** Several threads' fences;
+//! torn lines: word stores are whole, and ordered within a line.
 
 use crate::Rng;
 
@@ -19,9 +17,8 @@ pub type Line = [u64; LINE_WORDS];
 
 #[derive(Clone, Debug)]
 struct History {
-    /// The durable content, and what followed.
     contents: Vec<Line>,
-    /// How many of these will be durable, the first one not counted, after a fence.
+    /// How many contents, besides the first, a fence makes durable.
     flushed: usize,
 }
 
@@ -54,7 +51,7 @@ impl Lines {
         }
     }
 
-    /// All lines as the processor sees them: what persistent caches keep, and what is left when only a process dies.
+    /// All lines as the CPU sees them: what persistent caches, or the death of a process, leave.
     pub fn seen(&self) -> Vec<Line> {
         self.lines.iter().map(|line| *line.contents.last().expect("a line has a content")).collect()
     }
@@ -64,7 +61,7 @@ impl Lines {
         self.lines.iter().map(|line| line.contents[0]).collect()
     }
 
-    /// What a crash can leave: all of it if that is no more than `most` images; else these two, and others by chance.
+    /// Possible images after a crash: all if at most `most`; else the two extremes and random ones.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Vec<Vec<Line>> {
         let ways = self.lines.iter().try_fold(1usize, |ways, line| ways.checked_mul(line.contents.len()));
         if let Some(ways) = ways.filter(|ways| *ways <= most) {
@@ -77,7 +74,6 @@ impl Lines {
         images
     }
 
-    /// One of all combinations.
     fn image(&self, mut way: usize) -> Vec<Line> {
         let mut choose = |line: &History| {
             let content = line.contents[way % line.contents.len()];

@@ -1,12 +1,9 @@
-//! A floor with real bytes, for the layers that touch objects.
+//! A floor with real bytes, for layers that touch objects.
 //!
-//! **What.** One region, aligned to a hugepage, that behaves as a floor promises: new parts read as zeros, what is unbacked
-//! reads as zeros again. Contracts, counters and refusals are those of the [`SimFloor`] that it keeps beside the bytes.
-//! The system's own allocator gives the memory, so that a test needs no system call and runs under Miri.
-//!
-//! **Not here.** Touches by the program are not seen: [`Floor::residency`] knows only of `back` and of what the test
-//! tells [`RealFloor::sim`].
-//!
+//! **What.** One region, aligned to a hugepage; new and unbacked parts read as zeros. Contracts,
+//! counters and refusals are those of its [`SimFloor`]. The system's allocator provides the memory,
+//! so that tests run under Miri. **Not here.** Touches are unseen: [`Floor::residency`] knows only
+//! of `back` and what the test reports to [`RealFloor::sim`].
 //! **Unsafe.** Allocates the region, and zeroes ranges of it that the caller gave up.
 
 use crate::fault::FaultPlan;
@@ -18,23 +15,23 @@ use std::sync::Arc;
 
 /// Real zeroed memory, aligned to 2 MiB; freed when dropped.
 pub struct RealMemory {
-    /// What the allocator gave: a hugepage more than asked for, so that an aligned region lies inside.
+    /// The allocation: a hugepage longer, so that an aligned region fits.
     block: NonNull<u8>,
     layout: Layout,
     base: NonNull<u8>,
     capacity: HugePages,
 }
 
-// SAFETY: the memory belongs to no thread; this type itself reaches it only in `zero`, whose contract excludes races.
+// SAFETY: the memory belongs to no thread; only `zero` accesses it, whose contract excludes races.
 unsafe impl Send for RealMemory {}
 // SAFETY: as above: `&RealMemory` gives an address and a size.
 unsafe impl Sync for RealMemory {}
 
 impl RealMemory {
-    /// `capacity` (≥ 1) hugepages. Memory is taken as it is touched, if the system's allocator works so for large requests.
+    /// `capacity` (≥ 1) hugepages, backed as touched if the system's allocator works so.
     pub fn new(capacity: HugePages) -> Self {
         assert!(capacity.0 > 0, "RealMemory::new: a region of 0 hugepages has no address");
-        // An alignment of 2 MiB would make the allocator write all the zeros itself; so align by hand.
+        // Aligned by hand: for an alignment of 2 MiB the allocator would write the zeros itself.
         let layout =
             Layout::from_size_align(capacity.bytes().0 + HUGEPAGE_SIZE, 16).expect("a region below 2^63 bytes");
         // SAFETY: the layout's size is not 0.
@@ -46,8 +43,7 @@ impl RealMemory {
         Self { block, layout, base, capacity }
     }
 
-    /// The address of page 0. What lies behind it is valid while this value lives, and raw: whoever uses it keeps to what a
-    /// floor promises, and has no reference to bytes that are being unbacked.
+    /// Page 0, valid while this value lives. Users hold no reference to bytes being unbacked.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
@@ -116,8 +112,8 @@ impl Floor for RealFloor {
     }
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
         self.sim.unback(range)?;
-        // SAFETY: the simulated floor asserted that the range was granted, hence lies in the region. Who unbacks a range
-        // gives its contents up, and `base` asks users to have no reference to it.
+        // SAFETY: the simulated floor asserted that the range was granted, so it lies in the
+        // region. The caller gives its contents up, and `base` forbids references to it.
         unsafe { self.memory.zero(range) };
         Ok(())
     }

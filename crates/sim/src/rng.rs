@@ -1,7 +1,5 @@
-//! Chance that a seed replays.
-//!
-//! **From.** SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014): a Weyl sequence
-//! through a mixing function. Every seed is good, the state is one word, and the numbers are the same on every machine.
+//! A seeded random generator: SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+//! generators", OOPSLA 2014). Every seed is good, the state is one word, and all machines agree.
 
 use std::ops::Range;
 
@@ -26,7 +24,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`; panics when `n` is 0. (High half of a product: the bias is below `n / 2^64`.)
+    /// A number below `n`, with bias below `n / 2^64`; panics when `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "Rng::below(0): there is no number below 0");
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
@@ -38,7 +36,7 @@ impl Rng {
         range.start + self.below(range.end - range.start)
     }
 
-    /// A number from 1 to `max` (≥ 1), each binary order of magnitude about as likely: sizes as programs ask for them.
+    /// A number from 1 to `max` (≥ 1), log-uniform: sizes as programs request them.
     pub fn size(&mut self, max: u64) -> u64 {
         let order = self.below(u64::from(u64::BITS - max.leading_zeros()).max(1)) as u32;
         let low = 1u64 << order;

@@ -1,7 +1,6 @@
-//! A span source with next to no policy, for testing what stands on spans.
-//!
-//! **What.** Spans come from the end of what was used; freed ones serve requests of exactly their length, the last freed
-//! first. Pages skipped for alignment are lost. The same calls give the same spans.
+//! A span source with next to no policy, for tests: spans come from the end of what was used; freed
+//! ones serve requests of exactly their length, the last freed first. Pages skipped for alignment
+//! are lost. Deterministic.
 
 use craton_base::{Density, PageId, PageRange, Pages, Span, SpanError, SpanSource};
 use std::collections::BTreeMap;
@@ -11,7 +10,6 @@ use std::collections::BTreeMap;
 pub struct BumpSpans {
     total: u32,
     next: u32,
-    /// First pages of free spans, by length.
     free: BTreeMap<u32, Vec<u32>>,
     live: u32,
 }

@@ -1,11 +1,9 @@
-//! Mappings with real bytes, and a machine whose processors the test chooses.
+//! Mappings with real bytes, and a machine whose CPUs the test chooses.
 //!
-//! **What.** [`Mappings`] and [`Machine`] over the system's own allocator: no system call, so that it runs under Miri and loom.
-//! Growing in place is always refused, as if the neighbour were taken; moving copies.
-//!
-//! **Failure.** `map`, `grow`, `replace` and `move_memory` are refused as the plan says, with nothing changed.
-//!
-//! **Unsafe.** Allocates mappings, copies between them, and frees them when their last part is unmapped.
+//! **What.** [`Mappings`] and [`Machine`] over the system's allocator, for Miri and loom. Growth in
+//! place is always refused; moving copies. Refusals by the plan change nothing.
+//! **Unsafe.** Allocates mappings, copies between them, and frees them when their last part is
+//! unmapped.
 
 use crate::fault::{Call, FaultPlan};
 use crate::real::RealFloor;
@@ -15,10 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of the simulated machine's page.
 const PAGE: usize = 4096;
 
-/// What the allocator gave: where, its layout, and how many bytes of it are still mapped.
+/// An allocation, its layout, and its bytes still mapped.
 #[derive(Debug)]
 struct Block {
     at: usize,

@@ -1,10 +1,7 @@
-//! A cache of equal objects.
+//! A cache of equal objects (Bonwick94 §3.2).
 //!
-//! **From.** Bonwick94 §3.2.
-//!
-//! **Cost.** Instructions: 8 for an object that comes back behind others of its slab, about 40 for
-//! a run of one slab. A slab's free objects go out together, untouched.
-//!
+//! **Cost.** 8 instructions to free an object behind others of its slab, about 40 for a run of one
+//! slab. A slab's free objects leave together, untouched.
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
 use crate::chain::{self, Chain};
@@ -21,8 +18,7 @@ pub struct Freed {
     pub rest: *mut u8,
     /// Those that were not taken: their slabs are another owner's.
     pub strays: Chain,
-    /// Those that were not taken since their slabs hold two sizes, or did: for
-    /// [`SlabCache::free_mixed`] of the caches that have them.
+    /// Objects not freed because their slabs hold or held two sizes: for [`SlabCache::free_mixed`].
     pub moved: Chain,
 }
 
@@ -69,8 +65,7 @@ impl SlabCache {
         self.slabs.stats
     }
 
-    /// Slabs without an object in use that are kept since the cache has missed what it gave back.
-    /// [`SlabCache::give_complete`] and [`SlabCache::give_idle`] give them back.
+    /// Complete slabs kept; [`SlabCache::give_complete`] and [`SlabCache::give_idle`] free them.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
@@ -85,14 +80,11 @@ impl SlabCache {
         self.slabs.kept.set_closed(!more);
     }
 
-    /// Takes up to `want` objects; fewer, or none, when `source` refuses a slab. `cut` is told of
-    /// each that was never out, so that the front end can mark it as free like those that came
-    /// back.
-    ///
+    /// Allocates up to `want` objects; fewer when `source` refuses a slab. `cut` receives each
+    /// object that was never out, so that the front end can mark it free.
     /// # Safety
-    /// `base` is the address of page 0 of `source`'s region; the pages that `source` gives are
-    /// readable and writable, and `records` has an entry for each, used by this cache alone while
-    /// it holds the span.
+    /// `base` is the address of page 0 of `source`'s region; the pages of `source` are readable and
+    /// writable; `records` has an entry for each, used by this cache alone while it holds the span.
     pub unsafe fn alloc(
         &mut self,
         want: u32,
@@ -122,9 +114,7 @@ impl SlabCache {
         out
     }
 
-    /// Takes objects of one slab, free ones before new cuts, until the chain holds `want` or it is
-    /// full.
-    ///
+    /// Allocates from one slab, free objects before new cuts, until `want` objects or a full slab.
     /// # Safety
     /// As [`SlabCache::alloc`]; `slab` is a partial slab of this cache.
     unsafe fn take_from(
@@ -139,11 +129,10 @@ impl SlabCache {
         let record = records.of(slab);
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
-        // SAFETY: the record's list is of free objects of this slab; the chain takes what leaves
-        // it.
+        // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
         let mut used = record.used() + unsafe { record.take_free(start, want - out.len(), out) };
         let carved = record.carved();
-        // Of a slab of two sizes all usable places have been cut.
+        // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
@@ -157,11 +146,10 @@ impl SlabCache {
         self.slabs.rise(SlabId::of(slab), before, self.level(record), records);
     }
 
-    /// Takes objects back; slabs that become complete go back to `source`. A place of a slab that
-    /// was never an object is the error: the chain is then taken back up to there.
-    ///
+    /// Frees objects; complete slabs return to `source`. Stops with an error at a place that was
+    /// never an object; the objects before it are freed.
     /// # Safety
-    /// As [`SlabCache::alloc`]; each object of `chain` came from this cache and is given back once.
+    /// As [`SlabCache::alloc`]; each object of `chain` came from this cache and is freed once.
     pub unsafe fn free(
         &mut self,
         chain: Chain,
@@ -180,13 +168,11 @@ impl SlabCache {
         Ok(())
     }
 
-    /// As [`SlabCache::free`], for the first `n` objects of a list. Those on slabs of which
-    /// `is_ours` says no are strays, for the caller to give to the cache that has them; those on
-    /// slabs that have gone to other sizes are apart.
-    ///
+    /// As [`SlabCache::free`], for the first `n` objects of a list. Strays are objects whose slabs
+    /// `is_ours` rejects, for their cache; `moved` those on slabs of other sizes.
     /// # Safety
-    /// As [`SlabCache::free`], for the objects that are no strays; `first` begins a list, of which
-    /// the caller gives up the first `n` objects. It may have fewer, if a null link ends it.
+    /// As [`SlabCache::free`], except for strays; `first` begins a list, of which the caller gives
+    /// up the first `n` objects. A null link may end it earlier.
     pub unsafe fn free_first(
         &mut self,
         mut first: *mut u8,
@@ -202,23 +188,21 @@ impl SlabCache {
         while left > 0 && !first.is_null() {
             let slab = self.slab_of(first as usize - base as usize);
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
-            // First this: who sees by it that the slab has moved to a cache of another size sees
-            // below that it is one of two sizes.
+            // Tested first: a slab that is seen to have left is seen below as one of two sizes.
             let owned = is_ours(slab);
             let (morphed, moved) = record.sizes(self.geometry.object);
-            // Places of a slab without old objects are looked at one by one: see `free_mixed`.
+            // A slab without old objects is freed place by place: see `free_mixed`.
             let alone = morphed && owned && !moved && record.is_alone();
             let is_on_grid = || ((first as usize - start as usize) as u32).is_multiple_of(self.geometry.object);
             let apart = moved || alone && !is_on_grid();
             let ours = owned && !apart;
             let used = record.used();
-            // The front end has looked at each place of a slab of two sizes itself.
+            // In a slab of two sizes the front end has validated each place.
             let all_cut = morphed || !ours;
             let bytes = if all_cut { slab_bytes } else { usize::from(record.carved()) * self.geometry.object as usize };
             let (mut at, mut last, mut run) = (first, first, 0);
             let most = if alone { 1 } else { left };
-            // Objects of one slab stay linked. One test sees the end of the run and places never
-            // cut.
+            // Objects of one slab stay linked. One test detects the run's end and places never cut.
             while run < most && (at as usize).wrapping_sub(start as usize) < bytes {
                 last = at;
                 // SAFETY: the list links `left` objects from `first` on.
@@ -234,7 +218,7 @@ impl SlabCache {
                 (first, left) = (at, left - run);
                 continue;
             }
-            // Without a run the first is no place that was cut; too long a run has one twice.
+            // No run: the first place was never cut. Too long a run: one object appears twice.
             if run == 0 || run > u32::from(used) {
                 return Err(first);
             }
@@ -250,7 +234,7 @@ impl SlabCache {
                 continue;
             }
             if now == 0 && !morphed {
-                // Cut anew, its objects come in order, and nobody follows links to them.
+                // Cut anew, its objects come in order, without links to follow.
                 record.begin();
             }
             let (before, after) =
@@ -274,31 +258,28 @@ impl SlabCache {
         self.give_complete(self.slabs.kept.idle(), records, source);
     }
 
-    /// A slab's level.
     #[inline]
     pub(crate) fn level(&self, record: &SlabRecord) -> u16 {
         if record.morph_entry() == 0 { record.used() } else { self.mixed(record.used(), record) }
     }
 
-    /// The level of a slab of two sizes, never complete: objects in use, and what live old ones
-    /// block.
+    /// The level of a slab of two sizes, never complete: used objects and blocked places.
     #[inline]
     fn mixed(&self, used: u16, record: &SlabRecord) -> u16 {
         (used + self.geometry.capacity - record.carved()).max(1)
     }
 
-    /// The slab that holds the object at `offset` bytes from the region's start.
+    /// The slab of the object at byte `offset` of the region.
     #[inline]
     pub(crate) fn slab_of(&self, offset: usize) -> PageId {
         self.geometry.slab_of(PageId((offset >> PAGE_SHIFT) as u32))
     }
 
-    /// Makes a new span a slab.
     #[cold]
     fn begin_slab(&mut self, first: PageId, records: &impl Records) -> PageId {
         let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
-            // Another cache has made the slab one of ours; see `donate`.
+            // Another cache has donated the slab; see `donate`.
             self.slabs.stats.morphed += 1;
         } else {
             record.begin();
@@ -307,7 +288,7 @@ impl SlabCache {
         first
     }
 
-    /// A slab goes back to the source; it is on the list of `level`.
+    /// Returns a slab on the list of `level` to the source.
     pub(crate) fn retire(&mut self, slab: PageId, level: u16, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.end(SlabId::of(slab), level, records);
         let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());

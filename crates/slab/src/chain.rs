@@ -7,7 +7,6 @@
 #[must_use]
 pub struct Chain {
     head: *mut u8,
-    /// The last object, of which the link is null; null when the chain is empty.
     tail: *mut u8,
     len: u32,
 }
@@ -26,18 +25,16 @@ impl Chain {
     pub const EMPTY: Self = Self { head: core::ptr::null_mut(), tail: core::ptr::null_mut(), len: 0 };
 
     /// Takes over `len` objects linked from `head` to `tail`.
-    ///
     /// # Safety
-    /// `head` begins a list of exactly `len` objects, of which `tail` is the last and has a null
-    /// link; both are null when there are none. The caller gives all of them up.
+    /// `head` begins a list of exactly `len` objects whose last, `tail`, has a null link; both are
+    /// null for an empty list. The caller gives all of them up.
     pub unsafe fn from_raw(head: *mut u8, tail: *mut u8, len: u32) -> Self {
         Self { head, tail, len }
     }
 
     /// Takes over `len` ≥ 1 objects linked from `head` on, the last with a null link.
-    ///
     /// # Safety
-    /// As [`Chain::from_raw`]. Its last object is not known: nothing is put at this chain's end.
+    /// As [`Chain::from_raw`]. The chain does not know its last object: append nothing to it.
     pub unsafe fn from_head(head: *mut u8, len: u32) -> Self {
         Self { head, tail: core::ptr::null_mut(), len }
     }
@@ -52,7 +49,6 @@ impl Chain {
         (self.head, self.len)
     }
 
-    /// The last object; null when there is none.
     pub(crate) fn last(&self) -> *mut u8 {
         self.tail
     }
@@ -67,8 +63,7 @@ impl Chain {
         self.len == 0
     }
 
-    /// Puts a free object at the end: objects go out in the order in which they came.
-    ///
+    /// Appends a free object: objects leave in the order of arrival.
     /// # Safety
     /// `object` is aligned to 16, at least 16 bytes long, free, and given up by the caller.
     #[inline]
@@ -87,8 +82,7 @@ impl Chain {
         self.len += 1;
     }
 
-    /// Puts a row of `n` ≥ 1 objects, `bytes` apart, at the end, and tells `each` of every one.
-    ///
+    /// Appends `n` ≥ 1 objects, `bytes` apart, and passes each to `each`.
     /// # Safety
     /// As [`Chain::push`], for each of them.
     #[inline]
@@ -113,8 +107,7 @@ impl Chain {
         }
     }
 
-    /// Puts `n` ≥ 1 free objects at the end, linked from `first` to `last`.
-    ///
+    /// Appends `n` ≥ 1 free objects, linked from `first` to `last`.
     /// # Safety
     /// As [`Chain::from_raw`].
     #[inline]
@@ -148,7 +141,6 @@ impl Chain {
 }
 
 /// Writes the link of a free object.
-///
 /// # Safety
 /// `object` is a free object's first byte, aligned to 8, and the caller owns it.
 #[inline]
@@ -158,7 +150,6 @@ pub(crate) unsafe fn link(object: *mut u8, to: *mut u8) {
 }
 
 /// Reads the link of a free object.
-///
 /// # Safety
 /// As [`link`], and the link has been written.
 #[inline]

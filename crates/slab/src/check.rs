@@ -26,8 +26,8 @@ impl Broken {
 }
 
 impl<S: Copy> Slabs<S> {
-    /// Walks S2 to S4 over the lists and `full`, the slabs on none of them. `look` checks a slab by
-    /// itself, and tells its level and objects in use; `at` tells where it begins.
+    /// Checks S2 to S4 over the lists and `full`, the unlisted slabs. `look` checks a slab and
+    /// returns its level and objects in use; `at` its start.
     pub(crate) fn check(
         &self,
         links: &impl Links<Slab = S>,
@@ -67,8 +67,7 @@ impl<S: Copy> Slabs<S> {
 }
 
 impl SlabCache {
-    /// Walks S1 to S5 over the lists and `full`, the slabs on none of them. Page 0 is at `base`.
-    ///
+    /// Checks S1 to S5 over the lists and `full`, the unlisted slabs. Page 0 is at `base`.
     /// # Safety
     /// As [`SlabCache::alloc`].
     pub unsafe fn check(&self, base: *mut u8, records: &impl Records, full: &[PageId]) -> Result<(), Broken> {
@@ -83,7 +82,6 @@ impl SlabCache {
     }
 
     /// S1 and S5 of one slab.
-    ///
     /// # Safety
     /// As [`SlabCache::check`].
     unsafe fn check_slab(&self, slab: PageId, base: *mut u8, record: &SlabRecord) -> Result<(), &'static str> {
@@ -104,8 +102,7 @@ impl SlabCache {
 }
 
 impl Morphs {
-    /// Walks S6 over all slabs of two sizes. `base` is the address of page 0.
-    ///
+    /// Checks S6 over all slabs of two sizes. `base` is the address of page 0.
     /// # Safety
     /// As [`SlabCache::alloc`].
     pub unsafe fn check(&self, base: *mut u8, records: &impl Records) -> Result<(), Broken> {

@@ -4,8 +4,7 @@ use craton_base::{Density, PAGE_SIZE, PageId, Pages};
 
 /// Largest slab that [`Geometry::of`] makes for several objects, in pages: 256 KiB.
 const MAX_PAGES: u32 = 32;
-/// Objects that a slab holds at least. Each class that a program uses has a slab that is not full, so more would cost small
-/// programs memory.
+/// Least objects of a slab. Each used class has a partial slab: more would cost small programs.
 const LEAST: usize = 2;
 /// A slab's tail may waste one part in this many.
 const WASTE_PART: usize = 32;
@@ -15,15 +14,15 @@ const WASTE_PART: usize = 32;
 pub struct Geometry {
     /// Bytes in an object; a multiple of 16.
     pub object: u32,
-    /// Pages in a slab. One of several objects begins at a multiple of the power of two that is not below.
+    /// Pages in a slab. Slabs of several objects are aligned to the next power of two.
     pub pages: Pages,
     /// Objects in a slab, at least 1.
     pub capacity: u16,
 }
 
 impl Geometry {
-    /// The layout for objects of `object` bytes, a multiple of 16 up to 32 KiB and not 0: the smallest power of two of pages (at
-    /// most 32) that wastes at most one part in 32 at its end and holds 2 objects.
+    /// The layout for `object` bytes, a multiple of 16 from 16 to 32 KiB: the smallest power of two
+    /// of pages (at most 32) that wastes at most 1/32 and holds 2 objects.
     pub const fn of(object: usize) -> Self {
         assert!(object > 0 && object <= MAX_PAGES as usize * PAGE_SIZE / 8 && object.is_multiple_of(16));
         let mut pages = 1;
@@ -44,7 +43,7 @@ impl Geometry {
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// What a slab's first page is a multiple of. One of a single object begins where the object does.
+    /// Alignment of a slab's first page. A single object begins its slab.
     pub const fn align(&self) -> Pages {
         if self.is_single() { Pages(1) } else { Pages(self.pages.0.next_power_of_two()) }
     }
@@ -54,8 +53,7 @@ impl Geometry {
         self.capacity == 1
     }
 
-    /// First page of the slab that holds an object which lies on `page`: a slab of several objects is aligned to its size, one of a
-    /// single object begins where the object does.
+    /// First page of an object's slab: several objects align it to its size; one begins it.
     #[inline]
     pub const fn slab_of(&self, page: PageId) -> PageId {
         PageId(page.0 & !(self.align().0 - 1))

@@ -1,40 +1,33 @@
 //! Caches of equal objects on slabs.
 //!
 //! **What.** A cache cuts spans of pages into equal objects. A [`SlabCache`] is a size class of
-//! malloc: its objects come and go in chains. An [`object::ObjectSlabs`] has objects that programs
-//! describe and that keep their constructed state; its magazines are in [`object`]. Which classes
-//! there are is [`size_class`].
+//! malloc, whose objects move in chains; [`size_class`] lists the classes. An
+//! [`object::ObjectSlabs`] has objects that programs describe and that stay constructed.
 //!
-//! **From.** Bonwick94. Every cache's slabs live one life (`slab`): by fullness on lists (`lists`),
-//! complete ones as the working set wants (`working_set`), walked by one walker (`check`). A
-//! class's slab has a record by page (`record`) and links through its free objects (`chain`); a
-//! constructed one has bits beside them. Where we differ: the fullest partial slabs serve first, as
-//! in TCMalloc (TEMERAIRE §3); records lie apart, so that objects of powers of two waste no slab
-//! for them and a stray write cannot reach them; objects are cut one by one as they are first asked
-//! for, so that memory is not touched before it is used. A slab of a class may become one of
-//! another while objects live on it (`morph`, NVAlloc §5.2).
+//! **From.** Bonwick94. Slabs of every cache live one life (`slab`): on lists by fullness
+//! (`lists`), complete ones kept by the working set (`working_set`), checked by one walker
+//! (`check`). A class's slab has a record by page (`record`) and links through its free objects
+//! (`chain`). Where we differ: the fullest partial slabs serve first (TEMERAIRE §3); records lie
+//! apart, so that power-of-two objects waste no slab for them and stray writes miss them; objects
+//! are cut on first use, so that memory stays untouched until then. A slab may change its class
+//! while objects live on it (`morph`, NVAlloc §5.2).
 //!
 //! **Units.** Objects; pages of 8 KiB; a class's slab is named by its first page.
 //!
 //! **Invariants** (walked by `check`; O1 to D1 of [`object`]):
 //! - S1 used + free-list length = carved ≤ capacity, for each slab of a class;
-//! - S2 a slab is on a list exactly when its level is below the capacity, and on that of its eighth
-//!   of fullness;
+//! - S2 a slab is on a list iff its level is below the capacity: on that of its fullness's eighth;
 //! - S3 the complete slabs are those that the working set counts;
 //! - S4 the cache's counts are the sums over its slabs;
 //! - S5 the record knows the last object of its free list, whose link is null;
-//! - S6 of a slab of two sizes, `carved` counts the places of the new size, which overlap neither
-//!   each other nor a live object of an old size, its free objects lie on such places, and the
-//!   records of its parts name its entry; as long as some old object lives it may have no object in
-//!   use, and otherwise it has one, and a place off the grid. S1 to S5 hold for it with `carved` in
-//!   the place of the capacity.
+//! - S6 in a slab of two sizes, `carved` counts the places of the new size, which overlap neither
+//!   each other nor a live old object; its free objects lie on them, and the records of its parts
+//!   name its entry. Without a live old object it has an object in use and a place off the grid. S1
+//!   to S5 hold with `carved` for the capacity.
 //!
-//! **Threads.** A cache and its slabs are used under the cache's lock. Records of classes are
-//! relaxed atomics only because records of different caches share a table.
-//!
-//! **Failure.** When the source refuses, a shorter or empty chain, or no object is the answer.
-//!
-//! **Not here.** Whether a pointer to an object of a class is valid: the front end checks that.
+//! **Threads.** Under the cache's lock. Records are relaxed atomics because caches share a table.
+//! **Failure.** When the source refuses: a shorter or empty chain, or no object. **Not here.**
+//! Pointer validation for classes: the front end's.
 //!
 //! **Unsafe.** Uses links inside free objects, whose memory belongs to the cache.
 #![no_std]

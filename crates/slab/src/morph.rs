@@ -1,43 +1,34 @@
-//! What is known of slabs that hold objects of two sizes.
+//! Entries of slabs that hold objects of two sizes.
 //!
-//! **What.** A slab with few live objects may change its size class, and two neighbours may become
-//! one slab of twice the length: objects of the new size go wherever no live object of an old size
-//! lies. Until the last old object is back, an entry of [`Morphs`] says which old objects live and
-//! where the new places begin.
-//!
-//! **From.** NVAlloc §5.2, where new places are those of the new size's own slabs. Here they begin
-//! anywhere in a gap: where half of the old objects live, that is twice the room. The price: a slab
-//! whose old objects are all back has yet to *settle*. A place off the grid that comes back is none
-//! any more, and places on the grid take its room; with the last one it is an ordinary slab.
-//!
-//! **Units.** Bytes from the slab's start. Old places are numbered, those of a second part from
-//! [`HALF`] on. A new place is a bit for the 512th part of the slab in which it begins: on the
-//! grid, if that has a place there, or else with the part.
-//!
-//! **State.**
+//! **What.** A slab with few live objects may change its size class, and two neighbours may merge
+//! into one slab. New places fill the gaps between live old objects. Until the last old object is
+//! freed, a [`Morphs`] entry lists the live old objects and the new places.
+//! **From.** NVAlloc §5.2 keeps new places on the new size's grid. Ours begin anywhere in a gap:
+//! twice the room where half of the old objects live. In return the slab must *settle* after the
+//! last old object: a freed place off the grid is closed, places on the grid open instead, and the
+//! last one makes the slab ordinary.
+//! **Units.** Bytes from the slab's start. Old places are numbered; those of a second part start at
+//! [`HALF`]. A new place is one bit for the 512th part of the slab in which it begins: at the grid
+//! place there, if any, or else at the part.
 //! ```text
 //! old objects |  a  |     |     |  b  |     |     |     |     |     a and b live
-//! new places        |       |         |       |       |       |     as many as fit into each gap
+//! new places        |       |         |       |       |       |     fill each gap
 //! ```
-//!
-//! **Threads.** Under a lock of its own, which is taken after that of the slab's cache.
-//!
+//! **Threads.** Under its lock, taken after the slab's cache lock. **Cost.** 144 bytes per entry; a
+//! lookup is a few divisions and a search in eight words.
 //! **Unsafe.** Declares that zeros are a valid entry.
-//!
-//! **Cost.** 144 bytes for each such slab; a look is a few divisions and a search in eight words.
 
 use crate::geometry::Geometry;
 use crate::record::{Records, SlabRecord};
 use craton_base::{PAGE_SIZE, PageId, PageRange, Pages, Table, Zeroed};
 
-/// Most objects of a slab that can morph, and of two that become one together.
+/// Most objects of a morphing slab, or of two that merge.
 pub(crate) const MAX_OLD: usize = 256;
-/// Most objects of one of two slabs, and the number of the second one's first place.
+/// Most objects of one of two slabs, and the second one's first place.
 const HALF: usize = MAX_OLD / 2;
 /// Parts of a slab in each of which a new place may begin.
 pub(crate) const STARTS: usize = 512;
 
-/// A bit for each place of something.
 #[derive(Clone, Copy, Debug)]
 struct Bits<const WORDS: usize>([u64; WORDS]);
 
@@ -56,7 +47,6 @@ impl<const WORDS: usize> Bits<WORDS> {
         self.0[bit / 64] &= !(1 << (bit % 64));
     }
 
-    /// The first bit from `bit` on that is set.
     fn next(&self, bit: usize) -> Option<usize> {
         let mut word = bit / 64;
         let mut seen = self.0.get(word)? & (u64::MAX << (bit % 64));
@@ -67,7 +57,6 @@ impl<const WORDS: usize> Bits<WORDS> {
         Some(word * 64 + seen.trailing_zeros() as usize)
     }
 
-    /// The last bit below `bit` that is set.
     fn last_below(&self, bit: usize) -> Option<usize> {
         let bit = bit.checked_sub(1)?;
         let mut word = bit / 64;
@@ -89,10 +78,9 @@ impl<const WORDS: usize> Bits<WORDS> {
     }
 }
 
-/// A slab that a slab of two sizes was, or was half of.
+/// A former slab: the whole of a slab of two sizes, or half.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Size of the objects.
     old: u32,
     places: u16,
     /// The front end's name for that size.
@@ -106,19 +94,15 @@ pub struct Morph {
     live: Bits<{ MAX_OLD / 64 }>,
     /// A bit for each part of the slab in which a new place begins.
     starts: Bits<{ STARTS / 64 }>,
-    /// What the slab was made of; the second is without places if there was one slab only.
+    /// The former slabs; a missing second one has no places.
     parts: [Part; 2],
     slab: PageId,
-    /// Next free entry, when this is one.
     next: u32,
-    /// Size of new objects; 0 in entries that are free.
+    /// Size of new objects; 0 in a free entry.
     pub(crate) new: u32,
-    /// Length of the slab and of each part.
     bytes: u32,
     part_bytes: u32,
-    /// Old objects that are out.
     pub(crate) count: u16,
-    /// New places that are not on the grid.
     off_grid: u16,
     /// The front end's name for the new size.
     to: u8,
@@ -128,7 +112,7 @@ pub struct Morph {
 unsafe impl Zeroed for Morph {}
 
 impl Morph {
-    /// Slabs of `old`, one or two of half the length, to become one of `new`; nothing lives yet.
+    /// One slab of `old`, or two of half the length, to become one of `new`; nothing lives yet.
     pub(crate) fn new(slab: PageId, old: [(Geometry, u8); 2], new: (Geometry, u8)) -> Self {
         let (bytes, part_bytes) = (new.0.pages.bytes().0 as u32, old[0].0.pages.bytes().0 as u32);
         let part = |(g, from): (Geometry, u8)| Part { old: g.object, places: g.capacity, from };
@@ -151,7 +135,6 @@ impl Morph {
         }
     }
 
-    /// Whether slabs of these objects can become one of those.
     pub(crate) fn fits(old: Geometry, new: Geometry) -> bool {
         let most = if old.pages == new.pages { MAX_OLD } else { HALF };
         !old.is_single()
@@ -162,26 +145,23 @@ impl Morph {
             && SlabRecord::can_morph_to(new.object)
     }
 
-    /// The pages of the slab.
     pub(crate) fn range(&self) -> PageRange {
         PageRange::new(self.slab, Pages((self.bytes as usize / PAGE_SIZE) as u32))
     }
 
-    /// Its pages, of each of which the record names the entry.
+    /// The slab's pages; the record of each names the entry.
     pub(crate) fn pages(&self) -> impl Iterator<Item = PageId> {
         let PageRange { first, len } = self.range();
         (0..len.0).map(move |page| PageId(first.0 + page))
     }
 
-    /// The number of the old place around a byte (even behind the last), the offset in it, its
-    /// name.
+    /// The old place around `bytes` (even past the last): its number, the offset in it, its name.
     fn old_at(&self, bytes: u32) -> (usize, u32, u8) {
         let part = bytes / self.part_bytes;
         let (Part { old, from, .. }, bytes) = (self.parts[part as usize], bytes % self.part_bytes);
         (part as usize * HALF + (bytes / old) as usize, bytes % old, from)
     }
 
-    /// Where an old place lies.
     fn old_bytes(&self, place: usize) -> (u32, u32) {
         let part = if self.bytes == self.part_bytes { 0 } else { place / HALF };
         let old = self.parts[part].old;
@@ -189,13 +169,12 @@ impl Morph {
         (start, start + old)
     }
 
-    /// Whether there is an old place of that number.
     fn is_place(&self, place: usize) -> bool {
         let part = if self.bytes == self.part_bytes { 0 } else { place / HALF };
         part < 2 && place - part * HALF < self.parts[part].places.into()
     }
 
-    /// Notes that the old object which begins there is out. Says whether that was news.
+    /// Marks the old object that begins at `bytes` live; returns whether it was not.
     pub(crate) fn set(&mut self, bytes: usize) -> bool {
         let (place, offset, _) = self.old_at(bytes as u32);
         let news = offset == 0 && self.is_place(place) && !self.live.has(place);
@@ -206,7 +185,7 @@ impl Morph {
         news
     }
 
-    /// Notes that the old object which begins there is back. Says how large it was, if it was out.
+    /// Marks the old object that begins at `bytes` free; returns its size if it was live.
     pub(crate) fn clear(&mut self, bytes: usize) -> Option<u32> {
         if bytes >= self.bytes as usize {
             return None;
@@ -221,7 +200,7 @@ impl Morph {
         Some(end - start)
     }
 
-    /// Old objects that are out, counted, and their bytes.
+    /// Live old objects, counted anew, and their bytes.
     pub(crate) fn count_live(&self) -> (usize, u64) {
         self.live.iter().fold((0, 0), |(n, sum), place| {
             let (start, end) = self.old_bytes(place);
@@ -234,42 +213,38 @@ impl Morph {
         self.bytes / STARTS as u32
     }
 
-    /// The part in which a byte lies.
     fn unit_of(&self, bytes: u32) -> u32 {
         bytes >> self.unit().trailing_zeros()
     }
 
-    /// Where the place of a bit begins.
     fn start_of(&self, bit: usize) -> u32 {
         let start = bit as u32 * self.unit();
         let grid = start.next_multiple_of(self.new);
         if grid < start + self.unit() { grid } else { start }
     }
 
-    /// The first byte from `bytes` on where a new place may begin: on the grid, or aligned.
+    /// The first allowed start from `bytes` on: on the grid, or aligned.
     fn allowed_from(&self, bytes: u32) -> u32 {
         let step = (1 << self.new.trailing_zeros()).max(self.unit());
         let (mut free, grid) = (bytes.next_multiple_of(step), bytes.next_multiple_of(self.new));
-        // One place can be noted in each part, and that on the grid comes first.
+        // Each part records one start, and the grid comes first.
         while free < grid && self.start_of(self.unit_of(free) as usize) != free {
             free += step;
         }
         free.min(grid)
     }
 
-    /// Whether a new place begins there.
     #[inline]
     pub(crate) fn starts_at(&self, bytes: usize) -> bool {
         let bit = self.unit_of(bytes as u32) as usize;
         self.starts.has(bit) && self.start_of(bit) as usize == bytes
     }
 
-    /// Where the new places begin.
     pub(crate) fn starts(&self) -> impl Iterator<Item = usize> {
         self.starts.iter().map(|bit| self.start_of(bit) as usize)
     }
 
-    /// Whether a new place lies over another or over a live old object, or beyond the slab's end.
+    /// Whether a new place overlaps another, a live old object, or the slab's end.
     pub(crate) fn has_overlap(&self) -> bool {
         let mut end = 0;
         let news = self.starts().any(|start| {
@@ -283,25 +258,22 @@ impl Morph {
         news || self.live.iter().any(under)
     }
 
-    /// Whether a place that begins there is like those of ordinary slabs.
     fn is_on_grid(&self, bytes: u32) -> bool {
         bytes.is_multiple_of(self.new)
     }
 
-    /// Whether the number of those that are not is what is counted.
     pub(crate) fn is_count_right(&self) -> bool {
         self.starts().filter(|start| !self.is_on_grid(*start as u32)).count() == self.off_grid.into()
     }
 
-    /// Whether all places are.
     pub(crate) fn is_regular(&self) -> bool {
         (self.count, self.off_grid) == (0, 0)
     }
 
-    /// Where the new place around a byte begins.
+    /// The start of the new place around a byte.
     fn new_around(&self, bytes: u32) -> Option<u32> {
         let mut bit = self.unit_of(bytes) as usize + 1;
-        // The place of the byte's own part may begin behind it.
+        // The place of the byte's part may begin after the byte.
         loop {
             bit = self.starts.last_below(bit)?;
             let start = self.start_of(bit);
@@ -311,9 +283,9 @@ impl Morph {
         }
     }
 
-    /// The free bytes around `from..to`, in which nothing lies.
+    /// The free bytes around the empty `from..to`.
     fn gap(&self, from: u32, to: u32) -> (u32, u32) {
-        // No place is shorter than a unit: one that ends before `from` begins in a unit before its.
+        // No place is shorter than a unit: one that ends before `from` begins in an earlier unit.
         let before = self.starts.last_below(self.unit_of(from) as usize).map(|bit| self.start_of(bit));
         let behind = self.starts.next(self.unit_of(to) as usize).map(|bit| self.start_of(bit));
         let old_before = self.live.last_below(self.old_at(from).0).map(|place| self.old_bytes(place).1);
@@ -323,7 +295,7 @@ impl Morph {
         (start, behind.unwrap_or(self.bytes).min(old_behind.unwrap_or(self.bytes)))
     }
 
-    /// Cuts new places from a gap, on the grid if about as many fit there. `each` is told of them.
+    /// Cuts new places from a gap, on the grid if about as many fit; `each` gets them.
     fn fill(&mut self, (from, to): (u32, u32), mut each: impl FnMut(usize)) {
         let new = self.new;
         let grid = from.next_multiple_of(new);
@@ -343,7 +315,7 @@ impl Morph {
         }
     }
 
-    /// Cuts new places wherever no old object lives, and says how many.
+    /// Cuts new places wherever no old object lives; returns how many.
     pub(crate) fn cut_gaps(&mut self) -> usize {
         let (mut from, mut cut) = (0, 0);
         let mut place = self.live.next(0);
@@ -355,29 +327,27 @@ impl Morph {
         }
     }
 
-    /// Cuts new places around an old object that came back. `each` is told of them.
+    /// Cuts new places around a freed old object; `each` gets them.
     pub(crate) fn cut_around(&mut self, bytes: usize, len: u32, each: impl FnMut(usize)) {
         self.fill(self.gap(bytes as u32, bytes as u32 + len), each);
     }
 
-    /// Makes a place.
     fn open(&mut self, bytes: u32) {
         self.starts.set(self.unit_of(bytes) as usize);
         self.off_grid += u16::from(!self.is_on_grid(bytes));
     }
 
-    /// Gives up a free place: none lies there any more.
+    /// Removes a free place.
     pub(crate) fn close(&mut self, bytes: usize) {
         self.starts.clear(self.unit_of(bytes as u32) as usize);
         self.off_grid -= u16::from(!self.is_on_grid(bytes as u32));
     }
 
-    /// Cuts the places on the grid between `from` and `to` that overlap no other; no old object
-    /// lives.
+    /// Cuts the grid places in `from..to` that overlap no other place; no old object lives.
     pub(crate) fn cut_grid(&mut self, from: usize, to: usize, mut each: impl FnMut(usize)) {
         let new = self.new as usize;
         for at in (from / new * new..to.min(self.grid_bytes())).step_by(new) {
-            // Places are of one size: one that overlaps another has an end in it.
+            // Places are of one size: an overlapping one contains an end of it.
             if [at, at + new - 1].iter().all(|end| self.new_around(*end as u32).is_none()) {
                 self.open(at as u32);
                 each(at);
@@ -385,7 +355,6 @@ impl Morph {
         }
     }
 
-    /// The bytes that hold the grid's places.
     pub(crate) fn grid_bytes(&self) -> usize {
         (self.bytes / self.new * self.new) as usize
     }
@@ -454,17 +423,15 @@ impl Morphs {
         self.old_bytes
     }
 
-    /// Whether there is room for one more.
     pub(crate) fn has_room(&self) -> bool {
         self.free != 0 || (self.begun as usize) < self.entries.len().min(SlabRecord::MORPHS)
     }
 
-    /// The entries of all slabs of two sizes, with their numbers.
     pub(crate) fn live_entries(&self) -> impl Iterator<Item = (u32, &Morph)> {
         (1..self.begun).map(|at| (at, &self.entries[at as usize])).filter(|(_, entry)| entry.new != 0)
     }
 
-    /// Keeps an entry; there is room.
+    /// Stores an entry; there is room.
     pub(crate) fn insert(&mut self, entry: Morph) -> u32 {
         let at = if self.free != 0 { self.free } else { self.begun };
         if at == self.begun {
@@ -478,7 +445,7 @@ impl Morphs {
         at
     }
 
-    /// Forgets the entry of a slab whose old objects are all back: its records become ordinary.
+    /// Removes the entry of a slab without live old objects: its records become ordinary.
     pub(crate) fn remove(&mut self, record: &SlabRecord, records: &impl Records) {
         let at = record.morph_entry();
         let entry = &mut self.entries[at as usize];
@@ -489,21 +456,18 @@ impl Morphs {
         self.slabs -= 1;
     }
 
-    /// The entry of a slab of two sizes.
     #[inline]
     pub(crate) fn of(&self, record: &SlabRecord) -> Option<&Morph> {
         let at = record.morph_entry();
         (at != 0 && at < self.begun).then(|| &self.entries[at as usize])
     }
 
-    /// The same, to be changed.
     pub(crate) fn of_mut(&mut self, record: &SlabRecord) -> Option<&mut Morph> {
         let at = record.morph_entry();
         (at != 0 && at < self.begun).then(|| &mut self.entries[at as usize])
     }
 
-    /// Notes that the old object there is back, and says how large it was; `None` if it was not
-    /// out.
+    /// Frees the old object at `bytes` and returns its size; `None` if it was not out.
     pub(crate) fn take_old(&mut self, record: &SlabRecord, bytes: usize) -> Option<(&mut Morph, u32)> {
         let at = record.morph_entry();
         if at == 0 || at >= self.begun {
@@ -534,7 +498,7 @@ impl Morphs {
     /// What lies so many bytes behind a slab's start; `None` if it is not of two sizes, or shorter.
     pub fn look(&self, record: &SlabRecord, bytes: usize) -> Option<Place> {
         let entry = self.of(record)?;
-        // 32 bits, since a division by twice as many takes twice as long.
+        // 32 bits: a 64-bit division takes twice as long.
         let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes < entry.bytes)?;
         let (place, offset, from) = entry.old_at(bytes);
         if entry.live.has(place) {

@@ -1,17 +1,14 @@
-//! What a cache of a class knows of one slab.
+//! The record of one slab of a size class.
 //!
-//! **State.** 32 bytes in a table indexed by the slab's first page; zeros are a page that begins no
-//! slab.
+//! **State.** 32 bytes in a table indexed by the slab's first page; zeros: no slab begins here.
 //! ```text
-//! first free object (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2) · last free object (2) ·
-//! front end's byte (1) · alone (1)
+//! first free (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2)
+//! · last free (2) · front end's byte (1) · alone (1)
 //! ```
-//! `morph` is 0, or, in a slab that holds objects of two sizes, where [`Morphs`](crate::Morphs)
-//! keeps what is known of them (20 bits) and the size of the new ones in units of 16 bytes (11
-//! bits); or, with its highest bit, a tag of the front end. `alone` says of a slab of two sizes
-//! that no old object is out any more. The last free object is kept by its distance from the slab's
-//! start in units of 16 bytes, and means nothing when there is none.
-//!
+//! `morph` is 0, or, for a slab of two sizes, the index of its [`Morphs`](crate::Morphs) entry (20
+//! bits) and the new size / 16 (11 bits); with the highest bit set, a tag of the front end.
+//! `alone`: no old object of a slab of two sizes is out any more. `last free` is its distance from
+//! the slab's start / 16, without meaning when the list is empty.
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
 use crate::chain::{self, Chain};
@@ -21,7 +18,7 @@ use core::num::NonZeroU32;
 use craton_base::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{PageId, Table, Zeroed};
 
-/// A slab of a size class, by its first page: that plus 1.
+/// A slab of a size class: its first page plus 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SlabId(NonZeroU32);
 
@@ -83,8 +80,7 @@ impl<R: Records> Links for R {
     }
 }
 
-/// The record of one slab. Atomics, because records of different caches lie in one table: the
-/// cache's lock orders all accesses but those to the front end's own.
+/// One slab's record; atomic since caches share the table. The cache's lock orders its accesses.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct SlabRecord {
@@ -104,16 +100,14 @@ pub struct SlabRecord {
 
 const _: () = assert!(cfg!(loom) || size_of::<SlabRecord>() == 32);
 
-/// What objects' sizes and distances are multiples of.
+/// The unit of sizes and distances.
 const UNIT: usize = 16;
-/// Bits of `morph` that name an entry.
 const ENTRY_BITS: u32 = 20;
-/// Bits of `morph` for a size in units.
 const SIZE_BITS: u32 = 11;
-/// The bit of `morph` that says that it is a tag of the front end.
+/// Marks a `morph` as the front end's tag.
 const TAG: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
 
-/// The entry of a slab of two sizes, by the record's `morph`; 0 for others.
+/// The entry of a slab of two sizes; 0 for others.
 #[inline]
 fn entry_of(morph: u32) -> u32 {
     if morph & TAG == 0 { morph & ((1 << ENTRY_BITS) - 1) } else { 0 }
@@ -174,24 +168,21 @@ impl SlabRecord {
         self.carved()
     }
 
-    /// Makes the record that of a fresh slab.
     pub(crate) fn begin(&self) {
         self.set_free(0);
         self.set_used(0);
         self.set_carved(0);
     }
 
-    /// So many slabs of two sizes can be told apart.
+    /// Most slabs of two sizes.
     pub(crate) const MORPHS: usize = 1 << ENTRY_BITS;
 
-    /// Whether a slab can become one of objects of this size.
     pub(crate) const fn can_morph_to(object: u32) -> bool {
         object < (UNIT as u32) << SIZE_BITS
     }
 
-    /// Whether the slab holds objects of two sizes, and whether the new ones are then not of this
-    /// one. By one look: whoever has not the lock of the slab's owner may look while the slab
-    /// becomes an ordinary one.
+    /// Whether the slab holds two sizes, and whether the new size differs from `object`. One load,
+    /// so that a reader without the owner's lock is right while the slab settles.
     #[inline]
     pub(crate) fn sizes(&self, object: u32) -> (bool, bool) {
         let morph = self.morph.load(Ordering::Relaxed);
@@ -199,26 +190,25 @@ impl SlabRecord {
         (is_morphed, is_morphed && morph >> ENTRY_BITS != object / UNIT as u32)
     }
 
-    /// Where the entry of a slab of two sizes lies; 0 for ordinary slabs.
+    /// The entry of a slab of two sizes; 0 for ordinary slabs.
     #[inline]
     pub(crate) fn morph_entry(&self) -> u32 {
         entry_of(self.morph.load(Ordering::Relaxed))
     }
 
-    /// Whether the slab holds objects of two sizes, of which the new one is this.
+    /// Whether the slab holds two sizes, the new one `object`.
     pub(crate) fn is_morph_to(&self, object: u32) -> bool {
         let morph = self.morph.load(Ordering::Relaxed);
-        // What a page of a heap of its own leaves here can look like a size.
+        // A named heap's page may leave a value here that looks like a size.
         entry_of(morph) != 0 && morph >> ENTRY_BITS == object / UNIT as u32
     }
 
-    /// Makes the record that of a slab of two sizes, or a part: where its entry lies, and the new
-    /// size.
+    /// Marks the slab, or a part, as one of two sizes, with its entry and its new size.
     pub(crate) fn set_morph(&self, entry: u32, object: u32) {
         self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
     }
 
-    /// Makes the record that of a slab of two sizes with no new object in use, only free `places`.
+    /// Begins a slab of two sizes without new objects, with the free `places`.
     pub(crate) fn begin_morph(&self, start: *mut u8, places: Chain) {
         self.set_used(0);
         self.set_alone(false);
@@ -227,37 +217,32 @@ impl SlabRecord {
         self.set_free(places.into_raw().0 as usize);
     }
 
-    /// Makes a slab of two sizes, or a part of one, ordinary.
     pub(crate) fn settle(&self) {
         self.morph.store(0, Ordering::Relaxed);
     }
 
-    /// Whether no old object of a slab of two sizes is out.
+    /// Whether a slab of two sizes has no live old object.
     #[inline]
     pub(crate) fn is_alone(&self) -> bool {
         self.alone.load(Ordering::Relaxed) != 0
     }
 
-    /// Notes that.
     pub(crate) fn set_alone(&self, alone: bool) {
         self.alone.store(alone.into(), Ordering::Relaxed);
     }
 
-    /// Free objects: places that were cut and are not in use.
     pub(crate) fn free_objects(&self) -> u16 {
         self.carved() - self.used()
     }
 
-    /// The last of the slab's free objects, if there are any. The slab begins at `start`.
+    /// The last free object, if any, of the slab at `start`.
     pub(crate) fn last_free(&self, start: *mut u8) -> *mut u8 {
         start.wrapping_add(usize::from(self.last()) * UNIT)
     }
 
-    /// Moves up to `want` free objects to a chain; says how many. The caller changes the count in
-    /// use.
-    ///
+    /// Moves up to `want` free objects to a chain; returns how many. The caller updates `used`.
     /// # Safety
-    /// The slab begins at `start`, its record and its free objects are the caller's.
+    /// The slab begins at `start`; its record and its free objects are the caller's.
     #[inline]
     pub(crate) unsafe fn take_free(&self, start: *mut u8, want: u32, to: &mut Chain) -> u16 {
         let (first, all) = (self.free() as *mut u8, self.free_objects());
@@ -284,9 +269,7 @@ impl SlabRecord {
         want as u16
     }
 
-    /// Puts objects linked from `first` to `last` before the others. The caller changes the count
-    /// in use.
-    ///
+    /// Prepends objects linked from `first` to `last`. The caller updates `used`.
     /// # Safety
     /// As [`SlabRecord::take_free`]; the objects lie on the slab, and the caller gives them up.
     #[inline]

@@ -1,33 +1,29 @@
-//! Size classes: which sizes malloc really has.
+//! Size classes.
 //!
-//! **What.** Class 0 is "no class". Classes 1 to [`CLASSES`] are sizes from 16 B to 256 KiB; [`LARGE`] marks objects that are
-//! spans of their own. The rule that makes them:
+//! Class 0 is "no class". Classes 1 to [`CLASSES`] are sizes from 16 B to 256 KiB; objects of class
+//! [`LARGE`] have a span each:
+//! 1. up to 256 B every multiple of 16: small sizes are common, and the C ABI aligns to 16;
+//! 2. up to 8 KiB the sizes 2^k ÷ 15, ÷ 14, … ÷ 8 of each doubling, rounded down to 16: 15, 14, … 8
+//!    objects fill a slab of a power of two of pages. Steps are 1/15 just above a power of two, 1/8
+//!    at most: programs put a header of 8 to 300 bytes before 1, 4 or 8 KiB;
+//! 3. above 8 KiB the shorter spans of [`SPANS`]: most programs have few such objects, and the rest
+//!    of their slab is wasted. Spans of one object need no alignment and are never partly used.
 //!
-//! 1. every multiple of 16 up to 256 B, since small sizes are the common ones and 16 is the alignment of the C ABI;
-//! 2. then spans cut into parts: in each doubling up to 8 KiB the sizes 2^k ÷ 15, ÷ 14, … ÷ 8, rounded down to 16, so that 15, 14, …, 8
-//!    objects fill a slab of a power of two of pages with next to nothing left over. The step is an eighth where they are
-//!    farthest apart, a fifteenth just above a power of two: programs put a head of 8 to 300 bytes before 1, 4 or 8 KiB;
-//! 3. above 8 KiB the spans of [`SPANS`], which are shorter: of objects that large most programs have few, and what a slab holds
-//!    beyond them is wasted. Spans of a single object need no place of their own and are never partly used.
-//!
-//! Rounding up and the slab's tail together waste at most an eighth of what is taken, of every size above 128 B (TEMERAIRE §3 asks
-//! for that). The experiment `size-classes` shows it, and what other rules would waste.
-//!
-//! **Cost.** Up to 8 KiB a table with a byte for each 16 B; beyond, a byte for each 512 B and a comparison, for no two classes are closer.
+//! Rounding and the slab's tail waste at most 1/8 of every size above 128 B (TEMERAIRE §3), as the
+//! experiment `size-classes` shows. **Cost.** A table: a byte for each 16 B up to 8 KiB, beyond a
+//! byte for each 512 B and a comparison, since no two classes are closer.
 
 use crate::Geometry;
 
 /// Largest size looked up in the table.
 pub const MAX_TABLED: usize = 8 << 10;
-/// Multiples of 16 up to here are all classes.
+/// Up to here all multiples of 16 are classes.
 const MAX_MULTIPLE: usize = 256;
 /// Classes by the first two rules.
 const SMALL_CLASSES: usize = MAX_MULTIPLE / 16 + 8 * (MAX_TABLED / MAX_MULTIPLE).ilog2() as usize;
 
-/// Pages of a slab and objects in it, of classes above 8 KiB.
-///
-/// Slabs that are no power of two of pages begin at multiples of the next one. What is between two of them is for other spans,
-/// so there is little of it where objects of the class may be many.
+/// Pages of a slab and objects in it, above 8 KiB. Slabs that are no power of two of pages begin at
+/// multiples of the next one; other spans fill the gaps, small where objects may be many.
 const SPANS: [(u32, u16); 38] = [
     // To 16 KiB: parts of 64 and 128 KiB as above, but for 32 ÷ 3 and 56 ÷ 4.
     (16, 15),
@@ -86,7 +82,7 @@ pub const MARKS: usize = CLASSES + 4;
 /// Largest size that has a class.
 pub const MAX_CLASSED: usize = 256 << 10;
 
-/// How objects of each class lie on its slabs; entry 0 is never asked.
+/// Layouts by class; entry 0 is unused.
 static GEOMETRIES: [Geometry; CLASSES + 1] = {
     let mut all = [Geometry::of(16); CLASSES + 1];
     let mut class = 1;
@@ -97,7 +93,6 @@ static GEOMETRIES: [Geometry; CLASSES + 1] = {
     all
 };
 
-/// The rule.
 const fn layout(class: usize) -> Geometry {
     let multiples = MAX_MULTIPLE / 16;
     if class > SMALL_CLASSES {
@@ -112,7 +107,6 @@ const fn layout(class: usize) -> Geometry {
     Geometry::of(span / (15 - part) / 16 * 16)
 }
 
-/// The first class that holds `size` bytes; for tables.
 const fn smallest(size: usize) -> u8 {
     let mut class = 1;
     while (layout(class).object as usize) < size {
@@ -121,7 +115,6 @@ const fn smallest(size: usize) -> u8 {
     class as u8
 }
 
-/// The class of a size up to [`MAX_TABLED`].
 static TABLE: [u8; MAX_TABLED / 16 + 1] = {
     let mut table = [1; MAX_TABLED / 16 + 1];
     let (mut i, mut class) = (1, 1);
@@ -135,10 +128,9 @@ static TABLE: [u8; MAX_TABLED / 16 + 1] = {
     table
 };
 
-/// Bytes for which the table of larger sizes has an entry.
 const GRAIN: usize = 512;
 
-/// The class of the smallest size of each grain; the largest is in this class or the next.
+/// The class of each grain's smallest size; the largest is in this class or the next.
 static GRAINS: [u8; MAX_CLASSED / GRAIN] = {
     let mut table = [0; MAX_CLASSED / GRAIN];
     let mut i = MAX_TABLED / GRAIN;
@@ -179,13 +171,13 @@ pub fn class_of(size: usize) -> usize {
     class + usize::from(size > size_of_class(class))
 }
 
-/// The smallest class whose objects hold `size` bytes and all lie at multiples of `align`, a power of two.
+/// The smallest class that holds `size` bytes at multiples of `align`, a power of two.
 pub fn class_of_aligned(size: usize, align: usize) -> Option<usize> {
     if size > MAX_CLASSED || align > MAX_CLASSED {
         return None;
     }
-    // Objects lie at multiples of their size on slabs aligned to a power of two that is not below, so a multiple of `align` will
-    // do; there is one at the latest at the next power of two. Single objects lie at pages only.
+    // Slabs are aligned to a power of two ≥ their size, so the first class that is a multiple of
+    // `align` fits, at the latest the next power of two. Single objects are aligned to pages only.
     let first = class_of(size.max(align).max(1));
     (first..=CLASSES).find(|c| {
         let g = geometry(*c);

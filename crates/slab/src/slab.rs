@@ -1,23 +1,18 @@
-//! The life of a cache's slabs, whatever their objects are.
+//! The life of a cache's slabs: from a source, cut, partial, full, complete, kept or freed.
 //!
-//! **What.** A slab comes from a source, is cut, serves, fills up, gets room again, becomes
-//! complete, stays or goes back. Size classes ([`SlabCache`](crate::SlabCache)) and constructed
-//! objects ([`ObjectSlabs`](crate::object::ObjectSlabs)) differ in what a record is and in how a
-//! slab's free objects are found:
+//! **What.** Size classes ([`SlabCache`](crate::SlabCache)) and constructed objects
+//! ([`ObjectSlabs`](crate::object::ObjectSlabs)) share it (Bonwick94 §3.2 to §3.4; invariants S2 to
+//! S4) and differ in:
 //!
 //! | | classes | constructed objects |
 //! |---|---|---|
 //! | record | 32 bytes in a table by page, out of a stray write's reach | in the slab's tail, or apart |
-//! | free objects | linked through the objects: runs come and go in chains, untouched | a bit each: their state stays |
+//! | free objects | linked through the objects: runs move in chains, untouched | a bit each: their state stays |
 //! | source, places | spans of pages; malloc's page map finds the slab | any supplier; a table of slabs finds it |
 //!
-//! **From.** Bonwick94 §3.2 to §3.4.
-//!
-//! **Invariants.** S2 to S4 of the crate.
-//!
-//! **Two forms, since** each is faster at its place. Instructions for a take and a give of 200
-//! bytes (callgrind): in chains of 32 a class needs 35; one by one a class needs 290, bits 160. And
-//! a link would cost a constructed object a word.
+//! Each form is faster in its place. Instructions to allocate and free 200 bytes (callgrind): a
+//! class needs 35 in chains of 32, 290 one by one; bits need 160. A link would cost a constructed
+//! object a word.
 
 use crate::lists::{COMPLETE, FULL, LISTS, Links, Lists};
 use crate::working_set::WorkingSet;
@@ -60,29 +55,26 @@ impl SlabStats {
     }
 }
 
-/// The slabs of one cache. A slab's *level*: its objects in use and places that cannot be used.
+/// The slabs of one cache. A slab's *level*: its objects in use and its unusable places.
 #[derive(Debug)]
 pub(crate) struct Slabs<S> {
     pub(crate) lists: Lists<S>,
-    /// Complete slabs.
     pub(crate) kept: WorkingSet,
     pub(crate) stats: SlabStats,
 }
 
 impl<S: Copy> Slabs<S> {
-    /// None, of `capacity` objects; who asks keeps up to `most` complete ones. Zeros for two zeros.
+    /// No slabs, of `capacity` objects; up to `most` complete ones are kept. Zeros for two zeros.
     pub(crate) const fn new(capacity: u16, most: u16) -> Self {
         Self { lists: Lists::new(capacity), kept: WorkingSet::up_to(most), stats: SlabStats::NONE }
     }
 
-    /// A slab has come from the source.
     pub(crate) fn begin(&mut self, slab: S, level: u16, links: &impl Links<Slab = S>) {
         self.put_on(slab, self.lists.list_of(level), links);
         self.stats.slabs += 1;
         self.stats.slabs_made = self.stats.slabs_made.wrapping_add(1);
     }
 
-    /// A slab goes back to the source, or to another cache.
     pub(crate) fn end(&mut self, slab: S, level: u16, links: &impl Links<Slab = S>) {
         match self.lists.list_of(level) {
             FULL => {}
@@ -94,7 +86,7 @@ impl<S: Copy> Slabs<S> {
         self.stats.slabs -= 1;
     }
 
-    /// Moves a slab to the list where it belongs, if any, after a change of its level.
+    /// Moves a slab to its list, if any, after a change of level.
     #[inline]
     pub(crate) fn relist(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
         let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
@@ -103,7 +95,7 @@ impl<S: Copy> Slabs<S> {
         }
     }
 
-    /// As [`Slabs::relist`], for the slab that serves, the first of the fullest.
+    /// As [`Slabs::relist`], for the serving slab, the first of the fullest.
     #[inline]
     pub(crate) fn rise(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
         let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
@@ -136,12 +128,11 @@ impl<S: Copy> Slabs<S> {
         }
     }
 
-    /// The complete slab that came last.
     pub(crate) fn complete(&self) -> Option<S> {
         self.lists.list(COMPLETE).first()
     }
 
-    /// How many slabs have room and some object in use; a step for each.
+    /// Counts the partial slabs; a step for each.
     pub(crate) fn partial(&self, links: &impl Links<Slab = S>) -> u32 {
         (COMPLETE + 1..LISTS).map(|list| self.lists.list(list).iter(links).count() as u32).sum()
     }

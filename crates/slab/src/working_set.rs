@@ -1,35 +1,30 @@
-//! What a cache needs of the complete slabs, or magazines, that lie there, and how many it keeps.
+//! How many complete slabs, or magazines, a cache keeps.
 //!
-//! **From.** Bonwick94 §3.4: what was used of late is kept. Bonwick & Adams 2001 §3.4: the least
-//! number that lay there at any moment of an interval is what nobody needed in it. Size classes
-//! keep no complete slab at first, since one of them can keep a hugepage from coming free: each
-//! that is asked for after one was given back lets one more be kept, up to a most; so as many stay
-//! as the program swings by, and none in one that frees for good. What is idle goes, and may not
-//! stay again.
-//!
-//! **Units.** Whatever is counted.
+//! **From.** Bonwick94 §3.4 keeps what was used of late. Bonwick & Adams 2001 §3.4: an interval's
+//! least number was not needed. Size classes keep none at first, since one complete slab can pin a
+//! hugepage: each miss after a slab was freed lets one more be kept, up to a limit. So a swinging
+//! program keeps its swing, and one that frees for good keeps none. Idle slabs are freed and their
+//! allowance ends.
 
-/// A number of things, and the least that it was of late. Zeros are none, of which none are kept.
+/// A count, and its recent least. Zeros: an empty set that keeps none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WorkingSet {
     count: u32,
-    /// The least count since the interval began.
     least: u32,
-    /// The least count of the interval before.
     before: u32,
-    /// How many are kept, for those who ask; and how many may ever be.
+    /// How many are kept on demand; and the most ever.
     allowed: u16,
     most: u16,
-    /// How many went and may be missed.
+    /// How many were freed and may be missed.
     given: u16,
-    /// No more are kept for now, whatever is allowed.
+    /// Keeps no more for now, whatever is allowed.
     closed: bool,
 }
 
 impl WorkingSet {
     pub(crate) const EMPTY: Self = Self::up_to(0);
 
-    /// Without things, of which up to `most` are kept when they were missed.
+    /// An empty set that keeps up to `most` once they are missed.
     pub(crate) const fn up_to(most: u16) -> Self {
         Self { count: 0, least: 0, before: 0, allowed: 0, most, given: 0, closed: false }
     }
@@ -51,7 +46,6 @@ impl WorkingSet {
         self.before = self.before.min(self.count);
     }
 
-    /// One of those that were idle goes for good.
     pub(crate) fn drop_idle(&mut self) {
         self.count -= 1;
         self.least = self.least.saturating_sub(1);
@@ -60,25 +54,23 @@ impl WorkingSet {
         self.given = self.given.saturating_add(1);
     }
 
-    /// An interval ends and the next begins.
     pub(crate) fn turn(&mut self) {
         self.before = self.least;
         self.least = self.count;
         self.given /= 2;
     }
 
-    /// How many were not needed in the whole of the interval before, nor since.
+    /// How many were unused throughout the last interval and since.
     pub(crate) fn idle(&self) -> u32 {
         self.before.min(self.least)
     }
 
-    /// Lets more be kept, or not for now.
     #[inline]
     pub(crate) fn set_closed(&mut self, closed: bool) {
         self.closed = closed;
     }
 
-    /// Whether one more is to be kept; it goes if not.
+    /// Whether to keep one more; otherwise it is freed.
     pub(crate) fn wants(&mut self) -> bool {
         let wants = self.count < self.allowed.into() && !self.closed;
         if !wants {
@@ -87,7 +79,6 @@ impl WorkingSet {
         wants
     }
 
-    /// One had to be asked for.
     pub(crate) fn missed(&mut self) {
         if self.given > 0 {
             self.given -= 1;

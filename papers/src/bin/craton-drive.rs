@@ -1,69 +1,40 @@
 //! `craton-drive`: requests to a server, with a look at each answer.
 //!
 //! **What.** Connects to a server on a unix socket and leads one of the dialogues of [`craton_papers::real::drive`].
-//! **Failure.** Wrong usage is one line on standard error, and exit status 2; a wrong answer, or none, is exit status 1.
-//! Where `LD_PRELOAD` is set it refuses: only the server is to be measured, and the caller forgot to clear it.
+//! **Failure.** Wrong usage is exit status 2; a wrong answer, or none, is exit status 1. Where `LD_PRELOAD` is set it
+//! refuses: only the server is to be measured, and the caller forgot to clear it.
 
+use clap::Parser;
 use craton_lab::print::print;
 use craton_papers::real::drive::{self, DIALOGUES};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const USAGE: &str = "\
-Requests to a redis-server or memcached on a unix socket; each answer is compared with the right one.
+/// Requests to a redis-server or memcached on a unix socket; each answer is compared with the right one.
+#[derive(Parser)]
+#[command(after_help = "Exit status: 1 when an answer is wrong or does not come, 2 for wrong usage.
 
-Usage: craton-drive NAME --socket PATH [--requests N] [--seed N] [--server PID] [--end]
-
-  NAME           redis-list, redis-set or memcached
-  --socket PATH  where the server listens, or will within 10 s
-  --requests N   how many (default 100000)
-  --seed N       where the random numbers start (default 1)
-  --server PID   the server's process: when it has ended nobody waits for it
-  --end          tell the server to end when all is done
-
-Exit status: 1 when an answer is wrong or does not come, 2 for wrong usage.
-
-Example: craton-drive redis-set --socket /run/redis/redis.sock --requests 50000
-";
-
+Example: craton-drive redis-set --socket /run/redis/redis.sock --requests 50000")]
 struct Request {
+    /// The load
+    #[arg(value_parser = DIALOGUES)]
     name: String,
+    /// Where the server listens, or will within 10 s
+    #[arg(long, value_name = "PATH")]
     socket: PathBuf,
+    /// How many requests
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
     requests: u64,
+    /// Where the random numbers start
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// The server's process: when it has ended the wait for it ends too
+    #[arg(long, value_name = "PID")]
     server: Option<u32>,
+    /// Tell the server to end when all is done
+    #[arg(long)]
     end: bool,
-}
-
-fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, String> {
-    let mut arguments = arguments.into_iter();
-    let name = arguments.next().ok_or_else(|| format!("name a load: {}", DIALOGUES.join(", ")))?;
-    if !DIALOGUES.contains(&name.as_str()) {
-        return Err(format!("{name:?} is no load; there are {}", DIALOGUES.join(", ")));
-    }
-    let mut request = Request { name, socket: PathBuf::new(), requests: 100_000, seed: 1, server: None, end: false };
-    while let Some(option) = arguments.next() {
-        if option == "--end" {
-            request.end = true;
-            continue;
-        }
-        if !["--socket", "--requests", "--seed", "--server"].contains(&option.as_str()) {
-            return Err(format!("{option:?} is no option; --help lists them"));
-        }
-        let value = arguments.next().ok_or_else(|| format!("{option} needs a value"))?;
-        let number = || value.parse().map_err(|_| format!("{option} {value:?}: give a whole number"));
-        match option.as_str() {
-            "--socket" => request.socket = value.into(),
-            "--requests" => request.requests = number()?,
-            "--seed" => request.seed = number()?,
-            _ => request.server = Some(u32::try_from(number()?).map_err(|_| format!("{value} is no process"))?),
-        }
-    }
-    if request.socket.as_os_str().is_empty() {
-        return Err("--socket PATH is missing: where the server listens".to_owned());
-    }
-    Ok(request)
 }
 
 /// Processor time of this process so far, in seconds, if the kernel tells.
@@ -90,32 +61,27 @@ fn run(request: &Request) -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
-    if arguments.iter().any(|a| a == "--help" || a == "-h") {
-        return if print("craton-drive", USAGE) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    let request = Request::parse();
+    match run(&request) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("craton-drive: {}: {why}", request.name);
+            ExitCode::FAILURE
+        }
     }
-    let (status, why) = match parse(arguments) {
-        Err(why) => (2, why),
-        Ok(request) => match run(&request) {
-            Err(why) => (1, format!("{}: {why}", request.name)),
-            Ok(()) => return ExitCode::SUCCESS,
-        },
-    };
-    eprintln!("craton-drive: {why}");
-    ExitCode::from(status)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Result<Request, String> {
-        parse(line.split_whitespace().map(str::to_owned))
+    fn of(line: &str) -> Result<Request, clap::Error> {
+        Request::try_parse_from(["craton-drive"].into_iter().chain(line.split_whitespace()))
     }
 
     #[test]
     fn arguments_are_read() {
-        let request = of("redis-set --socket s --requests 7 --end --seed 3 --server 12").ok().unwrap();
+        let request = of("redis-set --socket s --requests 7 --end --seed 3 --server 12").unwrap_or_else(|e| e.exit());
         assert_eq!((request.name.as_str(), request.socket), ("redis-set", PathBuf::from("s")));
         assert_eq!((request.requests, request.seed, request.server, request.end), (7, 3, Some(12), true));
     }
@@ -123,18 +89,15 @@ mod tests {
     #[test]
     fn wrong_usage_names_the_value() {
         for (line, part) in [
-            ("", "redis-list"),
-            ("mysql --socket s", "\"mysql\""),
+            ("", "<NAME>"),
+            ("mysql --socket s", "'mysql'"),
             ("redis-set", "--socket"),
-            ("redis-set --socket", "needs a value"),
-            ("redis-set --socket s --requests many", "\"many\""),
+            ("redis-set --socket s --requests many", "'many'"),
             ("redis-set --socket s --server 99999999999", "99999999999"),
-            ("redis-set --port 1", "\"--port\""),
+            ("redis-set --port 1", "'--port'"),
         ] {
-            match of(line) {
-                Err(why) => assert!(why.contains(part), "{line}: {why}"),
-                Ok(_) => panic!("{line} is accepted"),
-            }
+            let why = of(line).map(|_| ()).expect_err(line);
+            assert!(why.to_string().contains(part) && why.exit_code() == 2, "{line}: {why}");
         }
     }
 }

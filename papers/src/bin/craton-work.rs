@@ -4,7 +4,8 @@
 //! **Failure.** Wrong usage is one line on standard error, and exit status 2. A checksum that is not the one expected is
 //! exit status 1: `craton compare` throws standard output away, and has only the status to tell a wrong result by.
 
-use craton_papers::empirical::{options, real, sim};
+use craton_papers::empirical::{self, options, real, sim};
+use craton_papers::work::arguments::Given;
 use craton_papers::work::{self, Load, WORKLOADS, Workload};
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -37,63 +38,31 @@ enum Request {
     Simulated(Box<sim::Config>),
 }
 
-fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, String> {
-    let mut arguments = arguments.into_iter().collect::<Vec<String>>().into_iter();
-    let name = arguments.next().ok_or("name a workload; `craton-work list` shows them")?;
+fn parse(arguments: &[String]) -> Result<Request, String> {
+    let [name, arguments @ ..] = arguments else {
+        return Err("name a workload; `craton-work list` shows them".to_owned());
+    };
     match name.as_str() {
         "--help" | "-h" => return Ok(Request::Print(help())),
         "list" => return Ok(Request::Print(list())),
         _ => {}
     }
-    let workload =
-        work::find(&name).ok_or_else(|| format!("{name:?} is no workload; `craton-work list` shows them"))?;
-    if name == craton_papers::empirical::WORKLOAD.name && options::wanted(arguments.as_slice()) {
-        return empirical(arguments.as_slice());
+    let workload = work::find(name).ok_or_else(|| format!("{name:?} is no workload; `craton-work list` shows them"))?;
+    if name == empirical::NAME && options::wanted(arguments) {
+        return Ok(match options::parse(arguments)? {
+            options::Request::Help => Request::Print(options::USAGE.to_owned()),
+            options::Request::Real(config, expected) => Request::Real(Box::new(config), expected),
+            options::Request::Simulated(config) => Request::Simulated(Box::new(config)),
+        });
     }
-    let mut load = workload.load(work::FULL);
-    let mut expected = None;
-    while let Some(argument) = arguments.next() {
-        if argument == "--help" || argument == "-h" {
-            return Ok(Request::Print(help()));
-        }
-        let (name, inline) = match argument.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (argument.as_str(), None),
-        };
-        if !["--percent", "--threads", "--seed", "--expect"].contains(&name) {
-            return Err(format!("{argument:?} is no option; --help lists them"));
-        }
-        let value = inline.or_else(|| arguments.next()).ok_or_else(|| format!("{name} needs a value"))?;
-        match name {
-            "--percent" => load.percent = number(name, &value, 1, 100_000)?,
-            "--threads" => load.threads = number(name, &value, 1, 1024)? as usize,
-            "--seed" => load.seed = number(name, &value, 0, u64::MAX)?,
-            _ => expected = Some(checksum(&value)?),
-        }
-    }
-    Ok(Request::Run(workload, load, expected.or(workload.expected(&load))))
-}
-
-/// The empirical driver's own options.
-fn empirical(arguments: &[String]) -> Result<Request, String> {
-    Ok(match options::parse(arguments)? {
-        options::Request::Help => Request::Print(options::USAGE.to_owned()),
-        options::Request::Real(config, expected) => {
-            Request::Real(Box::new(config), expected.map(|value| checksum(&value)).transpose()?)
-        }
-        options::Request::Simulated(config) => Request::Simulated(Box::new(config)),
-    })
-}
-
-/// Hexadecimal digits, as this program prints a checksum: no sign, which `from_str_radix` would take.
-fn checksum(value: &str) -> Result<u64, String> {
-    let parsed = u64::from_str_radix(value, 16).ok().filter(|_| !value.starts_with('+'));
-    parsed.ok_or_else(|| format!("--expect {value:?}: give up to 16 hexadecimal digits, as the program prints them"))
-}
-
-fn number(name: &str, value: &str, least: u64, most: u64) -> Result<u64, String> {
-    let parsed = value.parse().ok().filter(|n| (least..=most).contains(n));
-    parsed.ok_or_else(|| format!("{name} {value:?}: give a whole number from {least} to {most}"))
+    let known = ["--percent", "--threads", "--seed", "--expect"];
+    let Some(given) = Given::read(arguments, &known, &[])? else { return Ok(Request::Print(help())) };
+    let load = Load {
+        threads: given.number("--threads", workload.threads as u64, 1, 1024)? as usize,
+        percent: given.number("--percent", work::FULL, 1, 100_000)?,
+        seed: given.number("--seed", work::SEED, 0, u64::MAX)?,
+    };
+    Ok(Request::Run(workload, load, given.checksum()?.or(workload.expected(&load))))
 }
 
 fn list() -> String {
@@ -109,8 +78,8 @@ fn help() -> String {
 }
 
 fn main() -> ExitCode {
-    let arguments = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned());
-    match parse(arguments) {
+    let arguments: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    match parse(&arguments) {
         Err(why) => wrong(why),
         Ok(Request::Print(text)) => print(&text, 0),
         Ok(Request::Run(workload, load, expected)) => finish("", workload.name, (workload.run)(&load), expected),
@@ -153,7 +122,7 @@ mod tests {
     use super::*;
 
     fn of(line: &str) -> Result<Request, String> {
-        parse(line.split_whitespace().map(str::to_owned))
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]

@@ -4,9 +4,10 @@
 //!
 //! **Unsafe.** Calls functions that the dynamic linker has found.
 
-use super::source::{HasType, Memory};
+use super::source::Memory;
 use super::types::{NOTHING, Type};
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use libloading::os::unix::Library;
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// `struct craton_cache_options`.
 #[repr(C)]
@@ -33,18 +34,20 @@ type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// A cache of the process's library.
 pub(super) struct Cached {
     cache: *mut c_void,
-    of: &'static Type,
+    pub(super) of: &'static Type,
     alloc: Alloc,
     free: Free,
     destroy: Destroy,
 }
 
-/// The function of that name.
-fn find(name: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: looks a name up.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    let missing = || format!("this process has no {}; preload libcraton.so", name.to_string_lossy());
-    if found.is_null() { Err(missing()) } else { Ok(found) }
+/// The function of that name in this process.
+///
+/// # Safety
+/// It has this type.
+unsafe fn find<T: Copy>(name: &str) -> Result<T, String> {
+    // SAFETY: the caller's promise.
+    let found = unsafe { Library::this().get::<T>(name.as_bytes()) };
+    found.map(|found| *found).map_err(|_| format!("this process has no {name}; preload libcraton.so"))
 }
 
 /// What a cache calls to construct an object.
@@ -78,17 +81,10 @@ impl Cached {
     }
 
     fn new(bytes: usize, of: &'static Type, constructed: bool) -> Result<Self, String> {
-        let create = find(c"craton_cache_create")?;
-        let (alloc, free) = (find(c"craton_cache_alloc")?, find(c"craton_cache_free")?);
-        let end = find(c"craton_cache_destroy")?;
-        // SAFETY: these are the functions of those names in craton.h.
+        // SAFETY: these are the types of those functions in craton.h.
         let (create, alloc, free, end) = unsafe {
-            (
-                std::mem::transmute::<*mut c_void, Create>(create),
-                std::mem::transmute::<*mut c_void, Alloc>(alloc),
-                std::mem::transmute::<*mut c_void, Free>(free),
-                std::mem::transmute::<*mut c_void, Destroy>(end),
-            )
+            let create: Create = find("craton_cache_create")?;
+            (create, find("craton_cache_alloc")?, find("craton_cache_free")?, find("craton_cache_destroy")?)
         };
         let options = Options {
             size: size_of::<Options>(),
@@ -124,13 +120,6 @@ impl Memory for Cached {
     unsafe fn put(&mut self, object: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { (self.free)(self.cache, object.cast()) }
-    }
-}
-
-impl HasType for Cached {
-    #[inline(always)]
-    fn type_of(&self) -> &'static Type {
-        self.of
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! **Unsafe.** Calls allocators.
 
+use super::library::Cached;
 use super::types::Type;
 use crate::objects::{Arena, Store};
 use craton_lab::micro::calls::{Calls, System};
@@ -143,9 +144,9 @@ impl Source for Constructed {
 }
 
 /// Objects that come constructed.
-pub(super) struct Used<M>(pub M);
+pub(super) struct Used(pub Cached);
 
-impl<M: Memory + HasType> Source for Used<M> {
+impl Source for Used {
     #[inline(always)]
     fn take(&mut self) -> Option<*mut u8> {
         let object = self.0.get();
@@ -153,7 +154,7 @@ impl<M: Memory + HasType> Source for Used<M> {
             return None;
         }
         // SAFETY: the object is ours, and constructed.
-        unsafe { (self.0.type_of().begin)(object) };
+        unsafe { (self.0.of.begin)(object) };
         Some(object)
     }
 
@@ -161,13 +162,8 @@ impl<M: Memory + HasType> Source for Used<M> {
     unsafe fn give(&mut self, object: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe {
-            (self.0.type_of().end)(object);
+            (self.0.of.end)(object);
             self.0.put(object);
         }
     }
-}
-
-/// Memory of one type of object.
-pub(super) trait HasType {
-    fn type_of(&self) -> &'static Type;
 }

@@ -1,15 +1,14 @@
 //! Types of objects that have something to construct.
 //!
-//! **From.** Bonwick94 §2.1 and the second table of §5.1, with what a program has today: locks and condition variables of POSIX threads, heads
-//! of lists, buffers that belong to the object.
+//! **From.** Bonwick94 §2.1 and the second table of §5.1, with what a program has today: locks and
+//! condition variables of POSIX threads, heads of lists, buffers that belong to the object.
 //!
-//! **What.** Construction makes what stays the same between uses; beginning a use sets what differs each time; at its end the object
-//! is as it was constructed.
+//! **What.** Every type is a [`Shape`] with other counts. Construction makes what stays the same
+//! between uses; a use sets the head, and at its end the object is as it was constructed.
 //!
 //! **Unsafe.** Makes objects in raw memory.
 
 use craton_lab::micro::calls::{Calls, System};
-use std::mem::MaybeUninit;
 use std::ptr;
 
 /// A type of objects.
@@ -31,6 +30,13 @@ pub struct Type {
     pub end: unsafe fn(*mut u8),
 }
 
+/// What each object begins with: what a use sets.
+#[repr(C)]
+struct Head {
+    references: u64,
+    owner: u64,
+}
+
 /// A head of a doubly linked list, or an element.
 #[repr(C)]
 struct Links {
@@ -38,59 +44,58 @@ struct Links {
     prev: *mut Links,
 }
 
-impl Links {
-    /// # Safety
-    /// The place is the caller's.
-    unsafe fn make_empty(at: *mut Self) {
-        // SAFETY: the caller's promise.
-        unsafe { at.write(Self { next: at, prev: at }) }
-    }
-}
-
-type Mutex = MaybeUninit<libc::pthread_mutex_t>;
-type Condition = MaybeUninit<libc::pthread_cond_t>;
-
-/// Constructs it; says whether that could be done.
-///
-/// # Safety
-/// The memory is the caller's, and as large as what is made.
-unsafe fn make_mutex(at: *mut Mutex) -> bool {
-    // SAFETY: the place is the caller's.
-    unsafe { libc::pthread_mutex_init(at.cast(), ptr::null()) == 0 }
-}
-
-/// Destroys it.
-///
-/// # Safety
-/// It was constructed, and nobody uses it any more.
-unsafe fn end_mutex(at: *mut Mutex) {
-    // SAFETY: it was made, and nobody holds it.
-    unsafe { libc::pthread_mutex_destroy(at.cast()) };
-}
-
-/// Constructs it; says whether that could be done.
-///
-/// # Safety
-/// The memory is the caller's, and as large as what is made.
-unsafe fn make_condition(at: *mut Condition) -> bool {
-    // SAFETY: the place is the caller's.
-    unsafe { libc::pthread_cond_init(at.cast(), ptr::null()) == 0 }
-}
-
-/// Destroys it.
-///
-/// # Safety
-/// It was constructed, and nobody uses it any more.
-unsafe fn end_condition(at: *mut Condition) {
-    // SAFETY: it was made, and nobody waits for it.
-    unsafe { libc::pthread_cond_destroy(at.cast()) };
-}
-
-/// What each object begins with: what a use sets.
+/// An object of `M` mutexes, `C` condition variables, `L` lists, `B` buffers and `W` words that begin as 0.
 #[repr(C)]
-struct Head {
-    references: u64,
-    owner: u64,
+struct Shape<const M: usize, const C: usize, const L: usize, const B: usize, const W: usize> {
+    head: Head,
+    mutexes: [libc::pthread_mutex_t; M],
+    conditions: [libc::pthread_cond_t; C],
+    lists: [Links; L],
+    buffers: [*mut u8; B],
+    words: [u64; W],
+}
+
+/// The addresses of the elements of an array that may not be initialized yet.
+fn each<T, const N: usize>(array: *mut [T; N]) -> impl Iterator<Item = *mut T> {
+    (0..N).map(move |at| array.cast::<T>().wrapping_add(at))
+}
+
+impl<const M: usize, const C: usize, const L: usize, const B: usize, const W: usize> Shape<M, C, L, B, W> {
+    /// Constructs one, with buffers of `BYTES`; says whether that could be done.
+    ///
+    /// # Safety
+    /// The memory is the caller's, and as large as a shape.
+    unsafe fn construct<const BYTES: usize>(object: *mut u8) -> bool {
+        let object = object.cast::<Self>();
+        // SAFETY: every place lies in the caller's memory. A buffer that was refused is null, which `free` takes.
+        unsafe {
+            each(&raw mut (*object).buffers).for_each(|buffer| buffer.write(System::malloc(BYTES)));
+            if each(&raw mut (*object).buffers).any(|buffer| (*buffer).is_null()) {
+                each(&raw mut (*object).buffers).for_each(|buffer| System::free(*buffer));
+                return false;
+            }
+            each(&raw mut (*object).lists).for_each(|list| list.write(Links { next: list, prev: list }));
+            (&raw mut (*object).words).write([0; W]);
+            each(&raw mut (*object).mutexes).all(|mutex| libc::pthread_mutex_init(mutex, ptr::null()) == 0)
+                && each(&raw mut (*object).conditions).all(|of| libc::pthread_cond_init(of, ptr::null()) == 0)
+        }
+    }
+
+    /// Destroys it.
+    ///
+    /// # Safety
+    /// It was constructed, and is not used any more.
+    unsafe fn destroy(object: *mut u8) {
+        let object = object.cast::<Self>();
+        // SAFETY: the caller's promise. A list that is not empty at the end would be a leak.
+        unsafe {
+            each(&raw mut (*object).lists)
+                .for_each(|list| debug_assert_eq!(((*list).next, (*list).prev), (list, list)));
+            each(&raw mut (*object).conditions).for_each(|of| _ = libc::pthread_cond_destroy(of));
+            each(&raw mut (*object).mutexes).for_each(|mutex| _ = libc::pthread_mutex_destroy(mutex));
+            each(&raw mut (*object).buffers).for_each(|buffer| System::free(*buffer));
+        }
+    }
 }
 
 /// Sets what a use sets.
@@ -111,250 +116,6 @@ unsafe fn end(object: *mut u8) {
     unsafe { (&raw mut (*object.cast::<Head>()).references).write_volatile(0) }
 }
 
-#[repr(C)]
-struct Locked {
-    head: Head,
-    mutex: Mutex,
-    rest: [u64; 6],
-}
-
-#[repr(C)]
-struct Waited {
-    head: Head,
-    mutex: Mutex,
-    condition: Condition,
-    waiters: Links,
-}
-
-/// Hash chains of a table, as a directory cache or a table of timers has them.
-#[repr(C)]
-struct Listed {
-    head: Head,
-    mutex: Mutex,
-    lists: [Links; 32],
-}
-
-#[repr(C)]
-struct End {
-    mutex: Mutex,
-    readable: Condition,
-    writable: Condition,
-    buffer: *mut u8,
-}
-
-#[repr(C)]
-struct Pipe {
-    head: Head,
-    ends: [End; 2],
-}
-
-#[repr(C)]
-struct Socket {
-    head: Head,
-    mutex: Mutex,
-    conditions: [Condition; 3],
-    queues: [Links; 6],
-    options: [u32; 24],
-    peer: *mut Socket,
-}
-
-/// A message of a stream: what it points to is a block of data of its own.
-#[repr(C)]
-struct Message {
-    head: Head,
-    links: Links,
-    base: *mut u8,
-    limit: *mut u8,
-    read: *mut u8,
-    write: *mut u8,
-}
-
-/// Bytes of a pipe's buffer, at each end.
-const PIPE_BYTES: usize = 4096;
-/// Bytes of a message's data.
-const DATA_BYTES: usize = 256;
-
-/// Constructs it; says whether that could be done.
-///
-/// # Safety
-/// The memory is the caller's, and as large as what is made.
-unsafe fn make_locked(object: *mut u8) -> bool {
-    let object = object.cast::<Locked>();
-    // SAFETY: the memory is the caller's.
-    unsafe {
-        (&raw mut (*object).rest).write([0; 6]);
-        make_mutex(&raw mut (*object).mutex)
-    }
-}
-
-/// Destroys it.
-///
-/// # Safety
-/// It was constructed, and nobody uses it any more.
-unsafe fn end_locked(object: *mut u8) {
-    // SAFETY: it was constructed.
-    unsafe { end_mutex(&raw mut (*object.cast::<Locked>()).mutex) }
-}
-
-/// Constructs it; says whether that could be done.
-///
-/// # Safety
-/// The memory is the caller's, and as large as what is made.
-unsafe fn make_waited(object: *mut u8) -> bool {
-    let object = object.cast::<Waited>();
-    // SAFETY: as above.
-    unsafe {
-        Links::make_empty(&raw mut (*object).waiters);
-        make_mutex(&raw mut (*object).mutex) && make_condition(&raw mut (*object).condition)
-    }
-}
-
-/// Destroys it.
-///
-/// # Safety
-/// It was constructed, and nobody uses it any more.
-unsafe fn end_waited(object: *mut u8) {
-    let object = object.cast::<Waited>();
-    // SAFETY: as above.
-    unsafe {
-        end_condition(&raw mut (*object).condition);
-        end_mutex(&raw mut (*object).mutex);
-    }
-}
-
-/// Constructs it; says whether that could be done.
-///
-/// # Safety
-/// The memory is the caller's, and as large as what is made.
-unsafe fn make_listed(object: *mut u8) -> bool {
-    let object = object.cast::<Listed>();
-    // SAFETY: as above.
-    unsafe {
-        for list in 0..32 {
-            Links::make_empty((&raw mut (*object).lists).cast::<Links>().add(list));
-        }
-        make_mutex(&raw mut (*object).mutex)
-    }
-}
-
-/// Destroys it.
-///
-/// # Safety
-/// It was constructed, and nobody uses it any more.
-unsafe fn end_listed(object: *mut u8) {
-    let object = object.cast::<Listed>();
-    // SAFETY: as above. A list that is not empty at the end would be a leak.
-    unsafe {
-        for list in 0..32 {
-            let list = (&raw mut (*object).lists).cast::<Links>().add(list);
-            debug_assert_eq!((*list).next, list);
-        }
-        end_mutex(&raw mut (*object).mutex);
-    }
-}
-
-/// Constructs it; says whether that could be done.
-///
-/// # Safety
-/// The memory is the caller's, and as large as what is made.
-unsafe fn make_pipe(object: *mut u8) -> bool {
-    let object = object.cast::<Pipe>();
-    // SAFETY: as above.
-    unsafe {
-        let buffers = [System::malloc(PIPE_BYTES), System::malloc(PIPE_BYTES)];
-        if buffers.iter().any(|buffer| buffer.is_null()) {
-            buffers.into_iter().for_each(|buffer| System::free(buffer));
-            return false;
-        }
-        for (at, buffer) in buffers.into_iter().enumerate() {
-            let end = (&raw mut (*object).ends).cast::<End>().add(at);
-            make_mutex(&raw mut (*end).mutex);
-            make_condition(&raw mut (*end).readable);
-            make_condition(&raw mut (*end).writable);
-            (&raw mut (*end).buffer).write(buffer);
-        }
-    }
-    true
-}
-
-/// Destroys it.
-///
-/// # Safety
-/// It was constructed, and nobody uses it any more.
-unsafe fn end_pipe(object: *mut u8) {
-    let object = object.cast::<Pipe>();
-    // SAFETY: as above.
-    unsafe {
-        for at in 0..2 {
-            let end = (&raw mut (*object).ends).cast::<End>().add(at);
-            end_condition(&raw mut (*end).writable);
-            end_condition(&raw mut (*end).readable);
-            end_mutex(&raw mut (*end).mutex);
-            System::free((*end).buffer);
-        }
-    }
-}
-
-/// Constructs it; says whether that could be done.
-///
-/// # Safety
-/// The memory is the caller's, and as large as what is made.
-unsafe fn make_socket(object: *mut u8) -> bool {
-    let object = object.cast::<Socket>();
-    // SAFETY: as above.
-    unsafe {
-        for at in 0..6 {
-            Links::make_empty((&raw mut (*object).queues).cast::<Links>().add(at));
-        }
-        (&raw mut (*object).options).write([0; 24]);
-        (&raw mut (*object).peer).write(ptr::null_mut());
-        make_mutex(&raw mut (*object).mutex)
-            && (0..3).all(|at| make_condition((&raw mut (*object).conditions).cast::<Condition>().add(at)))
-    }
-}
-
-/// Destroys it.
-///
-/// # Safety
-/// It was constructed, and nobody uses it any more.
-unsafe fn end_socket(object: *mut u8) {
-    let object = object.cast::<Socket>();
-    // SAFETY: as above.
-    unsafe {
-        for at in 0..3 {
-            end_condition((&raw mut (*object).conditions).cast::<Condition>().add(at));
-        }
-        end_mutex(&raw mut (*object).mutex);
-    }
-}
-
-/// Constructs it; says whether that could be done.
-///
-/// # Safety
-/// The memory is the caller's, and as large as what is made.
-unsafe fn make_message(object: *mut u8) -> bool {
-    let object = object.cast::<Message>();
-    let data = System::malloc(DATA_BYTES);
-    // SAFETY: as above.
-    unsafe {
-        Links::make_empty(&raw mut (*object).links);
-        (&raw mut (*object).base).write(data);
-        (&raw mut (*object).limit).write(data.wrapping_add(DATA_BYTES));
-        (&raw mut (*object).read).write(data);
-        (&raw mut (*object).write).write(data);
-    }
-    !data.is_null()
-}
-
-/// Destroys it.
-///
-/// # Safety
-/// It was constructed, and nobody uses it any more.
-unsafe fn end_message(object: *mut u8) {
-    // SAFETY: as above.
-    unsafe { System::free((*object.cast::<Message>()).base) }
-}
-
 /// Does nothing.
 ///
 /// # Safety
@@ -373,13 +134,13 @@ pub(super) static NOTHING: Type = Type {
 };
 
 macro_rules! of {
-    ($name:literal, $about:literal, $of:ty, $construct:ident, $destroy:ident) => {
+    ($name:literal, $about:literal, $of:ty, $buffer:literal) => {
         Type {
             name: $name,
             about: $about,
             bytes: size_of::<$of>(),
-            construct: $construct,
-            destroy: $destroy,
+            construct: <$of>::construct::<$buffer>,
+            destroy: <$of>::destroy,
             begin,
             end,
         }
@@ -388,12 +149,14 @@ macro_rules! of {
 
 /// Every type.
 pub static TYPES: [Type; 6] = [
-    of!("mutex", "a mutex", Locked, make_locked, end_locked),
-    of!("condition", "a mutex, a condition variable, a list", Waited, make_waited, end_waited),
-    of!("lists", "a mutex and 32 heads of lists", Listed, make_listed, end_listed),
-    of!("pipe", "two ends: mutex, two conditions, a buffer of 4 KiB each", Pipe, make_pipe, end_pipe),
-    of!("socket", "a mutex, three conditions, six queues, options", Socket, make_socket, end_socket),
-    of!("message", "a header with a block of 256 bytes", Message, make_message, end_message),
+    of!("mutex", "a mutex", Shape<1, 0, 0, 0, 6>, 0),
+    of!("condition", "a mutex, a condition variable, a list", Shape<1, 1, 1, 0, 0>, 0),
+    // Hash chains of a table, as a directory cache or a table of timers has them.
+    of!("lists", "a mutex and 32 heads of lists", Shape<1, 0, 32, 0, 0>, 0),
+    of!("pipe", "two ends: mutex, two conditions, a buffer of 4 KiB each", Shape<2, 4, 0, 2, 0>, 4096),
+    of!("socket", "a mutex, three conditions, six queues, options", Shape<1, 3, 6, 0, 13>, 0),
+    // A message of a stream: its words point into a block of data that belongs to it.
+    of!("message", "a header with a block of 256 bytes", Shape<0, 0, 1, 1, 3>, 256),
 ];
 
 /// The type of that name.

@@ -1,7 +1,6 @@
 //! Drawing a number with given weights in constant time.
 //!
-//! **From.** Walker's alias method (1977), with tables filled as by Vose (1991): each number's column of equal width holds
-//! itself and one other.
+//! **From.** Walker's alias method (1977), with tables filled as by Vose (1991).
 
 use craton_lab::rng::Rng;
 

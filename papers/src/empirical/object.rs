@@ -1,12 +1,12 @@
 //! An object in real memory.
 //!
-//! **What.** Is written when it is born, at each of the places that [`places`] names, and read back when it dies. What is
-//! written depends on its tag, which two live objects never share: objects that overlap spoil each other's sum.
-//!
-//! **Cost.** Up to 4 KiB a word in each cache line, as a program that fills its objects; beyond, a word in each small page,
-//! so that memory is backed and large objects do not drown the allocator's time.
-//!
-//! **Unsafe.** Calls the allocator itself: a `Vec` cannot hold bytes of which only some were ever written.
+//! **What.** Is written when it is born, at the [`places`] of its size, and read back when it dies.
+//! The words depend on its tag, which two live objects never share: overlapping objects change the
+//! sum.
+//! **Cost.** Up to 4 KiB a word in each cache line; beyond, a word in each small page, so that
+//! memory is backed and large objects do not drown the allocator's time.
+//! **Unsafe.** Calls the allocator itself: a `Vec` cannot hold bytes of which only some were
+//! written.
 
 use craton_lab::rng::mix;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};

@@ -5,6 +5,7 @@
 use super::profile::Profile;
 use super::schedule::Schedule;
 use super::{EVENTS, HEAP_BYTES, REMOTE_PERCENT, real, sim};
+use crate::work::arguments::Given;
 use craton_pages::HugeBacking;
 use craton_sim::ThpMode;
 use std::path::Path;
@@ -41,7 +42,7 @@ pub enum Request {
     /// The help.
     Help,
     /// On real memory, and the checksum that has to come out.
-    Real(real::Config, Option<String>),
+    Real(real::Config, Option<u64>),
     /// In simulated memory.
     Simulated(sim::Config),
 }
@@ -66,72 +67,45 @@ pub fn wanted(arguments: &[String]) -> bool {
 
 /// Reads the arguments that follow the workload's name.
 pub fn parse(arguments: &[String]) -> Result<Request, String> {
-    let mut given: Vec<(&str, &str)> = Vec::new();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        let (name, inline) = match argument.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (argument.as_str(), None),
-        };
-        match name {
-            "--help" | "-h" => return Ok(Request::Help),
-            "--percent" => return Err("--percent cannot be given with these options; give --events".to_owned()),
-            "--simulated" if inline.is_some() => return Err(format!("{argument:?}: --simulated takes no value")),
-            "--simulated" => given.push((name, "")),
-            _ if OWN.contains(&name) || REAL_ONLY.contains(&name) || name == "--seed" => {
-                let value = inline.or_else(|| rest.next().map(String::as_str));
-                given.push((name, value.ok_or_else(|| format!("{name} needs a value"))?));
-            }
-            _ => return Err(format!("{argument:?} is no option; --help lists them")),
-        }
+    let known = [&OWN[..], &REAL_ONLY, &["--seed"]].concat();
+    if arguments.iter().any(|argument| name_of(argument) == "--percent") {
+        return Err("--percent cannot be given with these options; give --events".to_owned());
     }
-    let given = Given(given);
+    let Some(given) = Given::read(arguments, &known, &["--simulated"])? else { return Ok(Request::Help) };
     let simulated = given.find("--simulated").is_some();
-    for (names, why) in [(&SIMULATED_ONLY[..], !simulated), (&REAL_ONLY[..], simulated)] {
-        if let Some(name) = names.iter().find(|name| why && given.find(name).is_some()) {
-            let only = if simulated { "without" } else { "with" };
-            return Err(format!("{name} can be given only {only} --simulated"));
-        }
+    let (others, only) = if simulated { (REAL_ONLY, "without") } else { (SIMULATED_ONLY, "with") };
+    if let Some(name) = others.iter().find(|name| given.find(name).is_some()) {
+        return Err(format!("{name} can be given only {only} --simulated"));
     }
-    if simulated { given.simulated() } else { given.real() }
+    let options = Options(given);
+    if simulated { options.simulated().map(Request::Simulated) } else { options.real() }
 }
 
-/// Options and their values; the last of a name counts.
-struct Given<'a>(Vec<(&'a str, &'a str)>);
+struct Options<'a>(Given<'a>);
 
-impl Given<'_> {
-    fn find(&self, name: &str) -> Option<&str> {
-        self.0.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| *value)
-    }
-
-    fn number(&self, name: &str, otherwise: u64, least: u64, most: u64) -> Result<u64, String> {
-        let Some(value) = self.find(name) else { return Ok(otherwise) };
-        let parsed = value.parse().ok().filter(|n| (least..=most).contains(n));
-        parsed.ok_or_else(|| format!("{name} {value:?}: give a whole number from {least} to {most}"))
-    }
-
+impl Options<'_> {
     fn profile(&self) -> Result<Profile, String> {
-        self.find("--profile").map_or_else(|| Ok(Profile::built_in()), |path| Profile::read(Path::new(path)))
+        self.0.find("--profile").map_or_else(|| Ok(Profile::built_in()), |path| Profile::read(Path::new(path)))
     }
 
     fn schedule(&self) -> Result<Schedule, String> {
-        let Some(value) = self.find("--schedule") else { return Ok(Schedule::Steady) };
+        let Some(value) = self.0.find("--schedule") else { return Ok(Schedule::Steady) };
         let names = Schedule::ALL.map(|(name, _)| name).join(", ");
         Schedule::find(value).ok_or_else(|| format!("--schedule {value:?}: give one of {names}"))
     }
 
     fn heap_bytes(&self) -> Result<u64, String> {
-        Ok(self.number("--heap", HEAP_BYTES >> 20, 1, MAX_HEAP_MIB)? << 20)
+        Ok(self.0.number("--heap", HEAP_BYTES >> 20, 1, MAX_HEAP_MIB)? << 20)
     }
 
     fn events(&self) -> Result<u64, String> {
-        self.number("--events", EVENTS, 1, 1 << 50)
+        self.0.number("--events", EVENTS, 1, 1 << 50)
     }
 
     fn real(&self) -> Result<Request, String> {
-        let threads = self.number("--threads", 2, 1, 1024)?;
-        let remote_percent = self.number("--remote", REMOTE_PERCENT.into(), 0, 100)?;
-        if threads == 1 && remote_percent > 0 && self.find("--remote").is_some() {
+        let threads = self.0.number("--threads", 2, 1, 1024)?;
+        let remote_percent = self.0.number("--remote", REMOTE_PERCENT.into(), 0, 100)?;
+        if threads == 1 && remote_percent > 0 && self.0.find("--remote").is_some() {
             return Err(format!("--remote {remote_percent} needs another thread; give --threads 2 or more"));
         }
         let config = real::Config {
@@ -141,28 +115,25 @@ impl Given<'_> {
             schedule: self.schedule()?,
             threads: threads as usize,
             remote_percent: remote_percent as u32,
-            seed: self.number("--seed", crate::work::SEED, 0, u64::MAX)?,
+            seed: self.0.number("--seed", crate::work::SEED, 0, u64::MAX)?,
         };
-        Ok(Request::Real(config, self.find("--expect").map(str::to_owned)))
+        Ok(Request::Real(config, self.0.checksum()?))
     }
 
-    fn simulated(&self) -> Result<Request, String> {
-        Ok(Request::Simulated(sim::Config {
+    fn simulated(&self) -> Result<sim::Config, String> {
+        let seconds = self.0.number("--seconds", 0, 1, 10_000_000)?;
+        Ok(sim::Config {
             profile: self.profile()?,
             heap_bytes: self.heap_bytes()?,
             schedule: self.schedule()?,
             events: self.events()?,
-            seed: self.number("--seed", crate::work::SEED, 0, u64::MAX)?,
-            seconds: self
-                .find("--seconds")
-                .map(|_| self.number("--seconds", 0, 1, 10_000_000))
-                .transpose()?
-                .map(|s| s as f64),
-            samples: self.number("--samples", 100, 1, 1_000_000)? as u32,
-            release_bytes_per_s: self.number("--release", 0, 0, MAX_HEAP_MIB)? << 20,
+            seed: self.0.number("--seed", crate::work::SEED, 0, u64::MAX)?,
+            seconds: (seconds > 0).then_some(seconds as f64),
+            samples: self.0.number("--samples", 100, 1, 1_000_000)? as u32,
+            release_bytes_per_s: self.0.number("--release", 0, 0, MAX_HEAP_MIB)? << 20,
             thp: ThpMode::Always,
             backing: HugeBacking::AUTO,
-        }))
+        })
     }
 }
 

@@ -1,27 +1,28 @@
 //! Births and deaths of objects, as a sequence of events.
 //!
-//! **What.** A [`Process`] is made from a profile, a heap size, a schedule and a seed, and yields the same events on any
-//! machine. It knows of no memory: who plays it keeps the objects, by slot.
+//! **What.** A [`Process`] is made from a profile, a heap size, a schedule and a seed, and yields
+//! the same events on any machine. Its player keeps the objects, by slot.
 //!
-//! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; by Little's law, deaths at rate
-//! `λ_s / N_s` for each live object keep `N_s` of them live on average. `N_s` is `c` times the profile's live objects,
-//! with `c` such that their bytes make up the heap asked for: a larger heap means longer lives, not more births.
+//! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; by Little's
+//! law, deaths at rate `λ_s / N_s` for each live object keep `N_s` of them live on average. `N_s`
+//! is the profile's live objects, scaled to the heap asked for: a larger heap means longer lives,
+//! not more births.
 //!
-//! **How the size follows its target.** At target `f` (1 for the whole heap) births come at `f · λ_s`, so that the
-//! steady state has `f · N_s` objects of each size. That alone would follow as slowly as the longest lives end. So when
-//! the live bytes are more than one part in [`BAND`] below the target, objects are born in the mixture of the *live*
-//! ones until it is reached, and when they are as far above, objects die, each as likely as any other. Both keep the
-//! mixture, and take no simulated time. The first such growth fills the empty heap, in random order.
+//! **How the size follows its target.** At target `f` births come at `f · λ_s`. When the live bytes
+//! are more than one part in [`BAND`] below the target, objects are born in the mixture of the
+//! *live* ones until it is reached; when as far above, objects die, each as likely as any other.
+//! Both keep the mixture and take no simulated time. The first such growth fills the empty heap.
 //!
-//! **Exactly.** Time passes in steps of the mean distance between events, so the order of events is that of Poisson processes
-//! and their times are not spread. Sizes of which one object is more than [`LARGEST_PART`] of the heap are left out
-//! ([`Process::left_out`]): a single birth must not miss the target.
+//! **Exactly.** Time passes in steps of the mean distance between events, so the order of events is
+//! that of Poisson processes and their times are not spread. Sizes above 1/[`LARGEST_PART`] of the
+//! heap are left out: a single birth must not miss the target.
 //!
-//! **State.** Live objects lie in groups by death rate, a power of two each. A death is drawn with each group at its upper
-//! bound and then taken with the object's rate over the bound, else nothing happens for that step (thinning): no
-//! search over sizes, and whole numbers only, so that sums never drift.
+//! **State.** Live objects lie in groups by death rate, a power of two each. A death is drawn with
+//! each group at its upper bound and then taken with the object's rate over the bound (thinning):
+//! no search over sizes, and whole numbers only, so that sums never drift.
 //!
-//! **Units.** Bytes; seconds of simulated time; rates in parts of [`BIRTHS`], the rate of all births at target 1.
+//! **Units.** Bytes; seconds of simulated time; rates in parts of [`BIRTHS`], all births at target
+//! 1.
 
 use super::alias::Alias;
 use super::profile::{Profile, Row};

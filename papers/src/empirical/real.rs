@@ -1,28 +1,24 @@
 //! The process on real memory.
 //!
-//! **What.** Each thread plays a [`Process`] of its own, with its share of the heap and of the events, through the C library's
-//! malloc. Deaths that the process calls remote are carried out by the next thread.
-//!
-//! **State.** The result is a sum over the objects that died or were left at the end, of what was read in each. It depends
-//! on the configuration alone, not on who freed what when.
-//!
-//! **Threads.** Objects to be freed elsewhere are collected, and a batch of them goes into the next thread's [`Mailbox`]. A
-//! thread that finds it full empties its own before it tries again, so that a ring of full ones moves on. Who has played all
-//! its events goes on emptying its mailbox until all have.
-//!
-//! **Cost.** Tables and mailboxes are allocated before the first event, so that those that follow are the process's
-//! alone; they take about 20 bytes for each live object, the same under every allocator.
+//! **What.** Each thread plays its own [`Process`], with its share of the heap and of the events,
+//! through the C library's malloc. The next thread carries out remote deaths.
+//! **State.** The result is a sum over what was read in each object at its end: it depends on the
+//! configuration alone, not on which thread freed what when.
+//! **Threads.** Remote objects go into the next thread's bounded channel. A thread that finds it
+//! full empties its own first, so that a ring of full ones moves on; at its end it empties its
+//! channel to the last.
+//! **Cost.** Tables and channels are allocated before the first event; they take about 20 bytes for
+//! each live object, the same under every allocator.
 
 use super::object::Object;
 use super::process::{self, Event, LeftOut, Process};
 use super::profile::Profile;
 use super::schedule::Schedule;
+use crate::work::crew::{each, ring};
 use craton_lab::rng::mix;
+use crossbeam_channel::{Receiver, Sender};
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -67,52 +63,26 @@ impl fmt::Display for Outcome {
 
 /// Events made at a time: 16 KiB of them.
 const EVENTS: usize = 1024;
-/// Objects sent at a time, and those that a mailbox holds.
-const BATCH: usize = 64;
-const MAILBOX: usize = 4096;
-/// How long a thread that is done sleeps between two looks into its mailbox.
-const REST: Duration = Duration::from_micros(200);
+/// Objects that a channel holds.
+const CHANNEL: usize = 4096;
 
 /// An object for another thread to free, and its size.
 type Parcel = (Object, u64);
 
-/// Objects for one thread to free.
-struct Mailbox(Mutex<Vec<Parcel>>);
-
-impl Mailbox {
-    /// Takes all of `batch` over, or leaves it as it is when there is no room.
-    fn put(&self, batch: &mut Vec<Parcel>) -> bool {
-        let mut inside = self.0.lock().expect("no thread panics with a mailbox open");
-        let fits = inside.len() + batch.len() <= MAILBOX;
-        if fits {
-            inside.append(batch);
-        }
-        fits
-    }
-
-    /// Exchanges what is inside for an empty list.
-    fn empty_into(&self, list: &mut Vec<Parcel>) {
-        std::mem::swap(&mut *self.0.lock().expect("no thread panics with a mailbox open"), list);
-    }
-}
-
-struct Worker<'a> {
+struct Worker {
     process: Process,
     /// Makes tags of slots.
     key: u64,
     objects: Vec<Option<Object>>,
-    own: &'a Mailbox,
-    next: &'a Mailbox,
-    outgoing: Vec<Parcel>,
-    incoming: Vec<Parcel>,
+    own: Receiver<Parcel>,
+    next: Sender<Parcel>,
     outcome: Outcome,
 }
 
 /// Runs the process; or says why there is none.
 pub fn run(config: &Config) -> Result<Outcome, String> {
     let threads = config.threads.max(1) as u64;
-    let mailboxes: Vec<Mailbox> = (0..threads).map(|_| Mailbox(Mutex::new(Vec::with_capacity(MAILBOX)))).collect();
-    let worker = |number: u64| {
+    let worker = |(number, own, next)| {
         let process = Process::new(&process::Config {
             profile: &config.profile,
             heap_bytes: config.heap_bytes / threads,
@@ -125,20 +95,14 @@ pub fn run(config: &Config) -> Result<Outcome, String> {
         Ok(Worker {
             key: mix(config.seed ^ mix(number)),
             objects: Vec::with_capacity(process.slots_expected()),
-            own: &mailboxes[number as usize],
-            next: &mailboxes[((number + 1) % threads) as usize],
-            outgoing: Vec::with_capacity(BATCH),
-            incoming: Vec::with_capacity(MAILBOX),
+            own,
+            next,
             outcome: Outcome { left_out: process.left_out(), ..Outcome::default() },
             process,
         })
     };
-    let workers: Vec<Worker> = (0..threads).map(worker).collect::<Result<_, String>>()?;
-    let playing = AtomicUsize::new(workers.len());
-    let outcomes: Vec<Outcome> = thread::scope(|scope| {
-        let threads: Vec<_> = workers.into_iter().map(|worker| scope.spawn(|| worker.run(&playing))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a worker does not panic")).collect()
-    });
+    let workers: Vec<Worker> = ring(threads as usize, CHANNEL).map(worker).collect::<Result<_, String>>()?;
+    let outcomes = each(workers, Worker::run);
     Ok(outcomes.into_iter().fold(Outcome::default(), |sum, one| Outcome {
         checksum: sum.checksum.wrapping_add(one.checksum),
         births: sum.births + one.births,
@@ -148,8 +112,8 @@ pub fn run(config: &Config) -> Result<Outcome, String> {
     }))
 }
 
-impl Worker<'_> {
-    fn run(mut self, playing: &AtomicUsize) -> Outcome {
+impl Worker {
+    fn run(mut self) -> Outcome {
         let mut events = vec![Event::Free { slot: 0, size: 0, remote: false }; EVENTS];
         loop {
             let made = self.process.fill(&mut events);
@@ -159,21 +123,13 @@ impl Worker<'_> {
             events[..made].iter().for_each(|event| self.play(*event));
             self.receive();
         }
-        self.send();
-        // ORDERING: pairs with the load below: who sees nobody playing finds in its mailbox all that was sent.
-        playing.fetch_sub(1, Ordering::Release);
-        // ORDERING: pairs with the subtraction above.
-        while playing.load(Ordering::Acquire) > 0 {
-            self.receive();
-            thread::sleep(REST);
+        let Self { process, mut objects, own, next, mut outcome, .. } = self;
+        drop(next);
+        let left = process.live().filter_map(|(slot, size)| Some((objects[slot as usize].take()?, size)));
+        for (object, size) in own.iter().chain(left) {
+            outcome.checksum = outcome.checksum.wrapping_add(object.end(size));
         }
-        self.receive();
-        for (slot, size) in self.process.live() {
-            if let Some(object) = self.objects[slot as usize].take() {
-                self.outcome.checksum = self.outcome.checksum.wrapping_add(object.end(size));
-            }
-        }
-        self.outcome
+        outcome
     }
 
     fn play(&mut self, event: Event) {
@@ -195,26 +151,19 @@ impl Worker<'_> {
                     return;
                 }
                 self.outcome.remote += 1;
-                self.outgoing.push((object, size));
-                if self.outgoing.len() == BATCH {
-                    self.send();
+                let mut parcel = (object, size);
+                while let Err(full) = self.next.try_send(parcel) {
+                    parcel = full.into_inner();
+                    self.receive();
+                    thread::yield_now();
                 }
             }
         }
     }
 
-    /// Gives what was collected to the next thread.
-    fn send(&mut self) {
-        while !self.next.put(&mut self.outgoing) {
-            self.receive();
-            thread::yield_now();
-        }
-    }
-
-    /// Frees what others sent.
+    /// Frees what the thread before sent.
     fn receive(&mut self) {
-        self.own.empty_into(&mut self.incoming);
-        for (object, size) in self.incoming.drain(..) {
+        for (object, size) in self.own.try_iter() {
             self.outcome.checksum = self.outcome.checksum.wrapping_add(object.end(size));
         }
     }

@@ -1,13 +1,12 @@
 //! The process on the page heap alone, in simulated memory.
 //!
-//! **What.** One [`Process`] on slabs and spans of craton-pages' heap over a simulated floor and clock. No object has
-//! memory, so a heap of many GiB takes a few bytes a page, and what would be hours takes minutes (TEMERAIRE §6.2).
-//!
+//! **What.** One [`Process`] on slabs and spans of craton-pages' heap over a simulated floor and
+//! clock. No object has memory, so a heap of many GiB takes a few bytes a page, and hours take
+//! minutes (TEMERAIRE §6.2). Without caches of threads and processors, the time that anything
+//! takes, and metadata.
 //! **Units.** Bytes; seconds of simulated time.
-//!
-//! **Failure.** A heap that does not fit the simulated region is an error, with what was live by then.
-//!
-//! **Not here.** Caches of threads and processors; the time that anything takes; the metadata's memory.
+//! **Failure.** A heap that does not fit the simulated region is an error, with what was live by
+//! then.
 
 use super::process::{self, Event, Process};
 use super::profile::Profile;

@@ -1,16 +1,13 @@
 //! Objects on slabs of a simulated page heap.
 //!
-//! **What.** Which slab an object comes from and when a slab is taken and given back, as craton-slab decides it, in numbers:
-//! the real cache keeps its free lists inside the objects, and here there is no memory to keep them in.
-//!
-//! **From.** Bonwick94 §3.2, through craton-slab: partial slabs first, the one that came to the list last before others;
-//! an object that came back before one that was never cut; an empty slab goes back at once. Classes and slabs are
-//! those of malloc; larger objects are spans of their own.
-//!
-//! **State.** Objects of a slab are alike, so counts will do: an object is named by its slab's first page. It takes a
-//! place that was cut before, if one is free, else the next one, and only then the pages under it are touched.
-//!
-//! **Not here.** Caches of threads in front of the slabs.
+//! **What.** Which slab an object comes from and when a slab is taken and returned, as craton-slab
+//! decides it, in numbers: the real cache keeps its free lists inside the objects, and here they
+//! have no memory.
+//! **From.** Bonwick94 §3.2: partial slabs first, the latest on the list before others; an empty
+//! slab goes back at once. Classes and slabs are those of malloc; larger objects are spans.
+//! **State.** Objects of a slab are alike, so counts will do: an object is named by its slab's
+//! first page. It takes a place that was cut before, else the next one, and only then its pages are
+//! touched.
 
 use craton_base::{Bytes, Density, PAGE_SIZE, PageId, PageRange, Pages, SpanError, SpanSource};
 use craton_sim::SimFloor;

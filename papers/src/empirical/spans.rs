@@ -1,11 +1,10 @@
 //! What a profile's objects ask of the page heap: a profile of spans.
 //!
-//! **What.** An object too large for a class is a span of its own, with its own rate and life. Of the others, all of a class live
-//! on slabs, and a slab is a span: as many are live as hold the class's live objects when they are full. How long it lives is
-//! a matter of [`Lives`].
-//!
-//! **State.** A [`Profile`] knows sizes alone, and spans of one length may be dense or sparse. The size of a dense one is told one
-//! byte short, which rounds to the same pages ([`span_of`] tells them apart again).
+//! **What.** An object too large for a class is a span with its own rate and life. The others live
+//! on slabs, each a span: as many are live as hold the class's live objects when they are full.
+//! [`Lives`] says how long a slab lives.
+//! **State.** Spans of one length may be dense or sparse. A dense one's size is one byte short,
+//! which rounds to the same pages; [`span_of`] tells them apart again.
 
 use super::profile::{Profile, Row};
 use craton_base::{Bytes, Density, PAGE_SIZE, Pages};

@@ -202,7 +202,7 @@ fn show(rows: &[Row]) -> String {
             numbers.into_iter().chain([tail, waste].map(|part| percent(part, 2))).collect()
         })
         .collect();
-    text + &craton_lab::format::table(&cells, &[])
+    text + craton_lab::format::table(&cells, &[]).as_str()
 }
 
 fn series(rule: &Rule) -> String {

@@ -195,7 +195,7 @@ pub fn table(rows: &[Row]) -> String {
         let (what, batch, status) = (row.word("what"), row.int("batch"), row.word("status"));
         format!("{}, {what}, batches of {batch}: {status}\n", server(row))
     });
-    craton_lab::format::table(&lines, &[0]) + &failed.collect::<String>()
+    craton_lab::format::table(&lines, &[0]) + failed.collect::<String>().as_str()
 }
 
 pub fn sheet(ask: &Ask<'_>, rows: Vec<Row>) -> Sheet {

@@ -105,7 +105,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         let bars = groups(sheet.rows(), place, (&series, of), |row| row.num(field) * unit);
         sheet.bars(Title(name, title, subtitle), axis, &series, bars, None);
     }
-    sheet.findings(text + &ratios)
+    sheet.findings(text + ratios.as_str())
 }
 
 /// The data caches of processor 0 of levels 1 and 2, as far as the kernel tells.

@@ -1,18 +1,19 @@
 //! Memory that is freed and allocated again at random, and what becomes of its huge frames.
 //!
-//! **What.** [`Aging`] fills most of memory and frees half of the blocks at random: maximal
-//! fragmentation. Each turn frees some at random and allocates as many of the same orders. After
-//! each, [`State`] has the wholly free huge frames and the cost of compaction, counted from what is
-//! allocated, not by the allocator's counters.
+//! **What.** [`Aging`] fills most of memory and frees half of the blocks at random. Each turn frees
+//! some blocks at random and allocates as many of the same orders. [`State`] tells after each how
+//! many huge frames are wholly free, and what it would cost to move frames until no more could be,
+//! counted from what is allocated and not by the allocator's own counters.
 //!
-//! **From.** LLFree §5.6. Cost is "the minimal number of 4 KiB copy operations required to free up
-//! the possible maximum of huge frames": all frames in as many of the emptiest ones.
+//! **From.** LLFree §5.6, and its cost of compaction: "the minimal number of 4 KiB copy operations
+//! required to free up the possible maximum of huge frames", all that is in as many of the emptiest
+//! ones.
 //!
-//! **State.** *Plain* is the paper's: single frames, 9/10 full, 1/10 anew in each turn. *Mixed* is
-//! harder: orders 0 to 4, half as many of each as of the one below; of blocks that stay 1/100 is
-//! anew in each turn, of the others 1/4. The allocator may get hints.
+//! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth new in each turn.
+//! *Mixed* is harder: orders 0 to 4, half as many of each as of the one below, and two kinds of
+//! lives: each turn replaces a hundredth of those that stay, and a quarter of the others.
 //!
-//! **Failure.** A failed alloc or free ends it with an error.
+//! **Failure.** A block that cannot be had, or be freed, ends it with an error.
 
 use super::crew::{Member, crew};
 use super::{Frames, HUGE, Job};
@@ -44,6 +45,7 @@ impl Course {
         }
     }
 
+    /// A new block's order.
     fn order(self, rng: &mut Rng) -> u32 {
         match self {
             Self::Plain => 0,
@@ -61,6 +63,7 @@ impl Course {
     }
 }
 
+/// A block that is allocated, or shall be.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     frame: u32,
@@ -128,6 +131,7 @@ impl Job for Aging {
 }
 
 impl Aging {
+    /// Fills memory, and frees half of it.
     fn begin<F: Frames>(&self, frames: &F, rng: &mut Rng) -> Result<[Vec<Block>; 2], String> {
         let (mut all, mut used) = (Vec::new(), 0);
         while used < self.frames / 10 * FULL_TENTHS {
@@ -210,12 +214,13 @@ impl Aging {
     }
 }
 
-/// The threads' time by all their operations, equal in number up to one.
+/// The threads' time, divided by all of their operations: each has as many as any other, or one less.
 fn mean(took: Vec<Result<Duration, String>>, operations: usize) -> Result<f64, String> {
     let sum = took.into_iter().sum::<Result<Duration, String>>()?;
     Ok(sum.as_nanos() as f64 / operations.max(1) as f64)
 }
 
+/// Takes out so many, each as likely as any other.
 fn take_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
     let left = of.len() - some;
     for at in (left..of.len()).rev() {

@@ -1,32 +1,28 @@
-//! LLFree by its authors, as a library loaded from where it was built.
+//! LLFree by its authors, in a library that is loaded where it was built.
 //!
-//! **What.** `make frames-peer` builds their code with 4 huge frames a tree (their default) and
-//! with the paper's 32. [`here`] finds these libraries among the peers, [`Authors`] is an allocator
-//! of one, [`note`] names missing ones.
-//!
+//! **What.** `make frames-peer` builds their code twice: with 4 huge frames a tree, their default,
+//! and with the paper's 32. [`here`] finds these libraries where peers are, and [`note`] names the
+//! missing ones.
 //! **From.** <https://github.com/luhsra/llfree-rs>; `peers-frames/llfree` has the commit and the
-//! functions called here. Their crate derives a block's class from its order, or also from whether
-//! it moves: [`Classes`].
-//!
-//! **Failure.** A library that cannot be loaded or has other functions is an error that names the
-//! file. What their code refuses is refused here. A panic of theirs ends the process.
-//!
-//! **Threads.** Theirs. A processor's number is below the number that the allocator was made for.
-//!
-//! **Unsafe.** Loads a library and calls its functions by declared types; the library's version
-//! must be the one declared here.
+//! functions. Their crate chooses a block's class from its order alone, or also from whether it
+//! moves: [`Classes`].
+//! **Failure.** A library that cannot be loaded, or has other functions, is an error that names the
+//! file. A panic of theirs ends the process.
+//! **Threads.** A processor's number is below the number that the allocator was made for.
+//! **Unsafe.** Calls functions by their declared types; the library's version must be the one
+//! declared.
 
 use super::Frames;
 use craton_frames::{Kind, Request};
 use craton_lab::{peers, shared_object};
-use std::ffi::{CStr, CString, c_void};
-use std::mem::transmute;
-use std::os::unix::ffi::OsStrExt;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
 /// The version of the library's functions, as `peers-frames/llfree/src/lib.rs` has it.
 const ABI: u32 = 1;
+/// What builds the libraries.
 const BUILD: &str = "`make frames-peer` builds it";
 
 /// Huge frames of a tree, of which each number is a build of its own.
@@ -106,86 +102,51 @@ fn find_in(directories: &[PathBuf], trees: Trees) -> Result<PathBuf, String> {
     })
 }
 
+/// An allocator of theirs.
 type Handle = c_void;
-
-type Needed = unsafe extern "C" fn(frames: usize, threads: usize, classes: u32) -> usize;
-type Create = unsafe extern "C" fn(memory: *mut u8, frames: usize, threads: usize, classes: u32) -> *mut Handle;
-type Get = unsafe extern "C" fn(*const Handle, order: u32, thread: usize, stays: bool) -> i64;
-type Put = unsafe extern "C" fn(*const Handle, frame: usize, order: u32, thread: usize, stays: bool) -> i32;
-type Drain = unsafe extern "C" fn(*const Handle);
-type FreeFrames = unsafe extern "C" fn(*const Handle) -> usize;
 
 /// The library's functions; what each does is said there.
 #[derive(Clone, Copy)]
 struct Functions {
-    needed: Needed,
-    create: Create,
-    get: Get,
-    put: Put,
-    drain: Drain,
-    free_frames: FreeFrames,
+    needed: unsafe extern "C" fn(frames: usize, threads: usize, classes: u32) -> usize,
+    create: unsafe extern "C" fn(memory: *mut u8, frames: usize, threads: usize, classes: u32) -> *mut Handle,
+    get: unsafe extern "C" fn(*const Handle, order: u32, thread: usize, stays: bool) -> i64,
+    put: unsafe extern "C" fn(*const Handle, frame: usize, order: u32, thread: usize, stays: bool) -> i32,
+    drain: unsafe extern "C" fn(*const Handle),
+    free_frames: unsafe extern "C" fn(*const Handle) -> usize,
 }
 
-struct Library(NonNull<c_void>);
-
-impl Library {
-    fn open(path: &Path) -> Result<Self, String> {
-        shared_object::check(path).map_err(|why| format!("{} {why}", path.display()))?;
-        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a zero in it".to_owned())?;
-        // SAFETY: a path that ends with a zero. A peer's library and its constructors are trusted.
-        let loaded = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        NonNull::new(loaded).map(Self).ok_or_else(|| format!("{} cannot be loaded: {}", path.display(), why()))
-    }
-
-    fn symbol(&self, name: &CStr) -> Result<NonNull<c_void>, String> {
-        // SAFETY: a library that is loaded, and a name that ends with a zero.
-        let at = unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) };
-        NonNull::new(at).ok_or_else(|| format!("has no function {}; {BUILD} anew", name.to_string_lossy()))
-    }
-
-    /// The functions, if the library's are those declared here, with trees of that size.
-    fn functions(&self, trees: Trees) -> Result<Functions, String> {
-        let number = |name| {
-            let at = self.symbol(name)?;
-            // SAFETY: both have had this type since the first version, to describe the others.
-            let number = unsafe { transmute::<NonNull<c_void>, unsafe extern "C" fn() -> u32>(at) };
-            // SAFETY: it has no arguments and no conditions.
-            Ok::<u32, String>(unsafe { number() })
-        };
-        agree(number(c"llfree_abi")?, number(c"llfree_tree_huge")?, trees)?;
-        let [needed, create, get, put, drain, free] =
-            [c"llfree_needed", c"llfree_create", c"llfree_get", c"llfree_put", c"llfree_drain", c"llfree_free_frames"]
-                .map(|name| self.symbol(name));
-        // SAFETY: by the version the functions have these types; a null pointer is none.
-        unsafe {
-            Ok(Functions {
-                needed: transmute::<NonNull<c_void>, Needed>(needed?),
-                create: transmute::<NonNull<c_void>, Create>(create?),
-                get: transmute::<NonNull<c_void>, Get>(get?),
-                put: transmute::<NonNull<c_void>, Put>(put?),
-                drain: transmute::<NonNull<c_void>, Drain>(drain?),
-                free_frames: transmute::<NonNull<c_void>, FreeFrames>(free?),
-            })
-        }
-    }
+fn open(path: &Path) -> Result<Library, String> {
+    shared_object::check(path).map_err(|why| format!("{} {why}", path.display()))?;
+    // SAFETY: a peer's library and its constructors are trusted.
+    let loaded = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+    loaded.map_err(|why| format!("{} cannot be loaded: {why}", path.display()))
 }
 
-impl Drop for Library {
-    fn drop(&mut self) {
-        // SAFETY: loaded once by this value; who called its functions has ended.
-        unsafe { libc::dlclose(self.0.as_ptr()) };
+/// The functions, if the library's are those declared here, with trees of that size.
+fn functions(library: &Library, trees: Trees) -> Result<Functions, String> {
+    /// # Safety
+    /// The function of that name has this type.
+    unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
+        // SAFETY: the caller's promise.
+        let found = unsafe { library.get::<T>(name.as_bytes()) };
+        found.map(|found| *found).map_err(|_| format!("has no function {name}; {BUILD} anew"))
     }
-}
-
-fn why() -> String {
-    // SAFETY: null, or a string that stays until this thread's next such call.
+    let number = |name| {
+        // SAFETY: both have had this type, without conditions, since the first version.
+        unsafe { find::<unsafe extern "C" fn() -> u32>(library, name).map(|number| number()) }
+    };
+    agree(number("llfree_abi")?, number("llfree_tree_huge")?, trees)?;
+    // SAFETY: by the version the functions have these fields' types.
     unsafe {
-        let text = libc::dlerror();
-        if text.is_null() {
-            "no reason is known".to_owned()
-        } else {
-            CStr::from_ptr(text).to_string_lossy().into_owned()
-        }
+        Ok(Functions {
+            needed: find(library, "llfree_needed")?,
+            create: find(library, "llfree_create")?,
+            get: find(library, "llfree_get")?,
+            put: find(library, "llfree_put")?,
+            drain: find(library, "llfree_drain")?,
+            free_frames: find(library, "llfree_free_frames")?,
+        })
     }
 }
 
@@ -200,6 +161,7 @@ fn agree(abi: u32, huge: u32, trees: Trees) -> Result<(), String> {
     Ok(())
 }
 
+/// A cache line of the allocator's memory.
 #[derive(Clone)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -214,18 +176,20 @@ pub struct Authors {
     _library: Library,
 }
 
-// SAFETY: any thread may use their allocator at any time; the rest is constant.
+// SAFETY: their allocator is made to be used by any thread at any time, and the rest is not
+// changed.
 unsafe impl Sync for Authors {}
 
 impl Authors {
-    /// All frames are free. Error: no or another library, or a size that their code refuses.
+    /// All frames are free.
+    /// Error: a library that is not there or another one, or a size that their code refuses.
     pub fn new(trees: Trees, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         Self::of(&find(trees)?, trees, classes, frames, processors)
     }
 
     fn of(path: &Path, trees: Trees, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
-        let library = Library::open(path)?;
-        let functions = library.functions(trees).map_err(|why| format!("{} {why}", path.display()))?;
+        let library = open(path)?;
+        let functions = functions(&library, trees).map_err(|why| format!("{} {why}", path.display()))?;
         let kinds = match classes {
             Classes::Simple => 2,
             Classes::Movable => 3,
@@ -234,7 +198,8 @@ impl Authors {
         let needed = unsafe { (functions.needed)(frames, processors, kinds) };
         // Written before it is used, as the arrays of others are.
         let mut memory = vec![Line([0; 64]); needed.div_ceil(size_of::<Line>())];
-        // SAFETY: enough memory, on a cache line, all zeros, and from here on theirs alone.
+        // SAFETY: as much memory as is needed, on a cache line, all zeros, and from here on nobody
+        // else's.
         let handle = unsafe { (functions.create)(memory.as_mut_ptr().cast(), frames, processors, kinds) };
         let handle = NonNull::new(handle).filter(|_| needed > 0);
         let handle = handle.ok_or_else(|| {

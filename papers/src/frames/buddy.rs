@@ -1,17 +1,13 @@
-//! A buddy allocator with per-CPU caches, as Linux has one for each zone.
+//! A buddy allocator with caches for processors, as Linux has one for each zone.
 //!
-//! **What.** A free list for each of orders 0 to 10, one lock. Long blocks are halved; a freed
-//! block joins its buddy while that is free. Orders 0 to 3 and 9 go through the [`cache`] first.
-//!
-//! **From.** LLFree §2 (Linux 5.13 and later), and Linux's `buddy_merge_likely`: a block whose next
-//! buddy is free goes to its list's end, to stay longest.
-//!
-//! **State.** A place's mark: 0 allocated or no block's first frame, 1 + order a free block,
-//! [`CACHED`] in a processor's cache.
-//!
+//! **What.** A list of free blocks for each order from 0 to 10, a lock over all of them. A block
+//! that is too long is halved; a freed one joins its buddy as long as that is free. Orders 0 to 3
+//! and 9 go through a [`cache`] of the processor first.
+//! **From.** LLFree §2, which describes Linux 5.13 and later, and Linux's `buddy_merge_likely`: a
+//! block whose next buddy is free goes to its list's end.
+//! **State.** A place's mark is 0 for what is allocated or no block's first frame, 1 + order for a
+//! free block, [`CACHED`] in a processor's cache.
 //! **Threads.** The lock guards lists, marks of blocks, and the count.
-//!
-//! **Not here.** Groups by mobility, zones' watermarks, compaction.
 
 mod cache;
 
@@ -22,6 +18,7 @@ use cache::{Cache, Limits};
 use craton_frames::Request;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// The mark of a block in a processor's cache.
 const CACHED: u32 = 0x100;
 
 /// The allocator.

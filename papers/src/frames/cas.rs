@@ -1,10 +1,8 @@
 //! ListCAS: free blocks in one list without a lock.
 //!
 //! **From.** LLFree §5.4 (2), "a LIFO lock-free list", which is Treiber's stack (1986).
-//!
-//! **State.** The head: block 32 · tag 32. Each change increments the tag against ABA.
-//!
-//! **Failure.** Double frees go unnoticed, as do 2^32 changes during one operation.
+//! **State.** The head is a word: block 32 · tag 32. Each change increments the tag, against ABA.
+//! **Failure.** Does not notice a double free. 2^32 changes during one operation could go unseen.
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};
@@ -44,8 +42,8 @@ impl ListCas {
         let mut head = self.head.0.load(Ordering::Relaxed);
         loop {
             place.next.store(head as u32, Ordering::Relaxed);
-            // ORDERING: pairs with the Acquires of `get`, which read the link; every change of the
-            // head is a read-modify-write, so that later ones keep this one visible.
+            // ORDERING: pairs with the Acquires of `get`, which read the link; every change of the head is a read-modify-write,
+            // so that later ones keep this one visible.
             match self.head.0.compare_exchange_weak(head, after(head, block), Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => head = now,

@@ -1,14 +1,12 @@
 //! A zone that persists, and processes that are killed while they use it.
 //!
-//! **What.** A [`World`] is a zone in one file and its threads' [`records`] in another. [`work`] is
-//! a process until it is killed: it opens the zone, and its threads get and put ([`worker`])
-//! without end. [`World::look`] opens the zone as left, compares it with the records
-//! ([`mod@audit`]), frees what was lost and leaves the zone closed or as after a crash.
+//! **What.** A [`World`] is a zone in one file and what its threads hold in another ([`records`]).
+//! [`work`] is what a process does until it is killed: each thread gets and puts ([`worker`]).
+//! [`World::look`] opens the zone as it was left, compares it with the records ([`mod@audit`]),
+//! frees what was lost, and leaves the zone for the next process, closed or as a crash would.
 //!
-//! **From.** LLFree §5.7, which first allocates half of the memory at random; here blocks of all
-//! orders, some freed again, for holes of every size.
-//!
-//! **Failure.** A zone that contradicts the records is an error in the process that sees it.
+//! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
+//! **Failure.** A zone that is not as the records say is an error, in the process that sees it.
 
 pub mod audit;
 pub mod records;
@@ -36,6 +34,7 @@ const SHARE: usize = 4;
 /// Steps between two looks whether to go on.
 const STEPS: usize = 1 << 10;
 
+/// The names of the files.
 const ZONE: &str = "zone";
 const RECORDS: &str = "records";
 
@@ -68,7 +67,8 @@ fn open(zone: &ZoneFile, frames: usize, threads: usize) -> Result<(FileZone<'_>,
 }
 
 impl World {
-    /// Makes both files, half of the zone allocated. Error: a file or the zone cannot be made.
+    /// Makes both files, with a zone of which nobody has half.
+    /// Error: a file that cannot be made, or a zone that is wrong.
     pub fn new(directory: &Path, frames: usize, threads: usize, seed: u64) -> Result<Self, String> {
         let zone = ZoneFile::create(&directory.join(ZONE), frames, threads)?;
         let records = Records::create(&directory.join(RECORDS), frames, threads)?;
@@ -91,8 +91,8 @@ impl World {
         self.records.begun().load(Relaxed) as usize
     }
 
-    /// Audits what a dead process left, frees what was lost; the zone is closed, or as after a
-    /// crash. Error: the zone contradicts the records.
+    /// What a process that is no more has left. Afterwards nothing is lost; the zone is closed, or
+    /// as a crash would leave it. Error: the zone is not as the records say.
     pub fn look(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;
         let start = Instant::now();
@@ -108,7 +108,8 @@ impl World {
         Ok(Found { opened, took, operations, audit })
     }
 
-    /// Only opens the zone; returns the time. Error: no zone, or not as it was left.
+    /// Only finds the zone; what that took.
+    /// Error: there is none, or it is not as it was left.
     pub fn reopen(&self, close: bool) -> Result<(Opened, Duration), String> {
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, self.records.frames(), self.records.threads())?;
@@ -135,8 +136,8 @@ pub struct Task {
     pub closed: bool,
 }
 
-/// Works with a task's zone while `goes_on` (each thread asks); leaves it as a crash would.
-/// Error: the zone was not left as expected, or is wrong.
+/// Works with the zone of a task, as long as `goes_on` says; leaves it as a crash would. `goes_on`
+/// is asked by each thread. Error: the zone was not left as expected, or is wrong.
 pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
     let Task { frames, threads, seed, .. } = *task;
     let file = ZoneFile::open(&task.directory.join(ZONE), frames, threads)?;

@@ -1,13 +1,12 @@
 //! Threads that stay on their processors, and begin together.
 //!
-//! **What.** [`crew`] runs each member on a thread pinned to one of this process's processors.
-//! [`Member::time`] waits for all others before it begins.
-//!
-//! **Failure.** With too few processors members share; a thread that cannot be pinned runs
+//! **What.** [`crew`] runs each member on its own thread, pinned to one of the processors that this
+//! process may use. [`Member::time`] waits for all others before it begins.
+//! **Failure.** Members share processors where there are too few; one that cannot be pinned runs
 //! anywhere.
-//!
-//! **Unsafe.** Pins by a call of the C library, for which std has none.
+//! **Unsafe.** Pins by a call of the C library.
 
+use crate::work::crew::each;
 use craton_lab::machine::processors;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -38,29 +37,23 @@ impl Member<'_> {
 ///
 /// # Panics
 /// If one of them does.
-pub fn crew<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, each: impl Fn(Member<'_>, P) -> R + Sync) -> Vec<R> {
+pub fn crew<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(Member<'_>, P) -> R + Sync) -> Vec<R> {
     let (parts, allowed): (Vec<P>, _) = (parts.into_iter().collect(), processors());
     let together = Barrier::new(parts.len());
-    std::thread::scope(|scope| {
-        let start = |(number, part)| {
-            let (each, together, allowed) = (&each, &together, &allowed);
-            scope.spawn(move || {
-                if let Some(processor) = allowed.get(number % allowed.len().max(1)) {
-                    stay_on(*processor);
-                }
-                each(Member { number, together }, part)
-            })
-        };
-        let threads: Vec<_> = parts.into_iter().enumerate().map(start).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a member of the crew panicked")).collect()
+    each(parts.into_iter().enumerate(), |(number, part)| {
+        if let Some(processor) = allowed.get(number % allowed.len().max(1)) {
+            stay_on(*processor);
+        }
+        work(Member { number, together: &together }, part)
     })
 }
 
+/// Keeps this thread on a processor.
 fn stay_on(processor: usize) {
     if processor >= libc::CPU_SETSIZE as usize {
         return;
     }
-    // SAFETY: zeros are an empty cpu_set_t, and the number fits. A failure changes nothing.
+    // SAFETY: zeros are an empty cpu_set_t, in which a number that fits is set. A failure leaves the thread where it may run.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);

@@ -1,53 +1,43 @@
 //! A persistent zone in a file that processes share.
 //!
-//! **What.** [`Shared`] is a file's words, mapped; [`ZoneFile`] a file with a zone's page, rows and
-//! children, each from a cache line on, and the zone's volatile state in memory.
-//!
+//! **What.** [`Shared`] is a file's words, mapped; [`ZoneFile`] has a zone's page, rows and
+//! children in a file, each from a cache line on, and the rest in its own memory.
 //! **From.** LLFree §5.7, where the file is persistent memory that is mapped directly (DAX).
-//!
-//! **Threads.** A process's stores are in the file however it ends: the mapping is the system's. A
-//! file in memory (`TMPDIR=/dev/shm`) is never written to disk.
-//!
+//! **Threads.** What a process has stored is in the file however it ends: the mapping is the
+//! system's.
 //! **Failure.** A file that cannot be made, read or mapped is an error that names it, with the
 //! reason.
-//!
-//! **Unsafe.** Maps a file, and makes slices of atomic words of that.
+//! **Unsafe.** Makes slices of atomic words of a mapping.
 
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_frames::{Metadata, PAGE_WORDS, Sizes, Standard};
 use craton_lab::arrays::{Arrays, LINE};
+use memmap2::{MmapOptions, MmapRaw};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::ptr::{NonNull, null_mut};
 
+/// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 /// Bytes of the smallest page.
 const PAGE: usize = 4096;
 
-/// A file's words, as every process that maps it sees them.
-pub struct Shared {
-    at: NonNull<AtomicU64>,
-    words: usize,
-}
-
-// SAFETY: the mapping belongs to this value, and is read and written by atomic operations alone.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
+/// A file's words, as every process that maps it sees them; they are read and written by atomic operations alone.
+pub struct Shared(MmapRaw);
 
 impl Shared {
-    /// Makes a file of `words` zero words. Error: it cannot be made, or exists.
+    /// Makes a new file of so many words, all zeros.
+    /// Error: it cannot be made, or there is one already.
     pub fn create(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let sized = file.and_then(|file| file.set_len((words * WORD) as u64).map(|()| file));
         sized.and_then(|file| Self::map(&file, words)).map_err(|e| cannot("make", path, &e))
     }
 
-    /// Maps a file of `words` words. Error: it cannot be opened, or is shorter or longer.
+    /// Maps a file of so many words.
+    /// Error: it cannot be opened, or is shorter or longer.
     pub fn open(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| cannot("open", path, &e))?;
         let bytes = file.metadata().map_err(|e| cannot("look at", path, &e))?.len();
@@ -58,13 +48,8 @@ impl Shared {
     }
 
     fn map(file: &File, words: usize) -> io::Result<Self> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-        // SAFETY: a new mapping at a place of the system's choice, of a file that is as long.
-        let at = unsafe { libc::mmap(null_mut(), words * WORD, access, flags, file.as_raw_fd(), 0) };
-        let at = if at == libc::MAP_FAILED { None } else { NonNull::new(at.cast()) };
-        let mapped = at.map(|at| Self { at, words }).ok_or_else(io::Error::last_os_error)?;
-        // Written, not only read: the first write to a page waits for the file system.
+        let mapped = Self(MmapOptions::new().len(words * WORD).populate().map_raw(file)?);
+        // Not only read before, but written: whoever writes to a page first has the file system to wait for.
         mapped.words().iter().step_by(PAGE / WORD).for_each(|word| {
             word.fetch_or(0, Relaxed);
         });
@@ -73,8 +58,8 @@ impl Shared {
 
     /// All of it.
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: `words` words are mapped while this value lives; any bits are a value.
-        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.words) }
+        // SAFETY: so many bytes are mapped from a page on, for as long as this value is there; any bits are a value.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / WORD) }
     }
 
     /// The words of a range as twice as many halves; the caller uses these words as halves only.
@@ -82,13 +67,6 @@ impl Shared {
         let words = &self.words()[range];
         // SAFETY: the same memory, as long, of weaker alignment; any bits are a value.
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 2 * words.len()) }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's, and nobody borrows from it any more.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.words * WORD) };
     }
 }
 
@@ -104,13 +82,15 @@ pub struct ZoneFile {
 }
 
 impl ZoneFile {
-    /// A new file for a zone of `frames` frames and `processors`. Error: as [`Shared::create`].
+    /// A new file for a zone of so many frames, to be used by so many processors.
+    /// Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::create(path, Self::words(&sizes))?, sizes))
     }
 
-    /// The file of such a zone, which another process may have made. Error: as [`Shared::open`].
+    /// The file of such a zone, which another process may have made.
+    /// Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::open(path, Self::words(&sizes))?, sizes))

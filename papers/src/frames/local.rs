@@ -2,14 +2,10 @@
 //!
 //! **From.** LLFree §5.4 (3): "a theoretical allocator that maintains per-core lists only, does not
 //! need any protection and never drains (ideal case)".
-//!
-//! **State.** Blocks of one order, at first in equal parts. A freed block goes to the freeing
+//! **State.** Blocks of one order, at first in equal parts; a freed one joins the list of its
 //! processor.
-//!
-//! **Threads.** One thread at a time per processor, unchecked: two would lose blocks, or get the
-//! same.
-//!
-//! **Failure.** An empty list gets nothing, whatever others have. Double frees go unnoticed.
+//! **Threads.** One thread at a time uses a processor's list; nothing checks that.
+//! **Failure.** A processor whose list is empty gets nothing. Does not notice a double free.
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};

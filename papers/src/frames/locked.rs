@@ -1,8 +1,7 @@
-//! ListLocked: free blocks of one order in one LIFO list under a lock.
+//! ListLocked: free blocks in one list, whose head a lock guards.
 //!
 //! **From.** LLFree §5.4 (1): "a lock-based shared singly-linked list (Windows, Darwin)".
-//!
-//! **Failure.** Double frees go unnoticed.
+//! **Failure.** Does not notice a double free.
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};

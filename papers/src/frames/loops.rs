@@ -1,15 +1,12 @@
 //! The three benchmarks of frames: bulk, random, repeat.
 //!
-//! **What.** [`Loops`] runs them in order. *bulk*: each thread allocates its part, frees it in the
-//! same order. *random*: it allocates its part, frees as many of any thread's, shuffled (only frees
-//! count). *repeat*: it allocates and frees one block again and again while all parts are
+//! **What.** [`Loops`] runs them on an allocator. *Bulk*: each thread allocates its part and frees
+//! it in the same order. *Random*: it frees as many blocks of any thread, shuffled; only frees
+//! count. *Repeat*: it allocates one block and frees it, again and again, while all parts are
 //! allocated.
-//!
-//! **From.** LLFree §5.1. Parts do not depend on the number of threads here: equal work for each.
-//!
+//! **From.** LLFree §5.1, but a thread's part does not depend on how many threads there are.
 //! **Units.** Nanoseconds for each operation, the mean over threads.
-//!
-//! **Failure.** An allocator without a block left, or that refuses its block, fails with that.
+//! **Failure.** An allocator that has no block left, or refuses one of its own, fails with that.
 
 use super::crew::{Member, crew};
 use super::{Frames, Job, request};

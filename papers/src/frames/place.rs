@@ -1,10 +1,10 @@
-//! An array in place of the frames' memory or of Linux's `struct page`s: a cache line a frame.
+//! An array that stands for the frames' own memory, or for Linux's array of `struct page`: a cache
+//! line for each frame.
 //!
-//! **What.** A [`Place`] has two links and a mark; a [`Chain`] is a doubly linked list of them.
-//!
+//! **What.** A [`Place`] has room for two links and a mark. A [`Chain`] is a doubly linked list of
+//! places.
 //! **From.** LLFree §5.4: "All list allocators store their next pointers in a 64 B aligned array".
-//!
-//! **Threads.** Accesses are relaxed, so plain loads and stores: a chain's user holds its lock.
+//! **Threads.** All accesses are relaxed: the holder of the chain's lock uses it.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -23,13 +23,13 @@ pub struct Place {
     pub mark: AtomicU32,
 }
 
-/// A place for each frame, in no list. Each is written: measurements meet no new pages.
+/// A place for each frame, none of them in a list. Each is written, so that none is new when it is measured.
 pub fn places(frames: usize) -> Box<[Place]> {
     let place = |_| Place { next: AtomicU32::new(NONE), previous: AtomicU32::new(NONE), mark: AtomicU32::new(0) };
     (0..frames).map(place).collect()
 }
 
-/// First frames of the blocks of an order wholly within `frames`, from the last to the first.
+/// The first frames of blocks of an order that lie wholly within so many frames, from the last to the first.
 pub fn blocks_down(frames: usize, order: u32) -> impl Iterator<Item = u32> {
     (0..frames >> order).rev().map(move |block| (block << order) as u32)
 }

@@ -1,5 +1,7 @@
-//! A spin lock: test, then test-and-set. A long wait yields, so that a preempted holder runs.
+//! A lock that is waited for by looking at it.
 //!
+//! **What.** Test, then test-and-set; a long wait yields, so that a holder without a processor gets
+//! one.
 //! **From.** The zone lock of LLFree §2, and ListLocked's.
 
 use std::sync::atomic::{AtomicBool, Ordering};

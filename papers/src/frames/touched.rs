@@ -1,14 +1,11 @@
 //! Where an allocator's state lies, as a run shows it.
 //!
-//! **What.** Fills a zone's arrays with a byte, then allocates and frees every frame, and all huge
-//! frames; changed bytes were written. A second run with the byte's complement finds values that
-//! equal the first. This counts the touched cache lines, and shows a write behind an array.
-//!
+//! **What.** A run fills a zone's arrays with a byte, allocates and frees every frame one by one,
+//! and again as huge frames; what is not that byte any more was written. A second run with the
+//! byte's complement sees what came to equal the first. It counts cache lines, and finds writes
+//! behind the end of an array.
 //! **From.** LLFree §5.5, which computes the state dispersion.
-//!
-//! **Units.** Bytes, and cache lines of 64.
-//!
-//! **Failure.** A zone that cannot be made, a frame that is refused, and a write behind an array.
+//! **Failure.** A zone that cannot be made, a frame that is refused, a write behind an array.
 
 use super::{Frames, HUGE_ORDER, Job, request};
 use craton_frames::{Config, Init, Local, Sizes, Standard, Zone};
@@ -40,7 +37,8 @@ pub fn computed(frames: usize, processors: usize) -> [Level; 5] {
     ]
 }
 
-/// The same, with what a run touches. Error: a zone that refuses, or writes behind an array.
+/// The same, with what a run touches.
+/// Error: a zone that refuses, or writes behind an array.
 pub fn counted(frames: usize, processors: usize) -> Result<[Level; 5], String> {
     let sizes = Sizes::of::<Standard>(frames, processors);
     let runs = [0x5a, !0x5a].map(|fill| run(frames, processors, Arrays::new(&sizes, fill)));
@@ -108,7 +106,7 @@ fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String
     Ok(one.zip(two).filter(is_touched).count())
 }
 
-/// Processors' lines that changed, compared by their printed form: their words are private.
+/// Processors' lines that are not as they were made. Their words are their own: they are told apart by what they print.
 fn locals(locals: &[Local]) -> usize {
     let new = format!("{:?}", Local::default());
     locals.iter().filter(|local| format!("{local:?}") != new).count()

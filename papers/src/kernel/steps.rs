@@ -1,7 +1,7 @@
 //! The four steps, as a trace.
 //!
-//! **State.** Processes live in a queue by the second of their end; files are kept in the order of their last use, and the one that was used
-//! longest ago goes when there are too many, unless a process has it open.
+//! **State.** Processes wait in a queue by the second of their end. Files are kept in the order of
+//! their last use; of too many the least recently used goes, unless a process has it open.
 
 use super::Op;
 use super::kinds::{Kind, of};
@@ -267,22 +267,14 @@ impl Machine {
     fn fork(&mut self, open: usize) -> Process {
         let mut process = Process::default();
         let segments = 5 + self.rng.below(4) as usize;
-        for (kind, count) in [
-            ("proc", 1),
-            ("thread", 1),
-            ("lwp", 1),
-            ("as", 1),
-            ("hat", 1),
-            ("seg", segments),
-            ("segvn", segments),
-            ("anon map", segments / 2),
-            ("anon", 4 + self.rng.below(8) as usize),
-            ("hment", 4 + self.rng.below(8) as usize),
-            ("page table", 1),
-            ("file", 1 + open),
-            ("cred", usize::from(self.rng.one_in(3))),
-            ("sigqueue", usize::from(self.rng.one_in(4))),
-        ] {
+        #[rustfmt::skip]
+        let objects = [
+            ("proc", 1), ("thread", 1), ("lwp", 1), ("as", 1), ("hat", 1), ("seg", segments),
+            ("segvn", segments), ("anon map", segments / 2), ("anon", 4 + self.rng.below(8) as usize),
+            ("hment", 4 + self.rng.below(8) as usize), ("page table", 1), ("file", 1 + open),
+            ("cred", usize::from(self.rng.one_in(3))), ("sigqueue", usize::from(self.rng.one_in(4))),
+        ];
+        for (kind, count) in objects {
             self.take(&mut process, kind, count);
         }
         for _ in 0..open {
@@ -298,19 +290,12 @@ impl Machine {
     }
 
     fn socket(&mut self, process: &mut Process) {
-        for (kind, count) in [
-            ("socket", 1),
-            ("stream head", 1),
-            ("queue pair", 3),
-            ("syncq", 2),
-            ("snode", 1),
-            ("vnode", 1),
-            ("transport end point", 1),
-            ("tcp", 1),
-            ("ip client", 1),
-            ("message", 2),
-            ("data 128", 1),
-        ] {
+        #[rustfmt::skip]
+        let objects = [
+            ("socket", 1), ("stream head", 1), ("queue pair", 3), ("syncq", 2), ("snode", 1), ("vnode", 1),
+            ("transport end point", 1), ("tcp", 1), ("ip client", 1), ("message", 2), ("data 128", 1),
+        ];
+        for (kind, count) in objects {
             self.take(process, kind, count);
         }
     }

@@ -1,9 +1,9 @@
 //! Pages for the allocators that are compared.
 //!
-//! **What.** A fixed range of memory, given by runs of pages, the lowest first. Places in it are named by their offset; the allocators
-//! keep their links in free memory through [`Arena::word`] and [`Arena::set_word`].
-//!
-//! **Unsafe.** Has the memory, and reads and writes it.
+//! **What.** A fixed range of memory, handed out by runs of pages, the lowest first. Places are
+//! named by their offset; allocators link free memory through [`Arena::word`] and
+//! [`Arena::set_word`].
+//! **Unsafe.** Owns the memory, and reads and writes it.
 
 use craton_base::PAGE_SIZE;
 use craton_slab::object::PageSupplier;

@@ -1,15 +1,11 @@
-//! A kernel's heap: Craton's caches of objects, or one of the allocators that they are compared with.
+//! A kernel's heap: Craton's caches of objects, or one of the allocators to compare with.
 //!
-//! **What.** [`Caches`] has the slabs of `craton-slab` under each kind of object, all on one [`Arena`], and gives idle ones back as its
-//! [`Policy`] says; [`Sized`] serves each kind by its size from a [`Store`].
-//!
-//! **From.** Bonwick94 §3.1: objects that have no cache of their own come from caches by size. Those are the size classes of Craton's
-//! malloc.
-//!
-//! **State.** A cache for each kind of its own, and for each class that a rare kind falls into. What is consumed contains what caches need to be
-//! described.
-//!
-//! **Unsafe.** Gives objects back that the caller says are his.
+//! **What.** [`Caches`] has slabs of `craton-slab` for each kind of object on one [`Arena`], and
+//! returns idle ones as its [`Policy`] says; [`Sized`] serves each kind by its size from a
+//! [`Store`].
+//! **From.** Bonwick94 §3.1: objects without a cache of their own come from caches by size, here
+//! the size classes of Craton's malloc.
+//! **Unsafe.** Returns objects that the caller says are its own.
 
 use super::{Arena, Store};
 use crate::kernel::{Heap, Kind};

@@ -1,16 +1,15 @@
 //! A sequential fit whose free blocks are a tree.
 //!
-//! **From.** Stephenson, "Fast Fits: New Methods for Dynamic Storage Allocation", SOSP 1983, which SunOS 4.1.3 has. Free blocks are the nodes
-//! of a Cartesian tree: by their addresses from left to right, and by their sizes from the root down, so that no block is longer than the
-//! one above it. *Leftmost fit* takes the block of the lowest address that is long enough. A block that is freed is merged with its
-//! neighbours at once. Where we differ: whole pages within a free block go back, however many; SunOS keeps them.
-//!
-//! **State.** A node lies in its block's first two words: left and right son (32 bits each, as places, of 16 bytes) and the length. Lengths are
-//! multiples of 16. Blocks have no headers: who frees one says how long it is.
-//!
-//! **Cost.** As many steps as the tree is deep there, which is logarithmic for blocks of random lengths, and each is another line.
-//!
-//! **Unsafe.** Takes back what a caller says is his: see [`Store::put`].
+//! **From.** Stephenson, "Fast Fits: New Methods for Dynamic Storage Allocation", SOSP 1983, which
+//! SunOS 4.1.3 has. Free blocks are the nodes of a Cartesian tree: by address from left to right,
+//! by size from the root down. *Leftmost fit* takes the block of the lowest address that is long
+//! enough. A freed block merges with its neighbours at once. Where we differ: whole pages within a
+//! free block go back.
+//! **State.** A node lies in its block's first two words: left and right son (32 bits each, in
+//! units of 16 bytes) and the length. Blocks have no headers: a caller that frees one gives its
+//! length.
+//! **Cost.** As many steps as the tree is deep there, each on another line.
+//! **Unsafe.** Trusts what [`Store::put`] is given.
 
 use super::Store;
 use super::arena::Arena;

@@ -1,21 +1,18 @@
 //! A buddy system that puts merging off.
 //!
-//! **From.** Lee & Barkley, "A Watermark-based Lazy Buddy System for Kernel Memory Allocation", USENIX Summer 1989, which SVr4 has. A
-//! freed block is kept as it is, *locally free*, as long as its size is in good use; else it is *globally free* and merges with
-//! its buddy. How well a size is used is its slack, the blocks in use less those locally free:
+//! **From.** Lee & Barkley, "A Watermark-based Lazy Buddy System for Kernel Memory Allocation",
+//! USENIX Summer 1989, which SVr4 has. A freed block stays *locally free* as long as its size is in
+//! good use; else it is *globally free* and merges with its buddy. A size's slack is its blocks in
+//! use less those locally free:
 //! - lazy, 2 and more: the block becomes locally free;
 //! - reclaiming, 1: the block becomes globally free;
 //! - accelerated, 0: so does a locally free one besides.
 //!
-//! Where we differ: SVr4 has two pools, of chunks of a page for small sizes and of more for large ones; here it is one pool of chunks of two
-//! pages, which go back when they are whole. Larger requests are whole pages, as there.
-//!
-//! **State.** For each size from 16 bytes to two pages a doubly linked list, locally free blocks before the globally free ones, and a
-//! bit for each place of a block, which says that it is globally free. Blocks have no headers: who frees one says how long it is.
-//!
-//! **Cost.** Lazy: constant. Else a step for each size that a block is split or merged through.
-//!
-//! **Unsafe.** Takes back what a caller says is his: see [`Store::put`].
+//! Where we differ: one pool of chunks of two pages, which go back when they are whole; SVr4 has
+//! two.
+//! **State.** For each size from 16 bytes to two pages a doubly linked list, locally free blocks
+//! first, and a bit for each place of a block: globally free. Blocks have no headers.
+//! **Unsafe.** Trusts what [`Store::put`] is given.
 
 use super::Store;
 use super::arena::{Arena, NONE};

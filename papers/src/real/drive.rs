@@ -1,17 +1,14 @@
 //! The load generator: commands to a server over a unix socket, and a look at each answer.
 //!
-//! **What.** A [`Dialogue`] makes requests one after the other, together with the answer that a right server gives. Every
-//! byte that comes back is compared, so that a server whose memory was not what had been written is found out.
+//! **What.** A [`Dialogue`] makes requests and the right answers; every byte that comes back is
+//! compared. The scripts in `real/` start the server.
 //!
-//! **State.** Requests go in batches over one connection, two of them under way: the server finds the next batch waiting
-//! when it has answered one. A batch is small enough that two fit into the buffers of the socket in both directions:
-//! neither side can wait for the other to read.
+//! **State.** Two batches are under way over one connection: the server finds the next one waiting.
+//! Two batches fit the socket's buffers in both directions, so that neither side waits for the
+//! other to read.
 //!
-//! **Failure.** A wrong answer ends it, with what was expected and what came. So does a server that says nothing for
-//! [`PATIENCE`], or has ended.
-//!
-//! **Not here.** Starting the server: the scripts in `real/` do. The generator itself must not run on the
-//! allocator that is measured; `craton-drive` refuses to.
+//! **Failure.** A wrong answer ends it, with what was expected and what came. So does a server that
+//! says nothing for [`PATIENCE`], or has ended.
 
 mod lists;
 mod values;

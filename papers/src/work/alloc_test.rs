@@ -1,40 +1,21 @@
 //! Random replacement in a large array of slots.
 //!
-//! **What.** Each step picks a slot. A block found there is checked and freed; an empty slot gets a block of a random
-//! size. In the steady state half of the slots are full. Some slots change all the time and some hardly ever, and
-//! small blocks are the more frequent, so that blocks of all ages lie between each other.
-//!
-//! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018), as mimalloc-bench runs it: the
-//! choice of the slot follows Pareto's law (four fifths of the steps go to one fifth of the slots, and so on within that
-//! fifth), each power of two of the size is half as likely as the one before, the largest block has 1 KiB. Ours draws
-//! both in whole numbers, and writes and reads both ends of a block where the original clears all of it.
-//!
-//! **Units.** Steps; sizes in bytes.
-//!
-//! **Threads.** Each has slots of its own and shares nothing.
+//! **What.** Each step picks a slot: frees the block in it, or fills it with one of random size. A
+//! few slots change all the time and most hardly ever, so that blocks of all ages lie between each
+//! other.
+//! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018): slots by
+//! Pareto's law, sizes to 1 KiB, each power of two half as likely as the one before. Ours draws
+//! whole numbers, and writes both ends of a block where the original clears all of it.
+//! **Threads.** Each has its own slots.
 
-use super::Workload;
+use super::Load;
 use super::block::Block;
+use super::crew::crew;
 use craton_lab::rng::Rng;
-use std::thread;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "alloc-test",
-    about: "random slots of a large array are filled with blocks to 1 KiB and emptied again",
-    from: "OLogN alloc-test, mimalloc-bench",
-    threads: 1,
-    run: |load| {
-        let each = load.of(STEPS).div_ceil(load.threads as u64);
-        thread::scope(|scope| {
-            let spawn = |number| scope.spawn(move || steps(&mut Rng::new(load.seed, number), each));
-            let threads: Vec<_> = (0..load.threads as u64).map(spawn).collect();
-            let sums = threads.into_iter().map(|thread| thread.join().expect("no thread panics"));
-            sums.fold(0, u64::wrapping_add)
-        })
-    },
-    known: [0x0fdb_4355_c276_b3cd, 0xf024_a32c_b779_e31a],
-};
+pub fn run(load: &Load) -> u64 {
+    crew(load.numbers(), |number| steps(&mut Rng::new(load.seed, number), load.share(STEPS)))
+}
 
 /// Steps of the full load, over all threads.
 const STEPS: u64 = 19_000_000;

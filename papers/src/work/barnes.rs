@@ -1,35 +1,24 @@
 //! Many bodies that attract each other, by a tree of cells.
 //!
-//! **What.** Each step builds an octree over all bodies, a box on the heap for each cell and each leaf; adds up the mass
-//! of each cell from below; moves every body by the pull of the cells, of which the distant ones count as one body each;
-//! and drops the tree. So tens of thousands of small nodes live for a step and die together.
-//!
-//! **From.** Barnes and Hut, "A hierarchical O(N log N) force-calculation algorithm" (Nature 324, 1986); barnes of the
-//! SPLASH-2 programs (Woo et al., ISCA 1995), which Hoard's evaluation and mimalloc-bench run. Ours has one thread, a
-//! body a leaf, and bodies that start at random, denser in the middle.
-//!
-//! **State.** Sums of floating-point numbers in a fixed order, with no operation but + − × ÷ √: the same on any machine.
-//!
-//! **Units.** Steps; lengths in the side of the cube in which the bodies start, and the gravitational constant is 1.
+//! **What.** Each step builds an octree over all bodies, with a box for each cell and leaf; adds up
+//! the masses from below; moves every body by the pull of the cells; and drops the tree. So tens of
+//! thousands of small nodes live for a step and die together.
+//! **From.** Barnes and Hut, "A hierarchical O(N log N) force-calculation algorithm" (Nature 324,
+//! 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995), which Hoard's evaluation and mimalloc-bench
+//! run.
+//! **State.** Sums in a fixed order, with no operation but + − × ÷ √: the same on any machine.
+//! **Units.** The cube in which the bodies start has side 1, and the gravitational constant is 1.
 
-use super::Workload;
+use super::Load;
 use craton_lab::rng::Rng;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "barnes",
-    about: "an octree of boxed nodes over 20,000 bodies, built and dropped in each step",
-    from: "Barnes and Hut 1986, SPLASH-2, Hoard, mimalloc-bench",
-    threads: 1,
-    run: |load| {
-        let mut bodies = bodies(&mut Rng::new(load.seed, 0), BODIES);
-        for _ in 0..load.of(STEPS) {
-            step(&mut bodies);
-        }
-        bodies.iter().flat_map(|body| body.at).fold(0, |sum, x| sum.wrapping_mul(31).wrapping_add(x.to_bits()))
-    },
-    known: [0x9db5_e3af_dbf4_6e6d, 0x0fc8_460c_28ae_d78f],
-};
+pub fn run(load: &Load) -> u64 {
+    let mut bodies = bodies(&mut Rng::new(load.seed, 0), BODIES);
+    for _ in 0..load.of(STEPS) {
+        step(&mut bodies);
+    }
+    bodies.iter().flat_map(|body| body.at).fold(0, |sum, x| sum.wrapping_mul(31).wrapping_add(x.to_bits()))
+}
 
 /// Bodies.
 const BODIES: usize = 20_000;

@@ -1,15 +1,10 @@
 //! A stretch of raw memory with a known stamp in it.
 //!
-//! **What.** [`Block`] is one allocation of any size with a stamp at both ends, [`Filled`] one with the stamp all over,
-//! for the workloads whose point is the allocator alone. The stamp is read back before the memory is freed: when two
-//! blocks overlap, or somebody else wrote to one, the sum is another.
-//!
-//! **Units.** Sizes in bytes, from 1 to `isize::MAX`.
-//!
-//! **Failure.** When there is no memory the program ends, as with any collection of `std`.
-//!
-//! **Unsafe.** `std::alloc` directly: a boxed slice would be written twice (zeroes, then the stamp), and large blocks
-//! are written only where the workload says. Each access is one call with its bounds checked above it.
+//! **What.** [`Block`] has a stamp at both ends, [`Filled`] all over. The stamp is read back before
+//! the memory is freed: blocks that overlap change the sum.
+//! **Failure.** Without memory the program ends, as with any collection of `std`.
+//! **Unsafe.** `std::alloc` directly: a boxed slice would be written twice, and a large block must
+//! be written only where the workload says.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;

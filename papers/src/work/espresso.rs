@@ -1,42 +1,30 @@
 //! Two-level logic, made smaller.
 //!
-//! **What.** A random function, as a programmable logic array has it, is a list of cubes. Rounds of expand, irredundant and
-//! reduce look for a shorter list of the same function. All of them work by lists of tiny objects that live for
-//! microseconds, as deep in each other as the recursion is.
-//!
-//! **From.** espresso, one of the programs that Zorn and Grunwald measured ("Empirical measurements of six
-//! allocation-intensive C programs", 1992), later in SPEC and in mimalloc-bench. Ours is written from the book that
-//! espresso came with: Brayton, Hachtel, McMullen and Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI
-//! Synthesis" (1984), without its last gasp and its weights.
-//!
+//! **What.** A random function is a list of cubes. Rounds of expand, irredundant and reduce look
+//! for a shorter list of the same function, by lists of tiny objects that live for microseconds.
+//! **From.** espresso (Zorn and Grunwald, "Empirical measurements of six allocation-intensive C
+//! programs", 1992; SPEC; mimalloc-bench), from the book that it came with: Brayton, Hachtel,
+//! McMullen and Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI Synthesis" (1984).
 //! **Units.** Functions, of 10 to 12 inputs, 3 to 6 outputs and 40 to 79 cubes.
 
 mod cover;
 mod cube;
 
-use super::Workload;
+use super::Load;
 use cover::{Cover, Space};
 use craton_lab::rng::Rng;
 use cube::{Cube, EITHER, ONE, ZERO};
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "espresso",
-    about: "minimizes random two-level logic, by lists of cubes that are tiny objects",
-    from: "Zorn and Grunwald 1992, mimalloc-bench",
-    threads: 1,
-    run: |load| {
-        let functions = (0..load.of(FUNCTIONS)).map(|number| {
-            let mut rng = Rng::new(load.seed, number);
-            let space = Space::new(10 + rng.below(3) as usize, 3 + rng.below(4));
-            let cubes = 40 + rng.below(40);
-            let function = function(&space, cubes, &mut rng);
-            minimize(&space, function).iter().fold(number, |sum, cube| sum.wrapping_mul(31).wrapping_add(cube.digest()))
-        });
-        functions.fold(0, |sum: u64, one| sum.wrapping_mul(31).wrapping_add(one))
-    },
-    known: [0x9437_6acb_3d60_1523, 0x3861_1150_cc41_9ada],
-};
+pub fn run(load: &Load) -> u64 {
+    let functions = (0..load.of(FUNCTIONS)).map(|number| {
+        let mut rng = Rng::new(load.seed, number);
+        let space = Space::new(10 + rng.below(3) as usize, 3 + rng.below(4));
+        let cubes = 40 + rng.below(40);
+        let function = function(&space, cubes, &mut rng);
+        minimize(&space, function).iter().fold(number, |sum, cube| sum.wrapping_mul(31).wrapping_add(cube.digest()))
+    });
+    functions.fold(0, |sum: u64, one| sum.wrapping_mul(31).wrapping_add(one))
+}
 
 /// Functions of the full load.
 const FUNCTIONS: u64 = 380;

@@ -1,47 +1,26 @@
 //! Cache lines that threads would share.
 //!
-//! **What.** Each thread takes a small object, writes to it many times, and frees it, over and over. An allocator that gives
-//! objects of one cache line to two threads makes them fight for it. In `cache-thrash` it does so by itself (active false
-//! sharing); in `cache-scratch` the threads first free objects that one thread had allocated side by side, and which an
-//! allocator may hand out to them again (passive false sharing).
-//!
-//! **From.** Berger et al., "Hoard: A scalable memory allocator for multithreaded applications" (ASPLOS 2000), §7.
-//!
-//! **Units.** Objects; writes to each.
-//! **Threads.** They share nothing but what the allocator makes them share.
+//! **What.** Each thread takes a small object, writes to it many times, and frees it, over and
+//! over. An allocator that gives objects of one cache line to two threads makes them fight for it:
+//! by itself in `cache-thrash`, in `cache-scratch` after the threads freed objects that one thread
+//! had allocated.
+//! **From.** Berger et al., "Hoard: A scalable memory allocator for multithreaded applications"
+//! (ASPLOS 2000), §7: active and passive false sharing.
 
+use super::Load;
 use super::crew::crew;
-use super::{Load, Workload};
 use craton_lab::rng::Rng;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Active false sharing, in the list.
-pub const THRASH: Workload = Workload {
-    name: "cache-thrash",
-    about: "each thread writes to an 8 B object of its own many times (active false sharing)",
-    from: "Hoard (ASPLOS 2000) §7",
-    threads: 2,
-    run: |load| crew(load.threads, |number| write(load, number, None)),
-    known: [0x9ae2_9331_6efd_d44f, 0x4046_b720_786e_195d],
-};
+pub fn thrash(load: &Load) -> u64 {
+    crew(load.numbers(), |number| write(load, number, None))
+}
 
-/// Passive false sharing, in the list.
-pub const SCRATCH: Workload = Workload {
-    name: "cache-scratch",
-    about: "as cache-thrash, after freeing objects that one thread had allocated (passive false sharing)",
-    from: "Hoard (ASPLOS 2000) §7",
-    threads: 2,
-    run: |load| {
-        // One thread allocates for all, side by side.
-        let first: Vec<_> = (0..load.threads as u64).map(|n| Mutex::new(Some(Box::new(AtomicU64::new(n))))).collect();
-        crew(load.threads, |number| {
-            let given = first[number as usize].lock().expect("no thread panics").take();
-            write(load, number, given)
-        })
-    },
-    known: [0x9ae2_9331_6efd_d450, 0x4046_b720_786e_195e],
-};
+pub fn scratch(load: &Load) -> u64 {
+    // One thread allocates for all, side by side.
+    let first: Vec<_> = load.numbers().map(|number| (number, Box::new(AtomicU64::new(number)))).collect();
+    crew(first, |(number, given)| write(load, number, Some(given)))
+}
 
 /// Objects of the full load, by all threads.
 const OBJECTS: u64 = 32_000;
@@ -52,7 +31,7 @@ const WRITES: u64 = 50_000;
 fn write(load: &Load, number: u64, given: Option<Box<AtomicU64>>) -> u64 {
     let mut rng = Rng::new(load.seed, number);
     let mut sum = given.map_or(0, |object| object.load(Relaxed));
-    for _ in 0..load.of(OBJECTS).div_ceil(load.threads as u64) {
+    for _ in 0..load.share(OBJECTS) {
         let object = Box::new(AtomicU64::new(rng.next()));
         for i in 0..WRITES {
             // Atomic, so that each write takes place; not an addition in one, which would cost more than the line.

@@ -1,21 +1,16 @@
 //! Fragmentation when the sizes of a program change.
 //!
-//! **What.** Three phases: Before allocates objects of one distribution of sizes, Delete frees a random part of what is
-//! live, After allocates objects of another distribution. Before and After each allocate five units of memory in all,
-//! and free random objects so that the live data stay within one unit. What an allocator needs beyond the live data is
-//! what it lost to the old sizes.
-//!
-//! **From.** NVAlloc (Dang et al., ASPLOS 2022) §3.2 and Table 1, after the benchmark of RAMCloud's log-structured memory
-//! (Rumble, Kejariwal and Ousterhout, FAST 2014). W1 to W4 are the four rows of the table. The paper's unit is 1 GB;
-//! here it is 64 MiB at the full load, and 1 GiB at 1600 %.
-//!
-//! **Units.** Sizes in bytes; shares in percent.
-//!
-//! **Cost.** The list of the live objects has 16 B for each, in one allocation of its final size, taken first: it takes
-//! no part in the fragmentation, and [`Outcome::list_bytes`] says how much of the peak it is.
+//! **What.** Before allocates objects of one distribution of sizes, Delete frees a random part of
+//! the live ones, After allocates objects of another distribution. Before and After each allocate
+//! five units of memory, and free random objects so that the live data stay within one unit.
+//! **From.** NVAlloc (Dang et al., ASPLOS 2022) §3.2 and Table 1, after RAMCloud's log-structured
+//! memory (Rumble et al., FAST 2014). The paper's unit is 1 GB; ours is 64 MiB at full load, 1 GiB
+//! at 1600 %.
+//! **Cost.** The list of the live objects, 16 B for each, has its final size from the start and
+//! takes no part in the fragmentation; [`Outcome::list_bytes`] counts it.
 
+use super::Load;
 use super::block::Filled;
-use super::{Load, Workload};
 use craton_lab::rng::Rng;
 
 /// Sizes from the first to the second, both inclusive, alike.
@@ -23,59 +18,20 @@ type Sizes = (u32, u32);
 
 /// A row of the paper's table.
 #[derive(Clone, Copy)]
-struct Row {
+pub(super) struct Row {
     before: Sizes,
     /// Part of the live objects that Delete frees.
     delete: u32,
     after: Sizes,
 }
 
-const W1: Row = Row { before: (100, 100), delete: 90, after: (130, 130) };
-const W2: Row = Row { before: (100, 150), delete: 0, after: (200, 250) };
-const W3: Row = Row { before: (100, 150), delete: 90, after: (200, 250) };
-const W4: Row = Row { before: (100, 200), delete: 50, after: (1000, 2000) };
-
-const FROM: &str = "NVAlloc (ASPLOS 2022) table 1";
-
-/// The first row, in the list.
-pub const WORKLOAD_1: Workload = Workload {
-    name: "fragbench-w1",
-    about: "objects of 100 B, of which 90 % are freed, then of 130 B",
-    from: FROM,
-    threads: 1,
-    run: |load| run(&W1, load).checksum,
-    known: [0x3205_1ee8_fbcf_4a5e, 0xfd19_731d_27bb_809b],
-};
-
-/// The second row, in the list.
-pub const WORKLOAD_2: Workload = Workload {
-    name: "fragbench-w2",
-    about: "objects of 100 to 150 B, none of them freed, then of 200 to 250 B",
-    from: FROM,
-    threads: 1,
-    run: |load| run(&W2, load).checksum,
-    known: [0x2da4_abf8_601e_99e3, 0xb91f_fa02_aba5_cb37],
-};
-
-/// The third row, in the list.
-pub const WORKLOAD_3: Workload = Workload {
-    name: "fragbench-w3",
-    about: "objects of 100 to 150 B, of which 90 % are freed, then of 200 to 250 B",
-    from: FROM,
-    threads: 1,
-    run: |load| run(&W3, load).checksum,
-    known: [0x239d_0405_ecfe_f263, 0x05f9_8ec1_598f_4319],
-};
-
-/// The fourth row, in the list.
-pub const WORKLOAD_4: Workload = Workload {
-    name: "fragbench-w4",
-    about: "objects of 100 to 200 B, of which 50 % are freed, then of 1000 to 2000 B",
-    from: FROM,
-    threads: 1,
-    run: |load| run(&W4, load).checksum,
-    known: [0xc814_67ea_55dd_e245, 0x2832_233f_1930_5ea3],
-};
+/// The four rows, W1 to W4.
+pub(super) const ROWS: [Row; 4] = [
+    Row { before: (100, 100), delete: 90, after: (130, 130) },
+    Row { before: (100, 150), delete: 0, after: (200, 250) },
+    Row { before: (100, 150), delete: 90, after: (200, 250) },
+    Row { before: (100, 200), delete: 50, after: (1000, 2000) },
+];
 
 /// Live data at most, at the full load.
 const UNIT: u64 = 64 << 20;
@@ -86,17 +42,22 @@ const ALLOCATED: u64 = 5;
 pub const PAPER_PERCENT: u64 = 1600;
 
 /// The four workloads' names.
-pub const NAMES: [&str; 4] = [WORKLOAD_1.name, WORKLOAD_2.name, WORKLOAD_3.name, WORKLOAD_4.name];
+pub const NAMES: [&str; 4] = ["fragbench-w1", "fragbench-w2", "fragbench-w3", "fragbench-w4"];
 
 /// What the workload of that name holds at its peak under a load: the bytes of the live objects, and those of the list of
 /// them that have been written; none if the name is not one of the four.
 ///
 /// The live data fill the unit, and there are most objects in Before, whose sizes are the smaller ones.
 pub fn at_peak(name: &str, load: &Load) -> Option<(u64, u64)> {
-    let row = [W1, W2, W3, W4][NAMES.iter().position(|n| *n == name)?];
+    let row = row(name)?;
     let unit = load.of(UNIT);
     let objects = unit * 2 / u64::from(row.before.0 + row.before.1);
     Some((unit, objects * size_of::<Filled>() as u64))
+}
+
+/// The row of the workload of that name.
+fn row(name: &str) -> Option<&'static Row> {
+    Some(&ROWS[NAMES.iter().position(|n| *n == name)?])
 }
 
 /// What a run of one row did.
@@ -117,11 +78,10 @@ pub struct Outcome {
 /// What the workload of that name does with this load; none if the name is not one of fragbench's four. The peak of a
 /// process's resident memory, less `list_bytes`, divided by `peak_bytes` says what the allocator costs.
 pub fn outcome(name: &str, load: &Load) -> Option<Outcome> {
-    let rows = [(&WORKLOAD_1, &W1), (&WORKLOAD_2, &W2), (&WORKLOAD_3, &W3), (&WORKLOAD_4, &W4)];
-    rows.iter().find(|(workload, _)| workload.name == name).map(|(_, row)| run(row, load))
+    row(name).map(|row| run(row, load))
 }
 
-fn run(row: &Row, load: &Load) -> Outcome {
+pub(super) fn run(row: &Row, load: &Load) -> Outcome {
     let mut heap = Heap::new(row, load);
     heap.allocate(row.before);
     heap.delete(row.delete);

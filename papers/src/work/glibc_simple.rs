@@ -1,42 +1,30 @@
 //! Blocks of one size, allocated and freed in batches.
 //!
-//! **What.** For each size and each batch length: allocate a batch, then free it, many times over. Batches are freed in
-//! the order in which they were allocated, in the opposite one, and the even places before the odd ones.
-//!
-//! **From.** glibc's `benchtests/bench-malloc-simple.c` (2019): batches of 25, 100, 400 and 1600 blocks, first in first
-//! out, each of about the same total. Ours adds the two other orders, goes through several sizes in one run, and
-//! stamps each block, which the original does not touch.
-//!
-//! **Units.** Blocks; sizes in bytes.
+//! **What.** For each size and batch length: allocate a batch, then free it, many times over, in
+//! the order of allocation, in the opposite one, and the even places before the odd ones.
+//! **From.** glibc's `benchtests/bench-malloc-simple.c` (2019). Ours adds the two other orders,
+//! goes through several sizes in one run, and stamps each block.
 
-use super::Workload;
+use super::Load;
 use super::block::Block;
 use craton_lab::rng::Rng;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "glibc-simple",
-    about: "batches of blocks of one size, freed in several orders, for several sizes",
-    from: "glibc bench-malloc-simple",
-    threads: 1,
-    run: |load| {
-        let mut rng = Rng::new(load.seed, 0);
-        let blocks = load.of(BLOCKS);
-        let mut held = Held::default();
-        for size in SIZES {
-            for batch in BATCHES {
-                for order in [Order::First, Order::Last, Order::EvenThenOdd] {
-                    for _ in 0..blocks.div_ceil(batch as u64) {
-                        held.fill(&mut rng, size, batch);
-                        held.empty(order);
-                    }
+pub fn run(load: &Load) -> u64 {
+    let mut rng = Rng::new(load.seed, 0);
+    let blocks = load.of(BLOCKS);
+    let mut held = Held::default();
+    for size in SIZES {
+        for batch in BATCHES {
+            for order in [Order::First, Order::Last, Order::EvenThenOdd] {
+                for _ in 0..blocks.div_ceil(batch as u64) {
+                    held.fill(&mut rng, size, batch);
+                    held.empty(order);
                 }
             }
         }
-        held.sum
-    },
-    known: [0xc7f0_c01f_2003_2081, 0x73e6_0f18_eb8e_8c6b],
-};
+    }
+    held.sum
+}
 
 /// Sizes, of which glibc's benchmark takes one as an argument: 16 B by default.
 const SIZES: [usize; 6] = [16, 32, 64, 128, 256, 512];

@@ -1,38 +1,26 @@
 //! Random replacement in a small working set, with sizes of a power law.
 //!
-//! **What.** Each thread replaces blocks at random in a working set of 1024. Sizes follow a power law from 4 B to 32 KiB, as
-//! measured in programs: most are small.
-//!
-//! **From.** glibc's bench-malloc-thread. Ours does a fixed number of replacements where that one counts them in a time.
-//!
-//! **Units.** Replacements; sizes in bytes.
+//! **What.** Each thread replaces blocks at random in a working set of 1024, of 4 B to 32 KiB.
+//! **From.** glibc's bench-malloc-thread, with a fixed number of replacements.
 //! **Threads.** They share nothing but the allocator.
 
-use super::Workload;
+use super::Load;
 use super::block::Block;
 use super::crew::crew;
 use craton_lab::rng::Rng;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "glibc-thread",
-    about: "each thread replaces blocks at random in a working set; sizes of a power law, 4 B to 32 KiB",
-    from: "glibc bench-malloc-thread",
-    threads: 2,
-    run: |load| {
-        crew(load.threads, |number| {
-            let mut rng = Rng::new(load.seed, number);
-            let mut set: Vec<Block> = (0..SET).map(|_| block(&mut rng)).collect();
-            let sum = (0..load.of(REPLACEMENTS).div_ceil(load.threads as u64)).fold(0u64, |sum, _| {
-                let slot = rng.below(SET) as usize;
-                let old = std::mem::replace(&mut set[slot], block(&mut rng));
-                sum.wrapping_mul(31).wrapping_add(old.ends())
-            });
-            set.iter().fold(sum, |sum, block| sum.wrapping_add(block.ends()))
-        })
-    },
-    known: [0xaf89_721b_b0af_ba7f, 0x2fcd_c960_6e66_9364],
-};
+pub fn run(load: &Load) -> u64 {
+    crew(load.numbers(), |number| {
+        let mut rng = Rng::new(load.seed, number);
+        let mut set: Vec<Block> = (0..SET).map(|_| block(&mut rng)).collect();
+        let sum = (0..load.share(REPLACEMENTS)).fold(0u64, |sum, _| {
+            let slot = rng.below(SET) as usize;
+            let old = std::mem::replace(&mut set[slot], block(&mut rng));
+            sum.wrapping_mul(31).wrapping_add(old.ends())
+        });
+        set.iter().fold(sum, |sum, block| sum.wrapping_add(block.ends()))
+    })
+}
 
 /// Blocks of a working set.
 const SET: u32 = 1024;

@@ -1,42 +1,26 @@
 //! A server whose threads hand their connections on.
 //!
-//! **What.** Each of several chains has slots full of blocks. A thread replaces random ones, then a new thread takes the slots
-//! over and the old one ends: most blocks are freed by another thread than the one that allocated them.
-//!
-//! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM 1998). The original
-//! counts replacements in a fixed time; here their number is fixed. Sizes of `larson-small` are those of mimalloc-bench,
-//! those of `larson-large` NVAlloc's (§6.1: 32 to 512 KiB). Both ends of a block are written, and read when it is freed.
-//!
-//! **Units.** Replacements; sizes in bytes.
+//! **What.** Each of several chains has slots full of blocks. A thread replaces random ones, then a
+//! new thread inherits the slots: most blocks are freed by another thread than the one that
+//! allocated them.
+//! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM
+//! 1998), with a fixed number of replacements. Sizes of `larson-small` are mimalloc-bench's, those
+//! of `larson-large` NVAlloc's (§6.1).
 //! **Threads.** One of a chain at a time; chains share nothing.
 
+use super::Load;
 use super::block::Block;
 use super::crew::crew;
-use super::{Load, Workload};
 use craton_lab::rng::Rng;
 use std::thread;
 
-/// Small objects, in the list.
-pub const SMALL: Workload = Workload {
-    name: "larson-small",
-    about: "blocks of 8 to 1000 B at random replaced; slots are inherited by new threads",
-    from: "Larson and Krishnan 1998",
-    threads: 4,
-    run: |load| run(&Kind { smallest: 8, largest: 1000, slots: 5000, each: 500_000, replacements: 30_000_000 }, load),
-    known: [0x6eb2_67a2_79c3_d1d0, 0x30e5_271e_979a_6229],
-};
+pub fn small(load: &Load) -> u64 {
+    run(&Kind { smallest: 8, largest: 1000, slots: 5000, each: 500_000, replacements: 30_000_000 }, load)
+}
 
-/// Large objects, in the list.
-pub const LARGE: Workload = Workload {
-    name: "larson-large",
-    about: "blocks of 32 to 512 KiB at random replaced; slots are inherited by new threads",
-    from: "Larson and Krishnan 1998, sizes of NVAlloc §6.1",
-    threads: 4,
-    run: |load| {
-        run(&Kind { smallest: 32 << 10, largest: 512 << 10, slots: 100, each: 5_000, replacements: 900_000 }, load)
-    },
-    known: [0xb05a_2da9_cac2_17e9, 0x6758_4357_dbeb_c314],
-};
+pub fn large(load: &Load) -> u64 {
+    run(&Kind { smallest: 32 << 10, largest: 512 << 10, slots: 100, each: 5_000, replacements: 900_000 }, load)
+}
 
 struct Kind {
     smallest: u32,
@@ -63,8 +47,8 @@ struct Estate {
 }
 
 fn run(kind: &Kind, load: &Load) -> u64 {
-    let left = load.of(kind.replacements).div_ceil(load.threads as u64);
-    crew(load.threads, |chain| {
+    let left = load.share(kind.replacements);
+    crew(load.numbers(), |chain| {
         let mut rng = Rng::new(load.seed, chain);
         let slots = (0..kind.slots).map(|_| kind.block(&mut rng)).collect();
         let mut estate = Estate { rng, slots, sum: 0, left };

@@ -1,37 +1,26 @@
 //! Large blocks that come and go.
 //!
-//! **What.** A few slots hold blocks of 0.5 to 25 MiB. Each step frees the block of a random slot and puts one of another
-//! size in its place. What an allocator gives back to the system it has to ask for again, with a fault for each page.
-//!
-//! **From.** mimalloc-bench's malloc-large (Kutenin and Leijen): there, blocks of several MiB in turn, all of it written.
-//! Ours writes all of it too, but holds several, varies the size, and reads a word
-//! of each page back.
-//!
-//! **Units.** Steps; sizes in bytes.
+//! **What.** Each step frees the block of a random slot and puts one of another size, 0.5 to 25
+//! MiB, in its place. What an allocator returned to the system it must request again, with a fault
+//! for each page.
+//! **From.** mimalloc-bench's malloc-large (Kutenin and Leijen). Ours holds several blocks, varies
+//! the size, writes all of it, and reads a word of each page back.
 
-use super::Workload;
+use super::Load;
 use super::block::Filled;
 use craton_lab::rng::Rng;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "malloc-large",
-    about: "5 slots with blocks of 0.5 to 25 MiB, replaced at random, all written",
-    from: "mimalloc-bench malloc-large",
-    threads: 1,
-    run: |load| {
-        let mut rng = Rng::new(load.seed, 0);
-        let mut held: [Option<Filled>; SLOTS] = Default::default();
-        let mut sum = 0u64;
-        for _ in 0..load.of(STEPS) {
-            let slot = &mut held[rng.below(SLOTS as u32) as usize];
-            sum = sum.wrapping_mul(31).wrapping_add(slot.take().map_or(0, |block| block.sum_pages()));
-            *slot = Some(Filled::new(size(&mut rng), rng.next()));
-        }
-        held.iter().flatten().fold(sum, |sum, block| sum.wrapping_mul(31).wrapping_add(block.sum_pages()))
-    },
-    known: [0x6f44_d650_8216_f67a, 0x92f8_81b3_c130_8ef3],
-};
+pub fn run(load: &Load) -> u64 {
+    let mut rng = Rng::new(load.seed, 0);
+    let mut held: [Option<Filled>; SLOTS] = Default::default();
+    let mut sum = 0u64;
+    for _ in 0..load.of(STEPS) {
+        let slot = &mut held[rng.below(SLOTS as u32) as usize];
+        sum = sum.wrapping_mul(31).wrapping_add(slot.take().map_or(0, |block| block.sum_pages()));
+        *slot = Some(Filled::new(size(&mut rng), rng.next()));
+    }
+    held.iter().flatten().fold(sum, |sum, block| sum.wrapping_mul(31).wrapping_add(block.sum_pages()))
+}
 
 /// Blocks at a time: 64 MiB on average.
 const SLOTS: usize = 5;

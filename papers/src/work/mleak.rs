@@ -1,36 +1,25 @@
 //! Threads that come and go, and leave objects behind.
 //!
-//! **What.** Wave after wave of short-lived threads: each allocates objects of many sizes, frees most of them, leaves some to
-//! whoever comes later, and frees what it finds. What a thread cached has to reach the others when it ends.
-//!
-//! **From.** mimalloc-bench's mleak, by its description: many threads created and ended, and no memory left over.
-//!
-//! **Units.** Threads; sizes in bytes.
-//! **Threads.** One lock around what is left behind, taken twice by each thread.
+//! **What.** Waves of short-lived threads: each allocates objects of many sizes, frees most of
+//! them, leaves some to later threads, and frees what it finds. What a thread cached must reach
+//! others when it ends.
+//! **From.** mimalloc-bench's mleak, by its description.
 
-use super::Workload;
+use super::Load;
 use super::block::Filled;
 use super::crew::crew;
 use craton_lab::rng::Rng;
 use std::sync::Mutex;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "mleak",
-    about: "short-lived threads in waves; objects that outlive their thread are freed by later ones",
-    from: "mimalloc-bench mleak",
-    threads: 8,
-    run: |load| {
-        let left: Mutex<Vec<Filled>> = Mutex::new(Vec::new());
-        let waves = load.of(THREADS).div_ceil(load.threads as u64);
-        let sums = (0..waves).map(|wave| {
-            crew(load.threads, |number| live(&mut Rng::new(load.seed, wave * load.threads as u64 + number), &left))
-        });
-        let sum = sums.fold(0, u64::wrapping_add);
-        sum.wrapping_add(free(left.into_inner().expect("no thread panics")))
-    },
-    known: [0xf0e5_1311_9166_3b8e, 0xb37a_f163_7126_b2ab],
-};
+pub fn run(load: &Load) -> u64 {
+    let left: Mutex<Vec<Filled>> = Mutex::new(Vec::new());
+    let waves = load.share(THREADS);
+    let sums = (0..waves).map(|wave| {
+        crew(load.numbers(), |number| live(&mut Rng::new(load.seed, wave * load.threads as u64 + number), &left))
+    });
+    let sum = sums.fold(0, u64::wrapping_add);
+    sum.wrapping_add(free(left.into_inner().expect("no thread panics")))
+}
 
 /// Threads of the full load.
 const THREADS: u64 = 5000;

@@ -1,39 +1,29 @@
 //! Objects that outlive rounds, threads and owners.
 //!
-//! **What.** In each round new threads allocate objects, of small sizes the most but also large ones, keep a part of them,
-//! free others, and swap what they keep with whatever lies in a shared array: so objects move to threads that live later.
-//!
-//! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in action", 2019).
-//!
-//! **Units.** Objects; sizes in bytes.
-//! **Threads.** A lock for each place of the shared array, held for a swap.
+//! **What.** In each round new threads allocate objects, mostly small ones, keep a part of them,
+//! free others, and swap what they keep through a shared array: so objects move to threads that
+//! live later.
+//! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in
+//! action", 2019).
 
-use super::Workload;
+use super::Load;
 use super::block::Filled;
 use super::crew::crew;
 use craton_lab::rng::Rng;
 use std::sync::Mutex;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "mstress",
-    about: "threads of many rounds keep, free and swap objects through a shared array",
-    from: "mimalloc test-stress",
-    threads: 4,
-    run: |load| {
-        let places: Vec<Mutex<Vec<Filled>>> = (0..PLACES).map(|_| Mutex::new(Vec::new())).collect();
-        let objects = load.of(OBJECTS).div_ceil(ROUNDS * load.threads as u64);
-        let rounds = (0..ROUNDS).map(|round| {
-            crew(load.threads, |number| {
-                let mut rng = Rng::new(load.seed, round * load.threads as u64 + number);
-                stress(&mut rng, objects, &places)
-            })
-        });
-        let sum = rounds.fold(0, u64::wrapping_add);
-        places.into_iter().fold(sum, |sum, place| sum.wrapping_add(free(place.into_inner().expect("no thread panics"))))
-    },
-    known: [0x6fd8_c923_e13c_0d23, 0x5190_23b8_fb3b_8340],
-};
+pub fn run(load: &Load) -> u64 {
+    let places: Vec<Mutex<Vec<Filled>>> = (0..PLACES).map(|_| Mutex::new(Vec::new())).collect();
+    let objects = load.of(OBJECTS).div_ceil(ROUNDS * load.threads as u64);
+    let rounds = (0..ROUNDS).map(|round| {
+        crew(load.numbers(), |number| {
+            let mut rng = Rng::new(load.seed, round * load.threads as u64 + number);
+            stress(&mut rng, objects, &places)
+        })
+    });
+    let sum = rounds.fold(0, u64::wrapping_add);
+    places.into_iter().fold(sum, |sum, place| sum.wrapping_add(free(place.into_inner().expect("no thread panics"))))
+}
 
 /// Objects of the full load, by all threads in all rounds.
 const OBJECTS: u64 = 17_000_000;

@@ -1,47 +1,72 @@
-//! Pairs of threads, of which one allocates what the other frees.
+//! Threads that allocate what other threads free, so that the memory has to find its way back.
 //!
-//! **What.** A producer allocates objects of 64 B and hands them over, a consumer reads and frees them.
+//! **What.** A producer allocates blocks and sends them in batches, a consumer reads and frees
+//! them. In `prod-con` each pair has its own channel and blocks of 64 B; in `xmalloc` all share one
+//! channel, and sizes differ.
 //!
-//! **From.** NVAlloc §6.1 (Prod-con), after Schneider, Antonopoulos and Nikolopoulos, "Scalable locality-conscious
-//! multithreaded memory allocation" (ISMM 2006).
+//! **From.** NVAlloc §6.1 (Prod-con), after Schneider, Antonopoulos and Nikolopoulos, "Scalable
+//! locality-conscious multithreaded memory allocation" (ISMM 2006); Lever and Boreham, "malloc()
+//! performance in a multithreaded Linux environment" (USENIX 2000), as xmalloc-test of
+//! mimalloc-bench runs it.
 //!
-//! **Units.** Batches of objects: a lock for each object would be most of the time.
-//! **Threads.** A bounded queue for each pair.
+//! **Units.** Batches; sizes in bytes.
 
-use super::Workload;
+use super::Load;
 use super::block::Block;
-use super::crew::{Queue, crew};
+use super::crew::crew;
 use craton_lab::rng::Rng;
+use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "prod-con",
-    about: "pairs of threads: one allocates objects of 64 B, the other frees them",
-    from: "NVAlloc §6.1, Schneider et al. 2006",
-    threads: 2,
-    run: |load| {
-        let pairs = load.threads.div_ceil(2);
-        let each = load.of(BATCHES).div_ceil(pairs as u64);
-        let queues: Vec<Queue<Vec<Block>>> = (0..pairs).map(|_| Queue::new(WAITING, 1)).collect();
-        crew(pairs * 2, |number| {
-            let queue = &queues[number as usize / 2];
-            if number % 2 == 0 {
-                let mut rng = Rng::new(load.seed, number);
-                (0..each).for_each(|_| queue.put((0..BATCH).map(|_| Block::new(SIZE, rng.next())).collect()));
-                queue.done();
-                return 0;
-            }
-            let batches = std::iter::from_fn(|| queue.take());
-            batches.flatten().fold(0, |sum, object| sum.wrapping_mul(31).wrapping_add(object.ends()))
-        })
-    },
-    known: [0xa606_ab62_6e66_319d, 0xbbc9_bd11_a8e2_0bc2],
-};
+pub fn prod_con(load: &Load) -> u64 {
+    run(load, &Kind { batches: 24_000, batch: 500, size: |_| 64, shared: false })
+}
 
-const SIZE: usize = 64;
-/// Batches of the full load, by all producers.
-const BATCHES: u64 = 24_000;
-/// Objects of a batch.
-const BATCH: u64 = 500;
+pub fn xmalloc(load: &Load) -> u64 {
+    run(load, &Kind { batches: 75_000, batch: 120, size: small, shared: true })
+}
+
+struct Kind {
+    /// Batches of the full load, by all producers.
+    batches: u64,
+    /// Blocks of a batch.
+    batch: u64,
+    size: fn(&mut Rng) -> usize,
+    /// Whether there is one channel for all pairs.
+    shared: bool,
+}
+
 /// Batches that wait at most.
 const WAITING: usize = 16;
+
+enum Part {
+    Producer(u64, Sender<Vec<Block>>),
+    Consumer(Receiver<Vec<Block>>),
+}
+
+fn run(load: &Load, kind: &Kind) -> u64 {
+    let pairs = load.threads.div_ceil(2) as u64;
+    let each = load.of(kind.batches).div_ceil(pairs);
+    let shared = kind.shared.then(|| bounded(WAITING));
+    let pair = |number| {
+        let (sender, receiver) = shared.clone().unwrap_or_else(|| bounded(WAITING));
+        [Part::Producer(number, sender), Part::Consumer(receiver)]
+    };
+    let parts: Vec<Part> = (0..pairs).flat_map(pair).collect();
+    // Consumers end when the last sender has gone.
+    drop(shared);
+    crew(parts, |part| match part {
+        Part::Producer(number, sender) => {
+            let mut rng = Rng::new(load.seed, number);
+            let mut batch = || (0..kind.batch).map(|_| Block::new((kind.size)(&mut rng), rng.next())).collect();
+            (0..each).for_each(|_| sender.send(batch()).expect("the consumers stay"));
+            0
+        }
+        Part::Consumer(receiver) => receiver.iter().flatten().fold(0, |sum, block| sum.wrapping_add(block.ends())),
+    })
+}
+
+/// Three of four up to 128 B, others to 1.5 KiB.
+fn small(rng: &mut Rng) -> usize {
+    let most = if rng.one_in(4) { 1536 } else { 128 };
+    rng.below(most) as usize + 1
+}

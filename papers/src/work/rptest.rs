@@ -1,40 +1,25 @@
 //! Random sizes in loops, some freed by other threads.
 //!
-//! **What.** Each thread has slots for blocks. In each loop it frees some slots in one stride and fills them again with blocks
-//! whose sizes follow a linear or an exponential distribution; every so often it hands a set of blocks to the next thread,
-//! which checks and frees them.
-//!
-//! **From.** Jansson's rpmalloc-benchmark (rptest), by its description: random sizes from 16 B to 8 KiB here, linear and
-//! exponential, with cross-thread frees.
-//!
-//! **Units.** Loops; sizes in bytes.
-//! **Threads.** A bounded queue from each thread to the next.
+//! **What.** Each loop frees some of the thread's slots in one stride and fills them again, with
+//! sizes of a linear or an exponential distribution; now and then it sends a set of blocks to the
+//! next thread.
+//! **From.** Jansson's rpmalloc-benchmark (rptest), by its description; sizes from 16 B to 8 KiB
+//! here.
+//! **Threads.** A bounded channel from each thread to the next.
 
-use super::Workload;
+use super::Load;
 use super::block::Block;
-use super::crew::{Queue, crew};
+use super::crew::{crew, ring};
 use craton_lab::rng::Rng;
+use crossbeam_channel::{Receiver, Sender};
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "rptest",
-    about: "blocks of 16 B to 8 KiB, linear and exponential sizes, replaced in strides; sets go to the next thread",
-    from: "rpmalloc-benchmark",
-    threads: 4,
-    run: |load| {
-        let each = load.of(LOOPS).div_ceil(load.threads as u64);
-        let queues: Vec<Queue<Vec<Block>>> = (0..load.threads).map(|_| Queue::new(WAITING, 1)).collect();
-        crew(load.threads, |number| {
-            let mut rng = Rng::new(load.seed, number);
-            let next = &queues[(number as usize + 1) % queues.len()];
-            let own = &queues[number as usize];
-            let sum = loops(&mut rng, each, own, next);
-            next.done();
-            std::iter::from_fn(|| own.take()).map(free).fold(sum, u64::wrapping_add)
-        })
-    },
-    known: [0x8a7d_7ec5_7a59_3df4, 0xbb24_01a3_6018_bee0],
-};
+pub fn run(load: &Load) -> u64 {
+    crew(ring(load.threads, WAITING), |(number, own, next)| {
+        let sum = loops(&mut Rng::new(load.seed, number), load.share(LOOPS), &own, &next);
+        drop(next);
+        own.iter().map(free).fold(sum, u64::wrapping_add)
+    })
+}
 
 /// Loops of the full load, by all threads.
 const LOOPS: u64 = 130_000;
@@ -46,7 +31,7 @@ const PERIOD: u64 = 8;
 const SET: usize = 100;
 const WAITING: usize = 8;
 
-fn loops(rng: &mut Rng, count: u64, own: &Queue<Vec<Block>>, next: &Queue<Vec<Block>>) -> u64 {
+fn loops(rng: &mut Rng, count: u64, own: &Receiver<Vec<Block>>, next: &Sender<Vec<Block>>) -> u64 {
     let mut slots: Vec<Option<Block>> = Vec::new();
     slots.resize_with(SLOTS, || None);
     let mut sum = 0u64;
@@ -61,9 +46,9 @@ fn loops(rng: &mut Rng, count: u64, own: &Queue<Vec<Block>>, next: &Queue<Vec<Bl
         }
         if number % PERIOD == 0 {
             let set: Vec<Block> = (0..SET).map(|_| block(rng)).collect();
-            sum = sum.wrapping_add(next.try_put(set).map_or_else(free, |()| 0));
+            sum = sum.wrapping_add(next.try_send(set).map_or_else(|full| free(full.into_inner()), |()| 0));
         }
-        sum = sum.wrapping_add(own.try_take().map_or(0, free));
+        sum = sum.wrapping_add(own.try_recv().map_or(0, free));
     }
     sum.wrapping_add(free(slots.into_iter().flatten()))
 }

@@ -1,38 +1,25 @@
 //! Many sizes, freed in many orders.
 //!
-//! **What.** A thread allocates batches of blocks of 1 to 1000 B, of small sizes the most, and frees them in several orders:
-//! every third at once, the newest first, the oldest first, at random. In `sh8` a part of each batch is left to whichever
-//! thread comes by next, and other threads' blocks are freed instead.
-//!
-//! **From.** MicroQuill's SmartHeap benchmarks sh6bench and sh8bench, by their descriptions; NVAlloc §6.1 runs them too.
-//!
-//! **Units.** Batches; sizes in bytes.
-//! **Threads.** `sh6` shares nothing, `sh8` one bounded queue of blocks.
+//! **What.** A thread allocates batches of blocks of 1 to 1000 B and frees them in several orders:
+//! every third at once, newest first, oldest first, at random. In `sh8` threads also exchange
+//! blocks.
+//! **From.** MicroQuill's SmartHeap benchmarks sh6bench and sh8bench, by their descriptions;
+//! NVAlloc §6.1.
+//! **Threads.** `sh6` shares nothing, `sh8` one bounded channel of blocks.
 
+use super::Load;
 use super::block::Block;
-use super::crew::{Queue, crew};
-use super::{Load, Workload};
+use super::crew::crew;
 use craton_lab::rng::Rng;
+use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// Threads apart, in the list.
-pub const SH6: Workload = Workload {
-    name: "sh6",
-    about: "batches of blocks of 1 to 1000 B, freed in several orders",
-    from: "MicroQuill sh6bench",
-    threads: 2,
-    run: |load| run(load, None),
-    known: [0xfc06_6317_de7d_d949, 0xed9a_a279_7ceb_f3b8],
-};
+pub fn sh6(load: &Load) -> u64 {
+    run(load, None)
+}
 
-/// Threads that exchange blocks, in the list.
-pub const SH8: Workload = Workload {
-    name: "sh8",
-    about: "the same, with a part of the blocks freed by other threads",
-    from: "MicroQuill sh8bench",
-    threads: 4,
-    run: |load| run(load, Some(&Queue::new(WAITING, 0))),
-    known: [0x9063_8ef1_29db_fd26, 0x02c8_5fb8_a1e0_80ae],
-};
+pub fn sh8(load: &Load) -> u64 {
+    run(load, Some(&bounded(WAITING)))
+}
 
 /// Batches of the full load, by all threads.
 const BATCHES: u64 = 32_000;
@@ -42,13 +29,15 @@ const BATCH: u64 = 1000;
 const PART: usize = 100;
 const WAITING: usize = 64;
 
-fn run(load: &Load, others: Option<&Queue<Vec<Block>>>) -> u64 {
-    let each = load.of(BATCHES).div_ceil(load.threads as u64);
-    let sum = crew(load.threads, |number| {
+/// Parts of batches that any thread may free.
+type Others = (Sender<Vec<Block>>, Receiver<Vec<Block>>);
+
+fn run(load: &Load, others: Option<&Others>) -> u64 {
+    let sum = crew(load.numbers(), |number| {
         let mut rng = Rng::new(load.seed, number);
         let mut kept = Vec::with_capacity(2 * BATCH as usize);
         let mut sum = 0u64;
-        for _ in 0..each {
+        for _ in 0..load.share(BATCHES) {
             sum = sum.wrapping_add(batch(&mut rng, &mut kept));
             if let Some(others) = others {
                 sum = sum.wrapping_add(exchange(&mut kept, others));
@@ -56,7 +45,7 @@ fn run(load: &Load, others: Option<&Queue<Vec<Block>>>) -> u64 {
         }
         sum.wrapping_add(all(kept))
     });
-    let left = others.map_or(0, |others| std::iter::from_fn(|| others.try_take()).map(all).fold(0, u64::wrapping_add));
+    let left = others.map_or(0, |(_, parts)| parts.try_iter().map(all).fold(0, u64::wrapping_add));
     sum.wrapping_add(left)
 }
 
@@ -84,10 +73,10 @@ fn batch(rng: &mut Rng, kept: &mut Vec<Block>) -> u64 {
 }
 
 /// Leaves a part of what is kept to others, and frees a part of theirs.
-fn exchange(kept: &mut Vec<Block>, others: &Queue<Vec<Block>>) -> u64 {
+fn exchange(kept: &mut Vec<Block>, (sender, receiver): &Others) -> u64 {
     let part: Vec<Block> = kept.drain(kept.len().saturating_sub(PART)..).collect();
-    let back = others.try_put(part).map_or_else(all, |()| 0);
-    back.wrapping_add(others.try_take().map_or(0, all))
+    let back = sender.try_send(part).map_or_else(|full| all(full.into_inner()), |()| 0);
+    back.wrapping_add(receiver.try_recv().map_or(0, all))
 }
 
 /// Frees blocks in their order.

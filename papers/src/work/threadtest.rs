@@ -1,36 +1,23 @@
 //! Threads that allocate and free many objects of one size, each by itself.
 //!
-//! **What.** Each thread allocates its share of 100,000 objects of 64 B, then frees them all, over and over.
-//!
 //! **From.** Hoard's threadtest (Berger et al., ASPLOS 2000, §7), with NVAlloc's size (§6.1).
-//!
-//! **Units.** Objects.
-//! **Threads.** They share nothing but the allocator.
 
-use super::Workload;
+use super::Load;
 use super::block::Block;
 use super::crew::crew;
 use craton_lab::rng::Rng;
 
-/// The workload, in the list.
-pub const WORKLOAD: Workload = Workload {
-    name: "threadtest",
-    about: "each thread allocates its share of 100,000 objects of 64 B and frees them, over and over",
-    from: "Hoard (ASPLOS 2000) §7",
-    threads: 2,
-    run: |load| {
-        let share = OBJECTS / load.threads as u64;
-        crew(load.threads, |number| {
-            let mut rng = Rng::new(load.seed, number);
-            let mut objects: Vec<Block> = Vec::with_capacity(share as usize);
-            (0..load.of(ROUNDS)).fold(0u64, |sum, _| {
-                objects.extend((0..share).map(|_| Block::new(SIZE, rng.next())));
-                objects.drain(..).fold(sum, |sum, object| sum.wrapping_mul(31).wrapping_add(object.ends()))
-            })
+pub fn run(load: &Load) -> u64 {
+    let share = OBJECTS / load.threads as u64;
+    crew(load.numbers(), |number| {
+        let mut rng = Rng::new(load.seed, number);
+        let mut objects: Vec<Block> = Vec::with_capacity(share as usize);
+        (0..load.of(ROUNDS)).fold(0u64, |sum, _| {
+            objects.extend((0..share).map(|_| Block::new(SIZE, rng.next())));
+            objects.drain(..).fold(sum, |sum, object| sum.wrapping_mul(31).wrapping_add(object.ends()))
         })
-    },
-    known: [0xca7f_366e_60ff_4dc9, 0xb4c5_aee6_1be4_17c5],
-};
+    })
+}
 
 /// Objects of a round, of all threads.
 const OBJECTS: u64 = 100_000;

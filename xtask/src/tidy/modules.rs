@@ -64,7 +64,6 @@ const ORDERS: [(&str, &[&str]); 2] = [
             "govern::background",
             "govern::limits",
             "statics",
-            "clock",
             "thread::tls",
             "thread::mode",
             "thread::nested",

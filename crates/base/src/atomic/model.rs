@@ -1,14 +1,11 @@
-//! loom's atomics behind the constructors of `core`'s, and how a model is run.
+//! loom's atomics behind the constructors of `core`'s, and the runner of models.
 //!
-//! **What.** loom's atomics are made while a model runs, and only there. The library's are made by constants, in statics, or are zeros
-//! in fresh memory. One of these begins with the value that it was made with when it is first touched in a run of the model.
-//!
-//! **Threads.** loom takes the first touch for the making: where two threads touch an atomic without an order between them, the model
-//! touches it before it starts them. Models run one after the other.
-//!
-//! **Orderings.** loom takes SeqCst for AcqRel; here a fence in front of each such access makes up for it. [`check_weakened`] makes
-//! every ordering Relaxed, to show that a test would see it.
-//!
+//! **What.** loom's atomics exist only in a running model; the library's are constants, statics, or
+//! zeroed memory. An atomic here takes its initial value at its first touch in each run.
+//! **Threads.** loom takes the first touch for the initialisation: a model first touches the
+//! atomics that two threads would touch unordered. Models run one after the other.
+//! **Orderings.** loom treats SeqCst as AcqRel, so a fence precedes each such access.
+//! [`check_weakened`] makes every ordering Relaxed, to show that a test would see it.
 //! **Unsafe.** Cells that are written without a lock: loom runs one thread at a time.
 
 extern crate std;
@@ -19,7 +16,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use std::sync::atomic as plain;
 
-/// Which run of which model this is; from 1 on. An atomic with another number has to begin anew.
+/// The current run, from 1 on. An atomic of another run begins anew.
 static RUN: plain::AtomicU64 = plain::AtomicU64::new(0);
 static WEAKENED: plain::AtomicBool = plain::AtomicBool::new(false);
 static ONE_MODEL: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -52,7 +49,7 @@ fn weaken(order: Ordering) -> Ordering {
     if WEAKENED.load(Ordering::Relaxed) { Ordering::Relaxed } else { order }
 }
 
-/// Makes an access with an ordering, behind a fence if it is to be sequentially consistent.
+/// Runs an access, behind a fence if it is to be sequentially consistent.
 fn access<R>(order: Ordering, f: impl FnOnce(Ordering) -> R) -> R {
     let order = weaken(order);
     // ORDERING: pairs with the fences in front of the other accesses of this kind.
@@ -85,7 +82,7 @@ macro_rules! atomic {
             #[track_caller]
             fn inner(&self) -> &loom::sync::atomic::$name $(<$p>)? {
                 let run = RUN.load(Ordering::Relaxed);
-                // SAFETY: loom runs one thread at a time, and no other begins in between; one of an earlier run owns nothing.
+                // SAFETY: loom runs one thread at a time; an atomic of an earlier run owns nothing.
                 unsafe {
                     if *self.run.get() != run {
                         (*self.inner.get()).write(loom::sync::atomic::$name::new(self.first));
@@ -163,7 +160,7 @@ integer!(AtomicI32, i32);
 atomic!(AtomicBool, bool,);
 atomic!(AtomicPtr<T>, *mut T,);
 
-/// What stands for the thread pointer of loom's threads, which share that of the thread that runs the model: a number that is another for each.
+/// A distinct number for each loom thread, in place of the thread pointer, which they share.
 pub fn thread_pointer() -> usize {
     let name = std::format!("{:?}", loom::thread::current().id());
     let digits = name.bytes().filter(u8::is_ascii_digit).fold(0usize, |n, b| n * 10 + usize::from(b - b'0'));

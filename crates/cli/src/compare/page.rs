@@ -2,6 +2,7 @@
 
 use super::report::allocators;
 use crate::args;
+use crate::usage::quote;
 use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::measure::{Measured, Run, Sample, Status};
@@ -34,7 +35,7 @@ pub fn of(document: &Document, measured: &Measured, args: &args::Compare, notes:
     Page {
         title: format!("{} on {} allocators", super::workload(&args.command), names.len()),
         measured: words.join(" "),
-        command: document.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+        command: document.command.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
         commit: document.commit.clone(),
         machine: vec![
             ("processor".to_owned(), format!("{}, {} usable", machine.cpu, machine.cpus)),
@@ -50,15 +51,6 @@ pub fn of(document: &Document, measured: &Measured, args: &args::Compare, notes:
         allocators: names.iter().map(|name| column(&measured.runs, name, notes)).collect(),
         failures: measured.runs.iter().filter(|run| run.status != Status::Ok).map(failure).collect(),
     }
-}
-
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn column(runs: &[Run], name: &str, notes: &[String]) -> Column {

@@ -3,8 +3,8 @@
 //! **What.** The program runs as a child whose processes leave their numbers in a private file when they exit; the
 //! [`record`]s there become a table on standard error. A file that the caller asked for gets the same lines.
 //!
-//! **Failure.** A process that ends by `_exit`, by `exec` or by a signal leaves no record. Where no process left one, that
-//! is said, with the likely reason; the exit status is the program's all the same.
+//! **Failure.** A process that ends by `_exit`, by `exec` or by a signal leaves no record. Without any record a message has
+//! the likely reason; the exit status is always the program's.
 
 use super::record::{self, Record};
 use super::{cannot_start, forward};
@@ -14,26 +14,26 @@ use crate::options::{self, Setting};
 use crate::program;
 use crate::terminal::say;
 use std::env;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
+use tempfile::TempDir;
 
 /// The longest path of a directory under which the library takes a `stats_file`.
 const LONGEST: usize = 400;
 
 /// Runs the prepared command, with these options, to its end and shows the table.
 pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Result<ExitCode, Failure> {
-    let directory = Directory::new().map_err(|e| {
-        Failure::Failed(format!(
-            "cannot create a directory for statistics in {}: {e}; set TMPDIR to one that can be written",
-            place().display()
-        ))
+    let directory = directory().map_err(|e| {
+        let place = place();
+        let what = format!("cannot create a directory for statistics in {}", place.display());
+        format!("{what}: {e}; set TMPDIR to one that can be written")
     })?;
-    let file = directory.0.join("stats");
+    let file = directory.path().join("stats");
     let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), settings);
     let own = Setting::stats_file(file.as_os_str());
     command.env(options::VARIABLE, options::merge(Some(&asked), [&own]));
@@ -43,7 +43,7 @@ pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Resu
     forward::to(&child);
     let status = forward::until_end(&child)
         .and_then(|()| child.wait())
-        .map_err(|e| Failure::Failed(format!("cannot wait for {}: {e}", args.command[0].display())))?;
+        .map_err(|e| format!("cannot wait for {}: {e}", args.command[0].display()))?;
 
     let lines = fs::read(&file).unwrap_or_default();
     if let Some(wanted) = options::stats_file(&asked).map(Path::new) {
@@ -76,27 +76,9 @@ fn code(status: ExitStatus) -> u8 {
 }
 
 /// A private directory, removed with what is in it when dropped.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> io::Result<Self> {
-        let parent = place();
-        for number in 0u32.. {
-            // An earlier process of the same number may have been killed before it removed its directory.
-            let path = parent.join(format!("craton-run-{}-{number}", std::process::id()));
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made.map(|()| Self(path)),
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn directory() -> io::Result<TempDir> {
+    let own = Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("craton-run-").permissions(own).tempdir_in(place())
 }
 
 /// Where temporary files go: absolute, since the program may change its directory, and fit for an option's value.
@@ -119,11 +101,10 @@ mod tests {
 
     #[test]
     fn directories_are_private_and_go_away() {
-        use std::os::unix::fs::PermissionsExt;
-        let (one, two) = (Directory::new().unwrap(), Directory::new().unwrap());
-        assert_ne!(one.0, two.0);
-        assert_eq!(fs::metadata(&one.0).unwrap().permissions().mode() & 0o777, 0o700);
-        let path = one.0.clone();
+        let (one, two) = (directory().unwrap(), directory().unwrap());
+        assert_ne!(one.path(), two.path());
+        assert_eq!(fs::metadata(one.path()).unwrap().permissions().mode() & 0o777, 0o700);
+        let path = one.path().to_owned();
         drop(one);
         assert!(!path.exists());
     }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 /// What whoever runs the tests has built: the library, and with it every other program.
 fn built_before() -> Option<PathBuf> {
@@ -165,6 +166,10 @@ impl Program {
             .take_while(|line| line != "ready")
             .filter_map(|line| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned())));
         let said = said.collect();
+        // On its way from `puts` to `read` registers still hold what the program has printed.
+        let stat = format!("/proc/{}/stat", child.id());
+        let sleeps = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "));
+        (0..500).take_while(|_| !sleeps()).for_each(|_| std::thread::sleep(Duration::from_millis(2)));
         Self { child, said }
     }
 

@@ -1,33 +1,27 @@
-//! The lower level as a crash left it, made right.
+//! Repair of the lower level after a crash (LLFree §3.2.3, which leaves orders 7 and 8 out).
 //!
-//! **What.** What holds is the same as ever: a quarter's flag, and where there is none, the rows' bits. The rest
-//! follows from these:
-//! - a flag wins over its rows: they become zero;
-//! - counters are counted anew from the rows of the other quarters;
-//! - *pending* and the note of claims go: nobody is under way any more;
+//! **What.** A quarter's flag decides, and without one the rows' bits:
+//! - the rows of a flagged quarter become zero;
+//! - counters are recounted from the rows of the other quarters;
+//! - *pending* and the claim mark go: no request is under way any more;
 //! - bits beyond the zone's end are set, and no quarter with frames there is a whole.
 //!
-//! **From.** LLFree §3.2.3, which leaves orders 7 and 8 out.
-//!
-//! **Why a crash may come at any store.** Each request has one store by which it happens: of bits within a row; of an
-//! entry's flags for orders of quarters, huge frames (one word of 16 bits) and two huge frames (one of 32). Before that
-//! store nothing but counters and *pending* has changed, which do not count here; and after it only they do. So the
-//! frames of a request under way are allocated all or none. Two requests have more such stores. A free of what was
-//! allocated in pieces frees the pieces one by one. A split writes the bits of a quarter while its flag is up, makes
-//! them durable, and takes the flag down: up to there the flag wins, and the whole quarter is allocated, as it was;
-//! from there on all of it but the freed frames is, by bits.
-//!
-//! **Between threads.** A store that has been seen and is not durable yet is a danger if others build on it. Bits on
-//! bits do so in the same word. A quarter that is taken on bits that were just cleared makes them zero anyway. Bits
-//! that are set in a quarter that was just freed are in a quarter that stays allocated, so that only the frames of the
-//! free under way are lost. Bits that are cleared in a quarter that was just split would be lost: so *pending* stays up
-//! until the flag's fall is durable, and who clears bits and sees it makes the entry durable himself.
-//!
-//! **Recovery itself** keeps what holds at each of its stores, so that a crash in it is like the one before. What it
-//! zeroes or sets in rows is durable before the zone is used, else it could come back when a flag falls. All entries
-//! are made durable too: a process that was killed may have left some that are only in a cache.
-//!
-//! **Cost.** One read of all rows, 64 bytes for each huge frame; writes only where something was wrong.
+//! **Why a crash may come at any store.** Each request has one committing store: of a row's bits,
+//! or of an entry's flags for quarters, huge frames (a word of 16 bits) and two huge frames (32).
+//! Other stores change only counters and *pending*, which do not count. So frames of a request
+//! under way are allocated all or none. Two requests have more such stores. A free of several
+//! pieces frees them one by one. A split writes a quarter's bits under its flag, makes them
+//! durable, and clears the flag: before that the whole quarter is allocated, after it all but the
+//! freed frames, by bits.
+//! **Between threads.** A visible store that is not durable yet is a danger if others build on it.
+//! Bits build on bits in the same word. A quarter taken over just cleared bits zeroes them anyway.
+//! Bits set in a just freed quarter lose only that free's frames: the quarter stays allocated. Bits
+//! cleared in a just split quarter would be lost: so *pending* stays up until the cleared flag is
+//! durable, and a free that sees it makes the entry durable itself.
+//! **Recovery itself** keeps this at each store, so it may crash too. Its changes to rows are
+//! durable before the zone is used: else they could reappear when a flag falls. All entries are
+//! made durable too: a killed process may have left some in a cache only.
+//! **Cost.** One read of all rows, 64 bytes for each huge frame; writes only repairs.
 
 use super::{Lower, QUARTER_ROWS};
 use crate::child::Child;
@@ -38,22 +32,21 @@ use craton_base::Ones;
 
 /// Bytes that a flush makes durable, at least.
 const LINE: usize = 64;
-/// Of a tree, in any geometry.
+/// In a tree of any geometry.
 const MOST_CHILDREN: usize = 64;
 /// A one in each lane of 16 bits.
 const ONE_EACH: u64 = 0x0001_0001_0001_0001;
-/// Times four bits, which then lie in a lane each, besides others.
+/// Multiplier that spreads four bits into a lane each, among others.
 const SPREAD: u64 = 1 | 1 << 15 | 1 << 30 | 1 << 45;
 const _: () = assert!(QUARTERS == 4);
 
-/// The sum of four lanes.
 #[inline(always)]
 fn sum(lanes: u64) -> u64 {
     lanes.wrapping_mul(ONE_EACH) >> 48
 }
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// Makes everything right after a crash; returns how many huge frames had something wrong.
+    /// Repairs everything after a crash; returns the number of wrong huge frames.
     pub(crate) fn recover(&self) -> usize {
         let ones = Ones::new();
         let mut wrong = 0;
@@ -78,13 +71,12 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         wrong
     }
 
-    /// What an entry should be, of a child with so many bits set in each quarter.
+    /// The right entry of a child with these numbers of set bits in its quarters.
     #[inline(always)]
     fn right(&self, child: usize, entry: Child, set: &[u16; QUARTERS]) -> Child {
         let is_whole = (child + 1) * G::HUGE <= self.frames;
         let flags = entry.quarters();
-        // A lane of 16 bits for each quarter: the flags, and how many of its bits are set. No branches: what allocations look
-        // like is nothing that a processor can guess.
+        // A 16-bit lane for each quarter: flags and set bits. Branch-free, since bits are random.
         let lanes = (u64::from(flags) * SPREAD) & ONE_EACH;
         let [a, b, c, d] = set.map(u64::from);
         let bits = a | b << 16 | c << 32 | d << 48;
@@ -97,7 +89,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.recover_rows(child, entry)
     }
 
-    /// What an entry should be; makes the rows right where a flag, or the zone's end, says what they are.
+    /// The right entry; repairs the rows under a flag or beyond the zone's end.
     #[inline(never)]
     fn recover_rows(&self, child: usize, entry: Child) -> Child {
         let there = self.frames.saturating_sub(child * G::HUGE).min(G::HUGE);
@@ -131,20 +123,18 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         right
     }
 
-    /// Makes all rows and entries durable.
     pub(crate) fn persist_all(&self) {
         self.flush_all(self.rows);
         self.persist_children();
     }
 
-    /// Makes all entries durable: those of a zone in use may be older, but for their flags.
+    /// Makes all entries durable: in a zone in use only their flags are.
     pub(crate) fn persist_children(&self) {
         self.flush_all(self.children);
         self.media.fence();
     }
 
     fn flush_all<W>(&self, words: &[W]) {
-        // The array need not begin with a line.
         words.iter().step_by(LINE / size_of::<W>()).chain(words.last()).for_each(|word| self.media.flush(word));
     }
 

@@ -1,9 +1,7 @@
-//! Parts of quarters that were allocated as wholes.
+//! Frees of parts of quarters allocated as wholes (LLFree §4.2.2; crashes:
+//! [`recover`](super::recover)).
 //!
-//! **From.** LLFree §4.2.2, where parts of a huge frame can be freed, too; what a crash leaves of it is said in
-//! [`recover`](super::recover).
-//!
-//! **Threads.** *Pending* makes one of those who would split; the others wait for him, for three writes.
+//! **Threads.** *Pending* elects one splitting thread; the others wait for its three writes.
 
 use super::{Lower, QUARTER_ROWS};
 use crate::child::Child;
@@ -14,13 +12,13 @@ use crate::word::Word;
 use craton_base::atomic;
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// Frees frames of a quarter that was allocated as a whole: the rest stays allocated, by bits.
+    /// Frees frames of a quarter allocated as a whole: the rest stays allocated, by bits.
     #[cold]
     pub(super) fn split(&self, child: usize, quarter: usize, frame: usize, order: u32) -> Option<Child> {
         loop {
             match self.update(child, |entry| entry.without_quarters(1 << quarter).and(entry.begin())) {
                 Ok(_) => break,
-                // Somebody else was faster, and the frames have bits by now.
+                // Another thread has split it: the frames have bits by now.
                 Err(entry) if !entry.has_quarter(quarter) => {
                     return self.clear(frame, order).then(|| self.give(child, 1 << order));
                 }
@@ -30,14 +28,14 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         let freed = (frame % G::HUGE) >> G::ROW_ORDER;
         for row in quarter * QUARTER_ROWS..(quarter + 1) * QUARTER_ROWS {
             let mask = if row == freed { field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order) } else { 0 };
-            // Who set a bit and sees the quarter takes it back.
+            // A thread that sets a bit and sees the quarter clears it again.
             while self.row(child, row).exchange(0, G::FULL_ROW & !mask).is_err() {
                 atomic::spin();
             }
             self.media.changed(self.row(child, row));
             self.media.flush(self.row(child, row));
         }
-        // Bits first, then that they count: a crash in between leaves the quarter as it was.
+        // Bits first, then the flag: a crash in between leaves the quarter as it was.
         self.media.fence();
         if M::PERSISTS {
             return self.end_split(child, quarter, order);
@@ -46,7 +44,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.update(child, end).ok()
     }
 
-    /// Makes it durable that a quarter's bits are what counts, and only then lets others believe that it is.
+    /// Makes durable that the quarter's bits decide, and only then ends *pending*.
     fn end_split(&self, child: usize, quarter: usize, order: u32) -> Option<Child> {
         self.update(child, |entry| entry.without_quarters(1 << quarter)).ok()?;
         self.persist(self.word(child));

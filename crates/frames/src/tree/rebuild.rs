@@ -1,9 +1,8 @@
-//! The entries and sets of trees, made from the entries of huge frames.
+//! Rebuilds trees' entries and sets from huge frames' entries: the upper level is volatile (LLFree
+//! §3.2.3).
 //!
-//! **From.** LLFree §3.2.3: the upper level is volatile, and restored from the child array.
-//!
-//! **Cost.** One cache line for each tree. Sets are written by words of 64 trees, with plain stores: nobody else is
-//! here.
+//! **Cost.** One cache line for each tree. Sets get plain stores of 64 trees each, without
+//! concurrency.
 
 use super::{ALL, Entry, FREE, SETS, Trees};
 use crate::geometry::Geometry;
@@ -15,7 +14,7 @@ use crate::word::Word;
 const COUNTERS: u32 = FREE as u32 | (FREE as u32) << 16;
 
 impl Trees<'_> {
-    /// Makes all entries and sets what the children's entries say; returns how many frames are free.
+    /// Rebuilds entries and sets from the children's entries; returns the number of free frames.
     pub(crate) fn begin<G: Geometry, M: Media>(&self, lower: &Lower<'_, G, M>) -> usize {
         let whole = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
         let mut all_free = 0;
@@ -23,7 +22,7 @@ impl Trees<'_> {
         for (group, (entries, children)) in trees.enumerate() {
             let mut sets = [0u64; SETS];
             for (at, (entry, children)) in entries.iter().zip(children.chunks_exact(G::CHILDREN / 2)).enumerate() {
-                // Both sums fit in 16 bits, and the bit of 2^k is up in a counter of at most 2^k only if it is that.
+                // Both sums fit in 16 bits; a counter has the bit 2^k only if it is full.
                 let (sums, any) = children
                     .iter()
                     .map(|word| word.read() & COUNTERS)

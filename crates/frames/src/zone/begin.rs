@@ -23,7 +23,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
 }
 
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
-    /// A zone over a lower level as it is, which is not touched; [`Zone::begin`] makes the rest.
+    /// A zone over an untouched lower level; [`Zone::begin`] makes the rest.
     pub(crate) fn over(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
         if frames == 0 || frames >= 1 << (32 + G::CLAIM_ORDER) {
             return Err(Error::Frames { frames });
@@ -51,14 +51,13 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(Self { lower, trees, locals, config, offline })
     }
 
-    /// Notes that all huge frames are offline, if that is how the zone begins.
     pub(crate) fn begin_offline(&self, init: Init) {
         if init == Init::Offline {
             self.offline.begin_with(self.frames() / G::HUGE);
         }
     }
 
-    /// Makes the upper level what the lower one says; returns how many frames are free.
+    /// Rebuilds the upper level from the lower one; returns the number of free frames.
     pub(crate) fn begin(&self) -> usize {
         self.locals.iter().for_each(Local::clear);
         self.trees.begin(&self.lower)

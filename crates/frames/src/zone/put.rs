@@ -1,9 +1,7 @@
-//! How frames come back.
+//! Frees of frames (LLFree §3.2.2, reserve-on-free; claims in place of counters are ours).
 //!
-//! **What.** A single frame joins what the processor has claimed of its half of a row, or goes back alone; one that follows
-//! another of its half begins a claim. All else goes to the lower level at once.
-//!
-//! **From.** LLFree §3.2.2, reserve-on-free. Claims in place of counters are ours.
+//! A single frame joins the CPU's claim of its half of a row, or is freed alone; the second of two
+//! consecutive frees in a half begins a claim. All else goes to the lower level at once.
 
 use super::{RESERVE_ON_FREE, Zone};
 use crate::claim::Claim;
@@ -52,8 +50,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_alone(local, frame)
     }
 
-    /// Frees a frame of a half of which the processor had claimed frames, all handed out: it is claimed again, unless the half
-    /// went to somebody meanwhile.
+    /// Frees a frame of an exhausted claim: claims it again, unless the half was taken meanwhile.
     #[inline(never)]
     fn put_back(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
         let child = frame / G::HUGE;
@@ -69,7 +66,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_alone(local, frame)
     }
 
-    /// Frees a frame of a half of which the processor has claimed frames: it is free already, or the claim has changed.
+    /// Frees a frame of a half that the CPU has claimed: already free, or the claim has changed.
     #[cold]
     #[inline(never)]
     fn put_among(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
@@ -80,7 +77,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_group(frame, 0)
     }
 
-    /// Frees a frame of a half of which the processor has claimed none.
+    /// Frees a frame of a half without the CPU's claim.
     #[inline(never)]
     fn put_alone(&self, local: &Local, frame: usize) -> Result<(), Error> {
         if self.config.claims {
@@ -92,7 +89,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_plain(frame)
     }
 
-    /// Frees a frame of which the processor has just freed neighbours, of the half or of the tree.
+    /// Frees a frame after neighbours in its half or tree.
     #[inline(never)]
     fn put_again(&self, local: &Local, frame: usize, is_same_half: bool) -> Result<(), Error> {
         let (half, bit) = Claim::of::<G>(frame);
@@ -105,7 +102,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_plain(frame)
     }
 
-    /// Frees a frame. What is rare is called last, so that nothing need be kept meanwhile.
+    /// Frees a frame. Rare cases are tail calls, which saves registers.
     #[inline]
     fn put_plain(&self, frame: usize) -> Result<(), Error> {
         let child = frame / G::HUGE;
@@ -125,7 +122,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees a huge frame, or two. Its tree's class is looked at now and then, when its neighbours are free, too.
+    /// Frees one or two huge frames. Checks the tree's class at times, when neighbours are free.
     #[inline(never)]
     fn put_huge(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
@@ -145,14 +142,12 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Takes a frame that is freed for a claim of its half of a row, which others that are freed there join. Not in a
-    /// tree that another processor has reserved, which may claim the same half.
+    /// Begins a claim with a freed frame. Not in another CPU's tree: it may claim the same half.
     #[inline(never)]
     fn adopt(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<bool, Error> {
         let (child, tree) = (frame / G::HUGE, frame / G::TREE);
         let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
         self.check_unclaimed(frame, 0)?;
-        // Without a bit it is part of more, or free.
         if !is_ours()
             || !self.lower.has_bit(frame)
             || self.lower.child(child).is_claimed() && !self.is_unclaimed(child, local)
@@ -173,15 +168,14 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             return Ok(false);
         }
         self.lower.mark_claimed(child);
-        // Whoever has reserved the tree in the meantime may not have seen it.
+        // A CPU that reserved the tree meanwhile may not have seen the claim.
         if !is_ours() {
             local.moving(|| self.unclaim(Local::take_claim(&local.puts)));
         }
         Ok(true)
     }
 
-    /// Frees frames of a huge frame of which processors may have claimed some, or parts are allocated as wholes, or
-    /// several.
+    /// Frees frames of a huge frame with claims or quarters allocated as wholes, or of several.
     #[inline(never)]
     pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
@@ -213,12 +207,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// The huge frames in which frames of an order lie.
     pub(crate) fn children_under(frame: usize, order: u32) -> core::ops::RangeInclusive<usize> {
         frame / G::HUGE..=(frame + (1 << order) - 1) / G::HUGE
     }
 
-    /// An error if some processor has claimed one of the frames and not handed it out: it is free.
+    /// An error if some frame is claimed and not handed out: it is free.
     #[inline]
     fn check_unclaimed(&self, frame: usize, order: u32) -> Result<(), Error> {
         if Self::children_under(frame, order).any(|child| self.lower.child(child).is_claimed()) {
@@ -243,7 +236,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if !is_claimed && order <= G::HUGE_ORDER {
             let child = frame / G::HUGE;
             let _ = self.lower.update(child, |entry| Some(entry.unclaimed()));
-            // Who has claimed frames there since then may have made his note before it was taken away.
+            // A claim made since may have set its mark before we cleared the mark.
             if self.claims().any(|claim| claim.0 != 0 && Lower::<G>::child_of(claim) == child) {
                 self.lower.mark_claimed(child);
             }
@@ -251,8 +244,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Makes a tree that the processor frees into the one that it allocates from (LLFree §3.2.2, reserve-on-free), if it is nearly full,
-    /// and there is nothing left in the old one. To leave a tree for each that is freed into would fill all of them in part.
+    /// Makes the tree that the CPU frees into its own (LLFree §3.2.2, reserve-on-free), if that is
+    /// nearly full and the old one is used up. Else every tree freed into would stay partial.
     #[inline(never)]
     fn prefer(&self, local: &Local, tree: usize) {
         let own = local.root().tree();

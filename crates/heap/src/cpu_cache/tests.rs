@@ -163,3 +163,103 @@ fn without_memory_there_is_null_and_what_comes_back_is_kept() {
     assert!(!take(w.heap, caches, rseq, class).is_null());
     check(caches);
 }
+
+/// An area that belongs to no processor.
+fn area() -> Box<Area> {
+    // SAFETY: zeros are an area that holds nothing.
+    let area = unsafe { Box::<Area>::new_zeroed().assume_init() };
+    area.begin();
+    area
+}
+
+fn capacity(area: &Area, class: usize) -> u32 {
+    area.counts[class].capacity.load(Relaxed)
+}
+
+/// T4 for an area.
+fn is_within(area: &Area) -> bool {
+    let grown = |class| (capacity(area, class) - first_capacity(class)) as usize * size_class::size_of_class(class);
+    (1..=CLASSES).map(grown).sum::<usize>() as i32 + area.left.load(Relaxed) == AREA_BYTES
+}
+
+#[test]
+fn places_of_arrays_lie_one_behind_the_other_in_the_area() {
+    for class in 1..CLASSES {
+        let (this, next) = (ProcessorCaches::place(class), ProcessorCaches::place(class + 1));
+        assert_eq!(next.slots - this.slots, room(class) * 8);
+        assert_eq!(next.counts - this.counts, 8);
+    }
+    let last = ProcessorCaches::place(CLASSES);
+    assert!((last.slots + room(CLASSES) * 8) as usize <= size_of::<Area>());
+    assert!((1..=CLASSES).all(|class| (2..=FIRST_OBJECTS).contains(&first_capacity(class))));
+}
+
+#[test]
+fn t4_an_array_doubles_with_each_miss_up_to_two_batches() {
+    for class in 1..=CLASSES {
+        let area = area();
+        let mut expected = first_capacity(class);
+        for _ in 0..12 {
+            expected = (2 * expected).min(room(class).max(expected));
+            assert_eq!(area.missed(class), expected, "class {class}");
+            assert!(capacity(&area, class) == expected && is_within(&area));
+        }
+    }
+}
+
+#[test]
+fn t4_arrays_share_the_bytes_of_an_area() {
+    let area = area();
+    (0..12).for_each(|_| (1..=CLASSES).for_each(|class| _ = area.missed(class)));
+    assert!((1..=CLASSES).any(|class| capacity(&area, class) < room(class)), "there are not bytes for all");
+    assert!(is_within(&area) && area.left.load(Relaxed) >= 0);
+}
+
+#[test]
+fn an_array_halves_only_in_a_long_freeing_and_not_below_what_it_had_at_first() {
+    let (area, class) = (area(), size_class::class_of(64));
+    (0..3).for_each(|_| _ = area.missed(class));
+    let full = capacity(&area, class);
+    assert!((0..LONG).all(|_| area.overflowed(class) == full));
+    assert_eq!(area.overflowed(class), full / 2);
+    (0..10).for_each(|_| _ = area.overflowed(class));
+    assert_eq!(capacity(&area, class), first_capacity(class));
+    assert!(is_within(&area));
+}
+
+#[test]
+fn a_look_halves_arrays_that_were_neither_empty_nor_full_and_says_whether_anything_changed() {
+    let (area, idle, used) = (area(), size_class::class_of(64), size_class::class_of(256));
+    (0..3).for_each(|_| _ = (area.missed(idle), area.missed(used)));
+    let full = (capacity(&area, idle), capacity(&area, used));
+    assert!(area.shrink(), "both missed");
+    assert_eq!((capacity(&area, idle), capacity(&area, used)), full);
+    let grown = area.missed(used);
+    assert!(area.shrink());
+    assert_eq!((capacity(&area, idle), capacity(&area, used)), (full.0 / 2, grown));
+    assert!(!area.shrink(), "nothing has changed since");
+    area.counts[used].count.store(3, Relaxed);
+    assert!(area.shrink() && !area.shrink());
+    assert!(is_within(&area));
+}
+
+#[test]
+fn the_hooks_hear_of_the_mode_and_of_areas_and_bound_a_refill() {
+    use crate::hooks::Event;
+    use crate::tests::recorder::{Recorder, events, set_bound, watched};
+    let (w, caches) = (watched(8), Box::new(ProcessorCaches::EMPTY));
+    // SAFETY: called once, before anybody uses them.
+    unsafe { caches.set_up::<Recorder>() };
+    let mode = caches.rseq().map_or(0, |rseq| 1 + u64::from(rseq.is_compact()));
+    assert_eq!(events(), [Event::CpuCacheMode(mode)]);
+    let Some(rseq) = caches.rseq() else { return };
+    let class = size_class::class_of(64);
+    set_bound(2);
+    for _ in 0..6 {
+        let before = caches.bytes();
+        assert!(!caches.refill(w.heap, rseq, class).is_null());
+        assert!(caches.bytes() <= before + 64, "one of two went out");
+    }
+    assert_eq!(events().first(), Some(&Event::CpuCaches(1)));
+    assert!(caches.empty(w.heap));
+}

@@ -1,23 +1,23 @@
-//! Freed mappings that are kept for a moment, because the program is known to want such memory back.
+//! Freed mappings kept for a moment, for programs that will ask for such memory again.
 //!
-//! **What.** To map a huge object costs system calls and a fault for each hugepage. A program that frees one for good shall have
-//! it given back at once; one that frees and asks in turn pays for it once: a request that comes within a second of a
-//! free ([`KEEP_NS`]) allows as many bytes to be kept from then on. What is kept for a second without being asked for goes
-//! back, and the allowance with it.
+//! **What.** Mapping a huge object costs system calls and a fault for each hugepage. Memory freed
+//! for good must go back at once. A request within a second of a free ([`KEEP_NS`]) shows a program
+//! that frees and asks in turn: it raises the bytes that may be kept. A mapping kept for a second
+//! without a request goes back, and lowers that allowance.
 //!
-//! **State.** A few mappings with the time since when they are kept; they are on nobody's books but these.
+//! **State.** A few mappings with the time of their free; no other table lists them.
 //!
-//! **Units.** Bytes, nanoseconds of any clock that does not go back.
+//! **Units.** Bytes; nanoseconds of a monotonic clock.
 
 use crate::huge::Entry;
 use core::mem::{offset_of, replace};
 
-/// Mappings that are kept at the most.
+/// Most mappings kept.
 const PLACES: usize = 8;
-/// For how long: a second.
+/// How long a mapping is kept: a second.
 pub const KEEP_NS: u64 = 1_000_000_000;
 
-/// A mapping, and since when it is kept; of no bytes: none.
+/// A kept mapping and the time of its free; 0 bytes: empty.
 #[derive(Clone, Copy)]
 struct Place {
     entry: Entry,
@@ -32,19 +32,19 @@ impl Place {
     }
 }
 
-/// What is kept.
+/// The kept mappings.
 pub struct Kept {
     places: [Place; PLACES],
     bytes: usize,
     /// Bytes that may be kept.
     allowed: usize,
-    /// Bytes that went back in the last second, and when the last of them did.
+    /// Bytes unmapped in the last second, and the time of the last unmapping.
     gone: usize,
     gone_ns: u64,
 }
 
 impl Kept {
-    /// Offsets in bytes, for those who read the memory of another process.
+    /// Offsets in bytes, for readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 5] = [
         ("kept.places", offset_of!(Self, places)),
         ("kept.most", PLACES),
@@ -53,20 +53,20 @@ impl Kept {
         ("kept.place.len", offset_of!(Place, entry) + offset_of!(Entry, bytes)),
     ];
 
-    /// Nothing is kept.
+    /// Nothing kept.
     pub const NONE: Self = Self { places: [Place::NONE; PLACES], bytes: 0, allowed: 0, gone: 0, gone_ns: 0 };
 
-    /// Bytes that are kept.
+    /// Bytes kept.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether a mapping that is freed now should be kept, if nothing else is, where `most` bytes are the most in any case.
+    /// Whether to keep a mapping freed now, if no other is kept; `most` is the upper bound.
     pub fn wants(&self, bytes: usize, most: usize) -> bool {
         bytes <= self.allowed.min(most)
     }
 
-    /// Whether it can be kept with what is there already.
+    /// Whether it fits beside the mappings already kept.
     pub fn has_room(&self, bytes: usize, most: usize) -> bool {
         self.bytes + bytes <= self.allowed.min(most) && self.places.iter().any(Place::is_none)
     }
@@ -79,7 +79,7 @@ impl Kept {
         }
     }
 
-    /// Notes that a mapping went back.
+    /// Records an unmapping.
     pub fn note_gone(&mut self, bytes: usize, now_ns: u64) {
         if now_ns.saturating_sub(self.gone_ns) > KEEP_NS {
             self.gone = 0;
@@ -88,19 +88,19 @@ impl Kept {
         self.gone_ns = now_ns;
     }
 
-    /// Notes a request that nothing kept could serve; says whether what went back a moment ago could have.
+    /// Records a request that no kept mapping served; whether one unmapped a moment ago could have.
     pub fn note_miss(&mut self, bytes: usize, now_ns: u64) -> bool {
         if self.gone == 0 || now_ns.saturating_sub(self.gone_ns) > KEEP_NS {
             return false;
         }
         let back = self.gone.min(bytes);
         self.gone -= back;
-        // Sizes vary: what comes next may be somewhat larger.
+        // Sizes vary: the next one may be larger.
         self.allowed = self.allowed.max(self.bytes) + back + back / 4;
         true
     }
 
-    /// Takes the mapping that fits a request best: the shortest that is long enough, or else the longest.
+    /// Removes the best mapping: the shortest that is long enough, else the longest.
     pub fn take(&mut self, bytes: usize, align: usize) -> Option<Entry> {
         let fit = |place: &&mut Place| match place.entry.bytes {
             long if long >= bytes => (0, long - bytes),
@@ -113,7 +113,7 @@ impl Kept {
         Some(entry)
     }
 
-    /// Takes the mapping out that has been kept longest.
+    /// Removes the mapping kept longest.
     pub fn take_oldest(&mut self) -> Option<Entry> {
         let oldest = self.places.iter_mut().filter(|place| !place.is_none()).min_by_key(|place| place.since_ns)?;
         let entry = replace(oldest, Place::NONE).entry;
@@ -121,7 +121,7 @@ impl Kept {
         Some(entry)
     }
 
-    /// Takes a mapping out that nobody asked for in time; so much less is kept from now on.
+    /// Removes an expired mapping, and lowers the allowance by its bytes.
     pub fn take_expired(&mut self, now_ns: u64) -> Option<Entry> {
         let late = |place: &&mut Place| !place.is_none() && now_ns.saturating_sub(place.since_ns) >= KEEP_NS;
         let entry = replace(self.places.iter_mut().find(late)?, Place::NONE).entry;

@@ -1,8 +1,9 @@
-//! Counts of the complete slabs that the classes of a shard keep.
+//! Counts of the complete slabs that a shard's classes keep.
 //!
-//! **What.** A class that has missed slabs it returned keeps as many complete ones, so that a program whose use swings takes
-//! no lock but its own shard's. The page heap counts them as out. They go back before the heap would grow, when memory is to
-//! be released, and once a second as far as no request needed them ([`crate::spans`]).
+//! **What.** A class that missed slabs it had returned keeps as many complete ones, so that a
+//! program whose use swings takes only its shard's locks. The page heap counts them as in use. They
+//! go back before the heap grows, on a release, and once a second if no request needed them
+//! ([`crate::spans`]).
 //!
 //! **From.** Bonwick94 §3.4, §3.2.
 //!
@@ -12,18 +13,18 @@ use crate::size_class::{self, CLASSES};
 use craton_base::Pages;
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// After so many reuses of complete slabs the heap reports it once.
+/// Reuses of complete slabs between two reports.
 pub const REUSES: u32 = 16;
 
-/// All classes of a shard keep no more than half a MiB and one part in 32 of what is in use.
+/// A shard's classes keep at most 512 KiB and 1/32 of the pages in use.
 const ALWAYS: u32 = 64;
 const PART: u32 = 32;
 
-/// What the classes of one shard keep.
+/// The complete slabs of one shard.
 #[repr(align(64))]
 pub(crate) struct Complete {
     pages: AtomicU32,
-    /// How often slabs became complete and were used again.
+    /// Reuses of complete slabs.
     uses: AtomicU32,
     /// A bit for each class that keeps some.
     classes: [AtomicU64; CLASSES.div_ceil(64)],
@@ -37,20 +38,18 @@ impl Complete {
         classes: [const { AtomicU64::new(0) }; CLASSES.div_ceil(64)],
     };
 
-    /// Pages of complete slabs.
     #[inline]
     pub(crate) fn pages(&self) -> Pages {
         Pages(self.pages.load(Relaxed))
     }
 
-    /// Whether the shard may keep more, with so many pages of the heap in use.
+    /// Whether the shard may keep more, with `in_use` pages of the heap in use.
     #[inline]
     pub(crate) fn has_room(&self, in_use: Pages) -> bool {
         self.pages.load(Relaxed) < ALWAYS + in_use.0 / PART
     }
 
-    /// Records that a class, whose lock the caller holds, keeps `now` slabs where it kept `before`. Returns whether this is one
-    /// reuse in [`REUSES`].
+    /// Changes a locked class's count from `before` to `now`; true once in [`REUSES`] reuses.
     #[inline]
     pub(crate) fn update(&self, class: usize, before: u32, now: u32) -> bool {
         if before == now {
@@ -80,3 +79,6 @@ impl Complete {
         })
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,23 +1,23 @@
-//! Counts of refills, in each shard on a line of its own.
+//! Refill counts, on one cache line for each shard.
 //!
-//! **What.** Threads of different homes would pass the line of one counter back and forth with every refill. The hooks hear
-//! of a shard's refills by the dozen; statistics flush all shards first.
+//! **What.** One shared counter would bounce between threads at every refill. A shard reports its
+//! refills by the dozen; statistics flush all shards first.
 //!
-//! **Threads.** No decision rests on these numbers, so models leave them out.
+//! **Threads.** No decision depends on these counts, so loom models omit them.
 
 use crate::hooks::{Event, Hooks};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Refills that the hooks hear of at a time.
+/// Refills in a report.
 const DOZEN: u32 = 12;
-/// The heap's first refills are reported one by one: a small program makes no more.
+/// The heap's first refills are reported singly: a small program makes no more.
 const FIRST: u64 = 1024;
 
-/// Refills from one shard that are not reported yet.
+/// A shard's unreported refills.
 #[repr(align(64))]
 pub(crate) struct Counts {
     refills: AtomicU32,
-    /// More than [`FIRST`] were reported.
+    /// Whether more than [`FIRST`] were reported.
     is_late: AtomicBool,
     objects: AtomicU64,
 }
@@ -27,7 +27,7 @@ impl Counts {
     pub(super) const NONE: Self =
         Self { refills: AtomicU32::new(0), is_late: AtomicBool::new(false), objects: AtomicU64::new(0) };
 
-    /// Counts a chain of `objects` that left for a cache.
+    /// Counts a chain of `objects` handed to a cache.
     #[inline]
     pub(crate) fn count<H: Hooks>(&self, objects: u32) {
         self.objects.fetch_add(objects.into(), Relaxed);
@@ -37,9 +37,12 @@ impl Counts {
         }
     }
 
-    /// Reports what is not reported yet.
+    /// Reports the rest.
     pub(crate) fn flush<H: Hooks>(&self) {
         let event = Event::Refills { chains: self.refills.swap(0, Relaxed), objects: self.objects.swap(0, Relaxed) };
         self.is_late.store(H::event(event) >= FIRST, Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,19 +1,21 @@
-//! Batches of free objects on their way from one thread's cache to another's.
+//! The transfer cache: batches of free objects between threads' caches.
 //!
-//! **What.** Where threads hand objects to each other, one cache overflows with what another lacks. A slot keeps one full batch of a
-//! class, so that a batch changes hands in one exchange, whatever its length, and without a lock. To the slabs its objects are out.
+//! **What.** Where threads pass objects on, one cache overflows with what another lacks. A slot
+//! keeps one full batch of a class, so a batch changes hands in one lock-free exchange. To the
+//! slabs its objects are live.
 //!
-//! **From.** TEMERAIRE §3 (the transfer cache). Slots of single batches rather than an array under a lock: nobody waits, and a fork
-//! finds nothing half done.
+//! **From.** TEMERAIRE §3 (transfer cache). Slots of one batch instead of an array under a lock: no
+//! thread waits, and a fork finds a consistent state.
 //!
-//! **State.** For each class four slots in half a cache line: the first object of a batch, or null. Its objects are linked, and
-//! marked as free.
+//! **State.** Four slots for each class in half a cache line: a batch's first object, or null. The
+//! objects are linked and marked as free.
 //!
-//! **Invariants.** M4: a batch is in one slot at most, since a slot is emptied by exchange and filled only when empty.
+//! **Invariants.** M4: a batch is in at most one slot: an exchange empties a slot, and only an
+//! empty one is filled.
 //!
 //! **Units.** Objects; a batch is [`size_class::batch`] of them.
 //!
-//! **Not here.** Classes of more than 32 KiB: a batch of those is one object, which the slabs hand out as fast.
+//! **Not here.** Classes above 32 KiB: their batch is one object, which slabs serve as fast.
 //!
 //! **Unsafe.** Turns a batch into its first object's address and back.
 
@@ -22,7 +24,7 @@ use core::ptr::null_mut;
 use craton_base::atomic::{AtomicPtr, Ordering};
 use craton_slab::Chain;
 
-/// Batches of one class that are kept.
+/// Slots of a class.
 const SLOTS: usize = 4;
 /// Largest object that is kept.
 const MAX_OBJECT: usize = 32 << 10;
@@ -31,41 +33,41 @@ const MAX_OBJECT: usize = 32 << 10;
 #[repr(align(32))]
 struct Slots([AtomicPtr<u8>; SLOTS]);
 
-/// Batches of all classes. All zeros are an empty one.
+/// All classes' slots. All zeros: empty.
 pub struct Transfer {
     classes: [Slots; CLASSES],
 }
 
 impl Transfer {
-    /// Bytes from one class to the next and slots of each, for those who read the memory of another process.
+    /// Stride of classes in bytes, and slots of each, for readers of another process's memory.
     pub const SHAPE: [usize; 2] = [size_of::<Slots>(), SLOTS];
 
     /// No batches.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub const EMPTY: Self = Self { classes: [const { Slots([const { AtomicPtr::new(null_mut()) }; SLOTS]) }; CLASSES] };
 
-    /// Whether batches of a class are kept at all.
+    /// Whether a class has batches here.
     pub fn keeps(class: usize) -> bool {
         size_class::size_of_class(class) <= MAX_OBJECT
     }
 
-    /// Whether there may be room for a batch of a class.
+    /// Whether a class may have an empty slot.
     pub fn has_room(&self, class: usize) -> bool {
         Self::keeps(class) && self.classes[class - 1].0.iter().any(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
-    /// Keeps a full batch of a class; gives it back when it is not full, too large, or one too many.
+    /// Stores a full batch; returns it if not full, too large, or without a slot.
     pub fn put(&self, class: usize, batch: Chain) -> Result<(), Chain> {
         if batch.len() != size_class::batch(class) || !Self::keeps(class) {
             return Err(batch);
         }
         let head = batch.head();
         for slot in &self.classes[class - 1].0 {
-            // ORDERING: Release pairs with the Acquire in `take`: who takes the batch sees its links and marks.
+            // ORDERING: Release pairs with the Acquire in `take`, publishing links and marks.
             if slot.load(Ordering::Relaxed).is_null()
                 && slot.compare_exchange(null_mut(), head, Ordering::Release, Ordering::Relaxed).is_ok()
             {
-                // The slot owns the objects from here on.
+                // The slot owns the objects now.
                 let _ = batch.into_raw();
                 return Ok(());
             }
@@ -73,7 +75,7 @@ impl Transfer {
         Err(batch)
     }
 
-    /// Takes a batch of a class: its first object, and how many there are.
+    /// Removes a batch of a class.
     pub fn take(&self, class: usize) -> Option<Chain> {
         self.classes[class - 1].0.iter().find_map(|slot| {
             if slot.load(Ordering::Relaxed).is_null() {
@@ -81,12 +83,12 @@ impl Transfer {
             }
             // ORDERING: Acquire pairs with the Release in `put`.
             let head = slot.swap(null_mut(), Ordering::Acquire);
-            // SAFETY: the slot held a batch, linked and ended by null, and it is ours now.
+            // SAFETY: the slot held a linked, null-terminated batch, and it is ours now.
             (!head.is_null()).then(|| unsafe { Chain::from_head(head, size_class::batch(class)) })
         })
     }
 
-    /// Takes every batch out.
+    /// Removes every batch.
     pub fn drain(&self, mut give: impl FnMut(usize, Chain)) {
         for class in 1..=CLASSES {
             while let Some(batch) = self.take(class) {
@@ -95,7 +97,7 @@ impl Transfer {
         }
     }
 
-    /// Bytes of the objects that are kept, as far as can be seen while others use it.
+    /// Bytes of the kept objects; approximate while other threads run.
     pub fn bytes(&self) -> usize {
         (1..=CLASSES)
             .map(|class| {

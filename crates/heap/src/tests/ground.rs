@@ -20,10 +20,16 @@ pub(crate) struct Ground<H: Hooks> {
     pub(crate) faults: FaultPlan,
     pub(crate) clock: VirtualClock,
     pub(crate) system: SimSystem,
+    pub(crate) floor: RealFloor,
 }
 
 /// A heap that can have `hugepages` hugepages, at a time.
 pub(crate) fn ground<H: Hooks>(hugepages: u32, now_ns: u64) -> Ground<H> {
+    ground_with(hugepages, now_ns, (0, 0))
+}
+
+/// The same with bytes of metadata from the start, and with each hugepage.
+pub(crate) fn ground_with<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usize, usize)) -> Ground<H> {
     let (capacity, faults) = (HugePages(hugepages), FaultPlan::default());
     let floor = RealFloor::with_faults(capacity, faults.clone());
     let pages = capacity.pages().0;
@@ -40,12 +46,12 @@ pub(crate) fn ground<H: Hooks>(hugepages: u32, now_ns: u64) -> Ground<H> {
         records: Table::from_slice(records.leak()),
         trackers: Table::from_slice(trackers.leak()),
         capacity,
-        metadata_at_start: 0,
-        metadata_per_hugepage: 0,
+        metadata_at_start: metadata.0,
+        metadata_per_hugepage: metadata.1,
         frames: None,
         key: 0x1357_9bdf_0246_8acf,
     };
     // SAFETY: called once, with parts that belong to the floor.
-    unsafe { heap.install(floor, parts) };
-    Ground { heap, faults, clock, system }
+    unsafe { heap.install(floor.clone(), parts) };
+    Ground { heap, faults, clock, system, floor }
 }

@@ -1,46 +1,128 @@
 //! A heap and a cache of it without the process around them: over real bytes of a simulated floor, which can refuse.
 
-use super::ground::{Ground, ground};
+use super::ground::{Ground, ground, ground_with};
 use crate::Misuse;
 use crate::heap::Heap;
-use crate::hooks::NoHooks;
+use crate::hooks::{Hooks, NoHooks};
 use crate::thread_cache::ThreadCache;
-use craton_sim::{FaultPlan, RealFloor, SimSystem, VirtualClock};
+use craton_base::{HugePages, PageId};
+use craton_sim::{FaultPlan, FaultRule, RealFloor, SimSystem, VirtualClock};
 use std::boxed::Box;
+use std::vec::Vec;
 
-pub(crate) type TestHeap = Heap<RealFloor, VirtualClock, NoHooks>;
+/// Bytes of metadata that a heap has at its start, and with each hugepage.
+pub(crate) type Metadata = (usize, usize);
 
-pub(crate) struct World {
-    pub(crate) heap: &'static TestHeap,
+pub(crate) type TestHeap<H = NoHooks> = Heap<RealFloor, VirtualClock, H>;
+
+pub(crate) struct World<H: Hooks = NoHooks> {
+    pub(crate) heap: &'static TestHeap<H>,
     pub(crate) cache: *mut ThreadCache,
     pub(crate) faults: FaultPlan,
     pub(crate) clock: VirtualClock,
     pub(crate) system: SimSystem,
+    pub(crate) floor: RealFloor,
 }
 
+/// A heap that reports to no process, and a thread cache with this budget.
 pub(crate) fn world(hugepages: u32, budget: usize) -> World {
-    let Ground { heap, faults, clock, system } = ground(hugepages, 1);
-    World { heap, cache: cache_of(heap, 0, budget), faults, clock, system }
+    on(ground(hugepages, 1), budget)
 }
 
-fn cache_of(heap: &TestHeap, home: usize, budget: usize) -> *mut ThreadCache {
+/// A heap that reports to `H`, and a thread cache with this budget.
+pub(crate) fn world_of<H: Hooks>(hugepages: u32, budget: usize, metadata: Metadata) -> World<H> {
+    on(ground_with(hugepages, 1, metadata), budget)
+}
+
+fn on<H: Hooks>(ground: Ground<H>, budget: usize) -> World<H> {
+    let Ground { heap, faults, clock, system, floor } = ground;
+    World { heap, cache: cache_of(heap, 0, budget), faults, clock, system, floor }
+}
+
+fn cache_of<H: Hooks>(heap: &TestHeap<H>, home: usize, budget: usize) -> *mut ThreadCache {
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
     // SAFETY: memory for one cache, ours.
     unsafe { ThreadCache::begin(cache, heap.view(), &heap.flush_requests, home, budget) };
     cache
 }
 
+/// Writes a pattern into each page of an object; [`holds`] looks for it.
+pub(crate) fn stamp(object: *mut u8, bytes: usize) {
+    for at in (0..bytes - 7).step_by(4096).chain([bytes - 8]) {
+        // SAFETY: the object is the test's, and has so many bytes.
+        unsafe { object.add(at).cast::<usize>().write_unaligned(!at) };
+    }
+}
+
+/// Whether the first `bytes` of an object still hold what [`stamp`] wrote into an object at least as long.
+pub(crate) fn holds(object: *mut u8, bytes: usize) -> bool {
+    // SAFETY: as in `stamp`.
+    (0..bytes - 7).step_by(4096).all(|at| unsafe { object.add(at).cast::<usize>().read_unaligned() } == !at)
+}
+
+/// Refuses the n-th call that can be refused while `act` runs in a new world, for each n until none is refused. With `rest`
+/// all calls behind it are refused too.
+pub(crate) fn for_each_refusal<H: Hooks>(rest: bool, make: impl Fn() -> World<H>, act: impl Fn(&World<H>, u64)) {
+    for n in 1.. {
+        let w = make();
+        w.faults.set(if rest { FaultRule::From(n) } else { FaultRule::Nth(n) });
+        act(&w, n);
+        let refused = w.faults.refused();
+        w.faults.set(FaultRule::Never);
+        w.heap.pages.lock().check().unwrap();
+        if refused == 0 {
+            assert!(n > 1, "no call below can be refused");
+            return;
+        }
+        assert!(n < 100, "refusals without end");
+    }
+}
+
 impl World {
     /// A heap with a cache of its own, for a thread at a home.
     pub(crate) fn over(heap: &'static TestHeap, home: usize) -> Self {
         let (faults, clock, system) = Default::default();
-        World { heap, cache: cache_of(heap, home, 1 << 20), faults, clock, system }
+        let floor = RealFloor::new(HugePages(1));
+        World { heap, cache: cache_of(heap, home, 1 << 20), faults, clock, system, floor }
     }
+}
 
+impl<H: Hooks> World<H> {
     /// The same heap with a cache of its own, for another thread at another home.
     pub(crate) fn at_home(&self, home: usize) -> Self {
         let (faults, clock, system) = (self.faults.clone(), self.clock.clone(), self.system.clone());
-        World { heap: self.heap, cache: cache_of(self.heap, home, 256 << 10), faults, clock, system }
+        let floor = self.floor.clone();
+        World { heap: self.heap, cache: cache_of(self.heap, home, 256 << 10), faults, clock, system, floor }
+    }
+
+    /// The cache, which only this thread uses.
+    #[allow(clippy::mut_from_ref)] // One reference at a time.
+    pub(crate) fn cache(&self) -> &mut ThreadCache {
+        // SAFETY: the cache is ours, and no other reference to it is used meanwhile.
+        unsafe { &mut *self.cache }
+    }
+
+    /// `n` objects of a class, none of them null.
+    pub(crate) fn take_all(&self, class: usize, n: usize) -> Vec<*mut u8> {
+        (0..n).map(|_| self.take(class)).inspect(|object| assert!(!object.is_null())).collect()
+    }
+
+    pub(crate) fn give_all(&self, objects: impl IntoIterator<Item = *mut u8>) {
+        objects.into_iter().for_each(|object| self.give(object).unwrap());
+    }
+
+    /// An object beyond the size classes; null when refused.
+    pub(crate) fn large(&self, bytes: usize) -> *mut u8 {
+        self.heap.allocate_large(bytes, 1, false)
+    }
+
+    pub(crate) fn page(&self, object: *mut u8) -> PageId {
+        self.heap.page_of(object as usize).expect("an object of the region")
+    }
+
+    /// Bytes that the program may use of an object.
+    pub(crate) fn usable(&self, object: *mut u8) -> Result<usize, Misuse> {
+        self.heap.find(object).usable()
     }
 
     pub(crate) fn take(&self, class: usize) -> *mut u8 {

@@ -1,13 +1,11 @@
-//! What the counts of a thread's lists say.
-//!
-//! **State.** As in [`super`]: T1 `room` = `max` − length of the list.
+//! The counts of a thread's lists. T1 `room` = `max` − length of the list.
 
 use super::ThreadCache;
 use crate::size_class::{self, CLASSES};
 
 impl ThreadCache {
-    /// How many objects more an empty list believes it gave out than it held, which is put right: T1 breaks when a signal handler that
-    /// allocates interrupts a push or a pop. More are objects that were given out twice, fewer ones that were lost.
+    /// Repairs T1 for an empty list; returns the error. A signal handler that interrupts a push or
+    /// a pop breaks it: positive means objects handed out twice, negative objects lost.
     #[inline]
     pub fn miscount(&mut self, class: usize) -> i32 {
         let list = &mut self.lists[class];
@@ -19,7 +17,7 @@ impl ThreadCache {
         miscount
     }
 
-    /// Bytes in free objects, for statistics.
+    /// Bytes of free objects, for statistics.
     pub fn bytes(&self) -> usize {
         (1..=CLASSES)
             .map(|c| (self.lists[c].max - self.lists[c].room).max(0) as usize * size_class::size_of_class(c))

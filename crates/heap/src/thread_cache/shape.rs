@@ -1,4 +1,4 @@
-//! Where a thread's cache keeps its lists, for those who read the memory of another process.
+//! A thread cache's layout, for readers of another process's memory.
 
 use super::{List, ThreadCache};
 use core::mem::offset_of;

@@ -1,11 +1,16 @@
 //! The lists of free objects: slabs' own, threads', processors', and what is between them.
 //!
-//! **What.** Follows each link, and notes the first place that is no free object: the object that links there was written after it was freed.
+//! **What.** Follows each link up to the first that leads to no free object: its object was written after it was freed.
 
 use super::{Heap, Span};
 
 /// No list is longer.
 const LONGEST: u64 = 1 << 24;
+
+/// Why a free object that leads to `at` is broken.
+fn written(at: u64) -> String {
+    format!("first word is {at:#x} and should lead to another free one: it was written after it was freed")
+}
 
 impl Heap<'_> {
     /// Finds all free objects that bear no mark.
@@ -35,12 +40,9 @@ impl Heap<'_> {
                     true => {
                         format!("the slab's record begins its list of free objects with {at:#x}, which is none of it")
                     }
-                    false => format!(
-                        "a free object, of which the first word is {at:#x} and should lead to another free one: it was written after it was freed"
-                    ),
+                    false => format!("a free object, of which the {}", written(at)),
                 };
-                self.note(from, "S1", what);
-                return;
+                return self.note(from, "S1", what);
             }
             self.add_free(at);
             self.on_slabs += 1;
@@ -59,7 +61,7 @@ impl Heap<'_> {
         }
     }
 
-    /// Whether an object begins there on a slab, at a place that was cut.
+    /// Whether an object begins there, at a carved place of a slab.
     fn is_place(&self, span: &Span, at: u64) -> bool {
         let Some(offset) = at.checked_sub(self.address(span.first())) else { return false };
         match span {
@@ -72,7 +74,7 @@ impl Heap<'_> {
         }
     }
 
-    /// Whether an old object of a class begins there on a slab of two: a cache that had it when the slab changed has it still.
+    /// Whether an old object of a class begins there: a cache may keep it across the slab's change of class.
     fn is_old(&self, span: &Span, at: u64, class: u8) -> bool {
         let Span::Morphed { first, entry, .. } = span else { return false };
         entry.old_objects().any(|(offset, _, old)| old == class && self.address(*first) + offset == at)
@@ -84,7 +86,7 @@ impl Heap<'_> {
         }
     }
 
-    /// A list of a cache, of which `holder` says whose it is; up to `most` objects.
+    /// A list of the cache `holder`, up to `most` objects.
     fn follow(&mut self, mut at: u64, class: u8, most: u64, from: u64, holder: &str) {
         let (mut before, mut n) = (from, 0);
         while at != 0 && n < most {
@@ -102,10 +104,7 @@ impl Heap<'_> {
                     true => format!(
                         "{holder} begins its list of the class of {size} with {at:#x}, which is no object of it"
                     ),
-                    false => format!(
-                        "a free object of {size} bytes, of which the first word is {at:#x} and should lead to another free one: it was written \
-                         after it was freed ({holder} has it)"
-                    ),
+                    false => format!("a free object of {size} bytes, of which the {} ({holder} has it)", written(at)),
                 };
                 return self.note(before, "T1", what);
             }
@@ -126,7 +125,7 @@ impl Heap<'_> {
         let get = |name: &str| self.table.get(name);
         let (lists, stride, head) = (get("thread.lists")?, get("thread.list.bytes")?, get("thread.list.head")?);
         for (cache, taken) in self.thread_caches()? {
-            // What a cache that nobody uses still has in its lists is not its.
+            // An unused cache's lists are stale.
             for class in 1..self.table.classes.len() as u64 {
                 let at = cache + lists + class * stride + head;
                 let first = self.reader.word(at)?;
@@ -145,9 +144,7 @@ impl Heap<'_> {
         let mut at = self.reader.word(get("thread.first")?)?;
         let mut all = Vec::new();
         while at != 0 && all.len() < 1 << 20 {
-            let mut byte = [0];
-            self.reader.read(at + taken, &mut byte);
-            all.push((at, byte[0] != 0));
+            all.push((at, self.reader.byte(at + taken) != 0));
             at = self.reader.word(at + next)?;
         }
         Ok(all)
@@ -182,7 +179,7 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// Batches between threads, and what handlers of signals left to be freed.
+    /// Batches between threads, and deferred frees of signal handlers.
     fn find_between(&mut self) -> Result<(), String> {
         let get = |name: &str| self.table.get(name);
         let (shards, stride, transfer) = (get("heap.shards")?, get("shard.bytes")?, get("shard.transfer")?);

@@ -1,6 +1,6 @@
-//! Object caches of the process: what C, C++ and Rust call.
+//! The process's object caches, for C, C++ and Rust.
 //!
-//! **Failure.** A [`Fault`] or a [`Misuse`] for the caller to report; `errno` is left as it was.
+//! **Failure.** A [`Fault`] or a [`Misuse`] for the caller to report; keeps `errno`.
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -76,7 +76,7 @@ impl Watch for Here {
     }
 }
 
-/// A slow call on a cache: keeps `errno`, and does deferred and background work.
+/// A slow call on a cache: keeps `errno`, and runs deferred and background work.
 fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     let saved = process::errno();
     let result = call();
@@ -86,7 +86,7 @@ fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Makes a cache; returns its handle, which is never 0.
+/// Creates a cache; returns its handle, never 0.
 pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     let saved = process::errno();
     let made =
@@ -102,42 +102,41 @@ pub fn alloc(cache: usize) -> Result<*mut u8, Fault> {
     if object.is_null() { alloc_slowly(cache, None) } else { Ok(object) }
 }
 
-/// As [`alloc`]; when there is no memory or a limit is reached, waits up to `ns` nanoseconds for an
-/// object to come free.
+/// As [`alloc`]; without memory or at a limit, waits up to `ns` nanoseconds for a free object.
 pub fn alloc_wait(cache: usize, ns: u64) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
     if object.is_null() { alloc_slowly(cache, Some(ns)) } else { Ok(object) }
 }
 
-/// As [`alloc`] and [`alloc_wait`], past the processor's array.
+/// As [`alloc`] and [`alloc_wait`], bypassing the CPU's array.
 #[cold]
 #[inline(never)]
 pub fn alloc_slowly(cache: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).alloc(cache, wait_ns))
 }
 
-/// An object from this processor's array; null if it has none, or something is wrong.
+/// An object of this CPU's array; null if empty, or on any fault.
 #[inline(always)]
 pub fn alloc_quick(cache: usize) -> *mut u8 {
     let areas = tls::arrays();
     if areas <= Words::NONE {
         return null_mut();
     }
-    // SAFETY: the word is the thread's, which was given the sequences when it was set.
+    // SAFETY: the word is the thread's, which had the sequences when it was set.
     unsafe { OBJECT_CACHES.pop(PROCESSOR_CACHES.rseq_known(), areas, cache) }
 }
 
-/// Frees an object in its constructed state; null is nothing to free.
+/// Frees an object in its constructed state; null is ignored.
 ///
 /// # Safety
-/// Any pointer may be given; if it is a live object of the cache, the caller gives it up.
+/// Any pointer is allowed; a live object of the cache is given up.
 #[inline(always)]
 pub unsafe fn free(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     // SAFETY: by the contract.
     unsafe { if free_quick(cache, object) { Ok(()) } else { free_slowly(cache, object) } }
 }
 
-/// As [`free`], past the processor's array.
+/// As [`free`], bypassing the CPU's array.
 ///
 /// # Safety
 /// As [`free`].
@@ -151,7 +150,7 @@ pub unsafe fn free_slowly(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     slowly(cache, || unsafe { OBJECT_CACHES.over(&HEAP).free(cache, object) })
 }
 
-/// Adds an object to this processor's array if it is a live one of the cache, and there is room.
+/// Adds a live object of the cache to this CPU's array, if there is room.
 ///
 /// # Safety
 /// As [`free`], unless the answer is `false`.
@@ -165,7 +164,7 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
     unsafe { OBJECT_CACHES.over(&HEAP).push(PROCESSOR_CACHES.rseq_known(), areas, cache, object) }
 }
 
-/// Destroys a cache. While objects are live nothing happens, and the inner error is their number.
+/// Destroys a cache. With live objects it does nothing; the inner error is their number.
 pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     let saved = process::errno();
     let result = OBJECT_CACHES.over(&HEAP).destroy(cache);
@@ -174,23 +173,22 @@ pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     result
 }
 
-/// Makes objects until `objects` of them may be live at a time without another request for memory;
-/// 0 takes the promise back.
+/// Allocates until `objects` may be live without another request for memory; 0 drops that reserve.
 pub fn prefill(cache: usize, objects: usize) -> Result<(), Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).prefill(cache, objects))
 }
 
-/// Frees what a cache does not need now; returns how many bytes went to the heap.
+/// Frees a cache's unused memory; returns the bytes returned to the heap.
 pub fn reap(cache: usize) -> Result<usize, Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).reap(cache))
 }
 
-/// Counts of a cache.
+/// A cache's statistics.
 pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
     OBJECT_CACHES.stats(cache)
 }
 
-/// Counts of every cache, by number. No cache may be used in `each`.
+/// Each cache's statistics, by number. `each` must not use a cache.
 pub fn each(each: impl FnMut(CacheStats)) {
     OBJECT_CACHES.each(each);
 }

@@ -7,18 +7,18 @@ use crate::thread::nested;
 use craton_os::fault::Fault;
 
 fn on_fault(fault: &Fault) {
-    // A thread in the kit holds its locks; a fault there is no buffer's.
+    // A thread in the kit holds its locks; a fault there concerns no buffer.
     if !nested::is_nested() {
         nested::within(|| KIT.on_fault(&HEAP, fault));
     }
 }
 
-/// Why the option `debug` cannot be set to a value.
+/// Why a value of the option `debug` is wrong.
 pub(crate) fn why_not(value: &[u8]) -> Option<Wrong<'_>> {
     KIT.check_option(value).err().map(|wrong| Wrong { part: wrong.part, why: wrong.why })
 }
 
-/// Sets the option `debug`; `false` when the value is wrong, or cannot be followed any more. `set_up` sets the heap up.
+/// Sets the option `debug`; `false` if wrong or too late. `set_up` sets the heap up.
 pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
     let Ok(checks) = KIT.check_option(value) else { return false };
     if checks && !set_up() {
@@ -29,16 +29,16 @@ pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
         Some(false) => return true,
         Some(true) => {}
     }
-    // Threads empty their caches of these classes, and close their lists, as they come by.
+    // Threads flush these classes and close their lists in their next slow path.
     govern::ask_for_caches();
-    // Processors' caches have no lists to close: their objects go before the first buffer of a thread that uses them.
+    // Per-CPU caches have no lists to close: flush them before the first buffer.
     if checks {
         nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
     }
     true
 }
 
-/// Sets the option `guard_sample`; as [`set`].
+/// Sets the option `guard_sample`, as [`set`].
 pub(crate) fn set_sample(every: u64, set_up: impl FnOnce() -> bool) -> bool {
     if !KIT.allows_sample(every) || every > 0 && !set_up() {
         return false;

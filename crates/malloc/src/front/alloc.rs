@@ -1,7 +1,6 @@
-//! malloc when the fast path has no object.
-//!
-//! **What.** The mode of the thread says who serves the request ([`crate::thread::mode`]). A refusal is tried once more if a
-//! hard limit was in the way and the thread's caches could make room.
+//! malloc when the fast path has no object. The thread's mode selects the server
+//! ([`crate::thread::mode`]). After a refusal by a hard limit it retries once, if flushing the
+//! thread's caches made room.
 //!
 //! **Unsafe.** Uses the calling thread's cache, and clears objects.
 
@@ -41,14 +40,14 @@ pub(super) fn malloc_beyond_quick(size: usize) -> *mut u8 {
     if object.is_null() { malloc_sized(class, size, 1) } else { object }
 }
 
-/// `size` bytes of a class of which the thread's cache has no object.
+/// `size` bytes of a class whose list is empty.
 #[cold]
 #[inline(never)]
 pub(super) fn malloc_sized(class: usize, size: usize, align: usize) -> *mut u8 {
     debug::alloc(size, align).unwrap_or_else(|| malloc_class(class))
 }
 
-/// An object of a class of which the thread's cache has none.
+/// An object of a class whose list is empty.
 #[cold]
 #[inline(never)]
 fn malloc_class(class: usize) -> *mut u8 {
@@ -59,7 +58,7 @@ fn malloc_class(class: usize) -> *mut u8 {
         other => cache_for(other),
     };
     let object = match cache {
-        // SAFETY: it is this thread's cache. Setting it up can have filled the list: then it is not empty.
+        // SAFETY: it is this thread's cache. Setting it up may have filled the list.
         Some(cache) => unsafe {
             let mut object = ThreadCache::pop(cache, class);
             if object.is_null() {
@@ -107,7 +106,7 @@ fn refill_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
     with_errno(object, saved)
 }
 
-/// Refills once more, if a limit kept the first refill from allocating and room could be made.
+/// Refills once more, if a limit refused the first refill and room could be made.
 #[cold]
 fn with_room(refill: impl FnOnce() -> *mut u8) -> *mut u8 {
     if nested::within(govern::make_room) { nested::within(refill) } else { null_mut() }

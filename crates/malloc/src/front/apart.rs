@@ -1,4 +1,5 @@
-//! Requests of signal handlers that interrupted a request, served without a lock ([`crate::thread::nested`]).
+//! Requests of signal handlers that interrupted a request, served without a lock
+//! ([`crate::thread::nested`]).
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -9,7 +10,7 @@ use crate::thread::nested;
 use craton_heap::Misuse;
 use craton_heap::size_class;
 
-/// An object of a class for a signal handler, which may be at every alignment that the class's objects have.
+/// An object of a class for a signal handler, at any alignment that the class gives.
 #[cold]
 pub(super) fn malloc_apart_class(class: usize) -> *mut u8 {
     let size = size_class::size_of_class(class);
@@ -23,7 +24,7 @@ pub(super) fn malloc_apart(size: usize, align: usize) -> *mut u8 {
     if object.is_null() { no_memory() } else { object }
 }
 
-/// Frees for a signal handler: what can be recognised without a lock is freed later, the rest stays.
+/// Free for a signal handler: defers objects recognised without a lock; the rest stays allocated.
 ///
 /// # Safety
 /// As [`free`].
@@ -31,17 +32,17 @@ pub(super) fn malloc_apart(size: usize, align: usize) -> *mut u8 {
 pub(super) unsafe fn free_apart(pointer: *mut u8) {
     nested::say("free");
     if HEAP.recognise(pointer).is_some() {
-        // SAFETY: it is an object of a class that is out, and given up.
+        // SAFETY: a live object of a class, given up.
         unsafe { APART.free_later(pointer) };
         BACKGROUND.want(Chore::Later);
     }
 }
 
-/// Frees what signal handlers could not.
+/// Frees what signal handlers deferred.
 pub(crate) fn free_what_waits() {
     let mut object = APART.take_later();
     while !object.is_null() {
-        // SAFETY: an object that a handler gave up, linked to the next; nobody else has it.
+        // SAFETY: a handler gave the object up, linked to the next; no other list has it.
         unsafe {
             let next = object.cast::<*mut u8>().read();
             let _ = free(object);
@@ -50,7 +51,7 @@ pub(crate) fn free_what_waits() {
     }
 }
 
-/// Changes the size of an object that is apart, or for a signal handler: what it becomes is another one.
+/// Resizes an object of the area, or for a signal handler, by moving it.
 ///
 /// # Safety
 /// As [`realloc`].
@@ -65,7 +66,7 @@ pub(super) unsafe fn realloc_apart(pointer: *mut u8, size: usize) -> Result<*mut
     };
     let new = if size > MAX_SIZE { no_memory() } else { malloc(size) };
     if !new.is_null() {
-        // SAFETY: both objects hold so many bytes, and they are different ones.
+        // SAFETY: both objects have at least that many bytes, and differ.
         unsafe {
             new.copy_from_nonoverlapping(pointer, old.min(size));
             free(pointer)?;

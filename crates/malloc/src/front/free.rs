@@ -1,7 +1,7 @@
-//! free when the fast path does not take the object.
+//! free beyond the fast path.
 //!
-//! **What.** The fast path takes an object of a class whose page bears that class's mark, if the thread's cache has room.
-//! All other pointers come here and meet these questions, each of which may end the call:
+//! **What.** The fast path takes an object if its page's mark is its class and the cache has room.
+//! Other pointers meet these questions, each of which may end the call:
 //!
 //! | # | question                                              | why at this place |
 //! |---|-------------------------------------------------------|-------------------|
@@ -28,12 +28,12 @@ use craton_heap::Misuse;
 use craton_os::process::{errno, set_errno};
 use craton_os::rseq::Rseq;
 
-/// Frees an object; null is nothing to free.
+/// Frees an object; null is ignored.
 ///
 /// # Safety
-/// Any pointer may be given; if it is an object of ours the caller gives it up.
+/// Any pointer is allowed; an object of ours is given up.
 pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
-    // The numbers are those of the table.
+    // The numbers are the table's.
     if pointer.is_null() {
         return Ok(()); // 1
     }
@@ -71,7 +71,7 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     // SAFETY: it is this thread's cache, and by the contract.
     let result = nested::within(|| unsafe {
         match HEAP.take_back(cache, pointer)? {
-            // `take_back` has looked the object up.
+            // `take_back` has classified the object.
             Some(object) => HEAPS.over(&HEAP).free(object, pointer),
             None => Ok(()),
         }
@@ -81,7 +81,7 @@ pub unsafe fn free(pointer: *mut u8) -> Result<(), Misuse> {
     if result == Err(Misuse::Foreign) && nested::size_of(pointer).is_some() { Ok(()) } else { result }
 }
 
-/// Returns the span of a large object, which no cache keeps.
+/// Frees the span of a large object that no cache keeps.
 #[cold]
 fn give_span(span: PageRange) {
     let saved = errno();
@@ -90,7 +90,7 @@ fn give_span(span: PageRange) {
     set_errno(saved);
 }
 
-/// Frees an object whose slab has morphed to its class into the thread's cache; `false` when it is none, or there is no room.
+/// Frees an object into the thread cache if its slab has morphed to its class and there is room.
 ///
 /// # Safety
 /// As [`free`], unless the answer is `false`.
@@ -104,13 +104,13 @@ unsafe fn free_on_morphed(pointer: *mut u8) -> bool {
     class.is_some_and(|class| unsafe { (*cache).push_checked(class, pointer) })
 }
 
-/// Frees an object into this processor's cache; `false` when it is none that could go there.
+/// Frees an object into this CPU's cache; `false` if it cannot go there.
 ///
 /// # Safety
 /// As [`free`].
 unsafe fn free_per_cpu(rseq: &Rseq, pointer: *mut u8) -> bool {
     let Some(class) = HEAP.recognise(pointer) else { return false };
-    // SAFETY: the object is one of the class, out, and given up.
+    // SAFETY: the object is a live one of the class, and given up.
     unsafe {
         HEAP.set_mark(pointer);
         if PROCESSOR_CACHES.push(rseq, class, pointer) {

@@ -11,10 +11,10 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Found, Misuse, beyond::small_stays};
 use craton_os::process::{errno, set_errno};
 
-/// Changes an object's size, keeping its contents; null makes a new one. On failure the object is as it was.
+/// Resizes an object, keeping its contents; null makes a new one. Unchanged on failure.
 ///
 /// # Safety
-/// As [`free`]; if the result is another pointer, the old one is given up.
+/// As [`free`]; a result other than the pointer means that the old object is given up.
 pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> {
     if pointer.is_null() {
         return Ok(malloc(size));
@@ -30,7 +30,7 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     if let Some(old) = debug::size_to_move(pointer) {
         let new = if size > MAX_SIZE { no_memory() } else { malloc(size) };
         if !new.is_null() {
-            // SAFETY: by the contract; both have so many bytes.
+            // SAFETY: by the contract; both have at least that many bytes.
             unsafe {
                 new.copy_from_nonoverlapping(pointer, old.min(size));
                 debug::free_moved(pointer);
@@ -65,26 +65,26 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         Found::Owned(object) => with_errno(HEAPS.over(&HEAP).alloc_beside(object, size), saved),
         _ => malloc(size),
     };
-    // SAFETY: by the contract; both objects hold so many bytes.
+    // SAFETY: by the contract; both objects have at least that many bytes.
     unsafe { move_to(new, pointer, old.min(size)) }
 }
 
-/// Changes the size of an object of a class. Takes no lock by itself, so that a signal handler may come here.
+/// Resizes an object of a class. Takes no lock itself, so a signal handler may call it.
 ///
 /// # Safety
-/// As [`realloc`]; the object is one of the class, out, and checked.
+/// As [`realloc`]; the object is a live, checked one of the class.
 unsafe fn realloc_small(pointer: *mut u8, class: usize, size: usize) -> Result<*mut u8, Misuse> {
     if small_stays(class, size) {
         return Ok(pointer);
     }
-    // SAFETY: by the contract; both objects hold so many bytes.
+    // SAFETY: by the contract; both objects have at least that many bytes.
     unsafe { move_to(malloc(size), pointer, size_class::size_of_class(class).min(size)) }
 }
 
-/// Copies so many bytes from an object to a new one, which may be null, and frees the old one.
+/// Copies `bytes` to a new object, which may be null, and frees the old one.
 ///
 /// # Safety
-/// Both objects hold so many bytes, and are different ones; the old one is given up if there is a new one.
+/// The objects differ and have `bytes` bytes; the old one is given up if `new` is not null.
 #[inline(always)]
 unsafe fn move_to(new: *mut u8, old: *mut u8, bytes: usize) -> Result<*mut u8, Misuse> {
     if !new.is_null() {

@@ -1,4 +1,4 @@
-//! The work of the library's thread, for a program that does it in a thread of its own.
+//! The background work, for a program that runs it in a thread.
 
 use super::look_at_mailbox;
 use crate::here::Here;
@@ -7,9 +7,9 @@ use crate::statics::{BACKGROUND, HEAP, OBJECT_CACHES, SEGMENT};
 use crate::thread::nested;
 use craton_os::process;
 
-/// Does what the library's thread does in a second, for a program that has set `background=0` and has a thread for such work;
-/// to be called about each second, with 16 KiB of stack to spare. Says whether anything was done: if not for some minutes,
-/// each ten seconds are enough. A debugger calls it, too, so that a process which sleeps does what `craton set` asks.
+/// Runs a second's background work, for a program with `background=0` and a thread for it. Call
+/// about each second, with 16 KiB of stack; each ten seconds suffice after some minutes of `false`.
+/// A debugger calls it too, so that a sleeping process serves `craton set`.
 pub fn actions() -> bool {
     if !SEGMENT.has_started() || nested::is_nested() || !set_up() {
         return false;

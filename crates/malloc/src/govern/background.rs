@@ -1,10 +1,11 @@
-//! What the heap does by itself: release memory, collapse hugepages, and decide whether a thread of the library is worth it.
+//! Background work: memory release, hugepage collapse, and whether the library gets a thread for
+//! it.
 //!
-//! **What.** A heap with at least [`FROM`] hugepages gets a round each second: memory goes back at the option
-//! `release_rate`, idle lists are trimmed, a few hugepages are collapsed, limits are kept. A program with threads gets one
-//! more thread for that, which also works while the program sleeps. A program without threads does the rounds in its own
-//! slow requests, since a second thread makes the C library slower, `fork` a risk and `unshare` an error. It gets the thread
-//! only while it holds much free memory, which would stay if it slept now.
+//! **What.** A heap of at least [`FROM`] hugepages gets a round each second: release at
+//! `release_rate`, trim of idle lists, a few collapses, limits. A program with threads gets one
+//! more thread, which also works while the program sleeps. A program without threads runs rounds in
+//! its slow paths: a second thread would slow the C library down, endanger `fork` and break
+//! `unshare`. It gets the thread only while much memory is free, which would stay if it slept.
 //!
 //! **State.**
 //! ```text
@@ -12,14 +13,15 @@
 //! thread   rest 1 s ─► turn ─► rest …   quiet for LONG_S: rest 10 s, or until the heap is used   alone and quiet: ends
 //! ```
 //!
-//! **Threads.** Requests write `used` and `wanted` under the page heap's lock. One round runs at a time (`at_work`).
-//! [`Life`] says who may start and end the thread; it is stopped before a fork, before `unshare` and `setns`, and for good
-//! when the main thread ends by `pthread_exit` or the program restricts its system calls.
+//! **Threads.** Requests write `used` and `wanted` under the page heap's lock. One round runs at a
+//! time (`at_work`). [`Life`] decides who starts and ends the thread. It stops before a fork,
+//! `unshare` and `setns`, and for good when the main thread calls `pthread_exit` or the program
+//! restricts its system calls.
 //!
-//! **Failure.** Without a thread the program's requests do its work.
+//! **Failure.** Without a thread the program's requests do the work.
 //!
-//! **Not here.** The heap ([`Tended`]), the thread ([`Helper`]) and the time are arguments, so that tests run minutes of
-//! virtual time. `govern.rs` has the process's.
+//! **Not here.** Heap ([`Tended`]), thread ([`Helper`]) and clock are arguments, so tests run in
+//! virtual time; `govern.rs` binds the process's.
 
 pub(crate) mod life;
 pub(crate) mod thread;
@@ -30,138 +32,128 @@ use craton_os::thread::{sleep_ns, with_signals_blocked};
 use craton_pages::LONG_S;
 use life::Life;
 
-/// Bytes a second that go back by themselves, unless the option `release_rate` says otherwise: 64 MiB.
+/// Default of the option `release_rate`, in bytes a second: 64 MiB.
 pub(crate) const DEFAULT_RATE: u64 = 64 << 20;
-/// Hugepages with memory from which on a heap gets rounds.
+/// Backed hugepages from which a heap gets rounds.
 pub(crate) const FROM: HugePages = HugePages(8);
-/// Free pages with memory for which a program without threads gets one: 16 MiB, and a quarter of what is in use.
+/// Free backed pages that earn a program without threads one: 16 MiB and a quarter of the use.
 const MUCH: Pages = HugePages(8).pages();
 const MUCH_PART: u32 = 4;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Seconds between two rounds of the thread: while something changes, and when nothing does.
+/// Seconds between the thread's rounds: while something changes, and when nothing does.
 const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
-/// Hugepages collapsed in a round: two milliseconds of work or less.
+/// Collapses in a round: at most 2 ms of work.
 const COLLAPSES: u32 = 4;
-/// Uses of the page heap between two readings of the clock.
+/// Uses of the page heap between two reads of the clock.
 pub(crate) const USES: u32 = 16;
-/// Time between two tries of whoever waits for another thread to start or end ours.
+/// Retry interval of threads that wait for the start or end of ours.
 const TRY_NS: u64 = 100_000;
 
 /// The option `background`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Mode {
-    /// No rounds.
     Off,
     /// Rounds in requests only.
     Inline,
-    /// With a thread where that is worth it.
+    /// With a thread where that pays.
     Thread,
 }
 
-/// Work that waits for a slow request, in the order in which it is done.
+/// Work deferred to a slow request, in the order of execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Chore {
-    /// Free the objects that signal handlers left.
+    /// Free the objects that signal handlers deferred.
     Later = 16,
     /// Wake the thread, which sleeps until the heap is used.
     Wake = 8,
-    /// Look at the limits: a watermark was passed.
+    /// Check the limits: usage left the watermark band.
     Limits = 4,
-    /// Start the thread.
     Thread = 2,
-    /// A round in this request.
+    /// Run a round in this request.
     Look = 1,
 }
 
 impl Chore {
-    /// The order.
     pub(crate) const ALL: [Self; 5] = [Self::Later, Self::Wake, Self::Limits, Self::Thread, Self::Look];
 }
 
-/// Chores that are done by files which know those that leave them.
+/// Chores that higher files implement.
 pub(crate) struct Errands {
-    /// [`Chore::Later`].
     pub(crate) free_later: fn(),
-    /// Does what another process asks. `may_wait`: the caller can wait for the thread's end.
+    /// Serves the mailbox. `may_wait`: the caller can wait for the thread's end.
     pub(crate) read_mailbox: fn(may_wait: bool),
 }
 
-/// The heap, as the rounds use it.
+/// The heap, as seen by rounds.
 pub(crate) trait Tended {
-    /// Sets how much memory goes back by itself, in bytes a second.
+    /// Sets the background release rate, in bytes a second.
     fn set_rate(&self, bytes_per_s: u64);
-    /// A second's work without collapses and limits; whether anything changed, and the pages in use.
+    /// A second's work without collapses and limits: whether anything changed, pages in use.
     fn tick(&self) -> (bool, Pages);
-    /// Collapses one hugepage, the first of a round if `is_first`: whether that succeeded, and whether to go on.
+    /// Collapses a hugepage, a round's first if `is_first`: whether it succeeded, may go on.
     fn collapse(&self, is_first: bool) -> (bool, bool);
-    /// Keeps the limits; returns the pages that went back. `deep`: the stack has room for reading files.
+    /// Enforces the limits; returns the pages released. `deep`: the stack allows reading files.
     fn keep_limits(&self, deep: bool) -> u64;
-    /// Whether a round can do nothing until the heap is used. Takes the page heap's lock.
+    /// Whether rounds do nothing until the heap is used. Takes the page heap's lock.
     fn is_settled(&self) -> bool;
-    /// Gives back the mappings of huge objects that are kept for reuse.
+    /// Unmaps the kept mappings of huge objects.
     fn drop_kept(&self);
 }
 
-/// A thread of the library.
+/// The library's thread.
 pub(crate) trait Helper {
-    /// Starts it, to do `run`; `false` when the system allows none.
+    /// Starts it with `run`; `false` if the system refuses.
     fn start(&self, run: fn()) -> bool;
-    /// Waits for its end; `false` in a process that it never belonged to.
+    /// Waits for its end; `false` in a process that did not start it.
     fn join(&self) -> bool;
-    /// Tells it to end.
+    /// Requests its end.
     fn ring(&self);
-    /// Ends its sleep.
     fn nudge(&self);
-    /// Whether it was told to end.
+    /// Whether its end was requested.
     fn is_rung(&self) -> bool;
-    /// In the thread: sleeps so long, or until it is nudged; whether it is to end.
+    /// In the thread: sleeps for `ns` or until nudged; whether to end.
     fn sleep(&self, ns: Option<u64>) -> bool;
 }
 
-/// When rounds are due, and whether there is a thread for them.
+/// Schedules rounds, and starts and stops the thread.
 pub(crate) struct Background<C, T> {
     clock: C,
     pub(crate) thread: T,
     pub(crate) life: Life,
-    /// The options `background` and `release_rate`, and whether the heap knows the rate.
+    /// The options `background` and `release_rate`; whether the heap has the rate.
     mode: AtomicU8,
     rate: AtomicU64,
     paced: AtomicBool,
-    /// Bits of [`Chore`].
     wanted: AtomicU8,
     /// Uses of the page heap, modulo 2³².
     used: AtomicU32,
-    /// When the next round in a request is due, or earlier at how many hugepages: a program that fills its heap once and
-    /// then computes gets its first hugepages collapsed while the heap grows.
+    /// When the next round in a request is due, by time or by hugepages: a heap that grows gets its
+    /// first collapses before the program only computes.
     next_look_ns: AtomicU64,
     next_look_at: AtomicU32,
-    /// From when on a thread may be started.
+    /// Earliest next start of a thread.
     next_thread_ns: AtomicU64,
-    /// Threads of the program that have a cache.
+    /// Program threads with a cache.
     threads: AtomicUsize,
-    /// The thread sleeps until the heap is used.
     asleep: AtomicBool,
-    /// A round is under way.
     at_work: AtomicBool,
 }
 
-/// What the thread knows from its last round.
+/// The thread's state between rounds.
 pub(crate) struct Rounds {
     in_use: Pages,
-    /// Seconds without a change.
     quiet_s: u64,
-    /// Uses of the page heap by then.
+    /// Uses of the page heap at the last round.
     used: u32,
-    /// The last rest was one without end.
+    /// The last rest had no time limit.
     slept_on: bool,
 }
 
 impl<C: Clock, T: Helper> Background<C, T> {
-    /// Before the first request.
     pub(crate) const fn new(clock: C, thread: T) -> Self {
         Self {
             clock,
@@ -181,8 +173,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Notes a use of the page heap, under its lock. `free` counts exactly what could go back; the difference of the
-    /// other two is only an upper bound, since not all of a hugepage need have memory.
+    /// Counts a use of the page heap, under its lock. `free` counts the releasable pages exactly;
+    /// `backed` minus `in_use` is an upper bound, since hugepages may be partly backed.
     #[inline(always)]
     pub(crate) fn note(&self, backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
         if backed < FROM {
@@ -206,7 +198,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// As [`Self::note`] now and then, for requests that leave the page heap as it is.
+    /// [`Self::note`] now and then, for requests that bypass the page heap.
     pub(crate) fn note_time(&self, backed: HugePages) {
         if backed >= FROM {
             self.wake();
@@ -237,19 +229,19 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Whether there is no thread, none is asked for yet, and one could be had.
+    /// Whether a thread could be started and is not yet wanted.
     fn may_have_thread(&self) -> bool {
         !self.wants(Chore::Thread) && self.mode() == Mode::Thread && self.life.may_start()
     }
 
-    /// Asks for the thread: something must go back while the program sleeps.
+    /// Requests the thread: memory must go back while the program sleeps.
     pub(crate) fn want_thread(&self) {
         if self.may_have_thread() {
             self.want(Chore::Thread);
         }
     }
 
-    /// Whether anything waits for a slow request.
+    /// Whether any chore is pending.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.load(Relaxed) != 0
@@ -260,19 +252,18 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.wanted.load(Relaxed) & chore as u8 != 0
     }
 
-    /// Leaves a chore for the next slow request.
+    /// Defers a chore to the next slow request.
     pub(crate) fn want(&self, chore: Chore) {
         if !self.wants(chore) {
             self.wanted.fetch_or(chore as u8, Relaxed);
         }
     }
 
-    /// Drops a chore.
     pub(crate) fn forget(&self, chore: Chore) {
         self.wanted.fetch_and(!(chore as u8), Relaxed);
     }
 
-    /// Takes a chore that waits, if the caller may do it now. `may_start`: it may start a thread, for which the C library
+    /// Takes a pending chore. `may_start`: the caller may start a thread, for which the C library
     /// allocates. `may_call`: it may call the program back.
     pub(crate) fn take(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
         if !self.wants(chore) {
@@ -288,7 +279,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         true
     }
 
-    /// The option `background`.
     pub(crate) fn mode(&self) -> Mode {
         match self.mode.load(Relaxed) {
             0 => Mode::Off,
@@ -297,7 +287,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Sets the option `background`.
     pub(crate) fn set_mode(&self, mode: Mode, heap: &impl Tended) {
         self.mode.store(mode as u8, Relaxed);
         if mode != Mode::Thread {
@@ -305,18 +294,16 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// As [`Self::set_mode`], without waiting for the thread's end: in the thread itself, or under a lock of the C library.
+    /// [`Self::set_mode`] without waiting: in the thread, or under a C library lock.
     pub(crate) fn set_mode_later(&self, mode: Mode) {
         self.mode.store(mode as u8, Relaxed);
         self.thread.nudge();
     }
 
-    /// The option `release_rate`.
     pub(crate) fn rate(&self) -> u64 {
         self.rate.load(Relaxed)
     }
 
-    /// Sets the option `release_rate`.
     pub(crate) fn set_rate(&self, bytes_per_s: u64, heap: &impl Tended) {
         self.rate.store(bytes_per_s, Relaxed);
         if self.paced.load(Relaxed) {
@@ -330,15 +317,15 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// How many threads of the program have a cache.
+    /// Sets the number of program threads with a cache.
     pub(crate) fn count_threads(&self, threads: usize) {
         self.threads.store(threads, Relaxed);
     }
 
-    /// Starts the thread, which does `run`, unless another thread does so or it is held off.
+    /// Starts the thread with `run`, unless another thread does so or it is held off.
     #[cold]
     pub(crate) fn start(&self, run: fn(), heap: &impl Tended) {
-        // A handler of a signal could fork, and so wait for what is begun here.
+        // A signal handler could fork, and so wait for this start.
         with_signals_blocked(|| {
             self.life.start(
                 || _ = self.thread.join(),
@@ -350,7 +337,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         });
     }
 
-    /// Ends the thread and waits for its end; whether there was one. It may be started again a second later.
+    /// Stops the thread and waits; whether there was one. It may start again a second later.
     pub(crate) fn stop(&self, heap: &impl Tended) -> bool {
         self.life.stop(
             || sleep_ns(TRY_NS),
@@ -358,7 +345,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
             || {
                 self.thread.ring();
                 let was_ours = self.thread.join();
-                // Without the thread these mappings would stay.
+                // Only the thread would unmap these in time.
                 heap.drop_kept();
                 self.next_thread_ns.store(self.clock.now_ns() + SECOND_NS, Relaxed);
                 was_ours
@@ -366,7 +353,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         )
     }
 
-    /// In a forked child: no thread, no round, and of the chores only those of the calling thread.
+    /// In a fork's child: no thread, no round, and only the calling thread's chores.
     pub(crate) fn forked(&self) {
         self.at_work.store(false, Relaxed);
         self.asleep.store(false, Relaxed);
@@ -374,12 +361,11 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.wanted.fetch_and(Chore::Later as u8, Relaxed);
     }
 
-    /// The thread's state when it begins.
     pub(crate) fn rounds(&self) -> Rounds {
         Rounds { in_use: Pages(0), quiet_s: 0, used: self.used.load(Relaxed), slept_on: false }
     }
 
-    /// In the thread: rests until the next round; `false` when it is to end.
+    /// In the thread: rests until the next round; `false` to end.
     pub(crate) fn rest(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         let is_quiet = rounds.quiet_s > LONG_S;
         rounds.slept_on = is_quiet && heap.is_settled();
@@ -391,11 +377,11 @@ impl<C: Clock, T: Helper> Background<C, T> {
         !ended
     }
 
-    /// Sleeps until the heap has been used more often than `used` says; whether the thread is to end.
+    /// Sleeps until `self.used` changes from `used`; whether to end.
     fn sleep_on(&self, used: u32, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
-        // A request counts itself and then looks whether we sleep, under the page heap's lock. Taking that lock here
-        // puts each request either before this, so that we see its count, or after it, so that it wakes us.
+        // A request counts itself and checks `asleep` under the page heap's lock. Taking that lock
+        // orders each request: before, so we see its count, or after, so it wakes us.
         heap.is_settled();
         let is_same = self.used.load(Relaxed) == used;
         let ended = if is_same { self.thread.sleep(None) } else { self.thread.is_rung() };
@@ -403,7 +389,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         ended
     }
 
-    /// In the thread: a round; `false` when the thread is not needed any more, and ends.
+    /// In the thread: a round; `false` when the thread is no longer needed and ends.
     pub(crate) fn turn(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if self.mode() != Mode::Thread && self.life.end_by_itself() {
             heap.drop_kept();
@@ -415,11 +401,11 @@ impl<C: Clock, T: Helper> Background<C, T> {
         let is_quiet = !changed && !rounds.slept_on && in_use == rounds.in_use;
         rounds.quiet_s = if is_quiet { rounds.quiet_s.saturating_add(rested_s) } else { 0 };
         rounds.in_use = in_use;
-        // What is still free by now will be wanted again, as far as demand can say.
+        // The demand history wants the rest of the free memory back.
         !(rounds.quiet_s > LONG_S && self.threads.load(Relaxed) <= 1 && self.life.end_by_itself())
     }
 
-    /// A round in a request, if one is due.
+    /// Runs a round in a request, if due.
     pub(crate) fn look_in_passing(&self, deep: bool, heap: &impl Tended) {
         let (now, next) = (self.clock.now_ns(), self.next_look_ns.load(Relaxed));
         let mine = || self.next_look_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
@@ -450,7 +436,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 }
 
-/// Whether too much is free to leave it to a program that sleeps.
+/// Whether too much is free to leave it to a sleeping program.
 fn is_much(free: Pages, in_use: Pages) -> bool {
     free >= MUCH && free.0 >= in_use.0 / MUCH_PART
 }

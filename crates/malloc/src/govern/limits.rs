@@ -1,23 +1,23 @@
-//! Limits on the memory of the process, and what happens when they are reached.
+//! Limits on the process's memory.
 //!
-//! **What.** Above the *soft limit* free memory goes back to the system, as far as needed; if that is not enough, threads
-//! give up what their caches hold; then the program is called back. The *hard limit* refuses what would pass it, after free
-//! memory has gone back (the heap does that itself). The control group's limit gives the soft limit if the program sets
-//! none. When the whole system is short of memory (its *pressure*), free memory goes back, too.
+//! **What.** Above the *soft limit* free memory goes back to the system; if that is not enough,
+//! threads flush their caches; then the callback runs. The *hard limit* refuses requests once free
+//! memory has gone back (done by the heap). The control group's limit gives the default soft limit.
+//! Free memory also goes back under memory *pressure* on the whole system.
 //!
-//! **Units.** Bytes in use: what the heap has got from the system and not given back, its metadata, and huge objects with
-//! all their bytes, touched or not.
+//! **Units.** Bytes in use: memory taken from the system, metadata, and huge objects in full,
+//! touched or not.
 //!
-//! **Threads.** One thread at a time looks; others go on. A thread that is asked to gives its cache up in its next slow
-//! request.
+//! **Threads.** One thread at a time checks limits; others go on. A requested flush happens in a
+//! thread's next slow path.
 //!
-//! **Failure.** Limits that cannot be read are none. Nothing here ends the process.
+//! **Failure.** An unreadable limit means none. Nothing here ends the process.
 //!
-//! **Cost.** Two compares in each use of the page heap. A program that stays above its soft limit is looked at once a second
-//! and whenever it has grown by a part of the limit, not in each request.
+//! **Cost.** Two compares in each use of the page heap. A program above its soft limit is checked
+//! once a second and after each step of growth.
 //!
-//! **Not here.** The heap ([`Limited`]), the system ([`System`]) and the time are arguments, so that tests run under virtual
-//! time. `govern.rs` has the process's.
+//! **Not here.** Heap ([`Limited`]), system ([`System`]) and clock are arguments, so tests run in
+//! virtual time; `govern.rs` binds the process's.
 
 mod callback;
 mod changes;
@@ -37,65 +37,62 @@ pub use callback::LimitCallback;
 use craton_heap::gate::Gate;
 pub(crate) use setting::{Setting, size};
 
-/// The part of a control group's limit that is the soft limit by default, in percent: the rest is for code, stacks and what
-/// else the process has.
+/// Default soft limit, in percent of the control group's: the rest is for code, stacks and the like.
 const SOFT_PERCENT: u8 = 90;
-/// Memory in use from which on the control group is read: a small program does without.
+/// Bytes in use from which the control group is read: small programs save that.
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;
-/// No limit is less: the heap's own tables take a third of that before the first object.
+/// Least limit: the heap's tables take a third of it before the first object.
 const LEAST: u64 = 1 << 20;
-/// Between two readings of the control group.
+/// Interval of reads of the control group's limit.
 const READ_EVERY_NS: u64 = 10_000_000_000;
-/// Between two readings of the pressure, and free pages from which on it is read.
+/// Interval of reads of the pressure, and free pages from which it is read.
 const PRESSURE_EVERY_NS: u64 = 5_000_000_000;
 const PRESSURE_FROM: Pages = Pages(128);
-/// Free pages for which an idle process is woken each ten seconds to read the pressure: 16 MiB.
+/// Free pages for which an idle process wakes each 10 s to read the pressure: 16 MiB.
 const PRESSURE_WAKES_FROM: Pages = Pages(2048);
-/// Bytes that go back at most when the pressure is high.
+/// Bytes released at most for one high pressure.
 const PRESSURE_BYTES: u64 = 256 << 20;
-/// The default of the option `pressure`: the share of the last ten seconds that some task waited for memory, in percent.
+/// Default of `pressure`: percent of the last 10 s in which some task waited for memory.
 const PRESSURE_PERCENT: u32 = 10;
-/// `memory_limit_source` of the statistics where the option says what the limit is.
+/// `memory_limit_source` of the statistics where the option sets the limit.
 const BY_OPTION: u64 = 4;
 
-/// The heap, as the limits see it.
+/// The heap, as seen by the limits.
 pub(crate) trait Limited {
-    /// The watermarks that the heap compares its use with.
+    /// The watermarks.
     fn gate(&self) -> &Gate;
-    /// Bytes in use.
     fn used(&self) -> u64;
-    /// Releases free memory until at most so many bytes are in use: the bytes then in use, and the pages that went.
+    /// Releases free memory down to `most` bytes in use: the bytes in use, and the pages released.
     fn relieve(&self, most: u64) -> (u64, u64);
-    /// Free pages that could go back.
+    /// Pages that could be released.
     fn releasable(&self) -> Pages;
-    /// Empties caches in front of the heap.
+    /// Flushes caches in front of the heap.
     fn shrink(&self, whose: Whose);
-    /// The limits were looked at: earlier wishes that they be are met.
+    /// Clears earlier requests for a limit check.
     fn looked(&self);
 }
 
-/// Whose caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whose {
-    /// Those that the calling thread may empty.
+    /// The calling thread's caches.
     Own,
-    /// Those of other threads, each in its thread's next slow request.
+    /// Other threads' caches, each in its thread's next slow path.
     Others,
 }
 
-/// The system, as the limits ask it.
+/// The system, as seen by the limits.
 pub(crate) trait System {
-    /// Whether the process may still make system calls beyond those for memory and locks.
+    /// Whether system calls beyond memory and locks are still allowed.
     fn may_ask(&self) -> bool;
-    /// What the control groups allow.
+    /// The control groups' limits.
     fn group(&self) -> cgroup::Limits;
-    /// Hundredths of a percent of time that tasks waited for memory; `None` where the system does not say.
+    /// Pressure in 1/100 of a percent of time; `None` where the system reports none.
     fn pressure(&self) -> Option<u32>;
-    /// Bytes of the machine's memory; 0 if unknown.
+    /// Bytes of physical memory; 0 if unknown.
     fn memory(&self) -> u64;
     /// Whether the calling thread's stack has room for reading files.
     fn is_stack_deep(&self) -> bool;
-    /// Sets the processors that the control group allows; returns how many the process may use.
+    /// Sets the control group's CPU quota; returns the CPUs that the process may use.
     fn set_quota(&self, thousandths: Option<u64>) -> usize;
 }
 
@@ -104,29 +101,28 @@ pub(crate) struct Limits<C, S> {
     clock: C,
     system: S,
     segment: &'static Segment,
-    /// The options `soft_limit`, `hard_limit`, `memory_limit` and `pressure`.
     soft: Kept,
     hard: Kept,
     memory: Kept,
     pressure: AtomicU32,
-    /// Of these options, and of the control group's limit.
+    /// Changes of these options and of the control group's limit.
     changes: Changes,
-    /// The control group's limit as last read, 0 for none; where it is from, as in the statistics; whether it ever was
-    /// read, and when it is to be read again.
+    /// The control group's limit as last read (0: none); its source, as in the statistics; whether
+    /// it was ever read; when to read it again.
     group: AtomicU64,
     source: AtomicU64,
     read: AtomicBool,
     next_read_ns: AtomicU64,
     next_pressure_ns: AtomicU64,
-    /// The system says nothing about pressure: it is not asked again.
+    /// The system reports no pressure: do not ask again.
     no_pressure: AtomicBool,
-    /// A thread looks at the limits.
+    /// A limit check is under way.
     at_work: AtomicBool,
     pub(crate) callback: Callback,
 }
 
 impl<C: Clock, S: System> Limits<C, S> {
-    /// None, until options or the control group say so. Numbers for the statistics go to `segment`.
+    /// No limits yet. Statistics go to `segment`.
     pub(crate) const fn new(clock: C, system: S, segment: &'static Segment) -> Self {
         Self {
             clock,
@@ -148,7 +144,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Puts the limits that follow from the options and the control group in force.
+    /// Applies the limits that follow from the options and the control group.
     pub(crate) fn apply(&self, heap: &impl Limited) {
         self.changes.until_settled(|| self.apply_once(heap.gate()));
     }
@@ -172,18 +168,18 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.segment.hard_limit_bytes.store(hard.unwrap_or(0), Relaxed);
     }
 
-    /// What soft limits follow and percentages are of, if anything limits the process.
+    /// The limit that soft limits follow and percentages refer to.
     fn memory_limit(&self) -> Option<u64> {
         self.memory.get().bytes(|| None, Some(self.group.load(Relaxed)).filter(|bytes| *bytes > 0))
     }
 
-    /// The bytes that a setting comes to, if it says how many.
+    /// The bytes of a setting, if it sets any.
     fn amount(&self, setting: Setting) -> Option<u64> {
         let whole = || self.memory_limit().or_else(|| Some(self.system.memory()).filter(|bytes| *bytes > 0));
         setting.bytes(whole, None)
     }
 
-    /// Looks at the limits because a watermark was passed. For a thread of the program that holds no lock; keeps `errno`.
+    /// Runs a requested limit check, in a program thread without locks; keeps `errno`.
     #[cold]
     pub(crate) fn act(&self, heap: &impl Limited) {
         let saved = process::errno();
@@ -193,14 +189,14 @@ impl<C: Clock, S: System> Limits<C, S> {
         process::set_errno(saved);
     }
 
-    /// Reads the control group's limit if that was never done, and keeps the soft limit. If it could not be kept: the limit
-    /// and the bytes in use.
+    /// Reads the control group's limit if never done, and enforces the soft limit. If that fails:
+    /// the limit and the bytes in use.
     fn look(&self, in_program: bool, heap: &impl Limited) -> Option<(u64, u64)> {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
             return None;
         }
-        // On a small stack the reading is left to the library's thread, or to the main one.
+        // On a small stack the library's or the main thread reads it later.
         if !self.read.load(Relaxed) && self.system.is_stack_deep() {
             self.read_group();
             self.apply(heap);
@@ -209,7 +205,7 @@ impl<C: Clock, S: System> Limits<C, S> {
             heap.gate().look_from(heap.used() + FIRST_LOOK);
         }
         let passed = heap.gate().soft().and_then(|soft| self.keep_soft(soft, in_program, heap));
-        // Our own steps have seen the limit passed, too.
+        // Our own steps passed the limit, too.
         heap.looked();
         // ORDERING: Release pairs with the Acquire above.
         self.at_work.store(false, Ordering::Release);
@@ -239,8 +235,8 @@ impl<C: Clock, S: System> Limits<C, S> {
         Some((soft, used))
     }
 
-    /// A second's work: limits may have changed, memory may be short, and what could not be released before may be now.
-    /// Returns the pages that went back. Without a `deep` stack no files are read.
+    /// A second's work: limits and pressure may have changed, and memory may have become
+    /// releasable. Returns the pages released. Reads files only on a `deep` stack.
     pub(crate) fn round(&self, deep: bool, heap: &impl Limited) -> u64 {
         let saved = process::errno();
         let now = self.clock.now_ns();
@@ -254,7 +250,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         let mut kept = 0;
         if heap.gate().soft().is_some_and(|soft| before > soft) {
             self.look(false, heap);
-            // The program itself looks at its next slow request, gives up its cache, and is called back.
+            // The program's next slow request checks, flushes its cache and calls the callback.
             heap.gate().rearm();
             kept = before.saturating_sub(heap.used()) >> PAGE_SHIFT;
         }
@@ -263,7 +259,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         kept + relieved
     }
 
-    /// Reads the control group's limits, unless the process may no longer ask.
+    /// Reads the control group's limits, if system calls are still allowed.
     fn read_group(&self) {
         self.next_read_ns.store(self.clock.now_ns() + READ_EVERY_NS, Relaxed);
         if !self.system.may_ask() {
@@ -285,7 +281,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.changes.note();
     }
 
-    /// Releases free memory if others wait for memory; returns how many pages.
+    /// Releases free memory under pressure; returns the pages.
     fn relieve_pressure(&self, now: u64, heap: &impl Limited) -> u64 {
         let threshold = self.pressure.load(Relaxed) * 100;
         if threshold == 0
@@ -308,13 +304,12 @@ impl<C: Clock, S: System> Limits<C, S> {
         0
     }
 
-    /// Whether pressure could release so much that an idle process is to wake for it.
+    /// Whether an idle process must wake to read the pressure.
     pub(crate) fn heeds_pressure(&self, heap: &impl Limited) -> bool {
         self.pressure.load(Relaxed) > 0 && !self.no_pressure.load(Relaxed) && heap.releasable() >= PRESSURE_WAKES_FROM
     }
 
-    /// After a refusal: empties the calling thread's caches under a hard limit, so that another try is worth it; others
-    /// give theirs up later.
+    /// After a refusal under a hard limit: flushes own caches to retry; others flush later.
     #[cold]
     pub(crate) fn make_room(&self, heap: &impl Limited) -> bool {
         if heap.gate().hard().is_none() {
@@ -331,7 +326,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         segment::add(&self.segment.hard_limit_refused, 1);
     }
 
-    /// In a forked child no other thread looks any more.
+    /// In a fork's child: no other thread checks limits.
     pub(crate) fn forked(&self) {
         self.at_work.store(false, Relaxed);
         self.callback.forked();

@@ -1,8 +1,8 @@
-//! What a reader of the process's memory must know of it: of a live process that is stopped, or of a core file.
+//! The table for readers of the process's memory: of a stopped process or a core file.
 //!
-//! **What.** One table, exported as `craton_inspect`, of names and numbers: addresses of what there is, and for each structure the
-//! places of its fields, its size, and how its words are divided. All of them are taken from the structures themselves, so that a
-//! reader needs to know no layout, and reads what another build of the library wrote. `craton core` is that reader.
+//! **What.** Exported as `craton_inspect`: names and numbers of addresses, field offsets, sizes and
+//! word layouts, all taken from the structures. A reader (`craton core`) needs no built-in layout,
+//! and reads other builds.
 //!
 //! **State.**
 //! ```text
@@ -10,19 +10,16 @@
 //! | entries: where they begin (4), how many (4), bytes of one (4) | classes: likewise (12) |
 //! | entries: name (32, ended by zeros) · value (8) | classes: object bytes · pages · objects · batch · count · array (4 each) |
 //! ```
-//! Entries come in any order, and a reader skips those that it does not know: so a new one is no new version. A version says that an
-//! entry means something else than before. The entry `self` is the table's own address: a copy of the table, in a file or in a
-//! buffer, does not lie there.
+//! Entries have no order, and readers skip unknown ones: a new entry needs no new version, a
+//! changed meaning does. The entry `self` holds the table's address, which unmasks copies of the
+//! table.
 //!
 //! **Cost.** 10 KiB of constant data; no instruction.
 //!
-//! **Not here.** What the structures mean: their own modules say that.
-//!
-//! **Unsafe.** Exports the table under a name of its own; its addresses are for reading elsewhere.
+//! **Unsafe.** Exports the table under a fixed name; its addresses are for reading elsewhere.
 
 use crate::govern::background::thread::HelperThread;
 use crate::here::Here;
-use crate::here::ProcessClock;
 use crate::observe::mailbox::Mailbox;
 use crate::statics::{
     APART, BACKGROUND, HEAP, HEAPS, KIT, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT, TheHeap,
@@ -43,18 +40,16 @@ use craton_kit::Kit;
 use craton_kit::audit::Log;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
-use craton_os::Mutex;
+use craton_os::{CoarseClock, Mutex};
 use craton_slab::object::ObjectSlabs;
 use craton_slab::{Morph, Morphs, SlabCache, SlabRecord};
 
 /// First word of the table: "\0CRATONI" read as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATONI");
-/// Version of what the entries mean.
+/// Version of the entries' meaning.
 pub const VERSION: u32 = 1;
-/// Bytes of a name.
 const NAME: usize = 32;
 
-/// A name and its number.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -62,7 +57,7 @@ struct Entry {
     value: *const u8,
 }
 
-/// How objects of a class lie on its slabs, and where a processor's cache has them.
+/// A class's slab layout, and its place in a per-CPU cache.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Class {
@@ -74,7 +69,7 @@ struct Class {
     array_at: u32,
 }
 
-/// The table.
+/// The table's type.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Inspect {
@@ -94,7 +89,7 @@ pub struct Inspect {
 // SAFETY: never written; its addresses are for reading elsewhere.
 unsafe impl Sync for Inspect {}
 
-/// The process's own.
+/// The process's table.
 #[unsafe(export_name = "craton_inspect")]
 pub static INSPECT: Inspect = Inspect {
     magic: MAGIC,
@@ -110,11 +105,10 @@ pub static INSPECT: Inspect = Inspect {
     geometry: classes(),
 };
 
-/// Numbers.
 const NUMBERS: [(&str, usize); 10] = [
     ("page.bytes", PAGE_SIZE),
     ("hugepage.bytes", HUGEPAGE_SIZE),
-    // A page's mark is what the page map has for it, divided by this.
+    // Factor of the page map's stored marks.
     ("map.unit", LIST_BYTES),
     ("mark.large", LARGE as usize),
     ("mark.morphed", MORPHED as usize),
@@ -125,11 +119,10 @@ const NUMBERS: [(&str, usize); 10] = [
     ("segment.bytes", size_of_val(&SEGMENT)),
 ];
 
-/// Where the list of all threads' caches is.
+/// Address of the list of all thread caches.
 const ALL_CACHES: *const u8 =
     (&raw const REGISTRY).cast::<u8>().wrapping_add(Mutex::<Registry>::SHAPE[1] + Registry::FIRST);
 
-/// Addresses.
 const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("self", (&raw const INSPECT).cast()),
     ("heap", (&raw const HEAP).cast()),
@@ -145,13 +138,13 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("caches", (&raw const OBJECT_CACHES).cast()),
 ];
 
-/// Parts of the debugging kit, by their distance from it.
+/// Offsets of parts of the debugging kit.
 const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 
-/// How many addresses there are besides those.
+/// Addresses besides those.
 const NAMED: usize = 12;
 
-/// The shapes of structures, in groups as their modules have them.
+/// The structures' layouts, grouped by module.
 const SHAPES: [&[(&str, usize)]; 16] = [
     &NUMBERS,
     &TheHeap::SHAPE,
@@ -165,7 +158,7 @@ const SHAPES: [&[(&str, usize)]; 16] = [
     &ThreadCache::SHAPE,
     &ProcessorCaches::SHAPE,
     &Kept::SHAPE,
-    &Caches::<ProcessClock, Here>::SHAPE,
+    &Caches::<CoarseClock, Here>::SHAPE,
     &ObjectSlabs::SHAPE,
     &craton_kit::SHAPE,
     &Log::SHAPE,

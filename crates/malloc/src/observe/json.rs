@@ -10,8 +10,8 @@
 //!   options: { "key": "value" } }
 //! ```
 //!
-//! **Threads.** Each number is exact by itself; two may be a moment apart, also in length, so that a buffer for a second call should
-//! have some room more.
+//! **Threads.** Each number is exact; two may be a moment apart, also in length: leave spare room
+//! in the buffer of a second call.
 
 use crate::caches;
 use crate::debug;
@@ -25,10 +25,10 @@ use craton_os::process;
 
 /// Version of the document.
 pub const VERSION: u64 = 1;
-/// Bytes of an option's value that the document has at most.
+/// Most bytes of an option's value in the document.
 const VALUE_MAX: usize = 512;
 
-/// Writes the document to a buffer as `snprintf` does; returns its whole length.
+/// Writes the document to a buffer as `snprintf` does; returns its full length.
 pub fn write(buffer: &mut [u8]) -> usize {
     let mut text = Text::new(buffer);
     let out = &mut text;
@@ -59,7 +59,7 @@ pub fn write(buffer: &mut [u8]) -> usize {
     out.text("],\"caches\":[");
     let mut first = true;
     caches::api::each(|stats| {
-        // A cache's name has no character that would have to be escaped.
+        // A cache's name has no character to escape.
         out.text(open(&mut first)).text("\"name\":\"").text(stats.name()).text("\"");
         fields(out, ",", &stats.numbers());
         out.text("}");
@@ -80,12 +80,12 @@ pub fn write(buffer: &mut [u8]) -> usize {
     text.end()
 }
 
-/// What begins an object of a list.
+/// Opens an object of a list.
 fn open(first: &mut bool) -> &'static str {
     if core::mem::take(first) { "{" } else { ",{" }
 }
 
-/// Writes numbers by name: `before` the first, a comma before each other.
+/// Writes numbers by name, `before` the first and a comma before each other.
 fn fields(out: &mut Text<'_>, before: &str, numbers: &[(&str, u64)]) {
     for (i, (key, value)) in numbers.iter().enumerate() {
         out.text(if i == 0 { before } else { "," }).text("\"").text(key).text("\":").number(*value);

@@ -1,4 +1,4 @@
-//! The options `trace` and `trace_events`, and what they do to the process's heap.
+//! The options `trace` and `trace_events`, bound to the process's heap.
 
 use crate::observe::text::Text;
 use crate::start::set_up;
@@ -11,13 +11,11 @@ pub(crate) fn ask(path: &[u8]) -> bool {
     TRACE.ask(path)
 }
 
-/// Writes the option `trace` as it was set.
 pub(crate) fn show_path<'a, 'b>(into: &'a mut Text<'b>) -> &'a mut Text<'b> {
     let path = TRACE.path.lock();
     into.bytes(&path.0[..path.1])
 }
 
-/// The option `trace_events`.
 pub(crate) fn bound() -> u64 {
     TRACE.bound.load(Relaxed)
 }
@@ -30,7 +28,7 @@ pub(crate) fn set_bound(events: usize) -> bool {
     events > 0
 }
 
-/// Begins the recording that was asked for since the last call, if one was; the one before it is ended.
+/// Begins the recording requested since the last call, ending the one before.
 pub(crate) fn begin() {
     let Some((path, len)) = TRACE.asked.lock().take() else { return };
     end();
@@ -39,7 +37,7 @@ pub(crate) fn begin() {
     }
     let begun = TRACE.begin(&path[..=len], &HEAP.pages());
     match begun {
-        // A program's children inherit the option while the program writes the file.
+        // A program's children inherit the option while it writes the file.
         Ok(()) | Err(file_map::IN_USE) => {}
         Err(problem) => {
             let line = Line::new().text("craton: trace: cannot write ").bytes(&path[..len]).text(": ");
@@ -53,7 +51,7 @@ pub(crate) fn begin() {
     }
 }
 
-/// Ends the recording, so that the file is whole.
+/// Completes the recording.
 pub(crate) fn end() {
     if TRACE.on.load(Relaxed) {
         let _pages = HEAP.pages();

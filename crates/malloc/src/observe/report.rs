@@ -1,4 +1,4 @@
-//! What is said when the program hands in a bad pointer, or has brought a cache into disorder.
+//! Reports of bad pointers and of damaged thread caches.
 
 use crate::statics::{LOSS_REPORTED, OBJECT_CACHES};
 use core::sync::atomic::Ordering::Relaxed;
@@ -7,16 +7,16 @@ use craton_heap::size_class;
 use craton_objects::caches::name_of;
 use craton_os::Line;
 
-/// The name of the call, as the program knows it.
+/// The call's name, as the program knows it.
 pub type Call = &'static str;
 
-/// A thread's list of free objects has given some out twice: what two owners do to one object cannot be undone, so that the process ends.
+/// A free list handed out objects twice. Two owners of an object cannot be undone: aborts.
 #[cold]
 pub(crate) fn given_twice(class: usize, objects: u32) -> ! {
     about_list(class, objects).text(" given out twice; ").text(HANDLER).abort()
 }
 
-/// A thread's list of free objects has lost some: nobody is hurt, and one line says so.
+/// A free list lost objects: harmless, reported once.
 #[cold]
 pub(crate) fn lost(class: usize, objects: u32) {
     if !LOSS_REPORTED.swap(true, Relaxed) {
@@ -35,7 +35,7 @@ fn about_list(class: usize, objects: u32) -> Line {
     line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
 }
 
-/// Prints one line that names call and address, and aborts: the heap is no longer what the program thinks.
+/// Prints one line with call and address, and aborts: the program's view of the heap is wrong.
 #[cold]
 pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     let line = Line::new().text("craton: ").text(call).text("(").address(pointer as usize).text("): ");

@@ -1,12 +1,10 @@
-//! The statistics that a running process shows.
+//! The segment: a page of live statistics, exported as `craton_segment`. A tool that may read the
+//! process's memory finds it by the symbol table. Its layout is `struct craton_segment` of
+//! `craton.h`; both come from the table in `craton_tables`.
 //!
-//! **What.** One page of numbers, updated as they change, exported as `craton_segment`: a tool that may read the process's
-//! memory finds it by the library's symbol table. The layout is that of `struct craton_segment` in `craton.h`; both come
-//! from the table in `craton_tables`.
+//! **Unsafe.** Exports the segment under a fixed name.
 //!
-//! **Unsafe.** Exports the segment under a name of its own.
-//!
-//! **Threads.** Each number is exact by itself; two read together may be a moment apart.
+//! **Threads.** Each number is exact; two read together may be a moment apart.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_tables::counters;
@@ -30,7 +28,7 @@ macro_rules! segment {
         }
 
         impl Segment {
-            /// A segment of a process that has not started.
+            /// A segment before the start.
             pub const fn new() -> Self {
                 Self {
                     magic: AtomicU64::new(MAGIC),
@@ -49,7 +47,7 @@ macro_rules! segment {
 
 counters!(process, segment);
 
-/// How many numbers a segment has.
+/// Words of a segment.
 pub const WORDS: usize = 2 + PROCESS.len();
 
 impl Segment {
@@ -63,12 +61,12 @@ impl Segment {
         words
     }
 
-    /// Whether the library was loaded: fork handlers are registered, and options known.
+    /// Whether the library was loaded: fork handlers are registered, options known.
     pub(crate) fn has_started(&self) -> bool {
         self.pid.load(Relaxed) != 0
     }
 
-    /// The words for codes, and the name of the page heap.
+    /// The names of codes, and of the page heap.
     pub(crate) fn names(&self, page_heap: &'static str) -> [(&'static str, &'static str); 3] {
         [
             ("cache_mode_name", word(CACHE_MODES, self.cache_mode.load(Relaxed))),
@@ -84,7 +82,7 @@ impl Default for Segment {
     }
 }
 
-/// Adds to a number; returns what it was.
+/// Adds to a number; returns the old value.
 pub(crate) fn add(number: &AtomicU64, n: u64) -> u64 {
     number.fetch_add(n, Relaxed)
 }

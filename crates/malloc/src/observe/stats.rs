@@ -17,12 +17,11 @@ pub fn counted() -> &'static Segment {
 }
 
 craton_tables::count_struct! { class,
-    /// Counts of one size class.
     pub(crate) struct ClassCounts {}
 }
 
 impl ClassCounts {
-    /// Those of each class that was used.
+    /// Calls `each` with every used class.
     pub(crate) fn each(mut each: impl FnMut(&Self)) {
         for (class, s) in (1..=CLASSES).map(|c| (c, class_stats(c))).filter(|(_, s)| s.refills > 0) {
             let ((partial, complete), g) = (HEAP.fullness(class), geometry(class));
@@ -94,7 +93,7 @@ fn row(line: Line, numbers: impl IntoIterator<Item = u64>) -> Line {
 fn json() -> Line {
     let mut name = [0u8; 16];
     let len = process::name(&mut name);
-    // A program can call itself anything; what JSON would have to escape becomes a question mark.
+    // A process name may hold anything; characters that JSON escapes become question marks.
     for byte in &mut name[..len] {
         if matches!(*byte, b'"' | b'\\' | 0..=31 | 127..) {
             *byte = b'?';

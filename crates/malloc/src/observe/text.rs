@@ -1,4 +1,4 @@
-//! Text for a buffer of the program's, as `snprintf` makes it: what does not fit is cut, and counted.
+//! Text for the program's buffer, cut and counted as by `snprintf`.
 
 use craton_os::Decimal;
 
@@ -35,7 +35,7 @@ impl<'a> Text<'a> {
         self.bytes(Decimal::new(n).as_bytes())
     }
 
-    /// Adds a string of JSON, quotes included. Bytes that are no ASCII become question marks: what encoding they are in is not known.
+    /// Adds a quoted JSON string. Non-ASCII bytes become question marks: their encoding is unknown.
     pub fn string(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes(b"\"");
         for byte in bytes {
@@ -48,7 +48,7 @@ impl<'a> Text<'a> {
         self.bytes(b"\"")
     }
 
-    /// Ends the text with a 0, on the buffer's last byte if it was cut; returns its whole length without the 0.
+    /// Ends the text with a 0, on the buffer's last byte if it was cut; returns its full length.
     pub fn end(self) -> usize {
         if let Some(last) = self.buffer.len().checked_sub(1) {
             self.buffer[self.len.min(last)] = 0;

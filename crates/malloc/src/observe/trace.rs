@@ -1,18 +1,19 @@
-//! The recording of what is asked of the page heap, for `craton replay`.
+//! The trace of page heap requests, for `craton replay`.
 //!
-//! **What.** The option `trace=PATH` writes every span that is taken, given back or resized into a file of the form that
-//! [`craton_pages::trace`] tells, as it happens. What is out already comes first. What the cache in front of the page heap
-//! absorbs is no event, and neither are objects that are mappings of their own. In the path, `%p` stands for the process's number.
+//! **What.** The option `trace=PATH` writes each span event into a file in the format of
+//! [`craton_pages::trace`], starting with the live spans. `%p` in the path is the process's number.
+//! Spans served by the cache in front, and huge objects, are not recorded.
 //!
-//! **Threads.** Lock order: page heap → recorder. Events are noted under the page heap's lock, so that their order is true.
+//! **Threads.** Lock order: page heap → recorder. Events are recorded under the page heap's lock,
+//! in true order.
 //!
-//! **Failure.** A path that cannot be written is one line on standard error; one that another process is writing, nothing: a
-//! program's children inherit the option. When the bound is reached, or the file cannot grow,
-//! events are dropped and counted. A forked child records nothing; a process that is killed leaves a file without an end, which
-//! can be read.
+//! **Failure.** An unwritable path gives one line on standard error; a file that another process
+//! writes gives none, since children inherit the option. At the bound, or when the file cannot
+//! grow, events are dropped and counted. A fork's child records nothing. A killed process leaves a
+//! readable file without an end.
 //!
-//! **Cost.** While nothing is recorded: one load. Else two stores into mapped memory, a checksum of 12 cycles and the kernel's
-//! coarse time for each event; a page fault every 255 events, and a new window every 65,280.
+//! **Cost.** Off: one load. On: two stores into mapped memory, a checksum of 12 cycles and the
+//! coarse clock for each event; a page fault every 255 events, a new window every 65,280.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Density, PageRange, Pages, Platform};
@@ -23,32 +24,29 @@ use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_B
 use craton_pages::{PageHeap as _, PageHeapExt};
 use craton_tables::options::PATH_MOST;
 
-/// Longest path that an option takes, its closing 0 included.
+/// Longest path of an option, with its closing 0.
 pub(crate) const PATH_MAX: usize = PATH_MOST + 1;
-/// Bytes of the file that are mapped at a time.
+/// Bytes of the file mapped at a time.
 const WINDOW: usize = 1 << 20;
-/// The option `trace_events` unless it is set: 256 MB.
+/// Default of the option `trace_events`: 256 MB.
 const DEFAULT_EVENTS: u64 = 16_000_000;
 
 /// The recording and its options.
 pub(crate) struct Tracer {
-    /// The option `trace_events`.
     pub(crate) bound: AtomicU64,
-    /// The option `trace`, the path and its length, until a recording was begun for it.
+    /// The option `trace`, path and length, until its recording begins.
     pub(crate) asked: Mutex<Option<([u8; PATH_MAX], usize)>>,
-    /// What the option `trace` was last set to, and its length.
+    /// The last value of the option `trace`, and its length.
     pub(crate) path: Mutex<([u8; PATH_MAX], usize)>,
-    /// Whether events are noted.
     pub(crate) on: AtomicBool,
     pub(crate) recorder: Mutex<Option<Recorder>>,
 }
 
-/// A file that is being written.
 pub(crate) struct Recorder {
     map: FileMap,
-    /// Where the window begins in the file.
+    /// File offset of the window.
     window: u64,
-    /// The block that is being filled, from 1 on, and its next slot.
+    /// The block being filled, from 1 on, and its next slot.
     block: u64,
     slot: usize,
     sum: Sum,
@@ -59,7 +57,6 @@ pub(crate) struct Recorder {
 }
 
 impl Tracer {
-    /// Without a recording.
     pub(crate) const fn new() -> Self {
         Self {
             bound: AtomicU64::new(DEFAULT_EVENTS),
@@ -70,10 +67,10 @@ impl Tracer {
         }
     }
 
-    /// Sets the option `trace`, for the next recording; an empty path ends a recording.
+    /// Sets the option `trace` for the next recording; an empty path ends one.
     pub(crate) fn ask(&self, path: &[u8]) -> bool {
         let pids = path.windows(2).filter(|two| *two == b"%p").count();
-        // A process's number has ten digits at the most.
+        // A process's number has at most ten digits.
         if path.len() + 10 * pids >= PATH_MAX || path.contains(&0) {
             return false;
         }
@@ -94,14 +91,14 @@ impl Tracer {
         true
     }
 
-    /// Begins a recording of a heap that has the lock `pages`, into the file at `path`, ended by a 0.
+    /// Begins a recording into the 0-terminated `path`, under the heap's lock `pages`.
     pub(crate) fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
         *self.recorder.lock() = Some(Recorder::new(path, self.bound.load(Relaxed), pages)?);
         self.on.store(true, Relaxed);
         Ok(())
     }
 
-    /// Ends the recording, so that the file is whole. The caller holds the heap's lock `pages`.
+    /// Completes the recording, under the page heap's lock.
     pub(crate) fn end(&self) {
         self.on.store(false, Relaxed);
         if let Some(recorder) = self.recorder.lock().take() {
@@ -109,7 +106,7 @@ impl Tracer {
         }
     }
 
-    /// In a forked child: the file is the parent's.
+    /// In a fork's child: the file is the parent's.
     pub(crate) fn forked(&self) {
         self.on.store(false, Relaxed);
         if let Some(recorder) = self.recorder.lock().take() {
@@ -117,7 +114,7 @@ impl Tracer {
         }
     }
 
-    /// Records what happened to a span, under the page heap's lock.
+    /// Records a span event, under the page heap's lock.
     #[inline(always)]
     pub(crate) fn span(&self, event: SpanEvent) {
         if self.on.load(Relaxed) {
@@ -139,7 +136,7 @@ impl Tracer {
 }
 
 impl Recorder {
-    /// A recording of at most `bound` events into the file at `path` (0-terminated) that begins with the spans of `heap` that are out.
+    /// At most `bound` events into the 0-terminated `path`, starting with the live spans.
     fn new<F: Platform, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
         let saved = process::errno();
         let map = FileMap::create(path, WINDOW);
@@ -158,7 +155,7 @@ impl Recorder {
         };
         let header = Header { bound, region: heap.capacity().pages() }.encode();
         for (i, words) in header.as_chunks::<2>().0.iter().enumerate().rev() {
-            // The first words last: only then it is a trace.
+            // The first words last: they make it a valid trace.
             recorder.map.store(SLOT_BYTES * i, *words);
         }
         heap.for_each_span(|span, density| recorder.note(now, Kind::Alloc, span, Pages(1), density));
@@ -178,13 +175,13 @@ impl Recorder {
         self.events += 1;
     }
 
-    /// Where a slot of the block is in the window.
+    /// Window offset of a slot of the block.
     fn place(&self, slot: usize) -> usize {
         (self.block * BLOCK_BYTES as u64 - self.window) as usize + slot * SLOT_BYTES
     }
 
-    /// Begins the next block, if need be in a new window. The full one is sealed only when there is a next one: a sealed block
-    /// at the end of a file would look as if more had been cut off.
+    /// Begins the next block, if need be in a new window. Seals the full one only if there is a
+    /// next: a sealed last block would look like a truncated file.
     fn turn(&mut self) -> bool {
         let next = (self.block + 1) * BLOCK_BYTES as u64;
         if next < self.window + WINDOW as u64 {
@@ -194,7 +191,7 @@ impl Recorder {
             let window = self.map.next(next, WINDOW);
             process::set_errno(saved);
             let Ok(window) = window else {
-                // What follows would have a gap before it.
+                // What follows would come after a gap.
                 self.bound = self.events;
                 return false;
             };

@@ -1,21 +1,21 @@
-//! The variable `CRATON_OPTIONS` of an environment, and the options that it lists.
+//! The variable `CRATON_OPTIONS`, and the options that it lists.
 //!
-//! **Unsafe.** Reads the environment that the C library has.
+//! **Unsafe.** Reads the C library's environment.
 
 use core::ffi::{CStr, c_char};
 use craton_kit::is_check;
 
-/// Calls `each` with every value that an environment has for a key.
+/// Calls `each` with every value of a key.
 ///
 /// # Safety
-/// As [`find`], and nobody changes the environment meanwhile.
+/// As [`find`], and no thread changes the environment meanwhile.
 pub(crate) unsafe fn find(environment: *const *const c_char, key: &[u8], mut each: impl FnMut(&[u8])) {
     // SAFETY: by the contract.
     let text = unsafe { text_in(environment) }.unwrap_or_default();
     Items(text).filter_map(|option| option.strip_prefix(key)?.strip_prefix(b"=")).for_each(&mut each);
 }
 
-/// The variable `CRATON_OPTIONS` of an environment.
+/// The text of `CRATON_OPTIONS`.
 ///
 /// # Safety
 /// As [`find`], for as long as the text is used.
@@ -24,13 +24,13 @@ pub(crate) unsafe fn text_in<'a>(environment: *const *const c_char) -> Option<&'
     unsafe { variable(environment, b"CRATON_OPTIONS=") }
 }
 
-/// A variable of an environment, whose name `prefix` has with a `=`.
+/// The variable whose name and `=` are `prefix`.
 ///
 /// # Safety
 /// As [`find`], for as long as the text is used.
 pub(crate) unsafe fn variable<'a>(environment: *const *const c_char, prefix: &[u8]) -> Option<&'a [u8]> {
     let mut at = environment;
-    // SAFETY: by the contract; the array is not read behind its null.
+    // SAFETY: by the contract; the array is not read past its null.
     while !at.is_null() && unsafe { !(*at).is_null() } {
         // SAFETY: as above, each entry is a C string.
         let entry = unsafe { CStr::from_ptr(*at) }.to_bytes();
@@ -43,7 +43,7 @@ pub(crate) unsafe fn variable<'a>(environment: *const *const c_char, prefix: &[u
     None
 }
 
-/// The options of a list: what commas separate. Behind `debug=` commas stand between checks, too: what has no `=` goes on with that.
+/// The comma-separated options of a list. After `debug=` an item without `=` continues the value.
 pub(crate) struct Items<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Items<'a> {
@@ -69,7 +69,7 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// A text without commas at its end, where a list may have too many.
+/// A text without trailing commas.
 fn without_commas(mut text: &[u8]) -> &[u8] {
     while let Some(shorter) = text.strip_suffix(b",") {
         text = shorter;

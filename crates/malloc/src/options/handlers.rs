@@ -1,7 +1,5 @@
-//! What each option does: one handler for each row of the table.
-//!
-//! **What.** [`set`] parses a value by the form in the option's row and passes it to the handler; [`show`] writes it back in
-//! that form. The match in [`handler`] has an arm for each option, or does not compile.
+//! One handler for each option of the table. [`set`] parses a value by the row's form, [`show`]
+//! writes it back. The match in [`handler`] has an arm for each option, or does not compile.
 //!
 //! **Failure.** A value of another form, or one that the handler refuses, changes nothing.
 
@@ -19,17 +17,14 @@ use craton_os::{Decimal, Line, process};
 use craton_pages::{HugeBacking, PageHeapExt};
 use craton_tables::options::{Form, Key};
 
-/// How an option is set and read.
 enum Handler {
     /// By the index of its word in the row.
     Word(fn(usize) -> bool, fn() -> usize),
-    /// As a number.
     Number(fn(u64) -> bool, fn() -> u64),
     /// As text that the mechanism parses and writes.
     Text(fn(&[u8]) -> bool, fn(&mut Text<'_>)),
 }
 
-/// The handler of an option.
 fn handler(key: Key) -> Handler {
     use Handler::{Number, Text, Word};
     match key {
@@ -83,7 +78,7 @@ fn handler(key: Key) -> Handler {
     }
 }
 
-/// Sets an option; `false` when the value is of another form, or refused.
+/// Sets an option; `false` for a value of another form, or refused.
 pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
     let form = &key.row().form;
     let word = form.words().iter().position(|word| word.as_bytes() == value);
@@ -99,7 +94,6 @@ pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
     }
 }
 
-/// Writes what an option is set to.
 pub(super) fn show(key: Key, into: &mut Text<'_>) {
     match handler(key) {
         Handler::Word(_, get) => _ = into.text(key.row().form.words()[get()]),
@@ -108,7 +102,7 @@ pub(super) fn show(key: Key, into: &mut Text<'_>) {
     }
 }
 
-/// The number that a value says, if that is within the form's range.
+/// The number of a value, if within the form's range.
 fn number(form: &Form, value: &[u8]) -> Option<u64> {
     match *form {
         Form::Bytes(most) => limits::size(value).filter(|bytes| *bytes <= most),
@@ -171,14 +165,14 @@ fn set_stats_file(path: &[u8]) -> bool {
     file.0[..path.len()].copy_from_slice(path);
     file.0[path.len()] = 0;
     file.1 = path.len();
-    // A file that cannot be written is reported at the exit.
+    // An unwritable file is reported at exit.
     if !path.is_empty() && !process::can_append(&file.0[..=path.len()]) {
         keep_stderr();
     }
     true
 }
 
-/// Duplicates standard error now: programs such as `ls` close it before statistics are printed.
+/// Duplicates standard error: programs such as `ls` close it before statistics are printed.
 fn keep_stderr() {
     if STATS_TO.load(Relaxed) == 2 {
         STATS_TO.store(process::keep_stderr(), Relaxed);

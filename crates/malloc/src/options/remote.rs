@@ -9,11 +9,11 @@ use crate::observe::recording;
 use crate::statics::MAILBOX;
 use crate::thread::tls;
 
-/// Does what is asked. `may_wait`: the caller can wait for the end of the heap's own thread, which that thread itself cannot, nor a free that the C
-/// library may have made under a lock of its own.
+/// Serves the mailbox. `may_wait`: the caller can wait for the end of the library's thread. That
+/// thread cannot, nor can a free that the C library makes under a lock.
 #[cold]
 pub(crate) fn read_mailbox(may_wait: bool) {
-    // Here something uses the table, without which a linker would leave it out of a program.
+    // A use of the table, without which a static linker would drop it.
     core::hint::black_box(&raw const INSPECT);
     MAILBOX.serve(|setting| {
         let set = try_setting(setting, may_wait);

@@ -3,9 +3,8 @@
 /// What is wrong with a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Wrong<'a> {
-    /// The part of the value that is wrong; empty if it is the whole.
+    /// The wrong part of the value; empty for the whole.
     pub(crate) part: &'a [u8],
-    /// Why.
     pub(crate) why: &'static str,
 }
 

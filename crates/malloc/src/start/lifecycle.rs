@@ -1,12 +1,10 @@
-//! What happens when the library is loaded and when the process ends.
+//! Load and exit of the library.
 //!
 //! **Unsafe.** Places function pointers in the sections that the dynamic linker walks.
 
 use crate::front::free_what_waits;
 use crate::govern::background::Errands;
-use crate::here::ProcessClock;
 use crate::observe::{recording, stats};
-use crate::options::environment;
 use crate::options::remote::read_mailbox;
 use crate::statics::{ERRANDS, SEGMENT};
 use crate::{debug, fork, options};
@@ -15,10 +13,10 @@ use core::ptr;
 use core::sync::atomic::{Ordering, Ordering::Relaxed};
 use craton_os::{process, thread};
 
-/// What `govern.rs` leaves to files that know it.
+/// Chores of files above `govern.rs`.
 const CHORES: &Errands = &Errands { free_later: free_what_waits, read_mailbox };
 
-// Not with loom, which has no locks and atomics outside of its models.
+// Not with loom, whose locks and atomics exist only in models.
 #[used]
 #[cfg_attr(not(loom), unsafe(link_section = ".init_array"))]
 static AT_START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;
@@ -27,7 +25,7 @@ static AT_START: extern "C" fn(c_int, *const *const c_char, *const *const c_char
 #[cfg_attr(not(loom), unsafe(link_section = ".fini_array"))]
 static AT_END: extern "C" fn() = at_end;
 
-/// Runs when the library is loaded, perhaps long after the first malloc. The C library passes the environment.
+/// At load, perhaps long after the first malloc. The C library passes the environment.
 extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
     // ORDERING: Release pairs with the Acquire in `govern::errands`.
     ERRANDS.store(ptr::from_ref(CHORES).cast_mut(), Ordering::Release);
@@ -36,10 +34,7 @@ extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *
     thread::note_main();
     if !process::is_privileged() {
         // SAFETY: the C library passes main's third argument to constructors.
-        unsafe {
-            environment::variable(environment, b"CRATON_TEST_CLOCK=").map(ProcessClock::set_speed);
-            options::from_environment(environment);
-        }
+        unsafe { options::from_environment(environment) };
     }
 }
 

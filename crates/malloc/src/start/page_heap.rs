@@ -1,14 +1,14 @@
-//! Which page heap there is: TEMERAIRE's, or one in which LLFree's frames say where short spans go.
+//! The choice of the page heap: TEMERAIRE's, or one whose short spans LLFree's frames place.
 //!
-//! **What.** The option `page_heap`, and what frames need. A heap begins with the first request, often before the library is told its
-//! options: so this one is looked up in the environment then.
+//! **What.** The option `page_heap`, read from the environment at the first request, which often
+//! precedes the other options; and the frames' metadata.
 //!
-//! **State.** The zone of frames and its arrays are one mapping for ever: 66 bytes for each hugepage that the heap may have, of which 2
-//! are touched at once, the others where hugepages come into use.
+//! **State.** The frames' zone and arrays are one permanent mapping: 66 bytes for each possible
+//! hugepage, 2 of them touched at once, the rest as hugepages come into use.
 //!
 //! **Failure.** Without memory for that the page heap is TEMERAIRE's.
 //!
-//! **Unsafe.** Lays arrays out in a mapping of its own.
+//! **Unsafe.** Lays arrays out in a mapping.
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use craton_base::HugePages;
@@ -17,10 +17,9 @@ use craton_frames::{Config, Init, Local, Metadata, Seat, Sizes, Zone};
 use craton_heap::page_heap::Frames;
 use craton_os::{mapping, process};
 
-/// The heap's largest size with frames: 1 TiB.
+/// Largest heap with frames: 1 TiB.
 const MOST: HugePages = HugePages(1 << 19);
 
-/// The names.
 const TEMERAIRE: &[u8] = b"temeraire";
 const FRAMES: &[u8] = b"frames";
 
@@ -28,22 +27,20 @@ const NOTHING: u8 = 0;
 const HAS_TEMERAIRE: u8 = 1;
 const HAS_FRAMES: u8 = 2;
 
-/// Which page heap is wanted, and which there is.
+/// The requested and the actual page heap.
 pub(crate) struct Choice {
-    /// What was asked for, and whether anything was.
+    /// The request, and whether there was one.
     wants_frames: AtomicBool,
     is_asked: AtomicBool,
-    /// What there is.
     has: AtomicU8,
 }
 
 impl Choice {
-    /// Before the heap is set up.
     pub(crate) const fn new() -> Self {
         Self { wants_frames: AtomicBool::new(false), is_asked: AtomicBool::new(false), has: AtomicU8::new(NOTHING) }
     }
 
-    /// Sets the option. `false` for what is no page heap, and once there is another one.
+    /// Sets the option; `false` for unknown names, and once another page heap exists.
     pub(crate) fn set(&self, value: &[u8]) -> bool {
         if value != TEMERAIRE && value != FRAMES {
             return false;
@@ -59,7 +56,7 @@ impl Choice {
         }
     }
 
-    /// The page heap's name; before there is one, of that which will be.
+    /// The name of the actual, else of the requested page heap.
     pub(crate) fn name(&self) -> &'static str {
         let frames = match self.has.load(Relaxed) {
             NOTHING => self.wants_frames.load(Relaxed),
@@ -68,7 +65,7 @@ impl Choice {
         if frames { "frames" } else { "temeraire" }
     }
 
-    /// Whether frames are wanted. Unless the option was set, `find` looks it up: it calls its argument with each value.
+    /// Whether frames are wanted. If unset, `find` reads the environment's values.
     pub(crate) fn wants_frames(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
         if !self.is_asked.load(Relaxed) {
             find(&|value| _ = self.set(value));
@@ -76,23 +73,22 @@ impl Choice {
         self.wants_frames.load(Relaxed)
     }
 
-    /// Notes which page heap there is.
+    /// Records the actual page heap.
     pub(crate) fn note(&self, frames: bool) {
         self.has.store(if frames { HAS_FRAMES } else { HAS_TEMERAIRE }, Relaxed);
     }
 }
 
-/// The capacity of a heap with frames, if it could have so much.
+/// The capacity of a heap with frames.
 pub(crate) fn capacity(wanted: HugePages) -> HugePages {
     wanted.min(MOST)
 }
 
-/// Bytes of an array.
 const fn bytes<T>(len: usize) -> usize {
     (len * size_of::<T>()).next_multiple_of(64)
 }
 
-/// Frames for a heap of so many hugepages, all of them offline, and the bytes that they take at once and for each hugepage in use.
+/// Frames for `capacity` hugepages, all offline; bytes touched at once, and per hugepage.
 pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
     type ZoneOfPages = Zone<'static, craton_frames::Pages>;
     let pages = capacity.pages().0 as usize;
@@ -105,7 +101,7 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
         + bytes::<ZoneOfPages>(1);
     let page = process::page_size();
     let mut at = mapping::map((rows + rest).next_multiple_of(page), page)?;
-    // The zone is for this mapping alone, so that arrays follow each other.
+    // The zone is for this mapping alone, so arrays are contiguous.
     let mut next = |bytes: usize| {
         at += bytes;
         at - bytes
@@ -116,8 +112,8 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
         // SAFETY: by the contract.
         unsafe { core::slice::from_raw_parts(at as *const T, len) }
     }
-    // SAFETY: the mapping is zero, and ours for ever; each part is as long as was counted above and begins with a cache line. Atomics of
-    // zero are values, and a `Local` is made of them.
+    // SAFETY: the mapping is zero and ours for ever; each part has the length counted above and
+    // starts a cache line. Zero is valid for atomics, of which a `Local` consists.
     let metadata = unsafe {
         Metadata {
             rows: array(next(rows), sizes.rows),
@@ -127,11 +123,11 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
             locals: array(next(bytes::<Local>(sizes.locals)), sizes.locals),
         }
     };
-    // What a processor claims would keep hugepages from going offline.
+    // A CPU's claims would keep hugepages from going offline.
     let config = Config { claims: false, ..Config::new(1) };
     let zone = ZoneOfPages::new(pages, metadata, Init::Offline, config).ok()?;
     let place = next(bytes::<ZoneOfPages>(1)) as *mut ZoneOfPages;
-    // SAFETY: as above, the place is counted in and nobody else's.
+    // SAFETY: as above; the place is counted in and unshared.
     let zone = unsafe {
         place.write(zone);
         &*place

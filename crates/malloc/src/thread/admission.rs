@@ -1,48 +1,45 @@
-//! Which threads get a cache of their own, and how large it may grow.
+//! Admission: which threads get a thread cache, and how large it may grow.
 //!
-//! **What.** The option `caches=auto` gives a cache to the first thread, and to threads with many requests as long as there
-//! are at most [`PER_PROCESSOR`] caches a processor and [`LEAST`] in all; other threads use the per-CPU caches.
-//! `caches=thread` gives one to every thread, `caches=cpu` to none. The option `thread_cache` bounds each; all together
-//! grow to [`ALL_BYTES`] before each gets less.
+//! **What.** `caches=auto` admits the first thread, and busy threads up to [`PER_PROCESSOR`] caches
+//! a CPU and at least [`LEAST`] in all; others use the per-CPU caches. `caches=thread` admits every
+//! thread, `caches=cpu` none. The option `thread_cache` bounds each cache; beyond [`ALL_BYTES`] in
+//! all each gets less.
 //!
-//! **Threads.** Written under the lock of the list of caches; read without it, so that one thread may come too early or late.
+//! **Threads.** Written under the registry's lock, read without: one thread may be admitted early
+//! or late.
 
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 const PER_PROCESSOR: usize = 4;
 const LEAST: usize = 16;
-/// Requests that the per-CPU caches serve for a thread before it gets its own cache.
+/// Requests that the per-CPU caches serve before a thread gets a cache.
 const USES_WITHOUT: u64 = 256;
-/// The option `thread_cache` unless it is set.
+/// Default of the option `thread_cache`.
 const CACHE_BYTES: usize = 2 << 20;
-/// What all threads' caches together may hold before a new one gets less.
+/// Bytes of all thread caches beyond which a new one gets less.
 const ALL_BYTES: usize = 32 << 20;
-/// What a new cache may hold in any case.
+/// Least bytes of a new cache.
 const LEAST_BYTES: usize = 256 << 10;
 
-/// The option `caches`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum CachesFor {
     /// The first thread, and busy ones while they are few.
     Auto,
-    /// Every thread.
     Threads,
-    /// No thread: the per-CPU caches serve all.
+    /// No thread: per-CPU caches only.
     Processors,
 }
 
-/// The options, and how many threads have a cache.
 pub(crate) struct Admission {
     caches_for: AtomicU8,
     cache_bytes: AtomicUsize,
-    /// Threads with a cache, and how many may have one by the option's default.
+    /// Threads with a cache, and the most under `caches=auto`.
     own: AtomicUsize,
     most: AtomicUsize,
 }
 
 impl Admission {
-    /// Before the first thread.
     pub(crate) const fn new() -> Self {
         Self {
             caches_for: AtomicU8::new(CachesFor::Auto as u8),
@@ -52,7 +49,6 @@ impl Admission {
         }
     }
 
-    /// The option `caches`.
     pub(crate) fn caches_for(&self) -> CachesFor {
         match self.caches_for.load(Relaxed) {
             mode if mode == CachesFor::Threads as u8 => CachesFor::Threads,
@@ -61,43 +57,39 @@ impl Admission {
         }
     }
 
-    /// Sets the option `caches`, for threads that have none yet.
+    /// Sets the option `caches`, for threads without a cache.
     pub(crate) fn set_caches_for(&self, caches_for: CachesFor) {
         self.caches_for.store(caches_for as u8, Relaxed);
     }
 
-    /// The option `thread_cache`: bytes that one thread's cache may hold at most.
     pub(crate) fn cache_bytes(&self) -> usize {
         self.cache_bytes.load(Relaxed)
     }
 
-    /// Sets the option `thread_cache`, for caches that begin from now on.
+    /// Sets the option `thread_cache`, for future caches.
     pub(crate) fn set_cache_bytes(&self, bytes: usize) {
         self.cache_bytes.store(bytes, Relaxed);
     }
 
-    /// Bytes for the cache of a new thread, the `threads`-th (from 1 on).
+    /// Bytes for the cache of the `threads`-th thread (from 1).
     pub(crate) fn share(&self, threads: usize) -> usize {
         self.cache_bytes().min((ALL_BYTES / threads).max(LEAST_BYTES))
     }
 
-    /// Bytes for a cache whose thread had to give up what it held.
+    /// Bytes for a cache after a requested flush.
     pub(crate) fn least_share(&self) -> usize {
         self.cache_bytes().min(LEAST_BYTES)
     }
 
-    /// How many threads have a cache.
     pub(crate) fn count(&self, own: usize) {
         self.own.store(own, Relaxed);
     }
 
-    /// Allows for caches by the number of processors.
     pub(crate) fn allow(&self, processors: usize) {
         self.most.store((PER_PROCESSOR * processors).max(LEAST), Relaxed);
     }
 
-    /// Whether a thread without a cache is to get one now. `count_use` counts a request of the thread, and returns how many
-    /// there were before.
+    /// Whether the thread gets a cache now. `count_use` counts and returns earlier requests.
     #[inline]
     pub(crate) fn earns(&self, count_use: impl FnOnce() -> u64) -> bool {
         let own = self.own.load(Relaxed);

@@ -1,6 +1,7 @@
-//! How a thread gives its cache up.
+//! How a thread returns its cache.
 //!
-//! **Unsafe.** Empties and gives back the calling thread's cache; is called by the C library at a thread's end.
+//! **Unsafe.** Empties and returns the calling thread's cache; the C library calls it at a thread's
+//! end.
 
 use crate::govern;
 use crate::statics::{ADMISSION, BACKGROUND, HEAP, PROCESSOR_CACHES, REGISTRY};
@@ -11,18 +12,18 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_os::rseq::Rseq;
 use craton_os::thread;
 
-/// Notes how many threads have a cache.
+/// Publishes the number of threads with a cache.
 pub(crate) fn count_threads(caches: &Registry) {
     ADMISSION.count(caches.taken());
     BACKGROUND.count_threads(caches.taken() + usize::from(PROCESSOR_CACHES.in_use()));
 }
 
-/// Takes the calling thread's cache from it, if it has one; from then on it has `instead`.
+/// Returns the calling thread's cache, if any; its pointer becomes `instead`.
 pub(crate) fn give_cache_up(instead: *mut ThreadCache) {
     let Some(cache) = tls::own() else { return };
     tls::set(instead);
     nested::within(|| {
-        // SAFETY: the thread has given its cache up, two lines before.
+        // SAFETY: the thread gave its cache up two lines before.
         unsafe {
             HEAP.empty_cache(cache);
             let mut caches = REGISTRY.lock();
@@ -32,14 +33,14 @@ pub(crate) fn give_cache_up(instead: *mut ThreadCache) {
     });
 }
 
-/// Runs at a thread's end, perhaps before other destructors that still allocate and free: those do without a cache.
+/// At a thread's end, perhaps before other destructors: those allocate and free without a cache.
 ///
 /// # Safety
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn thread_ends(_: *mut c_void) {
     let registered = PROCESSOR_CACHES.rseq().is_some_and(Rseq::is_registered);
     give_cache_up(if registered { tls::gone() } else { tls::alone() });
-    // The C library ends the process when the main thread and all others have ended; ours would count.
+    // The C library exits when all threads have ended; ours would count.
     if thread::is_main() {
         govern::seal();
     }

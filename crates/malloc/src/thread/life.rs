@@ -1,6 +1,6 @@
-//! Who serves a thread's requests, and how it gets its cache.
+//! The server of a thread's requests, and how the thread gets its cache.
 //!
-//! **Unsafe.** Hands out caches, each of which is one thread's.
+//! **Unsafe.** Hands out caches, each to one thread.
 
 use crate::govern;
 use crate::observe::segment;
@@ -16,10 +16,10 @@ use craton_os::cpus;
 use craton_os::rseq::Rseq;
 use craton_os::thread::Key;
 
-/// With one in so many threads that get a cache, the per-CPU caches are emptied.
+/// New caches between two flushes of the per-CPU caches.
 const THREADS_TO_EMPTY: u64 = 8;
 
-/// Who serves a request of the calling thread. Counts it, if that decides whether the thread gets a cache.
+/// The server of the calling thread's request. Counts the request if that decides on a cache.
 #[inline]
 pub(crate) fn server() -> Server<&'static Rseq> {
     let earns = || ADMISSION.earns(tls::count_use);
@@ -29,8 +29,8 @@ pub(crate) fn server() -> Server<&'static Rseq> {
     }
 }
 
-/// In a thread's first request: asks once whether the kernel restarts its sequences. A task that was made past the C library
-/// can have an area that looks as if it did.
+/// At a thread's first request: asks whether the kernel restarts its sequences. A task made past
+/// the C library can have an area that wrongly looks so.
 #[cold]
 fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     let registered = rseq.is_registered();
@@ -38,7 +38,7 @@ fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     if registered { Server::PerCpu(rseq) } else { Server::Central }
 }
 
-/// The calling thread's cache, if that serves it; one that the thread was asked to empty is emptied now.
+/// The calling thread's cache, if it serves the request; follows a pending flush request.
 pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCache> {
     match server {
         Server::Cache(cache) => {
@@ -66,7 +66,6 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     Some(cache)
 }
 
-/// A cache for the calling thread.
 fn new_cache() -> Option<*mut ThreadCache> {
     let mut caches = REGISTRY.lock();
     let cache = caches.take()?;
@@ -80,21 +79,21 @@ fn new_cache() -> Option<*mut ThreadCache> {
     drop(caches);
     // SAFETY: the registry gave the cache to us alone.
     unsafe { govern::begin_cache(cache, home, share) };
-    // Threads that now have their own have left objects in the per-CPU caches, each of which keeps its slab from coming free.
+    // Threads with a new cache left objects in the per-CPU caches, each of which pins its slab.
     if (SEGMENT.threads_seen.load(Relaxed) + 1).is_multiple_of(THREADS_TO_EMPTY) {
         PROCESSOR_CACHES.empty(&HEAP);
     }
     Some(cache)
 }
 
-/// Prepares for threads besides the first, before they take anything; the lock on the caches keeps a fork out.
+/// Prepares for further threads, before they allocate; the registry's lock keeps a fork out.
 fn prepare_for_threads(_caches: &Registry) {
     let processors = cpus::known();
     ADMISSION.allow(processors);
     HEAP.use_shards(processors);
 }
 
-/// Notes that there are threads besides those that have caches, when the first of them asks for anything.
+/// Turns the per-CPU caches on when the first thread without a cache allocates.
 pub(crate) fn register_threads() {
     if !PROCESSOR_CACHES.in_use() {
         nested::within(|| {

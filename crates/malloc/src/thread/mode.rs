@@ -1,7 +1,8 @@
-//! The modes of a thread: where its requests go when the fast path cannot serve them.
+//! Thread modes: who serves a thread's requests when the fast path fails.
 //!
-//! **State.** The thread's word ([`crate::thread::tls`]) points at its cache, or at one of four places on which every fast path
-//! fails; a second word says that the thread is in a part of a request that takes locks.
+//! **State.** The thread's word ([`crate::thread::tls`]) points at its cache, or at one of four
+//! places on which each fast path fails. A second word is set in the part of a request that takes
+//! locks.
 //! ```text
 //!                 ┌ earns a cache ─────────────────────────► Own ─ the thread ends ─► Ending (Alone without rseq)
 //! Fresh ─ first ──┼ the kernel restarts its sequences ► PerCpu ─ earns a cache ─► Own
@@ -21,47 +22,44 @@
 //! | Alone  | one object of the central list, under its lock     | to the central list, under its lock  | as Own |
 //! | Nested | per-CPU cache while not empty, else handlers' area | per-CPU cache with room, else later  | a new object |
 //!
-//! A thread that shares its words with another task has no mode Nested: the other task may have set the second word.
+//! A thread that shares its words with another task is never Nested: that task may have set the
+//! second word.
 
 use crate::thread::tls;
 use craton_heap::thread_cache::ThreadCache;
 
-/// What a thread is, by its words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadMode {
-    /// Has a cache.
     Own(*mut ThreadCache),
-    /// Has asked for nothing yet.
+    /// No request yet.
     Fresh,
-    /// Uses the per-CPU caches.
     PerCpu,
-    /// Has given its cache back, and gets no other.
+    /// Has returned its cache, and gets no other.
     Ending,
     /// Uses no cache: the kernel does not restart its sequences, or another task shares its words.
     Alone,
-    /// A signal handler that interrupted a request of its thread; whether that thread uses per-CPU caches.
-    Nested { per_cpu: bool },
+    /// A signal handler that interrupted its thread's request.
+    Nested {
+        per_cpu: bool,
+    },
 }
 
 /// Who serves a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Server<R> {
-    /// The thread's cache.
     Cache(*mut ThreadCache),
-    /// A cache that the thread gets now; without memory for it, the central list.
+    /// A cache made now; without memory for it, the central list.
     NewCache,
     /// The per-CPU caches, by the thread's area.
     PerCpu(R),
-    /// As `PerCpu`, if the kernel restarts the thread's sequences, which is to be asked now; else the central list.
+    /// `PerCpu` if the kernel (asked now) restarts its sequences; else the central list.
     PerCpuIfRegistered(R),
-    /// The central list, under its lock.
     Central,
-    /// No lock may be taken: memory apart from the heap.
+    /// The signal handlers' area: no lock may be taken.
     Apart,
 }
 
 impl ThreadMode {
-    /// The calling thread's.
     #[inline]
     pub(crate) fn now() -> Self {
         Self::of(tls::get(), tls::is_inside())
@@ -81,8 +79,8 @@ impl ThreadMode {
         }
     }
 
-    /// Who serves a request of such a thread. `rseq`: its area, if per-CPU caches are in use at all. `earns_cache`: it
-    /// counts the request, and says whether the thread is to get a cache.
+    /// The server of a request. `rseq`: the thread's area, if per-CPU caches are on. `earns_cache`
+    /// counts the request; true if the thread gets a cache.
     #[inline]
     pub(crate) fn server<R>(self, rseq: impl FnOnce() -> Option<R>, earns_cache: impl FnOnce() -> bool) -> Server<R> {
         match self {

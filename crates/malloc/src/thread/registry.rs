@@ -1,47 +1,44 @@
-//! All thread caches of the process, and the memory they lie in.
+//! The registry: all thread caches and their memory.
 //!
-//! **What.** Caches come from mappings of their own and are never unmapped: one that a thread leaves behind serves
-//! the next, which begins it anew. In the child of a fork the caches of the threads that are no more are free for the taking, too. What they
-//! hold is lost there: a thread may have been stopped between any two stores, and what it had just given to a slab can still be on its list.
+//! **What.** Caches lie in separate mappings that are never unmapped; the next thread resets and
+//! reuses a returned one. In a fork's child the caches of the lost threads are free too, but their
+//! objects are lost: such a thread may have stopped between two stores, with an object both in a
+//! slab and on its list.
 //!
-//! **Unsafe.** Carves caches from mappings, and follows the list of them.
+//! **Unsafe.** Carves caches from mappings, and follows their list.
 
 use core::ptr::null_mut;
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::mapping;
 
-/// Bytes mapped at a time; memory follows on first touch.
+/// Bytes mapped at a time; untouched ones cost nothing.
 const CHUNK: usize = 256 << 10;
 
-/// The list of all caches.
 pub(crate) struct Registry {
     first: *mut ThreadCache,
-    /// Caches in use.
     taken: usize,
-    /// Caches in the list.
     carved: usize,
     chunk: usize,
     chunk_left: usize,
 }
 
-// SAFETY: the registry owns the list; a cache itself is used by its thread alone.
+// SAFETY: the registry owns the list; only its thread uses a cache.
 unsafe impl Send for Registry {}
 
 impl Registry {
-    /// Where it keeps the address of the first cache, in bytes, for those who read the memory of another process.
+    /// Offset of the first cache's address, for readers of another process's memory.
     pub(crate) const FIRST: usize = core::mem::offset_of!(Self, first);
 
     pub(crate) const EMPTY: Self = Self { first: null_mut(), taken: 0, carved: 0, chunk: 0, chunk_left: 0 };
 
-    /// Caches in use.
     pub(crate) fn taken(&self) -> usize {
         self.taken
     }
 
-    /// Takes a cache that nobody uses; `None` when there is no memory.
+    /// An unused cache; `None` without memory.
     pub(crate) fn take(&mut self) -> Option<*mut ThreadCache> {
         let old = self.all().find(|c| {
-            // SAFETY: caches in the list exist; `taken` changes under the registry's lock only.
+            // SAFETY: caches in the list exist; `taken` changes only under the registry's lock.
             unsafe { !(**c).taken }
         });
         let cache = match old {
@@ -54,7 +51,7 @@ impl Registry {
         Some(cache)
     }
 
-    /// Takes a cache back, empty.
+    /// Returns an empty cache.
     ///
     /// # Safety
     /// The cache came from `take` and is no longer used.
@@ -64,7 +61,7 @@ impl Registry {
         self.taken -= 1;
     }
 
-    /// In the child of a fork: only the calling thread's cache, if it has one, is still in use.
+    /// In a fork's child: only the calling thread's cache, if any, is in use.
     pub(crate) fn forked(&mut self, own: *mut ThreadCache) {
         self.taken = 0;
         for cache in self.all() {
@@ -74,10 +71,10 @@ impl Registry {
         }
     }
 
-    /// Has the next free of each thread leave its cache's fast path.
+    /// Makes the next free of each thread take the slow path.
     pub(crate) fn fail_all(&self) {
         for cache in self.all() {
-            // SAFETY: caches in the list exist; this field of theirs is for others, too.
+            // SAFETY: caches in the list exist; other threads may write this field.
             unsafe { ThreadCache::fail(cache) };
         }
     }
@@ -101,7 +98,7 @@ impl Registry {
         let cache = self.chunk as *mut ThreadCache;
         self.chunk += size;
         self.chunk_left -= size;
-        // SAFETY: fresh memory of the chunk, aligned since chunks are pages and sizes multiples of the alignment.
+        // SAFETY: fresh memory of a page-aligned chunk; sizes are multiples of the alignment.
         unsafe {
             (*cache).next = self.first;
             (*cache).number = self.carved;

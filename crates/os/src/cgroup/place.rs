@@ -1,15 +1,13 @@
-//! Where the files of the process's control group are.
+//! Finds the files of the process's control group.
 //!
-//! **What.** `/proc/self/cgroup` names the group in each hierarchy, `/proc/self/mountinfo` where a hierarchy is mounted and which
-//! of its groups stands at the top of the mount: the group's directory is the mount's plus the rest of the name. In a
-//! container the name may lie outside of what is mounted: then the top of the mount is the best that can be had.
-//!
-//! **Failure.** Without these files, or where no hierarchy is mounted, there is no group. One of them that is there and cannot be read
-//! is told with its path.
+//! **What.** `/proc/self/cgroup` names the group in each hierarchy; `/proc/self/mountinfo` lists
+//! each mount and the group at its top. The group's directory is the mount plus the rest of the
+//! name; if a container's name lies outside of the mount, the mount's top.
+//! **Failure.** Without these files or a mounted hierarchy there is no group. A file that is
+//! unreadable is reported with its path.
 
 use crate::small_file::{Lines, PathText, Unread};
 
-/// Which hierarchy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     V2,
@@ -43,15 +41,12 @@ fn has_word(list: &[u8], word: &[u8]) -> bool {
     list.split(|b| *b == b',').any(|w| w == word)
 }
 
-/// A group's directory below the top of its mount.
 pub(super) struct Place {
     dir: PathText,
-    /// Bytes of the path up to the top.
     top: usize,
 }
 
 impl Place {
-    /// The process's group in a hierarchy, if there is one and it is mounted.
     pub(super) fn find(root: &[u8], kind: Kind) -> Result<Option<Self>, (&'static str, Unread)> {
         let find = |line: &[u8]| kind.name_in(line).map(PathText::new);
         let Some(Some(name)) = find_line(root, "/proc/self/cgroup", find)? else { return Ok(None) };
@@ -73,12 +68,11 @@ impl Place {
         Ok(place.or(best))
     }
 
-    /// The group's directory.
     pub(super) fn dir(&mut self) -> &mut PathText {
         &mut self.dir
     }
 
-    /// Calls `look` for the group's directory and for each above it up to the top; `look` leaves the path as it was.
+    /// Calls `look` for the group's directory and each above it; `look` leaves the path unchanged.
     pub(super) fn walk_up(mut self, mut look: impl FnMut(&mut PathText)) {
         loop {
             look(&mut self.dir);
@@ -89,7 +83,7 @@ impl Place {
     }
 }
 
-/// What the first line of a file gives that gives something; nothing when there is no such file.
+/// The first result of `find` over a file's lines; none without the file.
 fn find_line<T>(
     root: &[u8],
     file: &'static str,
@@ -127,9 +121,9 @@ impl<'a> Mount<'a> {
         kind.mounted_as(filesystem, options).then_some(Self { root, at })
     }
 
-    /// What a group's name adds to the mount's directory; `None` when the mount does not hold the group.
+    /// The rest of a group's name below the mount; `None` when the mount does not hold the group.
     fn rest<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
-        // Seen from within a namespace, a group outside of it begins so.
+        // A group outside of the namespace.
         if name.split(|b| *b == b'/').any(|part| part == b"..") {
             return None;
         }
@@ -142,7 +136,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// Adds a path in which the kernel wrote some bytes as `\` and three octal digits.
+/// Adds a path in which the kernel escaped bytes as `\` and three octal digits.
 fn push_unescaped(path: &mut PathText, text: &[u8]) -> bool {
     let mut rest = text;
     while let [first, more @ ..] = rest {

@@ -1,12 +1,11 @@
-//! Where a call or a jump through memory reads its target.
-//!
-//! **From.** Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, §2.1: prefix, opcode, ModR/M, SIB, displacement.
+//! The operand of a call or jump through memory (Intel manual, volume 2, §2.1: prefix, opcode,
+//! ModR/M, SIB, displacement).
 
 const RSP: usize = 4;
 const RBP: usize = 5;
 
-/// The address of the operand of `call [m]` or `jmp [m]`, whose bytes and registers are read by their numbers, those of registers the processor's own;
-/// `None` for other instructions, and for operands that lie relative to the instruction or to a segment.
+/// The operand's address in `call [m]` or `jmp [m]`, from code bytes and registers (CPU numbers);
+/// `None` for other instructions, and for operands relative to the instruction or a segment.
 pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> usize) -> Option<usize> {
     let mut at = 0;
     let mut next = || {
@@ -14,7 +13,7 @@ pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> us
         byte(at - 1)
     };
     let mut opcode = next();
-    // Before indirect jumps compilers may say that their target needs no mark.
+    // A `notrack` prefix of indirect jumps.
     if opcode == 0x3e {
         opcode = next();
     }
@@ -55,7 +54,8 @@ pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> us
 mod tests {
     use super::*;
 
-    /// What the operand of these bytes is where register n holds 0x1000 × (n + 1); the test ends if more are read.
+    /// What the operand of these bytes is where register n holds 0x1000 × (n + 1); the test ends if
+    /// more are read.
     fn of(bytes: &[u8]) -> Option<usize> {
         of_jump(|i| bytes[i], |n| 0x1000 * (n + 1))
     }

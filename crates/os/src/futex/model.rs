@@ -1,7 +1,5 @@
-//! The system call `futex` as loom's models have it.
-//!
-//! **What.** As the kernel does: whoever wants to sleep looks at the word under a lock that whoever wakes takes too, and those who are
-//! woken are those who slept on that word. A time never ends.
+//! The system call `futex` in loom's models: as in the kernel, a sleeper tests the word under the
+//! lock that wakers take, and wakers wake the sleepers on that word. Time-outs never come.
 
 extern crate std;
 
@@ -19,7 +17,6 @@ fn place<T>(word: &T) -> usize {
     core::ptr::from_ref(word) as usize
 }
 
-/// Sleeps while the word has the value.
 pub(crate) fn wait(word: &AtomicU32, value: u32, _time: *const libc::timespec) {
     let mut sleepers = SLEEPERS.lock().expect("models end with the first panic");
     // ORDERING: Acquire pairs with nothing but the lock; the kernel's look is as strong.
@@ -29,7 +26,6 @@ pub(crate) fn wait(word: &AtomicU32, value: u32, _time: *const libc::timespec) {
     }
 }
 
-/// Wakes so many of those who sleep on the word.
 pub(crate) fn wake(word: &AtomicU32, most: u32) {
     let sleepers = SLEEPERS.lock().expect("models end with the first panic");
     if let Some(bed) = sleepers.get(&place(word)) {
@@ -37,7 +33,6 @@ pub(crate) fn wake(word: &AtomicU32, most: u32) {
     }
 }
 
-/// Sleeps while the word has the value; no time is ever over.
 pub(crate) fn wait_half(word: &AtomicU64, value: u64, _at_most_ns: Option<i64>) -> bool {
     let mut sleepers = SLEEPERS.lock().expect("models end with the first panic");
     // ORDERING: as in `wait`.
@@ -48,7 +43,6 @@ pub(crate) fn wait_half(word: &AtomicU64, value: u64, _at_most_ns: Option<i64>) 
     false
 }
 
-/// Wakes one of those who sleep on the word.
 pub(crate) fn wake_half(word: &AtomicU64) {
     let sleepers = SLEEPERS.lock().expect("models end with the first panic");
     if let Some(bed) = sleepers.get(&place(word)) {

@@ -1,12 +1,10 @@
-//! The order of a process's locks, and in debug builds a witness that threads keep to it.
+//! Lock ranks, and in debug builds a check that threads keep to their order.
 //!
-//! **What.** A thread that holds a lock waits only for locks of a higher rank. A fork takes all locks in this order, several
-//! of one rank too. A lock without a rank is checked by nobody; neither is one that is only tried.
-//!
-//! **State.** Debug builds keep, for each thread that holds ranked locks, how many it has of each rank, in a small table.
-//! Release builds keep nothing: ranks are gone at compile time.
-//!
-//! **Failure.** A lock out of order ends the process with a line that names both ranks.
+//! **What.** A thread that holds a lock waits only for locks of a higher rank; `fork` takes all
+//! locks in this order, several of one rank too. Locks without a rank and non-blocking attempts are
+//! unchecked. A violation aborts with a line that names both ranks.
+//! **State.** Debug builds count held locks by thread and rank in a small table; release builds
+//! keep nothing.
 
 /// What a lock is around, in the order in which a thread may take them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -86,14 +84,12 @@ mod witness {
     use crate::{Line, thread};
     use core::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::Relaxed};
 
-    /// Ranks, that of no order included.
     const RANKS: usize = Rank::TracePath as usize + 1;
     /// Threads that hold ranked locks at a time, at most; those beyond are not watched.
     const THREADS: usize = 64;
 
     /// The ranks that a thread holds. Only that thread changes it.
     pub(super) struct Held {
-        /// Its thread pointer; 0 for a free place.
         thread: AtomicUsize,
         counts: [AtomicU16; RANKS],
     }
@@ -103,12 +99,10 @@ mod witness {
             Self { thread: AtomicUsize::new(0), counts: [const { AtomicU16::new(0) }; RANKS] }
         }
 
-        /// The highest rank that is held.
         pub(super) fn highest(&self) -> Option<usize> {
             (1..RANKS).rev().find(|rank| self.counts[*rank].load(Relaxed) > 0)
         }
 
-        /// Whether a lock of a rank may be waited for.
         pub(super) fn allows(&self, rank: Rank, for_fork: bool) -> bool {
             self.highest().is_none_or(|highest| highest < rank as usize || for_fork && highest == rank as usize)
         }
@@ -117,10 +111,10 @@ mod witness {
             self.counts[rank as usize].fetch_add(1, Relaxed);
         }
 
-        /// Takes one back; whether none is left.
+        /// Removes one; returns whether none is left.
         pub(super) fn remove(&self, rank: Rank) -> bool {
             let count = &self.counts[rank as usize];
-            // A lock that was taken before the thread had a place is not known.
+            // Locks taken before the thread had a place are unknown.
             let _ = count.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
             self.highest().is_none()
         }
@@ -129,7 +123,7 @@ mod witness {
     static TABLE: [Held; THREADS] = [const { Held::new() }; THREADS];
     static TRUSTS: AtomicBool = AtomicBool::new(false);
 
-    /// The calling thread's place; with `claim` a free one, if it has none yet.
+    /// The calling thread's place; with `claim`, a free one if it has none.
     fn own(claim: bool) -> Option<&'static Held> {
         let thread = thread::pointer();
         let has = |held: &&Held| held.thread.load(Relaxed) == thread;
@@ -146,7 +140,6 @@ mod witness {
         rank != Rank::None && !TRUSTS.load(Relaxed)
     }
 
-    /// Before a lock is waited for.
     pub(in crate::mutex) fn check(rank: Rank, for_fork: bool) {
         if watches(rank)
             && let Some(held) = own(false)
@@ -156,7 +149,6 @@ mod witness {
         }
     }
 
-    /// After a lock was taken.
     pub(in crate::mutex) fn took(rank: Rank) {
         if watches(rank)
             && let Some(held) = own(true)
@@ -165,7 +157,6 @@ mod witness {
         }
     }
 
-    /// Before a lock is given up.
     pub(in crate::mutex) fn gave(rank: Rank) {
         if rank != Rank::None
             && let Some(held) = own(false)

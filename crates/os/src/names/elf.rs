@@ -1,13 +1,9 @@
-//! The symbols in a module's file.
+//! The symbols in a module's file (System V ABI, 64-bit ELF, native byte order).
 //!
-//! **What.** [`Image`] is the file, or the kernel's own module in memory. [`Image::address`] turns a place in the file into the file's own
-//! numbering of addresses, [`Image::name`] finds the function that holds such an address.
-//!
-//! **From.** The System V ABI: ELF of 64 bits in the machine's own byte order.
-//!
-//! **Failure.** A file that is none, is cut, or lies about itself has no names. It is read by system calls and never mapped: one that is cut
-//! meanwhile ends early, and no signal comes.
-//!
+//! **What.** [`Image`] is the file, or the kernel's module in memory. [`Image::address`] converts a
+//! file offset to the file's addresses; [`Image::name`] finds the function at one.
+//! **Failure.** A corrupt file has no names. It is read, never mapped: truncation meanwhile raises
+//! no signal.
 //! **Unsafe.** Reads the kernel's module by address.
 
 use super::{Mapping, Name};
@@ -18,14 +14,12 @@ const SEGMENT: usize = 56;
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 
-/// Symbols that are read at a time.
 const AT_A_TIME: usize = 64;
 
 const LOADED: u32 = 1;
 const ALL_SYMBOLS: u32 = 2;
 const DYNAMIC_SYMBOLS: u32 = 11;
 
-/// See the module.
 pub(super) struct Image {
     source: Source,
     header: [u8; HEADER],
@@ -37,7 +31,6 @@ enum Source {
     Memory(usize, usize),
 }
 
-/// A part of the file.
 #[derive(Clone, Copy)]
 struct Part {
     at: u64,
@@ -45,7 +38,6 @@ struct Part {
 }
 
 impl Image {
-    /// What a mapping was made from.
     pub(super) fn open(mapping: &Mapping) -> Option<Self> {
         let source = match mapping.path.as_bytes() {
             b"[vdso]" => Source::Memory(mapping.start, mapping.end - mapping.start),
@@ -54,12 +46,12 @@ impl Image {
         };
         let mut header = [0; HEADER];
         source.read(0, &mut header)?;
-        // 64 bits, and the byte order of this machine.
+        // 64 bits, native byte order.
         let order = if cfg!(target_endian = "little") { 1 } else { 2 };
         header.starts_with(&[0x7f, b'E', b'L', b'F', 2, order]).then_some(Self { source, header })
     }
 
-    /// The address that a place in the file has by the file's own numbering.
+    /// The file's address of a file offset.
     pub(super) fn address(&self, in_file: usize) -> Option<usize> {
         let (first, count) = (u64_at(&self.header, 32), u16_at(&self.header, 56));
         (0..u64::from(count)).find_map(|i| {
@@ -70,7 +62,7 @@ impl Image {
         })
     }
 
-    /// Finds the function that holds an address of the file's numbering.
+    /// Finds the function that holds a file address.
     #[inline(never)]
     pub(super) fn name(&self, address: usize, into: &mut Name) {
         for kind in [ALL_SYMBOLS, DYNAMIC_SYMBOLS] {
@@ -84,7 +76,6 @@ impl Image {
         }
     }
 
-    /// A table of symbols, and that of their names.
     fn tables(&self, kind: u32) -> Option<(Part, Part)> {
         let (first, count) = (u64_at(&self.header, 40), u16_at(&self.header, 60));
         let section = |i: u64| self.record::<SECTION>(first, i);
@@ -94,12 +85,11 @@ impl Image {
         Some((part(&symbols), part(&texts)))
     }
 
-    /// The symbol that holds an address best.
     #[inline(never)]
     fn best(&self, symbols: Part, address: u64) -> Option<Symbol> {
         let mut buffer = [0u8; AT_A_TIME * SYMBOL];
         let mut best = None;
-        // The last one that starts before, whatever it holds: beyond its end nothing without a size is believed.
+        // The last symbol that starts before; past its end, symbols without a size do not count.
         let mut nearest: Option<Symbol> = None;
         let mut at = 0;
         while at < symbols.bytes {
@@ -121,7 +111,6 @@ impl Image {
         best.or(nearest.filter(|n| n.bytes == 0))
     }
 
-    /// Reads a name.
     fn text(&self, texts: Part, at: u32, into: &mut Name) -> Option<()> {
         let room = texts.bytes.checked_sub(u64::from(at))?.min(into.text.len() as u64) as usize;
         let bytes = &mut into.text[..room];
@@ -131,7 +120,6 @@ impl Image {
         (into.len > 0).then_some(())
     }
 
-    /// Entry `i` of a table of records.
     fn record<const N: usize>(&self, first: u64, i: u64) -> Option<[u8; N]> {
         let mut record = [0; N];
         self.source.read(first.checked_add(i * N as u64)?, &mut record)?;
@@ -139,7 +127,7 @@ impl Image {
     }
 }
 
-/// Opens a mapping's file: by its path, or where that is another file now, by the kernel's link, which needs privilege.
+/// Opens a mapping's file by path; if replaced, by the kernel's link, which needs privilege.
 fn open(mapping: &Mapping) -> Option<File> {
     if !mapping.path.as_bytes().ends_with(b" (deleted)") {
         return File::open(&mapping.path).ok();
@@ -155,14 +143,14 @@ fn push_hexadecimal(path: &mut PathText, number: usize) -> bool {
 }
 
 impl Source {
-    /// Fills `into` from a place in the file; `None` when the file ends before.
     fn read(&self, at: u64, into: &mut [u8]) -> Option<()> {
         match self {
             Self::File(file) => file.read_at(at, into),
             Self::Memory(start, bytes) => {
                 let at = usize::try_from(at).ok()?;
                 at.checked_add(into.len()).filter(|end| end <= bytes)?;
-                // SAFETY: the kernel's module is mapped as long as the process lives, and the bytes lie in it.
+                // SAFETY: the kernel's module stays mapped for the process's life and holds the
+                // bytes.
                 into.copy_from_slice(unsafe { core::slice::from_raw_parts((start + at) as *const u8, into.len()) });
                 Some(())
             }
@@ -170,7 +158,6 @@ impl Source {
     }
 }
 
-/// A symbol of code.
 #[derive(Clone, Copy)]
 struct Symbol {
     name: u32,
@@ -180,7 +167,7 @@ struct Symbol {
 }
 
 impl Symbol {
-    /// A function's symbol, or one without a type, as assembly has it; none of what is defined elsewhere.
+    /// A function's symbol, or an untyped one, as of assembly; none defined elsewhere.
     fn of_code(record: &[u8]) -> Option<Self> {
         let info = record[4];
         let is_code = matches!(info & 15, 0 | 2 | 10);
@@ -192,7 +179,7 @@ impl Symbol {
         })
     }
 
-    /// Of two that hold an address, the one that starts later; of several names for one, that which all may use.
+    /// Of two that hold an address, prefer the later start; of several names, the global one.
     fn is_better(&self, than: &Self) -> bool {
         (self.start, self.is_global) > (than.start, than.is_global)
     }

@@ -1,4 +1,4 @@
-//! Where there is no assembly of ours: no critical sections, and so never a registration.
+//! Without our assembly: no critical sections, and so never a registration.
 //!
 //! **Unsafe.** Has the signatures of the real ones.
 

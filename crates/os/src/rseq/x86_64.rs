@@ -1,10 +1,8 @@
 //! The critical sections, on x86-64.
 //!
-//! **What.** Each is five to nine instructions, or a loop over the pointers, that read the processor's number, find its array, and end in
-//! the one store that counts.
-//! Interrupted before that store they begin anew: nothing has happened. The kernel finds them by a descriptor in a section of its own,
-//! and goes on at an address that the signature of glibc's registration stands in front of.
-//!
+//! **What.** Each is five to nine instructions, or a loop over the pointers: read the CPU number,
+//! find its array, and end in the one store that commits. Interrupted before it, they restart. The
+//! kernel finds them by a descriptor in its section; the abort address follows glibc's signature.
 //! **Unsafe.** All of it.
 
 use super::{AREA_SHIFT, Counting, PROCESSORS, Place, Rseq, Table};
@@ -13,11 +11,10 @@ use core::mem::offset_of;
 
 pub(super) const SUPPORTED: bool = true;
 
-/// What glibc registers on x86-64: four bytes in front of where an interrupted section goes on.
+/// glibc's signature on x86-64: the four bytes before the abort address.
 pub(super) const SIGNATURE: u32 = 0x5305_3053;
 
 /// A word of the registered area.
-///
 /// # Safety
 /// The area has such a word at this distance from the thread pointer.
 #[inline(always)]
@@ -30,7 +27,7 @@ pub(super) unsafe fn field(at: isize) -> i32 {
     value
 }
 
-/// What every section begins with: its descriptor at 62, of what lies from 63 to 64, and where it goes on at 67 when it was interrupted.
+/// Begins every section: descriptor at 62 of the range 63 to 64; restarts at 67 on abort.
 macro_rules! descriptor {
     () => {
         concat!(
@@ -50,7 +47,7 @@ macro_rules! descriptor {
     };
 }
 
-/// From the descriptor to the processor's memory in `{m}`: what `pop` and `push` begin with. Leaves at 5 when there is none.
+/// From the descriptor to the CPU's memory in `{m}`, where `pop` and `push` begin. To 5 if none.
 macro_rules! enter {
     () => {
         concat!(
@@ -76,7 +73,7 @@ macro_rules! enter {
 #[inline]
 pub(super) unsafe fn pop(area: isize, number: isize, table: &Table, place: Place) -> *mut u8 {
     let object: *mut u8;
-    // SAFETY: by the contract: what the section reads and writes is this processor's, until it is interrupted.
+    // SAFETY: by the contract, the section's memory is this CPU's until it is interrupted.
     unsafe {
         asm!(
             enter!(),
@@ -128,8 +125,8 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     done != 0
 }
 
-/// From the descriptor to the processor's array in `{m}`: what `take` and `put` begin with. The thread is registered, and areas lie one
-/// behind the other, so that there is nothing to look up: a load less on the way to the array is worth more than the instruction.
+/// From the descriptor to the CPU's array in `{m}`, where `take` and `put` begin. The thread is
+/// registered and areas are contiguous: arithmetic saves the table load.
 macro_rules! enter_known {
     () => {
         concat!(
@@ -164,7 +161,7 @@ pub(super) unsafe fn take(rseq: &Rseq, at: usize, owner: usize) -> *mut u8 {
             "mov qword ptr [{m}], {n}",
             "64:",
             "68:",
-            // What is not the owner's is rare enough to be far away.
+            // Arrays of other owners are rare: out of line.
             ".pushsection .text.unlikely.craton_rseq, \"ax\"",
             "65: xor {r:e}, {r:e}",
             "jmp 68b",
@@ -207,7 +204,6 @@ pub(super) unsafe fn put(rseq: &Rseq, at: usize, pointer: *mut u8) -> bool {
     true
 }
 
-/// Copies `{k}` pointers from one place to another.
 macro_rules! copy {
     ($from:literal, $to:literal) => {
         concat!(
@@ -231,7 +227,7 @@ macro_rules! copy {
 /// As [`super::Rseq::take_many`].
 pub(super) unsafe fn take_many(rseq: &Rseq, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
     let taken: usize;
-    // SAFETY: as in `take`. What is written to `into` is written again when the section begins anew.
+    // SAFETY: as in `take`. A restart writes `into` again.
     unsafe {
         asm!(
             enter_known!(),
@@ -246,7 +242,7 @@ pub(super) unsafe fn take_many(rseq: &Rseq, at: usize, owner: usize, into: &mut 
             "sub {c}, {k}",
             "lea {s}, [{m} + {c}*8 + {slots}]",
             copy!("s", "into"),
-            // The count falls by so many, and as many more were ever taken.
+            // The length falls by `k`, and the count of takes rises by it.
             "imul {t}, {k}, 255",
             "add {n}, {t}",
             "mov qword ptr [{m}], {n}",
@@ -275,7 +271,7 @@ pub(super) unsafe fn put_many(rseq: &Rseq, at: usize, from: &[*mut u8]) -> usize
             "movzx {c:e}, {n:l}",
             "mov {k:e}, dword ptr [{m} + {capacity}]",
             "sub {k}, {c}",
-            // An array that was closed, or holds less now, may have more than its capacity.
+            // A closed or shrunk array may exceed its capacity.
             "mov {t:e}, 0",
             "cmovb {k}, {t}",
             "cmp {k}, {len}",

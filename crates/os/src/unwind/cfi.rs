@@ -1,14 +1,12 @@
-//! Call frame information: how the frame at an address is undone.
+//! Call frame information: how to undo the frame at an address.
 //!
-//! **What.** [`row`] finds the entry of an address in a module's `.eh_frame_hdr`, runs its program up to the address, and says where
-//! the caller's frame (its canonical frame address, CFA) and what the caller had in two registers is found.
-//!
-//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Of the registers the frame pointer, the return address and RBX are
-//! followed, by which the dynamic linker finds back from where it binds a function. Of expressions, those are known that compilers, assemblers and linkers write on x86-64: a word in memory beside a register
-//! (stacks that are aligned anew, signal frames), and that of the procedure linkage table.
-//!
-//! **Failure.** `None` for tables that are not understood or lie; nothing is read outside of the module.
-//!
+//! **What.** [`row`] finds an address's entry in a module's `.eh_frame_hdr`, runs its program, and
+//! locates the caller's canonical frame address (CFA) and two of its registers.
+//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Tracks the frame pointer, the
+//! return address and RBX (the dynamic linker's binding code saves by it). Expressions: those that
+//! x86-64 toolchains write, a word beside a register (realigned stacks, signal frames), and that of
+//! the procedure linkage table.
+//! **Failure.** `None` for unknown or corrupt tables; nothing outside of the module is read.
 //! **Unsafe.** Makes the reader of a module's memory.
 
 use super::module::Module;
@@ -20,48 +18,51 @@ const RBP: u64 = 6;
 const RSP: u64 = 7;
 const RETURN_ADDRESS: u64 = 16;
 
-/// Where a caller's frame ends: its stack pointer after the return.
+/// The CFA: the caller's stack pointer after the return. Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cfa {
-    /// So far above the stack pointer.
     Sp(i64),
-    /// So far above the frame pointer.
     Bp(i64),
-    /// So far above RBX.
     Bx(i64),
-    /// `plus` above what the word so far above the stack pointer holds.
-    AtSp { offset: i64, plus: i64 },
-    /// `plus` above what the word so far above the frame pointer holds.
-    AtBp { offset: i64, plus: i64 },
-    /// In an entry of the procedure linkage table: 8 above the stack pointer, or 16 from this byte of each 16 on.
-    Plt { from: i64 },
+    /// `plus` above the word at `offset` from the stack pointer.
+    AtSp {
+        offset: i64,
+        plus: i64,
+    },
+    /// `plus` above the word at `offset` from the frame pointer.
+    AtBp {
+        offset: i64,
+        plus: i64,
+    },
+    /// In a linkage-table entry: 8 above the stack pointer, or 16 from byte `from` of each 16 on.
+    Plt {
+        from: i64,
+    },
 }
 
-/// Where the caller's value of a register is.
+/// Where the caller's value of a register is. Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Saved {
-    /// Still in the register, or lost.
+    /// In the register, or lost.
     Same,
-    /// In memory, so far above the CFA.
     AtCfa(i64),
-    /// In memory, so far above the frame pointer.
     AtBp(i64),
 }
 
-/// How a frame is undone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Row {
-    /// The return address is below the CFA.
-    Frame { cfa: Cfa, bp: Saved, bx: Saved },
-    /// The kernel put this frame there for a signal handler to return to.
+    Frame {
+        cfa: Cfa,
+        bp: Saved,
+        bx: Saved,
+    },
+    /// A signal frame of the kernel's.
     Signal,
-    /// It has no caller.
     Outermost,
 }
 
-/// What an entry and its common part say, apart from their programs.
+/// An entry's fields and its common part's, except their programs.
 struct Common {
-    /// What the common part's program is.
     program: Reader,
     code_factor: u64,
     data_factor: i64,
@@ -76,7 +77,7 @@ pub(super) fn row(module: Module, address: usize) -> Option<Row> {
     let header = unsafe { Reader::new(module.frames, module.end) }.moved(module.start, module.frames)?;
     let mut entry = header.moved(module.start, find_entry(header, address)?)?;
     let len = entry.u32()?;
-    // 0 ends the table; the other stands for an entry of more than 4 GiB.
+    // 0 ends the table; u32::MAX begins an entry of more than 4 GiB.
     if len == 0 || len == u32::MAX {
         return None;
     }
@@ -103,7 +104,7 @@ pub(super) fn row(module: Module, address: usize) -> Option<Row> {
     frame.row()
 }
 
-/// Where the entry is whose code starts last before the address, by the table that linkers sort.
+/// The entry with the last start before the address, by the linker's sorted table.
 fn find_entry(mut header: Reader, address: usize) -> Option<usize> {
     /// Version 1, and offsets of 32 bits from the header's start: what every linker writes.
     const SORTED: u8 = 0x3b;
@@ -128,7 +129,6 @@ fn find_entry(mut header: Reader, address: usize) -> Option<usize> {
     Some(entry(low.checked_sub(1)?)?.1)
 }
 
-/// The part that entries share.
 fn common(mut at: Reader) -> Option<Common> {
     let len = at.u32()?;
     let mut at = at.part(len as usize)?;
@@ -166,33 +166,27 @@ fn common(mut at: Reader) -> Option<Common> {
     common.is_sized.then_some(common)
 }
 
-/// What holds at one place of the code.
 #[derive(Clone, Copy)]
 struct State<'a> {
-    /// The CFA's register and what is added to it.
     register: u64,
     offset: i64,
-    /// The CFA by an expression instead.
     expression: Option<Cfa>,
     bp: Kept,
     bx: Kept,
     return_address: Kept,
-    /// What holds at the start of each entry, for instructions that go back to it.
     initial: Option<&'a State<'a>>,
 }
 
-/// Where a register's value of the caller is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Same,
     Undefined,
     AtCfa(i64),
     AtBp(i64),
-    /// By a rule that is not followed.
     Otherwise,
 }
 
-/// How deep states are remembered; compilers remember one.
+/// Depth of remembered states; compilers remember one.
 const REMEMBERED: usize = 4;
 
 /// Runs a program up to an address in code that begins at another; all of it without them.
@@ -265,7 +259,7 @@ fn run(mut program: Reader, common: &Common, state: &mut State<'_>, code: Option
                 program.skip(len)?;
                 state.set(register, Kept::Otherwise);
             }
-            // The size of arguments on the stack, which only unwinding for exceptions needs.
+            // The size of stack arguments, which only exception unwinding needs.
             0x2e => drop(program.unsigned()?),
             0x2f => {
                 let (register, offset) = (program.unsigned()?, program.unsigned()?);
@@ -284,7 +278,6 @@ fn run(mut program: Reader, common: &Common, state: &mut State<'_>, code: Option
 }
 
 impl State<'_> {
-    /// Before the first instruction: no CFA, all registers as they were.
     const START: Self = Self {
         register: u64::MAX,
         offset: 0,
@@ -336,7 +329,7 @@ impl State<'_> {
 }
 
 impl Kept {
-    /// What a rule that is not followed leaves is as good as lost: few callers' frames depend on it.
+    /// Untracked rules count as lost: few callers' frames depend on them.
     fn place(self) -> Saved {
         match self {
             Kept::AtCfa(offset) => Saved::AtCfa(offset),
@@ -346,7 +339,6 @@ impl Kept {
     }
 }
 
-/// Operations of DWARF's expressions.
 const DEREF: u8 = 0x06;
 const PLUS_UCONST: u8 = 0x23;
 const BREG_RBP: u8 = 0x76;

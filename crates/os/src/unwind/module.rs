@@ -1,23 +1,19 @@
-//! Which loaded module an address lies in, and where its unwinding tables are.
+//! Finds an address's module and its unwinding tables.
 //!
-//! **What.** [`find`] asks glibc 2.35 or later by `_dl_find_object`, which takes no lock and may be called from anywhere; an older C library
-//! is asked by `dl_iterate_phdr`, which waits while another thread changes the list of modules.
-//!
-//! **Unsafe.** Calls both by their declared types, and reads program headers where the latter says that they are.
+//! **What.** [`find`] calls `_dl_find_object` (glibc 2.35, lock-free, callable anywhere), or
+//! `dl_iterate_phdr`, which waits while another thread changes the list of modules.
+//! **Unsafe.** Calls both by their declared types, and reads program headers where the latter says
+//! that they are.
 
 use crate::weak;
 use core::ffi::{c_int, c_void};
 
-/// A loaded module, as far as unwinding needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Module {
-    /// Its first byte.
     pub(super) start: usize,
-    /// The byte behind its last.
     pub(super) end: usize,
-    /// Where its `.eh_frame_hdr` is.
     pub(super) frames: usize,
-    /// Where the C library's own record of it is, if that is known: another one when it is loaded anew.
+    /// The address of the C library's record, if known: it changes when the module is loaded anew.
     pub(super) record: usize,
 }
 
@@ -32,7 +28,7 @@ struct Found {
     reserved: [u64; 7],
 }
 
-/// The module that holds an address; `None` when none does, or it has no unwinding tables.
+/// The module that holds an address, if it has unwinding tables.
 pub(super) fn find(address: usize) -> Option<Module> {
     match weak!("_dl_find_object") {
         0 => find_by_list(address),
@@ -42,7 +38,7 @@ pub(super) fn find(address: usize) -> Option<Module> {
 
 fn find_by_object(function: usize, address: usize) -> Option<Module> {
     let mut found = Found { flags: 0, start: 0, end: 0, link_map: 0, frames: 0, reserved: [0; 7] };
-    // SAFETY: glibc's function has this type, and fills the record. It may be asked for any address.
+    // SAFETY: glibc's function has this type, fills the record, and accepts any address.
     let missing = unsafe {
         let function: unsafe extern "C" fn(usize, *mut Found) -> c_int = core::mem::transmute(function);
         function(address, &mut found)
@@ -51,7 +47,6 @@ fn find_by_object(function: usize, address: usize) -> Option<Module> {
     (missing == 0 && frames != 0).then_some(Module { start, end, frames, record })
 }
 
-/// What is looked for in the list of modules, and what was found.
 struct Search {
     address: usize,
     found: Option<Module>,
@@ -59,8 +54,7 @@ struct Search {
 
 /// As [`find`], for every C library.
 pub(super) fn find_by_list(address: usize) -> Option<Module> {
-    /// Looks at one module.
-    ///
+    /// Inspects one module.
     /// # Safety
     /// The C library passes its record of the module, and the search as it was given.
     unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {

@@ -1,16 +1,12 @@
-//! Reading what a module says in its own memory.
+//! A cursor over a module's memory: reads past its end are `None`, so corrupt tables do no harm.
 //!
-//! **What.** A cursor over bytes that belong to a loaded module: nothing beyond its last byte is read, so that tables that lie end
-//! as `None`.
-//!
-//! **From.** The encodings of DWARF 5 §7.6 (LEB128) and of the Linux Standard Base, "DWARF Extensions" (pointers).
-//!
+//! **From.** The encodings of DWARF 5 §7.6 (LEB128) and of the Linux Standard Base, "DWARF
+//! Extensions" (pointers).
 //! **Unsafe.** Reads memory by address; [`Reader::new`] has its caller answer for it.
 
 /// A pointer's encoding that stands for no pointer.
 pub(super) const OMITTED: u8 = 0xff;
 
-/// See the module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
     at: usize,
@@ -19,24 +15,22 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Reads from `at` up to `end`.
-    ///
     /// # Safety
     /// The bytes between are mapped and readable as long as the reader is used.
     pub(super) unsafe fn new(at: usize, end: usize) -> Self {
         Self { at, end }
     }
 
-    /// The same bytes' end, from elsewhere before it on: `None` outside of `start..end`.
+    /// A reader from `to` to the same end; `None` outside of `start..end`.
     pub(super) fn moved(self, start: usize, to: usize) -> Option<Self> {
         (start <= to && to < self.end).then_some(Self { at: to, end: self.end })
     }
 
-    /// Where the next byte is.
     pub(super) fn at(self) -> usize {
         self.at
     }
 
-    /// The next `len` bytes alone; this one goes on behind them.
+    /// Splits off the next `len` bytes.
     pub(super) fn part(&mut self, len: usize) -> Option<Self> {
         let part = Self { at: self.at, end: self.at.checked_add(len)? };
         self.skip(len)?;
@@ -55,7 +49,8 @@ impl Reader {
     fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let from = self.at as *const [u8; N];
         self.skip(N)?;
-        // SAFETY: the bytes lie before the end, and by the contract of `new` are readable; an array of bytes lies anywhere.
+        // SAFETY: the bytes lie before the end: readable by `new`'s contract. Bytes need no
+        // alignment.
         Some(unsafe { from.read() })
     }
 
@@ -75,7 +70,7 @@ impl Reader {
         self.bytes().map(u64::from_le_bytes)
     }
 
-    /// A number of seven bits a byte; bits beyond the 64th are dropped.
+    /// An unsigned LEB128 number; bits beyond the 64th are dropped.
     pub(super) fn unsigned(&mut self) -> Option<u64> {
         let (mut value, mut shift) = (0u64, 0u32);
         loop {
@@ -88,24 +83,22 @@ impl Reader {
         }
     }
 
-    /// The same with a sign.
     pub(super) fn signed(&mut self) -> Option<i64> {
         let from = self.at;
         let value = self.unsigned()? as i64;
         let bits = 7 * (self.at - from) as u32;
-        // The last byte's sixth bit is the sign of all above.
+        // The last byte's bit 6 is the sign.
         Some(if bits < 64 { value << (64 - bits) >> (64 - bits) } else { value })
     }
 
-    /// Passes a text that a 0 ends, and returns it as a reader of its own.
+    /// Skips a 0-terminated text, and returns it as a reader.
     pub(super) fn text(&mut self) -> Option<Self> {
         let start = *self;
         while self.u8()? != 0 {}
         Some(Self { at: start.at, end: self.at - 1 })
     }
 
-    /// A pointer by its encoding; `data` is what pointers relative to data are relative to. `None` for encodings that no table here
-    /// has.
+    /// A pointer by its encoding, relative to `data` where encoded so; `None` for unused encodings.
     pub(super) fn pointer(&mut self, encoding: u8, data: usize) -> Option<usize> {
         let at = self.at;
         let value = self.value(encoding)?;
@@ -115,7 +108,7 @@ impl Reader {
             0x30 => data,
             _ => return None,
         };
-        // Bit 7 says that the pointer's place is meant; only personalities have that, which are skipped.
+        // Bit 7 marks an indirect pointer: only personalities use it, and they are skipped.
         Some(base.wrapping_add(value))
     }
 

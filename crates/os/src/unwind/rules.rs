@@ -1,8 +1,9 @@
-//! Rules: one word that says how the frame at an address is undone.
+//! Rules: one word that says how to undo the frame at an address.
 //!
-//! **What.** [`of`] knows the rule of an address that was met before; else it asks the module's tables ([`super::cfi`]).
-//!
-//! **State.** A rule, from the lowest bit on. Offsets are in words, with a sign; what does not fit is as if nothing were known.
+//! **What.** [`of`] returns an address's cached rule, or computes it from the module's tables
+//! ([`super::cfi`]).
+//! **State.** From the lowest bit on; offsets in signed words. A rule that does not fit counts as
+//! unknown.
 //! ```text
 //! kind 3 | place of bp 2 | place of bx 2 | plus 7 | offset of the CFA 22 | offset of bp 14 | offset of bx 14 = 64
 //! ```
@@ -15,7 +16,6 @@ use super::{cfi, module};
 static RULES: Table<8192> = Table::new();
 static KNOWN: Known = Known::new();
 
-/// How a frame is undone; see [`Row`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Rule(u64);
 
@@ -26,7 +26,6 @@ const AT_SP: u64 = 3;
 const AT_BP: u64 = 4;
 const BX: u64 = 5;
 const PLT: u64 = 6;
-/// One of [`UNKNOWN`], [`SIGNAL`], [`OUTERMOST`].
 const OTHER: u64 = 7;
 
 const WORD: i64 = 8;
@@ -39,16 +38,13 @@ const UNKNOWN: Rule = Rule(OTHER);
 const SIGNAL: Rule = Rule(OTHER | 1 << 3);
 const OUTERMOST: Rule = Rule(OTHER | 2 << 3);
 
-/// A rule, taken apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// As the tables say.
     Known(Row),
-    /// No table says anything.
     Unknown,
 }
 
-/// The rule of the instruction that the byte at this address belongs to.
+/// The rule of the instruction that holds this byte.
 #[inline]
 pub(super) fn of(address: usize) -> Rule {
     match RULES.get(address as u64) {
@@ -70,7 +66,6 @@ fn find(address: usize) -> Rule {
     rule
 }
 
-/// Forgets all rules.
 pub(super) fn forget() {
     RULES.clear();
 }
@@ -96,7 +91,7 @@ impl Rule {
             Saved::AtCfa(offset) => (AT_CFA, offset),
             Saved::AtBp(offset) => (AT_FRAME, offset),
         };
-        // So many words with a sign, in so many bits.
+        // Signed words in `bits` bits.
         let words = |bytes: i64, bits: u32| {
             let words = bytes / WORD;
             let fits = bytes % WORD == 0 && words << (64 - bits) >> (64 - bits) == words;
@@ -108,7 +103,7 @@ impl Rule {
         Some(Self(places | words(offset, 22)? << 14 | words(bp, 14)? << 36 | words(bx, 14)? << 50))
     }
 
-    /// The rule as nearly all are, and quick to follow: `None` for others.
+    /// The common kind of rule, quick to follow.
     #[inline(always)]
     pub(super) fn plain(self) -> Option<Plain> {
         // The places' higher bits stand for AT_FRAME.
@@ -116,7 +111,6 @@ impl Rule {
         (self.0 & 7 <= BP && self.0 & others == 0).then_some(Plain(self.0))
     }
 
-    /// What the rule says, whatever it is.
     pub(super) fn step(self) -> Step {
         let offset = Plain(self.0).cfa() as i64;
         let plus = (self.0 >> 7 & 127) as i64 * WORD;
@@ -146,8 +140,8 @@ impl Rule {
     }
 }
 
-/// A rule by which the CFA is so far above the stack pointer or the frame pointer, and registers are where they were or near the CFA.
-/// Offsets are in bytes, as words that are added with wrap-around.
+/// A rule with the CFA at an offset from the stack or frame pointer, and registers unchanged or
+/// near the CFA. Byte offsets, as wrapping words.
 #[derive(Clone, Copy)]
 pub(super) struct Plain(u64);
 

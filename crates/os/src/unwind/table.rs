@@ -1,16 +1,12 @@
-//! A table from words to words that anybody may use at any time.
+//! A table from words to words, usable at any time without locks or orderings.
 //!
-//! **What.** An entry keeps a value, and beside it the value crossed with its key. Two writers, or a writer and a reader, that meet may
-//! mix two entries' halves: then they do not fit together, and the entry is as good as empty. So there is nothing to lock, and nothing
-//! to order.
-//!
-//! **State.** `N` entries, a power of two, each `[key ^ value, value]`. Of a pair of entries, which lie in one cache line, the
-//! first has what was written last, the second what was written before it: two keys that are met in turn do not drive each other out. 0 is no
-//! value.
+//! **What.** An entry holds `[key ^ value, value]`; halves mixed by a race do not match, and the
+//! entry counts as empty.
+//! **State.** `N` entries, a power of two, in pairs of one cache line each: the first has the
+//! latest write, the second the one before, so that two alternating keys keep both. 0 is no value.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// See the module.
 #[repr(align(32))]
 pub(super) struct Table<const N: usize> {
     entries: [Entry; N],
@@ -37,7 +33,6 @@ impl Entry {
 }
 
 impl<const N: usize> Table<N> {
-    /// An empty one.
     pub(super) const fn new() -> Self {
         assert!(N.is_power_of_two() && N > 1, "pairs of entries");
         Self { entries: [const { Entry { crossed: AtomicU64::new(0), value: AtomicU64::new(0) } }; N] }
@@ -53,18 +48,16 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// Keeps a key's value, which is not 0.
+    /// Stores a key's value, which is not 0.
     pub(super) fn put(&self, key: u64, value: u64) {
         let place = Self::place(key);
         let (entry, beside) = (&self.entries[place], &self.entries[place + 1]);
-        // What is the key's own already need not go beside it.
         if entry.of(key) == 0 {
             beside.set(entry.crossed.load(Relaxed), entry.value.load(Relaxed));
         }
         entry.set(key ^ value, value);
     }
 
-    /// Empties all.
     pub(super) fn clear(&self) {
         for entry in &self.entries {
             // A value of 0 is none, whatever stands beside it.
@@ -72,7 +65,7 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// The first of a key's two entries. By the golden ratio: addresses that lie side by side, and those that are round, come to different places.
+    /// The first of a key's two entries, by the golden ratio, which scatters near addresses.
     #[inline]
     fn place(key: u64) -> usize {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize & !1

@@ -1,12 +1,12 @@
 //! The walk from frame to frame, on x86-64.
 //!
-//! **What.** Each step undoes one frame by its rule. Where no table knows the code, the frame pointer is tried: it has to lie above the
-//! stack pointer and to have a return address above it, behind the bytes of a call. From then on of what was remembered of stacks
-//! only that is believed which surely is this one's ([`Stack::distrust`]).
-//!
-//! **From.** The layout of a signal's frame is the kernel's `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
-//!
-//! **Unsafe.** Reads four registers by assembly, and bytes of code that the kernel says can be read.
+//! **What.** Each step undoes one frame by its rule. For unknown code it tries the frame pointer:
+//! it must lie above the stack pointer, with a return address above it that follows a call
+//! instruction. After such a guess, only cached stack pages surely of this thread count
+//! ([`Stack::distrust`]).
+//! **From.** Signal frames: `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
+//! **Unsafe.** Reads four registers by assembly, and bytes of code that the kernel says can be
+//! read.
 
 use super::Registers;
 use super::cfi::{Cfa, Row, Saved};
@@ -21,13 +21,13 @@ pub(super) const SUPPORTED: bool = true;
 
 const WORD: usize = size_of::<usize>();
 
-/// Where a signal's frame has the interrupted code's registers, from the handler's stack pointer after its return.
+/// Offsets of interrupted registers from the handler's stack pointer after its return.
 const SIGNAL_BP: usize = 120;
 const SIGNAL_BX: usize = 128;
 const SIGNAL_SP: usize = 160;
 const SIGNAL_PC: usize = 168;
 
-/// The registers of the function that this is inlined into.
+/// The registers of the function that inlines this.
 #[inline(always)]
 pub(super) fn here() -> Registers {
     let (pc, sp, bp, bx);
@@ -45,7 +45,7 @@ pub(super) fn here() -> Registers {
     Registers { pc, sp, bp, bx }
 }
 
-/// Notes the addresses at which the callers of a frame go on, without those of the library that come first if `outside`.
+/// Records return addresses, without the library's leading ones if `outside`.
 #[inline(never)]
 pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize {
     let own = if outside { own_code() } else { (0, 0) };
@@ -63,10 +63,10 @@ pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize 
     count
 }
 
-/// The stack pointer of the program's first function, if but for it only the library, the C library and the dynamic linker are on the stack.
+/// The first function's stack pointer, if only the C library, the linker and we lie below it.
 #[inline(never)]
 pub(super) fn after_main(from: Registers) -> Option<usize> {
-    /// Bytes that the first function has at the most: it calls what runs `main`, and that is all.
+    /// Most bytes of the first function, which only calls `main`'s caller.
     const FIRST: usize = 64;
     // SAFETY: no preconditions.
     let [entry, linker] = [libc::AT_ENTRY, libc::AT_BASE].map(|what| unsafe { libc::getauxval(what) as usize });
@@ -91,7 +91,7 @@ pub(super) fn forget() {
     CALLS.clear();
 }
 
-/// The library's first address, and the one behind its last: 1 and 1 where it is part of the program itself.
+/// The library's address range; 1 and 1 if it is part of the program.
 fn own_code() -> (usize, usize) {
     static START: AtomicUsize = AtomicUsize::new(0);
     static END: AtomicUsize = AtomicUsize::new(0);
@@ -103,29 +103,28 @@ fn own_code() -> (usize, usize) {
     let entry = unsafe { libc::getauxval(libc::AT_ENTRY) as usize };
     let own = module::find(own_code as *const () as usize).filter(|m| !(m.start..m.end).contains(&entry));
     let (start, end) = own.map_or((1, 1), |m| (m.start, m.end));
-    // Two threads write the same.
+    // Racing threads store the same.
     START.store(start, Relaxed);
     END.store(end, Relaxed);
     (start, end)
 }
 
-/// A frame under way. Passed on by value where something rare is done with it, so that it can stay in registers.
+/// A frame under way. Passed by value on rare paths, so that it can stay in registers.
 #[derive(Clone, Copy)]
 struct Frame {
     registers: Registers,
-    /// An address of the instruction that is under way.
+    /// An address within the current instruction.
     lookup: usize,
     stack: Stack,
 }
 
 impl Frame {
-    /// The frame that registers belong to.
     #[inline(always)]
     fn at(registers: Registers) -> Self {
         Self { registers, lookup: registers.pc, stack: Stack::new() }
     }
 
-    /// Goes to the caller's frame; the address one past what is under way there, or where it goes on.
+    /// Goes to the caller's frame; returns the address one past its current instruction.
     #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
         let rule = rules::of(self.lookup);
@@ -135,7 +134,7 @@ impl Frame {
         };
         let Registers { sp, bp, bx, .. } = self.registers;
         let cfa = if plain.is_by_sp() { sp } else { bp }.wrapping_add(plain.cfa());
-        // A stack grows downwards; what says otherwise is wrong, and could go round for ever.
+        // Stacks grow downwards: a lower CFA is wrong, and could loop for ever.
         if cfa <= sp {
             return None;
         }
@@ -146,7 +145,7 @@ impl Frame {
         Some(back)
     }
 
-    /// The same by a rule that is seldom met.
+    /// As `undo`, by a rare rule.
     #[cold]
     #[inline(never)]
     fn undo_other(mut self, rule: Rule) -> Option<Self> {
@@ -179,7 +178,7 @@ impl Frame {
         self.returned(Registers { pc: back, sp: cfa, bp, bx })
     }
 
-    /// The caller goes on with these registers; a thread's first function may have 0 for an address.
+    /// The caller, with these registers; a thread's first function may have return address 0.
     #[inline(always)]
     fn returned(self, registers: Registers) -> Option<Self> {
         // The call may be the last instruction of its function.
@@ -195,12 +194,12 @@ impl Frame {
         Some(Self { registers, lookup: registers.pc, ..self })
     }
 
-    /// By the frame pointer; or, where control was lost by a jump to nowhere, by the return address that the call has just pushed.
+    /// By the frame pointer; after a jump to nowhere, by the return address just pushed.
     fn guessed(mut self) -> Option<Self> {
         self.stack.distrust();
         let Registers { pc, sp, bp, .. } = self.registers;
         let is_interrupted = self.lookup == pc;
-        // An address that was put there without a call, as at the start of a context, has no frame.
+        // An address stored without a call, as at a context's start, has no frame.
         if !is_interrupted && !is_behind_call(pc) {
             return None;
         }
@@ -223,10 +222,10 @@ impl Frame {
     }
 }
 
-/// Addresses that were found to lie behind a call.
+/// Addresses known to follow a call.
 static CALLS: Table<1024> = Table::new();
 
-/// Whether the bytes before an address are those of a call. The address is a word of the stack that may be anything.
+/// Whether a call instruction precedes an address, which may be any word of the stack.
 fn is_behind_call(address: usize) -> bool {
     if CALLS.get(address as u64) != 0 {
         return true;
@@ -241,19 +240,19 @@ fn is_behind_call(address: usize) -> bool {
 fn has_call_before(address: usize) -> bool {
     const LONGEST: usize = 7;
     let Some(first) = address.checked_sub(LONGEST) else { return false };
-    // The bytes lie in one aligned word or in two. Code may begin where a page does: what cannot be read is no call.
+    // The bytes lie in one or two aligned words. Code may begin at a page: unreadable is no call.
     let (low, high) = (first & !7, (address - 1) & !7);
     let (has_low, has_high) = (stack::is_readable(low), stack::is_readable(high));
     let mut bytes = [0u8; LONGEST];
     for (i, byte) in bytes.iter_mut().enumerate() {
         let at = first + i;
         if if at < high { has_low } else { has_high } {
-            // SAFETY: the kernel has just read the aligned word that this byte lies in; if another thread takes the code away meanwhile,
-            // this thread is lost in any case, since it would return there.
+            // SAFETY: the kernel has just read this byte's aligned word. If another thread unmaps
+            // the code meanwhile, this thread would fault on return anyway.
             *byte = unsafe { (at as *const u8).read_volatile() };
         }
     }
-    // call rel32, or call through a register or memory, whose operand takes 0, 1, 2, 4 or 5 bytes more.
+    // call rel32, or call through register or memory with 0, 1, 2, 4 or 5 operand bytes.
     let through = |back: usize| bytes[LONGEST - back] == 0xff && bytes[LONGEST - back + 1] & 0x38 == 0x10;
     bytes[LONGEST - 5] == 0xe8 || [2, 3, 4, 6, 7].into_iter().any(through)
 }

@@ -1,4 +1,4 @@
-//! TEMERAIRE as a page heap: each act is one of its operations.
+//! TEMERAIRE as a page heap: one operation for each act.
 
 use super::Temeraire;
 use crate::fit::Fit;
@@ -27,7 +27,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
         self.walk_spans(each);
     }
 
-    // The act is constant wherever it is called, and the match folds.
+    // The act is constant at each call, and the match folds.
     #[inline(always)]
     fn act(&mut self, act: Act) -> Answer {
         match act {

@@ -1,8 +1,5 @@
-//! Background work of the heap: it gives memory back, looks after its backing, collapses
-//! hugepages.
-//!
-//! **What.** [`PageHeapExt`](crate::PageHeapExt) says what each operation does. A tick does all of
-//! it; a caller that lets go of the heap's lock in between takes its steps and the parts of a
+//! Background work: release, backing, collapses ([`PageHeapExt`](crate::PageHeapExt)). A tick does
+//! all; a caller that releases the heap's lock in between calls the steps and the parts of a
 //! collapse.
 
 use super::Temeraire;
@@ -42,7 +39,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             let paced = self.release_some(pages.min(STEP), Breaking::Surplus);
             self.release.paced(paced);
             released += paced;
-            // Where the system refuses, the next tick tries again.
+            // Where the system refuses, the next tick retries.
             more = pages > STEP && paced >= u64::from(STEP.0);
         }
         Tick { released, collapsed: 0, more }
@@ -77,7 +74,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     /// Whole hugepages first, then the filler's in its order, then regions.
     fn release_some(&mut self, pages: Pages, breaking: Breaking) -> u64 {
         let (want, mut done) = (u64::from(pages.0), 0);
-        // Not all of a free hugepage need have memory.
+        // A free hugepage may be partly backed.
         while done < want {
             let more = G::hugepages_up(Pages(pages.0 - done as u32));
             match self.shrink(more.min(self.free_backed_hugepages())) {
@@ -100,15 +97,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         done
     }
 
-    /// Takes the memory of what lies above the cache's limit away; returns how many pages lost
-    /// theirs.
+    /// Unbacks hugepages above the cache limit; returns the pages.
     pub(super) fn shrink_to_limit(&mut self) -> u64 {
         let excess = self.free_backed_hugepages().0.saturating_sub(self.cache_limit().0);
         self.shrink(HugePages(excess))
     }
 
-    /// Takes the memory of up to `want` free hugepages away, regions' first; returns how many pages
-    /// lost theirs.
+    /// Unbacks up to `want` free hugepages, regions' first; returns the pages.
     fn shrink(&mut self, want: HugePages) -> u64 {
         if want.0 == 0 {
             return 0;
@@ -126,8 +121,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
     }
 
-    /// Whether hugepages are asked for at a place: behind the threshold and where the heap has
-    /// grown or a collapse asks for them, but not where one was broken up.
+    /// Whether hugepages are requested at a place: past the threshold, or where growth or a
+    /// collapse asks for one, except where broken.
     pub fn asks_for(&self, id: HugePageId) -> bool {
         self.backing.asks_for(id, &self.trackers[id.0 as usize])
     }
@@ -152,8 +147,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Looks up whether some of the hugepages that should have come as a whole did, and whether the
-    /// system's mode has changed.
+    /// Checks whether hugepages came whole, and whether the system's mode changed.
     fn look_up_backing(&mut self) {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
@@ -172,7 +166,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     // Collapses.
 
-    /// One round: looks at some hugepages and collapses a few. Returns how many it collapsed.
+    /// One round of collapses; returns how many succeeded.
     fn collapse_round(&mut self) -> u32 {
         if !self.collapse.is_due() {
             return 0;
@@ -225,7 +219,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         t.collapsing = false;
         let lost_memory = t.place == Place::Unbacked;
         if lost_memory && done {
-            // And has some again.
+            // The collapse backed it again.
             self.cache.take_at(&mut self.trackers, id, HugePages(1));
             self.trackers[id.0 as usize].intact = true;
             self.put(id, HugePages(1));
@@ -236,7 +230,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             });
         }
         self.backing.end_collapse(&mut self.trackers, &mut self.floor, id);
-        // Its last span came back meanwhile.
+        // Its last span was freed meanwhile.
         let t = &self.trackers[id.0 as usize];
         if t.place == Place::Filler && t.used_pages() == 0 {
             self.retire(id);
@@ -263,7 +257,7 @@ fn reback<P: Fit, G: Geometry>(
     }
 }
 
-/// The hugepages of which no page lies outside of a span.
+/// The hugepages that a span fully covers.
 fn whole_hugepages<G: Geometry>(span: PageRange) -> impl Iterator<Item = HugePageId> {
     (span.first.0.div_ceil(G::PAGES)..span.end().0 / G::PAGES).map(HugePageId)
 }

@@ -9,12 +9,12 @@ use crate::region::{self, Held};
 use crate::tracker::{Place, Tracker};
 use craton_base::{Clock, Floor, Geometry, HugePageId};
 
-/// An invariant that does not hold.
+/// A violated invariant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// Its id, as the crate's theory names it.
+    /// Its id in the crate's head.
     pub invariant: &'static str,
-    /// The hugepage where that was seen.
+    /// The hugepage at fault.
     pub at: HugePageId,
 }
 
@@ -29,8 +29,7 @@ struct Counts {
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Walks P1 to P9; the first that fails is returned. Takes time in proportion to the granted
-    /// hugepages.
+    /// Walks P1 to P9 and returns the first violation; linear in the granted hugepages.
     pub fn check(&self) -> Result<(), Broken> {
         let mut counts = Counts::default();
         for i in 0..self.granted().0 {
@@ -51,7 +50,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.check_sums(&counts)
     }
 
-    /// The fault of a tracker by itself: P2, P5, P6.
+    /// Violations within a tracker: P2, P5, P6.
     fn tracker_fault(&self, at: HugePageId, t: &Tracker<G>) -> Option<&'static str> {
         let continues = u32::from(t.continues());
         let previous_reaches = at.0 > 0 && self.trackers[at.0 as usize - 1].used().contains(G::PAGES - 1);
@@ -68,7 +67,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// The fault of a tracker where it is: P1, P3, P4, P8.
+    /// Violations of a tracker's place: P1, P3, P4, P8.
     fn place_fault(&self, at: HugePageId, t: &Tracker<G>) -> Option<&'static str> {
         let previous = at.0.checked_sub(1).map(|p| self.trackers[p as usize].place);
         let unlisted = t.list == 0 && !t.broken && !t.donated && !t.guarded;
@@ -99,8 +98,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         (!fits).then_some("P1")
     }
 
-    /// Whether a free range of `len` hugepages of one place begins at `first` and is marked at both
-    /// ends.
+    /// Whether a free range of `len` hugepages begins at `first`, tagged at both ends.
     fn is_range(&self, first: HugePageId, len: u32, place: Place) -> bool {
         let end = first.0 + len;
         len > 0

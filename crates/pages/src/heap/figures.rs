@@ -1,4 +1,4 @@
-//! Where the region's pages are.
+//! Statistics of the page heap.
 
 use super::Temeraire;
 use crate::fit::Fit;
@@ -6,35 +6,35 @@ use crate::placement::Placement;
 use crate::tracker::Place;
 use craton_base::{Clock, Floor, Geometry, HugePages, Pages};
 
-/// Counts of a page heap. Pages with memory are counted as far as the heap knows: those that were
-/// handed out since they last lost theirs, and all of a hugepage that the system backs as a whole.
+/// Counts of a page heap. Backed pages as far as known: those handed out since their last
+/// unbacking, and all of an intact hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageHeapStats {
     /// Hugepages that the floor granted.
     pub granted: HugePages,
     /// Pages in spans.
     pub in_use: Pages,
-    /// Those of them on hugepages for spans of many small objects.
+    /// Of these, on dense hugepages.
     pub dense: Pages,
-    /// Pages with memory, in spans or free.
+    /// Backed pages, in spans or free.
     pub backed: Pages,
-    /// Those of them on hugepages that the system backs as a whole.
+    /// Of these, on hugepages that the system backs whole.
     pub intact: Pages,
-    /// Free pages with memory: on whole free hugepages.
+    /// Free backed pages on whole free hugepages.
     pub cached: Pages,
-    /// Free pages with memory: between the spans of partly used hugepages.
+    /// Free backed pages between spans.
     pub free_backed: Pages,
-    /// Free pages behind the tails of large spans, for the filler to use last.
+    /// Free pages behind large spans' tails.
     pub slack: Pages,
-    /// Hugepages that the filler packs.
+    /// Hugepages of the filler.
     pub filler: HugePages,
-    /// Hugepages of regions, for spans that cross hugepages.
+    /// Hugepages of regions.
     pub region: HugePages,
-    /// Hugepages that lost part of their memory.
+    /// Hugepages that are partly unbacked.
     pub broken: HugePages,
-    /// Free hugepages that may keep their memory at the moment.
+    /// Free hugepages that may stay backed now.
     pub cache_limit: HugePages,
-    /// Pages given back to the system since the start.
+    /// Pages returned to the system since the start.
     pub released_total: u64,
 }
 
@@ -51,13 +51,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Pages(self.in_use)
     }
 
-    /// Free pages with memory.
     pub(super) fn free_backed(&self) -> Pages {
         let (sums, regions) = (self.filler.sums(), self.regions.held());
         Pages(self.cache.backed().0 + regions.idle_pages + regions.between + (sums.backed - sums.used))
     }
 
-    /// Free hugepages with memory.
     pub(super) fn free_backed_hugepages(&self) -> HugePages {
         HugePages(self.cache.total().0 + self.regions.held().idle_backed)
     }
@@ -74,7 +72,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.limit()
     }
 
-    /// Counts, by a walk over all granted hugepages.
+    /// Counts by a walk over all granted hugepages.
     pub fn stats(&self) -> PageHeapStats {
         let mut s = PageHeapStats {
             granted: self.granted(),

@@ -1,8 +1,5 @@
-//! Spans that become longer or shorter where they stand.
-//!
-//! **What.** `realloc` of a large object need not copy when the pages behind it are free. A span
-//! inside one hugepage may grow to its end; one that begins a hugepage, over the free hugepages
-//! behind it.
+//! Spans resized in place, which saves `realloc` a copy. A span inside a hugepage may grow to its
+//! end; one that begins a hugepage, over the free hugepages behind it.
 
 use super::Temeraire;
 use crate::donation::{Large, occupy_whole};
@@ -12,7 +9,7 @@ use crate::tracker::Place;
 use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages, SpanError};
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Makes a span longer; returns whether what was added reads as zeros.
+    /// Lengthens a span; whether the added pages read as zeros.
     pub(super) fn lengthen(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
         let (old, new) = (span.len.0, pages.0);
         let (id, at) = (G::hugepage(span.first), G::in_hugepage(span.first));
@@ -36,7 +33,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Lengthens a span whose last hugepage is `id`, inside that hugepage.
     fn extend_within(&mut self, id: HugePageId, at: u32, pages: u32) -> Result<bool, NoMemory> {
         let t = &self.trackers[id.0 as usize];
         if t.place != Place::Filler || at + pages > G::PAGES || t.used().any(at, pages) {
@@ -45,13 +41,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(self.change(id, |t| t.extend(at, pages)))
     }
 
-    /// Lengthens a span that starts at a hugepage's start over the free hugepages behind it.
+    /// Lengthens a span that begins a hugepage over the free hugepages behind it.
     fn extend_across(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         let (end, granted) = (old.end(), self.granted());
         let more = HugePages(new.end().0 - end.0);
         if old.tail > 0 {
-            // The rest of the present tail must be free.
+            // The rest of the present tail's hugepage must be free.
             let t = &self.trackers[old.last().0 as usize];
             if t.place != Place::Filler || t.used_pages() != old.tail || t.collapsing {
                 return Err(NoMemory);
@@ -80,7 +76,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(zeroed)
     }
 
-    /// Makes a span shorter.
     pub(super) fn shorten(&mut self, span: PageRange, pages: Pages) {
         let (id, at) = (G::hugepage(span.first), G::in_hugepage(span.first));
         match self.trackers[id.0 as usize].place {
@@ -93,7 +88,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Frees the end of a span on a hugepage of the filler.
+    /// Frees the end of a span on a filler's hugepage.
     fn trim_span(&mut self, id: HugePageId, at: u32, pages: u32) {
         self.change(id, |t| t.truncate(at, pages));
         if self.trackers[id.0 as usize].broken {
@@ -101,8 +96,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Shortens a span of several hugepages: whole hugepages at its end come free, the new last
-    /// one's rest is donated.
+    /// Shortens a span of several hugepages: frees whole ones, donates the new last one's rest.
     fn shorten_across(&mut self, span: PageRange, pages: Pages) {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         if old.whole == new.whole && new.tail > 0 {
@@ -120,7 +114,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Makes two neighbours one span.
     pub(super) fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
         if let Some(fault) = self.fault(first).or_else(|| self.fault(second)) {
             return Err(fault);
@@ -138,8 +131,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(())
     }
 
-    /// None of a span that shares its first hugepage, of which some is being collapsed, or of which
-    /// hugepages are asked for in part: to the system those are several mappings.
+    /// None if the first hugepage is shared, one is being collapsed, or hugepages are requested for
+    /// a part: the kernel then has several mappings.
     pub(super) fn movable(&self, span: PageRange) -> HugePages {
         if self.fault(span).is_some() {
             return HugePages(0);
@@ -152,7 +145,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         if all { whole } else { HugePages(0) }
     }
 
-    /// Takes a span back whose whole hugepages, have lost their memory.
     pub(super) fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
         if let Some(fault) = self.fault(span) {
             return Err(fault);

@@ -1,4 +1,4 @@
-//! Every span that is out, one after the other.
+//! Iterates over the spans in use.
 
 use super::Temeraire;
 use crate::fit::Fit;
@@ -6,10 +6,9 @@ use crate::placement::Placement;
 use craton_base::{Clock, Density, Floor, Geometry, HugePageId, PageRange, Pages};
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Hands every span that is out to `each`, in the order of their places, with the density of
-    /// its hugepage. Takes time in proportion to the granted hugepages and the spans.
+    /// Calls `each` with every span in use and its hugepage's density, in address order; linear.
     pub(super) fn walk_spans(&self, mut each: impl FnMut(PageRange, Density)) {
-        // A span that may go on in the next hugepage.
+        // A span that may continue in the next hugepage.
         let mut open: Option<(PageRange, Density)> = None;
         for i in 0..self.granted().0 {
             let t = &self.trackers[i as usize];

@@ -1,13 +1,13 @@
-//! A trace that is read: checked from end to end, then gone through without further questions.
+//! Reads a trace: checks it completely, then iterates without checks.
 
 use super::{BLOCK_BYTES, BLOCK_EVENTS, Event, HEADER_WORDS, Header, MAGIC, SLOT_BYTES, Seal, Slot, Sum, VERSION};
 use core::fmt::{Display, Formatter, Result as FmtResult};
 use craton_base::{PAGE_SIZE, PAGES_PER_HUGEPAGE, Pages};
 
-/// A whole trace whose bytes have been checked.
+/// A checked trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace<'a> {
-    /// The blocks behind the header that hold events.
+    /// The blocks that hold events.
     blocks: &'a [[u8; BLOCK_BYTES]],
     header: Header,
     events: u64,
@@ -18,42 +18,42 @@ pub struct Trace<'a> {
     pages: Pages,
 }
 
-/// Why a file is no good trace, and where that was seen.
+/// Why a file is no valid trace, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceError {
     /// Offset in the file, in bytes.
     pub at: u64,
-    /// What is wrong there.
+    /// The error there.
     pub wrong: Wrong,
 }
 
-/// What is wrong with a file.
+/// An error of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Wrong {
-    /// It does not begin as a trace does.
+    /// It has no trace's first bytes.
     NoTrace,
-    /// It is of this version of the format.
+    /// Another version of the format.
     Version(u32),
-    /// Slots have this many bytes.
+    /// Another size of slots.
     SlotBytes(u32),
-    /// Pages have this many bytes, and hugepages that many pages.
+    /// Other bytes of a page, and pages of a hugepage.
     PageSize(u32, u32),
-    /// The header is not as it was written.
+    /// The header was changed.
     HeaderChecksum,
-    /// The file ends there, in the header or in a block.
+    /// The file ends inside the header or a block.
     CutInside,
-    /// The file ends there, behind a block that is not the last.
+    /// The file ends after a block that is not the last.
     CutBehind,
-    /// The block is not as it was written.
+    /// The block was changed.
     Checksum,
-    /// The slot holds what no event is.
+    /// The slot holds no valid event.
     NoEvent,
-    /// The event is earlier than the one before.
+    /// The event precedes the one before.
     BackInTime,
-    /// The event is about pages that the recorded heap cannot have.
+    /// The event lies beyond the recorded heap.
     BeyondRegion(Pages),
-    /// Something is written behind the end of the trace.
+    /// Bytes follow the end of the trace.
     BehindTheEnd,
 }
 
@@ -99,10 +99,10 @@ fn slot(block: &[u8; BLOCK_BYTES], i: usize) -> Slot {
 }
 
 impl Header {
-    /// The header at the start of a file.
+    /// Decodes the header at the start of a file.
     ///
     /// # Errors
-    /// It is no trace, of another version or for other pages, was changed, or cut off.
+    /// No trace, another version or page size, changed, or cut off.
     pub fn decode(file: &[u8]) -> Result<Self, TraceError> {
         let fail = |at: usize, wrong| Err(TraceError { at: at as u64, wrong });
         let known = file.len().min(MAGIC.len());
@@ -117,7 +117,7 @@ impl Header {
             return fail(8, Wrong::Version(half(1, false)));
         }
         let header = Self { bound: word(file, 24), region: Pages(half(4, false)) };
-        // Another program may have made a good one, for other pages.
+        // Another program may have made a valid one, for other pages.
         let mut sum = Sum::of_block(0);
         (0..HEADER_WORDS).for_each(|i| sum.mix(word(file, 8 * i)));
         if sum.0 != word(file, 8 * HEADER_WORDS) {
@@ -140,7 +140,7 @@ impl<'a> Trace<'a> {
     /// Checks a whole file.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first error in the file.
     pub fn read(file: &'a [u8]) -> Result<Self, TraceError> {
         let header = Header::decode(file)?;
         let (all, rest) = file[BLOCK_BYTES..].as_chunks::<BLOCK_BYTES>();
@@ -166,7 +166,7 @@ impl<'a> Trace<'a> {
             trace.complete = seal.is_some_and(|seal| seal.last);
             trace.dropped = seal.map_or(0, |seal| seal.dropped);
             if trace.complete || seal.is_none() {
-                // What was made ready for more events, and not cut off at the end.
+                // Space prepared for more events, and not cut off.
                 let behind = (i + 2) * BLOCK_BYTES;
                 return match (file[behind..].iter().position(|byte| *byte != 0), rest.is_empty()) {
                     (Some(at), _) => Err(TraceError { at: (behind + at) as u64, wrong: Wrong::BehindTheEnd }),
@@ -197,12 +197,12 @@ impl<'a> Trace<'a> {
         (0..events).try_for_each(|at| self.check_event(i, at, slot(block, at)))
     }
 
-    /// Checks a block that was not sealed any more; returns how many events it has.
+    /// Checks an unsealed block; returns its events.
     fn check_unsealed(&mut self, i: usize, block: &[u8; BLOCK_BYTES]) -> Result<u64, TraceError> {
-        // The second word of the slot behind the last event may have been written.
+        // The second word after the last event may have been written.
         let events = (0..BLOCK_EVENTS).find(|at| slot(block, *at)[0] == 0).unwrap_or(BLOCK_EVENTS);
         (0..events).try_for_each(|at| self.check_event(i, at, slot(block, at)))?;
-        // So may that of the seal.
+        // Likewise the seal's.
         let written = |at: &usize| match slot(block, *at) {
             [head, _] if *at == BLOCK_EVENTS => head != 0,
             words => words != [0, 0],
@@ -229,49 +229,47 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// What the file says of itself.
+    /// The file's header.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// How many events there are.
+    /// Number of events.
     pub fn len(&self) -> u64 {
         self.events
     }
 
-    /// Whether there are none.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.events == 0
     }
 
-    /// Events at the end that no checksum covers, since the recording was not ended: its program
-    /// was killed, or still runs.
+    /// Trailing events without a checksum: the recording program was killed, or still runs.
     pub fn unchecked(&self) -> u64 {
         self.unchecked
     }
 
-    /// Whether the recording was ended in good order.
+    /// Whether the recording was completed.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Events that were dropped when the bound was reached or the file could not grow; `None` where
-    /// the recording came to its bound and nobody was left to write down by how many.
+    /// Dropped events; `None` if the recording reached its bound and was killed.
     pub fn dropped(&self) -> Option<u64> {
         (self.complete || self.events < self.header.bound).then_some(self.dropped)
     }
 
-    /// When the last event was, in microseconds.
+    /// Time of the last event, in microseconds.
     pub fn duration_us(&self) -> u64 {
         self.duration_us
     }
 
-    /// Pages up to the highest one that an event names.
+    /// Pages up to the highest in an event.
     pub fn pages(&self) -> Pages {
         self.pages
     }
 
-    /// The events in their order.
+    /// The events in order.
     pub fn events(&self) -> impl Iterator<Item = Event> + use<'a> {
         let blocks = self.blocks;
         blocks.iter().flat_map(|block| (0..BLOCK_EVENTS).map_while(|i| Event::decode(slot(block, i))))

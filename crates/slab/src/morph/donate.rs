@@ -1,14 +1,9 @@
-//! How a slab goes from one cache to another while objects live on it.
+//! Moves a slab from one cache to another while objects live on it (NVAlloc §5.2).
 //!
-//! **What.** [`donate`] makes a slab with few live objects one of another size, or two neighbours
-//! one of twice the length; the cache of that size gets it from its span source.
-//! [`SlabCache::free_mixed`] takes the old objects back, one by one, around all caches in front,
-//! and then new ones, until all places are those of an ordinary slab.
-//!
-//! **From.** NVAlloc §5.2.
-//!
-//! **Invariants.** S6 in `lib.rs`.
-//!
+//! [`donate`] turns a slab with few live objects into one of another size, or two neighbours into
+//! one of twice the length; the span source passes it to the cache of that size.
+//! [`SlabCache::free_mixed`] then frees old objects one by one, behind all thread caches, and new
+//! ones, until the slab is ordinary. **Invariants.** S6 in `lib.rs`.
 //! **Unsafe.** Turns places on a slab into objects, and follows the links of free ones.
 
 use crate::cache::SlabCache;
@@ -21,13 +16,12 @@ use craton_base::{PAGE_SIZE, PageId, PageRange, SpanSource};
 
 /// A slab morphs when less than so many hundredths of its objects live.
 const MOST_LIVE: u32 = 90;
-/// Slabs of a cache that are looked at in one search.
+/// Slabs of a cache examined in one search.
 const LOOKS: usize = 8;
-/// Objects that must be free together are taken to be no more than this.
+/// Cap on the number of adjacent objects that must be free together.
 const PROMISED: u32 = 12;
-/// Bits behind the point of a number of gaps.
 const POINT: u32 = 16;
-/// The new size must get one in so many of its places at once.
+/// The new size must get 1/40 of its places at once.
 const LEAST_SHARE: usize = 40;
 
 /// What a slab is to become.
@@ -64,7 +58,7 @@ impl SlabCache {
     /// Slabs that were in full use once and have few live objects now; some of the emptiest ones.
     pub fn candidates(&self, new: Geometry, records: &impl Records) -> impl Iterator<Item = PageId> {
         let capacity = self.geometry.capacity;
-        // The first list is of complete slabs, which are not given up here.
+        // Complete slabs, the first list, are not donated here.
         let lists = &self.slabs.lists;
         let emptiest = 1..=lists.list_of(self.most_live().min(capacity - 1)).min(LISTS - 1);
         let slabs = emptiest.flat_map(|list| lists.list(list).iter(records)).map(SlabId::page);
@@ -79,7 +73,7 @@ impl SlabCache {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// Whether a slab with so many live objects is likely to have a gap for one of the new size.
+    /// Whether the slab probably has a gap for the new size, by its number of live objects.
     fn promises(&self, record: &SlabRecord, new: Geometry) -> bool {
         let (all, free) = (u64::from(self.geometry.capacity), u64::from(record.free_objects()));
         let together = new.object.div_ceil(self.geometry.object);
@@ -89,19 +83,16 @@ impl SlabCache {
 
     /// Whether a slab of this cache may morph.
     pub fn is_candidate(&self, record: &SlabRecord) -> bool {
-        // One that is still being cut serves next, and a complete one is kept.
+        // A slab still being cut serves next, and a complete one is kept.
         record.morph_entry() == 0
             && record.carved() == self.geometry.capacity
             && (1..self.most_live()).contains(&record.used())
     }
 
-    /// Takes back an object of a slab of this cache that holds two sizes: one of an old size, or,
-    /// when none of those is out any more, one of the new size. Places of the new size that this
-    /// makes possible are free then, and `cut` is told of them. An address at which no such object
-    /// is out is the error.
-    ///
+    /// Frees an object of a slab of two sizes: an old one, or, once none lives, a new one. `cut`
+    /// gets the places that open up. Error: no such object is out.
     /// # Safety
-    /// As [`SlabCache::alloc`]; `morphs` are all caches', and `object` lies in the region.
+    /// As [`SlabCache::alloc`]; `morphs` serve all caches, and `object` lies in the region.
     pub unsafe fn free_mixed(
         &mut self,
         object: *mut u8,
@@ -169,11 +160,9 @@ impl SlabCache {
 /// No second slab.
 pub const NO_OFFER: Offer<'static> = Offer { cache: None, slab: PageId(0), from: 0 };
 
-/// Makes one slab of the size that is wished for from one of the same length, or from two
-/// neighbours of half that, in either order. All places are free that fit between live objects, and
-/// `cut` has been told of each. A cache of the new size takes the span when its source gives it.
-/// The first offer names its cache.
-///
+/// Makes a slab of the wanted size from one of the same length, or from two neighbours of half the
+/// length, in either order. All places that fit between live objects are free; `cut` receives each.
+/// The source then passes the span to a cache of the new size. The first offer names its cache.
 /// # Safety
 /// As [`SlabCache::alloc`], for both caches; `morphs` are those of all caches of the region.
 pub unsafe fn donate(
@@ -225,7 +214,7 @@ pub unsafe fn donate(
 }
 
 impl SlabCache {
-    /// Forgets a slab that goes to another cache.
+    /// Drops a slab that moves to another cache.
     fn give_up(&mut self, slab: PageId, records: &impl Records) {
         let record = records.of(slab);
         self.slabs.end(SlabId::of(slab), record.used(), records);
@@ -233,8 +222,7 @@ impl SlabCache {
     }
 }
 
-/// Without old objects: leaves free places only on the grid, and tells `open` of them.
-///
+/// Keeps only the free places on the grid, once no old object lives, and passes them to `open`.
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.
 unsafe fn regrid(entry: &mut Morph, record: &SlabRecord, start: *mut u8, open: impl FnMut(usize)) {
@@ -249,9 +237,7 @@ unsafe fn regrid(entry: &mut Morph, record: &SlabRecord, start: *mut u8, open: i
     entry.cut_grid(0, entry.grid_bytes(), open);
 }
 
-/// Notes which objects of an ordinary slab are out: those that were cut and are not on its free
-/// list. `None` if that list is not what we wrote.
-///
+/// Records an ordinary slab's live objects: cut and not free. `None` if its free list is damaged.
 /// # Safety
 /// The slab and its free objects are the caller's.
 unsafe fn note_live(

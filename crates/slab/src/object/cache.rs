@@ -1,11 +1,7 @@
-//! A cache of constructed objects.
+//! A cache of constructed objects (Bonwick94 §3.2, §3.3).
 //!
-//! **From.** Bonwick94 §3.2, §3.3, over the life of slabs that all caches share.
-//!
-//! **Cost.** Instructions: see the crate's slab layer. `give` finds out whether it is given an
-//! object of the cache that is out, on lines of the cache's, the record's and an entry of the
-//! table's; none of the object's is touched.
-//!
+//! **Cost.** See the slab layer. `give` validates the object from lines of the cache, the record
+//! and the table; it touches no line of the object.
 //! **Unsafe.** Hands out raw memory.
 
 use super::colour::Colours;
@@ -88,9 +84,7 @@ pub struct ObjectSlabs {
     pub(super) slabs: Slabs<Slab>,
     pub(super) table: SlabTable,
     colours: Colours,
-    /// Records that lie apart.
     pub(super) records: Trusted,
-    /// Slabs on their way back.
     pub(super) detached: u32,
 }
 
@@ -98,8 +92,7 @@ pub struct ObjectSlabs {
 unsafe impl Send for ObjectSlabs {}
 
 impl ObjectSlabs {
-    /// Slabs still to be made by [`ObjectSlabs::new`]; zeros, so that statics take no room in a
-    /// file.
+    /// Slabs that [`ObjectSlabs::new`] has yet to make; zeros, so that statics lie in `.bss`.
     pub const UNSET: Self = Self::new(ObjectLayout::UNSET);
 
     /// Slabs of this layout; none yet.
@@ -129,10 +122,9 @@ impl ObjectSlabs {
         self.colours.set(on);
     }
 
-    /// Takes an object. `None`: a slab was needed, and the supplier refused.
-    ///
+    /// Allocates an object. `None`: a slab was needed, and the supplier refused.
     /// # Safety
-    /// The supplier is the same each time, or one that gives and takes the same pages.
+    /// `supplier` is the same in each call, or one that manages the same pages.
     #[inline(always)]
     pub unsafe fn take(&mut self, supplier: &mut impl PageSupplier) -> Option<Taken> {
         let slab = match self.slabs.lists.fullest() {
@@ -151,11 +143,9 @@ impl ObjectSlabs {
         Some(if constructed { Taken::Constructed(object) } else { Taken::Raw(object) })
     }
 
-    /// Takes an object back, in its constructed state or not.
-    ///
+    /// Frees an object, `constructed` or not.
     /// # Safety
-    /// As [`ObjectSlabs::take`]; the object, if it is ours and out, is given up, constructed if so
-    /// said.
+    /// As [`ObjectSlabs::take`]; the caller gives the object up, constructed if so marked.
     #[inline]
     pub unsafe fn give(&mut self, object: *mut u8, constructed: bool) -> Result<(), BadObject> {
         let Some(slab) = self.table.find(&self.layout, object as usize) else { return Err(BadObject::Foreign) };
@@ -265,7 +255,7 @@ impl ObjectSlabs {
     }
 }
 
-/// The layout of records apart, of one word of bits or two, for pages of 1, 2, 4 and 8 KiB.
+/// The layouts of separate records, of one or two words of bits, on pages of 1, 2, 4 and 8 KiB.
 static RECORDS: [ObjectLayout; PAGE_SIZES] = {
     let mut layouts = [ObjectLayout::UNSET; PAGE_SIZES];
     let mut size = 0;
@@ -281,7 +271,6 @@ static RECORDS: [ObjectLayout; PAGE_SIZES] = {
 };
 const PAGE_SIZES: usize = (ObjectLayout::MAX_PAGE / ObjectLayout::MIN_PAGE).ilog2() as usize + 1;
 
-/// The layout of the records of such slabs.
 pub(super) fn records_of(layout: &ObjectLayout) -> &'static ObjectLayout {
     &RECORDS[(layout.page_bytes() / ObjectLayout::MIN_PAGE).ilog2() as usize]
 }

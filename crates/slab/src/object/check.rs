@@ -22,7 +22,6 @@ impl ObjectSlabs {
         if apart == self.records.live() { Ok(()) } else { Err(Broken::of_none("O4")) }
     }
 
-    /// What holds for a slab and its neighbours.
     fn look(&self, slab: Slab) -> Result<(), &'static str> {
         let (layout, first) = (&self.layout, slab.address() as usize);
         // SAFETY: the slab is ours.
@@ -30,7 +29,7 @@ impl ObjectSlabs {
             return Err("O1");
         }
         let is_found = |at: usize| self.table.find(layout, at) == Some(slab);
-        // Two slabs that overlapped would both cover the first byte of one of them.
+        // Of two overlapping slabs, one's first byte would be in both.
         if !is_found(first) || !is_found(first + layout.bytes() - 1) {
             return Err("O2");
         }

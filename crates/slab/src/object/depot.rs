@@ -1,27 +1,20 @@
-//! The depot of a cache's magazines.
+//! The depot of a cache's magazines: full and empty ones, exchanged by the per-CPU layer.
 //!
-//! **What.** It keeps full and empty magazines behind the processors: who has used a full one up,
-//! or filled an empty one, changes it here.
-//!
-//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended: bigger
-//! ones are changed less often. What lay here unused for an interval goes back when memory is
-//! wanted: the least number of full and of empty magazines in it. Where we differ: a processor may
-//! have a row of its own in place of a magazine, and move its rounds to and from the depot by
-//! [`Depot::store`] and [`Depot::fetch`]. Magazines of different sizes may be there at a time;
-//! those of a former size go as they become empty.
-//!
-//! **Threads.** Under a lock of the caller's, who says when it was contended.
-//!
-//! **Failure.** Without memory for a magazine nothing is stored, and the rounds go to the slabs.
-//!
-//! **Unsafe.** Gives magazines memory of the supplier's.
+//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended, so that
+//! exchanges get rarer. Reclaim frees the least number of full and of empty magazines of the last
+//! interval. Where we differ: a CPU may hold a row instead of a magazine and moves rounds by
+//! [`Depot::store`] and [`Depot::fetch`]. Magazines of several sizes coexist; old sizes are freed
+//! as they become empty.
+//! **Threads.** Under the caller's lock; the caller reports contention. **Failure.** Without memory
+//! for a magazine nothing is stored, and the rounds go to the slabs.
+//! **Unsafe.** Builds magazines in the supplier's memory.
 
 use super::magazine::{LAYOUTS, Magazine, SIZES, Stack, rounds_of};
 use super::supply::PageSupplier;
 use super::trusted::Trusted;
 use crate::check::Broken;
 
-/// So many contended changes in an interval make magazines grow (Bonwick & Adams have 3).
+/// Contended exchanges in an interval that make magazines grow (Bonwick & Adams: 3).
 const CONTENDED: u32 = 3;
 
 /// Counts of a depot.
@@ -46,18 +39,14 @@ pub struct DepotStats {
 pub struct Depot {
     full: Stack,
     empty: Stack,
-    /// Which magazines are handed out.
     size: u16,
-    /// The largest there may be.
     most: u16,
-    /// Contended changes in this interval.
     pressure: u32,
     contended: u64,
     pub(super) objects: u64,
     store: [Trusted; SIZES],
-    /// Length of an interval.
     interval_ns: u64,
-    /// When this one began, plus 1; 0: none has.
+    /// The interval's start, plus 1; 0: none yet.
     began_ns: u64,
 }
 
@@ -124,10 +113,9 @@ impl Depot {
         self.full.push(magazine);
     }
 
-    /// A magazine without rounds, of the present size. `None`: the supplier refused.
-    ///
+    /// An empty magazine of the present size. `None`: the supplier refused.
     /// # Safety
-    /// The supplier is the same each time, or one that gives and takes the same pages.
+    /// `supplier` is the same in each call, or one that manages the same pages.
     pub unsafe fn get_empty(&mut self, supplier: &mut impl PageSupplier) -> Option<Magazine> {
         if let Some(magazine) = self.empty.pop() {
             return Some(magazine);
@@ -139,10 +127,9 @@ impl Depot {
         unsafe { Magazine::begin(at, self.size) }
     }
 
-    /// Takes a magazine without rounds.
-    ///
+    /// Stores an empty magazine.
     /// # Safety
-    /// As [`Depot::get_empty`]; it came from this depot.
+    /// As [`Depot::get_empty`]; the magazine came from this depot.
     pub unsafe fn put_empty(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
         debug_assert!(magazine.is_empty());
         if magazine.capacity() == self.rounds() {
@@ -163,8 +150,7 @@ impl Depot {
         }
     }
 
-    /// Stores rounds; returns how many, the first ones: not all if the supplier refused.
-    ///
+    /// Stores rounds and returns how many, from the first on: not all if the supplier refused.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn store(&mut self, rounds: &[*mut u8], supplier: &mut impl PageSupplier) -> usize {
@@ -180,8 +166,7 @@ impl Depot {
         stored
     }
 
-    /// Fills `into` with the rounds that were stored last, in their order; returns how many.
-    ///
+    /// Fills `into` with the rounds stored last, in their order; returns how many.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn fetch(&mut self, into: &mut [*mut u8], supplier: &mut impl PageSupplier) -> usize {
@@ -209,8 +194,7 @@ impl Depot {
         self.contended += 1;
     }
 
-    /// Tells the depot the time. Says whether an interval has ended: then magazines grow if the
-    /// lock was contended, and what lay here unused through the whole of it is idle.
+    /// Advances the time; true at an interval's end, when magazines grow if the lock was contended.
     pub fn tick(&mut self, now_ns: u64) -> bool {
         let began = match self.began_ns {
             0 => {
@@ -236,8 +220,7 @@ impl Depot {
         true
     }
 
-    /// A full magazine that was not needed for an interval, whose rounds are to go to the slabs;
-    /// the magazine comes back by [`Depot::drop_empty`].
+    /// An idle full magazine to drain into the slabs; return it by [`Depot::drop_empty`].
     pub fn get_idle(&mut self) -> Option<Magazine> {
         if self.full.set.idle() == 0 { None } else { self.get_any() }
     }
@@ -249,8 +232,7 @@ impl Depot {
         Some(magazine)
     }
 
-    /// Takes a magazine without rounds, whose memory is not kept.
-    ///
+    /// Frees the memory of an empty magazine.
     /// # Safety
     /// As [`Depot::put_empty`].
     pub unsafe fn drop_empty(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
@@ -259,8 +241,7 @@ impl Depot {
         unsafe { self.discard(magazine, supplier) };
     }
 
-    /// Gives the memory of idle empty magazines back, or of `all`; returns how many bytes went.
-    ///
+    /// Frees idle empty magazines, or `all`; returns the bytes freed.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn reap_empty(&mut self, all: bool, supplier: &mut impl PageSupplier) -> usize {

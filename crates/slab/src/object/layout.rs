@@ -1,27 +1,23 @@
-//! How a slab of constructed objects is laid out.
+//! The layout of a slab of constructed objects, in bytes (Bonwick94 §3.2.2).
 //!
-//! **From.** Bonwick94 §3.2.2. A small object's slab is one page with its record at the end; a
-//! large object's has as many pages as keep the waste low, and its record lies apart unless the
-//! tail has room for it without costing an object: buffers find their records by a table, not by
-//! their addresses. Pages are as long as the supplier has them: a small cache has one unfinished
-//! slab, so that shorter ones leave less unused.
-//!
-//! **Units.** Bytes.
+//! Slabs of small objects are one page with the record at the end. Slabs of large objects have as
+//! many pages as keep the waste low; their record lies apart unless the tail holds it at no
+//! object's cost. A table finds the record. Pages are the supplier's: shorter slabs leave less
+//! unused, since a small cache has one unfinished slab.
 
 use super::colour;
 use craton_base::PAGE_SIZE;
 
 /// Bytes of a record without its bits.
 pub(super) const RECORD_BYTES: usize = 40;
-/// What every object is at least aligned to.
 const WORD: usize = 8;
-/// An object of at most such a part of a page is small: its slab is one page.
+/// Objects up to 1/16 of a page are small: their slab is one page.
 const SMALL_PART: usize = 16;
-/// A slab should waste no more than one part in this many.
+/// A slab should waste at most 1/16.
 const GOOD_PART: usize = 16;
-/// Slabs with so many objects are not made longer: they waste less than an eighth.
+/// Objects at which slabs stop growing: they waste less than 1/8.
 const ENOUGH: usize = 16;
-/// Bits behind the point of 1 / stride: an offset (below 2^22) times a stride (to 2^20) is below.
+/// Fraction bits of 1 / stride: an offset (below 2^22) times a stride (to 2^20) is below.
 const POINT: u32 = 43;
 
 /// Why there is no layout for such objects.
@@ -39,8 +35,7 @@ pub enum BadLayout {
         /// What was asked for.
         align: usize,
     },
-    /// Not a power of two, less than [`ObjectLayout::MIN_PAGE`], or more than
-    /// [`ObjectLayout::MAX_PAGE`].
+    /// Not a power of two from [`ObjectLayout::MIN_PAGE`] to [`ObjectLayout::MAX_PAGE`].
     Page {
         /// What was asked for.
         bytes: usize,
@@ -76,29 +71,22 @@ impl core::error::Error for BadLayout {}
 pub struct ObjectLayout {
     /// Bytes of an object, as asked for.
     pub(super) size: u32,
-    /// Bytes from one object to the next.
     pub(super) stride: u32,
-    /// Objects in a slab.
     pub(super) capacity: u32,
     /// Words of bits in the record for each object's state.
     pub(super) words: u32,
     /// Where a slab's record begins, in bytes from the slab's start; 0: it lies apart.
     pub(super) record_at: u32,
-    /// Bytes that one colour differs from the next.
     pub(super) colour_step: u32,
-    /// Colours of slabs, at least 1.
     pub(super) colours: u32,
-    /// What the objects' addresses are multiples of.
     pub(super) align: u32,
-    /// Objects have a constructor: their state is kept while they are free.
+    /// Objects keep their state while they are free.
     pub(super) constructed: bool,
-    /// log2 of the power of two of bytes that is not below a slab.
+    /// log2 of the slab's size rounded up to a power of two.
     pub(super) grain_shift: u32,
-    /// Bytes of a page.
     pub(super) page_bytes: u32,
-    /// Bytes of a slab.
     pub(super) slab_bytes: usize,
-    /// Bytes from a slab's first object to the end of its last.
+    /// Bytes from the first object's start to the last one's end.
     pub(super) extent: usize,
     /// 1 / stride.
     reciprocal: u64,
@@ -136,15 +124,14 @@ impl ObjectLayout {
         reciprocal: 0,
     };
 
-    /// The layout for objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) at multiples of
-    /// `align` (a power of two up to [`ObjectLayout::MAX_ALIGN`], or 0 for the least, 8). What a
-    /// free object holds is left as it is if it is `constructed`. Slabs are of pages of 8 KiB.
+    /// Objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]), aligned to `align` (0: 8, or
+    /// 2^k to [`ObjectLayout::MAX_ALIGN`]), on pages of 8 KiB. `constructed` ones stay so while
+    /// free.
     pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
         Self::of_pages(size, align, constructed, Self::MAX_PAGE)
     }
 
-    /// As [`ObjectLayout::of`], on slabs of pages of so many bytes, a power of two from
-    /// [`ObjectLayout::MIN_PAGE`] to [`ObjectLayout::MAX_PAGE`]: the supplier's, or a multiple.
+    /// As [`ObjectLayout::of`], on pages of `page` bytes: the supplier's, or a multiple of them.
     pub const fn of_pages(size: usize, align: usize, constructed: bool, page: usize) -> Result<Self, BadLayout> {
         if size == 0 {
             return Err(BadLayout::Zero);
@@ -170,7 +157,7 @@ impl ObjectLayout {
         loop {
             let (inside, apart) = (of.in_slab(pages, page), of.apart(pages, page));
             let here = if inside.capacity == apart.capacity { inside } else { apart };
-            // A smaller part wasted, by cross-multiplication.
+            // Compares the wasted shares by cross-multiplication.
             if here.waste() * best.bytes() < best.waste() * here.bytes() || pages == first {
                 best = here;
             }
@@ -181,7 +168,7 @@ impl ObjectLayout {
         }
     }
 
-    /// On slabs of so many pages with their record at the end.
+    /// With the record at the slab's end.
     const fn in_slab(self, pages: usize, page: usize) -> Self {
         let bytes = pages * page;
         let mut capacity = (bytes - RECORD_BYTES) / self.stride();
@@ -191,7 +178,7 @@ impl ObjectLayout {
         self.with(bytes, page, capacity, bytes - record_bytes(capacity, self.constructed))
     }
 
-    /// On slabs of so many pages with nothing but objects.
+    /// With the record apart.
     const fn apart(self, pages: usize, page: usize) -> Self {
         self.with(pages * page, page, pages * page / self.stride(), 0)
     }
@@ -269,19 +256,17 @@ impl ObjectLayout {
         self.slab_bytes - self.extent
     }
 
-    /// What a slab's address is a multiple of.
     pub(super) const fn slab_align(&self) -> usize {
         if self.align > self.page_bytes { self.align as usize } else { self.page_bytes as usize }
     }
 
-    /// Which object the byte at `offset`, below the extent, from the first one's start lies in.
+    /// The object that holds the byte at `offset`, below the extent, from the first one's start.
     #[inline]
     pub(super) const fn index_of(&self, offset: usize) -> usize {
         ((offset as u64 * self.reciprocal) >> POINT) as usize
     }
 }
 
-/// Bytes of the record of a slab of so many objects.
 pub(super) const fn record_bytes(capacity: usize, constructed: bool) -> usize {
     let words = capacity.div_ceil(64);
     RECORD_BYTES + WORD * words * if constructed { 2 } else { 1 }

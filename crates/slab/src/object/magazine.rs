@@ -1,6 +1,4 @@
-//! Magazines: rows of objects that a processor takes from and gives to without a lock.
-//!
-//! **From.** Bonwick & Adams 2001 §3.
+//! Magazines: rows of objects that a CPU uses without a lock (Bonwick & Adams 2001 §3).
 //!
 //! **Unsafe.** Magazines are raw memory of the supplier's.
 
@@ -8,14 +6,12 @@ use super::layout::ObjectLayout;
 use crate::working_set::WorkingSet;
 use core::ptr::NonNull;
 
-/// Bytes of a magazine before its rounds.
 const HEAD: usize = 16;
 /// log2 of the bytes of the smallest magazine, of 6 rounds.
 const FIRST_SHIFT: usize = 6;
 /// Sizes of magazines: 6, 14, 30, 62 and 126 rounds, with the head powers of two of bytes.
 pub(super) const SIZES: usize = 5;
 
-/// Rounds of a magazine of each size.
 pub(super) const fn rounds_of(size: usize) -> usize {
     ((1 << (FIRST_SHIFT + size)) - HEAD) / size_of::<*mut u8>()
 }
@@ -52,10 +48,9 @@ pub struct Magazine(NonNull<Head>);
 unsafe impl Send for Magazine {}
 
 impl Magazine {
-    /// One without rounds, of a size.
-    ///
+    /// An empty magazine of `size` rounds.
     /// # Safety
-    /// The memory is as large as such a magazine, and the caller's.
+    /// The memory is the caller's and large enough.
     pub(super) unsafe fn begin(at: *mut u8, size: u16) -> Option<Self> {
         let head = NonNull::new(at.cast::<Head>())?;
         // SAFETY: by the contract.
@@ -74,12 +69,10 @@ impl Magazine {
         self.0.as_ptr().wrapping_add(1).cast()
     }
 
-    /// Its memory.
     pub(super) fn address(&self) -> *mut u8 {
         self.0.as_ptr().cast()
     }
 
-    /// Which of the sizes it is of.
     pub(super) fn size(&self) -> usize {
         self.head().size.into()
     }
@@ -126,7 +119,7 @@ impl Magazine {
         Some(object)
     }
 
-    /// Puts rounds into a magazine that has none; there is room for them.
+    /// Fills an empty magazine; the rounds fit.
     pub(super) fn fill(&mut self, rounds: &[*mut u8]) {
         debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
         // SAFETY: there is room for them.
@@ -134,13 +127,13 @@ impl Magazine {
         self.head().len = rounds.len() as u16;
     }
 
-    /// Drops the `n` rounds that were added last; it has them.
+    /// Drops the last `n` rounds, which exist.
     pub(super) fn drop_last(&mut self, n: usize) {
         self.head().len -= n as u16;
     }
 }
 
-/// Magazines of one kind: those with rounds, or those without.
+/// Magazines of one kind: full ones, or empty ones.
 #[derive(Debug)]
 pub(super) struct Stack {
     first: Option<NonNull<Head>>,
@@ -170,8 +163,7 @@ impl Stack {
         self.unlink().inspect(|_| self.set.drop_idle())
     }
 
-    /// How many magazines there are, and their rounds, if they are those counted, all full or
-    /// empty.
+    /// The number of magazines and of rounds, if they match the counts and all are full or empty.
     pub(super) fn check(&self, is_full: bool) -> Option<(u32, u64)> {
         let (mut at, mut count, mut objects) = (self.first, 0, 0);
         while let Some(head) = at {

@@ -1,9 +1,6 @@
-//! Gives memory back.
+//! Frees memory on request only, complete slabs beyond the working set (Bonwick94 §3.4).
 //!
-//! **From.** Bonwick94 §3.4. Complete slabs go only when somebody asks for memory, and what the
-//! working set had of them stays.
-//!
-//! **Unsafe.** Gives pages back to the supplier.
+//! **Unsafe.** Returns pages to the supplier.
 
 use super::cache::{ObjectSlabs, records_of};
 use super::layout::ObjectLayout;
@@ -23,10 +20,9 @@ pub struct Detached(Slab, ObjectLayout);
 unsafe impl Send for Detached {}
 
 impl Detached {
-    /// Calls `destroy` with each object of the slab that is in its constructed state.
-    ///
+    /// Calls `destroy` with each constructed object of the slab.
     /// # Safety
-    /// To be called once, so that no object is destroyed twice.
+    /// Called once, so that no object is destroyed twice.
     pub unsafe fn for_each_constructed(&self, destroy: impl FnMut(*mut u8)) {
         // SAFETY: nobody else has the slab.
         unsafe { self.0.for_each(&self.1, false, destroy) }
@@ -34,8 +30,7 @@ impl Detached {
 }
 
 impl ObjectSlabs {
-    /// An interval of the working set ends, and the next begins: complete slabs that lay there
-    /// through the whole of it are idle from now on, until they are used.
+    /// Ends an interval of the working set: complete slabs unused throughout become idle.
     pub fn turn(&mut self) {
         self.slabs.kept.turn();
     }
@@ -45,8 +40,7 @@ impl ObjectSlabs {
         self.slabs.kept.idle()
     }
 
-    /// Takes one complete slab out of the cache, so that its objects can be destroyed without the
-    /// cache's lock, and [`ObjectSlabs::release`] gives it back to the supplier.
+    /// Detaches a complete slab for destruction without the lock; then [`ObjectSlabs::release`] it.
     pub fn detach(&mut self) -> Option<Detached> {
         let slab = self.slabs.complete()?;
         self.slabs.end(slab, 0, &InRecords);
@@ -55,8 +49,7 @@ impl ObjectSlabs {
         Some(Detached(slab, self.layout))
     }
 
-    /// Gives a slab's pages back, and what else is not needed any more; returns how many bytes.
-    ///
+    /// Frees a detached slab's pages, and other unneeded memory; returns the bytes freed.
     /// # Safety
     /// As [`ObjectSlabs::take`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
     pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {
@@ -74,9 +67,7 @@ impl ObjectSlabs {
         before - self.bytes()
     }
 
-    /// Gives complete slabs back to the supplier until `keep` are left; `destroy` is called with
-    /// each constructed object on them. Returns how many bytes went.
-    ///
+    /// Frees complete slabs beyond `keep`; `destroy` gets their constructed objects. Returns bytes.
     /// # Safety
     /// As [`ObjectSlabs::take`]; `destroy` does not use the cache.
     pub unsafe fn reap(
@@ -97,10 +88,8 @@ impl ObjectSlabs {
         went
     }
 
-    /// Gives everything back but detached slabs, so that the cache is as new; `destroy` is called
-    /// with each constructed object. Nothing is done while objects are out:
-    /// [`ObjectSlabs::for_each_out`] lists them.
-    ///
+    /// Resets the cache except for detached slabs; `destroy` gets each constructed object. Refuses,
+    /// unchanged, while objects are out: [`ObjectSlabs::for_each_out`] lists them.
     /// # Safety
     /// As [`ObjectSlabs::reap`].
     pub unsafe fn destroy(

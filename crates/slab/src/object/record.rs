@@ -1,45 +1,38 @@
 //! One slab of constructed objects: its record, and a bit for each object.
 //!
-//! **From.** Bonwick94 §3.2.1, but for the links of free objects: here bits beside the objects say
-//! which are out, so that the state of a free object stays whole, none is lost to a link's word, an
-//! object that comes back twice is seen, those that are out can be listed, and a write after free
-//! breaks nothing of ours. In a cache with a constructor a second bit says whether a free object is
-//! in its constructed state.
-//!
-//! **State.**
+//! **From.** Bonwick94 §3.2.1, with bits beside the objects instead of links. So a free object
+//! keeps its whole state, a double free is detected, live objects can be listed, and a write after
+//! free damages no metadata. With a constructor, a second bit records the constructed state.
 //! ```text
 //! record: slab (8) · first object (8) · next (8) · previous (8) · in use (4) · hint (4)
 //!         bits: out (8 for each 64 objects) · constructed (as many)
 //! ```
-//! No word of bits before the one that the hint names has a free object.
-//!
+//! No word of bits before `hint` has a free object.
 //! **Unsafe.** Follows pointers to records.
 
 use super::layout::{ObjectLayout, RECORD_BYTES};
 use crate::lists::Links;
 use core::ptr::NonNull;
 
-/// What a cache knows of a slab. Its bits follow it.
+/// The head of a record. Its bits follow it.
 #[repr(C)]
 pub(super) struct Record {
     pub(super) slab: *mut u8,
     pub(super) start: *mut u8,
     next: Option<Slab>,
     prev: Option<Slab>,
-    // Words of 32 bits: where halves of one are stored and then loaded as one, processors wait.
+    // 32-bit words: loading two stored halves as one word stalls the CPU.
     pub(super) used: u32,
     hint: u32,
 }
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
-/// A slab, by its record. Who has one may use both it and the free objects: a cache, under its
-/// lock.
+/// A slab, by its record; its owner, a locked cache, may use the record and free objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct Slab(pub(super) NonNull<Record>);
 
-/// Lists of such slabs are linked through their records.
 pub(super) struct InRecords;
 
 impl Links for InRecords {
@@ -66,7 +59,6 @@ impl Links for InRecords {
     }
 }
 
-/// What is wrong with an object that is to come back, on its slab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wrong {
     Between,
@@ -75,9 +67,8 @@ pub(super) enum Wrong {
 
 impl Slab {
     /// Begins a slab at `slab`, whose objects begin `colour` bytes later.
-    ///
     /// # Safety
-    /// The slab's bytes and the record's are the caller's, and stay so while the slab is used.
+    /// The bytes of the slab and of the record are the caller's while the slab is used.
     pub(super) unsafe fn begin(layout: &ObjectLayout, slab: *mut u8, record: NonNull<Record>, colour: usize) -> Self {
         // SAFETY: the record and its bits are the caller's.
         unsafe {
@@ -85,7 +76,7 @@ impl Slab {
             let this = Self(record);
             let (words, all) = (layout.words as usize, layout.capacity as usize);
             for word in 0..words {
-                // Bits behind the last object count as out, so that nobody finds them.
+                // Bits past the last object count as out, so that no search finds them.
                 let here = (all - word * 64).min(64);
                 this.out(word).write(if here == 64 { 0 } else { !0 << here });
                 if layout.constructed {
@@ -103,24 +94,20 @@ impl Slab {
         unsafe { &mut *self.0.as_ptr() }
     }
 
-    /// First byte.
     #[inline]
     pub(super) fn address(self) -> *mut u8 {
         self.record().slab
     }
 
-    /// First object.
     pub(super) fn start(self) -> *mut u8 {
         self.record().start
     }
 
-    /// Objects that are out: its level.
     #[inline]
     pub(super) fn used(self) -> u16 {
         self.record().used as u16
     }
 
-    /// Whether the slab covers this address.
     #[inline]
     pub(super) fn covers(self, layout: &ObjectLayout, address: usize) -> bool {
         address.wrapping_sub(self.record().slab as usize) < layout.slab_bytes
@@ -136,8 +123,7 @@ impl Slab {
         self.out(layout.words as usize + word)
     }
 
-    /// Whether the object at a place is out.
-    ///
+    /// Whether object `i` is out.
     /// # Safety
     /// `i` is below the layout's capacity.
     #[inline]
@@ -146,8 +132,7 @@ impl Slab {
         unsafe { (*self.out(i / 64) >> (i % 64)) & 1 == 1 }
     }
 
-    /// Whether the object at a place, which is free, is constructed.
-    ///
+    /// Whether the free object `i` is constructed.
     /// # Safety
     /// As [`Slab::is_out`].
     #[inline]
@@ -156,13 +141,12 @@ impl Slab {
         layout.constructed && unsafe { (*self.built(layout, i / 64) >> (i % 64)) & 1 == 1 }
     }
 
-    /// The object at a place.
     #[inline]
     pub(super) fn object(self, layout: &ObjectLayout, i: usize) -> *mut u8 {
         self.record().start.wrapping_add(i * layout.stride as usize)
     }
 
-    /// Which object begins at this address, which the slab covers.
+    /// The object that begins at this address of the slab.
     #[inline]
     pub(super) fn place_of(self, layout: &ObjectLayout, address: usize) -> Result<usize, Wrong> {
         let offset = address.wrapping_sub(self.record().start as usize);
@@ -173,8 +157,7 @@ impl Slab {
         if i * layout.stride as usize == offset { Ok(i) } else { Err(Wrong::Inside(i)) }
     }
 
-    /// Takes the first free object; there is one. Says whether it is constructed.
-    ///
+    /// Allocates the first free object, which exists; returns whether it is constructed.
     /// # Safety
     /// The slab and its record are the caller's, and of this layout.
     #[inline(always)]
@@ -195,9 +178,7 @@ impl Slab {
         }
     }
 
-    /// Takes the object at a place back, constructed or not; says whether it was out. Else no
-    /// change.
-    ///
+    /// Frees object `i`, constructed or not; false, and no change, if it was not out.
     /// # Safety
     /// As [`Slab::take`]; `i` is below the capacity, and the object, if it is out, is given up.
     #[inline(always)]
@@ -220,8 +201,7 @@ impl Slab {
         true
     }
 
-    /// Calls `f` with each object of the slab that is out, or that is free and constructed.
-    ///
+    /// Calls `f` with each object that is out, or with each that is free and constructed.
     /// # Safety
     /// As [`Slab::take`]; `f` does not change the slab.
     pub(super) unsafe fn for_each(self, layout: &ObjectLayout, out: bool, mut f: impl FnMut(*mut u8)) {
@@ -237,8 +217,7 @@ impl Slab {
         }
     }
 
-    /// Walks O1; says whether it holds.
-    ///
+    /// Checks O1.
     /// # Safety
     /// As [`Slab::take`].
     pub(super) unsafe fn is_sound(self, layout: &ObjectLayout) -> bool {
@@ -255,7 +234,7 @@ impl Slab {
     }
 }
 
-/// A record's place at the end of a slab of this layout, or `None` where it lies apart.
+/// The record's place at the end of a slab of this layout; `None` if it lies apart.
 pub(super) fn record_inside(layout: &ObjectLayout, slab: *mut u8) -> Option<NonNull<Record>> {
     match layout.record_at {
         0 => None,

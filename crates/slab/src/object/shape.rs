@@ -24,7 +24,7 @@ impl ObjectSlabs {
         ("object.record.slab", offset_of!(Record, slab)),
         ("object.record.start", offset_of!(Record, start)),
         ("object.record.used", offset_of!(Record, used)),
-        // Bits of objects that are out follow the record, and then those of constructed ones.
+        // The bits "out" follow the record, then the bits "constructed".
         ("object.record.bytes", size_of::<Record>()),
     ];
 }

@@ -1,27 +1,21 @@
-//! Where the pages of a cache's slabs come from.
-//!
-//! **From.** Bonwick94 §7.1: one allocator manages several kinds of memory.
+//! Page suppliers of a cache's slabs; one allocator manages several kinds (Bonwick94 §7.1).
 //!
 //! **Unsafe.** Suppliers promise memory; the adapters turn places in a range into addresses.
 
 use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, SpanSource};
 
-/// Whoever supplies a cache with pages.
-///
+/// A source of pages.
 /// # Safety
-/// What [`PageSupplier::get`] returns is readable and writable, is nobody else's until it comes
-/// back by [`PageSupplier::put`], and begins at a multiple of `align`.
+/// [`PageSupplier::get`] returns exclusive, readable, writable memory, aligned to `align`.
 pub unsafe trait PageSupplier {
-    /// Pages in a row of so many bytes in all, a multiple of a page of the cache's layout, or of 8
-    /// KiB for magazines, at a multiple of `align`, a power of two of such pages; with anything in
-    /// them. `None`: refused, as it is where the supplier's own pages are longer, and nothing has
-    /// changed.
+    /// `bytes` of contiguous pages with any contents: a multiple of the layout's page (8 KiB for
+    /// magazines), at a multiple of `align`, a power of two of such pages. `None`: refused, also if
+    /// the supplier's pages are longer, and unchanged.
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8>;
 
-    /// Takes pages back.
-    ///
+    /// Frees pages.
     /// # Safety
-    /// [`PageSupplier::get`] returned `first` for so many bytes, and nobody uses them any more.
+    /// [`PageSupplier::get`] returned `first` for `bytes`, and they are no longer used.
     unsafe fn put(&mut self, first: *mut u8, bytes: usize);
 }
 
@@ -34,11 +28,10 @@ pub struct SpanPages<'a, S> {
 }
 
 impl<'a, S: SpanSource> SpanPages<'a, S> {
-    /// Pages of `source`. It is told of each that it holds many objects, or few, by `density`.
-    ///
+    /// Pages of `source`, which `density` informs of many or few objects per span.
     /// # Safety
-    /// `base` is the address of the source's page 0, and a multiple of the largest alignment that
-    /// is asked for; spans of the source are readable and writable there.
+    /// `base` is the address of the source's page 0, and a multiple of the largest `align`
+    /// requested; spans of the source are readable and writable there.
     pub unsafe fn new(source: &'a mut S, base: *mut u8, density: Density) -> Self {
         Self { source, base, density }
     }
@@ -59,7 +52,6 @@ unsafe impl<S: SpanSource> PageSupplier for SpanPages<'_, S> {
     }
 }
 
-/// So many whole pages of 8 KiB.
 fn whole(bytes: usize) -> Option<Pages> {
     if bytes.is_multiple_of(PAGE_SIZE) { u32::try_from(bytes >> PAGE_SHIFT).ok().map(Pages) } else { None }
 }
@@ -71,15 +63,13 @@ pub struct FramePages<'a, F> {
     base: *mut u8,
 }
 
-/// log2 of the bytes of a frame.
 const FRAME_SHIFT: u32 = 12;
 
 impl<'a, F: FrameSource> FramePages<'a, F> {
     /// Frames of `source`.
-    ///
     /// # Safety
-    /// `base` is the address of the source's frame 0, and a multiple of the largest alignment that
-    /// is asked for; the frames that it gives are readable and writable there, 4 KiB each.
+    /// `base` is the address of the source's frame 0, and a multiple of the largest `align`
+    /// requested; its frames, of 4 KiB each, are readable and writable there.
     pub unsafe fn new(source: &'a F, base: *mut u8) -> Self {
         Self { source, base }
     }
@@ -93,7 +83,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
         }
         let (frames, block) = (bytes >> FRAME_SHIFT, bytes.max(align).next_power_of_two() >> FRAME_SHIFT);
         let first = self.source.get(block.trailing_zeros(), Density::Dense).ok()?;
-        // A source gives powers of two. What is too much goes back in such blocks, smallest first.
+        // Sources serve powers of two. The excess is freed in such blocks, smallest first.
         let (mut at, end) = (first + frames, first + block);
         while at < end {
             let part = 1 << (at - first).trailing_zeros();
@@ -115,13 +105,11 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,
-    /// log2 of the bytes of a page.
     shift: u32,
     pages: usize,
     /// A bit for each page that is out.
     map: &'a mut [u64],
     used: usize,
-    /// No page before this one is free.
     least: usize,
 }
 
@@ -129,22 +117,17 @@ pub struct BufferPages<'a> {
 unsafe impl Send for BufferPages<'_> {}
 
 impl<'a> BufferPages<'a> {
-    /// The whole pages in `bytes` bytes from `buffer` on, as far as `map` has bits, which are
-    /// cleared.
-    ///
+    /// The whole pages in `bytes` from `buffer` on, as far as `map`, which is cleared, has bits.
     /// # Safety
-    /// The buffer is readable and writable, and the supplier's alone while it or a page of it
-    /// lives.
+    /// The buffer is readable, writable and the supplier's alone while it or a page of it lives.
     pub unsafe fn new(buffer: *mut u8, bytes: usize, map: &'a mut [u64]) -> Self {
         // SAFETY: by the contract.
         unsafe { Self::with_pages(buffer, bytes, PAGE_SIZE, map) }
     }
 
-    /// As [`BufferPages::new`], with pages of so many bytes, a power of two, instead of 8 KiB.
-    ///
+    /// As [`BufferPages::new`], with pages of `page` bytes.
     /// # Panics
-    /// If it is none.
-    ///
+    /// If `page` is not a power of two.
     /// # Safety
     /// As [`BufferPages::new`].
     pub unsafe fn with_pages(buffer: *mut u8, bytes: usize, page: usize, map: &'a mut [u64]) -> Self {
@@ -188,7 +171,7 @@ unsafe impl PageSupplier for BufferPages<'_> {
         let before = (self.first as usize) >> self.shift;
         let mut at = self.least;
         loop {
-            // The next place whose address, not whose number in the buffer, is aligned.
+            // The next aligned address, not buffer offset.
             at += (before + at).wrapping_neg() % align;
             if at + want > self.pages {
                 return None;

@@ -1,37 +1,32 @@
-//! Finds the slab that an address lies on.
+//! Finds the slab of an address.
 //!
-//! **From.** Bonwick94 §3.2.3: large caches have "a self-scaling hash table" from buffers to their
-//! control structures. Ours is from slabs, for all caches: a pointer that is no object of the cache
-//! is told for sure, without a look at what it points to.
-//!
-//! **State.** Addresses are divided into grains of a power of two of bytes, not below a slab: a
-//! slab lies on one, or on two. An entry is the record's address; its lowest bit says that it is
-//! for the slab's second grain. Collisions go to the next place, and what is removed is closed up,
-//! without tombs. The first 32 places are the table's own.
-//!
-//! **Unsafe.** Follows the entries to the records, and uses pages of the supplier for the entries.
+//! **From.** Bonwick94 §3.2.3: "a self-scaling hash table" from buffers. Ours is from slabs, for
+//! all caches, and rejects a foreign pointer for sure without reading what it points to.
+//! **State.** Addresses are divided into grains of 2^k bytes, at least a slab each, so a slab lies
+//! on one or two. An entry is the record's address; the lowest bit marks the slab's second grain.
+//! Linear probing; removal closes the gap, without tombstones. The first 32 places are inline.
+//! **Unsafe.** Follows the entries to the records, and stores entries in pages of the supplier.
 
 use super::layout::ObjectLayout;
 use super::record::{Record, Slab};
 use super::supply::PageSupplier;
 use core::ptr::{self, NonNull};
 
-/// log2 of the places that the table has by itself.
+/// log2 of the inline places.
 const OWN_BITS: u32 = 5;
 pub(super) const OWN: usize = 1 << OWN_BITS;
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Says that an entry is for the second grain.
+/// The mark of an entry for the second grain.
 const SECOND: usize = 1;
 
 #[derive(Debug)]
 pub(super) struct SlabTable {
     pub(super) own: [usize; OWN],
-    /// The places, if they are not [`SlabTable::own`].
+    /// The places, if not inline.
     pub(super) far: *mut usize,
-    /// log2 of the places, less that of the table's own.
+    /// log2 of the places divided by the inline ones.
     pub(super) more_bits: u32,
-    /// Entries.
     count: u32,
 }
 
@@ -42,7 +37,6 @@ impl SlabTable {
         OWN_BITS + self.more_bits
     }
 
-    /// Bytes of pages that the table holds.
     pub(super) fn bytes(&self) -> usize {
         if self.far.is_null() { 0 } else { bytes_of(self.more_bits) }
     }
@@ -75,7 +69,6 @@ impl SlabTable {
         (1 << self.bits()) - 1
     }
 
-    /// The slab that covers this address.
     #[inline]
     pub(super) fn find(&self, layout: &ObjectLayout, address: usize) -> Option<Slab> {
         let place = self.home(address >> layout.grain_shift);
@@ -83,7 +76,7 @@ impl SlabTable {
         if slab.covers(layout, address) { Some(slab) } else { self.find_behind(layout, address, place) }
     }
 
-    /// Looks on behind a place where another slab is.
+    /// Probes on behind a place with another slab.
     #[cold]
     fn find_behind(&self, layout: &ObjectLayout, address: usize, mut place: usize) -> Option<Slab> {
         loop {
@@ -95,22 +88,22 @@ impl SlabTable {
         }
     }
 
-    /// The grains of a slab: the first and, if it is another, the last.
+    /// A slab's first grain and, if it is another, its last.
     fn grains(layout: &ObjectLayout, slab: Slab) -> (usize, Option<usize>) {
         let (first, shift) = (slab.address() as usize, layout.grain_shift);
         let (a, b) = (first >> shift, (first + layout.bytes() - 1) >> shift);
         (a, (a != b).then_some(b))
     }
 
-    /// Makes room for one more slab. `false`: the supplier refused; the table is as it was.
+    /// Makes room for a slab. `false`: refused, unchanged.
     pub(super) fn reserve(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> bool {
         let (places, count) = (1 << self.bits(), self.count as usize + 2);
         let more = if self.far.is_null() { first_more(layout) } else { self.more_bits + 1 };
-        // At three quarters more are wanted. Where there are none, it goes on to seven eighths.
+        // Grows at 3/4; where memory is refused, serves up to 7/8.
         count * 4 <= places * 3 || self.resize(layout, more, supplier) || count * 8 <= places * 7
     }
 
-    /// Gives pages back when most places are empty; those of a table that is empty all the same.
+    /// Shrinks a mostly empty table; frees all pages of an empty one.
     pub(super) fn shrink(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) {
         if self.far.is_null() || self.count as usize * 8 > 1 << self.bits() {
             return;
@@ -123,7 +116,7 @@ impl SlabTable {
         }
     }
 
-    /// Moves all to a table of so many places, if there are pages; 0 stands for the table's own.
+    /// Moves all entries to a table of another size; `more_bits` 0 is the inline one.
     fn resize(&mut self, layout: &ObjectLayout, more_bits: u32, supplier: &mut impl PageSupplier) -> bool {
         let mut new = Self { more_bits, ..Self::EMPTY };
         if more_bits > 0 {
@@ -145,7 +138,6 @@ impl SlabTable {
         true
     }
 
-    /// The grain that a slab's entry stands for.
     fn grain_of(layout: &ObjectLayout, slab: Slab, entry: usize) -> usize {
         let (first, last) = Self::grains(layout, slab);
         if entry & SECOND == 0 { first } else { last.unwrap_or(first) }
@@ -160,18 +152,16 @@ impl SlabTable {
         self.count += 1;
     }
 
-    /// The entries of a slab, with their grains.
     fn entries_of(layout: &ObjectLayout, slab: Slab) -> impl Iterator<Item = (usize, usize)> {
         let ((first, last), entry) = (Self::grains(layout, slab), slab.0.as_ptr() as usize);
         [(first, entry)].into_iter().chain(last.map(|last| (last, entry | SECOND)))
     }
 
-    /// Adds a slab; there is room, by [`SlabTable::reserve`].
+    /// Adds a slab, after [`SlabTable::reserve`].
     pub(super) fn insert(&mut self, layout: &ObjectLayout, slab: Slab) {
         Self::entries_of(layout, slab).for_each(|(grain, entry)| self.put(grain, entry));
     }
 
-    /// Removes a slab.
     pub(super) fn remove(&mut self, layout: &ObjectLayout, slab: Slab) {
         Self::entries_of(layout, slab).for_each(|(grain, entry)| self.take_out(layout, grain, entry));
     }
@@ -182,7 +172,7 @@ impl SlabTable {
             debug_assert_ne!(self.entry(hole), 0, "the slab is in the table");
             hole = (hole + 1) & self.mask();
         }
-        // What lies behind the hole and belongs at or before it moves up.
+        // Entries behind the hole that belong at or before it move up.
         let mut place = hole;
         loop {
             place = (place + 1) & self.mask();
@@ -200,18 +190,15 @@ impl SlabTable {
         self.count -= 1;
     }
 
-    /// The slabs.
     pub(super) fn iter(&self) -> impl Iterator<Item = Slab> + '_ {
         let entries = (0..=self.mask()).map(|place| self.entry(place));
         entries.filter(|entry| entry & SECOND == 0).filter_map(slab_of)
     }
 
-    /// Entries for a slab.
     pub(super) fn entries(layout: &ObjectLayout, slab: Slab) -> u32 {
         Self::entries_of(layout, slab).count() as u32
     }
 
-    /// Entries.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
@@ -221,7 +208,7 @@ fn bytes_of(more_bits: u32) -> usize {
     (OWN << more_bits) * size_of::<usize>()
 }
 
-/// log2 of the places of the first table of pages, a page, by those of the table's own.
+/// `more_bits` of the first table in pages, of one page.
 fn first_more(layout: &ObjectLayout) -> u32 {
     (layout.page_bytes() / size_of::<usize>()).ilog2() - OWN_BITS
 }

@@ -1,7 +1,5 @@
-//! Pages of small objects for what a cache itself needs: records, magazines.
-//!
-//! **What.** Slabs of a page, for objects that only the cache gives back: nothing has to be found
-//! by an address that may be wrong. A complete slab goes back at once.
+//! Slabs of one page for a cache's records and magazines: only the cache frees such objects, so no
+//! table is needed. A complete slab is freed at once.
 //!
 //! **Unsafe.** Hands out raw memory.
 
@@ -10,10 +8,9 @@ use super::record::{InRecords, Slab, record_inside};
 use super::supply::PageSupplier;
 use crate::lists::List;
 
-/// Slabs of one small layout, which the caller names each time.
+/// Slabs of one small layout, which the caller passes each time.
 #[derive(Debug)]
 pub(super) struct Trusted {
-    /// Slabs with room.
     partial: List<Slab>,
     bytes: usize,
     live: u32,
@@ -22,18 +19,15 @@ pub(super) struct Trusted {
 impl Trusted {
     pub(super) const EMPTY: Self = Self { partial: List::EMPTY, bytes: 0, live: 0 };
 
-    /// Bytes that are held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Objects that are out.
     pub(super) fn live(&self) -> u32 {
         self.live
     }
 
-    /// Takes an object. `None`: the supplier refused.
-    ///
+    /// Allocates an object. `None`: the supplier refused.
     /// # Safety
     /// `layout` is the same each time, small and without a constructor.
     pub(super) unsafe fn take(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> Option<*mut u8> {
@@ -57,10 +51,9 @@ impl Trusted {
         Some(object)
     }
 
-    /// Takes an object back.
-    ///
+    /// Frees an object.
     /// # Safety
-    /// As [`Trusted::take`], which gave this object; it is given up.
+    /// As [`Trusted::take`], which returned this object; it is given up.
     pub(super) unsafe fn give(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
         let page = object.wrapping_sub(object as usize % layout.page_bytes());
         let Some(slab) = record_inside(layout, page).map(Slab) else { return };

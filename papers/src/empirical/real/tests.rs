@@ -43,13 +43,13 @@ fn the_share_of_remote_frees_is_near_the_one_asked_for() {
 }
 
 #[test]
-fn a_ring_of_full_mailboxes_moves_on() {
-    // Every thread sends all it frees, in bursts far larger than a mailbox: the falls behind the spikes.
+fn a_ring_of_full_channels_moves_on() {
+    // Every thread sends all it frees, in bursts far larger than a channel: the falls behind the spikes.
     let config =
         Config { schedule: Schedule::Spikes, heap_bytes: 8 << 20, remote_percent: 100, threads: 2, ..config() };
     let outcome = run(&config).expect("large enough");
     assert_eq!(outcome.remote, outcome.deaths);
-    assert!(outcome.remote > 4 * MAILBOX as u64);
+    assert!(outcome.remote > 4 * CHANNEL as u64);
 }
 
 #[test]

@@ -1,17 +1,18 @@
-//! A processor's cache of recently freed blocks.
+//! A processor's cache of blocks that were freed last.
 //!
-//! **From.** LLFree §2: order 0, since Linux 5.13 orders 1 to 3 and 9 too; one count, in frames. A
-//! batch under one hold of the zone's lock refills an empty list; at the high mark the oldest batch
-//! goes back.
-//!
-//! **State.** Linux 6.0's sizes: a batch of 63 frames, 2 blocks at least; the high mark is the
-//! zone's low watermark, 5/4 of √(16 · KiB) KiB, divided by the processors, four batches at least.
+//! **From.** LLFree §2: orders 0 to 3 and 9. One count over all of them, in frames. An empty list
+//! is filled with a batch under one hold of the zone's lock; at the high mark a batch goes back,
+//! oldest first.
+//! **State.** Sizes of Linux 6.0: a batch is 63 frames, 2 blocks at least; the high mark is the
+//! zone's low watermark, 5/4 of √(16 · KiB) KiB, divided by the processors, and four batches at
+//! least.
 
 use super::CACHED;
 use crate::frames::place::{Chain, Place};
 use crate::frames::spin::Spin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// The orders that are cached.
 const ORDERS: [u32; 5] = [0, 1, 2, 3, 9];
 const BATCH: usize = 63;
 const LEAST_BLOCKS: usize = 2;
@@ -50,6 +51,7 @@ pub struct Cache {
     frames: AtomicUsize,
 }
 
+/// The number of an order's list.
 fn list_of(order: u32) -> usize {
     if order < 4 { order as usize } else { ORDERS.len() - 1 }
 }
@@ -96,7 +98,7 @@ impl Cache {
         self.count(|frames| frames + (1 << order))
     }
 
-    /// Evicts at least `frames` frames, if there are: the oldest block of each list in turn.
+    /// Gives away so many frames at least, as far as it has them: of each list in turn the block that is in it for longest.
     pub fn give(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
         let mut given = 0;
         let blocks = ORDERS.iter().zip(&self.lists).cycle();

@@ -1,13 +1,11 @@
-//! What a crash did: the zone against the threads' records.
+//! What a crash did: the zone against what threads had written down.
 //!
-//! **What.** [`audit`] checks each frame: held ones are allocated and held once; the others are
-//! free, except for what requests under way account for. [`take_back`] frees these.
-//!
+//! **What.** [`audit`] checks every frame: held ones are allocated and held once; others are free,
+//! but for what requests under way account for, which [`take_back`] frees.
 //! **From.** LLFree §3.2.3: frames are lost only where an allocation has not reached the caller, or
-//! a free the bit: no more requests lose frames than there are processors.
-//!
-//! **Failure.** A frame held and free, held twice, or lost without a request is an error that names
-//! it.
+//! a free has not reached the bit: no more requests lose frames than there are processors.
+//! **Failure.** An error that names the frame that is held and free, held twice, or lost without a
+//! request.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::request;
@@ -28,7 +26,8 @@ pub struct Audit {
     pub held: usize,
 }
 
-/// Compares zone and records after a crash, corrects the records. Error: they contradict.
+/// Compares zone and records after a crash, and makes the records right.
+/// Error: the zone is not as the records say.
 pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Result<Audit, String> {
     zone.check().map_err(|broken| format!("invariant {} does not hold at {}", broken.invariant, broken.at))?;
     let doing = records.settle();
@@ -67,7 +66,8 @@ pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Resul
     Ok(Audit { under_way, losing, lost, held })
 }
 
-/// Frees what was lost; how many requests that took. Error: the zone refuses.
+/// Frees what was lost; how many requests that took.
+/// Error: the zone refuses.
 pub fn take_back<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Result<(), String> {
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }
@@ -80,8 +80,8 @@ fn in_doubt(doing: Doing) -> Option<u32> {
     }
 }
 
-/// Requests that account for the lost frames: a get for a block of its order, a place for any
-/// there.
+/// How many requests account for the frames that are lost: each get for one block of its order, each request of a place for
+/// whatever lies there.
 fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     let lost: BTreeSet<usize> = lost.iter().copied().collect();
     let within = |frame: usize, doing: &Doing| matches!(doing, Doing::Place(at, order) if (*at..at + (1 << order)).contains(&frame));
@@ -96,7 +96,7 @@ fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     Ok(used + places)
 }
 
-/// The fewest gets, each of which lost a block of its order, that cover `open`.
+/// The fewest gets of which each lost a whole block of its order, so that these are all frames of `open`.
 fn cover(open: &BTreeSet<usize>, gets: &[u32], lost: &BTreeSet<usize>) -> Option<usize> {
     let Some(first) = open.first() else { return Some(0) };
     let with = |at: usize| {

@@ -1,9 +1,9 @@
-//! A thread that gets and puts on a persistent zone, and records what it holds.
+//! A thread that gets and puts on a zone that persists, and writes down what it holds.
 //!
-//! **What.** [`Worker::step`] does one request: frames of any order, mostly 0; a free of a block or
-//! of a part; frames at a place beside a block, both later freed as one.
-//!
-//! **Failure.** A wrong refusal, and frames that the worker already has, are errors.
+//! **What.** [`Worker::step`] does one request: frames of any order, mostly 0; a free of a block,
+//! or of a part of it; or the frames beside a block, which are freed together with it later.
+//! **Failure.** A request that is refused though it should not be, and frames that the worker has
+//! already.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::{HUGE, HUGE_ORDER, MAX_ORDER, request};
@@ -52,7 +52,8 @@ impl<'a, M: Media> Worker<'a, M> {
         self.held
     }
 
-    /// Does one request. Error: the zone is wrong.
+    /// Does one request.
+    /// Error: the zone is wrong.
     pub fn step(&mut self) -> Result<(), String> {
         let is_full = self.held >= self.most;
         if self.blocks.is_empty() || !is_full && self.rng.one_in(2) { self.get() } else { self.put() }?;
@@ -62,7 +63,8 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Gets until it has `frames` frames, or no more are free. Error: the zone is wrong.
+    /// Gets until it has so many frames, or there are none.
+    /// Error: the zone is wrong.
     pub fn grow(&mut self, frames: usize) -> Result<(), String> {
         let mut refused = 0;
         while self.held < frames && refused < 100 {
@@ -73,7 +75,8 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Puts until it has at most `frames`. Error: the zone is wrong.
+    /// Puts until it has so few frames.
+    /// Error: the zone is wrong.
     pub fn shrink(&mut self, frames: usize) -> Result<(), String> {
         while self.held > frames {
             self.put()?;
@@ -144,6 +147,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
+    /// Frees a part of a block, and keeps the others.
     fn put_part(&mut self, mut frame: usize, mut order: u32) -> Result<(), String> {
         let part = self.rng.below(order);
         while order > part {
@@ -174,7 +178,7 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 }
 
-/// An order: half are single frames; few are huge, which may take a long search.
+/// An order: half of all requests are for single frames, and few for huge ones, of which there may be none after a long search.
 fn order(rng: &mut Rng) -> u32 {
     match rng.below(64) {
         0..32 => 0,

@@ -1,8 +1,7 @@
 //! Lists of redis: five elements are pushed, and those five read back.
 //!
-//! **From.** TEMERAIRE §5.1 measures redis by a million requests that push five elements and read those five. Which lists
-//! and how large the elements are it does not say: here one of 1,000 lists at random, and elements of 8 to 71 bytes. The
-//! lists grow to the end, as those of redis-benchmark do.
+//! **From.** TEMERAIRE §5.1: a million such requests. Ours spreads them over 1,000 lists at random,
+//! with elements of 8 to 71 bytes. The lists grow to the end, as those of redis-benchmark do.
 
 use super::{Dialogue, REDIS_FAREWELL, put, redis_array, redis_command, redis_integer, redis_string};
 use craton_lab::rng::Rng;

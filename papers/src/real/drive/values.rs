@@ -1,7 +1,8 @@
-//! Values of many sizes under random keys: written, overwritten with another size, read and deleted.
+//! Values of many sizes under random keys: written, overwritten with another size, read and
+//! deleted.
 //!
-//! **State.** A key's version counts how often it was written; its value follows from key and version alone. So the
-//! generator knows every answer without keeping the values. Version 0 is a key that is not there.
+//! **State.** A key's version counts its writes, and its value follows from key and version. So the
+//! generator knows every answer without keeping the values.
 
 use super::{Dialogue, REDIS_FAREWELL, put, redis_command, redis_integer, redis_string};
 use craton_lab::rng::Rng;

@@ -1,23 +1,26 @@
 //! The continued-fraction method.
 //!
-//! **What.** Expands the square root of N. Each step gives a number A whose square leaves a small remainder ±Q modulo N,
-//! below 2√N. Those Q that split into small primes are relations; a set of them whose product is a square gives X² = Y²
-//! modulo N, and half of the time X − Y shares a factor with N.
+//! **What.** Expands the square root of N. Each step yields a number A whose square leaves a small
+//! remainder ±Q modulo N, below 2√N. Each Q that splits into small primes is a relation. Relations
+//! whose product is a square give X² = Y² modulo N, and in half of the cases X − Y shares a factor
+//! with N.
 //!
-//! **From.** Morrison and Brillhart, "A method of factoring and the factorization of F7" (1975), with one large prime a
-//! relation, and the early abort of Pomerance and Wagstaff (1983).
+//! **From.** Morrison and Brillhart, "A method of factoring and the factorization of F7" (1975),
+//! with one large prime a relation, and the early abort of Pomerance and Wagstaff (1983).
 //!
-//! **State.** Relations are kept in echelon form over the field of two elements: each pivot is one relation's highest
-//! prime of odd exponent. A new relation that all earlier ones cancel is a square.
+//! **State.** Relations in echelon form over the field of two elements: the pivot of a row is its
+//! highest prime of odd exponent. A new relation that earlier rows cancel is a square.
 
-use super::num::Num;
-use std::collections::BTreeMap;
+use num_bigint::BigUint as Num;
+use num_integer::Integer;
+use num_traits::{One, ToPrimitive, Zero};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Primes in the factor base, with −1 as the first.
 const BASE: usize = 220;
 /// After so many primes, a Q that is still larger than its bound less these bits is given up.
 const ABORT_AFTER: usize = 40;
-const ABORT_BITS: u32 = 14;
+const ABORT_BITS: u64 = 14;
 /// What may be left of Q, as one large prime: so many times the largest of the base.
 const LARGE: u64 = 200;
 
@@ -31,10 +34,10 @@ struct Relation {
     squares: Vec<u64>,
 }
 
-/// The exponents' lowest bits, and who took part.
+/// The primes of odd exponent, and the relations whose product it is.
 struct Row {
-    odd: Vec<u64>,
-    members: Vec<u32>,
+    odd: BTreeSet<u16>,
+    members: BTreeSet<u32>,
 }
 
 /// What the search keeps.
@@ -43,7 +46,7 @@ pub struct Search<'a> {
     base: Vec<u32>,
     relations: Vec<Relation>,
     /// The row of each pivot.
-    rows: BTreeMap<usize, Row>,
+    rows: BTreeMap<u16, Row>,
     partial: BTreeMap<u64, Relation>,
     /// Steps of the expansion so far.
     steps: u64,
@@ -71,20 +74,17 @@ impl<'a> Search<'a> {
         let root = self.n.sqrt();
         let bound = root.bits() + 1;
         // P and Q of this step, Q of the last, and A of this one and the last.
-        let (mut p, mut q, mut q_last) = (Num::zero(), Num::of(1), self.n.clone());
-        let (mut a, mut a_last) = (root.clone(), Num::of(1));
+        let (mut p, mut q, mut q_last) = (Num::ZERO, Num::one(), self.n.clone());
+        let (mut a, mut a_last) = (root.clone(), Num::one());
         let mut digit = root.clone();
         while *allowed > 0 {
             *allowed -= 1;
             self.steps += 1;
-            let p_next = digit.mul(&q).sub(&p);
-            let q_next = if self.steps == 1 {
-                self.n.sub(&p_next.mul(&p_next))
-            } else {
-                q_last.add(&digit.mul(&p)).sub(&digit.mul(&p_next))
-            };
+            let p_next = &digit * &q - &p;
+            let q_next =
+                if self.steps == 1 { self.n - &p_next * &p_next } else { q_last + &digit * &p - &digit * &p_next };
             (p, q_last, q) = (p_next, q, q_next);
-            if q.word() == Some(1) {
+            if q.is_one() {
                 return End::Period;
             }
             if let Some((primes, rest)) = self.split(&q, self.steps % 2 == 1, bound) {
@@ -93,15 +93,15 @@ impl<'a> Search<'a> {
                     return End::Factor(factor);
                 }
             }
-            digit = root.add(&p).div(&q).0;
-            let a_next = digit.mul(&a).add(&a_last).rem(self.n);
+            digit = (&root + &p) / &q;
+            let a_next = (&digit * &a + &a_last) % self.n;
             (a_last, a) = (a, a_next);
         }
         End::Steps
     }
 
     /// The primes of Q, and the large prime that is left or 1; none if it does not split.
-    fn split(&self, q: &Num, negative: bool, bound: u32) -> Option<(Vec<u16>, u64)> {
+    fn split(&self, q: &Num, negative: bool, bound: u64) -> Option<(Vec<u16>, u64)> {
         let mut primes = Vec::new();
         if negative {
             primes.push(0);
@@ -111,17 +111,13 @@ impl<'a> Search<'a> {
             if i == ABORT_AFTER && left.bits() + ABORT_BITS > bound {
                 return None;
             }
-            loop {
-                let (quotient, rest) = left.div_small(*prime);
-                if rest != 0 {
-                    break;
-                }
+            while (&left % *prime).is_zero() {
                 primes.push(i as u16);
-                left = quotient;
+                left = &left / *prime;
             }
         }
         let largest = u64::from(*self.base.last()?);
-        left.word().filter(|rest| *rest <= largest * LARGE).map(|rest| (primes, rest))
+        left.to_u64().filter(|rest| *rest <= largest * LARGE).map(|rest| (primes, rest))
     }
 
     /// Takes a relation in; a factor if that completed a square which yields one.
@@ -134,7 +130,7 @@ impl<'a> Search<'a> {
             return None;
         };
         let both = Relation {
-            root: other.root.mul(&relation.root).rem(self.n),
+            root: &other.root * &relation.root % self.n,
             primes: other.primes.iter().chain(&relation.primes).copied().collect(),
             squares: vec![rest],
         };
@@ -142,42 +138,41 @@ impl<'a> Search<'a> {
     }
 
     fn reduce(&mut self, relation: Relation) -> Option<Num> {
-        let mut odd = vec![0u64; BASE.div_ceil(64)];
+        let mut row = Row { odd: BTreeSet::new(), members: BTreeSet::from([self.relations.len() as u32]) };
         for prime in &relation.primes {
-            odd[usize::from(*prime) / 64] ^= 1 << (prime % 64);
+            if !row.odd.remove(prime) {
+                row.odd.insert(*prime);
+            }
         }
-        let mut row = Row { odd, members: vec![self.relations.len() as u32] };
         self.relations.push(relation);
-        while let Some(pivot) = highest(&row.odd) {
+        while let Some(pivot) = row.odd.last().copied() {
             let Some(other) = self.rows.get(&pivot) else {
                 self.rows.insert(pivot, row);
                 return None;
             };
-            row.odd.iter_mut().zip(&other.odd).for_each(|(bits, others)| *bits ^= others);
-            row.members = either(&row.members, &other.members);
+            row.odd = &row.odd ^ &other.odd;
+            row.members = &row.members ^ &other.members;
         }
         self.square(&row.members)
     }
 
     /// Tries the square that these relations make.
-    fn square(&self, members: &[u32]) -> Option<Num> {
-        let (mut x, mut y) = (Num::of(1), Num::of(1));
+    fn square(&self, members: &BTreeSet<u32>) -> Option<Num> {
+        let (mut x, mut y) = (Num::one(), Num::one());
         let mut counts = vec![0u32; self.base.len()];
         for relation in members.iter().map(|member| &self.relations[*member as usize]) {
-            x = x.mul(&relation.root).rem(self.n);
+            x = x * &relation.root % self.n;
             relation.primes.iter().for_each(|prime| counts[usize::from(*prime)] += 1);
             for large in &relation.squares {
-                y = y.mul(&Num::of(*large)).rem(self.n);
+                y = y * *large % self.n;
             }
         }
         for (prime, count) in self.base.iter().zip(counts).skip(1) {
-            for _ in 0..count / 2 {
-                y = y.mul(&Num::of(u64::from(*prime))).rem(self.n);
-            }
+            y = y * Num::from(*prime).pow(count / 2) % self.n;
         }
-        let difference = if x < y { y.sub(&x) } else { x.sub(&y) };
+        let difference = if x < y { y - x } else { x - y };
         let factor = self.n.gcd(&difference);
-        (factor != *self.n && factor.word() != Some(1)).then_some(factor)
+        (factor != *self.n && !factor.is_one()).then_some(factor)
     }
 
     /// A number that depends on every relation.
@@ -185,30 +180,9 @@ impl<'a> Search<'a> {
         let all = self.relations.iter().chain(self.partial.values());
         all.fold(self.steps, |sum, relation| {
             let primes = relation.primes.iter().fold(0u64, |sum, prime| sum * 3 + u64::from(*prime) % 3);
-            sum.wrapping_mul(31).wrapping_add(relation.root.digest() ^ primes)
+            sum.wrapping_mul(31).wrapping_add(relation.root.iter_u64_digits().fold(primes, u64::wrapping_add))
         })
     }
-}
-
-/// Those that are in one of the two sorted lists, but not in both.
-fn either(a: &[u32], b: &[u32]) -> Vec<u32> {
-    let mut merged = Vec::with_capacity(a.len() + b.len());
-    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
-    while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
-        match x.cmp(y) {
-            std::cmp::Ordering::Less => merged.extend(a.next()),
-            std::cmp::Ordering::Greater => merged.extend(b.next()),
-            std::cmp::Ordering::Equal => _ = (a.next(), b.next()),
-        }
-    }
-    merged.extend(a);
-    merged.extend(b);
-    merged
-}
-
-fn highest(bits: &[u64]) -> Option<usize> {
-    let (i, word) = bits.iter().enumerate().rev().find(|(_, word)| **word != 0)?;
-    Some(i * 64 + 63 - word.leading_zeros() as usize)
 }
 
 /// A place for −1, then 2 and the odd primes modulo which N is a square: no other divides any Q.
@@ -218,29 +192,14 @@ fn base(n: &Num) -> Vec<u32> {
     while base.len() < BASE {
         let is_prime = (3..).step_by(2).take_while(|d| d * d <= candidate).all(|d| candidate % d != 0);
         if is_prime {
-            let residue = n.div_small(candidate).1;
-            let euler = power(u64::from(residue), u64::from(candidate / 2), u64::from(candidate));
-            if residue == 0 || euler == 1 {
+            let euler = n.modpow(&(candidate / 2).into(), &candidate.into());
+            if euler.is_zero() || euler.is_one() {
                 base.push(candidate);
             }
         }
         candidate += 2;
     }
     base
-}
-
-/// `a` to the `exponent`, modulo a number.
-pub fn power(a: u64, mut exponent: u64, modulus: u64) -> u64 {
-    let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(modulus)) as u64;
-    let (mut product, mut square) = (1, a % modulus);
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            product = times(product, square);
-        }
-        square = times(square, square);
-        exponent >>= 1;
-    }
-    product
 }
 
 #[cfg(test)]
@@ -250,8 +209,8 @@ mod tests {
     #[test]
     fn a_number_is_split_into_its_two_primes() {
         for (p, q) in [(998_244_353, 2_971_215_073), (1_000_000_000_039, 67_280_421_310_721)] {
-            let (p, q) = (Num::of(p), Num::of(q));
-            let n = p.mul(&q);
+            let (p, q): (Num, Num) = (u64::into(p), u64::into(q));
+            let n = &p * &q;
             let end = Search::new(&n).run(&mut u64::MAX.clone());
             assert!(end == End::Factor(p) || end == End::Factor(q), "{end:?}");
         }
@@ -259,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_search_stops_when_its_steps_are_done() {
-        let n = Num::of(1_000_000_000_039).mul(&Num::of(67_280_421_310_721));
+        let n = Num::from(1_000_000_000_039u64) * 67_280_421_310_721u64;
         let mut allowed = 100;
         assert_eq!((Search::new(&n).run(&mut allowed), allowed), (End::Steps, 0));
     }
@@ -267,13 +226,7 @@ mod tests {
     #[test]
     fn the_base_holds_the_primes_modulo_which_the_number_is_a_square() {
         // 1001 is 2 modulo 3 (no square), 1 modulo 5 (a square), 0 modulo 7.
-        let base = base(&Num::of(1001));
+        let base = base(&Num::from(1001u32));
         assert_eq!((base[..4].to_vec(), base.len()), (vec![1, 2, 5, 7], BASE));
-    }
-
-    #[test]
-    fn members_cancel_in_pairs() {
-        assert_eq!(either(&[1, 3, 5], &[2, 3, 7]), [1, 2, 5, 7]);
-        assert_eq!(either(&[4], &[4]), [0; 0]);
     }
 }

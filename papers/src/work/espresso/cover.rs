@@ -1,10 +1,9 @@
 //! Covers: sums of cubes, and what is asked of them.
 //!
-//! **What.** The cofactor, the tautology and the complement, each by splitting the cover at an input and asking the same of
-//! the halves. Every level makes its cubes anew and frees them when it is done.
-//!
-//! **From.** Brayton et al. (1984), §3 (unate recursion) and §4.1 (complement): the input that most cubes take both ways
-//! is split first; a cover that takes no input both ways is a tautology only if it has the full cube.
+//! **What.** Cofactor, tautology and complement, each by splitting the cover at an input and asking
+//! the same of the halves. Every level makes new cubes and frees them when it is done.
+//! **From.** Brayton et al. (1984), §3 and §4.1: the input that most cubes take both ways is split
+//! first; a cover that takes no input both ways is a tautology only if it has the full cube.
 
 use super::cube::{Cube, EITHER, ONE, ZERO};
 use std::collections::BTreeMap;

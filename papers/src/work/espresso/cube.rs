@@ -1,12 +1,9 @@
 //! Cubes: products of literals, each a small object on the heap.
 //!
-//! **What.** A [`Cube`] never changes but by its owner's hand: what combines two makes a third, as the original's set
-//! operations do.
-//!
-//! **From.** The positional notation of Brayton et al., "Logic Minimization Algorithms for VLSI Synthesis" (1984), §2.
-//!
-//! **State.** Two bits an input, 16 inputs a word: 01 the input is 0, 10 it is 1, 11 either, 00 no point at all. Inputs
-//! that a function does not have stay 11. The last word has a bit for each output that the cube belongs to.
+//! **From.** The positional notation of Brayton et al. (1984), §2: what combines two cubes makes a
+//! third.
+//! **State.** Two bits an input, 16 inputs a word: 01 the input is 0, 10 it is 1, 11 either, 00 no
+//! point. Inputs beyond the last stay 11. The last word has a bit for each output of the cube.
 
 /// A product of literals, and the outputs that it is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -28,8 +28,8 @@ fn the_peak_is_foretold() {
 
 #[test]
 fn delete_frees_the_part_of_the_table() {
-    for (row, part) in [(W1, 10), (W2, 100), (W3, 10), (W4, 50)] {
-        let kept = run(&row, &load(1)).kept_bytes;
+    for (row, part) in ROWS.iter().zip([10, 100, 10, 50]) {
+        let kept = run(row, &load(1)).kept_bytes;
         let expected = UNIT / 100 * part / 100;
         assert!(kept.abs_diff(expected) < expected / 20, "{kept} bytes of {expected}");
     }
@@ -37,7 +37,7 @@ fn delete_frees_the_part_of_the_table() {
 
 #[test]
 fn the_list_never_grows() {
-    for row in [W1, W2, W3, W4] {
+    for row in ROWS {
         let mut heap = Heap::new(&row, &load(1));
         let capacity = heap.live.capacity();
         heap.allocate(row.before);

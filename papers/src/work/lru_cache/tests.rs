@@ -6,7 +6,7 @@ fn the_least_recently_used_goes_first() {
     for key in [1, 2, 3, 1, 4] {
         cache.look_up(key, 100);
     }
-    let mut keys: Vec<u64> = cache.slots.keys().copied().collect();
+    let mut keys: Vec<u64> = cache.values.iter().map(|(key, _)| *key).collect();
     keys.sort_unstable();
     assert_eq!((keys, cache.bytes), (vec![1, 3, 4], 300));
 }
@@ -27,5 +27,5 @@ fn a_large_value_throws_several_small_ones_out() {
     let mut cache = Cache::new(1000);
     (0..10).for_each(|key| cache.look_up(key, 100));
     cache.look_up(10, 350);
-    assert_eq!((cache.slots.len(), cache.bytes), (7, 950));
+    assert_eq!((cache.values.len(), cache.bytes), (7, 950));
 }

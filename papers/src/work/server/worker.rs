@@ -1,11 +1,12 @@
 //! One thread of the workload: its requests, its cache and its sessions.
 
-use super::lru::Lru;
 use super::{Config, Outcome};
 use craton_lab::rng::{Rng, mix};
+use crossbeam_channel::{Receiver, Sender};
+use lru::LruCache;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 /// Buffers that may wait for another thread to free them.
 pub const QUEUE: usize = 1024;
@@ -41,15 +42,18 @@ pub struct Worker {
     seed: u64,
     budget: usize,
     keys: u32,
-    next: SyncSender<Vec<u8>>,
-    cache: Lru,
+    next: Sender<Vec<u8>>,
+    // A fixed hash function: the table's growth is the same in each run.
+    cache: LruCache<u64, Vec<u8>, BuildHasherDefault<DefaultHasher>>,
+    /// Bytes of the cached values.
+    cached: usize,
     sessions: BTreeMap<u32, Session>,
     outcome: Outcome,
 }
 
 impl Worker {
     /// Worker `number` of `workers`, which hands buffers on to `next`.
-    pub fn new(config: &Config, number: u64, workers: u64, next: SyncSender<Vec<u8>>) -> Self {
+    pub fn new(config: &Config, number: u64, workers: u64, next: Sender<Vec<u8>>) -> Self {
         let budget = (config.live_mb.max(1) << 20) / workers as usize;
         Self {
             number,
@@ -59,7 +63,8 @@ impl Worker {
             budget,
             keys: u32::try_from(budget >> 10).unwrap_or(u32::MAX / KEYS_PER_MB).saturating_mul(KEYS_PER_MB) / 1024 + 1,
             next,
-            cache: Lru::default(),
+            cache: LruCache::unbounded_with_hasher(BuildHasherDefault::default()),
+            cached: 0,
             sessions: BTreeMap::new(),
             outcome: Outcome::default(),
         }
@@ -140,16 +145,29 @@ impl Worker {
     fn cached(&mut self, rng: &mut Rng) -> u64 {
         let key = u64::from(rng.skewed(self.keys));
         let len = rng.size();
-        let found = self.cache.get(key).map(digest);
-        match found {
-            None => self.cache.insert(key, filled(len, key)),
-            Some(_) if rng.one_in(8) => self.cache.resize(key, len, key as u8),
-            Some(_) => {}
+        let found = self.cache.get_mut(&key).map(|value| {
+            let found = digest(value);
+            if rng.one_in(8) {
+                self.cached -= value.len();
+                value.resize(len, key as u8);
+                value.shrink_to_fit();
+                self.cached += len;
+            }
+            found
+        });
+        if found.is_none() {
+            self.cache.put(key, filled(len, key));
+            self.cached += len;
         }
         // By day all of the budget, by night half of it.
         let hour = self.outcome.requests % DAY;
         let swing = hour.min(DAY - hour) * 2;
-        self.cache.shrink_to(self.budget / 2 + (self.budget as u64 / 2 * swing / DAY) as usize);
+        let budget = self.budget / 2 + (self.budget as u64 / 2 * swing / DAY) as usize;
+        while self.cached > budget
+            && let Some((_, value)) = self.cache.pop_lru()
+        {
+            self.cached -= value.len();
+        }
         found.unwrap_or(len as u64)
     }
 
@@ -161,11 +179,9 @@ impl Worker {
             let buffer = buffers.swap_remove(rng.below(buffers.len() as u32) as usize);
             if !rng.one_in(8) {
                 sum = sum.wrapping_add(digest(&buffer));
-            } else if let Err(TrySendError::Full(buffer) | TrySendError::Disconnected(buffer)) =
-                self.next.try_send(buffer)
-            {
+            } else if let Err(back) = self.next.try_send(buffer) {
                 // In the sum of the queue, wherever it is freed: the checksum must not tell.
-                self.add(digest(&buffer));
+                self.add(digest(&back.into_inner()));
             }
         }
         sum

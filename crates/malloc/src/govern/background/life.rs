@@ -1,4 +1,4 @@
-//! Whether the heap's own thread is there, and who may start and end it.
+//! The life of the library's thread: who may start and end it.
 //!
 //! **State.**
 //! ```text
@@ -6,10 +6,10 @@
 //!   ▲          ▲ └─◄ ENDED │           │
 //!   └───── STOPPING ◄──────┴───────────┘
 //! ```
-//! STARTING and STOPPING belong to one thread of the program, which has its signals blocked meanwhile.
+//! One program thread, with its signals blocked, owns STARTING and STOPPING.
 //!
-//! **Threads.** Who wants no thread says so and then looks at the state; who starts one takes the state and then looks whether anybody wants none:
-//! one of them sees the other.
+//! **Threads.** A holder adds its hold, then reads the state; a starter takes the state, then reads
+//! the holds. One of them sees the other.
 
 use craton_base::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 
@@ -20,49 +20,47 @@ const ENDED: u8 = 3;
 const STOPPING: u8 = 4;
 const REFUSED: u8 = 5;
 
-/// The life of a thread that is started and ended again and again.
+/// The thread's state; it starts and ends repeatedly.
 pub(crate) struct Life {
     state: AtomicU8,
-    /// Those who want no thread to be started for now.
+    /// Threads that hold off a start.
     holds: AtomicU32,
-    /// Somebody wants none ever again.
+    /// No start ever again.
     sealed: AtomicBool,
 }
 
 impl Life {
-    /// Before the first start.
     pub(crate) const fn new() -> Self {
         Self { state: AtomicU8::new(NONE), holds: AtomicU32::new(0), sealed: AtomicBool::new(false) }
     }
 
-    /// Whether there is no thread, and one may be started.
     pub(crate) fn may_start(&self) -> bool {
         matches!(self.state.load(Relaxed), NONE | ENDED) && !self.sealed.load(Relaxed)
     }
 
-    /// Whether there is a thread, or about to be or to end.
+    /// Whether the thread runs, starts or stops.
     pub(crate) fn runs(&self) -> bool {
         matches!(self.state.load(Relaxed), STARTING | RUNNING | STOPPING)
     }
 
-    /// Whether there is a thread that nobody starts or ends.
     pub(crate) fn is_running(&self) -> bool {
         self.state.load(Relaxed) == RUNNING
     }
 
-    /// Whether nobody starts or ends the thread, or keeps it from being started.
+    /// Whether no thread starts, stops or holds off the library's thread.
     pub(crate) fn is_calm(&self) -> bool {
         self.holds.load(Relaxed) == 0 && !matches!(self.state.load(Relaxed), STARTING | STOPPING)
     }
 
-    /// Starts the thread by `begin`, which says whether the system allows it, unless somebody is at it or wants none. One that ended by
-    /// itself is waited for by `join` before.
+    /// Starts the thread by `begin`, which returns whether the system allowed it, unless another
+    /// thread is at it or holds it off. `join` first awaits one that ended by itself.
     pub(crate) fn start(&self, join: impl FnOnce(), begin: impl FnOnce() -> bool) {
         let old = self.state.load(Relaxed);
         if !matches!(old, NONE | ENDED) {
             return;
         }
-        // ORDERING: SeqCst pairs with the additions to `holds`: either we see the hold, or its owner sees that we are at it, and waits.
+        // ORDERING: SeqCst pairs with the additions to `holds`: either we see the hold, or its
+        // owner sees STARTING, and waits.
         if self.state.compare_exchange(old, STARTING, Ordering::SeqCst, Relaxed).is_err() {
             return;
         }
@@ -76,18 +74,18 @@ impl Life {
             join();
         }
         let state = if begin() { RUNNING } else { REFUSED };
-        // ORDERING: Release pairs with the Acquire in `stop`: whoever stops the thread sees which one it is.
+        // ORDERING: Release pairs with the Acquire in `stop`, publishing the new thread.
         self.state.store(state, Ordering::Release);
     }
 
-    /// The thread's own wish to end, while nobody else ends it; it does so if this says so.
+    /// Called by the thread to end, unless another thread stops it; it ends on `true`.
     pub(crate) fn end_by_itself(&self) -> bool {
         // ORDERING: Release pairs with the Acquire in `stop`.
         self.state.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
     }
 
-    /// Ends the thread by `end`, and returns what that says; `false` when there was none. `undisturbed` does what it is given where no signal
-    /// interrupts it; `wait` is called while somebody else starts or ends the thread.
+    /// Ends the thread by `end` and returns its result; `false` if there was none. `undisturbed`
+    /// runs its argument with signals blocked; `wait` runs while another thread starts or stops it.
     pub(crate) fn stop(
         &self,
         wait: impl Fn(),
@@ -104,7 +102,7 @@ impl Life {
                         // ORDERING: Acquire pairs with the Release in `start`.
                         self.state.compare_exchange(old, STOPPING, Ordering::Acquire, Relaxed).ok()?;
                         let ended = end();
-                        // ORDERING: Release pairs with the Acquire of the next one who changes the state.
+                        // ORDERING: Release pairs with the Acquire of the next state change.
                         self.state.store(NONE, Ordering::Release);
                         Some(ended)
                     });
@@ -116,24 +114,23 @@ impl Life {
         }
     }
 
-    /// No thread is started until [`Life::release`], by anybody; one may be there until [`Life::stop`].
+    /// Holds off any start until [`Life::release`]; a running thread needs [`Life::stop`].
     pub(crate) fn hold(&self) {
         // ORDERING: SeqCst pairs with the exchange in `start`.
         self.holds.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Takes one [`Life::hold`] back.
     pub(crate) fn release(&self) {
         self.holds.fetch_sub(1, Relaxed);
     }
 
-    /// No thread is started any more, by anybody; one may be there until [`Life::stop`].
+    /// Prevents any further start; a running thread needs [`Life::stop`].
     pub(crate) fn seal(&self) {
         // ORDERING: SeqCst pairs with the exchange in `start`.
         self.sealed.store(true, Ordering::SeqCst);
     }
 
-    /// In a forked child, which has no thread and where nobody else is at anything.
+    /// In a fork's child, which has no other thread.
     pub(crate) fn forked(&self) {
         self.holds.store(0, Relaxed);
         if self.state.load(Relaxed) != REFUSED {

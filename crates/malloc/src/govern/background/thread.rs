@@ -1,7 +1,5 @@
-//! The library's own thread, as the system gives it.
-//!
-//! **What.** A thread with a small stack and all signals blocked, which never calls malloc and sleeps on a futex. The C
-//! library does not know of it.
+//! The library's thread: a small stack, all signals blocked, no malloc, asleep on a futex. The C
+//! library does not know it.
 //!
 //! **Unsafe.** Joins the thread, once.
 
@@ -10,23 +8,20 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_os::thread::Hidden;
 use craton_os::{Bell, process};
 
-/// The thread, if it runs, and how it is woken.
 pub(crate) struct HelperThread {
     end: Bell,
-    /// The thread and the process that started it: valid from its start until it was joined.
+    /// The thread and its process: valid from its start until its join.
     hidden: AtomicUsize,
     owner: AtomicU32,
-    /// Seconds that pass in a second, as a power of two.
-    clock_shift: &'static AtomicU32,
 }
 
 impl HelperThread {
-    /// No thread. Its sleeps are shorter by the power of two in `clock_shift`.
-    pub(crate) const fn new(clock_shift: &'static AtomicU32) -> Self {
-        Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0), clock_shift }
+    /// No thread.
+    pub(crate) const fn new() -> Self {
+        Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0) }
     }
 
-    /// Where another process writes to nudge the thread.
+    /// Address that another process writes to nudge the thread.
     pub(crate) const fn nudge_at(this: *const Self) -> *const u8 {
         Bell::outside(this.cast::<u8>().wrapping_add(core::mem::offset_of!(Self, end)).cast())
     }
@@ -42,10 +37,11 @@ impl Helper for HelperThread {
     }
 
     fn join(&self) -> bool {
-        // A process that was cloned past the C library has no thread to wait for.
+        // A process cloned past the C library has no thread to join.
         let ours = self.owner.load(Relaxed) == process::id();
         if ours {
-            // SAFETY: `Life` lets one caller in at a time, after a start and before the next one: it is the thread that
+            // SAFETY: `Life` admits one caller at a time, after a start and before the next: it is
+            // the thread that this process started last, joined once.
             // this process started last, and it is joined once.
             unsafe { Hidden::from_number(self.hidden.load(Relaxed)).join() };
         }
@@ -66,7 +62,7 @@ impl Helper for HelperThread {
 
     fn sleep(&self, ns: Option<u64>) -> bool {
         match ns {
-            Some(ns) => self.end.wait_ns(ns >> self.clock_shift.load(Relaxed)),
+            Some(ns) => self.end.wait_ns(ns),
             None => self.end.wait(),
         }
     }

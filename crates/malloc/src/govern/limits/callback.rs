@@ -1,7 +1,7 @@
-//! The program's function for a soft limit that is passed.
+//! The program's callback for a passed soft limit.
 //!
-//! **Threads.** Called in a thread of the program that asks for memory, with no lock of ours held, in one thread at a time,
-//! and never from within itself.
+//! **Threads.** Runs in a program thread that allocates, without locks of ours; in one thread at a
+//! time, and never nested.
 //!
 //! **Unsafe.** Calls the program's function.
 
@@ -10,15 +10,15 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, thread};
 
-/// A function to be called with its argument, the soft limit and the bytes in use. It may allocate and free; it must return.
+/// Called with its argument, the soft limit and the bytes in use. May allocate; must return.
 pub type LimitCallback = unsafe extern "C" fn(arg: *mut c_void, limit_bytes: usize, used_bytes: usize);
 
-/// The function, and who is in it.
+/// The function, and the thread that runs it.
 pub(crate) struct Callback {
     pub(crate) function: Mutex<Option<LimitCallback>>,
     /// Changed under the lock of `function`.
     argument: AtomicPtr<c_void>,
-    /// The thread that is in the callback, or 0.
+    /// The thread in the callback, or 0.
     caller: AtomicUsize,
 }
 
@@ -31,24 +31,24 @@ impl Callback {
         }
     }
 
-    /// Sets the function; `None` for none. A call that has begun in another thread may still go on afterwards.
+    /// Sets the function; `None` for none. A call begun in another thread may still run.
     ///
     /// # Safety
-    /// The function may be called with the argument by any thread that allocates, until another one is set.
+    /// Any thread that allocates may call the function with the argument, until another is set.
     pub(crate) unsafe fn set(&self, function: Option<LimitCallback>, argument: *mut c_void) {
         let mut current = self.function.lock();
         *current = function;
         self.argument.store(argument, Relaxed);
     }
 
-    /// Calls the program, unless a thread is in the callback already.
+    /// Calls the program, unless a thread is in the callback.
     pub(super) fn call(&self, limit: u64, used: u64) {
         let (function, argument) = {
             let current = self.function.lock();
             (*current, self.argument.load(Relaxed))
         };
         let Some(function) = function else { return };
-        // ORDERING: Acquire pairs with the Release below: what one call wrote, the next one sees.
+        // ORDERING: Acquire pairs with the Release below: a call sees what the one before wrote.
         if self.caller.compare_exchange(0, thread::own_number(), Ordering::Acquire, Relaxed).is_err() {
             return;
         }
@@ -58,7 +58,7 @@ impl Callback {
         self.caller.store(0, Ordering::Release);
     }
 
-    /// In a forked child only the calling thread can still be in the callback.
+    /// In a fork's child: only the calling thread can still be in the callback.
     pub(super) fn forked(&self) {
         if self.caller.load(Relaxed) != thread::own_number() {
             self.caller.store(0, Relaxed);

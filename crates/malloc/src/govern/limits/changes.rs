@@ -1,7 +1,6 @@
-//! What follows from things that any thread may change at any time.
-//!
-//! **What.** Who changes one of them notes it, and then does what follows from all. Somebody who does so at the same time, with what was there
-//! before, does it once more: in the end it was done with what was set last. Nobody waits.
+//! Lock-free recomputation after concurrent changes. A thread that changes an input counts the
+//! change, then recomputes. A thread that recomputed with old inputs does it again, so the last
+//! result has the last inputs.
 
 use craton_base::atomic::{AtomicU32, Ordering};
 
@@ -9,18 +8,17 @@ use craton_base::atomic::{AtomicU32, Ordering};
 pub(crate) struct Changes(AtomicU32);
 
 impl Changes {
-    /// Without any.
     pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// Something was changed.
+    /// Counts a change.
     pub(crate) fn note(&self) {
-        // ORDERING: AcqRel pairs with `until_settled`: either it sees this change, or what it did comes before what we do.
+        // ORDERING: AcqRel pairs with `until_settled`: it sees this change, or we see its work.
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Does what follows, until nothing has changed meanwhile.
+    /// Runs `follow` until no change came meanwhile.
     pub(crate) fn until_settled(&self, follow: impl Fn()) {
         // ORDERING: Acquire pairs with `note`.
         let mut seen = self.0.load(Ordering::Acquire);

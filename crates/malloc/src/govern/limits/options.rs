@@ -1,8 +1,8 @@
-//! The options that are limits, and the lines about those that cannot be kept.
+//! The limit options, and the reports of limits that cannot be kept.
 //!
-//! **Failure.** A value is refused if no program could run with it, or if it is a soft limit above the hard one. A limit
-//! below what is in use counts, and one line on standard error says so; so does a hard limit below the soft one, since a
-//! program must be able to set it at any time.
+//! **Failure.** A limit is refused if no program could run with it, or if a soft limit exceeds the
+//! hard one. A limit below the bytes in use is accepted and reported on standard error, and so is a
+//! hard limit below the soft one: a program must be able to set it at any time.
 
 use super::{Kept, LEAST, Limited, Limits, Setting, System, Whose, size};
 use crate::observe::text::Text;
@@ -11,7 +11,7 @@ use craton_base::Clock;
 use craton_os::{Line, process};
 
 impl<C: Clock, S: System> Limits<C, S> {
-    /// Sets an option; `false` when the value is refused, and nothing has changed.
+    /// Sets an option; `false`, unchanged, when refused.
     pub(crate) fn set_option(&self, key: &[u8], value: &[u8], heap: &impl Limited) -> bool {
         if key == b"pressure" {
             let Some(percent) = size(value).filter(|p| *p <= 100) else { return false };
@@ -46,7 +46,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Why a value that can be understood was refused.
+    /// Why a well-formed value was refused.
     pub(crate) fn why_not(&self, key: &[u8], value: &[u8], heap: &impl Limited) -> Option<&'static str> {
         self.parse(key, value).and_then(|(_, setting)| self.why_refused(key, setting, heap))
     }
@@ -63,12 +63,12 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Writes the value of an option; `false` when the key is none of these.
+    /// Writes an option's value; `false` for other keys.
     pub(crate) fn show_option(&self, key: &[u8], into: &mut Text<'_>) -> bool {
         match key {
             b"pressure" => into.number(self.pressure.load(Relaxed).into()),
             b"soft_limit" => self.soft.get().show(into),
-            // There is none by itself.
+            // `auto` means none here.
             b"hard_limit" if self.hard.get() == Setting::Auto => into.text("none"),
             b"hard_limit" => self.hard.get().show(into),
             b"memory_limit" if self.memory.get() == Setting::Auto => into.text("cgroup"),
@@ -78,7 +78,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         true
     }
 
-    /// After the program has set one of the limits, which were `before`: they count at once.
+    /// Enforces limits at once after the program has set one; `before` are the old ones.
     fn enforce(&self, key: &[u8], before: (Option<u64>, Option<u64>), heap: &impl Limited) {
         if heap.gate().hard().is_some_and(|hard| hard < heap.used()) {
             heap.shrink(Whose::Own);
@@ -95,8 +95,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Reports a hard limit that is another than it was `before`, if it is below what is in use or below the soft limit,
-    /// and releases free memory for it.
+    /// Reports a new hard limit below the use or the soft limit, and releases memory for it.
     pub(super) fn report_hard(&self, before: Option<u64>, heap: &impl Limited) {
         let Some(hard) = heap.gate().hard().filter(|hard| Some(*hard) != before) else { return };
         let used = heap.used();
@@ -104,7 +103,7 @@ impl<C: Clock, S: System> Limits<C, S> {
             below("hard_limit", hard, used, "free memory is given back, and more is refused until enough is freed");
             heap.relieve(hard);
         }
-        // A soft limit that follows from the control group is no mistake of the program's.
+        // A soft limit from the control group is not the program's mistake.
         if let Some(soft) = heap.gate().soft().filter(|soft| hard < *soft && self.soft.get() != Setting::Auto) {
             let line =
                 Line::new().text("craton: hard_limit of ").number(hard).text(" bytes is below the soft_limit of ");

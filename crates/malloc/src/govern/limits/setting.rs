@@ -1,9 +1,8 @@
-//! What an option says about an amount of memory.
+//! An option's amount of memory: `none` · `auto` · bytes, with `K`, `M`, `G` or `T` (or `KiB` …,
+//! `KB` …, in any case) for powers of 1024 · a percentage.
 //!
-//! **What.** `none` · `auto` · a number of bytes, with `K`, `M`, `G` or `T` (or `KiB` …, `KB` …, in any case) for powers of 1024 behind
-//! it · a percentage.
-//!
-//! **State.** In one word: 0 for what was never said and for `auto`, the highest number for none, percentages just below it.
+//! **State.** In one word: 0 for `auto` and unset, the highest number for none, percentages just
+//! below it.
 
 use crate::observe::text::Text;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +10,7 @@ use craton_os::Decimal;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
-    /// What is sensible here.
+    /// The default.
     Auto,
     None,
     /// At least 1.
@@ -20,11 +19,11 @@ pub(crate) enum Setting {
     Percent(u8),
 }
 
-/// One that can be changed while others read it.
+/// A setting that threads share.
 pub(crate) struct Kept(AtomicU64);
 
 const NONE: u64 = u64::MAX;
-/// From here on, and below `NONE`, a percentage.
+/// Percentages lie from here to below `NONE`.
 const PERCENT: u64 = NONE - 128;
 
 impl Kept {
@@ -53,7 +52,7 @@ impl Kept {
 }
 
 impl Setting {
-    /// What a value says; `None` when it makes no sense. No memory at all is none.
+    /// Parses a value; `None` if malformed. Zero bytes mean none.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         match text {
             b"auto" => Some(Self::Auto),
@@ -66,7 +65,7 @@ impl Setting {
         }
     }
 
-    /// Writes it as [`Setting::parse`] reads it.
+    /// Writes it in the form of [`Setting::parse`].
     pub(crate) fn show<'a, 'b>(self, into: &'a mut Text<'b>) -> &'a mut Text<'b> {
         match self {
             Self::Auto => into.text("auto"),
@@ -76,7 +75,7 @@ impl Setting {
         }
     }
 
-    /// The bytes that this comes to; percentages are of `whole`.
+    /// The setting's bytes; percentages are of `whole`.
     pub(crate) fn bytes(self, whole: impl FnOnce() -> Option<u64>, auto: Option<u64>) -> Option<u64> {
         match self {
             Self::Auto => auto,
@@ -87,12 +86,12 @@ impl Setting {
     }
 }
 
-/// So many hundredths of a number, at least 1.
+/// `percent` of a number, at least 1.
 pub(crate) fn part(whole: u64, percent: u8) -> u64 {
     ((u128::from(whole) * u128::from(percent) / 100) as u64).max(1)
 }
 
-/// A number of bytes, perhaps with a unit.
+/// A number of bytes with an optional unit.
 pub(crate) fn size(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);

@@ -1,7 +1,7 @@
-//! Memory for signal handlers that interrupted a request, apart from the heap.
+//! The memory of signal handlers that interrupted a request, apart from the heap.
 //!
-//! **State.** [`Area::BYTES`], handed out from the beginning to the end and never again; in front of each object its size. A
-//! list, through their first words, of objects that handlers freed.
+//! **State.** [`Area::BYTES`], handed out once from start to end, each object behind its size; and
+//! a list of objects that handlers freed, linked through their first words.
 //!
 //! **Failure.** Beyond the area: no memory.
 //!
@@ -12,30 +12,27 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
 
-/// Bytes in front of an object, which hold its size.
+/// Bytes before an object, which hold its size.
 const HEAD: usize = 16;
 
 #[repr(align(4096))]
 struct Bytes(UnsafeCell<[u8; Area::BYTES]>);
 
-/// Memory for all requests of handlers, and the objects that they freed.
 pub(crate) struct Area {
     bytes: Bytes,
-    /// Bytes handed out.
     used: AtomicUsize,
     /// Objects to free, linked through their first words.
     later: AtomicPtr<u8>,
     pub(super) reported: AtomicBool,
 }
 
-// SAFETY: each part of `bytes` is handed out once, and used by the caller that it was handed to.
+// SAFETY: each part of `bytes` is handed out once, and only its receiver uses it.
 unsafe impl Sync for Area {}
 
 impl Area {
-    /// Bytes for all requests of handlers. They take no memory before they are used.
+    /// Bytes for all handlers; untouched ones cost nothing.
     pub(crate) const BYTES: usize = 1 << 20;
 
-    /// With all its memory.
     pub(crate) const fn new() -> Self {
         Self {
             bytes: Bytes(UnsafeCell::new([0; Self::BYTES])),
@@ -45,7 +42,7 @@ impl Area {
         }
     }
 
-    /// Where the bytes, the count of those used, and the list of objects to free are, for readers of a process's memory.
+    /// Addresses of the bytes, their used count, and the deferred frees, for readers of the memory.
     pub(crate) const fn parts(this: *const Self) -> [*const u8; 3] {
         let start = this.cast::<u8>();
         [
@@ -55,7 +52,7 @@ impl Area {
         ]
     }
 
-    /// Memory for a handler; null when there is no more.
+    /// Memory for a handler; null when the area is used up.
     #[cold]
     pub(crate) fn serve(&self, size: usize, align: usize) -> *mut u8 {
         let base = self.bytes.0.get() as usize;
@@ -69,7 +66,8 @@ impl Area {
         if taken.is_err() {
             return null_mut();
         }
-        // SAFETY: from the old mark to the new one the bytes are ours, and `start` leaves room for the head.
+        // SAFETY: the bytes from the old to the new mark are ours; `start` leaves room for the
+        // head.
         unsafe {
             let object = self.bytes.0.get().cast::<u8>().add(start);
             object.sub(HEAD).cast::<usize>().write(size);
@@ -77,17 +75,17 @@ impl Area {
         }
     }
 
-    /// The size of an object that was handed out here; `None` for any other pointer.
+    /// The size of an object of the area; `None` for other pointers.
     pub(crate) fn size_of(&self, pointer: *mut u8) -> Option<usize> {
         let offset = (pointer as usize).wrapping_sub(self.bytes.0.get() as usize);
         // SAFETY: only objects that `serve` handed out lie there, and each has a head.
         (HEAD..Self::BYTES).contains(&offset).then(|| unsafe { pointer.sub(HEAD).cast::<usize>().read() })
     }
 
-    /// Keeps an object until a request that may take locks frees it.
+    /// Defers a free to a request that may take locks.
     ///
     /// # Safety
-    /// It is an object of a size class, out, and given up.
+    /// A live object of a size class, given up.
     #[cold]
     pub(crate) unsafe fn free_later(&self, object: *mut u8) {
         let mut first = self.later.load(Relaxed);
@@ -102,7 +100,7 @@ impl Area {
         }
     }
 
-    /// Takes the objects that wait to be freed: the first, which links to the next.
+    /// Removes the deferred objects: the first, which links to the next.
     pub(crate) fn take_later(&self) -> *mut u8 {
         // ORDERING: Acquire pairs with the Release in `free_later`.
         self.later.swap(null_mut(), Ordering::Acquire)

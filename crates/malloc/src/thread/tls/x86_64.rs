@@ -1,14 +1,15 @@
-//! The thread's pointer by the initial-exec model, in two instructions.
+//! Thread-local words by the initial-exec model, in two instructions.
 //!
-//! **What.** `thread_local!` in a shared library calls a function for each access, which costs as much as the rest of malloc.
-//! Forty-eight bytes of static thread-local memory are within the surplus that the dynamic linker keeps for `dlopen`.
+//! **What.** `thread_local!` in a shared library calls a function for each access, which costs as
+//! much as the rest of malloc. These 48 bytes fit the static TLS surplus that the dynamic linker
+//! keeps for `dlopen`.
 //!
 //! **Unsafe.** Defines and reads thread-local words by assembly, which stable Rust cannot express.
 
 use core::arch::{asm, global_asm};
 use craton_heap::thread_cache::ThreadCache;
 
-/// A word of each thread: its name, and what it begins with.
+/// Defines a word of each thread: its name and initial value.
 macro_rules! word {
     ($name:literal, $first:literal) => {
         concat!(
@@ -40,18 +41,17 @@ global_asm!(
     none = sym crate::statics::NO_CACHE,
 );
 
-/// Where a word lies, from the thread pointer: an instruction that puts it into `p`.
+/// An instruction that puts a word's offset from the thread pointer into `p`.
 macro_rules! place {
     ($name:literal) => {
         concat!("mov {p}, qword ptr [rip + ", $name, "@GOTTPOFF]")
     };
 }
 
-/// The calling thread's word of that name.
 macro_rules! read {
     ($name:literal) => {{
         let word: usize;
-        // SAFETY: reads a word defined above, at its offset from the thread pointer; only this thread writes it.
+        // SAFETY: reads a word defined above, which only this thread writes.
         unsafe {
             asm!(
                 place!($name),
@@ -64,7 +64,6 @@ macro_rules! read {
     }};
 }
 
-/// Sets the calling thread's word of that name.
 macro_rules! write {
     ($name:literal, $word:expr) => {{
         // SAFETY: writes a word defined above; only this thread reads it.
@@ -80,10 +79,10 @@ macro_rules! write {
     }};
 }
 
-/// Counts a request of the calling thread that its own cache did not serve; returns how many there were before.
+/// Counts a request that no thread cache served; returns the earlier ones.
 pub(crate) fn count_use() -> u64 {
     let uses: u64;
-    // SAFETY: reads and writes the word defined above; only this thread knows it.
+    // SAFETY: reads and writes the word defined above; only this thread uses it.
     unsafe {
         asm!(
             place!("__craton_tls_uses"),
@@ -97,17 +96,17 @@ pub(crate) fn count_use() -> u64 {
     uses
 }
 
-/// Whether the calling thread noted that it is in a request.
+/// Whether the thread is inside the locking part of a request.
 #[inline(always)]
 pub(crate) fn is_inside() -> bool {
     read!("__craton_tls_inside") != 0
 }
 
-/// Notes whether it is; returns what it had noted. What stands before and after it in the program stays there.
+/// Sets that; returns the old value. A compiler barrier: surrounding accesses stay in place.
 #[inline(always)]
 pub(crate) fn swap_inside(inside: u64) -> u64 {
     let before: u64;
-    // SAFETY: reads and writes the word defined above; only this thread knows it.
+    // SAFETY: reads and writes the word defined above; only this thread uses it.
     unsafe {
         asm!(
             place!("__craton_tls_inside"),
@@ -122,12 +121,10 @@ pub(crate) fn swap_inside(inside: u64) -> u64 {
     before
 }
 
-/// The calling thread's cache.
 #[inline(always)]
 pub(crate) fn get() -> *mut ThreadCache {
     let (offset, cache): (usize, *mut ThreadCache);
-    // SAFETY: reads the word defined above, at its offset from the thread pointer; touches nothing else. The offset is the same for all
-    // threads and all time, so that a loop need read it once only.
+    // SAFETY: reads the word defined above; its offset is constant, so a loop may read it once.
     unsafe {
         asm!(
             place!("__craton_tls_cache"),
@@ -144,38 +141,34 @@ pub(crate) fn get() -> *mut ThreadCache {
     cache
 }
 
-/// Sets the calling thread's cache.
 pub(crate) fn set(cache: *mut ThreadCache) {
     write!("__craton_tls_cache", cache);
 }
 
-/// Where the calling thread finds the processors' arrays of object caches: an address, 0 when it has not asked yet, or 1 when it must not.
+/// The CPUs' arrays of object caches: an address; 0 if not yet requested; 1 if not allowed.
 #[inline(always)]
 pub(crate) fn arrays() -> usize {
     read!("__craton_tls_arrays")
 }
 
-/// Sets that.
 pub(crate) fn set_arrays(arrays: usize) {
     write!("__craton_tls_arrays", arrays);
 }
 
-/// The innermost of the constructors that the calling thread runs, an address on its stack; 0 for none.
+/// The thread's innermost running constructor, an address on its stack; 0 for none.
 pub(crate) fn building() -> usize {
     read!("__craton_tls_building")
 }
 
-/// Sets that.
 pub(crate) fn set_building(building: usize) {
     write!("__craton_tls_building", building);
 }
 
-/// What is noted of the calling thread's number: 0 for nothing.
+/// The stored thread number; 0 if unset.
 pub(crate) fn number() -> usize {
     read!("__craton_tls_number")
 }
 
-/// Notes that.
 pub(crate) fn set_number(number: usize) {
     write!("__craton_tls_number", number);
 }

@@ -1,0 +1,220 @@
+//! What the heap does from time to time, and at a fork, under virtual time.
+
+use super::world::{World, world};
+use crate::size_class;
+use craton_base::{CollapseError, HugePageId, HugePages, PageRange, Pages};
+use craton_pages::{HugeBacking, PageHeapExt};
+use craton_sim::{Call, FaultRule, ThpMode};
+use std::sync::atomic::Ordering::Relaxed;
+use std::vec::Vec;
+
+const MIB: usize = 1 << 20;
+const SECOND: u64 = 1_000_000_000;
+
+/// A heap of 20 hugepages, in each of which one object of 300 KiB is left.
+fn thinned() -> World {
+    let w = world(32, 0);
+    let all: Vec<_> = (0..120).map(|_| w.large(300 << 10)).collect();
+    let (kept, gone): (Vec<_>, Vec<_>) = all.into_iter().partition(|object| *object as usize % (2 * MIB) < 300 << 10);
+    assert!(kept.len() >= 15 && !gone.is_empty());
+    w.give_all(gone);
+    let _ = w.heap.tick();
+    // Recent demand, which keeps memory, is long ago.
+    (0..60).for_each(|_| {
+        w.clock.advance(120 * SECOND);
+        let _ = w.heap.tick();
+    });
+    w
+}
+
+#[test]
+fn memory_goes_back_at_the_rate_that_was_set_and_not_without_one() {
+    let w = thinned();
+    let free = |w: &World| w.heap.pages().backed_pages().0 - w.heap.in_use().0;
+    let before = free(&w);
+    assert!(before > 2000, "{before} free pages");
+    assert_eq!(w.heap.tick().0.released, 0);
+    w.heap.set_release_rate(4 * MIB as u64);
+    let mut released = 0;
+    for second in 1..=4 {
+        w.clock.advance(SECOND);
+        let (tick, in_use) = w.heap.tick();
+        released += tick.released;
+        assert_eq!(in_use, w.heap.in_use());
+        // A hugepage goes as a whole.
+        assert!(released <= second * 512 + 256, "{released} pages in {second} s");
+        assert!(released >= second * 512 - 256, "{released} pages in {second} s");
+    }
+    assert_eq!(u64::from(before - free(&w)), released);
+    w.clock.advance(1000 * SECOND);
+    let late = w.heap.tick().0.released;
+    assert!(late <= 512 + 256, "what was not asked for in time is not due at once: {late}");
+    w.heap.set_release_rate(0);
+    w.clock.advance(100 * SECOND);
+    assert_eq!(w.heap.tick().0.released, 0);
+}
+
+#[test]
+fn a_tick_ends_where_the_system_takes_nothing_back() {
+    let w = thinned();
+    w.heap.set_release_rate(64 * MIB as u64);
+    w.clock.advance(SECOND);
+    w.faults.set_only(Call::Unback, FaultRule::From(1));
+    assert_eq!(w.heap.tick().0.released, 0);
+    w.faults.set(FaultRule::Never);
+    w.clock.advance(SECOND);
+    assert!(w.heap.tick().0.released > 512, "more than a step: it goes on while more is due");
+    w.heap.pages().check().unwrap();
+}
+
+#[test]
+fn a_release_takes_what_layers_above_return_in_it() {
+    let w = world(8, 1 << 20);
+    let class = size_class::class_of(64);
+    w.give_all(w.take_all(class, 100));
+    assert_eq!(w.heap.release(|| ()), 0, "the cache's objects hold their slab, and that its hugepage");
+    // SAFETY: the cache is ours.
+    let released = w.heap.release(|| unsafe { w.heap.empty_cache(w.cache) });
+    assert!(released > 0);
+    assert_eq!((w.heap.in_use(), w.heap.pages().backed_pages()), (Pages(0), Pages(0)));
+    assert_eq!(w.heap.release(|| ()), 0);
+}
+
+#[test]
+fn a_release_that_the_system_refuses_says_so_and_loses_nothing() {
+    let w = world(8, 0);
+    let object = w.large(300 << 10);
+    w.give(object).unwrap();
+    w.faults.set_only(Call::Unback, FaultRule::From(1));
+    assert_eq!(w.heap.release(|| ()), 0);
+    assert!(w.heap.used() > 0);
+    w.faults.set(FaultRule::Never);
+    assert!(w.heap.release(|| ()) >= 300 << 10);
+    assert_eq!(w.heap.used(), 0);
+}
+
+/// A heap whose hugepages are in use, on small pages all the same.
+fn collapsible() -> World {
+    let w = world(16, 0);
+    w.floor.sim().set_thp(ThpMode::Madvise);
+    w.floor.sim().set_no_huge_frames(true);
+    w.heap.pages().set_backing(HugeBacking::ALWAYS);
+    let class = size_class::class_of(1024);
+    w.take_all(class, 6 * 2048);
+    let granted = w.heap.pages().granted();
+    w.floor
+        .sim()
+        .touch(PageRange::new(HugePageId(0).run(HugePages(5)).first, HugePages(5).pages().min(granted.pages())));
+    w.floor.sim().set_no_huge_frames(false);
+    // Those that came in parts are known as such.
+    let _ = w.heap.tick();
+    w
+}
+
+#[test]
+fn a_hugepage_is_chosen_once_for_a_collapse_and_no_more_when_it_is_whole() {
+    let w = collapsible();
+    assert!(w.heap.collapse_is_due());
+    let id = w.heap.begin_collapse().expect("one that is in use and not whole");
+    assert_eq!(w.heap.collapsing.load(Relaxed), id.0 + 1);
+    let mut ids = std::vec![id];
+    assert!(w.heap.end_collapse(id, Ok(()), 1000));
+    assert_eq!(w.heap.collapsing.load(Relaxed), 0);
+    while let Some(id) = w.heap.begin_collapse() {
+        assert!(!ids.contains(&id), "{id:?} twice");
+        assert!(w.heap.end_collapse(id, Ok(()), 1000));
+        ids.push(id);
+    }
+    assert!(ids.len() >= 4, "{} hugepages", ids.len());
+    assert!(!w.heap.end_collapse(id, Ok(()), 1000), "none was begun");
+}
+
+#[test]
+fn a_refused_or_slow_collapse_ends_the_round_and_rests_the_next() {
+    for (result, took) in [(Err(CollapseError::NoMemory), 0), (Ok(()), SECOND)] {
+        let w = collapsible();
+        let id = w.heap.begin_collapse().unwrap();
+        assert!(!w.heap.end_collapse(id, result, took));
+        assert!(!w.heap.collapse_is_due(), "one round is left out");
+        assert!(w.heap.collapse_is_due());
+    }
+}
+
+#[test]
+fn a_forked_child_ends_a_collapse_that_it_cannot_finish() {
+    let w = collapsible();
+    w.heap.forked();
+    let id = w.heap.begin_collapse().unwrap();
+    w.heap.forked();
+    assert_eq!(w.heap.collapsing.load(Relaxed), 0);
+    assert!(!w.heap.end_collapse(id, Ok(()), 0), "it is over");
+    let again = (0..16).find_map(|_| {
+        w.heap.begin_collapse().filter(|next| *next == id).or_else(|| {
+            w.heap.forked();
+            None
+        })
+    });
+    assert_eq!(again, Some(id), "and can be begun once more");
+    w.heap.forked();
+    w.heap.pages().check().unwrap();
+}
+
+/// Whether another thread can take each of the heap's locks: two classes', the morphs', the pages' and the huge objects'.
+fn free_locks(w: &World) -> [bool; 5] {
+    let heap = w.heap;
+    std::thread::scope(|scope| {
+        let locks = scope.spawn(|| {
+            [
+                heap.try_slabs(0, 1).is_some(),
+                heap.try_slabs(1, 9).is_some(),
+                heap.morphs.try_lock().is_some(),
+                heap.pages.try_lock().is_some(),
+                heap.huge.try_lock().is_some(),
+            ]
+        });
+        locks.join().unwrap()
+    })
+}
+
+#[test]
+fn a_fork_holds_every_lock_and_gives_it_up() {
+    let w = world(8, 0);
+    w.heap.use_shards(2);
+    assert_eq!(free_locks(&w), [true; 5]);
+    w.heap.hold_for_fork(false);
+    assert_eq!(free_locks(&w), [false; 5]);
+    // SAFETY: this thread holds the locks.
+    unsafe { w.heap.release_after_fork() };
+    assert_eq!(free_locks(&w), [true; 5]);
+}
+
+#[test]
+fn a_fork_in_a_signal_handler_leaves_what_it_interrupted_its_lock() {
+    let w = world(8, 0);
+    w.heap.use_shards(2);
+    let held = w.heap.slabs(0, 1);
+    w.heap.hold_for_fork(true);
+    // SAFETY: this thread holds the locks.
+    unsafe { w.heap.release_after_fork() };
+    assert_eq!(free_locks(&w), [false, true, true, true, true]);
+    drop(held);
+    assert_eq!(free_locks(&w), [true; 5]);
+}
+
+#[test]
+fn sums_for_statistics_tell_small_from_large_and_full_from_empty() {
+    let w = world(16, 0);
+    let class = size_class::class_of(64);
+    let each = usize::from(size_class::geometry(class).capacity);
+    let large = w.large(3 * MIB);
+    let (kept, gone) = (w.large(300 << 10), w.large(400 << 10));
+    w.give(gone).unwrap();
+    assert_eq!(w.heap.large_bytes(), (3 * MIB + 38 * 8192) as u64, "without what waits in front");
+    let objects = w.take_all(class, each + 1);
+    assert_eq!(w.heap.large_bytes(), (3 * MIB + 38 * 8192) as u64);
+    assert_eq!(w.heap.fullness(class), (1, 0));
+    assert!(w.heap.bytes_out() >= ((each + 1) * 64) as u64);
+    w.give_all(objects.into_iter().chain([large, kept]));
+    w.empty();
+    assert_eq!((w.heap.large_bytes(), w.heap.bytes_out(), w.heap.fullness(class)), (0, 0, (0, 0)));
+}

@@ -1,0 +1,116 @@
+//! Hooks that record what a heap reports, for each thread apart.
+
+use super::world::{Metadata, World, world_of};
+use crate::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
+use craton_base::Pages;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::vec::Vec;
+
+pub(crate) const METADATA: Metadata = (5000, 300);
+
+/// What was reported, and what the hooks answer.
+#[derive(Default)]
+struct Log {
+    spans: Vec<SpanEvent>,
+    events: Vec<Event>,
+    usages: Vec<(Usage, Pages)>,
+    refills: u64,
+    damage: Option<Damage>,
+    bound: Option<u32>,
+    keeps: bool,
+}
+
+std::thread_local! {
+    static LOG: RefCell<Log> = RefCell::default();
+}
+
+fn log<R>(act: impl FnOnce(&mut Log) -> R) -> R {
+    LOG.with_borrow_mut(act)
+}
+
+pub(crate) struct Recorder;
+
+impl Hooks for Recorder {
+    fn span(event: SpanEvent) {
+        log(|log| log.spans.push(event));
+    }
+
+    fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
+        log(|log| log.usages.push((usage, releasable())));
+    }
+
+    fn event(event: Event) -> u64 {
+        log(|log| {
+            let Event::Refills { chains, .. } = event else {
+                log.events.push(event);
+                return 0;
+            };
+            log.events.push(event);
+            log.refills += u64::from(chains);
+            log.refills - u64::from(chains)
+        })
+    }
+
+    fn bound(_class: usize, want: u32) -> u32 {
+        log(|log| log.bound.map_or(want, |bound| want.min(bound)))
+    }
+
+    fn keeps_mappings() -> bool {
+        log(|log| log.keeps)
+    }
+
+    fn corrupt(damage: Damage) -> ! {
+        log(|log| log.damage = Some(damage));
+        panic!("the heap is damaged: {damage:?}")
+    }
+}
+
+/// A heap whose reports are recorded, and a cache.
+pub(crate) fn watched(hugepages: u32) -> World<Recorder> {
+    log(|log| *log = Log::default());
+    world_of(hugepages, 256 << 10, METADATA)
+}
+
+/// The same, which may keep freed mappings.
+pub(crate) fn keeping(hugepages: u32) -> World<Recorder> {
+    let w = watched(hugepages);
+    log(|log| log.keeps = true);
+    w
+}
+
+/// What happened to spans since the last call.
+pub(crate) fn spans() -> Vec<SpanEvent> {
+    log(|log| core::mem::take(&mut log.spans))
+}
+
+/// Other events since the last call, without refills.
+pub(crate) fn events() -> Vec<Event> {
+    let all = log(|log| core::mem::take(&mut log.events));
+    all.into_iter().filter(|event| !matches!(event, Event::Refills { .. })).collect()
+}
+
+/// Refills that were reported since the last call of this or of [`events`].
+pub(crate) fn refills() -> Vec<Event> {
+    log(|log| core::mem::take(&mut log.events)).into_iter().filter(|e| matches!(e, Event::Refills { .. })).collect()
+}
+
+/// The usage that was published last, with what could go back, and how often since the last call.
+pub(crate) fn usage() -> (Option<(Usage, Pages)>, usize) {
+    let all = log(|log| core::mem::take(&mut log.usages));
+    (all.last().copied(), all.len())
+}
+
+pub(crate) fn set_bound(bound: u32) {
+    log(|log| log.bound = Some(bound));
+}
+
+pub(crate) fn set_keeps(keeps: bool) {
+    log(|log| log.keeps = keeps);
+}
+
+/// Runs what must find damage; says which.
+pub(crate) fn damage_of(act: impl FnOnce()) -> Damage {
+    assert!(catch_unwind(AssertUnwindSafe(act)).is_err(), "no damage was found");
+    log(|log| log.damage.take()).expect("the hooks were told of it")
+}
