@@ -6,14 +6,14 @@
 
 use crate::atomic::{AtomicU64, Ordering};
 
-/// A way to count, as good as the processor has.
+/// The CPU's best way to count.
 #[derive(Clone, Copy, Debug)]
 pub struct Ones {
     has_instruction: bool,
 }
 
 impl Ones {
-    /// Asks the processor, which is slow in a virtual machine: once for many groups.
+    /// Asks the CPU, which is slow in a virtual machine: once for many groups.
     pub fn new() -> Self {
         #[cfg(target_arch = "x86_64")]
         let has_instruction = core::arch::x86_64::__cpuid(1).ecx >> 23 & 1 == 1;
@@ -46,7 +46,7 @@ impl Default for Ones {
 }
 
 /// # Safety
-/// The processor has the instruction.
+/// The CPU has the instruction.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
 fn count_by_instruction<const N: usize>(words: &[AtomicU64], counts: &mut [u16]) {

@@ -8,13 +8,14 @@ pub trait Mappings {
     /// Maps `bytes` of zeroed memory at a multiple of `align` (a power of two). `None`: refused.
     fn map(&self, bytes: usize, align: usize) -> Option<usize>;
 
-    /// Gives back part or all of a mapping.
+    /// Unmaps part or all of a mapping.
     fn unmap(&self, at: usize, bytes: usize);
 
     /// Asks for hugepages under a range. *Contents:* survive.
     fn advise_huge(&self, at: usize, bytes: usize);
 
     /// Grows a whole mapping, moving it only if allowed; returns its address. *Contents:* survive.
+    /// *Refused:* unchanged.
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize>;
 
     /// Moves a whole mapping over another one of the caller's at `to`, and makes it `new_bytes`
@@ -27,7 +28,7 @@ pub trait Mappings {
 
 /// The machine below.
 pub trait Machine {
-    /// The processor that the calling thread runs on, as of this moment.
+    /// The calling thread's CPU, possibly stale.
     fn cpu(&self) -> usize;
 
     /// Bytes of the machine's smallest page.

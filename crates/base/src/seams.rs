@@ -45,7 +45,7 @@ pub trait Floor {
     /// [`Floor::advise`] says otherwise. *Refused:* no change.
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory>;
 
-    /// Gives a usable range its memory now rather than at first touch. *Contents:* survive.
+    /// Backs a usable range now rather than at first touch. *Contents:* survive.
     fn back(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
     /// Frees the memory of `range`. *Contents:* read as zeros. *Refused:* they survive.
@@ -118,12 +118,12 @@ impl core::fmt::Display for SpanError {
     }
 }
 
-/// Whoever hands out spans: the page heap, for slabs and for large objects.
+/// A source of spans: the page heap, for slabs and for large objects.
 pub trait SpanSource {
     /// Takes `pages` (≥ 1) pages whose first is a multiple of `align` (a power of two, in pages).
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError>;
 
-    /// Gives back a whole span that `alloc` gave; no other range will do.
+    /// Frees a whole span of `alloc`; no other range will do.
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError>;
 
     /// Resizes a sparse span in place. Returns whether all added bytes read as zero.
@@ -148,10 +148,10 @@ pub trait FrameSource {
     /// Frees `frames` frames from `first` on: part of an allocation, or several.
     fn put(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
 
-    /// Adds so many huge frames from `first` on, which were offline: they are free then.
+    /// Brings `huge_frames` offline huge frames from `first` on back, free.
     fn online(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
 
-    /// Takes so many wholly free huge frames away, from `first` on.
+    /// Takes `huge_frames` wholly free huge frames from `first` on offline.
     fn offline(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
 
     /// Reclaims a wholly free huge frame, the first from about `near` on; returns its first frame.

@@ -1,4 +1,4 @@
-//! The invariants, looked at while nothing is under way.
+//! The invariants, checked while nothing is under way.
 
 use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::media::Media;

@@ -1,4 +1,4 @@
-//! What a processor has claimed and not handed out.
+//! A CPU's claimed frames that are not handed out.
 
 use crate::field;
 use crate::geometry::Geometry;

@@ -27,7 +27,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The default for so many processors: with claims.
+    /// The default for `processors` CPUs: with claims.
     pub fn new(processors: usize) -> Self {
         Self { processors, thresholds: Thresholds::default(), claims: true }
     }
@@ -40,6 +40,6 @@ pub struct Request {
     pub order: u32,
     /// What for.
     pub kind: Kind,
-    /// The processor that asks.
+    /// The requesting CPU.
     pub processor: usize,
 }

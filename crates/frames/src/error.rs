@@ -55,9 +55,9 @@ pub enum Error {
     },
     /// The thresholds of trees' classes are out of order, or more than all of a tree.
     Thresholds {
-        /// Below so many 512ths of a tree, it is nearly full.
+        /// A tree with fewer 512ths free is nearly full.
         allocated: u16,
-        /// Above so many, nearly free.
+        /// A tree with more 512ths free is nearly free.
         free: u16,
     },
     /// An array that persists does not begin with a cache line.
@@ -67,14 +67,14 @@ pub enum Error {
         /// Its address, modulo the line.
         at: usize,
     },
-    /// There is no such processor.
+    /// There is no such CPU.
     Processor {
         /// What was given.
         processor: usize,
         /// How many there are.
         processors: usize,
     },
-    /// A metadata array is shorter than [`crate::Sizes`] says.
+    /// A metadata array is shorter than its length in [`crate::Sizes`].
     TooSmall {
         /// Which.
         array: &'static str,

@@ -21,7 +21,7 @@ pub trait Geometry: Copy + Send + Sync + 'static {
     const TREE: usize = Self::HUGE * Self::CHILDREN;
     /// The largest order: two huge frames.
     const MAX_ORDER: u32 = Self::HUGE_ORDER + 1;
-    /// log2 of the frames that a processor claims at once.
+    /// log2 of the frames that a CPU claims at once.
     const CLAIM_ORDER: u32 = if Self::ROW_ORDER < 5 { Self::ROW_ORDER } else { 5 };
     /// All frames of a row.
     const FULL_ROW: u64 = u64::MAX >> (64 - (1u32 << Self::ROW_ORDER));

@@ -13,7 +13,7 @@ use crate::claim::Claim;
 use crate::word::Word;
 use craton_base::atomic::{AtomicU64, Ordering};
 
-/// One processor's words for frames of one kind. All zeros at first.
+/// One CPU's words for frames of one kind. All zeros at first.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Local {

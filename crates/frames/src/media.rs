@@ -13,7 +13,7 @@ pub trait Media {
     /// Whether anything does.
     const PERSISTS: bool = true;
 
-    /// A word has been changed. Only who watches needs to do something.
+    /// Called after a change of a word, for observers.
     #[inline(always)]
     fn changed<W>(&self, word: &W) {
         let _ = word;

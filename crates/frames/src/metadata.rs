@@ -17,12 +17,12 @@ pub struct Sizes {
     pub trees: usize,
     /// Sets of trees, and of huge frames that are offline.
     pub index: usize,
-    /// Words of processors.
+    /// The CPUs' words.
     pub locals: usize,
 }
 
 impl Sizes {
-    /// For a zone of so many frames that so many processors use.
+    /// For a zone of `frames` frames that `processors` CPUs use.
     pub const fn of<G: Geometry>(frames: usize, processors: usize) -> Self {
         let trees = frames.div_ceil(G::TREE);
         Self {

@@ -1,4 +1,4 @@
-//! Several zones behind one handle: memory nodes, each near to some processors.
+//! Several zones behind one handle: memory nodes, each near to some CPUs.
 
 use crate::config::Request;
 use crate::error::Error;

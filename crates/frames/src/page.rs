@@ -42,9 +42,8 @@ const CLOSED: u64 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
-    Closed {
-        free: u64,
-    },
+    /// Closed, with this number of free frames.
+    Closed { free: u64 },
     /// In use: a crash, or it still is.
     InUse,
 }

@@ -31,7 +31,7 @@ use craton_base::atomic::AtomicU64;
 
 const LINE: usize = 64;
 
-/// Frames and who has them, also after a crash. What it can do besides is in [`Zone`].
+/// A crash-consistent record of allocated frames. [`Zone`] has the other operations.
 pub struct PersistentZone<'a, G = Standard, M = Cached> {
     zone: Zone<'a, G, M>,
     page: Page<'a, G>,

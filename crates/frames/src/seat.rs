@@ -12,14 +12,14 @@ use crate::tree::Kind;
 use crate::zone::Zone;
 use craton_base::{Density, FrameSource};
 
-/// A zone, and the processor that asks.
+/// A zone and the requesting CPU.
 pub struct Seat<'z, 'a, G = Standard, M = Volatile> {
     zone: &'z Zone<'a, G, M>,
     processor: usize,
 }
 
 impl<'z, 'a, G: Geometry, M: Media> Seat<'z, 'a, G, M> {
-    /// A processor's seat. Fails if the zone was made for fewer.
+    /// A CPU's seat. Fails if the zone was made for fewer CPUs.
     pub fn new(zone: &'z Zone<'a, G, M>, processor: usize) -> Result<Self, Error> {
         zone.local(processor, Kind::Movable)?;
         Ok(Self { zone, processor })

@@ -29,7 +29,7 @@ const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
 /// A tree's class is checked each time another 1/8 of a huge frame is free.
 const NOTES: usize = 8;
 
-/// Frames and who has them; `M` says what becomes of the lower level in a crash.
+/// A record of allocated frames; `M` is the persistence of the lower level.
 pub struct Zone<'a, G = Standard, M = Volatile> {
     pub(crate) lower: Lower<'a, G, M>,
     pub(crate) trees: Trees<'a>,
@@ -362,7 +362,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             .ok_or_else(refused)
     }
 
-    /// Gives back what a processor holds: its claims, and the trees that it reserved.
+    /// Returns what a CPU holds: its claims, and its reserved trees.
     pub fn drain(&self, processor: usize) -> Result<(), Error> {
         for kind in Kind::Movable.and_others() {
             let local = self.local(processor, kind)?;
@@ -382,7 +382,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.locals.iter().flat_map(|local| [&local.gets, &local.puts])
     }
 
-    /// Free frames, those that processors have claimed among them. Exact when nothing is under way.
+    /// Free frames, claimed ones included. Exact when nothing is under way.
     pub fn free_frames(&self) -> usize {
         let children = (0..self.lower.huge_frames()).map(|child| self.lower.child(child).free()).sum::<usize>();
         children + self.claims().map(|claim| claim.mask().count_ones() as usize).sum::<usize>()
@@ -393,7 +393,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         (0..self.lower.huge_frames()).filter(|child| self.lower.child(*child).is_empty::<G>()).count()
     }
 
-    /// Whether a frame is free; those that processors have claimed are not.
+    /// Whether a frame is free; claimed frames are not.
     pub fn is_free(&self, frame: usize) -> Result<bool, Error> {
         self.check_place(frame, 0)?;
         Ok(!self.lower.is_allocated(frame))

@@ -29,7 +29,7 @@ impl Bell {
         Self { rung: AtomicU32::new(0) }
     }
 
-    /// Ends the sleep of whoever sleeps on the bell, now and until it is silenced.
+    /// Wakes the sleeper, and ends each sleep at once until the bell is silenced.
     pub fn ring(&self) {
         // ORDERING: Release pairs with the Acquire in `is_rung`: publishes the ringer's writes.
         self.rung.store(1, Ordering::Release);

@@ -20,7 +20,7 @@ use place::{Kind, Place};
 pub struct Limits {
     /// Memory in bytes: the tightest of `memory.max`, `memory.high` and `memory.limit_in_bytes`.
     pub memory_bytes: Option<u64>,
-    /// Time of processors in thousandths of one, rounded up and at least 1.
+    /// CPU time in thousandths of a CPU, rounded up, at least 1.
     pub cpu_thousandths: Option<u64>,
     /// Where the limit on memory is from, or would be if there were one.
     pub memory_source: Source,
@@ -220,7 +220,7 @@ fn printable(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// A quota of a period in thousandths of a processor.
+/// A quota of a period in thousandths of a CPU.
 fn thousandths(quota: u64, period: u64) -> Option<u64> {
     let exact =
         (u128::from(quota) * 1000).checked_next_multiple_of(u128::from(period.max(1)))? / u128::from(period.max(1));

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 static USABLE: AtomicUsize = AtomicUsize::new(0);
 
-/// Words of a mask of processors: 8,192 of them.
+/// Words of a CPU mask: 8,192 CPUs.
 const MASK_WORDS: usize = 128;
 
 /// CPUs usable at once (≥ 1), by affinity and quota (rounded up), as of the last [`refresh`].
@@ -52,7 +52,7 @@ fn fewest(affinity: Option<usize>, thousandths: Option<u64>) -> usize {
     affinity.into_iter().chain(quota).min().unwrap_or(1).max(1)
 }
 
-/// How many processors the calling thread may run on; `None` when the system does not say.
+/// The number of CPUs in the calling thread's affinity; `None` if unknown.
 pub fn affinity() -> Option<usize> {
     let mut mask = [0u64; MASK_WORDS];
     // SAFETY: the mask has the stated length. The system returns the number of bytes written.

@@ -25,7 +25,7 @@ impl Event {
         self.times.load(Relaxed)
     }
 
-    /// It happens: wakes all who sleep.
+    /// Announces the event: wakes all sleepers.
     pub fn announce(&self) {
         self.times.fetch_add(1, Relaxed);
         futex::wake(&self.times, i32::MAX as u32);

@@ -19,7 +19,7 @@ pub const REGISTERS: usize = 16;
 pub struct Fault {
     /// The address touched; 0 where unknown, as for non-canonical addresses.
     pub address: usize,
-    /// Whether it was written; `None` where the processor does not say.
+    /// Whether it was a write; `None` if unknown.
     pub write: Option<bool>,
     /// The instruction.
     pub at: usize,

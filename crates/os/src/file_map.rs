@@ -29,7 +29,7 @@ pub const IN_USE: i32 = libc::EWOULDBLOCK;
 /// It is not an ordinary file.
 pub const NOT_A_FILE: i32 = libc::ENODEV;
 
-/// What an error number says, of those that are likely here.
+/// The text of an error number that is likely here.
 pub fn reason(error: i32) -> Option<&'static str> {
     Some(match error {
         NOT_A_FILE => "not an ordinary file",
@@ -65,7 +65,7 @@ impl FileMap {
             }
         };
         let map = Self { fd, identity: identity(fd), at: null_mut(), bytes: 0 };
-        // SAFETY: calls on a descriptor of ours.
+        // SAFETY: calls on our descriptor.
         let problem = unsafe {
             if !is_file(fd) {
                 NOT_A_FILE
@@ -98,7 +98,7 @@ impl FileMap {
         if end > file_size_limit() {
             return Err(libc::EFBIG);
         }
-        // SAFETY: calls on a descriptor of ours; a new mapping at a place of the kernel's choice.
+        // SAFETY: calls on our descriptor; a new mapping at a place of the kernel's choice.
         unsafe {
             if libc::fallocate(self.fd, 0, offset as i64, bytes as i64) != 0 {
                 match errno() {
@@ -133,7 +133,7 @@ impl FileMap {
         first.store(words[0].to_le(), Ordering::Release);
     }
 
-    /// Gives the window up, and keeps the file for another.
+    /// Unmaps the window, and keeps the file for another.
     pub fn unmap(self) {
         if self.bytes > 0 {
             crate::mapping::unmap(self.at as usize, self.bytes);
@@ -143,13 +143,13 @@ impl FileMap {
     /// Cuts the file to `bytes` and closes it.
     pub fn finish(self, bytes: u64) {
         if self.is_ours() {
-            // SAFETY: a call on a descriptor of ours.
+            // SAFETY: a call on our descriptor.
             unsafe { libc::ftruncate(self.fd, bytes as i64) };
         }
         self.leave();
     }
 
-    /// Gives file and window up as they are.
+    /// Drops the file and the window as they are.
     pub fn leave(self) {
         if self.is_ours() {
             // SAFETY: the descriptor is ours, and not used any more.

@@ -33,7 +33,7 @@ pub fn reserve_zeros(bytes: usize) -> Option<usize> {
     Some(at as usize)
 }
 
-/// Makes a closed range a mapping of its own, which is not joined with closed ones beside it.
+/// Makes a closed range a separate mapping, never joined with closed neighbours.
 pub fn set_apart(at: usize, bytes: usize) {
     // SAFETY: advice on a range of the caller's changes no contents.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };

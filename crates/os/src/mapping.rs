@@ -30,7 +30,7 @@ pub fn map(bytes: usize, align: usize) -> Option<usize> {
 
 const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
 
-/// Gives back part or all of a mapping of ours; the range is whole machine pages.
+/// Unmaps part or all of a mapping; the range is whole machine pages.
 pub fn unmap(at: usize, bytes: usize) {
     // SAFETY: the caller owns the range and uses it no more.
     unsafe { libc::munmap(at as *mut _, bytes) };

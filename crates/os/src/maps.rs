@@ -1,6 +1,6 @@
 //! Mappings of the process.
 //!
-//! **Cost.** [`each`] reads a line for each mapping; so does [`at`], up to its own, before Linux
+//! **Cost.** [`each`] reads a line for each mapping; so does `at`, up to its own, before Linux
 //! 6.11.
 //! **Unsafe.** Opens and reads a file of the system.
 
@@ -99,7 +99,7 @@ fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
         name: name.as_mut_ptr() as u64,
         ..Query::default()
     };
-    // SAFETY: the question is as large as it says, and so is the place for the name.
+    // SAFETY: the query has its stated size, and so has the name's buffer.
     match unsafe { file.ask(ASK, &raw mut query as usize) } {
         0 => {
             let len = (query.name_bytes as usize).saturating_sub(1).min(name.len());
@@ -121,7 +121,7 @@ fn lines() -> Option<Lines> {
     Lines::open(&PathText::new(MAPS)?).ok()
 }
 
-/// Which pages somebody has touched, as the system knows it.
+/// The touched pages, as the system reports them.
 pub struct Touched {
     fd: i32,
 }

@@ -127,8 +127,7 @@ impl<T> Mutex<T> {
 
     /// The value, while the lock is held for a fork.
     /// # Safety
-    /// The calling thread holds the lock through `hold_for_fork`, without other references
-    /// meanwhile.
+    /// The calling thread holds the lock through `hold_for_fork`, and no other reference.
     #[allow(clippy::mut_from_ref)] // The lock gives the right, and the caller holds it.
     pub unsafe fn held_for_fork(&self) -> &mut T {
         // SAFETY: by the contract.
@@ -143,8 +142,7 @@ impl<T> Mutex<T> {
     #[inline]
     fn acquire(&self) {
         let own = thread::pointer() as u64;
-        // ORDERING: Acquire pairs with the Release swap in `release`: sees the last holder's
-        // writes.
+        // ORDERING: Acquire pairs with the Release swap in `release`: sees the holder's stores.
         if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
             acquire_slowly(&self.state, own, false);
         }

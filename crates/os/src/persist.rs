@@ -6,7 +6,7 @@
 //! **Unsafe.** Names these instructions in assembly, since the intrinsics are unstable, and only
 //! after the CPU has reported them.
 
-/// A way to make stores durable, as good as the processor has.
+/// The CPU's best way to make stores durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteBack {
     instruction: Instruction,
@@ -21,7 +21,7 @@ enum Instruction {
 const LINE: usize = 64;
 
 impl WriteBack {
-    /// Asks the processor. None if it can do neither, or is none that we know.
+    /// Asks the CPU; `None` if it has neither instruction, or is of another architecture.
     pub fn detect() -> Option<Self> {
         instruction().map(|instruction| Self { instruction })
     }
@@ -84,7 +84,7 @@ fn flush(instruction: Instruction, at: *const u8) {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 #[inline(always)]
 fn fence() {
-    // SAFETY: every processor of this kind has the instruction.
+    // SAFETY: every CPU of this architecture has the instruction.
     unsafe { core::arch::asm!("sfence", options(nostack, preserves_flags)) };
 }
 

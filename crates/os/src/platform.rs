@@ -3,7 +3,7 @@
 use crate::{Region, mapping, process};
 use craton_base::{Machine, Mappings, Platform};
 
-/// The system that the process runs on. Has no state of its own.
+/// The system that the process runs on. Stateless.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Linux;
 

@@ -24,7 +24,7 @@ pub const EBUSY: i32 = libc::EBUSY;
 pub const EDEADLK: i32 = libc::EDEADLK;
 /// The error number of "the time is over".
 pub const ETIMEDOUT: i32 = libc::ETIMEDOUT;
-/// The error number of "somebody has called it off".
+/// The error number of a cancelled request.
 pub const ECANCELED: i32 = libc::ECANCELED;
 
 /// Bytes in a page of this machine.

@@ -30,7 +30,7 @@ use x86_64 as arch;
 /// Processors that a table has entries for; those beyond go without.
 pub const PROCESSORS: usize = 1024;
 
-/// Where each processor's memory is; null is none.
+/// Where each CPU's memory is; null for none.
 pub type Table = [AtomicPtr<u8>; PROCESSORS];
 
 /// Byte offset of an array in a CPU's memory: length, capacity (32 bits each), pointers.
@@ -42,10 +42,10 @@ pub struct Place {
     pub slots: u32,
 }
 
-/// From one processor's area of [`Counting`] arrays to the next one's, in bytes: a power of two.
+/// Bytes from one CPU's area of [`Counting`] arrays to the next: a power of two.
 pub const AREA: usize = 1 << AREA_SHIFT;
 const AREA_SHIFT: u32 = 23;
-/// Areas that there must be room for: Linux on x86-64 has no processor's number beyond.
+/// Areas of a mapping: Linux on x86-64 has no higher CPU number.
 pub const AREAS: usize = 8192;
 
 /// Pointers that a [`Counting`] has room for.
@@ -68,12 +68,12 @@ pub struct Counting {
     pub slots: [AtomicPtr<u8>; COUNTING],
 }
 
-/// Where threads' registered areas are, and how processors are told apart.
+/// Where threads' registered areas are, and how CPUs are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rseq {
     /// From the thread pointer to the area.
     offset: isize,
-    /// From the thread pointer to the processor's number in it.
+    /// From the thread pointer to the CPU number in it.
     number: isize,
 }
 
@@ -113,7 +113,7 @@ impl Rseq {
         }
     }
 
-    /// Whether processors are named by the kernel's compact numbers.
+    /// Whether CPUs have the kernel's compact numbers.
     pub fn is_compact(&self) -> bool {
         self.number == self.offset + MM_CID
     }
@@ -213,7 +213,7 @@ impl Rseq {
         if !thp::may_ask() {
             return false;
         }
-        // SAFETY: the calls touch no memory of ours.
+        // SAFETY: the calls touch no memory.
         let call = |command: i32| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 };
         call(PRIVATE_RSEQ) || (call(REGISTER_RSEQ) && call(PRIVATE_RSEQ))
     }

@@ -1,4 +1,4 @@
-//! Optional symbols: [`weak!`] is a symbol's address if it was there at link or load time; [`find`]
+//! Optional symbols: `weak!` is a symbol's address if it was there at link or load time; [`find`]
 //! asks the dynamic linker now. So the library needs only the C library, yet serves a C++ runtime.
 //!
 //! **Unsafe.** Reads the global offset table, and calls `dlsym` if it is there.

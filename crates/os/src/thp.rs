@@ -41,7 +41,7 @@ fn ask() -> bool {
     }
     let mut text = [0u8; 64];
     let Some(file) = File::open(MODE) else { return true };
-    // SAFETY: the buffer is live and has so many bytes.
+    // SAFETY: the buffer is live and has the stated length.
     let read = unsafe { libc::read(file.0, text.as_mut_ptr().cast(), text.len()) };
     !text[..read.max(0) as usize].windows(7).any(|w| w == b"[never]")
 }
@@ -136,7 +136,7 @@ pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
             category_anyof_mask: 0,
             return_mask: PAGE_IS_HUGE,
         };
-        // SAFETY: the argument is what the call takes, and `vec` has so many entries.
+        // SAFETY: the argument has the call's type, and `vec` the stated number of entries.
         let n = unsafe { libc::ioctl(file.0, PAGEMAP_SCAN, &mut scan) };
         let n = usize::try_from(n).ok()?;
         huge += found[..n].iter().map(|f| (f.end - f.start) as usize).sum::<usize>();

@@ -200,10 +200,10 @@ fn kernel_says_main() -> bool {
 
 const HIDDEN_STACK: usize = 64 << 10;
 
-/// Sleeps for so many nanoseconds, or a little less.
+/// Sleeps for `ns` nanoseconds, or a little less.
 pub fn sleep_ns(ns: u64) {
     let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
-    // SAFETY: a valid time; nothing is told of what is left.
+    // SAFETY: a valid time; the remaining time is not requested.
     unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
 }
 

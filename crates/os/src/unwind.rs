@@ -13,7 +13,7 @@
 //! the kernel. `U2` no memory, no lock, `errno` kept. `U3` at most as many frames as the caller's
 //! buffer holds.
 //! **Threads.** Any, also in a signal handler that interrupted this code: table words check
-//! themselves ([`table`]).
+//! themselves (`table`).
 //! **Failure.** A stack that cannot be followed ends early. Rules of an unloaded module are dropped
 //! when a later module in its place is met at an address without a rule: an earlier frame of it may
 //! be wrong, never unsafe.

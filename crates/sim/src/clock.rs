@@ -1,4 +1,4 @@
-//! Time that passes when the test says so.
+//! A clock that the test advances.
 
 use craton_base::Clock;
 use std::sync::Arc;

@@ -147,7 +147,7 @@ impl SimFloor {
 }
 
 impl<G: Geometry> SimFloor<G> {
-    /// As [`SimFloor::new`], with hugepages of any geometry; `faults` says which calls are refused.
+    /// As [`SimFloor::new`], with hugepages of any geometry; `faults` refuses calls.
     pub fn with_faults(capacity: HugePages, thp: ThpMode, faults: FaultPlan) -> Self {
         let state = State {
             thp,

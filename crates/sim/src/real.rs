@@ -54,9 +54,9 @@ impl RealMemory {
     }
 
     /// # Safety
-    /// `range` lies inside the region, and nobody uses its bytes meanwhile.
+    /// `range` lies inside the region, and is not used meanwhile.
     unsafe fn zero(&self, range: PageRange) {
-        // SAFETY: inside the region, says the contract, and unused.
+        // SAFETY: inside the region by the contract, and unused.
         unsafe { self.base.add(range.first.offset().0).write_bytes(0, range.len.bytes().0) }
     }
 }
@@ -81,7 +81,7 @@ impl RealFloor {
         Self::with_faults(capacity, FaultPlan::default())
     }
 
-    /// As [`Self::new`]; `faults` says which calls are refused.
+    /// As [`Self::new`]; `faults` refuses calls.
     pub fn with_faults(capacity: HugePages, faults: FaultPlan) -> Self {
         let sim = SimFloor::with_faults(capacity, ThpMode::Never, faults);
         Self { memory: Arc::new(RealMemory::new(capacity)), sim }

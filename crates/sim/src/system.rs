@@ -38,12 +38,12 @@ pub struct SimSystem {
 }
 
 impl SimSystem {
-    /// A system whose calls are refused as `faults` says.
+    /// A system whose calls `faults` refuses.
     pub fn new(faults: FaultPlan) -> Self {
         Self { state: Arc::default(), faults }
     }
 
-    /// Moves every thread to a processor.
+    /// Moves every thread to a CPU.
     pub fn set_cpu(&self, cpu: usize) {
         self.state.cpu.store(cpu, Ordering::Relaxed);
     }
@@ -103,7 +103,7 @@ impl Mappings for SimSystem {
             return None;
         }
         let to = self.new_block(new_bytes, PAGE)?;
-        // SAFETY: the old mapping is the caller's, and the new one is nobody else's.
+        // SAFETY: the old mapping is the caller's, and the new one is exclusive.
         unsafe { Self::copy(at, to, old_bytes) };
         self.unmap(at, old_bytes);
         Some(to)

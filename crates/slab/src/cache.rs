@@ -29,7 +29,7 @@ pub struct SlabCache {
 }
 
 impl SlabCache {
-    /// Where its counts lie, in bytes, for those who read the memory of another process.
+    /// Byte offsets of the counts, for readers of another process.
     pub const SHAPE: [(&'static str, usize); 3] = [
         ("cache.slabs", Self::STATS + offset_of!(SlabStats, slabs)),
         ("cache.objects_out", Self::STATS + offset_of!(SlabStats, objects_out)),
@@ -104,7 +104,7 @@ impl SlabCache {
                     self.begin_slab(span.range.first, records)
                 }
             };
-            // SAFETY: the slab is one of ours, by the lists.
+            // SAFETY: the slab is this cache's, by the lists.
             unsafe { self.take_from(slab, want, base, records, &mut out, &cut) };
         }
         let stats = &mut self.slabs.stats;
@@ -137,7 +137,7 @@ impl SlabCache {
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
             let object = self.geometry.object as usize;
-            // SAFETY: these places lie in our slab behind all that were cut; nobody has had them.
+            // SAFETY: these places of the slab lie behind all that were cut, and were never out.
             unsafe { out.push_row(start.add(usize::from(carved) * object), object, fresh, cut) };
             record.set_carved(carved + fresh);
             used += fresh;
@@ -244,7 +244,7 @@ impl SlabCache {
         Ok(Freed { rest: first, strays, moved: gone })
     }
 
-    /// Gives up to `most` complete slabs back to `source`.
+    /// Returns up to `most` complete slabs to `source`.
     pub fn give_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
         for _ in 0..most {
             let Some(slab) = self.slabs.complete() else { break };
@@ -252,7 +252,7 @@ impl SlabCache {
         }
     }
 
-    /// Gives those complete slabs back that nobody needed since the last call.
+    /// Returns the complete slabs unused since the last call to `source`.
     pub fn give_idle(&mut self, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.kept.turn();
         self.give_complete(self.slabs.kept.idle(), records, source);

@@ -44,7 +44,7 @@ impl Chain {
         self.head
     }
 
-    /// Gives the list away: its first object (null when empty) and its length.
+    /// Releases the list: its first object (null when empty) and its length.
     pub fn into_raw(self) -> (*mut u8, u32) {
         (self.head, self.len)
     }

@@ -37,7 +37,7 @@ impl Geometry {
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// A span of so many pages, cut into so many objects, as large as they can be.
+    /// A span of `pages`, cut into `capacity` objects of the largest size that fits.
     pub const fn parts(pages: u32, capacity: u16) -> Self {
         let object = pages as usize * PAGE_SIZE / capacity as usize / 16 * 16;
         Self { object: object as u32, pages: Pages(pages), capacity }

@@ -495,7 +495,7 @@ impl Morphs {
         self.of(record).filter(|e| e.starts_at(offset - e.slab.offset().0)).map(|entry| entry.to)
     }
 
-    /// What lies so many bytes behind a slab's start; `None` if it is not of two sizes, or shorter.
+    /// The place `bytes` behind a slab's start; `None` if it is not of two sizes, or shorter.
     pub fn look(&self, record: &SlabRecord, bytes: usize) -> Option<Place> {
         let entry = self.of(record)?;
         // 32 bits: a 64-bit division takes twice as long.

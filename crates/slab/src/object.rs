@@ -6,27 +6,34 @@
 //! limits.
 //! **From.** Bonwick94 (§ numbers are its) and Bonwick & Adams, "Magazines and Vmem", USENIX ATC
 //! 2001. Where we differ: each free is validated (§6.2: large objects only, or when debugging);
-//!       objects are constructed on first use, not with their slab; complete slabs are freed by the
-//!       least number of an interval, as magazines are, not after 15 s each (§3.4).
+//! objects are constructed on first use, not with their slab; complete slabs are freed by the
+//! least number of an interval, as magazines are, not after 15 s each (§3.4).
+//! ```
+//! use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, Taken};
 //!
-//! let mut memory = vec![0u8; 100 << 10]; let mut map = [0; 1]; // SAFETY: the memory is the
-//! supplier's as long as its pages are used. let mut pages = unsafe {
-//! BufferPages::new(memory.as_mut_ptr(), memory.len(), &mut map) }; let mut slabs =
-//! ObjectSlabs::new(ObjectLayout::of(200, 8, true)?); // SAFETY: the supplier is always the same.
-//! unsafe { let Some(Taken::Raw(object)) = slabs.take(&mut pages) else { panic!("nothing was
-//! constructed yet") }; object.write(42); assert_eq!(slabs.give(object.add(8), true),
-//! Err(BadObject::Inside { start: object, offset: 8 })); assert_eq!(slabs.give(object, true),
-//! Ok(())); assert_eq!(slabs.give(object, true), Err(BadObject::Free)); assert_eq!(slabs.take(&mut
-//! pages), Some(Taken::Constructed(object))); assert_eq!(object.read(), 42); slabs.give(object,
-//! true)?; slabs.destroy(&mut pages, |object| object.write(0)).expect("nothing is out"); }
+//! let mut memory = vec![0u8; 100 << 10];
+//! let mut map = [0; 1];
+//! // SAFETY: the memory is the supplier's as long as its pages are used.
+//! let mut pages = unsafe { BufferPages::new(memory.as_mut_ptr(), memory.len(), &mut map) };
+//! let mut slabs = ObjectSlabs::new(ObjectLayout::of(200, 8, true)?);
+//! // SAFETY: the supplier is always the same.
+//! unsafe {
+//!     let Some(Taken::Raw(object)) = slabs.take(&mut pages) else { panic!("nothing was constructed yet") };
+//!     object.write(42);
+//!     assert_eq!(slabs.give(object.add(8), true), Err(BadObject::Inside { start: object, offset: 8 }));
+//!     assert_eq!(slabs.give(object, true), Ok(()));
+//!     assert_eq!(slabs.give(object, true), Err(BadObject::Free));
+//!     assert_eq!(slabs.take(&mut pages), Some(Taken::Constructed(object)));
+//!     assert_eq!(object.read(), 42);
+//!     slabs.give(object, true)?;
+//!     slabs.destroy(&mut pages, |object| object.write(0)).expect("nothing is out");
+//! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! **State.**
 //! ```text
-//! slab:   | colour | object | object | … | tail, with the record and its bits if they fit | table:
-//! address → record       records apart: on pages of such depot:  full magazines → … → · empty
-//! magazines → … →
+//! slab:   | colour | object | object | … | tail, with the record and its bits if they fit |
+//! table:  address → record       records apart: on pages of such
+//! depot:  full magazines → … → · empty magazines → … →
 //! ```
 //! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`], besides S2 to S4):
 //! - O1 a slab's count in use equals its bits "out"; bits past its last object are set; no free

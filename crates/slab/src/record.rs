@@ -80,7 +80,8 @@ impl<R: Records> Links for R {
     }
 }
 
-/// One slab's record; atomic since caches share the table. The cache's lock orders its accesses.
+/// One slab's record; atomic since caches share the table. The cache's lock orders all accesses but
+/// the front end's.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct SlabRecord {

@@ -6,7 +6,7 @@
 //! 2. up to 8 KiB the sizes 2^k ÷ 15, ÷ 14, … ÷ 8 of each doubling, rounded down to 16: 15, 14, … 8
 //!    objects fill a slab of a power of two of pages. Steps are 1/15 just above a power of two, 1/8
 //!    at most: programs put a header of 8 to 300 bytes before 1, 4 or 8 KiB;
-//! 3. above 8 KiB the shorter spans of [`SPANS`]: most programs have few such objects, and the rest
+//! 3. above 8 KiB the shorter spans of `SPANS`: most programs have few such objects, and the rest
 //!    of their slab is wasted. Spans of one object need no alignment and are never partly used.
 //!
 //! Rounding and the slab's tail waste at most 1/8 of every size above 128 B (TEMERAIRE §3), as the
@@ -75,7 +75,7 @@ pub const CLASSES: usize = SMALL_CLASSES + SPANS.len();
 pub const LARGE: u8 = CLASSES as u8 + 1;
 /// The mark of the pages of a slab that holds objects of two classes.
 pub const MORPHED: u8 = CLASSES as u8 + 2;
-/// The mark of pages whose objects belong to a heap of their own; the slab's record says to which.
+/// The mark of pages of a separate heap's objects; the slab's record names the heap.
 pub const OWNED: u8 = CLASSES as u8 + 3;
 /// Values that a page's mark can have.
 pub const MARKS: usize = CLASSES + 4;

@@ -21,7 +21,7 @@ static RUN: plain::AtomicU64 = plain::AtomicU64::new(0);
 static WEAKENED: plain::AtomicBool = plain::AtomicBool::new(false);
 static ONE_MODEL: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Runs a model in every order of its steps with at most so many preemptions.
+/// Runs a model in every order of its steps with a bounded number of preemptions.
 pub fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     run(preemptions, false, model);
 }

@@ -12,7 +12,7 @@ use crate::offline::Offline;
 use crate::tree::{ALL, Thresholds, Trees};
 
 impl<'a, G: Geometry> Zone<'a, G> {
-    /// A zone of so many frames, less than 2^37. Fails if an array is too short.
+    /// A zone of `frames` frames, less than 2^37. Fails if an array is too short.
     pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
         let zone = Self::over(frames, metadata, config, Volatile)?;
         zone.lower.begin(init);

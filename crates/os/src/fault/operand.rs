@@ -54,8 +54,7 @@ pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> us
 mod tests {
     use super::*;
 
-    /// What the operand of these bytes is where register n holds 0x1000 × (n + 1); the test ends if
-    /// more are read.
+    /// The operand of `bytes` where register n holds 0x1000 × (n + 1); panics past their end.
     fn of(bytes: &[u8]) -> Option<usize> {
         of_jump(|i| bytes[i], |n| 0x1000 * (n + 1))
     }

@@ -21,23 +21,18 @@ const RETURN_ADDRESS: u64 = 16;
 /// The CFA: the caller's stack pointer after the return. Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cfa {
+    /// Above the stack pointer.
     Sp(i64),
+    /// Above the frame pointer.
     Bp(i64),
+    /// Above RBX.
     Bx(i64),
     /// `plus` above the word at `offset` from the stack pointer.
-    AtSp {
-        offset: i64,
-        plus: i64,
-    },
+    AtSp { offset: i64, plus: i64 },
     /// `plus` above the word at `offset` from the frame pointer.
-    AtBp {
-        offset: i64,
-        plus: i64,
-    },
+    AtBp { offset: i64, plus: i64 },
     /// In a linkage-table entry: 8 above the stack pointer, or 16 from byte `from` of each 16 on.
-    Plt {
-        from: i64,
-    },
+    Plt { from: i64 },
 }
 
 /// Where the caller's value of a register is. Offsets in bytes.
@@ -51,13 +46,11 @@ pub(super) enum Saved {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Row {
-    Frame {
-        cfa: Cfa,
-        bp: Saved,
-        bx: Saved,
-    },
+    /// The return address is below the CFA.
+    Frame { cfa: Cfa, bp: Saved, bx: Saved },
     /// A signal frame of the kernel's.
     Signal,
+    /// It has no caller.
     Outermost,
 }
 

@@ -14,7 +14,7 @@ use crate::morph::{Morph, Morphs};
 use crate::record::{Records, SlabId, SlabRecord};
 use craton_base::{PAGE_SIZE, PageId, PageRange, SpanSource};
 
-/// A slab morphs when less than so many hundredths of its objects live.
+/// A slab morphs when less than 90 % of its objects live.
 const MOST_LIVE: u32 = 90;
 /// Slabs of a cache examined in one search.
 const LOOKS: usize = 8;

@@ -1,4 +1,4 @@
-//! Where what is known of slabs of two sizes lies, for who reads another process.
+//! Offsets of the state of slabs of two sizes, for readers of another process.
 
 use super::{HALF, MAX_OLD, Morph, Morphs, Part, STARTS};
 use core::mem::offset_of;

@@ -72,7 +72,7 @@ impl Depot {
         began_ns: 0,
     };
 
-    /// A depot for objects of so many bytes: the larger they are, the smaller are the magazines.
+    /// A depot for objects of `object_bytes`: the larger they are, the smaller are the magazines.
     pub const fn new(object_bytes: usize) -> Self {
         let (size, most) = match object_bytes {
             0..=256 => (1, 4),
@@ -188,7 +188,7 @@ impl Depot {
         into.len() - at
     }
 
-    /// Notes that somebody had to wait for the depot's lock.
+    /// Records a wait for the depot's lock.
     pub fn note_contended(&mut self) {
         self.pressure += 1;
         self.contended += 1;

@@ -25,7 +25,7 @@ const POINT: u32 = 43;
 pub enum BadLayout {
     /// Objects of no bytes.
     Zero,
-    /// So many bytes are more than [`ObjectLayout::MAX_OBJECT`].
+    /// More bytes than [`ObjectLayout::MAX_OBJECT`].
     TooLarge {
         /// What was asked for.
         size: usize,

@@ -38,7 +38,7 @@ struct Head {
 
 const _: () = assert!(size_of::<Head>() == HEAD);
 
-/// A magazine: whoever has it has its rounds.
+/// A magazine; its owner owns its rounds.
 #[derive(Debug)]
 #[must_use = "its memory is lost unless it goes back to the depot"]
 #[repr(transparent)]
@@ -94,11 +94,11 @@ impl Magazine {
 
     /// Its rounds, the next one last.
     pub fn as_slice(&self) -> &[*mut u8] {
-        // SAFETY: so many rounds were written.
+        // SAFETY: the first `len` rounds were written.
         unsafe { core::slice::from_raw_parts(self.rounds(), self.len()) }
     }
 
-    /// Adds a round; says whether there was room.
+    /// Adds a round; returns whether there was room.
     #[inline]
     pub fn push(&mut self, object: *mut u8) -> bool {
         let len = self.len();

@@ -7,7 +7,7 @@ use super::layout::ObjectLayout;
 use super::record::{InRecords, Slab};
 use super::supply::PageSupplier;
 
-/// A cache has objects out, so many, and is not destroyed.
+/// The number of objects that are out and prevent a cache's destruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StillOut(pub u64);
 
@@ -24,7 +24,7 @@ impl Detached {
     /// # Safety
     /// Called once, so that no object is destroyed twice.
     pub unsafe fn for_each_constructed(&self, destroy: impl FnMut(*mut u8)) {
-        // SAFETY: nobody else has the slab.
+        // SAFETY: `self` owns the slab alone.
         unsafe { self.0.for_each(&self.1, false, destroy) }
     }
 }
@@ -35,7 +35,7 @@ impl ObjectSlabs {
         self.slabs.kept.turn();
     }
 
-    /// Complete slabs that nobody needed in the whole of the last interval, nor since.
+    /// Complete slabs unused throughout the last interval and since.
     pub fn idle(&self) -> u32 {
         self.slabs.kept.idle()
     }
@@ -55,7 +55,7 @@ impl ObjectSlabs {
     pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {
         let (slab, layout) = (slab.0, self.layout);
         let (before, first) = (self.bytes(), slab.address());
-        // SAFETY: pages and record are the supplier's and ours, and nobody has the slab any more.
+        // SAFETY: the pages are the supplier's, the record is the cache's, and the slab is unused.
         unsafe {
             if layout.is_apart() {
                 self.records.give(records_of(&layout), slab.0.as_ptr().cast(), supplier);

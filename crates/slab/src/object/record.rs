@@ -90,7 +90,7 @@ impl Slab {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "a slab stands for its record; references do not outlive an expression")]
     fn record(&self) -> &mut Record {
-        // SAFETY: who has the slab has its record, and no two threads have it at a time.
+        // SAFETY: the slab's owner has its record, and one thread at a time owns it.
         unsafe { &mut *self.0.as_ptr() }
     }
 

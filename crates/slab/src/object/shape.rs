@@ -1,4 +1,4 @@
-//! Where what lies in the slabs of a cache of objects, for who reads another process.
+//! Offsets in the slabs of an object cache, for readers of another process.
 
 use super::cache::ObjectSlabs;
 use super::depot::Depot;

@@ -6,7 +6,8 @@ use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange
 
 /// A source of pages.
 /// # Safety
-/// [`PageSupplier::get`] returns exclusive, readable, writable memory, aligned to `align`.
+/// [`PageSupplier::get`] returns readable, writable memory at a multiple of `align`, exclusive
+/// until [`PageSupplier::put`].
 pub unsafe trait PageSupplier {
     /// `bytes` of contiguous pages with any contents: a multiple of the layout's page (8 KiB for
     /// magazines), at a multiple of `align`, a power of two of such pages. `None`: refused, also if
@@ -161,7 +162,7 @@ impl<'a> BufferPages<'a> {
     }
 }
 
-// SAFETY: pages whose bits are clear are nobody's, and lie in the buffer.
+// SAFETY: pages whose bits are clear are free, and lie in the buffer.
 unsafe impl PageSupplier for BufferPages<'_> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (want, align) = (bytes >> self.shift, (align >> self.shift).max(1));

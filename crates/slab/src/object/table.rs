@@ -46,7 +46,7 @@ impl SlabTable {
         if self.far.is_null() {
             return self.own[place % OWN];
         }
-        // SAFETY: the pages hold so many places.
+        // SAFETY: the pages hold this number of places.
         unsafe { *self.far.add(place) }
     }
 
@@ -55,7 +55,7 @@ impl SlabTable {
             self.own[place % OWN] = entry;
             return;
         }
-        // SAFETY: the pages hold so many places.
+        // SAFETY: the pages hold this number of places.
         unsafe { *self.far.add(place) = entry }
     }
 
@@ -122,7 +122,7 @@ impl SlabTable {
         if more_bits > 0 {
             let Some(far) = supplier.get(bytes_of(more_bits), layout.page_bytes()) else { return false };
             new.far = far.cast();
-            // SAFETY: the pages are ours now, and hold so many places.
+            // SAFETY: the pages are the table's now, and hold this number of places.
             unsafe { new.far.write_bytes(0, OWN << more_bits) };
         }
         let old = core::mem::replace(self, new);
