@@ -58,7 +58,7 @@ pub trait Frames: Sync {
     /// Gives back what is kept for a processor.
     fn drain(&self, processor: usize);
 
-    /// Free frames, wherever they are kept. Only while nobody else gets or puts.
+    /// Free frames, wherever they are kept. Only while no other thread gets or puts.
     fn free_frames(&self) -> usize;
 }
 
@@ -68,7 +68,7 @@ pub fn request(order: u32, processor: usize) -> Request {
     Request { order, kind, processor }
 }
 
-/// How much there is to hand out, and to whom.
+/// The frames and their users.
 #[derive(Clone, Copy, Debug)]
 pub struct World {
     /// Frames.
@@ -79,9 +79,9 @@ pub struct World {
     pub processors: usize,
 }
 
-/// What is done with an allocator.
+/// A job for an allocator.
 pub trait Job {
-    /// What comes of it.
+    /// Its result.
     type Out;
     /// Does it.
     fn run<F: Frames>(self, frames: &F) -> Self::Out;

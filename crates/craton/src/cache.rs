@@ -178,7 +178,7 @@ impl Closure {
     }
 
     /// # Safety
-    /// Nobody calls the closure any more; once.
+    /// No call of the closure follows; once.
     unsafe fn end(&self) {
         // SAFETY: by the contract; it is the one that `new` was given.
         unsafe { (self.drop)(self.at) }

@@ -81,7 +81,7 @@ impl Log {
         ("log.deed.shift", DEED_SHIFT as usize),
     ];
 
-    /// A log without entries, which keeps nothing.
+    /// A log without entries.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new log.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, len: 0, next: AtomicU64::new(0) };
 
@@ -132,8 +132,7 @@ impl Log {
             let entry = &self.entries[(number % self.len as u64) as usize];
             // ORDERING: Acquire pairs with the Release in `add`.
             let time_ns = entry.time.load(Ordering::Acquire);
-            // ORDERING: Acquire pairs with the Releases in `add`: the second load of `time` detects
-            // newer words.
+            // ORDERING: Acquire pairs with `add`'s Releases: the second `time` detects newer words.
             let (address, size) = (entry.address.load(Ordering::Acquire), entry.size.load(Ordering::Acquire));
             // ORDERING: as above.
             let (stack, who) = (entry.stack.load(Ordering::Acquire), entry.who.load(Ordering::Acquire));

@@ -10,7 +10,7 @@
 //!
 //! **Cost.** A binary search for each word that lies between the first and the last buffer.
 
-/// What is searched for: a buffer that is out.
+/// A live buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Suspect {
@@ -32,7 +32,7 @@ pub enum State {
     Reached,
     /// It is lost, and hangs on another one that is.
     Hangs,
-    /// It is lost, and has been told of.
+    /// It is lost, and reported.
     Told,
 }
 
@@ -112,8 +112,7 @@ impl<'a> Search<'a> {
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
         mut leak: impl FnMut(&Suspect, usize, usize),
     ) {
-        // First those that another one leads to, then cycles: a buffer on no other's way, and the
-        // rest.
+        // First those that another one leads to, then cycles: a buffer on no other's way, the rest.
         for i in 0..self.suspects.len() {
             let s = self.suspects[i];
             if s.state == State::Lost || s.state == State::Hangs {

@@ -4,11 +4,11 @@
 //!
 //! **Unsafe.** Fills and reads memory that the caller names.
 
-/// What the words of a freed buffer are.
+/// The words of a freed buffer.
 pub const FREED: u32 = 0xdead_beef;
-/// What the words of a buffer are that nobody has written yet.
+/// The words of an unwritten buffer.
 pub const FRESH: u32 = 0xbadd_cafe;
-/// What the bytes around a buffer are.
+/// The bytes around a buffer.
 pub const REDZONE: u8 = 0xfd;
 
 /// A byte that is not what it should be.

@@ -37,7 +37,6 @@ impl Sample {
         }
     }
 
-    /// Whether the option can be set to a value.
     pub(crate) fn allows(every: u64) -> bool {
         every <= MOST
     }

@@ -175,8 +175,7 @@ impl Setting {
     }
 
     pub(crate) fn log(&self) -> Option<&Log> {
-        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized, then
-        // constant.
+        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized for good.
         if self.log_made.load(Ordering::Acquire) { Some(unsafe { (*self.log.get()).assume_init_ref() }) } else { None }
     }
 

@@ -52,8 +52,7 @@ impl Stacks {
         match self.at.load(Ordering::Acquire) {
             0 => {
                 let at = guarded::reserve_zeros(BYTES)?;
-                // ORDERING: Release pairs with the Acquire above; failure's Acquire with that
-                // Release.
+                // ORDERING: Release pairs with the Acquire above and with a loser's Acquire here.
                 match self.at.compare_exchange(0, at, Ordering::Release, Ordering::Acquire) {
                     Ok(_) => Some(at),
                     Err(other) => {

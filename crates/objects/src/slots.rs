@@ -92,7 +92,6 @@ pub(crate) struct FreeList(u32);
 /// A tenant, locked: its number, its slot, and what the lock protects.
 pub(crate) type Tenant<'a, K> = (u16, &'a Slot<K>, Guard<'a, <K as Kind>::Locked>);
 
-/// A table of slots.
 pub(crate) struct Slots<K: Kind> {
     /// Address of slot 0; 0 before the first use.
     base: AtomicUsize,
@@ -116,7 +115,6 @@ impl<K: Kind> Slots<K> {
         }
     }
 
-    /// Slots that were ever used.
     pub(crate) fn used(&self) -> usize {
         // ORDERING: Acquire pairs with the Release in `alloc`: who counts a slot sees the mapping.
         self.used.load(Ordering::Acquire)
@@ -190,7 +188,6 @@ impl<K: Kind> Slots<K> {
         free.0 = u32::from(id) + 1;
     }
 
-    /// The tenant of a handle.
     pub(crate) fn find(&self, handle: usize) -> Result<(u16, &Slot<K>), Misuse> {
         let offset = (handle & !(SLOT_ALIGN - 1)).wrapping_sub(self.base.load(Relaxed));
         if offset >= self.used() * size_of::<Slot<K>>() || !offset.is_multiple_of(size_of::<Slot<K>>()) {
@@ -201,7 +198,6 @@ impl<K: Kind> Slots<K> {
         if slot.handle() == handle { Ok((id, slot)) } else { Err(K::GONE) }
     }
 
-    /// The tenant of a handle, locked.
     pub(crate) fn lock(&self, handle: usize) -> Result<Tenant<'_, K>, Misuse> {
         let (id, slot) = self.find(handle)?;
         Ok((id, slot, slot.lock(handle, Mutex::lock)?))

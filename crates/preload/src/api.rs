@@ -109,7 +109,7 @@ pub unsafe extern "C" fn craton_set_limit_callback(callback: Option<LimitCallbac
     unsafe { govern::set_callback(callback, argument) };
 }
 
-/// Does what the library's thread does in a second; 1 if anything was done, else 0.
+/// A second's background work of the library's thread; 1 if there was any, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_background_actions() -> c_int {
     govern::actions().into()

@@ -123,7 +123,7 @@ fn refused(call: &'static str, cache: *mut c_void, why: Fault) -> *mut c_void {
     null_mut()
 }
 
-/// An object of a cache; waits for one for so many milliseconds at most.
+/// An object of a cache; waits at most that many milliseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_cache_alloc_wait(cache: *mut c_void, timeout_ms: u64) -> *mut c_void {
     match api::alloc_wait(cache as usize, timeout_ms.saturating_mul(1_000_000)) {
@@ -165,7 +165,7 @@ fn bad_free(cache: *mut c_void, object: *mut c_void, misuse: craton_malloc::Misu
     front::die("craton_cache_free", culprit.cast(), misuse)
 }
 
-/// Makes sure of so many objects.
+/// Makes objects ahead of their use.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_cache_prefill(cache: *mut c_void, objects: usize) -> c_int {
     match api::prefill(cache as usize, objects) {

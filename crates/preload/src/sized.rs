@@ -121,7 +121,7 @@ macro_rules! or_failed {
     }};
 }
 
-/// `operator new(size)` that tells the size (P0901).
+/// `operator new(size)` that returns the size (P0901).
 #[unsafe(no_mangle)]
 extern "C" fn __size_returning_new(size: usize) -> Sized {
     or_failed!(front::malloc(size).cast(), size, ALIGN)

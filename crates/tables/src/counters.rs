@@ -1,6 +1,6 @@
 //! The counters of the statistics: name, unit, meaning.
 //!
-//! **What.** [`counters!`](crate::counters) passes a table's rows to a macro;
+//! **What.** [`counters!`](macro@crate::counters) passes a table's rows to a macro;
 //! [`count_struct!`](crate::count_struct) declares a struct with a field for each. The order of
 //! rows is the layout of the structs in `craton.h`.
 

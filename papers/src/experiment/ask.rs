@@ -25,7 +25,7 @@ pub struct Ask<'a> {
     pub only: &'a [String],
     /// Where the lab's program of that name is, which allocators are preloaded into.
     pub tool: &'a dyn Fn(&str) -> Result<PathBuf, String>,
-    /// What was typed, for the document.
+    /// The command line, for the document.
     pub command: &'a [OsString],
     /// Set to end early.
     pub stop: &'a AtomicBool,
@@ -34,7 +34,7 @@ pub struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// What belongs to the quick form, or to the full one.
+    /// The value for the quick or the full form.
     pub fn form<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }
@@ -94,7 +94,7 @@ impl Ask<'_> {
     }
 }
 
-/// A workload as a case, of so many percent; who serves it is proven for all of them together.
+/// A workload as a case, at `percent`; who serves it is proven for all together.
 pub fn workload(program: &OsStr, name: &str, percent: u64) -> Case {
     let command = vec![program.to_owned(), name.into(), "--percent".into(), percent.to_string().into()];
     Case { name: name.to_owned(), command, prove: false }

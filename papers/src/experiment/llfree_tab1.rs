@@ -1,8 +1,8 @@
 //! `llfree-tab1`: over how many bytes and cache lines an allocator's state is spread.
 //!
 //! **What.** The levels of Craton's zone, computed, and counted after every frame was allocated and
-//! freed ([`touched`]); beside it the list and buddy designs, here with a cache line for each
-//! frame.
+//! freed ([`crate::frames::touched`]); beside it the list and buddy designs, here with a cache line
+//! for each frame.
 //!
 //! **From.** LLFree table 1 and §5.5.
 //!

@@ -116,7 +116,7 @@ fn density_of(span: PageRange) -> Density {
 }
 
 impl Filled {
-    /// Fills a heap of so many bytes, then frees a tenth of the pages at random.
+    /// Fills a heap of `heap_bytes`, then frees a tenth of the pages at random.
     fn new(heap_bytes: u64) -> Result<Self, String> {
         let hugepages = HugePages((heap_bytes / HUGEPAGE_SIZE as u64) as u32);
         // Room for what does not fit at once.

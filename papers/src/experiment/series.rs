@@ -1,6 +1,6 @@
 //! Several commands measured one after the other, each on all allocators.
 //!
-//! **What.** A [`Case`] is a command with a name. [`measure`] runs each on every allocator in
+//! **What.** A [`Case`] is a command with a name. [`measure()`] runs each on every allocator in
 //! turns, under one progress. Where all cases are one lab program, who serves it is proven once.
 //!
 //! **Failure.** An allocator that does not serve the program becomes one row with the reason.
@@ -33,7 +33,7 @@ pub struct Result {
 }
 
 impl Result {
-    /// The rows of all results, each with what `more` tells of it.
+    /// The rows of all results, each with fields from `more`.
     pub fn rows_with(results: &[Self], more: impl Fn(&Self, Row) -> Row) -> Vec<Row> {
         let row = |of: &Self, run| serde_json::to_value(document::Row::new(&of.name, run)).unwrap_or_default();
         results.iter().flat_map(|of| of.runs.iter().map(|run| more(of, row(of, run))).collect::<Vec<_>>()).collect()
@@ -56,7 +56,7 @@ pub fn status(runs: &[Run], allocator: &str) -> String {
     first.map_or("-".to_owned(), |run| run.status.to_string())
 }
 
-/// The allocators that serve `command`, a short one, and the runs that show that others do not.
+/// The allocators that serve `command`, a short one, and failed runs of the others.
 pub fn prove(ask: &Ask<'_>, command: Vec<OsString>) -> (Vec<Allocator>, Vec<Run>) {
     let plan = Plan { command, allocators: ask.allocators.to_vec(), runs: 0, warmup: 1, prove: true, ..plan(ask) };
     let measured = measure::measure(&Plan { progress: &|now| (ask.progress)("proof", now), ..plan });
@@ -64,7 +64,7 @@ pub fn prove(ask: &Ask<'_>, command: Vec<OsString>) -> (Vec<Allocator>, Vec<Run>
     (ask.allocators.iter().filter(serves).cloned().collect(), measured.runs)
 }
 
-/// Measures `cases`, with so many rounds after so many that do not count.
+/// Measures `cases` by plan: rounds after warm-ups.
 pub fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: Vec<Case>, runs: usize, warmup: usize) -> Vec<Result> {
     let rounds = |case: &Case| warmup.max(usize::from(case.prove)) + runs;
     let total: usize = cases.iter().map(|case| rounds(case) * allocators.len()).sum();

@@ -22,7 +22,7 @@ use craton_slab::size_class::{CLASSES, geometry};
 /// Sizes up to this are not among the worst.
 const ALIGNED: u64 = 128;
 const LARGEST: u64 = 256 << 10;
-/// What the waste on a profile may be.
+/// The target for the waste on a profile.
 const MOST_WASTE: f64 = 0.04;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -21,7 +21,7 @@ use craton_lab::picture::{Axis, Estimate, Group, Unit};
 use craton_lab::ratios::OURS;
 use std::collections::BTreeMap;
 
-/// The most that there may be after all steps.
+/// The target for fragmentation after all steps.
 const REACH: f64 = 0.10;
 /// The caches among those that are compared: the first so many.
 const CRATONS: usize = 6;
@@ -33,7 +33,7 @@ the paper's figures, SPARCstation-1 with 16 MB: boot, spike, find, kenbus
 slab 11 %, 13 %, 14 %, 14 %; SunOS 4.1.3 7 %, 19 %, 19 %, 27 %; 4.4BSD 20 %, 43 %, 43 %, 45 %; SVr4 23 %, 45 %, 45 %, 46 %
 ";
 
-/// How a heap is made on an arena of so many bytes and the trace played on it.
+/// Makes a heap on an arena of that many bytes and plays the trace.
 type Play = fn(&Trace, &[Kind], usize) -> Result<Vec<Held>, String>;
 
 /// Those that are compared, by name, with the paper's name for it.
@@ -170,7 +170,7 @@ fn show(rows: &[Row]) -> String {
     text
 }
 
-/// Where the slabs' memory is that nobody asked for, in the end.
+/// Where the slabs' unrequested memory is, in the end.
 fn parts(rows: &[Row]) -> String {
     let mut lines = vec![];
     for row in rows.iter().filter(|row| row.int("seed") == 0 && row.word("step") == STEPS[3]) {

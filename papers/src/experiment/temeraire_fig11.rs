@@ -48,7 +48,7 @@ const LOADS: [(&str, Lives, &str); 3] = [
     ("object", Lives::Object, "a slab lives as long as one of its objects"),
     ("last object", Lives::LastObject, "a slab lives until the last of its objects has died"),
 ];
-/// Memory that is so near to demand, by it, has followed.
+/// Memory has followed demand at this ratio.
 const NEAR: f64 = 1.1;
 
 const LOAD: [&str; 2] = ["profile", "lives"];

@@ -25,7 +25,7 @@ use std::time::Instant;
 const FULL: (u64, f64, u64) = (4 << 30, 2.0, 100_000_000);
 const QUICK: (u64, f64, u64) = (256 << 20, 2.0, 4_000_000);
 const SECONDS: f64 = 600.0;
-/// What is to be reached, and in words.
+/// The target, and in words.
 const MOST_OVERHEAD: (f64, &str) = (0.06, "6 %, the most it may be");
 const LEAST_COVERAGE: (f64, &str) = (0.95, "95 %, the least it may be without release");
 

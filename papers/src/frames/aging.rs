@@ -71,7 +71,7 @@ struct Block {
     stays: bool,
 }
 
-/// What memory looks like.
+/// Fragmentation after a turn.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct State {
     /// Turns before.
@@ -90,7 +90,7 @@ pub struct State {
     pub ns_per_get: f64,
 }
 
-/// What to do.
+/// A run of turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Aging {
     /// Which blocks.
@@ -196,7 +196,7 @@ impl Aging {
         let mut allocated = 0;
         for block in blocks.iter().flatten() {
             allocated += 1 << block.order;
-            // What is behind the last whole huge frame can be in none.
+            // No huge frame holds frames behind the last whole one.
             if let Some(used) = used.get_mut(block.frame as usize / HUGE) {
                 *used += 1 << block.order;
                 pinned[block.frame as usize / HUGE] |= block.stays;

@@ -118,7 +118,7 @@ struct Functions {
 
 fn open(path: &Path) -> Result<Library, String> {
     shared_object::check(path).map_err(|why| format!("{} {why}", path.display()))?;
-    // SAFETY: what a library of this name does when it is loaded is trusted, as a peer's is.
+    // SAFETY: a peer's library and its constructors are trusted.
     let loaded = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     loaded.map_err(|why| format!("{} cannot be loaded: {why}", path.display()))
 }
@@ -133,12 +133,11 @@ fn functions(library: &Library, trees: Trees) -> Result<Functions, String> {
         found.map(|found| *found).map_err(|_| format!("has no function {name}; {BUILD} anew"))
     }
     let number = |name| {
-        // SAFETY: these two have been of this type, without conditions, since the first version: they tell what the
-        // others are.
+        // SAFETY: both have had this type, without conditions, since the first version.
         unsafe { find::<unsafe extern "C" fn() -> u32>(library, name).map(|number| number()) }
     };
     agree(number("llfree_abi")?, number("llfree_tree_huge")?, trees)?;
-    // SAFETY: the version says that the functions have the types of these fields.
+    // SAFETY: by the version the functions have these fields' types.
     unsafe {
         Ok(Functions {
             needed: find(library, "llfree_needed")?,
@@ -177,7 +176,8 @@ pub struct Authors {
     _library: Library,
 }
 
-// SAFETY: their allocator is made to be used by any thread at any time, and the rest is not changed.
+// SAFETY: their allocator is made to be used by any thread at any time, and the rest is not
+// changed.
 unsafe impl Sync for Authors {}
 
 impl Authors {
@@ -198,7 +198,8 @@ impl Authors {
         let needed = unsafe { (functions.needed)(frames, processors, kinds) };
         // Written before it is used, as the arrays of others are.
         let mut memory = vec![Line([0; 64]); needed.div_ceil(size_of::<Line>())];
-        // SAFETY: as much memory as is needed, on a cache line, all zeros, and from here on nobody else's.
+        // SAFETY: as much memory as is needed, on a cache line, all zeros, and from here on nobody
+        // else's.
         let handle = unsafe { (functions.create)(memory.as_mut_ptr().cast(), frames, processors, kinds) };
         let handle = NonNull::new(handle).filter(|_| needed > 0);
         let handle = handle.ok_or_else(|| {

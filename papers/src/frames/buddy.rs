@@ -28,7 +28,7 @@ pub struct Buddy {
     limits: Limits,
 }
 
-/// What the lock guards.
+/// The data under the lock.
 struct Zone {
     places: Box<[Place]>,
     lock: Spin,
@@ -150,7 +150,7 @@ impl Frames for Buddy {
         let (Some(cache), Some(place)) = (self.caches.get(request.processor), self.zone.places.get(frame)) else {
             return false;
         };
-        // Who frees a block twice is told if its mark is still that of its own.
+        // A double free is detected while the block's mark remains.
         if order > MAX_ORDER || !frame.is_multiple_of(1 << order) || place.mark.load(Relaxed) != 0 {
             return false;
         }

@@ -2,8 +2,8 @@
 //!
 //! **What.** A [`World`] is a zone in one file and what its threads hold in another ([`records`]).
 //! [`work`] is what a process does until it is killed: each thread gets and puts ([`worker`]).
-//! [`World::look`] opens the zone as it was left, compares it with the records ([`audit`]), frees
-//! what was lost, and leaves the zone for the next process, closed or as a crash would.
+//! [`World::look`] opens the zone as it was left, compares it with the records ([`mod@audit`]),
+//! frees what was lost, and leaves the zone for the next process, closed or as a crash would.
 //!
 //! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
 //! **Failure.** A zone that is not as the records say is an error, in the process that sees it.
@@ -91,8 +91,8 @@ impl World {
         self.records.begun().load(Relaxed) as usize
     }
 
-    /// What a process that is no more has left. Afterwards nothing is lost; the zone is closed, or as a crash would leave it.
-    /// Error: the zone is not as the records say.
+    /// What a process that is no more has left. Afterwards nothing is lost; the zone is closed, or
+    /// as a crash would leave it. Error: the zone is not as the records say.
     pub fn look(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;
         let start = Instant::now();
@@ -121,7 +121,7 @@ impl World {
     }
 }
 
-/// What a process is told.
+/// A process's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Where the files are.
@@ -136,8 +136,8 @@ pub struct Task {
     pub closed: bool,
 }
 
-/// Works with the zone of a task, as long as `goes_on` says; leaves it as a crash would. `goes_on` is asked by each thread.
-/// Error: the zone was not left as expected, or is wrong.
+/// Works with the zone of a task, as long as `goes_on` says; leaves it as a crash would. `goes_on`
+/// is asked by each thread. Error: the zone was not left as expected, or is wrong.
 pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
     let Task { frames, threads, seed, .. } = *task;
     let file = ZoneFile::open(&task.directory.join(ZONE), frames, threads)?;

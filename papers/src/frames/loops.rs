@@ -16,12 +16,12 @@ use std::time::Duration;
 /// Bulk and random are done again until each thread has done as many.
 const LEAST_OPERATIONS: usize = 1 << 15;
 
-/// What is done.
+/// A benchmark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loop {
     /// All of a part, and back.
     Bulk,
-    /// Frees of anybody's blocks.
+    /// Frees of any thread's blocks.
     Random,
     /// One block, over and over.
     Repeat,
@@ -41,7 +41,7 @@ impl Loop {
     }
 }
 
-/// What operations took.
+/// Mean times.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Times {
     /// Of which loop.
@@ -54,7 +54,7 @@ pub struct Times {
     pub ns_per_pair: Option<f64>,
 }
 
-/// What to do.
+/// A run of benchmarks.
 #[derive(Clone, Copy, Debug)]
 pub struct Loops<'a> {
     /// The loops.
@@ -153,7 +153,7 @@ impl Loops<'_> {
         self.mean(crew(parts, each), self.blocks)
     }
 
-    /// Everybody's blocks, dealt out anew.
+    /// All threads' blocks, dealt out anew.
     fn shuffle(&self, parts: Vec<Vec<usize>>, pass: usize) -> Vec<Vec<usize>> {
         let mut all = parts.concat();
         let mut rng = Rng::new(crate::work::SEED, pass as u64);

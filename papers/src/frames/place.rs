@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// The end of a list.
 pub const NONE: u32 = u32::MAX;
 
-/// What is kept for a frame while it is free.
+/// The record of a free frame.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Place {

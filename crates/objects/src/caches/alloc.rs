@@ -225,7 +225,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         Ok(object)
     }
 
-    /// Asks the program to free objects of a cache.
     pub(super) fn reclaim(&self, slot: &Slot<CacheSlots>, handle: usize) {
         let (reclaim, argument) = {
             let cache = slot.locked.lock();
@@ -259,7 +258,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         is_closed
     }
 
-    /// Marks an object as free, or as live.
     pub(super) fn set_mark(&self, object: *mut u8, free: bool) {
         if let Some(entry) = self.caches.entries.of(object as usize) {
             entry.set_mark(self.heap.layout().key, object, free);

@@ -47,7 +47,6 @@ pub(super) fn place(handle: usize) -> usize {
     (handle / (SLOT_ALIGN / ARRAY)) & ((MOST - 1) * ARRAY)
 }
 
-/// Which arrays are emptied.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     /// All arrays of the cache, which get no room until they are opened again.

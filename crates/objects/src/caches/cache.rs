@@ -59,13 +59,11 @@ const _: () = assert!(cfg!(loom) || size_of::<Slot<CacheSlots>>() == SLOT_ALIGN)
 /// The part of a cache that is read without its lock.
 #[repr(C)]
 pub(super) struct Shared {
-    /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
     /// Objects were freed for which threads wait.
     pub(super) freed: Event,
     /// Deferred work ([`super::trim`]) for the next slow call, which may run program functions.
     pub(super) deferred: AtomicU32,
-    /// The objects are buffers of the watcher.
     pub(super) watched: AtomicBool,
     pub(super) name: UnsafeCell<[u8; NAME_MAX + 1]>,
 }
@@ -147,7 +145,6 @@ pub(super) struct Cache {
     pub(super) closed: bool,
     /// The watcher's checks of the objects, which are then its buffers; 0 if they are not.
     pub(super) checks: u8,
-    /// Live buffers of the watcher.
     pub(super) buffers: u64,
     /// Objects that may be live at a time without failure: the promise of `prefill`.
     pub(super) reserved: usize,

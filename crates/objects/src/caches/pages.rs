@@ -42,7 +42,6 @@ pub(super) struct Entry {
     pub(super) magic: AtomicU64,
     /// offset × magic is below this exactly where an object begins; 0 while none does.
     pub(super) bound: AtomicU64,
-    /// Where an object's mark lies in it, or [`IN_ENTRY`].
     pub(super) mark_at: AtomicUsize,
     /// Where the cache's array lies in a processor's area.
     pub(super) array_at: AtomicUsize,

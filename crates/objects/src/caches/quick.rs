@@ -42,8 +42,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
             // SAFETY: the thread has used a cache, and the object lies on a page of one.
             return unsafe { self.entries.of_object(object) }.clear_mark(object);
         }
-        // SAFETY: an array's owner is a living cache with a live object; the slot has its mark's
-        // place.
+        // SAFETY: an array's owner is a living cache with a live object; the slot places its mark.
         unsafe {
             let slot = &*((handle & !(SLOT_ALIGN - 1)) as *const Slot<CacheSlots>);
             object.add(slot.shared.mark_at.load(Relaxed)).cast::<usize>().write(0);

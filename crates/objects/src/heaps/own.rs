@@ -144,7 +144,6 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         size > MAX_CLASSED / 2 && self.resize_span(&mut own.pages, object.first, pages).is_ok()
     }
 
-    /// Frees all objects at once.
     pub(super) fn destroy_own(&self, own: &mut OwnHeap) {
         self.free_all_pages(&mut own.pages);
         own.caches.iter_mut().filter(|c| !c.is_unset()).for_each(|c| *c = SlabCache::UNSET);

@@ -44,13 +44,11 @@ impl Place {
     }
 }
 
-/// The pages of a heap.
 pub(super) struct OwnPages {
     chunks: Chunks,
     /// Pages of the next chunk; 0 stands for the first.
     next_chunk: Pages,
     pub(super) place: Place,
-    /// The heap's number.
     pub(super) id: u16,
     /// The first large object's page, plus 1.
     larges: u32,
@@ -135,7 +133,6 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(span)
     }
 
-    /// Frees a large object's span.
     pub(super) fn free_span(&self, own: &mut OwnPages, first: PageId) {
         let record = self.heap.record(first);
         let (range, (next, prev)) = (PageRange::new(first, record.pages()), record.neighbours());
@@ -179,7 +176,6 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         }
     }
 
-    /// Frees all pages, objects included.
     pub(super) fn free_all_pages(&self, own: &mut OwnPages) {
         while let Some(first) = own.larges.checked_sub(1) {
             self.free_span(own, PageId(first));

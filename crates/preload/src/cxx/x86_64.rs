@@ -62,8 +62,7 @@ global_asm!(
     "jmp rax",
     ".cfi_endproc",
     ".size __craton_new_failed, . - __craton_new_failed",
-    // The forms that return a size: it comes in the third argument, goes out in the second
-    // register.
+    // For forms that return a size: in as the third argument, out in the second register.
     ".globl __craton_sized_new_failed",
     ".hidden __craton_sized_new_failed",
     ".type __craton_sized_new_failed,@function",

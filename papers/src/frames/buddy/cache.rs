@@ -41,7 +41,7 @@ impl Limits {
     }
 }
 
-/// The cache. Its methods are for who holds its lock.
+/// The cache. Its methods need its lock.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Cache {

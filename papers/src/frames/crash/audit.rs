@@ -13,7 +13,7 @@ use craton_base::atomic::Ordering::Relaxed;
 use craton_frames::{Media, Standard, Zone};
 use std::collections::BTreeSet;
 
-/// What a crash did.
+/// The findings after a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// Requests that were under way.
@@ -72,7 +72,7 @@ pub fn take_back<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Resu
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }
 
-/// log2 of the frames of which nobody knows whose they are.
+/// log2 of the frames whose holder is unknown.
 fn in_doubt(doing: Doing) -> Option<u32> {
     match doing {
         Doing::Getting(order) | Doing::Place(_, order) => Some(order),

@@ -18,7 +18,7 @@ const JOINED_OF: u32 = 8;
 /// log2 of the frames of a word of bits.
 const WORD_ORDER: u32 = WORD_FRAMES.trailing_zeros();
 
-/// A thread, or nobody, who has frames.
+/// A thread, or *nobody*, with frames.
 pub struct Worker<'a, M> {
     zone: &'a Zone<'a, Standard, M>,
     records: &'a Records,
@@ -84,7 +84,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Writes down what it is about to do; nobody does not.
+    /// Records its next act, unless it is *nobody*.
     fn doing(&self, doing: Doing) {
         if self.holder < self.records.threads() {
             self.records.set_doing(self.holder, doing);
