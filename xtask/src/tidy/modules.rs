@@ -171,9 +171,8 @@ fn units(files: &[File]) -> Vec<Unit<'_>> {
     let mut units: BTreeMap<String, Vec<Module<'_>>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_product(file)) {
         let Some(source) = &file.rust else { continue };
-        let Some((owner, inner)) = file.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/")) else {
-            continue;
-        };
+        let path = file.path.strip_prefix("crates/").unwrap_or(&file.path);
+        let Some((owner, inner)) = path.split_once("/src/") else { continue };
         let mut path: Vec<String> = inner.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
         let mut name = owner.to_owned();
         if path[0] == "bin" && path.len() > 1 {
