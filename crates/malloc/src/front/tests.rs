@@ -223,7 +223,8 @@ fn a_thread_is_served_in_every_mode() {
 #[test]
 fn a_handler_that_interrupts_a_request_is_served_apart_and_its_frees_wait() {
     in_thread(|| {
-        let (small, large) = (malloc(64), malloc(1 << 20));
+        // A class that no other test uses, so that none gets the object once it is free.
+        let (small, large) = (malloc(23_000), malloc(1 << 20));
         leave::give_cache_up(tls::none());
         tls::set(tls::none());
         nested::within(|| {
