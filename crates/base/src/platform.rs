@@ -33,6 +33,9 @@ pub trait Machine {
 
     /// Bytes of the machine's smallest page.
     fn page_size(&self) -> usize;
+
+    /// Bytes of a mapped range of whole pages that have memory; 0 if unknown.
+    fn resident(&self, at: usize, bytes: usize) -> usize;
 }
 
 /// A floor with the rest of its system.

@@ -15,7 +15,8 @@ pub use kept::Kept;
 use crate::misuse::Misuse;
 use core::mem::offset_of;
 use core::slice;
-use craton_base::{Mappings, NoMemory};
+use craton_base::{Bytes, HUGEPAGE_SIZE, HugePageId, Machine, Mappings, NoMemory, Pages};
+use craton_pages::{Seen, Trust};
 
 /// A huge object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,9 +40,25 @@ pub struct HugeTable {
     len: usize,
     /// Freed mappings that are kept.
     pub kept: Kept,
+    /// Which mappings get hugepages before their first touch.
+    trust: Trust,
     /// Objects freed or moved away last.
     gone: [Entry; REMEMBERED],
     oldest_gone: usize,
+}
+
+fn pages_of(entry: Entry) -> Pages {
+    Bytes(entry.bytes).pages_up().unwrap_or(Pages(u32::MAX))
+}
+
+/// How densely a mapping is touched, by its first hugepage and the one in its middle.
+pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
+    let middle = entry.bytes / 2 / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
+    let [first, middle] = [0, middle].map(|at| {
+        let bytes = HUGEPAGE_SIZE.min(entry.bytes - at);
+        Seen::of(system.resident(entry.at + at, bytes), bytes)
+    });
+    if first == Seen::Sparse { first } else if middle == Seen::Dense { first } else { middle }
 }
 
 /// Freed objects remembered for reports.
@@ -68,6 +85,7 @@ impl HugeTable {
         capacity: 0,
         len: 0,
         kept: Kept::NONE,
+        trust: Trust::NONE,
         gone: [Entry { at: 0, bytes: 0 }; REMEMBERED],
         oldest_gone: 0,
     };
@@ -111,6 +129,28 @@ impl HugeTable {
             i = (i + 1) & (self.capacity - 1);
         }
         None
+    }
+
+    /// Whether a new mapping should have hugepages before its first touch (see [`Trust`]).
+    pub(crate) fn is_worth(&mut self, system: &impl Machine, entry: Entry) -> bool {
+        self.review(system, entry);
+        let (pages, first) = (pages_of(entry), HugePageId((entry.at / HUGEPAGE_SIZE) as u32));
+        let huge = self.trust.decide(pages);
+        if !huge && entry.at.is_multiple_of(HUGEPAGE_SIZE) {
+            self.trust.left_small(pages, first);
+        }
+        huge
+    }
+
+    /// Looks at mappings of that length that were left on small pages, and at this one.
+    pub(crate) fn review(&mut self, system: &impl Machine, entry: Entry) {
+        let mut trust = core::mem::replace(&mut self.trust, Trust::NONE);
+        trust.review(pages_of(entry), |id| {
+            let at = id.0 as usize * HUGEPAGE_SIZE;
+            let known = if entry.at == at { Some(entry) } else { self.find(at) };
+            known.map_or(Seen::Gone, |entry| see(system, entry))
+        });
+        self.trust = trust;
     }
 
     /// The entry around an address, for reports; scans the table.

@@ -19,12 +19,12 @@
 
 use crate::heap::Heap;
 use crate::hooks::{Event, Hooks};
-use crate::huge::{Entry, HUGE_MIN};
+use crate::huge::{Entry, HUGE_MIN, see};
 use crate::misuse::Misuse;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform};
-use craton_pages::{HugeBacking, PageHeapExt};
+use craton_pages::{HugeBacking, PageHeapExt, Seen};
 
 /// Whole hugepages from which a large object moves instead of being copied. One hugepage: copy 40
 /// to 75 µs; move 12 µs, but 20 µs more at its free, and the page heap loses the hugepage.
@@ -64,8 +64,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.gate.add_huge(entry.bytes as u64);
             self.gate.remove_huge(counted as u64);
         }
-        if kept.is_none() && self.backs_huge() {
-            self.system.advise_huge(entry.at, entry.bytes);
+        if kept.is_none() {
+            self.back_new(entry);
         }
         self.count_huge(entry.bytes as u64, 0);
         H::event(Event::HugeAlloc);
@@ -130,6 +130,25 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().backing() != HugeBacking::NEVER
     }
 
+    /// Asks for hugepages under a new mapping if such mappings were used densely.
+    fn back_new(&self, entry: Entry) {
+        let worth = match self.pages.lock().backing() {
+            HugeBacking::NEVER => false,
+            HugeBacking::ALWAYS => true,
+            _ => self.huge.lock().is_worth(&self.system, entry),
+        };
+        if worth {
+            self.system.advise_huge(entry.at, entry.bytes);
+        }
+    }
+
+    /// Asks for hugepages under an object that grew, if what it had is used densely.
+    fn back_grown(&self, old: Entry, new: Entry) {
+        if new.bytes > old.bytes && self.backs_huge() && see(&self.system, Entry { at: new.at, ..old }) == Seen::Dense {
+            self.system.advise_huge(new.at, new.bytes);
+        }
+    }
+
     fn count_huge(&self, more: u64, less: u64) {
         self.huge_bytes.fetch_add(more.wrapping_sub(less), Relaxed);
         H::event(Event::HugeBytes { more, less });
@@ -140,6 +159,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let mut table = self.huge.lock();
         // Of two concurrent frees the table serves one.
         let Some(entry) = table.remove(at) else { return Err(table.misuse(at)) };
+        table.review(&self.system, entry);
         table.note_gone(entry);
         self.count_huge(0, entry.bytes as u64);
         let now = self.clock.now_ns();
@@ -188,6 +208,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.forget_huge(entry.bytes, bytes);
             return None;
         };
+        self.back_grown(entry, new);
         self.count_huge(bytes as u64, entry.bytes as u64);
         self.publish_huge();
         Some(new.at as *mut u8)
@@ -233,7 +254,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Moves `moved` bytes from the region to the front of a new mapping of `bytes`.
     fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
-        let advise = self.backs_huge();
+        // Not worth it for what is hardly touched; the mapping begins with what moves.
+        let advise = self.backs_huge() && Seen::of(self.system.resident(from, moved), moved) == Seen::Dense;
         let mut table = self.huge.lock();
         if table.len() >= MOST_MOVED {
             return None;

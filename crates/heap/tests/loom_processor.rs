@@ -88,6 +88,10 @@ mod mapping {
         fn page_size(&self) -> usize {
             super::PAGE
         }
+
+        fn resident(&self, _: usize, _: usize) -> usize {
+            0
+        }
     }
 
     impl Mappings for System {

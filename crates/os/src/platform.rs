@@ -1,6 +1,6 @@
 //! Linux as one type: the region's floor, mappings apart from it, and the machine.
 
-use crate::{Region, mapping, process};
+use crate::{Region, mapping, process, thp};
 use craton_base::{Machine, Mappings, Platform};
 
 /// The system that the process runs on. Stateless.
@@ -44,6 +44,10 @@ impl Machine for Linux {
 
     fn page_size(&self) -> usize {
         process::page_size()
+    }
+
+    fn resident(&self, at: usize, bytes: usize) -> usize {
+        thp::resident_bytes(at, bytes)
     }
 }
 

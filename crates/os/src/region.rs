@@ -191,19 +191,7 @@ impl Floor for Region {
             return Residency::default();
         }
         let (at, len) = self.span(range);
-        let page = process::page_size();
-        let mut resident = 0;
-        let mut seen = [0u8; 512];
-        let mut done = 0;
-        while done < len {
-            let step = (len - done).min(seen.len() * page);
-            // SAFETY: the range is mapped, and `seen` has a byte for each machine page of the step.
-            let answered = unsafe { libc::mincore(at.add(done), step, seen.as_mut_ptr().cast()) } == 0;
-            if answered {
-                resident += seen[..step.div_ceil(page)].iter().filter(|b| **b & 1 == 1).count() * page;
-            }
-            done += step;
-        }
-        Residency { resident_bytes: resident, huge_bytes: thp::huge_bytes(at as usize, len) }
+        let resident_bytes = thp::resident_bytes(at as usize, len);
+        Residency { resident_bytes, huge_bytes: thp::huge_bytes(at as usize, len) }
     }
 }

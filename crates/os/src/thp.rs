@@ -114,6 +114,25 @@ const PAGE_IS_HUGE: u64 = 1 << 6;
 const PAGEMAP_SCAN: libc::c_ulong =
     0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
 
+/// Bytes of a mapped range of whole pages that have memory; 0 if unknown.
+pub fn resident_bytes(at: usize, len: usize) -> usize {
+    if !may_ask() {
+        return 0;
+    }
+    let page = process::page_size();
+    let mut resident = 0;
+    let mut seen = [0u8; 512];
+    for start in (0..len).step_by(seen.len() * page) {
+        let step = (len - start).min(seen.len() * page);
+        // SAFETY: a query; `seen` has a byte for each machine page of the step.
+        let answered = unsafe { libc::mincore((at + start) as *mut _, step, seen.as_mut_ptr().cast()) } == 0;
+        if answered {
+            resident += seen[..step.div_ceil(page)].iter().filter(|b| **b & 1 == 1).count() * page;
+        }
+    }
+    resident
+}
+
 /// Bytes of a range of whole pages on hugepages; `None` if unknown, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
     let file = File::open(PAGEMAP)?;

@@ -13,10 +13,11 @@
 //! minute, since its mode can change.
 
 use crate::huge_allocator::LONG;
-use crate::tracker::Tracker;
-use crate::tracker::Trackers;
+use crate::tracker::{Tracker, Trackers};
+use crate::trust::{Seen, Trust};
 use core::marker::PhantomData;
-use craton_base::{Advice, Bytes, Floor, Geometry, HugePageId, HugePages};
+use core::ops::Range;
+use craton_base::{Advice, Bytes, Floor, Geometry, HugePageId, HugePages, Pages};
 
 /// The hugepage of the region from which hugepages are requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,9 +44,25 @@ const LOOKED_UP: u32 = 32;
 /// Ticks between two queries of a system that gave no hugepages.
 const ASK_AGAIN: u32 = 64;
 
+/// Most ranges of hugepages left on small pages: each splits a kernel mapping.
+const MOST_SMALL_RANGES: u32 = 4096;
+
+/// The span for which hugepages were taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
+    pub(crate) pages: Pages,
+    /// Of a slab of many small objects, which fills up.
+    pub(crate) fills_up: bool,
+}
+
 /// The requests for hugepages, and their results.
 pub(crate) struct Backing<G> {
     wanted: HugeBacking,
+    trust: Trust,
+    /// Hugepages left on small pages, and the ranges that they form.
+    small: u32,
+    small_ranges: u32,
+    granted: u32,
     /// The system ignores advice: its mode is `never`, or it has no hugepages.
     in_vain: bool,
     guards: u32,
@@ -58,7 +75,7 @@ pub(crate) struct Backing<G> {
 
 impl<G: Geometry> Backing<G> {
     pub(crate) const fn new(wanted: HugeBacking) -> Self {
-        Self { wanted, in_vain: false, guards: 0, vain_ticks: 0, untold: false, look_up: 0, geometry: PhantomData }
+        Self { wanted, trust: Trust::NONE, small: 0, small_ranges: 0, granted: 0, in_vain: false, guards: 0, vain_ticks: 0, untold: false, look_up: 0, geometry: PhantomData }
     }
 
     pub(crate) fn wanted(&self) -> HugeBacking {
@@ -73,6 +90,10 @@ impl<G: Geometry> Backing<G> {
         HugePages(self.guards)
     }
 
+    pub(crate) fn left_small(&self) -> HugePages {
+        HugePages(self.small)
+    }
+
     /// Hugepages at the region's front that long spans avoid, since those stay on small pages.
     pub(crate) fn front(&self) -> u32 {
         if self.wanted.from.0 <= MOST_LEFT_OUT { self.wanted.from.0 } else { 0 }
@@ -81,7 +102,7 @@ impl<G: Geometry> Backing<G> {
     /// Whether hugepages are requested: past the threshold, or by growth or a collapse; not if
     /// guarded.
     pub(crate) fn asks_for(&self, id: HugePageId, t: &Tracker<G>) -> bool {
-        (id >= self.wanted.from || t.asked || t.collapsing) && !t.guarded
+        (id >= self.wanted.from || t.asked || t.collapsing) && !t.guarded && !t.small
     }
 
     /// Whether an unbacked hugepage will become huge at its first touch.
@@ -90,8 +111,8 @@ impl<G: Geometry> Backing<G> {
     }
 
     /// The advice for a hugepage without an owner's own.
-    pub(crate) fn usual(&self, id: HugePageId) -> Advice {
-        if id >= self.wanted.from { Advice::Huge } else { Advice::Small }
+    pub(crate) fn usual(&self, id: HugePageId, t: &Tracker<G>) -> Advice {
+        if id >= self.wanted.from && !t.small { Advice::Huge } else { Advice::Small }
     }
 
     /// Sets the threshold, and advises granted memory anew.
@@ -110,6 +131,12 @@ impl<G: Geometry> Backing<G> {
         }
         // That overwrote the advice of guards, and of hugepages requested for a collapse.
         for id in (0..granted.0).map(HugePageId) {
+            if trackers[id.0 as usize].small {
+                self.note_small(trackers, id.0, false);
+                if id >= backing.from {
+                    floor.advise(G::range(id), Advice::Huge);
+                }
+            }
             let t = &mut trackers[id.0 as usize];
             if core::mem::take(&mut t.asked) && id < backing.from {
                 floor.advise(G::range(id), Advice::Small);
@@ -127,6 +154,7 @@ impl<G: Geometry> Backing<G> {
     }
 
     pub(crate) fn grown(&mut self, floor: &mut impl Floor, old: HugePages, granted: HugePages) {
+        self.granted = granted.0;
         let from = HugePageId(self.wanted.from.0.max(old.0));
         self.advise(floor, from, HugePageId(granted.0), Advice::Huge);
     }
@@ -140,26 +168,91 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Records the backing that unbacked hugepages, just taken for a span of `span`, will get;
-    /// `demand` hugepages are in use with them.
+    /// Records the backing that unbacked hugepages, just taken for a span, will get; `demand`
+    /// hugepages are in use with them.
     pub(crate) fn expect(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
         taken: (HugePageId, HugePages),
-        span: HugePages,
+        span: Use,
         demand: HugePages,
     ) {
-        let (first, len) = taken;
-        if first < self.wanted.from {
-            self.ask_in_front(trackers, floor, taken, span >= LONG, demand);
-        }
-        for id in (first.0..first.0 + len.0).map(HugePageId) {
+        self.ask(trackers, floor, taken, span, demand);
+        for id in (taken.0.0..taken.0.0 + taken.1.0).map(HugePageId) {
             let t = &mut trackers[id.0 as usize];
             if t.backed_pages() == 0 {
                 t.intact = self.will_be_huge(id, t);
             }
         }
+    }
+
+    /// Asks for hugepages where a span begins to use memory, or leaves it on small pages.
+    pub(crate) fn ask(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        (first, len): (HugePageId, HugePages),
+        span: Use,
+        demand: HugePages,
+    ) {
+        if self.in_vain || self.wanted == HugeBacking::NEVER {
+            return;
+        }
+        let ids = first.0..first.0 + len.0;
+        let huge = span.fills_up
+            || self.wanted == HugeBacking::ALWAYS
+            || {
+                self.review(trackers, floor, span.pages);
+                self.trust.decide(span.pages)
+            };
+        if huge && first < self.wanted.from {
+            let long = G::hugepages_up(span.pages) >= LONG;
+            self.ask_in_front(trackers, floor, (first, len), long, demand);
+        }
+        let mut at = ids.start.max(self.wanted.from.0);
+        while at < ids.end {
+            // One call for all that lie together.
+            let run = (at..ids.end).take_while(|i| trackers[*i as usize].backed_pages() == 0).count() as u32;
+            self.set_small(trackers, floor, at..at + run, !huge);
+            at += run.max(1);
+        }
+        if !huge {
+            let mut last = u32::MAX;
+            for i in [ids.start, ids.start + len.0 / 2, ids.end - 1] {
+                if core::mem::replace(&mut last, i) != i && trackers[i as usize].backed_pages() == 0 {
+                    self.trust.left_small(span.pages, HugePageId(i));
+                }
+            }
+        }
+    }
+
+    /// Looks at hugepages that spans of that length left on small pages.
+    pub(crate) fn review(&mut self, trackers: &Trackers<G>, floor: &impl Floor, pages: Pages) {
+        self.trust.review(pages, |id| see(floor, id, &trackers[id.0 as usize]));
+    }
+
+    /// Leaves hugepages without memory on small pages, or no longer.
+    fn set_small(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, run: Range<u32>, small: bool) {
+        let is_full = small && self.small_ranges >= MOST_SMALL_RANGES;
+        if is_full || run.clone().all(|i| trackers[i as usize].small == small) {
+            return;
+        }
+        let advice = if small { Advice::Small } else { Advice::Huge };
+        floor.advise(G::run(HugePageId(run.start), HugePages(run.end - run.start)), advice);
+        run.for_each(|i| self.note_small(trackers, i, small));
+    }
+
+    /// Sets a hugepage's mark, and counts the ranges of marked ones.
+    fn note_small(&mut self, trackers: &mut Trackers<G>, i: u32, small: bool) {
+        if core::mem::replace(&mut trackers[i as usize].small, small) == small {
+            return;
+        }
+        let is_small = |i: u32| i < self.granted && trackers[i as usize].small;
+        let neighbours = u32::from(is_small(i.wrapping_sub(1))) + u32::from(is_small(i + 1));
+        self.small = if small { self.small + 1 } else { self.small - 1 };
+        // Marked: 1 more, less one for each neighbour that it joins. Unmarked: the reverse.
+        self.small_ranges = if small { self.small_ranges + 1 - neighbours } else { self.small_ranges + neighbours - 1 };
     }
 
     /// Requests a hugepage at the region's front if the heap is no longer small or the span is
@@ -173,9 +266,6 @@ impl<G: Geometry> Backing<G> {
         demand: HugePages,
     ) {
         let from = self.wanted.from;
-        if self.in_vain || self.wanted == HugeBacking::NEVER {
-            return;
-        }
         for i in first.0..(first.0 + len.0).min(from.0) {
             let t = &mut trackers[i as usize];
             let ask = long || demand.0 > if t.asked { from.0 / 2 } else { from.0 };
@@ -217,9 +307,11 @@ impl<G: Geometry> Backing<G> {
 
     /// Requests a hugepage for a collapse: it stays backed until [`Self::end_collapse`].
     pub(crate) fn begin_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
+        let small = trackers[id.0 as usize].small;
+        self.note_small(trackers, id.0, false);
         let t = &mut trackers[id.0 as usize];
         let guarded = core::mem::take(&mut t.guarded);
-        if guarded || id < self.wanted.from {
+        if guarded || small || id < self.wanted.from {
             self.guards -= u32::from(guarded);
             floor.advise(G::range(id), Advice::Huge);
         }
@@ -291,6 +383,14 @@ impl<G: Geometry> Backing<G> {
         }
         asks
     }
+}
+
+/// How densely a hugepage on small pages is touched, of what was handed out of it.
+fn see<G: Geometry>(floor: &impl Floor, id: HugePageId, t: &Tracker<G>) -> Seen {
+    if t.intact || t.backed_pages() == 0 {
+        return Seen::Gone;
+    }
+    Seen::of(floor.residency(G::range(id)).resident_bytes, Pages(t.backed_pages()).bytes().0)
 }
 
 #[cfg(test)]

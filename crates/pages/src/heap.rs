@@ -22,7 +22,7 @@ mod spans;
 pub use check::Broken;
 pub use figures::PageHeapStats;
 
-use crate::backing::{Backing, HugeBacking};
+use crate::backing::{Backing, HugeBacking, Use};
 use crate::collapse::Collapse;
 use crate::demand::Demand;
 use crate::donation::{Donation, Large, leave_tail, occupy_whole};
@@ -158,7 +158,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         if let Some(found) = self.find_in_hollow(span) {
             return Ok(self.place(found, pages));
         }
-        match self.take(HugePages(1), HugePages(1)) {
+        let kind = Use { pages: Pages(pages), fills_up: span.density == Density::Dense };
+        match self.take(HugePages(1), HugePages(1), kind) {
             Ok(id) => {
                 let t = &mut self.trackers[id.0 as usize];
                 t.reset();
@@ -202,7 +203,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     /// Allocates whole hugepages; donates the slack of the last.
     fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
         let len = G::hugepages_up(Pages(pages));
-        let first = self.take(len, HugePages(align.div_ceil(G::PAGES).max(1)))?;
+        let kind = Use { pages: Pages(pages), fills_up: false };
+        let first = self.take(len, HugePages(align.div_ceil(G::PAGES).max(1)), kind)?;
         let range = PageRange::new(G::page(first, 0), Pages(pages));
         let large = Large::of::<G>(range);
         let mut zeroed = occupy_whole(&mut self.trackers, first, large.whole, true);
@@ -282,16 +284,16 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     // Whole hugepages: the cache over the allocator, and their backing.
 
-    fn take(&mut self, len: HugePages, align: HugePages) -> Result<HugePageId, NoMemory> {
+    fn take(&mut self, len: HugePages, align: HugePages, span: Use) -> Result<HugePageId, NoMemory> {
         let granted = self.granted();
         let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
-        self.back_new(granted, (taken.first, len), len);
+        self.back_new(granted, (taken.first, len), span);
         self.note_taken(taken.missing);
         Ok(taken.first)
     }
 
-    /// Advises hugepages taken for a span of `span`; `granted` was the grant before.
-    fn back_new(&mut self, granted: HugePages, taken: (HugePageId, HugePages), span: HugePages) {
+    /// Advises hugepages taken for a span; `granted` was the grant before.
+    fn back_new(&mut self, granted: HugePages, taken: (HugePageId, HugePages), span: Use) {
         self.follow_grant(granted);
         let demand = self.in_demand();
         self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, demand);
@@ -348,6 +350,10 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 
     fn occupy_in_region(&mut self, range: PageRange, begins: bool) -> bool {
+        let first = G::hugepage(range.first);
+        let len = HugePages(range.end().0.div_ceil(G::PAGES) - first.0);
+        let (kind, demand) = (Use { pages: range.len, fills_up: false }, self.in_demand());
+        self.backing.ask(&mut self.trackers, &mut self.floor, (first, len), kind, demand);
         let huge = |id: HugePageId, t: &Tracker<G>| self.backing.will_be_huge(id, t);
         let occupied = self.regions.occupy(&mut self.trackers, range, begins, huge);
         self.note_taken(occupied.missing);
@@ -413,6 +419,10 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     fn free_span(&mut self, span: PageRange) {
         let id = G::hugepage(span.first);
+        if self.trackers[id.0 as usize].small {
+            // Its memory may be gone when the next one is taken.
+            self.backing.review(&self.trackers, &self.floor, span.len);
+        }
         match self.trackers[id.0 as usize].place {
             Place::Filler => self.vacate(id, G::in_hugepage(span.first), span.len.0),
             Place::Region => self.vacate_in_region(span, true),

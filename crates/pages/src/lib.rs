@@ -73,6 +73,7 @@ mod release;
 mod span_cache;
 pub mod trace;
 mod tracker;
+mod trust;
 
 pub use backing::HugeBacking;
 pub use cache_limit::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
@@ -87,6 +88,7 @@ pub use placement::{ByLists, Placement};
 pub use release::{Breaking, Tick, TooMuch};
 pub use span_cache::SpanCache;
 pub use tracker::Tracker;
+pub use trust::{Seen, Trust};
 
 #[cfg(test)]
 mod testing;

@@ -40,6 +40,8 @@ pub struct Figures {
     pub backing: HugeBacking,
     /// Broken hugepages that are advised against hugepages now.
     pub guarded: HugePages,
+    /// Hugepages left on small pages until they are seen to be used densely.
+    pub left_small: HugePages,
     /// Free hugepages that may stay backed now.
     pub cache_limit: HugePages,
     /// Pages returned to the system since the start.

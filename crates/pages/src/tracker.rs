@@ -68,6 +68,8 @@ pub struct Tracker<G = Huge2M> {
     pub(crate) guarded: bool,
     /// Hugepages are requested here although it precedes the threshold.
     pub(crate) asked: bool,
+    /// Advised against hugepages until it is seen to be used densely.
+    pub(crate) small: bool,
     /// Being collapsed: it must stay backed.
     pub(crate) collapsing: bool,
     geometry: PhantomData<G>,

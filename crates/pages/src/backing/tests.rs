@@ -22,8 +22,19 @@ impl World {
     }
 
     fn expect(&mut self, first: u32, len: u32, demand: u32) {
+        self.take(first, len, true, demand);
+    }
+
+    fn take(&mut self, first: u32, len: u32, fills_up: bool, demand: u32) {
         let taken = (HugePageId(first), HugePages(len));
-        self.backing.expect(&mut self.trackers, &mut self.floor, taken, HugePages(len), HugePages(demand));
+        let span = Use { pages: Huge64K::pages(HugePages(len)), fills_up };
+        self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, HugePages(demand));
+    }
+
+    /// Takes a hugepage for a span that may stay untouched, and hands it out.
+    fn take_unsure(&mut self, id: u32) {
+        self.take(id, 1, false, 1);
+        self.trackers[id as usize].occupy(0, 8);
     }
 
     fn intact(&self) -> Vec<u32> {
@@ -47,7 +58,7 @@ fn a_small_heap_stays_on_small_pages_and_what_lies_behind_is_huge() {
     w.expect(0, 2, 2);
     w.expect(9, 2, 4);
     assert_eq!((w.intact(), w.backing.front()), (Vec::from([9, 10]), 8));
-    assert_eq!([7, 8].map(|i| w.backing.usual(HugePageId(i))), [Advice::Small, Advice::Huge]);
+    assert_eq!([7, 8].map(|i| w.backing.usual(HugePageId(i), &w.trackers[i as usize])), [Advice::Small, Advice::Huge]);
 }
 
 #[test]
@@ -65,6 +76,52 @@ fn in_front_hugepages_are_asked_for_when_a_span_is_long_or_the_heap_has_grown() 
     w.trackers[0].unbacked();
     w.expect(0, 1, 4);
     assert!(!w.trackers[0].asked && w.intact().is_empty());
+}
+
+#[test]
+fn a_span_that_may_stay_untouched_gets_hugepages_when_earlier_ones_were_dense() {
+    let mut w = World::new(0);
+    w.backing.wanted.from = HugePageId(1);
+    w.floor.residency = Residency { resident_bytes: BYTES / 8, huge_bytes: Some(0) };
+    (1..5).for_each(|id| w.take_unsure(id));
+    assert_eq!((w.intact(), w.backing.small_ranges), (Vec::new(), 1), "sparse");
+    w.floor.residency.resident_bytes = BYTES;
+    (5..16).for_each(|id| w.take_unsure(id));
+    assert!(!w.trackers[5].intact && w.trackers[15].intact, "{:?}", w.intact());
+    let small = |w: &World| (1..16).filter(|i| w.trackers[*i as usize].small).collect::<Vec<u32>>();
+    assert_eq!(small(&w).len() + w.intact().len(), 15);
+    assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(small(&w).pop().unwrap())), Advice::Small)));
+}
+
+#[test]
+fn the_users_wish_for_hugepages_goes_before_what_was_seen() {
+    let mut w = World::new(0);
+    w.take_unsure(3);
+    assert_eq!((w.intact(), w.floor.advised.len()), (Vec::from([3]), 1));
+}
+
+#[test]
+fn ranges_of_hugepages_on_small_pages_are_counted() {
+    let mut w = World::new(0);
+    let mut set = |id: u32, small: bool| {
+        w.backing.note_small(&mut w.trackers, id, small);
+        w.backing.small_ranges
+    };
+    assert_eq!([(3, true), (5, true), (15, true), (4, true)].map(|(id, small)| set(id, small)), [1, 2, 3, 2]);
+    assert_eq!([(4, false), (4, false), (15, false), (5, false), (3, false)].map(|(id, small)| set(id, small)), [
+        3, 3, 2, 1, 0
+    ]);
+}
+
+#[test]
+fn a_collapse_ends_the_stay_on_small_pages() {
+    let mut w = World::new(0);
+    w.backing.wanted.from = HugePageId(1);
+    w.take_unsure(3);
+    assert!(w.trackers[3].small);
+    w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
+    assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(3)), Advice::Huge)));
+    assert_eq!((w.trackers[3].small, w.backing.small_ranges), (false, 0));
 }
 
 #[test]

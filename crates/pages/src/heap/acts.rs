@@ -17,6 +17,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
             backed: self.backed(),
             backing: self.backing.wanted(),
             guarded: self.backing.guarded(),
+            left_small: self.backing.left_small(),
             cache_limit: self.cache_limit(),
             released_total: self.release.total(),
             collapses: self.collapse.stats(),

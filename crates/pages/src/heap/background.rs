@@ -129,7 +129,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     pub(super) fn advise_span(&mut self, span: PageRange, advice: Advice) {
         for id in whole_hugepages::<G>(span) {
-            if self.backing.usual(id) != advice {
+            if self.backing.usual(id, &self.trackers[id.0 as usize]) != advice {
                 self.floor.advise(G::range(id), advice);
             }
             if advice == Advice::Small {
@@ -140,7 +140,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     pub(super) fn unadvise_span(&mut self, span: PageRange, advice: Advice) {
         for id in whole_hugepages::<G>(span) {
-            let usual = self.backing.usual(id);
+            let usual = self.backing.usual(id, &self.trackers[id.0 as usize]);
             if usual != advice {
                 self.floor.advise(G::range(id), usual);
             }

@@ -2,6 +2,7 @@
 //! end; one that begins a hugepage, over the free hugepages behind it.
 
 use super::Temeraire;
+use crate::backing::Use;
 use crate::donation::{Large, occupy_whole};
 use crate::fit::Fit;
 use crate::placement::Placement;
@@ -67,7 +68,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             (t.donated, t.broken, t.dense) = (false, false, false);
         }
         self.cache.take_at(&mut self.trackers, end, more);
-        self.back_new(granted, (end, more), G::hugepages_up(pages));
+        self.back_new(granted, (end, more), Use { pages, fills_up: false });
         self.note_demand();
         zeroed &= occupy_whole(&mut self.trackers, end, HugePages(new.last().0 - end.0), false);
         if new.tail > 0 {

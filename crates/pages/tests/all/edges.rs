@@ -224,7 +224,7 @@ fn a_failed_collapse_leaves_a_broken_hugepage_guarded() {
 fn what_a_small_heap_had_collapsed_is_on_small_pages_when_it_is_used_anew() {
     let mut world = World::new(8, ThpMode::Madvise, HugeBacking { from: HugePageId(2) });
     (0..4).for_each(|_| ok(&mut world, Op::alloc(P - 1, 1)));
-    [Op::BeginCollapse, END, Op::BeginCollapse, END].into_iter().for_each(|op| ok(&mut world, op));
+    [Op::BeginCollapse, END].into_iter().cycle().take(6).for_each(|op| ok(&mut world, op));
     assert_eq!(world.sim.huge_bytes(), Pages(4 * P).bytes());
     (0..4).for_each(|_| ok(&mut world, Op::Free { nth: 0 }));
     ok(&mut world, Op::ReleaseAll(Breaking::Always));

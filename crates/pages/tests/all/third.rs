@@ -101,6 +101,7 @@ impl<F: Floor> PageHeap for FirstFit<F> {
             backed: self.granted,
             backing: HugeBacking::NEVER,
             guarded: HugePages(0),
+            left_small: HugePages(0),
             cache_limit: HugePages(0),
             released_total: 0,
             collapses: CollapseStats::default(),

@@ -349,13 +349,14 @@ impl<G: Geometry> World<G> {
         if let Some(zone) = self.zone {
             frames::check(zone, &self.out, &self.collapsing);
         }
-        let (from, mut guarded) = (heap.backing().from, 0);
+        let (from, mut small) = (heap.backing().from, 0);
         for id in (0..self.sim.granted().0).map(HugePageId) {
             let advised = self.sim.advice(id) == Some(Advice::Huge);
             assert_eq!(advised, heap.asks_for(id), "{id:?}: whether hugepages are asked for, as from {from:?} on");
-            guarded += u32::from(id >= from && !advised);
+            small += u32::from(id >= from && !advised);
         }
-        assert!(guarded <= heap.figures().guarded.0, "from {from:?} on all but guarded hugepages are asked for");
+        let (guarded, left) = (heap.figures().guarded.0, heap.figures().left_small.0);
+        assert!(small <= guarded + left, "from {from:?} on all but {guarded} guarded and {left} others are asked for");
         // Every page that was handed out was written to, so the heap's counts are exact.
         assert_eq!(self.sim.backed_bytes(), stats.backed.bytes(), "pages with memory");
         assert_eq!(heap.backed_pages(), stats.backed);

@@ -1,0 +1,127 @@
+//! Which spans are worth a hugepage before their first touch.
+//!
+//! **What.** Memory that is handed out may never be touched: a buffer of 256 KiB of which one byte
+//! is written must not cost a hugepage. Spans of slabs fill up and always get hugepages. Of other
+//! spans, by length, the first ones stay on small pages. Those are looked at when later ones
+//! are taken: if the program has touched them densely, later ones get hugepages in advance, ten
+//! times cheaper than a collapse. Some go on as *probes* on small pages, so that a change shows.
+//!
+//! **State.** For each power of two of pages a few hugepages that are still to be looked at.
+
+use craton_base::{HugePageId, Pages};
+
+/// Lengths in powers of two of pages; longer ones count as the last.
+const LENGTHS: usize = 16;
+/// Hugepages of a length that are still to be looked at.
+const PENDING: usize = 4;
+/// Hugepages seen dense that earn trust; doubles when a sparse one follows, up to [`MOST_NEEDED`].
+const NEEDED: u8 = 2;
+const MOST_NEEDED: u8 = 32;
+/// Looks at a hugepage that is not touched yet.
+const MOST_LOOKS: u8 = 8;
+/// One hugepage in so many is a probe; rarer as the probes are dense.
+const PROBES: u8 = 8;
+const MOST_PROBES: u8 = 64;
+
+/// What a hugepage on small pages was seen to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// Hardly touched, or too early to tell.
+    Nothing,
+    /// Touched at most by half.
+    Sparse,
+    /// Touched nearly everywhere.
+    Dense,
+    /// It has another use by now.
+    Gone,
+}
+
+#[derive(Clone, Copy)]
+struct Pending {
+    /// Its number plus 1; 0 for none.
+    id: u32,
+    looks: u8,
+}
+
+#[derive(Clone, Copy)]
+struct Length {
+    pending: [Pending; PENDING],
+    dense: u8,
+    needed: u8,
+    /// Hugepages until the next probe.
+    until_probe: u8,
+}
+
+/// The trust in each length.
+pub struct Trust {
+    lengths: [Length; LENGTHS],
+}
+
+impl Trust {
+    /// None yet; all zeros.
+    pub const NONE: Self = {
+        let pending = [Pending { id: 0, looks: 0 }; PENDING];
+        Self { lengths: [Length { pending, dense: 0, needed: 0, until_probe: 0 }; LENGTHS] }
+    };
+
+    fn of(&mut self, pages: Pages) -> &mut Length {
+        &mut self.lengths[(pages.0.max(1).ilog2() as usize).min(LENGTHS - 1)]
+    }
+
+    /// Looks at the pending hugepages of a length.
+    pub fn review(&mut self, pages: Pages, mut see: impl FnMut(HugePageId) -> Seen) {
+        let length = self.of(pages);
+        for pending in length.pending.iter_mut().filter(|pending| pending.id > 0) {
+            let seen = see(HugePageId(pending.id - 1));
+            pending.looks += 1;
+            if seen != Seen::Nothing || pending.looks == MOST_LOOKS {
+                pending.id = 0;
+            }
+            match seen {
+                Seen::Dense => length.dense = (length.dense + 1).min(MOST_NEEDED),
+                Seen::Sparse if length.dense > 0 => {
+                    length.dense = 0;
+                    length.needed = (2 * length.needed.max(NEEDED)).min(MOST_NEEDED);
+                }
+                Seen::Sparse => {}
+                Seen::Nothing | Seen::Gone => {}
+            }
+        }
+    }
+
+    /// Whether the next hugepage of a length may be huge; now and then not, for a probe.
+    pub fn decide(&mut self, pages: Pages) -> bool {
+        let length = self.of(pages);
+        if length.dense < length.needed.max(NEEDED) {
+            return false;
+        }
+        length.until_probe = length.until_probe.saturating_sub(1);
+        if length.until_probe == 0 {
+            length.until_probe = PROBES.saturating_mul(length.dense).min(MOST_PROBES);
+            return false;
+        }
+        true
+    }
+
+    /// Notes a hugepage that was left on small pages for a span of that length.
+    pub fn left_small(&mut self, pages: Pages, id: HugePageId) {
+        let pending = &mut self.of(pages).pending;
+        pending.rotate_right(1);
+        pending[0] = Pending { id: id.0 + 1, looks: 0 };
+    }
+}
+
+impl Seen {
+    /// By the bytes that are resident of those handed out.
+    pub fn of(resident: usize, given: usize) -> Self {
+        match resident {
+            0 => Self::Nothing,
+            bytes if bytes >= given - given / 8 => Self::Dense,
+            bytes if bytes <= given / 2 => Self::Sparse,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

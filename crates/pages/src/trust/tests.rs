@@ -1,0 +1,63 @@
+use super::*;
+
+fn look(trust: &mut Trust, seen: Seen) -> bool {
+    trust.review(Pages(16), |_| seen);
+    trust.decide(Pages(16))
+}
+
+#[test]
+fn trust_is_earned_by_dense_hugepages_and_lost_by_a_sparse_one() {
+    let mut trust = Trust::NONE;
+    let mut take = |seen| {
+        let huge = look(&mut trust, seen);
+        if !huge {
+            trust.left_small(Pages(16), HugePageId(7));
+        }
+        huge
+    };
+    assert!(!take(Seen::Dense) && !take(Seen::Dense), "one is not enough");
+    assert!(!take(Seen::Dense), "the first trusted one is a probe");
+    assert!(take(Seen::Dense));
+    let huge = (0..64).filter(|_| take(Seen::Dense)).count();
+    assert!((58..64).contains(&huge), "{huge} of 64: few probes");
+    while take(Seen::Dense) {}
+    assert!(!take(Seen::Sparse), "the probe was sparse");
+    assert_eq!([0; 6].map(|_| take(Seen::Dense)), [false, false, false, true, true, true], "needs four: the probe is none of them");
+}
+
+#[test]
+fn what_is_untouched_stays_pending_and_lengths_are_apart() {
+    let mut trust = Trust::NONE;
+    (0..6).for_each(|id| trust.left_small(Pages(16), HugePageId(id)));
+    let mut seen = 0;
+    trust.review(Pages(31), |id| {
+        seen |= 1 << id.0;
+        Seen::Nothing
+    });
+    assert_eq!(seen, 0b11_1100, "the last four");
+    trust.review(Pages(32), |_| unreachable!("another length"));
+    trust.review(Pages(31), |_| Seen::Dense);
+    trust.review(Pages(31), |_| unreachable!("all seen"));
+    assert!(!trust.decide(Pages(31)), "a probe");
+    assert!(trust.decide(Pages(31)) && !trust.decide(Pages(32)));
+}
+
+#[test]
+fn what_stays_untouched_is_given_up() {
+    let mut trust = Trust::NONE;
+    trust.left_small(Pages(16), HugePageId(3));
+    let mut looks = 0;
+    (0..20).for_each(|_| {
+        trust.review(Pages(16), |_| {
+            looks += 1;
+            Seen::Nothing
+        })
+    });
+    assert_eq!(looks, MOST_LOOKS);
+}
+
+#[test]
+fn nearly_all_is_dense_and_half_is_sparse() {
+    let seen = [0, 4096, 32 << 10, 40 << 10, 56 << 10, 64 << 10].map(|resident| Seen::of(resident, 64 << 10));
+    assert_eq!(seen, [Seen::Nothing, Seen::Sparse, Seen::Sparse, Seen::Nothing, Seen::Dense, Seen::Dense]);
+}
