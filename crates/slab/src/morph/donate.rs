@@ -14,9 +14,8 @@ use crate::morph::{Morph, Morphs};
 use crate::record::{Records, SlabId, SlabRecord};
 use craton_base::{PAGE_SIZE, PageId, PageRange, SpanSource};
 
-/// A slab morphs when less than 30 % of its objects live (NVAlloc: 20 %). Fuller ones are common in a
-/// program that replaces objects at random, where morphing saves nothing and slows each free.
-const MOST_LIVE: u32 = 30;
+/// A slab morphs when less than 90 % of its objects live.
+const MOST_LIVE: u32 = 90;
 /// Slabs of a cache examined in one search.
 const LOOKS: usize = 8;
 /// Cap on the number of adjacent objects that must be free together.
