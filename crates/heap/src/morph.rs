@@ -50,10 +50,17 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Recut<'_, F, C, H> {
         if let Some(span) = self.0.alloc_short(pages, align, density) {
             return Ok(span);
         }
-        if let Some(range) = heap.second_hand(home, class) {
-            return Ok(Span { range, zeroed: false });
-        }
-        let span = Kept { heap }.alloc(pages, align, density)?;
+        let mut kept = Kept { heap };
+        // Morphing slows frees down: only where memory would grow else.
+        let span = match kept.alloc_backed(pages, align, density) {
+            Some(span) => span,
+            None => {
+                if let Some(range) = heap.second_hand(home, class) {
+                    return Ok(Span { range, zeroed: false });
+                }
+                kept.alloc(pages, align, density)?
+            }
+        };
         self.0.adopt(span.range);
         Ok(span)
     }

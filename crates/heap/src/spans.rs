@@ -94,6 +94,9 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
     }
 }
 
+/// Free memory, as a part of what is in use, before which no slab morphs.
+const MUCH_FREE_PART: u32 = 32;
+
 /// The page heap behind the caches of spans.
 pub(crate) struct Kept<'a, F: Platform, C: Clock, H: Hooks> {
     pub(crate) heap: &'a Heap<F, C, H>,
@@ -117,6 +120,15 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
             return heap.lock_pages().alloc_drained(pages, align, density);
         }
         span
+    }
+
+    /// Allocates a span that needs no new memory, while much is free.
+    pub(crate) fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
+        if self.heap.free_pages.load(Relaxed) <= self.heap.in_use().0 / MUCH_FREE_PART {
+            return None;
+        }
+        let mut locked = self.heap.lock_pages();
+        if locked.has_memory_for(pages, align, density) { locked.alloc(pages, align, density).ok() } else { None }
     }
 
     /// Allocates from a longer kept span, or after draining all kept ones.
