@@ -58,7 +58,13 @@ pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
         let bytes = HUGEPAGE_SIZE.min(entry.bytes - at);
         Seen::of(system.resident(entry.at + at, bytes), bytes)
     });
-    if first == Seen::Sparse { first } else if middle == Seen::Dense { first } else { middle }
+    if first == Seen::Sparse {
+        first
+    } else if middle == Seen::Dense {
+        first
+    } else {
+        middle
+    }
 }
 
 /// Freed objects remembered for reports.

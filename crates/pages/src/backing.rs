@@ -75,7 +75,19 @@ pub(crate) struct Backing<G> {
 
 impl<G: Geometry> Backing<G> {
     pub(crate) const fn new(wanted: HugeBacking) -> Self {
-        Self { wanted, trust: Trust::NONE, small: 0, small_ranges: 0, granted: 0, in_vain: false, guards: 0, vain_ticks: 0, untold: false, look_up: 0, geometry: PhantomData }
+        Self {
+            wanted,
+            trust: Trust::NONE,
+            small: 0,
+            small_ranges: 0,
+            granted: 0,
+            in_vain: false,
+            guards: 0,
+            vain_ticks: 0,
+            untold: false,
+            look_up: 0,
+            geometry: PhantomData,
+        }
     }
 
     pub(crate) fn wanted(&self) -> HugeBacking {
@@ -200,12 +212,10 @@ impl<G: Geometry> Backing<G> {
             return;
         }
         let ids = first.0..first.0 + len.0;
-        let huge = span.fills_up
-            || self.wanted == HugeBacking::ALWAYS
-            || {
-                self.review(trackers, floor, span.pages);
-                self.trust.decide(span.pages)
-            };
+        let huge = span.fills_up || self.wanted == HugeBacking::ALWAYS || {
+            self.review(trackers, floor, span.pages);
+            self.trust.decide(span.pages)
+        };
         if huge && first < self.wanted.from {
             let long = G::hugepages_up(span.pages) >= LONG;
             self.ask_in_front(trackers, floor, (first, len), long, demand);

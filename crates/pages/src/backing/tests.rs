@@ -108,9 +108,10 @@ fn ranges_of_hugepages_on_small_pages_are_counted() {
         w.backing.small_ranges
     };
     assert_eq!([(3, true), (5, true), (15, true), (4, true)].map(|(id, small)| set(id, small)), [1, 2, 3, 2]);
-    assert_eq!([(4, false), (4, false), (15, false), (5, false), (3, false)].map(|(id, small)| set(id, small)), [
-        3, 3, 2, 1, 0
-    ]);
+    assert_eq!(
+        [(4, false), (4, false), (15, false), (5, false), (3, false)].map(|(id, small)| set(id, small)),
+        [3, 3, 2, 1, 0]
+    );
 }
 
 #[test]

@@ -22,7 +22,11 @@ fn trust_is_earned_by_dense_hugepages_and_lost_by_a_sparse_one() {
     assert!((58..64).contains(&huge), "{huge} of 64: few probes");
     while take(Seen::Dense) {}
     assert!(!take(Seen::Sparse), "the probe was sparse");
-    assert_eq!([0; 6].map(|_| take(Seen::Dense)), [false, false, false, true, true, true], "needs four: the probe is none of them");
+    assert_eq!(
+        [0; 6].map(|_| take(Seen::Dense)),
+        [false, false, false, true, true, true],
+        "needs four: the probe is none of them"
+    );
 }
 
 #[test]
