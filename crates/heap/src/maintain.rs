@@ -13,6 +13,12 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, CollapseError, HugePageId, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, PageHeapExt, Tick};
 
+/// Pages released under one lock, and in one call from hugepages in use: a system call each, 2 ms.
+const STEP: Pages = Pages(512);
+const BROKEN_NOW: Pages = Pages(2048);
+/// Kept of the use, as in the tick.
+const KEPT_PART: u32 = 16;
+
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Sets the background release rate, in bytes a second.
     pub fn set_release_rate(&self, bytes_per_s: u64) {
@@ -34,6 +40,25 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             if !step.more {
                 return (all, in_use);
             }
+        }
+    }
+
+    /// Releases free memory that exceeds a sixteenth of the use: all whole hugepages of it, and of
+    /// others [`BROKEN_NOW`]. For a caller that nobody follows up.
+    pub fn release_now(&self) {
+        let mut broken = Pages(0);
+        while broken < BROKEN_NOW {
+            let mut pages = self.lock_pages();
+            pages.drain();
+            let there = pages.releasable(Breaking::Always);
+            let surplus = Pages(there.0.saturating_sub(pages.in_use().0 / KEPT_PART));
+            let whole = pages.releasable(Breaking::Never).min(surplus);
+            let (most, breaking) = if whole.0 > 0 { (whole, Breaking::Never) } else { (surplus, Breaking::Always) };
+            let released = pages.release(most.min(STEP), breaking).unwrap_or(0);
+            if released == 0 {
+                return;
+            }
+            broken.0 += if whole.0 > 0 { 0 } else { released as u32 };
         }
     }
 

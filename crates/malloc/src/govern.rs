@@ -65,6 +65,10 @@ impl Tended for Here {
     fn drop_kept(&self) {
         HEAP.drop_kept();
     }
+
+    fn release_now(&self) {
+        HEAP.release_now();
+    }
 }
 
 impl Limited for Here {
@@ -159,6 +163,7 @@ pub(crate) fn poke() {
 
 /// [`poke`] in a free. The C library frees stacks of ended threads under the lock that a thread's
 /// start takes. So a thread starts here only in a process that never had one, and no callback runs.
+/// Elsewhere much free memory goes back here and now: the process may sleep after this free.
 #[inline]
 pub(crate) fn poke_in_free() {
     if BACKGROUND.is_wanted() {
@@ -214,6 +219,7 @@ fn work(may_start: bool, may_call: bool) {
             Chore::Wake => BACKGROUND.thread.nudge(),
             Chore::Limits => LIMITS.act(&Here),
             Chore::Thread => BACKGROUND.start(run, &Here),
+            Chore::Release => nested::within(|| Here.release_now()),
             Chore::Look => {
                 nested::within(|| BACKGROUND.look_in_passing(thread::on_main_stack(), &Here));
             }

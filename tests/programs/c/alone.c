@@ -15,7 +15,7 @@
 #include <time.h>
 
 enum { SIZE = 4000, MOST = 100000, KEEP_ONE_IN = 64 };
-/* What was held through a second is wanted for five minutes more; the rest is for a machine that has much else to do. */
+/* What was in use is wanted for some seconds more; the rest is for a machine that has much else to do. */
 enum { PATIENCE_S = 1200 };
 
 static char *objects[MOST];

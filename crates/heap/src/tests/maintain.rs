@@ -55,6 +55,30 @@ fn memory_goes_back_at_the_rate_that_was_set_and_not_without_one() {
 }
 
 #[test]
+fn a_release_without_regard_to_demand_keeps_a_sixteenth_and_breaks_so_much_at_a_time() {
+    let w = thinned();
+    let free = |w: &World| w.heap.pages().backed_pages().0 - w.heap.in_use().0;
+    let kept = w.heap.in_use().0 / 16;
+    let mut last = free(&w);
+    assert!(last > 3000, "{last} free pages");
+    w.heap.release_now();
+    assert!(last - free(&w) >= 2048 && last - free(&w) < 2048 + 256, "from hugepages in use, one call breaks 16 MiB");
+    while free(&w) < last {
+        last = free(&w);
+        w.heap.release_now();
+    }
+    assert!(last <= kept, "{last} free pages");
+    // Whole hugepages go at once.
+    let whole: Vec<_> = (0..20).map(|_| w.large(2 * MIB)).collect();
+    w.give_all(whole);
+    w.heap.release_now();
+    assert!(free(&w) <= kept + 256, "{} free pages", free(&w));
+    w.faults.set_only(Call::Unback, FaultRule::From(1));
+    w.heap.release_now();
+    w.heap.pages().check().unwrap();
+}
+
+#[test]
 fn a_tick_ends_where_the_system_takes_nothing_back() {
     let w = thinned();
     w.heap.set_release_rate(64 * MIB as u64);

@@ -32,10 +32,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.note_demand();
         self.look_up_backing();
         let mut released = self.shrink_to_limit();
-        let due = self.release.due(now);
+        let surplus = self.releasable(Breaking::Surplus);
+        let due = self.release.due(now, surplus);
         let mut more = false;
         if due.0 > 0 {
-            let pages = due.min(self.releasable(Breaking::Surplus));
+            let pages = due.min(surplus);
             let paced = self.release_some(pages.min(STEP), Breaking::Surplus);
             self.release.paced(paced);
             released += paced;
