@@ -11,7 +11,7 @@ use crate::hooks::Hooks;
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, CollapseError, HugePageId, PAGE_SHIFT, Pages, Platform};
-use craton_pages::{Breaking, PageHeapExt, Tick};
+use craton_pages::{Breaking, PageHeapExt, Tick, Took};
 
 /// Pages released under one lock, and in one call from hugepages in use: a system call each, 2 ms.
 const STEP: Pages = Pages(512);
@@ -77,10 +77,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Records a collapse's result; whether to try another in this round.
-    pub fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
+    pub fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         let mut pages = self.lock_pages();
         self.collapsing.store(0, Relaxed);
-        pages.end_collapse(id, result, took_ns)
+        pages.end_collapse(id, result, took)
     }
 
     /// Returns all free pages to the system: their bytes. `layers_above` flushes what is above.
@@ -146,7 +146,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// In a fork's child: ends a collapse that another thread of the parent ran.
     pub fn forked(&self) {
         if let Some(id) = self.collapsing.load(Relaxed).checked_sub(1) {
-            self.end_collapse(HugePageId(id), Err(CollapseError::Again), 0);
+            self.end_collapse(HugePageId(id), Err(CollapseError::Again), Took::default());
         }
     }
 }

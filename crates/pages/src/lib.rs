@@ -76,7 +76,7 @@ mod tracker;
 
 pub use backing::HugeBacking;
 pub use cache_limit::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
-pub use collapse::CollapseStats;
+pub use collapse::{CollapseStats, Took};
 pub use demand::DEMAND_S;
 pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 pub use frames::ByFrames;

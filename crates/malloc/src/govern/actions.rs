@@ -16,7 +16,7 @@ pub fn actions() -> bool {
     }
     let saved = process::errno();
     look_at_mailbox(true);
-    let (changed, _) = nested::within(|| BACKGROUND.round(true, &Here));
+    let (changed, _) = nested::within(|| BACKGROUND.round(true, u32::MAX, &Here));
     let went = OBJECT_CACHES.over(&HEAP).tick(true);
     process::set_errno(saved);
     changed || went

@@ -51,8 +51,13 @@ const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
 /// Seconds without change after which the thread is idle: demand is flat, and its surplus gone.
 const QUIET_S: u64 = 2 * DEMAND_S;
-/// Collapses in a round: at most 2 ms of work.
+/// Collapses of a round in a request: some milliseconds. The thread's are bounded by their time.
 const COLLAPSES: u32 = 4;
+/// Such rounds in a row, with no collapse left, that earn the thread: more than those for the front
+/// of a heap that grew.
+const FULL_ROUNDS: u32 = 3;
+/// Backed hugepages from which a fork earns it: writes break hugepages while the child lives.
+const FORK_FROM: HugePages = HugePages(32);
 /// Uses of the page heap between two reads of the clock.
 pub(crate) const USES: u32 = 16;
 /// Retry interval of threads that wait for the start or end of ours.
@@ -144,6 +149,8 @@ pub(crate) struct Background<C, T> {
     /// Earliest next start of a thread.
     next_thread_ns: AtomicU64,
     threads: AtomicUsize,
+    /// Rounds in requests, in a row, that had no collapse left.
+    full_rounds: AtomicU32,
     asleep: AtomicBool,
     /// The process was not alone before the thread's last start: it stays.
     stays: AtomicBool,
@@ -173,6 +180,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
             next_look_at: AtomicU32::new(2 * FROM.0),
             next_thread_ns: AtomicU64::new(0),
             threads: AtomicUsize::new(0),
+            full_rounds: AtomicU32::new(0),
             asleep: AtomicBool::new(false),
             stays: AtomicBool::new(false),
             at_work: AtomicBool::new(false),
@@ -247,6 +255,15 @@ impl<C: Clock, T: Helper> Background<C, T> {
         if self.may_have_thread() {
             self.want(Chore::Thread);
         }
+    }
+
+    /// After a fork, in the parent: whether to start the thread now.
+    pub(crate) fn starts_after_fork(&self, backed: HugePages) -> bool {
+        if backed < FORK_FROM {
+            return false;
+        }
+        self.want_thread();
+        self.take(Chore::Thread, true, false)
     }
 
     #[inline]
@@ -407,7 +424,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
         let rested_s = if rounds.quiet_s > QUIET_S { IDLE_S } else { BUSY_S };
         let unused = self.used.load(Relaxed) == rounds.used;
-        let (changed, in_use) = self.round(true, heap);
+        let (changed, in_use) = self.round(true, u32::MAX, heap);
         // The round counts as uses too.
         rounds.used = self.used.load(Relaxed);
         let is_quiet = !changed && unused && in_use == rounds.in_use;
@@ -422,12 +439,12 @@ impl<C: Clock, T: Helper> Background<C, T> {
         let (now, next) = (self.clock.now_ns(), self.next_look_ns.load(Relaxed));
         let mine = || self.next_look_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
         if now >= next && mine() && self.mode() != Mode::Off {
-            self.round(deep, heap);
+            self.round(deep, COLLAPSES, heap);
         }
     }
 
-    /// One round; whether it did anything, and the pages in use.
-    pub(crate) fn round(&self, deep: bool, heap: &impl Tended) -> (bool, Pages) {
+    /// One round, with at most `collapses`; whether it did anything, and the pages in use.
+    pub(crate) fn round(&self, deep: bool, collapses: u32, heap: &impl Tended) -> (bool, Pages) {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
             return (true, Pages(0));
@@ -435,13 +452,18 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.pace(heap);
         let (ticked, in_use) = heap.tick();
         let (mut collapsed, mut first, mut more) = (0, true, true);
-        while more && collapsed < COLLAPSES && !self.thread.is_rung() {
+        while more && collapsed < collapses && !self.thread.is_rung() {
             let done;
             (done, more) = heap.collapse(first);
             collapsed += u32::from(done);
             first = false;
         }
         let limited = heap.keep_limits(deep);
+        let full = if collapsed == collapses { self.full_rounds.load(Relaxed) + 1 } else { 0 };
+        self.full_rounds.store(full, Relaxed);
+        if full >= FULL_ROUNDS {
+            self.want_thread();
+        }
         // ORDERING: Release pairs with the Acquire above.
         self.at_work.store(false, Ordering::Release);
         (ticked || collapsed > 0 || limited > 0, in_use)

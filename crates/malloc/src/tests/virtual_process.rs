@@ -14,7 +14,7 @@ use craton_heap::hooks::{Event, Hooks, SpanEvent, Usage};
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Heap, size_class};
 use craton_os::cgroup;
-use craton_pages::PageHeapExt;
+use craton_pages::{PageHeapExt, Took};
 use craton_sim::{RealFloor, VirtualClock};
 use std::boxed::Box;
 use std::vec::Vec;
@@ -221,7 +221,7 @@ impl Tended for Process {
         }
         let Some(id) = self.heap.begin_collapse() else { return (false, false) };
         self.collapses.set(self.collapses.get() + 1);
-        (true, self.heap.end_collapse(id, Ok(()), 1000))
+        (true, self.heap.end_collapse(id, Ok(()), Took::busy(1_000_000)))
     }
     fn keep_limits(&self, deep: bool) -> u64 {
         self.limits.round(deep, self)

@@ -380,18 +380,58 @@ fn a_round_collapses_few_hugepages_and_stops_where_it_does_not_go_well() {
     ] {
         let any = outcomes[left..].iter().any(|outcome| outcome.0);
         let heap = Collapsing { outcomes: RefCell::new(outcomes), firsts: Cell::new(0) };
-        assert_eq!(b.round(true, &heap), (any, Pages(5)), "whether anything changed");
+        assert_eq!(b.round(true, 4, &heap), (any, Pages(5)), "whether anything changed");
         assert_eq!((heap.outcomes.borrow().len(), heap.firsts.get()), (left, 1));
     }
     b.thread.ring();
-    assert_eq!(b.round(true, &Collapsing { outcomes: RefCell::default(), firsts: Cell::new(0) }), (false, Pages(5)));
+    assert_eq!(b.round(true, 4, &Collapsing { outcomes: RefCell::default(), firsts: Cell::new(0) }), (false, Pages(5)));
+}
+
+#[test]
+fn the_thread_collapses_as_long_as_it_goes_well() {
+    let b = &process(4).background;
+    let heap = Collapsing { outcomes: RefCell::new(std::vec![(false, false); 2]), firsts: Cell::new(0) };
+    heap.outcomes.borrow_mut().extend(std::vec![(true, true); 500]);
+    assert_eq!(b.round(true, u32::MAX, &heap), (true, Pages(5)));
+    assert_eq!(heap.outcomes.borrow().len(), 1);
+}
+
+#[test]
+fn a_program_without_threads_gets_one_when_rounds_in_requests_do_not_keep_up() {
+    let b = &process(4).background;
+    let heap = Collapsing { outcomes: RefCell::new(std::vec![(true, true); 100]), firsts: Cell::new(0) };
+    for full in [true, true, false, true, true] {
+        b.round(
+            true,
+            if full { COLLAPSES } else { 1 + COLLAPSES },
+            &Collapsing { outcomes: RefCell::new(std::vec![(true, full); COLLAPSES as usize]), firsts: Cell::new(0) },
+        );
+        assert!(!b.wants(Chore::Thread), "the front of a heap that grew takes two");
+    }
+    b.round(true, COLLAPSES, &heap);
+    assert!(b.wants(Chore::Thread));
+}
+
+#[test]
+fn a_fork_of_a_large_heap_earns_the_thread_once_a_second() {
+    let p = process(4);
+    let b = &p.background;
+    assert!(!b.starts_after_fork(HugePages(FORK_FROM.0 - 1)) && !b.wants(Chore::Thread));
+    assert!(b.starts_after_fork(FORK_FROM));
+    b.start(|| unreachable!("tests run it"), p);
+    assert!(b.stop(p), "as the next fork does");
+    assert!(!b.starts_after_fork(FORK_FROM) && b.wants(Chore::Thread), "a later request may");
+    p.clock.advance(SECOND_NS);
+    assert!(b.starts_after_fork(FORK_FROM));
+    b.set_mode(Mode::Inline, p);
+    assert!(!b.starts_after_fork(FORK_FROM));
 }
 
 #[test]
 fn one_round_at_a_time() {
     let p = process(16);
     p.background.at_work.store(true, Relaxed);
-    assert_eq!(p.background.round(true, p), (true, Pages(0)), "another thread is at it");
+    assert_eq!(p.background.round(true, 4, p), (true, Pages(0)), "another thread is at it");
     p.background.want(Chore::Look);
     p.background.want(Chore::Later);
     p.background.forked();
