@@ -117,9 +117,19 @@ pub fn find_flag() {
 
 /// Whether the C library is sure that this process and its ancestors by fork started no thread.
 pub fn never_started() -> bool {
+    single_threaded() == Some(true)
+}
+
+/// Whether the C library tells that this process or an ancestor by fork started a thread.
+pub fn had_others() -> bool {
+    single_threaded() == Some(false)
+}
+
+/// The flag, once found.
+fn single_threaded() -> Option<bool> {
     let flag = SINGLE_THREADED.load(Relaxed) as *const AtomicU8;
     // SAFETY: the flag is a byte that lives with the process; an atomic load never races.
-    !flag.is_null() && unsafe { (*flag).load(Relaxed) } != 0
+    (!flag.is_null()).then(|| unsafe { (*flag).load(Relaxed) } != 0)
 }
 
 /// Runs `f` while no signal handler of the program can run in this thread.

@@ -39,8 +39,9 @@ impl HugeBacking {
 const MOST_GUARDS: u32 = 2048;
 /// Most hugepages at the region's front that long spans avoid.
 const MOST_LEFT_OUT: u32 = 64;
-/// Neighbouring hugepages checked in a tick: one or two system calls.
+/// Neighbouring hugepages checked in a step of a tick: one or two system calls; and steps.
 const LOOKED_UP: u32 = 32;
+const LOOK_UPS: u32 = 8;
 /// Ticks between two queries of a system that gave no hugepages.
 const ASK_AGAIN: u32 = 64;
 
@@ -70,6 +71,8 @@ pub(crate) struct Backing<G> {
     /// The system does not report residency.
     untold: bool,
     look_up: u32,
+    /// Steps of this tick.
+    look_ups: u32,
     geometry: PhantomData<G>,
 }
 
@@ -86,6 +89,7 @@ impl<G: Geometry> Backing<G> {
             vain_ticks: 0,
             untold: false,
             look_up: 0,
+            look_ups: 0,
             geometry: PhantomData,
         }
     }
@@ -356,6 +360,7 @@ impl<G: Geometry> Backing<G> {
         let first = HugePageId(self.look_up % granted.0);
         let len = HugePages(LOOKED_UP.min(granted.0 - first.0));
         self.look_up = first.0 + len.0;
+        self.look_ups = (self.look_ups + 1) % LOOK_UPS;
         let ids = || (first.0..first.0 + len.0).map(HugePageId);
         let whole = ids().filter(|id| trackers[id.0 as usize].intact).count();
         if whole == 0 || self.untold {
@@ -380,6 +385,14 @@ impl<G: Geometry> Backing<G> {
             }
         }
         false
+    }
+
+    /// Whether [`Self::look_up`] has more to check in this tick, which ends with the region.
+    pub(crate) fn has_more(&mut self, granted: HugePages) -> bool {
+        if self.in_vain || self.untold || self.look_up >= granted.0 {
+            self.look_ups = 0;
+        }
+        self.look_ups > 0
     }
 
     /// Queries a system that gave no hugepages.

@@ -14,7 +14,7 @@ use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACH
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Decimal, Line, process};
-use craton_pages::{HugeBacking, PageHeapExt};
+use craton_pages::{AUTO_RATE, HugeBacking, PageHeapExt};
 use craton_tables::options::{Form, Key};
 
 enum Handler {
@@ -52,13 +52,10 @@ fn handler(key: Key) -> Handler {
             },
             || KIT.quarantine() as u64,
         ),
-        Key::ReleaseRate => Number(
-            |n| {
-                govern::set_rate(n);
-                true
-            },
-            || BACKGROUND.rate(),
-        ),
+        Key::ReleaseRate => Text(set_rate, |t| {
+            let rate = BACKGROUND.rate();
+            _ = if rate == AUTO_RATE { t.text("auto") } else { t.number(rate) };
+        }),
         Key::SoftLimit => Text(|v| govern::set_option(b"soft_limit", v), |t| _ = govern::show_option(b"soft_limit", t)),
         Key::Stats => Word(set_stats, || STATS.load(Relaxed).into()),
         Key::StatsFile => Text(set_stats_file, |t| {
@@ -109,6 +106,11 @@ fn number(form: &Form, value: &[u8]) -> Option<u64> {
         Form::Count(_, least, most) => Decimal::parse(value).filter(|n| (least..=most).contains(n)),
         _ => None,
     }
+}
+
+fn set_rate(value: &[u8]) -> bool {
+    let rate = if value == b"auto" { Some(AUTO_RATE) } else { limits::size(value) };
+    rate.map(govern::set_rate).is_some()
 }
 
 /// In the order of the row's words.

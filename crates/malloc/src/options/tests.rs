@@ -62,7 +62,11 @@ fn a_bad_value_of_each_form_is_refused_with_its_message_and_changes_nothing() {
         ),
         ("pressure", &["", "101", "10%", "x"], "bad value (0 to 100 percent); ignored"),
         ("quarantine", &["", "1099511627777", "2T", "x"], "bad value (0 to 1T bytes, such as 64M); ignored"),
-        ("release_rate", &["", "1Q", "18446744073709551616", "-1"], BYTES),
+        (
+            "release_rate",
+            &["", "1Q", "18446744073709551616", "-1", "Auto"],
+            "bad value (auto, or bytes, such as 512K); ignored",
+        ),
         ("soft_limit", &["", "x", "1000%"], LIMIT),
         ("soft_limit", &["1"], SMALL),
         ("stats", &["", "2", "yes"], "bad value (there are 0 and 1); ignored"),
@@ -94,7 +98,7 @@ fn the_ends_of_each_range_are_taken() {
     for (key, values) in [
         ("quarantine", &["0", "1099511627776"][..]),
         ("trace_events", &["1", "18446744073709551615"]),
-        ("release_rate", &["0", "1"]),
+        ("release_rate", &["0", "1", "auto"]),
         ("pressure", &["0", "100"]),
         ("thread_cache", &["0"]),
     ] {
